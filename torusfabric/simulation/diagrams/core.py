@@ -2,68 +2,33 @@
 
 from ...program.timing import SETTING
 from ...rtl.fabric import Fabric
-from ..engines.base import PATIENCE
-from .host import run_sketch
-from .sample import FIRST, Sample, sample
-from .stage import Lane, Scene, Sketch, Stage
+from .host import Access, accessed_scene, run_sketch
+from .sample import FIRST, sample
+from .stage import Lane, Scene, Stage
 
 __all__ = ["memories_scene", "scheduled_scene"]
 
 
 def memories_scene(fabric: Fabric) -> Scene:
     """Words are written at a node, a run, words are read at another."""
-    shown, places = sample(fabric), fabric.address_map()
+    shown, places, layout = sample(fabric), fabric.address_map(), fabric.program.layout
 
-    def place(which: str, node: int, part: int, flit: int) -> tuple[int, int]:
+    def at(node: int, what: str, verb: str, part: int, flit: int) -> dict[str, int]:
         chunk, within = divmod(flit, fabric.program.block_flits)
-        layout = fabric.program.layout
-        bank, base = places[which][node][part * layout.part_chunks + chunk]
-        return bank, base + within
+        bank, base = places[what][node][part * layout.part_chunks + chunk]
+        return {f"{verb}_bank_{node}": bank, f"{verb}_address_{node}": base + within}
 
-    async def play(stage: Stage) -> None:
-        source, reader = shown.source, shown.reader
-        stage.begin("write")
-        await stage.edges()
-        stage.set(**{f"write_enable_{source}": 1})
-        for (part, flit), word in zip(shown.sent, shown.words, strict=True):
-            bank, address = place("sent", source, part, flit)
-            stage.set(**{f"write_bank_{source}": bank, f"write_address_{source}": address,
-                         f"write_data_{source}": word})  # fmt: skip
-            await stage.edges()
-        stage.set(**{f"write_enable_{source}": 0})
-        await stage.edges()
-        stage.end("write")
-        await _run(stage, fabric, shown)
-        stage.begin("read")
-        for part, flit in shown.received:
-            bank, address = place("received", reader, part, flit)
-            stage.set(**{f"read_bank_{reader}": bank, f"read_address_{reader}": address})
-            await stage.edges()
-        await stage.edges(fabric.read_latency)
-        stage.end("read")
-
-    return Scene(play, [_write_sketch(fabric, shown), run_sketch(fabric), _read_sketch(shown)])
-
-
-def _write_sketch(fabric: Fabric, shown: Sample) -> Sketch:
-    names = (f"{name}_{shown.source}" for name in ("write_enable", "write_bank", "write_address",
-                                                   "write_data"))  # fmt: skip
-    return Sketch(
-        "write",
-        "Writing words",
-        f"The first words of what node {shown.source} sends are written, one an edge.",
-        tuple(Lane(name) for name in names if name in fabric.netlist.inputs),
+    source, reader = shown.source, shown.reader
+    write = (f"write_{name}_{source}" for name in ("enable", "bank", "address", "data"))
+    access = Access(
+        f"write_enable_{source}",
+        lambda part, flit: at(source, "sent", "write", part, flit),
+        lambda part, flit: at(reader, "received", "read", part, flit),
+        f"write_data_{source}",
+        tuple(write),
+        tuple(f"read_{name}_{reader}" for name in ("bank", "address", "data")),
     )
-
-
-def _read_sketch(shown: Sample) -> Sketch:
-    names = ("read_bank", "read_address", "read_data")
-    return Sketch(
-        "read",
-        "Reading words",
-        f"Node {shown.reader} has received them.",
-        tuple(Lane(f"{name}_{shown.reader}") for name in names),
-    )
+    return accessed_scene(fabric, access)
 
 
 def scheduled_scene(fabric: Fabric) -> Scene:
@@ -106,17 +71,3 @@ def scheduled_scene(fabric: Fabric) -> Scene:
         "words by the ports and in the steps of the schedule."
     )
     return Scene(play, [sketch._replace(meaning=meaning)])
-
-
-async def _run(stage: Stage, fabric: Fabric, shown: Sample) -> None:
-    """A run."""
-    await stage.edges()
-    stage.begin("run")
-    stage.set(start=1, **shown.job.inputs)
-    await stage.edges()
-    stage.set(start=0, **dict.fromkeys(shown.job.inputs, 0))
-    stage.origin = stage.now
-    limit = fabric.predicted_cycles + PATIENCE
-    await stage.until(lambda: bool(stage.get("done")), limit=limit)
-    await stage.edges(2)
-    stage.end("run")

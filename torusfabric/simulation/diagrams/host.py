@@ -1,11 +1,14 @@
-"""What is shown of a fabric behind its host port."""
+"""What is shown of a fabric whose memories are written and read, by a host port or as a core."""
+
+from collections.abc import Callable
+from typing import NamedTuple
 
 from ...rtl.fabric import Fabric
 from ..engines.base import PATIENCE
 from .sample import Sample, sample
 from .stage import Lane, Scene, Sketch, Stage
 
-__all__ = ["CHOICES", "host_scene", "run_sketch"]
+__all__ = ["CHOICES", "Access", "accessed_scene", "host_scene", "run_sketch"]
 
 #: What is chosen at the start of a run.
 CHOICES = ("mode", "length", "root", "operation")
@@ -14,25 +17,106 @@ CHOICES = ("mode", "length", "root", "operation")
 COUNTS = ("round", "cycles")
 
 
+class Access(NamedTuple):
+    """How words of nodes are written and read.
+
+    Parameters
+    ----------
+    enable : str
+        The input that is high while words are written.
+    write, read : function of (int, int) -> dict of str to int
+        Other inputs for a word, but the word itself, given part and flit.
+    data : str
+        The input for the word.
+    written, shown : tuple of str
+        The ports of the diagrams.
+    """
+
+    enable: str
+    write: Callable[[int, int], dict[str, int]]
+    read: Callable[[int, int], dict[str, int]]
+    data: str
+    written: tuple[str, ...]
+    shown: tuple[str, ...]
+
+
 def host_scene(fabric: Fabric) -> Scene:
-    """Words are written, a run, words are read."""
+    """What is shown of a fabric behind its host port."""
+    shown, layout = sample(fabric), fabric.layouts[0]
+
+    def at(node: int, base: int, part: int, flit: int) -> dict[str, int]:
+        return {"host_node": node, "host_addr": base + part * fabric.flits + flit}
+
+    access = Access(
+        "host_we",
+        lambda part, flit: at(shown.source, layout.send_base, part, flit),
+        lambda part, flit: at(shown.reader, layout.recv_base, part, flit),
+        "host_wdata",
+        ("host_we", "host_node", "host_addr", "host_wdata"),
+        ("host_node", "host_addr", "host_rdata"),
+    )
+    after = f" A word is on `host_rdata` {fabric.read_latency} edges after its address."
+    return accessed_scene(fabric, access, after)
+
+
+def accessed_scene(fabric: Fabric, access: Access, after: str = "") -> Scene:
+    """Words are written at a node, a run, words are read at another.
+
+    Parameters
+    ----------
+    fabric : Fabric
+    access : Access
+    after : str
+        What is to be said of words that are read.
+    """
     shown = sample(fabric)
 
     async def play(stage: Stage) -> None:
-        await _write(stage, fabric, shown)
+        stage.begin("write")
         await stage.edges()
-        stage.begin("run")
-        stage.set(start=1, **shown.job.inputs)
+        for place, word in zip(shown.sent, shown.words, strict=True):
+            stage.set(**{access.enable: 1, access.data: word}, **access.write(*place))
+            await stage.edges()
+        stage.set(**{access.enable: 0})
         await stage.edges()
-        stage.origin = stage.now
-        stage.set(start=0, **dict.fromkeys(shown.job.inputs, 0))
-        limit = fabric.program.cycles(shown.job.length, mode=shown.job.mode) + PATIENCE
-        await stage.until(lambda: bool(stage.get("done")), limit=limit)
-        await stage.edges(2)
-        stage.end("run")
-        await _read(stage, fabric, shown)
+        stage.end("write")
+        await _run(stage, fabric, shown)
+        stage.begin("read")
+        for place in shown.received:
+            stage.set(**access.read(*place))
+            await stage.edges()
+        await stage.edges(fabric.read_latency)
+        stage.end("read")
 
-    return Scene(play, [_write_sketch(shown), run_sketch(fabric), _read_sketch(fabric, shown)])
+    there = fabric.netlist.inputs | fabric.netlist.outputs
+    written, read = (
+        tuple(Lane(name) for name in names if name in there)
+        for names in (access.written, access.shown)
+    )
+    sent = f"The first words of what node {shown.source} sends are written, one an edge."
+    received = f"Node {shown.reader} has received them.{after}"
+    return Scene(
+        play,
+        [
+            Sketch("write", "Writing words", sent, written),
+            run_sketch(fabric),
+            Sketch("read", "Reading words", received, read),
+        ],
+    )
+
+
+async def _run(stage: Stage, fabric: Fabric, shown: Sample) -> None:
+    """A run."""
+    await stage.edges()
+    stage.begin("run")
+    stage.set(start=1, **shown.job.inputs)
+    await stage.edges()
+    stage.set(start=0, **dict.fromkeys(shown.job.inputs, 0))
+    stage.origin = stage.now
+    limit = fabric.program.cycles(shown.job.length, mode=shown.job.mode) + PATIENCE
+    await stage.until(lambda: bool(stage.get("done")), limit=limit)
+    await stage.edges(2)
+    stage.end("run")
 
 
 def run_sketch(fabric: Fabric, *lanes: Lane) -> Sketch:
@@ -41,49 +125,3 @@ def run_sketch(fabric: Fabric, *lanes: Lane) -> Sketch:
     names = ("start", *CHOICES, "busy", "done", "error", "round", "cycles")
     there = tuple(Lane(name, counts=name in COUNTS) for name in names if name in ports)
     return Sketch("run", "A run", "Cycle 0 follows the edge that takes `start`.", (*there, *lanes))
-
-
-def _write_sketch(shown: Sample) -> Sketch:
-    return Sketch(
-        "write",
-        "Writing words",
-        f"The first words of what node {shown.source} sends are written, one an edge.",
-        tuple(map(Lane, ("host_we", "host_node", "host_addr", "host_wdata"))),
-    )
-
-
-def _read_sketch(fabric: Fabric, shown: Sample) -> Sketch:
-    return Sketch(
-        "read",
-        "Reading words",
-        f"Node {shown.reader} has received them. A word is on `host_rdata` {fabric.read_latency} "
-        "edges after its address.",
-        tuple(map(Lane, ("host_node", "host_addr", "host_rdata"))),
-    )
-
-
-async def _write(stage: Stage, fabric: Fabric, shown: Sample) -> None:
-    """Write the words."""
-    layout = fabric.layouts[0]
-    stage.begin("write")
-    await stage.edges()
-    stage.set(host_we=1, host_node=shown.source)
-    for (part, flit), word in zip(shown.sent, shown.words, strict=True):
-        address = layout.send_base + part * fabric.flits + flit
-        stage.set(host_addr=address, host_wdata=word)
-        await stage.edges()
-    stage.set(host_we=0)
-    await stage.edges()
-    stage.end("write")
-
-
-async def _read(stage: Stage, fabric: Fabric, shown: Sample) -> None:
-    """Read the words."""
-    layout = fabric.layouts[0]
-    stage.begin("read")
-    stage.set(host_node=shown.reader)
-    for part, flit in shown.received:
-        stage.set(host_addr=layout.recv_base + part * fabric.flits + flit)
-        await stage.edges()
-    await stage.edges(fabric.read_latency)
-    stage.end("read")
