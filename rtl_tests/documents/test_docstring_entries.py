@@ -12,7 +12,8 @@ PACKAGE = Path(__file__).parents[2] / "torusfabric"
 
 #: Rooms in which entries that say nothing have been looked for.
 ROOMS = ("algorithms", "analysis", "cli", "collective", "draw", "planning", "schedule", "sweep",
-         "toolchain", "topology")  # fmt: skip
+         "toolchain", "topology", "rtl/streams", "simulation/diagrams",
+         "simulation/streams")  # fmt: skip
 
 #: Words of a type or a description that say nothing by themselves.
 EMPTY = frozenset(

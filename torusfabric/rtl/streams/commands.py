@@ -37,7 +37,6 @@ class CommandShape:
         Whether packets may be shorter.
     barrier : bool
         Whether in the last mode nodes only wait for one another.
-    facts : RunFacts
     operation_bits : int
         Bits of the number of an operator; 0 where there is no choice.
     """
@@ -182,12 +181,7 @@ class Commands(Leaf):
     ) -> tuple[Value, Value]:
         """Keep what is known of commands until their runs begin, and of runs until they end.
 
-        Returns
-        -------
-        tag : Value
-            Of the run under way.
-        idle : Value
-            Whether it is a barrier, in which the fabric does nothing.
+        Of the run under way, find out the tag, and whether it is a barrier: there is nothing to do.
         """
         begins, section = self.value("run_begins"), self._next_section
         following = section[0]

@@ -31,8 +31,6 @@ class StreamEnds:
 
     Parameters
     ----------
-    loader : LoaderShape
-    unloader : UnloaderShape
     own : tuple of int
         The numbers of the memories of what is sent.
     """

@@ -50,12 +50,10 @@ class StreamPort(NamedTuple):
         Of the port; in that of a node its number stands before the name of the signal.
     direction : str
         ``in`` or ``out``, seen from the fabric.
-    width : int
     node : int or None
         Whose it is; None for what there is once.
     protocol : str
         ``AXI4-Stream``, ``level`` or ``clock``.
-    meaning : str
     clock : str or None
         In the domain of which clock it is; None for a clock.
     """

@@ -25,10 +25,6 @@ DECIMAL = ("mode", "length", "root", "operation", "round", "cycles", "error")
 def draw_diagrams(fabric: Fabric) -> list[Diagram]:
     """What happens at the ports of a fabric in a run of its first mode.
 
-    Parameters
-    ----------
-    fabric : Fabric
-
     Returns
     -------
     list of Diagram

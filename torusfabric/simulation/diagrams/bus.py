@@ -17,12 +17,7 @@ MOST_CYCLES = 64
 
 
 class Master(ABC):
-    """What speaks the protocol of a bus.
-
-    Parameters
-    ----------
-    stage : Stage
-    """
+    """What speaks the protocol of a bus."""
 
     #: The lines of writes, and of reads.
     writing: tuple[str, ...]

@@ -64,8 +64,6 @@ def accessed_scene(fabric: Fabric, access: Access, after: str = "") -> Scene:
 
     Parameters
     ----------
-    fabric : Fabric
-    access : Access
     after : str
         What is to be said of words that are read.
     """

@@ -18,7 +18,6 @@ class Lane(NamedTuple):
 
     Parameters
     ----------
-    port : str
     low : int
         The lowest of the bits.
     width : int, optional
@@ -39,7 +38,6 @@ class Sketch(NamedTuple):
 
     Parameters
     ----------
-    name, title, meaning : str
     lanes : tuple of Lane
         None of a port that the fabric does not have is shown.
     """
@@ -55,8 +53,6 @@ class Stage:
 
     Parameters
     ----------
-    ctx : SimulatorContext
-    design : Assembly
     lanes : iterable of Lane
         What is written down.
 

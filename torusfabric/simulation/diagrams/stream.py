@@ -34,8 +34,6 @@ class _Source:
 
     Parameters
     ----------
-    prefix : str
-    beats : deque of Beat
     pauses : int
         Cycles to pause before the beat that `PAUSE_AT` says.
     """

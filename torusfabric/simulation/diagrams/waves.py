@@ -20,8 +20,6 @@ class Line(NamedTuple):
 
     Parameters
     ----------
-    name : str
-    bits : int
     values : sequence of int
         In each cycle.
     decimal : bool
@@ -47,7 +45,6 @@ def waves(cycles: Sequence[int], lines: Sequence[Line]) -> dict[str, Any]:
     ----------
     cycles : sequence of int
         The number of each cycle.
-    lines : sequence of Line
 
     Examples
     --------

@@ -45,8 +45,6 @@ async def run_apart(ctx: SimulatorContext, bench: StreamBench, seed: int) -> Non
 
     Parameters
     ----------
-    ctx : SimulatorContext
-    bench : StreamBench
     seed : int
         Of the periods.
     """

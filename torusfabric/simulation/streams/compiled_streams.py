@@ -82,11 +82,6 @@ class CStreamTask(ctypes.Structure):
 class CompiledStreams(StreamEngine):
     """Runs the whole fabric as compiled C++.
 
-    Parameters
-    ----------
-    fabric : Fabric
-    wave : str or Path, optional
-
     Raises
     ------
     InputError

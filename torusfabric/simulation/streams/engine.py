@@ -20,7 +20,6 @@ class StreamEngine(ABC):
 
     Parameters
     ----------
-    fabric : Fabric
     wave : str or Path, optional
         File that the waves are written to.
     """

@@ -21,7 +21,6 @@ class Planned(NamedTuple):
     ----------
     job : Job
         As its command says it.
-    exchange : Exchange
     error : RunError
         Why it must be dropped, if it must.
     """
@@ -36,11 +35,8 @@ def spoiled_run(fabric: Fabric, job: Job, exchange: Exchange, generator: random.
 
     Parameters
     ----------
-    fabric : Fabric
     job : Job
         Completed: nothing is left open.
-    exchange : Exchange
-    generator : Random
 
     Examples
     --------

@@ -137,12 +137,8 @@ def _least_ends(
     With B buffers, a node has room for a message as soon as the B-th run before that of the message
     is over, and for what a run brings as soon as what the B-th before it brought has been received.
 
-    Parameters
-    ----------
-    sent, received : ndarray, shape (runs, nodes)
-        Cycles that the port of each node needs; a node without a message needs no room either.
-    run_cycles : sequence of int
-    buffers : int
+    What is sent and received are cycles that the port of each node needs, of shape (runs, nodes); a
+    node without a message needs no room either.
 
     Examples
     --------

@@ -33,10 +33,8 @@ def draw_exchange(fabric: Fabric, job: Job, *, seed: int) -> Exchange:
 
     Parameters
     ----------
-    fabric : Fabric
     job : Job
         Completed: nothing is left open.
-    seed : int
 
     Examples
     --------
@@ -73,7 +71,6 @@ def exchange_of(
 
     Parameters
     ----------
-    fabric : Fabric
     job : Job
         Completed: nothing is left open.
     words : ndarray, shape (nodes, send words)

@@ -23,9 +23,6 @@ class StreamReport(Subject):
         Runs that were no good, by their error.
     rate : Rate or None
         How fast runs followed one another, if none was dropped.
-    jobs : tuple of JobReport
-    words_checked, words_wrong : int
-    first_wrong : str or None
     seconds : float
         Wall time.
     clocks : int

@@ -62,10 +62,8 @@ def stream_jobs(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]
 
     Parameters
     ----------
-    fabric : Fabric
     count : int
         How many are drawn; where nothing is left open, they are all alike.
-    seed : int
     """
     jobs = default_jobs(fabric) + random_jobs(fabric, count, seed=seed)
     if not fabric.program.barrier:
@@ -91,7 +89,6 @@ def simulate_streams(
 
     Parameters
     ----------
-    fabric : Fabric
     jobs : sequence of Job, optional
         One run for each of these; by default some of each mode and of several lengths.
     stall : float

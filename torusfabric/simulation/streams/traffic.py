@@ -59,7 +59,6 @@ class Source(NamedTuple):
     ----------
     prefix : str
         Of the names of its ports.
-    beats : list of Beat
     stall : float
         How likely it is that a cycle passes before the next word is there.
     """
@@ -74,7 +73,6 @@ class Sink(NamedTuple):
 
     Parameters
     ----------
-    prefix : str
     expected : int
         How many words must come.
     stall : float
@@ -92,8 +90,6 @@ class Traffic:
 
     Parameters
     ----------
-    sources : list of Source
-    sinks : list of Sink
     seed : int
         Of what stalls when.
     patience, settling : int
@@ -153,12 +149,10 @@ def traffic_of(
 
     Parameters
     ----------
-    fabric : Fabric
     runs : sequence of Planned
         Of whose jobs the commands are, if the fabric takes any.
     stall : float
         How likely it is that any port rests in a cycle.
-    seed : int
     cycles : int
         Those of the longest run.
     """

@@ -43,7 +43,6 @@ def bench_files(interface: str, top: str) -> dict[str, str]:
 
     Parameters
     ----------
-    interface : str
     top : str
         The name of the top module.
     """

@@ -24,7 +24,6 @@ class Packet(NamedTuple):
     ----------
     number : int
         Its destination, or its origin: a position in the group.
-    words : tuple of int
     """
 
     number: int
@@ -60,8 +59,6 @@ class Spoiled(NamedTuple):
 
     Parameters
     ----------
-    error : int
-        Its number.
     sent : list of (list of Packet)
         Of each node.
     command : dict of str to int

@@ -50,11 +50,8 @@ def expected_words(collective: str, sent: list[Words], root: int, combine: Combi
 
     Parameters
     ----------
-    collective : str
     sent : list of dict
         Of each position the words that it sends, by part and flit.
-    root : int
-    combine : function of (list of int) -> int
 
     Returns
     -------

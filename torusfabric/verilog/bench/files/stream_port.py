@@ -15,12 +15,10 @@ class Stream:
 
     Parameters
     ----------
-    dut : Any
     ports : dict
         Those of the manifest.
     prefix : str
         Of the names of its signals.
-    stalls : Stalls
     """
 
     def __init__(self, dut: Any, ports: dict[str, Any], prefix: str, stalls: Stalls) -> None:
