@@ -73,7 +73,7 @@ def test_any_collective(data):
 def test_what_a_run_stores_and_reads_must_not_be_read_early(monkeypatch):
     """Else a sum that is sent on at once is the one of before."""
     early = lambda builder, group, reading: True
-    monkeypatch.setattr(endpoint_builder.EndpointBuilder, "_early", early)
+    monkeypatch.setattr(endpoint_builder.EndpointBuilder, "early", early)
     report = simulated(tf.Fabric(tf.compile(tf.plan("3x3", "allreduce"), flits=9), width=8))
     assert not report.passed
 

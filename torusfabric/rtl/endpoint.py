@@ -153,7 +153,7 @@ class Endpoint(Leaf):
 
     def __init__(self, shape: EndpointShape, settings: EndpointSettings) -> None:
         self.shape, self.settings = shape, settings
-        super().__init__(self._optional() | self._from_sequencer() | self._always())
+        super().__init__(self._optional() | self._from_sequencer() | self.outside())
         self.read_data = Signal(settings.width, reset_less=True, name="read_data")
 
     @cached_property
@@ -208,8 +208,8 @@ class Endpoint(Leaf):
             | {f"store_{k}": In(1) for k in sorted({store for _, store in written})}
         )
 
-    def _always(self) -> dict[str, Member]:
-        """Members that all endpoints have."""
+    def outside(self) -> dict[str, Member]:
+        """Members of all shapes: what nodes are given, and by what they are written and read."""
         settings, node_bits = self.settings, address_width(self.settings.nodes)
         return {
             "rx": In(settings.words * settings.width),

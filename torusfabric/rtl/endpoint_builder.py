@@ -55,36 +55,42 @@ class Copy(NamedTuple):
 class EndpointBuilder:
     """Builds one endpoint.
 
-    Parameters
+    A guest whose nodes are written and read in another way than by the host may have `memories`,
+    `words`, `write`, `read`, `early` and `show` otherwise, with what is public besides.
+
+    Attributes
     ----------
-    endpoint : Endpoint
+    m : Module
+        What is built.
+    width : int
+        Bits of a flit.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
-        self._m, self._endpoint = Module(), endpoint
-        self._inputs = Inputs(self._m, endpoint)
+        self.m, self.endpoint = Module(), endpoint
+        self._inputs = Inputs(self.m, endpoint)
         self._shape, self._settings = endpoint.shape, endpoint.settings
-        self._width = endpoint.settings.width
+        self.width = endpoint.settings.width
         self._registers: dict[str, Value] = {}
 
     @cached_property
     def _host(self) -> HostReads:
         """The host's side of reads."""
-        return HostReads(self._m, self._endpoint)
+        return HostReads(self.m, self.endpoint)
 
-    def _value(self, name: str) -> Value:
+    def value(self, name: str) -> Value:
         """What drives an input."""
-        return self._endpoint.value(name)
+        return self.endpoint.value(name)
 
     def build(self) -> Module:
         """The module."""
-        m, shape = self._m, self._shape
-        readers = [add_reader(self._endpoint, self._inputs, reader) for reader in shape.readers]
+        m, shape = self.m, self._shape
+        readers = [add_reader(self.endpoint, self._inputs, reader) for reader in shape.readers]
         # What each reader finds in each memory, and what the host does.
         words: dict[tuple[int, int], Value] = {}
         for_host: dict[int, Value] = {}
         for group in wide_memories(shape, private=self._settings.private):
-            for memory, reading, word in self._memories(group, readers):
+            for memory, reading, word in self.memories(group, readers):
                 words |= {(memory.number, index): word for index in reading}
                 if memory.host_reads:
                     for_host.setdefault(memory.number, word)
@@ -98,60 +104,60 @@ class EndpointBuilder:
         ]
         for number, members in enumerate(shape.injections):
             word = self._combined([read[index] for index in members], number)
-            m.d.comb += self._endpoint.inject.word_select(number, self._width).eq(word)
-        self._show(read, for_host)
+            m.d.comb += self.endpoint.inject.word_select(number, self.width).eq(word)
+        self.show(read, for_host)
         return m
 
-    def _show(self, read: list[Value], words: dict[int, Value]) -> None:
+    def show(self, read: list[Value], words: dict[int, Value]) -> None:
         """Show the host the word that it asks for: of a reader, or of memories by their numbers."""
         host = self._shape.host_reader
         if host is not None:
             self._host.show(read[host])
         elif words:
-            constant = {m.number for m in self._shape.memories if m.depth and self._words(m) == 1}
+            constant = {m.number for m in self._shape.memories if m.depth and self.words(m) == 1}
             self._host.show_one(words, constant=constant)
 
     def _held(self, value: Value, name: str) -> Value:
         """A value a cycle later, in registers of this node alone; there is one of a name."""
         if name not in self._registers:
-            self._registers[name] = apart(self._m, value, name=name, alone=self._endpoint.alone)
+            self._registers[name] = apart(self.m, value, name=name, alone=self.endpoint.alone)
         return self._registers[name]
 
     # Memories
 
-    def _memories(
+    def memories(
         self, group: Sequence[EndpointMemory], readers: Sequence[Reader]
     ) -> Iterator[Copy]:
         """Memories that are written and read as one wide memory, with copies for readers."""
         first = group[0]
-        write = self._wide_write([self._write(memory) for memory in group], first)
+        write = self._wide_write([self.write(memory) for memory in group], first)
         for number, reading in enumerate(first.groups or [()] * first.host_reads):
             served = [reading]
             if len(group) > 1:
                 served = [memory.groups[0] if memory.groups else () for memory in group]
             name = bank_name(first.number, number)
-            early = self._early(group, reading)
+            early = self.early(group, reading)
             word = add_memory(
-                self._m,
+                self.m,
                 name,
                 self._cell(name, group, len(write.enable)),
                 write=write,
-                read=self._read(first, [readers[i] for i in reading], copy=number, early=early),
+                read=self.read(first, [readers[i] for i in reading], copy=number, early=early),
                 many=self._settings.modes > 1,
             )
             if early:
-                word = delayed(self._m, word, 1)
+                word = delayed(self.m, word, 1)
             for k, (memory, indices) in enumerate(zip(group, served, strict=True)):
-                yield Copy(memory, indices, word[k * self._width : (k + 1) * self._width])
+                yield Copy(memory, indices, word[k * self.width : (k + 1) * self.width])
 
     def _cell(self, name: str, group: Sequence[EndpointMemory], parts: int) -> Cell:
         """What holds the words of a copy of memories that are one wide memory."""
-        if name in self._endpoint.cells:
-            return self._endpoint.cells[name]
-        width = self._width * len(group)
-        return memory_cell(name, width=width, depth=self._words(group[0]), parts=parts)
+        if name in self.endpoint.cells:
+            return self.endpoint.cells[name]
+        width = self.width * len(group)
+        return memory_cell(name, width=width, depth=self.words(group[0]), parts=parts)
 
-    def _early(self, group: Sequence[EndpointMemory], reading: tuple[int, ...]) -> bool:
+    def early(self, group: Sequence[EndpointMemory], reading: tuple[int, ...]) -> bool:
         """Whether memories are read a cycle early, and a register takes the word.
 
         A block RAM is slow to show a word, and has its own register for addresses. So the register
@@ -159,12 +165,12 @@ class EndpointBuilder:
         is for memories that a run only writes, and for those that it only reads, if what the host
         wrote last is there in time.
         """
-        words = self._words(group[0])
-        large = words > 1 and self._width * len(group) * words >= BLOCK_RAM
+        words = self.words(group[0])
+        large = words > 1 and self.width * len(group) * words >= BLOCK_RAM
         stored = any(memory.sources for memory in group)
         return large and (not reading or (self._settings.spare and not stored))
 
-    def _words(self, memory: EndpointMemory) -> int:
+    def words(self, memory: EndpointMemory) -> int:
         """Words of a memory as it is built."""
         return memory.depth
 
@@ -177,27 +183,27 @@ class EndpointBuilder:
         enable = Cat(*enables) if first.own is not None else enables[0]
         return WritePort(addresses[0], Cat(*data), enable)
 
-    def _write(self, memory: EndpointMemory) -> WritePort:
+    def write(self, memory: EndpointMemory) -> WritePort:
         """The write port of a memory: what arrives comes before what the host writes."""
         if memory.own is None:
             if memory.sources:
-                return self._stored(memory)
-            return WritePort(Const(0, 1), Const(0, self._width), NEVER)
-        place = self._value("write_node")
-        chosen = self._value("write_enable") & (place == self._value("node")[: len(place)])
+                return self.stored(memory)
+            return WritePort(Const(0, 1), Const(0, self.width), NEVER)
+        place = self.value("write_node")
+        chosen = self.value("write_enable") & (place == self.value("node")[: len(place)])
         way = suffix(memory.layout)
         if self._settings.own[memory.layout] > 1:
-            chosen = chosen & (self._value(f"write_bank{way}") == memory.own)
+            chosen = chosen & (self.value(f"write_bank{way}") == memory.own)
         chosen, data = (
-            delayed(self._m, chosen, 1, f"write_{memory.number}"),
-            self._value("write_data"),
+            delayed(self.m, chosen, 1, f"write_{memory.number}"),
+            self.value("write_data"),
         )
         if self._settings.private:
-            data = delayed(self._m, data, 1)
+            data = delayed(self.m, data, 1)
         host = self._address(f"write_address{way}", memory.depth)
         if not memory.sources:
             return WritePort(host, data, chosen)
-        stored = self._stored(memory)
+        stored = self.stored(memory)
         return WritePort(
             Mux(stored.enable, stored.address, host),
             Mux(stored.enable, stored.data, data),
@@ -209,14 +215,14 @@ class EndpointBuilder:
         if depth == 1:
             return Const(0, 1)
         bits = address_width(depth)
-        return self._held(self._value(name)[:bits], f"{name}_of_{bits}")
+        return self._held(self.value(name)[:bits], f"{name}_of_{bits}")
 
-    def _stored(self, memory: EndpointMemory) -> WritePort:
+    def stored(self, memory: EndpointMemory) -> WritePort:
         """What a memory stores of what arrives, at addresses of the sequencer or its own."""
         word, central = self._arriving(memory), None
         if memory.columns is not None:
             write, store = memory.columns
-            enable = self._held(self._value(f"store_{store}"), f"store_{store}_here")
+            enable = self._held(self.value(f"store_{store}"), f"store_{store}_here")
             central = WritePort(self._address(f"write_{write}", memory.depth), word, enable)
             if not memory.phases:
                 return central
@@ -228,7 +234,7 @@ class EndpointBuilder:
 
     def _appended(self, memory: EndpointMemory, word: Value) -> WritePort:
         """What a node stores on its own, one word after the other."""
-        m = self._m
+        m = self.m
         assert memory.enable is not None
         phases = [self._inputs.phase(phase) for phase in memory.phases]
         which = self._inputs.at(memory.enable)
@@ -244,7 +250,7 @@ class EndpointBuilder:
             reset_less=True,
         )
         if memory.depth > 1:
-            with m.If(~self._held(self._value("busy"), "busy_here")):
+            with m.If(~self._held(self.value("busy"), "busy_here")):
                 m.d.sync += pointer.eq(self._inputs.of_mode(memory.start))
             with m.Elif(enable):
                 m.d.sync += pointer.eq(pointer + self._inputs.advance(ends_block))
@@ -257,22 +263,22 @@ class EndpointBuilder:
             return words[0]
         assert memory.source is not None
         slices = self._slices(self._inputs.at(memory.source), f"source_{memory.number}")
-        name = f"to_memory_{memory.number}" if self._endpoint.alone else None
-        return multiplexed(self._m, words, slices, self._width, name=name)
+        name = f"to_memory_{memory.number}" if self.endpoint.alone else None
+        return multiplexed(self.m, words, slices, self.width, name=name)
 
     def _source(self, source: int) -> Value:
         """The word of a source that a memory may store."""
         first = self._settings.first_injection
         if source >= first:
-            made = self._endpoint.inject.word_select(source - first, self._width)
-            return made[: self._width]
-        return self._endpoint.words("rx", self._width)[self._settings.word_of(source)]
+            made = self.endpoint.inject.word_select(source - first, self.width)
+            return made[: self.width]
+        return self.endpoint.words("rx", self.width)[self._settings.word_of(source)]
 
-    def _read(
+    def read(
         self, memory: EndpointMemory, readers: list[Reader], *, copy: int, early: bool
     ) -> ReadPort:
         """The read port of a copy of a memory; the host reads the first copy."""
-        busy, host = self._value("busy"), self._host
+        busy, host = self.value("busy"), self._host
         host_reads = memory.host_reads and not copy
         enable = busy | host.chosen if host_reads else busy
         if not readers:
@@ -284,9 +290,9 @@ class EndpointBuilder:
         if memory.depth == 1:
             return ReadPort(Const(0, 1), NEVER)
         address = address[: address_width(memory.depth)]
-        return self._port(address, enable, memory, copy=copy, early=early)
+        return self.port(address, enable, memory, copy=copy, early=early)
 
-    def _port(
+    def port(
         self, address: Value, enable: Value, memory: EndpointMemory, *, copy: int, early: bool
     ) -> ReadPort:
         """The read port of a copy that is given an address: in this cycle if early, or the next."""
@@ -316,43 +322,43 @@ class EndpointBuilder:
         assert reader.code is not None
         code = reader.code
         if for_host:
-            code = Mux(self._value("busy"), code, self._host.code(memories))
-        slices = self._slices(delayed(self._m, code, 1, f"code_{index}"), f"select_{index}")
-        name = f"of_reader_{index}" if self._endpoint.alone else None
-        return multiplexed(self._m, inputs, slices, self._width, name=name)
+            code = Mux(self.value("busy"), code, self._host.code(memories))
+        slices = self._slices(delayed(self.m, code, 1, f"code_{index}"), f"select_{index}")
+        name = f"of_reader_{index}" if self.endpoint.alone else None
+        return multiplexed(self.m, inputs, slices, self.width, name=name)
 
     def _slices(self, early: Value, name: str) -> list[list[Value]]:
         """Select bits a cycle later, with a copy for each slice of a word."""
-        count = -(-self._width // SLICE) if self._endpoint.alone else 1
+        count = -(-self.width // SLICE) if self.endpoint.alone else 1
         return [[*self._held(early, f"{name}_{k}")] for k in range(count)]
 
     def _combined(self, words: list[Value], injection: int) -> Value:
         """What the readers of an injection port read, combined in a tree; all as late."""
         if not words:
-            return Const(0, self._width)
+            return Const(0, self.width)
         level, unit, made = words, self._settings.unit, 0
         late = self._settings.injection_delay
         while len(level) > 1:
             assert unit is not None
-            rest = [delayed(self._m, word, unit.latency) for word in level[len(level) & ~1 :]]
+            rest = [delayed(self.m, word, unit.latency) for word in level[len(level) & ~1 :]]
             pairs, late = [], late - unit.latency
             for pair in zip(level[::2], level[1::2], strict=False):
-                name = f"{injection}_{made}" if self._endpoint.alone else None
-                pairs.append(add_pair(self._m, unit, pair, self._code(), name=name))
+                name = f"{injection}_{made}" if self.endpoint.alone else None
+                pairs.append(add_pair(self.m, unit, pair, self._code(), name=name))
                 made += 1
             level = pairs + rest
-        return delayed(self._m, level[0], late)
+        return delayed(self.m, level[0], late)
 
     def _neutral(self) -> Value:
         """The word that changes nothing."""
         unit = self._settings.unit
         assert unit is not None
-        return unit.identity(self._code(), self._width)
+        return unit.identity(self._code(), self.width)
 
     def _code(self) -> Value:
         """The control bits of the operator."""
         several = self._settings.unit and self._settings.unit.bits
-        return self._held(self._value("operator_code"), "operator_here") if several else Const(0, 0)
+        return self._held(self.value("operator_code"), "operator_here") if several else Const(0, 0)
 
 
 def asked(memory: EndpointMemory, readers: Sequence[Reader]) -> Value:

@@ -109,8 +109,8 @@ class StreamEndpoint(Endpoint):
         """The numbers of the memories that are unloaded, in the order of select bits."""
         return unloaded(self.shape, kept=self.kept)
 
-    def _always(self) -> dict[str, Member]:
-        """Members that all endpoints have."""
+    def outside(self) -> dict[str, Member]:
+        """Members of all shapes: what nodes are given, and by what they are written and read."""
         loader, unloader = self.streams.loader, self.streams.unloader
         number_bits = self.streams.sections.number_bits
         code = bit_count(len(self.unloaded)) if self.unloaded else 0
@@ -157,12 +157,12 @@ class StreamEndpointBuilder(EndpointBuilder):
 
     def build(self) -> Module:
         """The module."""
-        following = self._sections.following(self._section, self._value("run_begins"))
-        self._m.d.sync += self._section.eq(following)
-        cleared(self._m, self._value("clear"), self._section)
+        following = self._sections.following(self._section, self.value("run_begins"))
+        self.m.d.sync += self._section.eq(following)
+        cleared(self.m, self.value("clear"), self._section)
         return super().build()
 
-    def _memories(
+    def memories(
         self, group: Sequence[EndpointMemory], readers: Sequence[Reader]
     ) -> Iterator[Copy]:
         """Memories with copies for readers; of any root, what is sent lies apart from the rest.
@@ -171,11 +171,11 @@ class StreamEndpointBuilder(EndpointBuilder):
         """
         memory = group[0]
         if memory.own is None or not memory.sources:
-            yield from super()._memories(group, readers)
+            yield from super().memories(group, readers)
             return
-        bits, arriving = section_bits(memory.depth) - 1, self._stored(memory)
+        bits, arriving = section_bits(memory.depth) - 1, self.stored(memory)
         for number, reading in enumerate(memory.groups):
-            here = self._read(
+            here = self.read(
                 memory, [readers[index] for index in reading], copy=number, early=False
             )
             stored = self._part(memory, f"copy_{number}", here, arriving, self._section)
@@ -185,8 +185,8 @@ class StreamEndpointBuilder(EndpointBuilder):
             section = self._of_number("write_section")
             sent = self._part(memory, f"sent_{number}", here, self._loaded(memory), section)
             chosen = Signal(name=f"received_{memory.number}_{number}", reset_less=True)
-            with self._m.If(here.enable):
-                self._m.d.sync += chosen.eq(here.address[bits])
+            with self.m.If(here.enable):
+                self.m.d.sync += chosen.eq(here.address[bits])
             yield Copy(memory, reading, Mux(chosen, stored, sent))
 
     def _part(
@@ -198,93 +198,93 @@ class StreamEndpointBuilder(EndpointBuilder):
         words, of_run = 1 << bits, read.address[-self._sections.bits :]
         bank = f"bank_{memory.number}_{name}"
         return add_memory(
-            self._m,
+            self.m,
             bank,
-            memory_cell(bank, width=self._width, depth=self._sections.count * words),
+            memory_cell(bank, width=self.width, depth=self._sections.count * words),
             write=write._replace(address=in_section(write.address, words, section)),
             read=read._replace(address=Cat(read.address[:bits], of_run)),
         )
 
-    def _words(self, memory: EndpointMemory) -> int:
+    def words(self, memory: EndpointMemory) -> int:
         """Words of a memory as it is built; each section begins at a power of two."""
         return memory.depth + ((self._sections.count - 1) << section_bits(memory.depth))
 
-    def _write(self, memory: EndpointMemory) -> WritePort:
+    def write(self, memory: EndpointMemory) -> WritePort:
         """The write port: what arrives goes to the section of the run, what is loaded to others."""
         if memory.own is None:
             if not memory.sources:
-                return super()._write(memory)
-            port, section = self._stored(memory), self._section
+                return super().write(memory)
+            port, section = self.stored(memory), self._section
         else:
             port, section = self._loaded(memory), self._of_number("write_section")
         return port._replace(address=in_section(port.address, memory.depth, section))
 
     def _of_number(self, name: str) -> Value:
         """The section of the message or run whose number is given."""
-        return self._sections.of(self._value(name))
+        return self._sections.of(self.value(name))
 
     def _loaded(self, memory: EndpointMemory) -> WritePort:
         """What the loader writes into a memory."""
-        enable = self._value("write_enable")
+        enable = self.value("write_enable")
         if self._streams.loader.memory_bits:
             bank = self._streams.own.index(memory.number)
-            enable = enable & (self._value("write_bank") == bank)
-        return WritePort(self._value("write_address"), self._value("write_data"), enable)
+            enable = enable & (self.value("write_bank") == bank)
+        return WritePort(self.value("write_address"), self.value("write_data"), enable)
 
-    def _read(
+    def read(
         self, memory: EndpointMemory, readers: list[Reader], *, copy: int, early: bool
     ) -> ReadPort:
         """The read port of a copy: of the readers, or of the unloader."""
         if not readers:
             section = self._of_number("read_section")
-            address = in_section(self._value("read_address"), memory.depth, section)
-            return ReadPort(address, self._value("read_advance"))
+            address = in_section(self.value("read_address"), memory.depth, section)
+            return ReadPort(address, self.value("read_advance"))
         address = in_section(asked(memory, readers), memory.depth, self._section)
-        return self._port(address, self._value("busy"), memory, copy=copy, early=early)
+        return self.port(address, self.value("busy"), memory, copy=copy, early=early)
 
-    def _early(self, group: Sequence[EndpointMemory], reading: tuple[int, ...]) -> bool:
+    def early(self, group: Sequence[EndpointMemory], reading: tuple[int, ...]) -> bool:
         """Whether readers read a cycle early; the unloader has a register behind its choice."""
-        return bool(reading) and super()._early(group, reading)
+        return bool(reading) and super().early(group, reading)
 
-    def _show(self, read: list[Value], words: dict[int, Value]) -> None:
+    def show(self, read: list[Value], words: dict[int, Value]) -> None:
         """Show the word that is unloaded."""
-        m, advance = self._m, self._value("read_advance")
+        m, advance = self.m, self.value("read_advance")
         inputs = [self._kept() if number == KEPT else words[number] for number in self._unloaded]
         if not inputs:
             return
         code = Signal(bit_count(len(inputs)), name="unloaded", reset_less=True)
         with m.If(advance):
             if len(code):
-                m.d.sync += code.eq(self._value("read_code"))
-        keep = [keeper(m, self._width)] if self._endpoint.alone else []
+                m.d.sync += code.eq(self.value("read_code"))
+        keep = [keeper(m, self.width)] if self.endpoint.alone else []
         first, rest = inputs[:AT_ONCE], inputs[AT_ONCE:]
         bits = bit_count(len(first))
-        chosen = cascade(first, [*code[:bits]], self._width, *keep)
+        chosen = cascade(first, [*code[:bits]], self.width, *keep)
         if self._streams.late:
             chosen, code, *rest = self._a_cycle_later([chosen, code[bits:], *rest])
             chosen = extended_cascade(chosen, rest, [*code], *keep)
         with m.If(advance):
-            m.d.sync += self._endpoint.read_data.eq(chosen)
+            m.d.sync += self.endpoint.read_data.eq(chosen)
 
     def _a_cycle_later(self, values: list[Value]) -> list[Value]:
         """What is unloaded, a cycle later."""
         later = [Signal(len(value), name=f"later_{k}", reset_less=True) for k, value in
                  enumerate(values)]  # fmt: skip
-        with self._m.If(self._value("read_advance")):
-            self._m.d.sync += [Cat(*later).eq(Cat(*values))]
+        with self.m.If(self.value("read_advance")):
+            self.m.d.sync += [Cat(*later).eq(Cat(*values))]
         return list(later)
 
     def _kept(self) -> Value:
         """What a node gets from itself: of all messages from that which is loaded to that which is
         unloaded, which are more than those on one side."""
-        most, value = self._streams.loader.words.most, self._value
+        most, value = self._streams.loader.words.most, self.value
         write = in_section(value("write_index"), most, value("write_section"))
         read = in_section(value("read_address"), most, value("read_section"))
         words = most + ((2 * self._sections.count - 1) << section_bits(most))
         return add_memory(
-            self._m,
+            self.m,
             "kept",
-            memory_cell("kept", width=self._width, depth=words),
+            memory_cell("kept", width=self.width, depth=words),
             write=WritePort(write, value("write_data"), value("write_kept")),
             read=ReadPort(read, value("read_advance")),
         )
