@@ -133,7 +133,7 @@ class Forgets(Unloader):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.inner = inner = Unloader(self._shape)
+        m.submodules.inner = inner = Unloader(self.shape)
         even = Signal()
         m.d.sync += even.eq(~even)
         for name, member in inner.signature.members.items():
