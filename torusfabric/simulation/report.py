@@ -1,13 +1,20 @@
 """What a simulation found."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from __future__ import annotations
 
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..analysis.bounds import bound
 from ..program import CycleCost
 from ..rtl.origins import Origins
 from ..toolchain.html import facts_table
 
-__all__ = ["JobReport", "SimulationReport", "Subject", "WrongWord"]
+if TYPE_CHECKING:
+    from ..rtl.fabric import Fabric
+    from .engines.base import Job
+
+__all__ = ["JobReport", "SimulationReport", "Subject", "WrongWord", "facts_of"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,24 @@ class JobReport:
     words_checked: int
     words_wrong: int
 
+    @classmethod
+    def of(cls, fabric: Fabric, job: Job, *, cycles: int, checked: int, wrong: int) -> JobReport:
+        """What came of a run that took some cycles, and had some words checked and wrong."""
+        program, number = fabric.program, job.mode or 0
+        mode = program.modes[number]
+        collective = mode.schedule.collective
+        return cls(
+            mode=number,
+            collective=collective.name,
+            length=program.length_of(job.length),
+            root=collective.root if job.root is None else job.root,
+            operation=(job.operation or 0) if mode.operators else None,
+            cycles=cycles,
+            predicted_cycles=program.cycles(job.length, mode=number),
+            words_checked=checked,
+            words_wrong=wrong,
+        )
+
 
 @dataclass(frozen=True)
 class Subject:
@@ -87,6 +112,24 @@ class Subject:
     flits: int
     rounds: int
     bound: int
+
+
+def facts_of(fabric: Fabric) -> dict[str, Any]:
+    """What a `Subject` says of a fabric, by name."""
+    program = fabric.program
+    schedules = [mode.schedule for mode in program.modes]
+    return {
+        "topology": str(program.topology),
+        "collective": ",".join(schedule.collective.name for schedule in schedules),
+        "algorithm": ",".join(schedule.algorithm for schedule in schedules),
+        "operator": ", ".join(map(str, program.operators)) or None,
+        "switching": ",".join(dict.fromkeys(schedule.switching for schedule in schedules)),
+        "nodes": fabric.nodes,
+        "width": fabric.width,
+        "flits": fabric.flits,
+        "rounds": sum(schedule.round_count for schedule in schedules),
+        "bound": sum(map(bound, schedules)),
+    }
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..analysis.bounds import bound
 from ..collective import random_messages
 from ..errors import InputError
 from ..rtl.fabric import Fabric, Top
@@ -16,7 +15,7 @@ from ..toolchain.values import natural, of_type, positive, shown
 from .engines import AmaranthEngine, Engine, EngineRun, Job
 from .engines.choice import choose_engine
 from .jobs import check_jobs, completed, default_jobs, jobs_with_drawn, read_jobs
-from .report import JobReport, SimulationReport, WrongWord
+from .report import JobReport, SimulationReport, WrongWord, facts_of
 from .throughput import throughput, throughput_bound
 
 if TYPE_CHECKING:
@@ -205,28 +204,18 @@ def _job_reports(
     fabric: Fabric, jobs: Sequence[Job], runs: Sequence[EngineRun], compared: list[Comparison]
 ) -> tuple[JobReport, ...]:
     """What came of each run, where a fabric leaves a choice of lengths or operators."""
-    program = fabric.program
     if not {"length", "operation"} & set(fabric.netlist.inputs):
         return ()
-    reports = []
-    for job, run, found in zip(jobs, runs, compared, strict=True):
-        number = job.mode or 0
-        mode = program.modes[number]
-        collective = mode.schedule.collective
-        reports.append(
-            JobReport(
-                mode=number,
-                collective=collective.name,
-                length=program.length_of(job.length),
-                root=collective.root if job.root is None else job.root,
-                operation=(job.operation or 0) if mode.operators else None,
-                cycles=run.edges if run.edges == run.cycles else -1,
-                predicted_cycles=program.cycles(job.length, mode=number),
-                words_checked=found.words_checked,
-                words_wrong=found.words_wrong,
-            )
+    return tuple(
+        JobReport.of(
+            fabric,
+            job,
+            cycles=run.edges if run.edges == run.cycles else -1,
+            checked=found.words_checked,
+            wrong=found.words_wrong,
         )
-    return tuple(reports)
+        for job, run, found in zip(jobs, runs, compared, strict=True)
+    )
 
 
 def _report(
@@ -238,8 +227,6 @@ def _report(
     **others: Any,
 ) -> SimulationReport:
     """The report of some runs."""
-    program = fabric.program
-    schedules = [mode.schedule for mode in program.modes]
     clocks = sum(run.clocks for run in runs)
     cycles = {count for run in runs for count in (run.cycles, run.edges)}
     measured = cycles.pop() if len(cycles) == 1 else -1
@@ -248,21 +235,12 @@ def _report(
         measured = sum(job.cycles for job in jobs)
         predicted = sum(job.predicted_cycles for job in jobs)
     return SimulationReport(
-        topology=str(program.topology),
-        collective=",".join(schedule.collective.name for schedule in schedules),
-        operator=", ".join(map(str, program.operators)) or None,
-        algorithm=",".join(schedule.algorithm for schedule in schedules),
-        switching=",".join(dict.fromkeys(schedule.switching for schedule in schedules)),
-        nodes=fabric.nodes,
-        width=fabric.width,
-        flits=fabric.flits,
+        **facts_of(fabric),
         router_classes=len(fabric.router_classes),
         origins=fabric.origins,
-        rounds=sum(schedule.round_count for schedule in schedules),
-        bound=sum(map(bound, schedules)),
         cycles=measured,
         predicted_cycles=predicted,
-        cycle_costs=tuple(mode.cost for mode in program.modes),
+        cycle_costs=tuple(mode.cost for mode in fabric.program.modes),
         jobs=jobs,
         **_of_one(fabric, sum(run.edges for run in runs) / len(runs)),
         clocks=clocks,

@@ -5,9 +5,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from ...analysis.bounds import bound
 from ...errors import InputError
 from ...rtl.fabric import Fabric, Top
 from ...rtl.streams import Clocks, needs_commands
@@ -15,7 +13,7 @@ from ...rtl.streams.sections import sections_of
 from ...toolchain.values import real
 from ..engines.base import Job
 from ..jobs import check_jobs, completed, default_jobs, random_jobs
-from ..report import JobReport
+from ..report import JobReport, facts_of
 from .amaranth_streams import AmaranthStreams
 from .comparison import Comparison
 from .engine import StreamEngine
@@ -133,14 +131,19 @@ def simulate_streams(
         rate = sustained_rate(
             exchanges, planned, ends, stall=stall, buffers=buffers, width=fabric.width
         )
-    return _report(
-        fabric,
-        found,
+    jobs_done = _job_reports(fabric, runs, found, log)
+    return StreamReport(
+        **facts_of(fabric),
         engine=engine.name,
         stall=stall,
         dropped=dict(sorted(Counter(int(error) for error in errors if error).items())),
         rate=rate,
-        jobs=_job_reports(fabric, runs, found, log),
+        cycles=sum(job.cycles for job in jobs_done),
+        predicted_cycles=sum(job.predicted_cycles for job in jobs_done),
+        jobs=jobs_done,
+        words_checked=sum(found.checked),
+        words_wrong=sum(found.wrong),
+        first_wrong=found.first_wrong,
         seconds=round(seconds, 3),
         clocks=log.clocks,
     )
@@ -150,33 +153,6 @@ def _checked_jobs(fabric: Fabric, jobs: Sequence[Job]) -> tuple[Job, ...]:
     """Jobs that a fabric can carry out, with nothing left open; a barrier leaves nothing."""
     check_jobs(fabric, [job for job in jobs if not is_barrier(fabric, job)])
     return tuple(job if is_barrier(fabric, job) else completed(fabric, job) for job in jobs)
-
-
-def _report(
-    fabric: Fabric, found: Comparison, *, jobs: tuple[JobReport, ...], **others: Any
-) -> StreamReport:
-    """The report of some runs."""
-    program = fabric.program
-    schedules = [mode.schedule for mode in program.modes]
-    return StreamReport(
-        topology=str(program.topology),
-        collective=",".join(schedule.collective.name for schedule in schedules),
-        algorithm=",".join(schedule.algorithm for schedule in schedules),
-        operator=", ".join(map(str, program.operators)) or None,
-        switching=",".join(dict.fromkeys(schedule.switching for schedule in schedules)),
-        nodes=fabric.nodes,
-        width=fabric.width,
-        flits=fabric.flits,
-        rounds=sum(schedule.round_count for schedule in schedules),
-        bound=sum(map(bound, schedules)),
-        cycles=sum(job.cycles for job in jobs),
-        predicted_cycles=sum(job.predicted_cycles for job in jobs),
-        jobs=jobs,
-        words_checked=sum(found.checked),
-        words_wrong=sum(found.wrong),
-        first_wrong=found.first_wrong,
-        **others,
-    )
 
 
 def _ends(exchanges: Sequence[Exchange], log: Log) -> list[int]:
@@ -220,35 +196,14 @@ def _job_reports(
     A barrier is no run of the program, and takes none of its cycles.
     """
     taken = iter([cycles for _, cycles in log.runs])
-    return tuple(
-        _barrier_report(run.job, number, found) if is_barrier(fabric, run.job)
-        else _job_report(fabric, run.job, number, found, next(taken, -1))
-        for number, run in enumerate(runs) if not run.error
-    )  # fmt: skip
-
-
-def _barrier_report(job: Job, number: int, found: Comparison) -> JobReport:
-    """What came of a barrier."""
-    return JobReport(
-        mode=job.mode or 0, collective="barrier", length=1, root=None, operation=None, cycles=0,
-        predicted_cycles=0, words_checked=found.checked[number], words_wrong=found.wrong[number],
-    )  # fmt: skip
-
-
-def _job_report(
-    fabric: Fabric, job: Job, number: int, found: Comparison, measured: int
-) -> JobReport:
-    """What came of a run, that took some cycles."""
-    program, mode = fabric.program, fabric.program.modes[job.mode or 0]
-    collective = mode.schedule.collective
-    return JobReport(
-        mode=job.mode or 0,
-        collective=collective.name,
-        length=program.length_of(job.length),
-        root=collective.root if job.root is None else job.root,
-        operation=(job.operation or 0) if mode.operators else None,
-        cycles=measured,
-        predicted_cycles=program.cycles(job.length, mode=job.mode),
-        words_checked=found.checked[number],
-        words_wrong=found.wrong[number],
-    )
+    reports = []
+    for run, checked, wrong in zip(runs, found.checked, found.wrong, strict=True):
+        if run.error:
+            continue
+        if is_barrier(fabric, run.job):
+            barrier = JobReport(run.job.mode or 0, "barrier", 1, None, None, 0, 0, checked, wrong)
+            reports.append(barrier)
+            continue
+        cycles = next(taken, -1)
+        reports.append(JobReport.of(fabric, run.job, cycles=cycles, checked=checked, wrong=wrong))
+    return tuple(reports)
