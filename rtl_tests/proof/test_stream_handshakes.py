@@ -76,7 +76,7 @@ LONG = {
         ALL, "stream_control", r"left_to_wait <= 2'd3", "left_to_wait <= 2'd2"
     ),
     "a bad message is run": Fault(
-        ALL, "stream_control", r"fine = \(good ", "fine = ((good | bad[1]) "
+        ALL, "stream_control", r"fine = good;", "fine = good | bad[1];"
     ),
     "an error is that of the other kind": Fault(
         ALL, "stream_control", r"3'd7 : 3'd6", "3'd6 : 3'd7"
