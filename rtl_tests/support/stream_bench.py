@@ -10,9 +10,9 @@ import numpy as np
 from amaranth.hdl import ClockDomain, Module
 from amaranth.sim import Simulator
 
-from torusfabric import collective as collectives
 from torusfabric.rtl.assembly import Assembly
 from torusfabric.simulation.engines import Job
+from torusfabric.simulation.streams.messages import draw_exchange
 
 __all__ = ["Message", "StreamBench", "message_of", "messages_of"]
 
@@ -48,28 +48,11 @@ class Message:
 
 def message_of(fabric, job, rng):
     """A message for each node, of random words."""
-    program, width = fabric.program, fabric.width
-    part, root = program.part(job.mode or 0), job.root
-    length = job.length or fabric.flits
-    words = collectives.random_messages(
-        part.layout, length, width=width, seed=int(rng.integers(1 << 30))
+    exchange = draw_exchange(fabric, job, seed=int(rng.integers(1 << 30)))
+    sent, expected = (
+        [[(number, list(words)) for number, words in packets] for packets in side]
+        for side in exchange
     )
-    got, receives = collectives.expected_words(
-        part.layout, words, operator=part.mode.operator_of(job.operation), width=width, root=root
-    )
-    collective, groups = part.schedule.collective, part.groups
-    root = collective.root if root is None else root
-    sent, expected = [], []
-    for node, position in enumerate(groups.position.tolist()):
-        sends = position == root or not collective.single_origin
-        count = groups.size if collective.personal else 1
-        split = words[node].reshape(count, -1).tolist()
-        sent.append([(int(k), split[k]) for k in rng.permutation(count)] if sends else [])
-        origins = range(groups.size) if collective.from_each else [0]
-        if collective.single_origin:
-            origins = [root]
-        packets = list(zip(origins, got[node].reshape(len(origins), -1).tolist(), strict=True))
-        expected.append(packets if receives[node] else [])
     return Message(job, sent, expected)
 
 
