@@ -88,7 +88,7 @@ def test_missing_tool_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setattr(tools, "_beside_python", lambda script: None)
     with pytest.raises(
         MissingTool,
-        match=r"^Tool nextpnr-ecp5 was not found: pip install torusfabric\[synthesis\]$",
+        match=r"^Tool nextpnr-ecp5 was not found: pip install 'torusfabric\[synthesis\]'$",
     ) as caught:
         tools.require("nextpnr-ecp5")
     assert caught.value.status == 3
@@ -105,7 +105,7 @@ def test_missing_tool_quotes_the_variable(monkeypatch):
     with pytest.raises(
         MissingTool,
         match=r"^Tool yosys was not found as '/nowhere/yosys' \(set by YOSYS\): "
-        r"pip install torusfabric\[hardware\]$",
+        r"pip install 'torusfabric\[hardware\]'$",
     ):
         tools.require("yosys")
 

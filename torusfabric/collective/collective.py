@@ -147,12 +147,6 @@ class Blocks:
     one, ``(origin_index * nodes + destination) * chunks + chunk``. The origin index is the origin's
     position, or 0 where the root is the only origin.
 
-    Parameters
-    ----------
-    collective : Collective
-    groups : Groups
-    chunks : int
-
     Examples
     --------
     >>> from torusfabric.collective import parse_collective
@@ -281,7 +275,6 @@ class Layout:
 
     Parameters
     ----------
-    blocks : Blocks
     shared : bool
         Whether a message that is reduced to a root is in shares too, as in an all-reduce.
 
@@ -372,7 +365,6 @@ class Layout:
 
         Parameters
         ----------
-        nodes : array of int
         index : array of int
             From 0 to `recv_blocks` - 1.
         """
