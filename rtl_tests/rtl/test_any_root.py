@@ -16,8 +16,8 @@ from torusfabric import collective as collectives
 from torusfabric import verilog
 from torusfabric.collective import Collective
 from torusfabric.rtl.assembly import Assembly
+from torusfabric.rtl.common_parts import RootUnit
 from torusfabric.rtl.netlist import Role
-from torusfabric.rtl.root_unit import RootUnit
 from torusfabric.schedule import Masked
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine
 from torusfabric.toolchain import cxx

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib.wiring import In, Member, Out
@@ -17,8 +18,10 @@ from .endpoint_shape import Bank, EndpointShape, banks_of
 from .host import suffix
 from .memories import Cell, address_width, memory_cell
 from .netlist import Leaf
-from .operator_unit import OperatorUnit
-from .windows import Windows
+
+if TYPE_CHECKING:
+    from .operator_unit import OperatorUnit
+    from .windows import Windows
 
 __all__ = ["Endpoint", "EndpointSettings"]
 
@@ -47,7 +50,8 @@ class EndpointSettings:
         Memories of the program.
     own : tuple of int
         Memories that the host writes by each send map.
-    windows : Windows
+    windows : Windows or None
+        Of what nodes store on their own, if any do.
     private : bool
         Whether every node has a read address of its own, instead of one from the host.
     gathered : bool
@@ -79,7 +83,7 @@ class EndpointSettings:
     address_bits: int
     memories: int
     own: tuple[int, ...]
-    windows: Windows
+    windows: Windows | None
     private: bool = False
     gathered: bool = False
     host_stages: int = 1
@@ -175,11 +179,8 @@ class Endpoint(Leaf):
     def _optional(self) -> dict[str, Member]:
         """Members that shapes need that use them."""
         shape, settings = self.shape, self.settings
-        windows = settings.windows
-        widths = {
+        widths = (settings.windows.inputs if settings.windows and shape.uses_phases else {}) | {
             "row": shape.row_bits,
-            "phase": windows.chains * windows.phases if shape.uses_phases else 0,
-            "skip": windows.skip_bits if shape.uses_phases else 0,
             "offset": settings.offset_bits if settings.half else 0,
             "operator_code": settings.unit.bits if settings.unit and shape.combines else 0,
             "mode": address_width(settings.modes) if self._by_mode() else 0,

@@ -11,9 +11,9 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from ..program.fields import NEUTRAL
 from ..program.timing import ADDRESS, SETTING, STORE
 from .cascade import SLICE
+from .endpoint_reads import NEVER, HostReads, Inputs, Reader, add_reader
 from .endpoint_shape import EndpointMemory, bank_name, wide_memories
 from .host import suffix
-from .host_reads import HostReads
 from .memories import (
     Cell,
     ReadPort,
@@ -24,8 +24,6 @@ from .memories import (
     memory_cell,
 )
 from .multiplexer import multiplexed
-from .operator_pair import add_pair
-from .reader import NEVER, Inputs, Reader, add_reader
 from .registers import apart, delayed
 
 if TYPE_CHECKING:
@@ -240,7 +238,7 @@ class EndpointBuilder:
         which = self._inputs.at(memory.enable)
         enable = delayed(m, choose([NEVER, *phases], which), 1, f"store_{memory.number}")
         ends_block = None
-        if self._settings.windows.skip_bits:
+        if "skip" in self._endpoint.signature.members:
             ends = map(self._inputs.ends_block, memory.phases)
             ends_block = delayed(m, choose([NEVER, *ends], which), 1, f"ends_block_{memory.number}")
         pointer = Signal(
@@ -338,6 +336,9 @@ class EndpointBuilder:
             return Const(0, self.width)
         level, unit, made = words, self._settings.unit, 0
         late = self._settings.injection_delay
+        if len(level) > 1:
+            from .operator_pair import add_pair
+
         while len(level) > 1:
             assert unit is not None
             rest = [delayed(self.m, word, unit.latency) for word in level[len(level) & ~1 :]]

@@ -18,10 +18,10 @@ from .cascade import select_code
 from .endpoint_points import Points
 from .endpoint_shape import EndpointMemory, EndpointReader, EndpointShape
 from .place import Column, Location, Table
-from .windows import Windows
 
 if TYPE_CHECKING:
     from ..program import Program
+    from .windows import Windows
 
 __all__ = ["EndpointPlan", "plan_endpoints", "sharing"]
 
@@ -46,7 +46,8 @@ class EndpointPlan:
         What the sequencer gives, by the names of its outputs.
     used : frozenset of int
         The modes in whose rows any endpoint looks anything up.
-    windows : Windows
+    windows : Windows or None
+        Of what nodes store on their own, if any do.
     """
 
     shapes: tuple[EndpointShape, ...]
@@ -54,7 +55,7 @@ class EndpointPlan:
     rows: tuple[tuple[int, ...], ...]
     columns: dict[str, Column]
     used: frozenset[int]
-    windows: Windows
+    windows: Windows | None
 
     @property
     def read_stages(self) -> int:
@@ -65,11 +66,6 @@ class EndpointPlan:
     def answer(self) -> int:
         """Cycles from a read to its word: a register, the memory, and the choice of the memory."""
         return 2 + self.read_stages
-
-    @property
-    def uses_phases(self) -> bool:
-        """Whether any endpoint depends on which windows are under way."""
-        return any(shape.uses_phases for shape in self.shapes)
 
     def choice(self, variant: int, injection: int) -> int:
         """Of how many memories a node chooses what it injects at a port."""

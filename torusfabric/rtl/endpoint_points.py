@@ -10,7 +10,6 @@ import numpy as np
 from ..program.fields import IDLE, NEUTRAL, Action, Point
 from .loops import Loops
 from .place import Column, ColumnSet, Shown
-from .windows import Windows
 
 if TYPE_CHECKING:
     from ..program import Program
@@ -38,8 +37,8 @@ class Points:
     source, phase : list of ndarray of int, shape (rows, variants)
         Of each memory, whose words it stores, and in which phase what nodes store on their own;
         -1 where it does not.
-    windows : Windows
-        Of what nodes store on their own.
+    windows : Windows or None
+        Of what nodes store on their own, if any do.
     """
 
     def __init__(self, program: Program) -> None:
@@ -102,10 +101,15 @@ class Points:
             for memory, write in enumerate(writes)
             if not self._alike[memory][mode] and (write[span] >= 0).any()
         ]
-        self.windows = Windows.of(self.loops, own, any_length=program.any_length)
         sources = [self.loops.values(Point(Action.SOURCE, k)) for k in range(len(writes))]
         self.source = [np.where(w >= 0, s, IDLE) for w, s in zip(writes, sources, strict=True)]
         self.phase = [np.full_like(write, IDLE) for write in writes]
+        self.windows: Windows | None = None
+        if not own:
+            return
+        from .windows import Windows
+
+        self.windows = Windows.of(self.loops, own, any_length=program.any_length)
         spans = [span for _, span in self.loops.spans()]
         for mode, memory in own:
             stores = self.windows.stores(mode, memory)

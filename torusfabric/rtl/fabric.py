@@ -7,7 +7,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from amaranth.hdl import Module
 from amaranth.lib import wiring
@@ -18,7 +18,6 @@ from ..program import Program
 from ..program.timing import WRITE
 from ..toolchain.values import natural, of_type
 from .assembly import Assembly
-from .bus import Bus, RegisterMap
 from .core_address_map import core_address_map
 from .fabric_builder import FabricBuilder, Top
 from .host_layout import HostLayout
@@ -27,6 +26,9 @@ from .placement import place
 from .streams import Clocks
 from .streams.signatures import connect_streams, is_stream, stream_members
 from .tops import Built, add_core_top, add_host_top, is_direct
+
+if TYPE_CHECKING:
+    from .bus import Bus, RegisterMap
 
 __all__ = ["Fabric", "Top", "check_prefix"]
 
@@ -59,6 +61,13 @@ up to 64 in all, not '2nd_'
             "Prefix must be a letter or _, then letters, digits and _, up to "
             f"{MAX_PREFIX} in all, not {prefix!r}"
         )
+
+
+def _bus(bus: Bus | str) -> Bus:
+    """What the host port stands behind."""
+    from .bus import Bus  # a guest
+
+    return Bus(bus)
 
 
 class Fabric(wiring.Component):
@@ -155,7 +164,7 @@ class Fabric(wiring.Component):
             operator.check_width(self.width)
         check_prefix(prefix)
         self.program, self.flits, self.top = program, program.flits, Top(top)
-        self.bus, self.clocks = None if bus is None else Bus(bus), Clocks(clocks)
+        self.bus, self.clocks = None if bus is None else _bus(bus), Clocks(clocks)
         self._check_top()
         self.nodes, self.ports = program.topology.nodes, program.ports
         parts = [program.part(mode) for mode in range(len(program.modes))]

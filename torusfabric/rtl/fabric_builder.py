@@ -13,13 +13,13 @@ from .distribution import Distribution
 from .memories import address_width
 from .netlist import Part
 from .netlist_builder import NetlistBuilder
-from .operator_unit import OperatorUnit
 from .run_choices import RunChoices
 
 if TYPE_CHECKING:
     from ..program import Program
     from ..program.fields import Loop, Sources
     from ..topology import Groups, Topology
+    from .operator_unit import OperatorUnit
     from .place import KeptRows
     from .placement import Placement
 
@@ -72,8 +72,11 @@ class FabricBuilder(NetlistBuilder):
     @property
     def operator_unit(self) -> OperatorUnit | None:
         """What combines words, where anything does."""
-        operators = self.program.operators
-        return OperatorUnit(operators) if operators else None
+        if not self.program.operators:
+            return None
+        from .operator_unit import OperatorUnit
+
+        return OperatorUnit(self.program.operators)
 
     @cached_property
     def choices(self) -> RunChoices:

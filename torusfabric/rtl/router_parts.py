@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from .combiner import Combiner
 from .fabric_builder import FabricBuilder
 from .netlist import Part, Parts, Role
 from .placement import RouterPlan, combiner_name
@@ -24,6 +23,8 @@ def _select(build: FabricBuilder, node: int, columns: Sequence[int | None]) -> t
 
 def add_combiners(build: FabricBuilder) -> None:
     """Add the operators of each node, one module a shape."""
+    from .combiner import Combiner
+
     placement, unit = build.placement, build.operator_unit
     assert unit is not None
     for number, plan in enumerate(placement.operands):

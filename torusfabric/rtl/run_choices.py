@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from amaranth.hdl import Const, Value
 
 from .memories import address_width, choose
-from .operator_unit import OperatorUnit
-from .run_length import Lengths
 
 if TYPE_CHECKING:
     from ..program import Program
+    from .operator_unit import OperatorUnit
+    from .run_length import Lengths
 
 __all__ = ["ERROR_BITS", "RunChoices", "RunError"]
 
@@ -68,12 +68,19 @@ class RunChoices:
     @classmethod
     def of(cls, program: Program) -> RunChoices:
         """Those that a program leaves."""
-        chunks = tuple(mode.schedule.chunks for mode in program.modes)
-        unit = OperatorUnit(program.operators) if program.operators else None
+        lengths = unit = None
+        if program.any_length:
+            from .run_length import Lengths
+
+            lengths = Lengths(program.flits, tuple(mode.schedule.chunks for mode in program.modes))
+        if program.operators:
+            from .operator_unit import OperatorUnit
+
+            unit = OperatorUnit(program.operators)
         return cls(
             tuple(mode.groups.size if mode.any_root else None for mode in program.modes),
             tuple(bool(mode.operators) for mode in program.modes),
-            Lengths(program.flits, chunks) if program.any_length else None,
+            lengths,
             unit if unit and unit.bits else None,
         )
 

@@ -16,8 +16,7 @@ from .place import Column, Shown
 from .placement import Placement
 from .registers import delayed, pulsed
 from .run_choices import ERROR_BITS, RunChoices, RunError
-from .run_length import RunLength
-from .slots import FixedSlots, OpenSlots, Slots
+from .slots import FixedSlots, Slots
 
 __all__ = ["Sequencer"]
 
@@ -118,15 +117,13 @@ class Sequencer(Leaf):
         endpoints, lengths, operators = placement.endpoints, choices.lengths, choices.operators
         most = max(loop.rows for loop in self._loops.loops)
         windows = endpoints.windows
-        optional = {
+        optional = (windows.inputs if windows else {}) | {
             "select": len(placement.selects),
-            "phase": windows.chains * windows.phases if endpoints.uses_phases else 0,
             "error": ERROR_BITS if choices.inputs else 0,
             "accepted": 1 if choices.nodes else 0,
             "operator_code": operators.bits if operators else 0,
             "round": address_width(most) if lengths else 0,
             "run_mode": address_width(choices.modes) if self._loops.several else 0,
-            "skip": windows.skip_bits if endpoints.uses_phases else 0,
         }
         super().__init__(
             {
@@ -283,6 +280,9 @@ class Sequencer(Leaf):
         lengths = self._choices.lengths
         if lengths is None:
             return FixedSlots(m, loops.first, go)
+        from .open_slots import OpenSlots
+        from .run_length import RunLength
+
         mode = self.value("mode") if loops.several else None
         run = RunLength(m, lengths, loops, self.value("length"), mode, begin)
         self._run_mode = run.mode
@@ -336,9 +336,9 @@ class Sequencer(Leaf):
 
     def _phases(self, m: Module, slots: Slots) -> None:
         """Whether flits within each window, and those that end blocks, are and were read."""
-        if "phase" not in self._has:
-            return
         windows = self._placement.endpoints.windows
+        if windows is None:
+            return
         bits = windows.phases
         now = [
             slots.valid & slots.streams & slots.rom.read(column.astype(int))

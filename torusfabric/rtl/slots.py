@@ -6,13 +6,10 @@ import numpy as np
 from amaranth.hdl import Const, Module, Mux, Signal, Value
 
 from ..program.fields import Loop, Order
-from .block_counter import BlockCounter, RowFacts
-from .loops import Loops
 from .memories import Columns, look_up
 from .registers import delayed
-from .run_length import RunLength
 
-__all__ = ["FixedSlots", "OpenSlots", "Slots"]
+__all__ = ["FixedSlots", "Slots"]
 
 
 class Slots:
@@ -127,54 +124,3 @@ class FixedSlots(Slots):
         self.word = delayed(m, cycle, 1)
         self.begins = self.word == 0
         self.streams = Const(1) if (words >= duration).all() else self.word < self.rom.read(words)
-
-
-class OpenSlots(Slots):
-    """The slots of loops whose length is known when a run starts, which goes through one of them.
-
-    Parameters
-    ----------
-    m : Module
-    loops : Loops
-    go : Value
-    run : RunLength
-    """
-
-    def __init__(self, m: Module, loops: Loops, go: Value, run: RunLength) -> None:
-        super().__init__(loops.rows, go)
-        orders = {loop.order for loop in loops.loops}
-        facts = RowFacts(m, loops, self.row, run)
-        counter = BlockCounter(m, loops, facts, run)
-        first, end_of_rows = run.constant(loops.starts), Signal(name="end_of_rows")
-        only_row, next_is_last = self._ends(loops, run)
-        next_row = Mux(end_of_rows, first, self.row + 1)
-        next_ends = Mux(end_of_rows, only_row, next_is_last)
-        with m.If(~(go | self.running)):
-            # At rest the ROM shows the first row of the mode that was chosen last.
-            m.d.sync += [self.row.eq(first), end_of_rows.eq(only_row)]
-            facts.rest()
-            counter.rest()
-        if Order.FLIT in orders:
-            by_flit = run.constant([int(loop.order is Order.FLIT) for loop in loops.loops])
-            with m.Elif(by_flit):
-                m.d.sync += [self.row.eq(next_row), end_of_rows.eq(next_ends)]
-                m.d.sync += self.running.eq(~(end_of_rows & counter.last_flit))
-                counter.count_by_flit(end_of_rows)
-        if Order.ROW in orders:
-            with m.Else():
-                m.d.sync += self.running.eq(~(counter.end_of_row & end_of_rows))
-                counter.count_by_row()
-                with m.If(counter.end_of_row):
-                    m.d.sync += [self.row.eq(next_row), end_of_rows.eq(next_ends)]
-                    facts.follow()
-        for name, value in counter.shown().items():
-            setattr(self, name, value)
-
-    def _ends(self, loops: Loops, run: RunLength) -> tuple[Value, Value]:
-        """Whether the mode has one row only, and whether the next row is its last."""
-        only = [loop.rows == 1 for loop in loops.loops]
-        before = [
-            start if single else start + loop.rows - 2
-            for start, single, loop in zip(loops.starts, only, loops.loops, strict=True)
-        ]
-        return run.constant(list(map(int, only))), self.row == run.constant(before)

@@ -103,9 +103,14 @@ class Windows:
         return len(self.columns)
 
     @property
-    def chains(self) -> int:
-        """Windows, and one more for the ends of blocks where these are not fixed."""
-        return self.count + (self.skip_bits > 0)
+    def inputs(self) -> dict[str, int]:
+        """What endpoints are given of them, and its bits.
+
+        `phase` has the phases of each window, and, where the ends of blocks are not fixed, those of
+        these.
+        """
+        chains = self.count + (self.skip_bits > 0)
+        return {"phase": chains * self.phases, "skip": self.skip_bits}
 
     def stores(self, mode: int, memory: int) -> OwnStores:
         """What nodes store into a memory on their own, in a mode."""

@@ -1,4 +1,4 @@
-"""Counting the flits of each block, the blocks of each row, and the cycles of its pause.
+"""Slots of any length: the flits of blocks, the blocks of rows, and pauses are counted.
 
 Whether a flit, or a block, is the last is found out with the one before: what ends a row decides
 on all counters, and would else come after the row, its look-up and two comparisons.
@@ -14,13 +14,14 @@ from amaranth.hdl import Const, Module, Mux, Signal, Value
 from ..program.fields import Order
 from .memories import look_up
 from .registers import delayed
+from .slots import Slots
 
 if TYPE_CHECKING:
     from ..topology import IntArray
     from .loops import Loops
     from .run_length import RunLength
 
-__all__ = ["BlockCounter", "RowFacts"]
+__all__ = ["OpenSlots"]
 
 
 class _Known(NamedTuple):
@@ -214,3 +215,54 @@ class BlockCounter:
         found = {"streams": ~self._pausing, "word": self.word, "begins": self._begins,
                  "ends_block": self._ends_block}  # fmt: skip
         return {name: delayed(self._m, value, 1, name) for name, value in found.items()}
+
+
+class OpenSlots(Slots):
+    """The slots of loops whose length is known when a run starts, which goes through one of them.
+
+    Parameters
+    ----------
+    m : Module
+    loops : Loops
+    go : Value
+    run : RunLength
+    """
+
+    def __init__(self, m: Module, loops: Loops, go: Value, run: RunLength) -> None:
+        super().__init__(loops.rows, go)
+        orders = {loop.order for loop in loops.loops}
+        facts = RowFacts(m, loops, self.row, run)
+        counter = BlockCounter(m, loops, facts, run)
+        first, end_of_rows = run.constant(loops.starts), Signal(name="end_of_rows")
+        only_row, next_is_last = self._ends(loops, run)
+        next_row = Mux(end_of_rows, first, self.row + 1)
+        next_ends = Mux(end_of_rows, only_row, next_is_last)
+        with m.If(~(go | self.running)):
+            # At rest the ROM shows the first row of the mode that was chosen last.
+            m.d.sync += [self.row.eq(first), end_of_rows.eq(only_row)]
+            facts.rest()
+            counter.rest()
+        if Order.FLIT in orders:
+            by_flit = run.constant([int(loop.order is Order.FLIT) for loop in loops.loops])
+            with m.Elif(by_flit):
+                m.d.sync += [self.row.eq(next_row), end_of_rows.eq(next_ends)]
+                m.d.sync += self.running.eq(~(end_of_rows & counter.last_flit))
+                counter.count_by_flit(end_of_rows)
+        if Order.ROW in orders:
+            with m.Else():
+                m.d.sync += self.running.eq(~(counter.end_of_row & end_of_rows))
+                counter.count_by_row()
+                with m.If(counter.end_of_row):
+                    m.d.sync += [self.row.eq(next_row), end_of_rows.eq(next_ends)]
+                    facts.follow()
+        for name, value in counter.shown().items():
+            setattr(self, name, value)
+
+    def _ends(self, loops: Loops, run: RunLength) -> tuple[Value, Value]:
+        """Whether the mode has one row only, and whether the next row is its last."""
+        only = [loop.rows == 1 for loop in loops.loops]
+        before = [
+            start if single else start + loop.rows - 2
+            for start, single, loop in zip(loops.starts, only, loops.loops, strict=True)
+        ]
+        return run.constant(list(map(int, only))), self.row == run.constant(before)
