@@ -168,8 +168,8 @@ class EndpointWiring:
         if "offset" in members:
             inputs["offset"] = build.offset(node)
         if "row" in members:
-            local, rows = build.placement.endpoint_rows, build.placement.endpoints.rows
-            build.add_row_rom(f"row_{node}", node, "row", self._shape.row_bits, rows, local)
+            tables = build.placement.endpoints.tables
+            build.add_row_rom(f"row_{node}", node, "row", self._shape.row_bits, tables)
             inputs["row"] = build.whole(f"row_{node}")
         if self._inject_bits:
             outputs["inject"] = (f"inject_{node}", self._inject_bits)

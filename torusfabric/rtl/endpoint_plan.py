@@ -17,7 +17,7 @@ from ..topology import BoolArray, IntArray
 from .cascade import select_code
 from .endpoint_points import Points
 from .endpoint_shape import EndpointMemory, EndpointReader, EndpointShape
-from .place import Column, Location, Table
+from .place import Column, Location, RowTables, Table
 
 if TYPE_CHECKING:
     from ..program import Program
@@ -40,21 +40,17 @@ class EndpointPlan:
     ----------
     shapes : tuple of EndpointShape
     shape_of : ndarray of int, shape (variants,)
-    rows : tuple of (tuple of int)
-        Of each variant, the rows of its table.
+    tables : RowTables
     columns : dict of str to Column
         What the sequencer gives, by the names of its outputs.
-    used : frozenset of int
-        The modes in whose rows any endpoint looks anything up.
     windows : Windows or None
         Of what nodes store on their own, if any do.
     """
 
     shapes: tuple[EndpointShape, ...]
     shape_of: IntArray
-    rows: tuple[tuple[int, ...], ...]
+    tables: RowTables
     columns: dict[str, Column]
-    used: frozenset[int]
     windows: Windows | None
 
     @property
@@ -93,26 +89,19 @@ def plan_endpoints(program: Program) -> EndpointPlan:
         # By offset, every node may have to do what any other does.
         key = None if program.by_offset else _structure(program, points, variant)
         groups.setdefault(key, []).append(variant)
+    planners = [_ShapePlanner(program, points, members) for members in groups.values()]
     shape_of = np.empty(points.loops.variants, int)
-    shapes: list[EndpointShape] = []
-    rows: dict[int, tuple[int, ...]] = {}
-    used: set[int] = set()
     for number, members in enumerate(groups.values()):
         shape_of[members] = number
-        planner = _ShapePlanner(program, points, members)
-        shapes.append(planner.shape())
-        used |= planner.table.used
-        rows |= {variant: planner.table.rows(k) for k, variant in enumerate(members)}
     return EndpointPlan(
-        shapes=tuple(shapes),
+        shapes=tuple(planner.shape() for planner in planners),
         shape_of=shape_of,
-        rows=tuple(rows[variant] for variant in range(points.loops.variants)),
+        tables=RowTables(points.loops, [(planner.members, planner.table) for planner in planners]),
         columns={
             f"{name}_{k}": column
             for name, columns in points.columns.items()
             for k, column in enumerate(columns.all)
         },
-        used=frozenset(used),
         windows=points.windows,
     )
 
@@ -145,7 +134,7 @@ class _ShapePlanner:
     """Plans the shape of some variants of the same structure, and their tables."""
 
     def __init__(self, program: Program, points: Points, members: list[int]) -> None:
-        self._program, self._points, self._members = program, points, members
+        self._program, self._points, self.members = program, points, members
         self._spans = [span for _, span in points.loops.spans()]
         self.table = Table(len(members), self._spans)
         # Readers that only ever read the word that changes nothing are none.
@@ -160,7 +149,7 @@ class _ShapePlanner:
 
     def _values(self, action: Action, number: int) -> IntArray:
         """The values of a control point, by member and row."""
-        chosen: IntArray = self._points.loops.values(Point(action, number))[:, self._members].T
+        chosen: IntArray = self._points.loops.values(Point(action, number))[:, self.members].T
         return chosen
 
     def _numbers(self, action: Action, number: int) -> set[int]:
@@ -200,9 +189,9 @@ class _ShapePlanner:
     def _memory(self, number: int, groups: tuple[tuple[int, ...], ...]) -> EndpointMemory:
         """A memory."""
         memory, points = self._program.memories[number], self._points
-        depths = self._program.depth[self._members, number].tolist()
-        sources, phases = points.own(number, self._members)
-        stored = points.source[number][:, self._members].T
+        depths = self._program.depth[self.members, number].tolist()
+        sources, phases = points.own(number, self.members)
+        stored = points.source[number][:, self.members].T
         own = [
             k
             for k, other in enumerate(self._program.memories)
@@ -225,7 +214,7 @@ class _ShapePlanner:
 
     def _enable(self, number: int, phases: tuple[int, ...]) -> Location:
         """A place for the number of the phase that counts in a row, from 1; 0 for none."""
-        phase = self._points.phase[number][:, self._members].T
+        phase = self._points.phase[number][:, self.members].T
         counted = np.searchsorted(phases, phase) + 1
         return self.table.place(np.where(phase >= 0, counted, 0))
 

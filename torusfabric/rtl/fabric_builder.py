@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..program.fields import Loop, Sources
     from ..topology import Groups, Topology
     from .operator_unit import OperatorUnit
-    from .place import KeptRows
+    from .place import RowTables
     from .placement import Placement
 
 __all__ = ["FabricBuilder", "Top"]
@@ -157,15 +157,7 @@ class FabricBuilder(NetlistBuilder):
         names = [f"offset_{axis}_{coordinate}" for axis, coordinate in enumerate(coordinates)]
         return tuple(Part(name, 0, self.nets[name]) for name in names)
 
-    def add_row_rom(
-        self,
-        net: str,
-        node: int,
-        row: str,
-        bits: int,
-        contents: tuple[Rows, ...],
-        local: KeptRows,
-    ) -> None:
+    def add_row_rom(self, net: str, node: int, row: str, bits: int, tables: RowTables) -> None:
         """A ROM of a node that the sequencer steps through.
 
         Where any mode is by offset, it has room for all offsets, and shows what is for that of the
@@ -179,21 +171,15 @@ class FabricBuilder(NetlistBuilder):
         row : str
             The net of the row, of which the node has a ROM.
         bits : int
-        contents : tuple of (tuple of int)
-            Of each variant, what is read in each row of all loops; empty where it is never looked
-            up.
-        local : KeptRows
-            The rows that are kept.
+        tables : RowTables
         """
         address, variant = self.distribution.near(row, node), self.variant_of[node]
+        rows = tables.contents[variant]
         if self.program.by_offset:
-            key = contents, sum(part.width for part in address), variant * self._mixed
+            key = row, sum(part.width for part in address), variant * self._mixed
             if key not in self._offset_roms:
-                kept = tuple(map(local.of, contents))
-                self._offset_roms[key] = self._by_offset(kept, *key[1:], local.modes)
+                self._offset_roms[key] = self._by_offset(tables, *key[1:])
             rows, address = self._offset_roms[key], address + self.offset(node)
-        else:
-            rows = local.of(contents[variant])
         self.add_rom(f"rom_{net}", rows=rows, width=bits, address=address, output=net, node=node)
 
     @property
@@ -201,9 +187,7 @@ class FabricBuilder(NetlistBuilder):
         """Whether what a node does depends on its offset from the root in some modes only."""
         return len({mode.by_offset for mode in self.program.modes}) > 1
 
-    def _by_offset(
-        self, contents: tuple[Rows, ...], bits: int, variant: int, modes: tuple[int, ...]
-    ) -> Rows:
+    def _by_offset(self, tables: RowTables, bits: int, variant: int) -> Rows:
         """Contents for all offsets, addressed by so many bits and then by coordinates."""
         program, groups = self.program, self.program.root_groups
         coordinates = groups.torus.coordinates(np.arange(groups.size))
@@ -211,15 +195,15 @@ class FabricBuilder(NetlistBuilder):
         for coordinate, side in zip(coordinates, groups.torus.moduli, strict=True):
             key |= coordinate << shift
             shift += address_width(side)
-        by_offset = [program.modes[mode].by_offset for mode in modes]
+        by_offset = [program.modes[mode].by_offset for mode in tables.modes]
         table = [0] * (int(key.max()) + (1 << bits))
         for offset, start in enumerate(key.tolist()):
-            rows = contents[int(program.variant_at[groups.members[0, offset]])]
+            rows = tables.contents[int(program.variant_at[groups.members[0, offset]])]
             if self._mixed:
                 rows = tuple(
                     chosen if here else fixed
                     for chosen, fixed, here in zip_longest(
-                        rows, contents[variant], by_offset, fillvalue=0
+                        rows, tables.contents[variant], by_offset, fillvalue=0
                     )
                 )
             table[start : start + len(rows)] = rows

@@ -10,7 +10,7 @@ equal is one.
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..topology import BoolArray, IntArray
     from .loops import Loops
 
-__all__ = ["Column", "ColumnSet", "Delays", "KeptRows", "Location", "Shown", "Table", "columns_of"]
+__all__ = ["Column", "ColumnSet", "Delays", "Location", "RowTables", "Shown", "Table", "columns_of"]
 
 #: Cycles from a slot to what follows from it, in each mode; None where nobody looks.
 Delays: TypeAlias = tuple[int | None, ...]
@@ -314,21 +314,21 @@ def _agreed(constants: list[int | None]) -> list[int | None]:
     return [matters if c == -1 else c for c in constants]
 
 
-class KeptRows:
-    """The rows that tables of nodes have: those of modes in which there is anything to look up.
+class RowTables:
+    """The tables at all nodes: the rows of modes in which there is anything to look up.
 
     Parameters
     ----------
     loops : Loops
-    used : collection of int
-        The modes in whose rows there is.
+    tables : sequence of (sequence of int, Table)
+        That of each shape, and its variants.
 
     Attributes
     ----------
+    contents : tuple of (tuple of int)
+        Of each variant, the rows of its table; none where it has no bits.
     numbers : ndarray of int, shape (rows of all modes,)
         The row of the table; all modes that need none have one row of zeros, the last.
-    count : int
-        Rows of the table.
     modes : tuple of int
         The mode of each row of the table, but for the row of zeros.
 
@@ -337,22 +337,22 @@ class KeptRows:
     >>> import torusfabric as tf
     >>> from torusfabric.rtl.loops import Loops
     >>> program = tf.compile(tf.plan("3x3", "allgather", algorithm="matching"))
-    >>> rows = KeptRows(Loops.of(program), {0})
-    >>> rows.numbers.tolist(), rows.of((5, 7))
-    ([0, 1], (5, 7))
+    >>> table = Table(members=1, spans=[slice(0, 2)])
+    >>> at = table.place(np.array([[5, 7]]))
+    >>> rows = RowTables(Loops.of(program), [([0], table)])
+    >>> rows.numbers.tolist(), rows.contents
+    ([0, 1], ((5, 7),))
     """
 
-    def __init__(self, loops: Loops, used: Collection[int]) -> None:
+    def __init__(self, loops: Loops, tables: Sequence[tuple[Sequence[int], Table]]) -> None:
         owner = np.repeat(np.arange(len(loops.loops)), [loop.rows for loop in loops.loops])
-        kept = np.isin(owner, list(used))
-        self._kept = np.flatnonzero(kept).tolist()
-        self._whole = bool(kept.all())
-        self.numbers: IntArray = np.where(kept, np.cumsum(kept) - 1, len(self._kept))
-        self.count = len(self._kept) + (not self._whole)
-        self.modes: tuple[int, ...] = tuple(owner[self._kept].tolist())
-
-    def of(self, contents: Sequence[int]) -> tuple[int, ...]:
-        """The rows of a table, given what is looked up in all rows."""
-        if not contents:
-            return ()
-        return tuple(contents[row] for row in self._kept) + (0,) * (not self._whole)
+        kept = np.isin(owner, [*set().union(*(table.used for _, table in tables))])
+        rows = np.flatnonzero(kept)
+        self.numbers: IntArray = np.where(kept, np.cumsum(kept) - 1, len(rows))
+        self.modes: tuple[int, ...] = tuple(owner[rows].tolist())
+        of_variant: dict[int, tuple[int, ...]] = {}
+        for members, table in tables:
+            for member, variant in enumerate(members if table.width else ()):
+                whole = table.rows(member)
+                of_variant[variant] = (*(whole[row] for row in rows), *(0,) * (not kept.all()))
+        self.contents = tuple(of_variant.get(variant, ()) for variant in range(loops.variants))

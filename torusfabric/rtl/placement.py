@@ -21,7 +21,7 @@ from ..topology import IntArray
 from .crossbar import Crossbar, plan_crossbar
 from .endpoint_plan import EndpointPlan, plan_endpoints
 from .loops import Loops
-from .place import Column, ColumnSet, Delays, KeptRows, Location, Shown, Table, columns_of
+from .place import Column, ColumnSet, Delays, Location, RowTables, Shown, Table, columns_of
 
 if TYPE_CHECKING:
     from ..program import Program
@@ -48,15 +48,12 @@ class RouterPlan:
         each other control point, such as ``action_0``, those of its value.
     row_bits : int
         Bits of a row of the table.
-    rows : dict of int to (tuple of int)
-        Of each variant of this shape, the rows of its table.
     """
 
     crossbar: Crossbar
     injections: dict[int, tuple[int, ...]]
     given: dict[str, tuple[Location, ...]]
     row_bits: int
-    rows: dict[int, tuple[int, ...]]
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -85,8 +82,7 @@ class Placement:
     routers : tuple of RouterPlan
     router_of : ndarray of int, shape (variants,)
     endpoints : EndpointPlan
-    router_rows, endpoint_rows : KeptRows
-        Those of the tables at the nodes.
+    router_tables : RowTables
     """
 
     selects: tuple[Column, ...]
@@ -96,8 +92,7 @@ class Placement:
     routers: tuple[RouterPlan, ...]
     router_of: IntArray
     endpoints: EndpointPlan
-    router_rows: KeptRows
-    endpoint_rows: KeptRows
+    router_tables: RowTables
 
     @property
     def routers_look_up(self) -> bool:
@@ -132,21 +127,21 @@ def place(program: Program) -> Placement:
         for sources, members in shapes
     ]
     common, uniform = _common_columns(planned), _uniform(loops)
-    routers, used = [], set[int]()
-    for plan, (_, members) in zip(planned, shapes, strict=True):
-        table = _RouterTable(loops, members, selects)
-        routers.append(_router(plan, table, common, uniform))
-        used |= table.used
+    shown = [(members, _RouterTable(loops, members, selects)) for _, members in shapes]
+    routers = tuple(
+        _router(plan, table, common, uniform)
+        for plan, (_, table) in zip(planned, shown, strict=True)
+    )
     operands, operands_of = _operands(loops, selects)
-    rows = KeptRows(loops, used), KeptRows(loops, endpoints.used)
+    tables = RowTables(loops, shown)
     columns, modes = dict(endpoints.columns), len(loops.loops)
     # A table shows its row a cycle before what follows from it is there.
     if any(shape.row_bits for shape in endpoints.shapes):
-        columns["row"] = Column(rows[1].numbers, (ADDRESS - TABLE,) * modes)
+        columns["row"] = Column(endpoints.tables.numbers, (ADDRESS - TABLE,) * modes)
     if any(router.row_bits for router in routers):
-        columns["setting_row"] = Column(rows[0].numbers, (SETTING - TABLE,) * modes)
+        columns["setting_row"] = Column(tables.numbers, (SETTING - TABLE,) * modes)
     return Placement(
-        selects.all, columns, operands, operands_of, tuple(routers), router_of, endpoints, *rows
+        selects.all, columns, operands, operands_of, routers, router_of, endpoints, tables
     )
 
 
@@ -340,9 +335,8 @@ def _router(
         bits = () if point.action is Action.SELECT else table.point(point)
         if bits:
             given[f"{point.action.value}_{point.number}"] = bits
-    rows = {variant: table.rows(member) for member, variant in enumerate(table.members)}
     injections = dict(zip(table.members, plan.injections, strict=True))
-    return RouterPlan(plan.crossbar, injections, given, table.width, rows)
+    return RouterPlan(plan.crossbar, injections, given, table.width)
 
 
 def _operands(loops: Loops, selects: ColumnSet) -> tuple[tuple[RouterPlan, ...], IntArray]:
@@ -372,7 +366,7 @@ def _operands(loops: Loops, selects: ColumnSet) -> tuple[tuple[RouterPlan, ...],
             for k, delays in enumerate(crossbar.delays)
         )
         injections = {member: alike[member][1] for member in members}
-        plans.append(RouterPlan(crossbar, injections, {"select": bits}, 0, {}))
+        plans.append(RouterPlan(crossbar, injections, {"select": bits}, 0))
     return tuple(plans), shape_of
 
 

@@ -99,9 +99,8 @@ def _add_router(
     if router.columns:
         inputs["select"] = _select(build, node, router.columns)
     if router.row_bits:
-        rows = build.placement.router_rows
-        contents = tuple(router.rows.get(v, ()) for v in range(build.loop.variants))
-        build.add_row_rom(f"setting_{node}", node, "setting_row", router.row_bits, contents, rows)
+        tables = build.placement.router_tables
+        build.add_row_rom(f"setting_{node}", node, "setting_row", router.row_bits, tables)
         inputs["setting"] = build.whole(f"setting_{node}")
     outputs = {"tx": (f"tx_{node}", build.ports * build.width)}
     build.add(f"router_at_{node}", module, inputs=inputs, outputs=outputs, node=node)
