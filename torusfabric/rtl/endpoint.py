@@ -20,6 +20,7 @@ from .memories import Cell, address_width, memory_cell
 from .netlist import Leaf
 
 if TYPE_CHECKING:
+    from ..program.fields import Sources
     from .operator_unit import OperatorUnit
     from .windows import Windows
 
@@ -32,12 +33,8 @@ class EndpointSettings:
 
     Parameters
     ----------
-    ports : int
-        Ports of a node.
-    first_result : int
-        The source that is the result of the first in-port; 0 if there are no operators behind them.
-    first_injection : int
-        The source that is the first injection port.
+    sources : Sources
+        What memories store is of these.
     modes : int
         Number of modes.
     width : int
@@ -65,17 +62,13 @@ class EndpointSettings:
         Of each mode, whether that is so.
     offset_bits : int
         With any root: bits of the offset of a node from it.
-    injection_delay : int
-        Cycles by which injected words come later for operators in front of injection ports.
     unit : OperatorUnit or None
         How the words of the readers of an injection port are combined.
     spare : bool
         Whether what was written last is there a cycle before the first read of any run.
     """
 
-    ports: int
-    first_result: int
-    first_injection: int
+    sources: Sources
     modes: int
     width: int
     nodes: int
@@ -90,18 +83,18 @@ class EndpointSettings:
     half: int = 0
     half_modes: tuple[int, ...] = ()
     offset_bits: int = 0
-    injection_delay: int = 0
     unit: OperatorUnit | None = None
     spare: bool = False
 
     @property
     def words(self) -> int:
         """Words that a node may store."""
-        return 2 * self.ports if self.first_result else self.ports
+        return self.sources.ports * (1 + self.sources.results)
 
     def word_of(self, source: int) -> int:
         """The number of a source among these words."""
-        return source if source < self.ports else source - self.first_result + self.ports
+        ports = self.sources.ports
+        return source if source < ports else source - self.sources.first_result + ports
 
 
 class Endpoint(Leaf):

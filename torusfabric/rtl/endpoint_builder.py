@@ -11,7 +11,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from ..program.fields import NEUTRAL
 from ..program.timing import ADDRESS, SETTING, STORE
 from .cascade import SLICE
-from .endpoint_reads import NEVER, HostReads, Inputs, Reader, add_reader
+from .endpoint_reads import HostReads, Inputs, Reader
 from .endpoint_shape import EndpointMemory, bank_name, wide_memories
 from .host import suffix
 from .memories import (
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Copy", "EndpointBuilder", "asked"]
 
+
+#: Never high.
+NEVER = Const(0, 1)
 
 #: Cycles from the address of a memory to its word.
 READ = 1
@@ -83,7 +86,7 @@ class EndpointBuilder:
     def build(self) -> Module:
         """The module."""
         m, shape = self.m, self._shape
-        readers = [add_reader(self.endpoint, self._inputs, reader) for reader in shape.readers]
+        readers = list(map(self._inputs.reader, shape.readers))
         # What each reader finds in each memory, and what the host does.
         words: dict[tuple[int, int], Value] = {}
         for_host: dict[int, Value] = {}
@@ -234,13 +237,15 @@ class EndpointBuilder:
         """What a node stores on its own, one word after the other."""
         m = self.m
         assert memory.enable is not None
-        phases = [self._inputs.phase(phase) for phase in memory.phases]
-        which = self._inputs.at(memory.enable)
+        windows, phase = self._settings.windows, self.value("phase")
+        assert windows is not None
+        phases = [phase[number] for number in memory.phases]
+        which, step = self._inputs.at(memory.enable), Value.cast(1)
         enable = delayed(m, choose([NEVER, *phases], which), 1, f"store_{memory.number}")
-        ends_block = None
-        if "skip" in self._endpoint.signature.members:
-            ends = map(self._inputs.ends_block, memory.phases)
+        if windows.skip_bits:
+            ends = [phase[windows.ends(number)] for number in memory.phases]
             ends_block = delayed(m, choose([NEVER, *ends], which), 1, f"ends_block_{memory.number}")
+            step = Mux(ends_block, self.value("skip"), 1)
         pointer = Signal(
             range(max(memory.depth, 2)),
             init=memory.start[0],
@@ -251,7 +256,7 @@ class EndpointBuilder:
             with m.If(~self._held(self.value("busy"), "busy_here")):
                 m.d.sync += pointer.eq(self._inputs.of_mode(memory.start))
             with m.Elif(enable):
-                m.d.sync += pointer.eq(pointer + self._inputs.advance(ends_block))
+                m.d.sync += pointer.eq(pointer + step)
         return WritePort(pointer, word, enable)
 
     def _arriving(self, memory: EndpointMemory) -> Value:
@@ -266,7 +271,7 @@ class EndpointBuilder:
 
     def _source(self, source: int) -> Value:
         """The word of a source that a memory may store."""
-        first = self._settings.first_injection
+        first = self._settings.sources.first_injection
         if source >= first:
             made = self.endpoint.inject.word_select(source - first, self.width)
             return made[: self.width]
@@ -335,7 +340,7 @@ class EndpointBuilder:
         if not words:
             return Const(0, self.width)
         level, unit, made = words, self._settings.unit, 0
-        late = self._settings.injection_delay
+        late = self._settings.sources.injection_delay
         if len(level) > 1:
             from .operator_pair import add_pair
 

@@ -73,9 +73,7 @@ def endpoint_settings(build: FabricBuilder) -> EndpointSettings:
     private, groups = build.top is Top.CORE, build.distribution.groups
     half = max(halves)
     return EndpointSettings(
-        ports=build.ports,
-        first_result=build.sources.first_result if build.sources.results else 0,
-        first_injection=build.sources.first_injection,
+        sources=build.sources,
         modes=len(program.modes),
         width=build.width,
         nodes=build.nodes,
@@ -94,7 +92,6 @@ def endpoint_settings(build: FabricBuilder) -> EndpointSettings:
         half_modes=tuple(int(each > 0) for each in halves),
         offset_bits=sum(map(address_width, program.root_groups.torus.moduli)) if half else 0,
         unit=_adding(build),
-        injection_delay=build.sources.injection_delay,
         spare=_spare(build),
     )
 

@@ -24,10 +24,7 @@ from .registers import apart, delayed
 if TYPE_CHECKING:
     from .endpoint import Endpoint
 
-__all__ = ["NEVER", "HostReads", "Inputs", "Reader", "add_reader"]
-
-#: Never high.
-NEVER = Const(0, 1)
+__all__ = ["HostReads", "Inputs", "Reader"]
 
 
 class Inputs:
@@ -43,15 +40,11 @@ class Inputs:
         self._m, self._endpoint = m, endpoint
         self._held: dict[tuple[int, ...], Value] = {}
 
-    def value(self, name: str) -> Value:
-        """What drives an input."""
-        return self._endpoint.value(name)
-
     def at(self, where: Location) -> Value:
         """A value, there before the first row."""
         values: list[Value] = []
         if where.start is not None:
-            values.append(self.value("row")[where.start : where.start + where.width])
+            values.append(self._endpoint.value("row")[where.start : where.start + where.width])
         if where.by_mode:
             if where.constants not in self._held:
                 self._held[where.constants] = delayed(
@@ -67,21 +60,26 @@ class Inputs:
         width = max(max(constants).bit_length(), 1)
         if len(set(constants)) == 1:
             return Const(constants[0], width)
-        return choose([Const(value, width) for value in constants], self.value("mode"))
+        return choose([Const(value, width) for value in constants], self._endpoint.value("mode"))
 
-    def phase(self, number: int) -> Value:
-        """Whether a flit within a window was read some cycles ago."""
-        return self.value("phase")[number]
+    def reader(self, shape: EndpointReader) -> Reader:
+        """What drives the reads of a reader."""
+        sending = Const(1) if shape.sending is None else self.at(shape.sending)
+        code = None if shape.code is None else self.at(shape.code)
+        return Reader(shape, self._address(shape), code, sending)
 
-    def advance(self, ends_block: Value | None) -> Value | int:
-        """By how much an address grows, given whether its word is the last of a block."""
-        return 1 if ends_block is None else Mux(ends_block, self.value("skip"), 1)
-
-    def ends_block(self, phase: int) -> Value:
-        """Whether the last flit of a block was read as many cycles ago as one in a phase."""
-        windows = self._endpoint.settings.windows
-        assert windows is not None
-        return self.phase(windows.ends(phase))
+    def _address(self, shape: EndpointReader) -> Value:
+        """What a column of the sequencer gives, and a base if there is one."""
+        where, address = shape.address, self._endpoint.value(f"read_{shape.column}")
+        if not where.at_node:
+            return address
+        base, shift = self.at(where), where.shift
+        if shift is None:
+            address = base + address
+        else:
+            # The sequencer gives whole addresses in modes in which the base is 0.
+            address = Cat(address[:shift], base | address[shift:] if where.joins else base)
+        return address[: self._endpoint.settings.address_bits]
 
 
 @dataclass
@@ -110,28 +108,6 @@ class Reader:
         if self.code is None:
             return self.sending
         return self.sending & (self.code == select_code(len(memories), memories.index(memory)))
-
-
-def add_reader(endpoint: Endpoint, inputs: Inputs, shape: EndpointReader) -> Reader:
-    """Add what makes the addresses of a reader."""
-    sending = Const(1) if shape.sending is None else inputs.at(shape.sending)
-    code = None if shape.code is None else inputs.at(shape.code)
-    return Reader(shape, _given_address(endpoint, inputs, shape), code, sending)
-
-
-def _given_address(endpoint: Endpoint, inputs: Inputs, shape: EndpointReader) -> Value:
-    """The address that follows from a column of the sequencer, and a base if there is one."""
-    where = shape.address
-    address = inputs.value(f"read_{shape.column}")
-    if not where.at_node:
-        return address
-    base, shift = inputs.at(where), where.shift
-    if shift is None:
-        address = base + address
-    else:
-        # The sequencer gives whole addresses in modes in which the base is 0.
-        address = Cat(address[:shift], base | address[shift:] if where.joins else base)
-    return address[: endpoint.settings.address_bits]
 
 
 class HostReads:
