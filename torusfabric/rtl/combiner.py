@@ -47,7 +47,7 @@ class Combiner(Leaf):
     rx : In(ports * width)
         A word from each in-port.
     inject : In(injections * width)
-        A word from each injection port.
+        A word from each injection port, if any.
     result : Out((ports + registers) * width)
         A result for each in-port, and those of the cycle before for `delayed`.
     """
@@ -63,7 +63,7 @@ class Combiner(Leaf):
     ) -> None:
         ports = len(crossbar.outputs)
         self._crossbar, self._unit = crossbar, unit
-        self._delayed, self._width = delayed, width
+        self._delayed, self._injections, self._width = delayed, injections, width
         super().__init__(
             {
                 "enable": In(1),
@@ -87,7 +87,8 @@ class Combiner(Leaf):
         code = Const(0, 0)
         if unit.bits:
             code = apart(m, self.value("operator_code"), name="operator_here", alone=self.alone)
-        words = [*there, *self.words("inject", width), unit.identity(code, width)]
+        injected = self.words("inject", width) if self._injections else []
+        words = [*there, *injected, unit.identity(code, width)]
         results = [
             self._result(m, port, word, [words[k] for k in output.sources], slices, code)
             for port, (word, output, slices) in enumerate(
