@@ -17,7 +17,7 @@ ROOMS = [name for name, _, _ in PICTURE["ROOMS"]]
 CIRCLES = [
     {"topology.arrowhead", "topology.cayley", "topology.registry", "topology.torus",
      "topology.validate"},
-    {"rtl.endpoint", "rtl.endpoint_builder", "rtl.host_reads", "rtl.reader"},
+    {"rtl.endpoint", "rtl.endpoint_builder", "rtl.endpoint_reads"},
 ]  # fmt: skip
 
 

@@ -4,7 +4,8 @@
 import pytest
 
 import torusfabric as tf
-from torusfabric.rtl.locators import locator_of, table
+from torusfabric.rtl.common_parts import locator_of
+from torusfabric.rtl.locators import table
 
 
 @pytest.mark.parametrize(

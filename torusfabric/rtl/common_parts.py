@@ -12,20 +12,29 @@ import numpy as np
 from amaranth.hdl import Const, Module, Signal
 from amaranth.lib.wiring import In, Out
 
-from ..program import RenumberedMap
+from ..program import DirectMap, RenumberedMap, RouteMap
+from ..program.timing import direct_write_delay
 from .fabric_builder import FabricBuilder
 from .host import RADIX, Host, HostView, HostWrites, ReadMerge, merge_levels
 from .host_layout import HostLayout
-from .locators import Locator, locator_of, write_locator_of
+from .locators import ChunkLocator, Locator
 from .memories import address_width, choose
 from .netlist import Leaf, Part, Parts, Role
 from .sequencer import Sequencer
 
 if TYPE_CHECKING:
-    from ..program import AddressMap
+    from ..program import AddressMap, Program
     from ..topology import Topology
 
-__all__ = ["RootUnit", "add_host", "add_root_unit", "add_sequencer", "add_single"]
+__all__ = [
+    "RootUnit",
+    "add_host",
+    "add_root_unit",
+    "add_sequencer",
+    "add_single",
+    "locator_of",
+    "write_locator_of",
+]
 
 
 def add_single(
@@ -105,6 +114,38 @@ def add_host(
     _add_read_tree(build)
     build.add_output("host_rdata", build.width)
     return make().read_latency, [*locators, *filter(None, writers)]
+
+
+def locator_of(program: Program) -> Callable[[], Locator]:
+    """How to make the locator of what nodes have received."""
+    match program.mode.receive_map:
+        case RouteMap():
+            from .locators.route import RouteLocator
+
+            return lambda: RouteLocator(program)
+        case DirectMap():
+            return lambda: ChunkLocator(program)
+        case mapped:
+            from .locators.table import TableLocator, block_table
+
+            table, memories = block_table(mapped, program), len(program.memories)
+            return lambda: TableLocator(table, flits=program.block_flits, memories=memories)
+
+
+def write_locator_of(program: Program) -> Callable[[], Locator] | None:
+    """How to make the locator of what nodes send; None where the host's order is that of memory."""
+    mapped = program.mode.send_map
+    if isinstance(mapped, DirectMap) and (
+        mapped.by_chunk
+        or not direct_write_delay(program.layout, program.flits, any_length=program.any_length)
+    ):
+        return None
+    from .locators.table import TableLocator, block_table
+
+    own = [number for number, memory in enumerate(program.memories) if memory.own]
+    memories = 1 if isinstance(mapped, DirectMap) else len(own)
+    table = block_table(mapped, program, first=own[0])
+    return lambda: TableLocator(table, flits=program.block_flits, memories=memories)
 
 
 def _banks(mapped: AddressMap, memories: int) -> tuple[int, ...]:

@@ -1,4 +1,3 @@
-# amaranth: UnusedElaboratable=no
 """Locators: where a node stores a flit, for the host that asks by origin.
 
 Nodes store what arrives in the order in which it arrives. A locator turns (node, origin, chunk,
@@ -7,17 +6,14 @@ translates anything. There is one for each form of address map; as these do, loc
 their positions in their group.
 """
 
-from collections.abc import Callable
-
 from amaranth.hdl import Fragment, Module, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ...program import DirectMap, Program, RouteMap
-from ...program.timing import direct_write_delay
+from ...program import Program
 from ..memories import Columns, address_width
 
-__all__ = ["Locator", "locator_of", "write_locator_of"]
+__all__ = ["ChunkLocator", "Locator"]
 
 
 class Locator(wiring.Component):
@@ -84,35 +80,3 @@ class ChunkLocator(Locator):
         m = Module()
         m.d.sync += [self.bank.eq(self.chunk), self.address.eq(self.flit)]
         return m
-
-
-def locator_of(program: Program) -> Callable[[], Locator]:
-    """How to make the locator of what nodes have received."""
-    match program.mode.receive_map:
-        case RouteMap():
-            from .route import RouteLocator
-
-            return lambda: RouteLocator(program)
-        case DirectMap():
-            return lambda: ChunkLocator(program)
-        case mapped:
-            from .table import TableLocator, block_table
-
-            table, memories = block_table(mapped, program), len(program.memories)
-            return lambda: TableLocator(table, flits=program.block_flits, memories=memories)
-
-
-def write_locator_of(program: Program) -> Callable[[], Locator] | None:
-    """How to make the locator of what nodes send; None where the host's order is that of memory."""
-    mapped = program.mode.send_map
-    if isinstance(mapped, DirectMap) and (
-        mapped.by_chunk
-        or not direct_write_delay(program.layout, program.flits, any_length=program.any_length)
-    ):
-        return None
-    from .table import TableLocator, block_table
-
-    own = [number for number, memory in enumerate(program.memories) if memory.own]
-    memories = 1 if isinstance(mapped, DirectMap) else len(own)
-    table = block_table(mapped, program, first=own[0])
-    return lambda: TableLocator(table, flits=program.block_flits, memories=memories)
