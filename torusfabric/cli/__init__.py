@@ -14,7 +14,7 @@ from .notices import notices_shown
 from .output import facts_on_standard_error, flush, print_error
 from .parser import Parser
 from .purposes import PURPOSES, Help
-from .streams import flush_or_drop, prepare_streams, told, writes_to_standard_output
+from .streams import failure_of, flush_or_drop, prepare_streams, writes_to_standard_output
 
 __all__ = ["main"]
 
@@ -83,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return 0  # the reader has seen enough
     except (Exception, KeyboardInterrupt) as error:
-        found = told(error)
+        found = failure_of(error)
         if found is None:
             raise
         print_error(found, words)

@@ -142,7 +142,7 @@ def _check_selection(arguments: Namespace, board: "Board") -> None:
         names = [name.partition(":")[0] for name in arguments.collective.split(",")]
         collectives = [parse_collective(name, topology=topology) for name in names]
     except (InputError, TypeError, AttributeError):
-        return  # a schedule file, or what is told with more knowledge later
+        return  # a schedule file, or what is said with more knowledge later
     for collective in collectives:
         check_selection(board, topology, collective, flits=flits, width=arguments.width)
 

@@ -14,7 +14,7 @@ from ..toolchain.destinations import STANDARD_OUTPUT
 from ..toolchain.files import reporting
 from ..toolchain.progress import Progress, progress_bar
 from ..toolchain.quoting import visible
-from .streams import Told
+from .streams import Failure
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -94,7 +94,7 @@ def print_json(value: Mapping[str, Any]) -> None:
         print(text, file=stream)
 
 
-def print_error(error: Told, words: Sequence[str]) -> None:
+def print_error(error: Failure, words: Sequence[str]) -> None:
     """Print an error to standard error: a line, or an object in a line, as the words ask for.
 
     Where the documentation explains it is in the object, and in a second line if they ask for all

@@ -30,7 +30,7 @@ def add_commands(commands: Commands) -> None:
         "--wave",
         "--vcd",
         metavar="FILE.vcd|.fst",
-        help="write the waves there, and a view of them for GTKWave beside them (.gtkw)",
+        help="write the waves there, and a save file for GTKWave beside them (.gtkw)",
     )
     simulate.add_argument(
         "--trace",

@@ -13,7 +13,7 @@ from ..toolchain.destinations import is_standard_output
 from ..toolchain.processes import Interrupted
 from .error_pages import page_of
 
-__all__ = ["Told", "flush_or_drop", "prepare_streams", "told", "writes_to_standard_output"]
+__all__ = ["Failure", "flush_or_drop", "prepare_streams", "failure_of", "writes_to_standard_output"]
 
 #: Errors of the machine, not of ours: no room, no memory, too many files, a disk that fails.
 _OF_THE_MACHINE = {
@@ -24,7 +24,7 @@ _OF_THE_MACHINE = {
 }  # fmt: skip
 
 
-class Told(NamedTuple):
+class Failure(NamedTuple):
     """What is said of an error, the exit status, and where the documentation explains it."""
 
     message: str
@@ -89,13 +89,13 @@ def flush_or_drop() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def told(error: BaseException) -> Told | None:
+def failure_of(error: BaseException) -> Failure | None:
     """What is said of an error; None of one that should not be, which deserves a traceback."""
-    found = _told(error)
-    return None if found is None else Told(*found, page_of(error))
+    found = _message_of(error)
+    return None if found is None else Failure(*found, page_of(error))
 
 
-def _told(error: BaseException) -> tuple[str, int] | None:
+def _message_of(error: BaseException) -> tuple[str, int] | None:
     """What is said of an error, and the exit status."""
     if isinstance(error, TorusfabricError):
         return str(error), error.status

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ..collective import Blocks, Collective, parse_collective
 from ..errors import InputError, NotEnoughMemory
-from ..toolchain.reading import excerpt, place_of
+from ..toolchain.reading import excerpt, location_of
 from ..toolchain.resources import available_memory
 from ..topology import Topology, topology_from_json
 from .held_blocks import HeldBlocks
@@ -143,7 +143,7 @@ def _check_alike(rounds: list[Any]) -> None:
             if "sum" not in entry
         )
         raise InputError(
-            f"{place_of(['rounds', number, place])} must have sum, as other transfers have, "
+            f"{location_of(['rounds', number, place])} must have sum, as other transfers have, "
             "not blocks"
         )
 
@@ -181,7 +181,7 @@ class _Round:
 
     def _wrong(self, transfer: int, rest: str) -> InputError:
         """An error that begins with the place of a transfer."""
-        return InputError(place_of(["rounds", self.number, transfer]) + rest)
+        return InputError(location_of(["rounds", self.number, transfer]) + rest)
 
     def _hops(self) -> tuple[Ints, Ints]:
         """Sources and out-ports of the paths."""

@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from ..errors import InputError
-from ..toolchain.reading import excerpt, place_of
+from ..toolchain.reading import excerpt, location_of
 
 __all__ = ["check_head", "check_round", "schema"]
 
@@ -73,7 +73,7 @@ def _validators() -> tuple[Any, ...]:
 def _check(value: Any, path: list[str | int]) -> None:
     """Check a part of a file, which stands at a place in it."""
     for error in _validators()[len(path)].iter_errors(value):
-        raise InputError(_sentence(error, place_of([*path, *error.absolute_path])))
+        raise InputError(_sentence(error, location_of([*path, *error.absolute_path])))
 
 
 def _sentence(error: Any, place: str) -> str:

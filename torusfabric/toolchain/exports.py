@@ -24,16 +24,16 @@ def exported(package: str, homes: Mapping[str, Iterable[str]]) -> Callable[[str]
     >>> exported("torusfabric", {".errors": ("InputError", "WorkFailed")})("WorkFailed")
     <class 'torusfabric.errors.WorkFailed'>
     """
-    places: dict[str, tuple[str, str]] = {}
+    origins: dict[str, tuple[str, str]] = {}
     for module, entries in homes.items():
         for entry in entries:
             public, _, inner = entry.partition("=")
-            places[public] = module, inner or public
+            origins[public] = module, inner or public
 
     def get(name: str) -> Any:
-        if name not in places:
+        if name not in origins:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module, inner = places[name]
+        module, inner = origins[name]
         value = getattr(import_module(module, package), inner)
         setattr(sys.modules[package], name, value)
         return value

@@ -26,7 +26,7 @@ __all__ = [
     "excerpt",
     "listed_files",
     "parse_json",
-    "place_of",
+    "location_of",
     "read_array",
     "read_bytes",
     "read_text",
@@ -186,7 +186,7 @@ def parse_json(raw: bytes) -> Any:
     except ValueError as error:
         raise ValueError(str(error).splitlines()[0]) from None
     if twice:
-        place = place_of(_path_to(twice[0], value)) or "the outermost object"
+        place = location_of(_path_to(twice[0], value)) or "the outermost object"
         raise ValueError(f"{place} has the key {excerpt(twice[1])} twice")
     return value
 
@@ -223,12 +223,12 @@ def excerpt(value: Any) -> str:
     return text if len(text) <= LONGEST_EXCERPT else text[: LONGEST_EXCERPT - 3] + "..."
 
 
-def place_of(path: Iterable[str | int]) -> str:
+def location_of(path: Iterable[str | int]) -> str:
     """A place in a file for people.
 
     Examples
     --------
-    >>> place_of(["rounds", 3, 1, "path"])
+    >>> location_of(["rounds", 3, 1, "path"])
     'rounds[3][1].path'
     """
     text = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)

@@ -39,8 +39,8 @@ class Hops:
                 raise InputError(
                     f"Peers must be neighbours, not rank {source} to rank {target}: nodes {here} "
                     f"and {there} are {distance} hops apart on {topology} "
-                    f"({dataflow.graph.place(index)}; --map auto looks for another map, and with "
-                    "--switching circuit they need not be)"
+                    f"({dataflow.graph.location(index)}; --map auto looks for another map, and "
+                    "with --switching circuit they need not be)"
                 )
             self.ports[source, target] = leads.nonzero()[0].tolist()
         self.taken: set[Arc] = set()

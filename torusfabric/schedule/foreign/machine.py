@@ -78,7 +78,7 @@ class Machine:
         last = MOST_CHUNKS if size is None else size
         if offset < 0 or offset + step.chunks > last:
             raise InputError(
-                f"{name.capitalize()} of {block.place(step.number)} must lie within the {last} "
+                f"{name.capitalize()} of {block.location(step.number)} must lie within the {last} "
                 f"chunks of buffer {buffer}, not be {offset} with cnt {step.chunks}"
             )
         for place in range(offset, offset + step.chunks):
@@ -92,7 +92,7 @@ class Machine:
             value = held.get(location)
             if value is None:
                 raise InputError(
-                    f"{self.graph.place(index)} must read what was written before, not "
+                    f"{self.graph.location(index)} must read what was written before, not "
                     f"{location[0]}[{location[1]}], to which nothing was"
                 )
             values.append(value)
@@ -119,16 +119,16 @@ class Machine:
             names = self.buffers.name(key), self.buffers.name(other)
             if not self.buffers.collective.reducing:
                 kind = self.buffers.collective.kind
-                raise InputError(f"{self.graph.place(index)} must add up nothing in {kind}")
+                raise InputError(f"{self.graph.location(index)} must add up nothing in {kind}")
             if key != other:
                 raise InputError(
-                    f"{self.graph.place(index)} must add up the same chunk, not {names[0]} and "
+                    f"{self.graph.location(index)} must add up the same chunk, not {names[0]} and "
                     f"{names[1]}"
                 )
             if ranks & others:
                 rank = (ranks & others).bit_length() - 1
                 raise InputError(
-                    f"{self.graph.place(index)} must add the contribution of gpu {rank} to "
+                    f"{self.graph.location(index)} must add the contribution of gpu {rank} to "
                     f"{names[0]} once, not twice"
                 )
             sums.append((key, ranks | others))
@@ -159,7 +159,7 @@ class Machine:
                 f"Gpu {rank} must end with {what} in {name}, to which no step ever wrote"
             )
         wrote = self.writer[rank].get(location)
-        by = "the start" if wrote is None else self.graph.place(wrote)
+        by = "the start" if wrote is None else self.graph.location(wrote)
         if found[0] != wanted[0]:
             other = self.buffers.name(found[0])
             return InputError(f"Gpu {rank} must end with {what} in {name}, not {other} (from {by})")

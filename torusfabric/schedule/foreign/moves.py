@@ -66,12 +66,12 @@ def _depart(graph: StepGraph, buffers: Buffers, at: _Sum, index: int, value: Val
         other = again.bit_length() - 1
         before = next(step for step, those in at.departures if those >> other & 1)
         raise InputError(
-            f"{graph.place(index)} must not send the contribution of gpu {other} to {name} a "
-            f"second time, after {graph.place(before)}: partial sums are moved, not copied"
+            f"{graph.location(index)} must not send the contribution of gpu {other} to {name} a "
+            f"second time, after {graph.location(before)}: partial sums are moved, not copied"
         )
     if not at.left and not ranks >> rank & 1:
         raise InputError(
-            f"{graph.place(index)} must send a partial sum of {name} with the contribution of "
+            f"{graph.location(index)} must send a partial sum of {name} with the contribution of "
             f"gpu {rank} itself, not without it"
         )
     at.left |= ranks

@@ -69,7 +69,7 @@ class ThreadBlock(NamedTuple):
     channel: int
     steps: tuple[MscclStep, ...]
 
-    def place(self, step: int | None = None) -> str:
+    def location(self, step: int | None = None) -> str:
         """The thread block, or one of its steps by its number, for people."""
         place = f"gpu {self.gpu}, thread block {self.number}"
         return place if step is None else f"{place}, step {step}"
@@ -205,19 +205,19 @@ def _blocks(element: Any, gpu: int, gpus: int) -> Iterator[ThreadBlock]:
             steps=(),
         )
         if number in seen:
-            raise InputError(f"{block.place().capitalize()} must be there once, not twice")
+            raise InputError(f"{block.location().capitalize()} must be there once, not twice")
         seen.add(number)
         for what, peer in (("send", block.send), ("recv", block.recv)):
             if peer >= gpus or peer == gpu or peer < -1:
                 raise InputError(
-                    f"Peer {what} of {block.place()} must be -1 or another gpu from 0 to "
+                    f"Peer {what} of {block.location()} must be -1 or another gpu from 0 to "
                     f"{gpus - 1}, not {peer}"
                 )
             other = taken.setdefault((what, peer, block.channel), number)
             if peer >= 0 and other != number:
                 raise InputError(
-                    f"Peer {what} of {block.place()} must be that of one thread block on channel "
-                    f"{block.channel}, not of thread block {other} too"
+                    f"Peer {what} of {block.location()} must be that of one thread block on "
+                    f"channel {block.channel}, not of thread block {other} too"
                 )
         yield block._replace(steps=tuple(_steps(child, block)))
 
@@ -228,31 +228,31 @@ def _steps(element: Any, block: ThreadBlock) -> list[MscclStep]:
     for place, child in enumerate(element):
         if child.tag != "step":
             continue
-        number = _number(child, "s", f"A step of {block.place()}", least=0, default=place)
+        number = _number(child, "s", f"A step of {block.location()}", least=0, default=place)
         if number in steps:
-            raise InputError(f"Step must be there once, not {block.place(number)} twice")
+            raise InputError(f"Step must be there once, not {block.location(number)} twice")
         steps[number] = _step(child, block, number)
     return [steps[number] for number in sorted(steps)]
 
 
 def _step(element: Any, block: ThreadBlock, number: int) -> MscclStep:
     """A step."""
-    where = f"Step of {block.place(number)}"
+    where = f"Step of {block.location(number)}"
     type_ = element.get("type")
     if type_ not in TYPES:
         raise InputError(
-            f"Type of {block.place(number)} must be {', '.join(TYPES[:-1])} or {TYPES[-1]}, "
+            f"Type of {block.location(number)} must be {', '.join(TYPES[:-1])} or {TYPES[-1]}, "
             f"not {excerpt(type_)}"
         )
     count = _number(element, "cnt", where, default=1)
     if type_ != "nop" and not 1 <= count <= MOST_COUNT:
         raise InputError(
-            f"Cnt of {block.place(number)} must be from 1 to {MOST_COUNT}, not {count}"
+            f"Cnt of {block.location(number)} must be from 1 to {MOST_COUNT}, not {count}"
         )
     for types, peer, what in ((SENDING, block.send, "send"), (RECEIVING, block.recv, "recv")):
         if type_ in types and peer < 0:
             raise InputError(
-                f"Type of {block.place(number)} must suit its thread block, which has no {what} "
+                f"Type of {block.location(number)} must suit its thread block, which has no {what} "
                 f"peer, not be {type_}"
             )
     depid, deps, declared = (
@@ -260,7 +260,7 @@ def _step(element: Any, block: ThreadBlock, number: int) -> MscclStep:
     )
     if declared >= MOST_ROUNDS:
         raise InputError(
-            f"Round of {block.place(number)} must be below {MOST_ROUNDS}, not {declared}"
+            f"Round of {block.location(number)} must be below {MOST_ROUNDS}, not {declared}"
         )
     return MscclStep(
         number=number,

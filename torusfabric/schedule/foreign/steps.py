@@ -37,10 +37,10 @@ class StepGraph:
     received_by: dict[int, int] = field(default_factory=dict)
     sent_by: dict[int, int] = field(default_factory=dict)
 
-    def place(self, index: int) -> str:
+    def location(self, index: int) -> str:
         """A step for people."""
         block, step = self.steps[index]
-        return block.place(step.number)
+        return block.location(step.number)
 
     def successors(self, index: int) -> Iterable[int]:
         """The steps that wait for one in any way."""
@@ -88,7 +88,7 @@ class StepGraph:
         circle = path[path.index(path[-1]) :]
         first = circle.index(min(circle))
         circle = circle[first:-1] + circle[:first]
-        names = [self.place(index) for index in circle[:MOST_NAMED]]
+        names = [self.location(index) for index in circle[:MOST_NAMED]]
         names += [f"{len(circle) - MOST_NAMED} more"] * (len(circle) > MOST_NAMED)
         chain = ", which waits for ".join([*names, "the first"])
         return InputError(f"Steps must not wait for each other, as does {chain}: a deadlock")
@@ -124,7 +124,7 @@ def _add_order(graph: StepGraph) -> None:
         if awaited is None:
             number, deps = step.waits_for
             raise InputError(
-                f"{block.place(step.number)} must wait for a step that there is, "
+                f"{block.location(step.number)} must wait for a step that there is, "
                 f"not for thread block {number}, step {deps}"
             )
         graph.follows[awaited].append(index)
@@ -145,8 +145,8 @@ def _match(graph: StepGraph, file: MscclFile) -> None:
             counts = graph.steps[sender][1].chunks, graph.steps[receiver][1].chunks
             if counts[0] != counts[1]:
                 raise InputError(
-                    f"{graph.place(receiver)} must receive the {counts[0]} chunks that "
-                    f"{graph.place(sender)} sends, not {counts[1]}"
+                    f"{graph.location(receiver)} must receive the {counts[0]} chunks that "
+                    f"{graph.location(sender)} sends, not {counts[1]}"
                 )
             graph.received_by[sender], graph.sent_by[receiver] = receiver, sender
         if len(out) != len(into):
@@ -160,10 +160,10 @@ def _unmatched(
     source, target, channel = pair
     if out:
         return InputError(
-            f"{graph.place(out[0])} must send what gpu {target} receives, but that receives "
+            f"{graph.location(out[0])} must send what gpu {target} receives, but that receives "
             f"nothing more from gpu {source} on channel {channel}"
         )
     return InputError(
-        f"{graph.place(into[0])} must receive what gpu {source} sends, but that sends "
+        f"{graph.location(into[0])} must receive what gpu {source} sends, but that sends "
         f"nothing more to gpu {target} on channel {channel}"
     )

@@ -12,7 +12,7 @@ from ..engines.amaranth_engine import wide_values
 from .bus import bus_scene
 from .core import memories_scene, scheduled_scene
 from .host import host_scene
-from .stage import Lane, Scene, Sketch, Stage
+from .stage import Scene, Sketch, Stage, Watched
 from .stream import stream_scene
 from .waves import Line, waves
 
@@ -41,11 +41,11 @@ def draw_diagrams(fabric: Fabric) -> list[Diagram]:
     if fabric.clocks is not Clocks.ONE:
         return []  # a diagram shows the cycles of one clock
     scene, design = _scene(fabric)(fabric), Assembly(fabric.netlist)
-    lanes = dict.fromkeys(lane for sketch in scene.sketches for lane in sketch.lanes)
+    watched = dict.fromkeys(each for sketch in scene.sketches for each in sketch.watched)
     stages = []
 
     async def testbench(ctx: SimulatorContext) -> None:
-        stages.append(stage := Stage(ctx, design, lanes))
+        stages.append(stage := Stage(ctx, design, watched))
         await scene.play(stage)
 
     with wide_values():
@@ -72,15 +72,17 @@ def _diagram(fabric: Fabric, sketch: Sketch, stage: Stage) -> Diagram:
     """A diagram of what was written down."""
     widths = fabric.netlist.inputs | fabric.netlist.outputs
     first, end = stage.cycles[sketch.name]
-    lines = [_line(lane, widths[lane.port], stage.shown[lane][first:end]) for lane in sketch.lanes]
+    lines = [
+        _line(each, widths[each.port], stage.shown[each][first:end]) for each in sketch.watched
+    ]
     drawn = waves(range(first - stage.origin, end - stage.origin), lines)
     return Diagram(sketch.name, sketch.title, sketch.meaning, drawn)
 
 
-def _line(lane: Lane, width: int, values: list[int]) -> Line:
+def _line(watched: Watched, width: int, values: list[int]) -> Line:
     """The line of a port of some width, or of some of its bits."""
-    bits = width - lane.low if lane.width is None else lane.width
-    high, name = lane.low + bits - 1, lane.port
+    bits = width - watched.low if watched.width is None else watched.width
+    high, name = watched.low + bits - 1, watched.port
     if bits < width:
-        name += f"[{high}:{lane.low}]" if bits > 1 else f"[{high}]"
-    return Line(name, bits, values, decimal=lane.port in DECIMAL, counts=lane.counts)
+        name += f"[{high}:{watched.low}]" if bits > 1 else f"[{high}]"
+    return Line(name, bits, values, decimal=watched.port in DECIMAL, counts=watched.counts)

@@ -8,7 +8,7 @@ from ...rtl.fabric import Fabric
 from ..engines.base import PATIENCE
 from .host import CHOICES
 from .sample import sample
-from .stage import Lane, Scene, Sketch, Stage
+from .stage import Scene, Sketch, Stage, Watched
 
 __all__ = ["bus_scene"]
 
@@ -141,7 +141,7 @@ def bus_scene(fabric: Fabric) -> Scene:
 
 def _sketches(fabric: Fabric, master: type[Master]) -> list[Sketch]:
     shown = sample(fabric)
-    writing = tuple(map(Lane, master.writing))
+    writing = tuple(map(Watched, master.writing))
     write = f"A flit of what node {shown.source} sends is written through the window `send`."
     run = (
         "`interrupt_enable`, then what is chosen for the run, then `start`. The interrupt at its "
@@ -153,8 +153,8 @@ def _sketches(fabric: Fabric, master: type[Master]) -> list[Sketch]:
     )
     return [
         Sketch("write", "Writing a flit", write, writing),
-        Sketch("run", "A run", run, (*writing, Lane("irq"))),
-        Sketch("read", "Reading a register and a flit", read, tuple(map(Lane, master.reading))),
+        Sketch("run", "A run", run, (*writing, Watched("irq"))),
+        Sketch("read", "Reading a register and a flit", read, tuple(map(Watched, master.reading))),
     ]
 
 

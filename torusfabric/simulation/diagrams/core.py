@@ -4,7 +4,7 @@ from ...program.timing import SETTING
 from ...rtl.fabric import Fabric
 from .host import Access, accessed_scene, run_sketch
 from .sample import FIRST, sample
-from .stage import Lane, Scene, Stage
+from .stage import Scene, Stage, Watched
 
 __all__ = ["memories_scene", "scheduled_scene"]
 
@@ -59,11 +59,11 @@ def scheduled_scene(fabric: Fabric) -> Scene:
     received = range(0, fabric.netlist.outputs[f"receive_{reader}"], width)
     sketch = run_sketch(
         fabric,
-        Lane("tx_address"),
-        *(Lane("inject_0", low, width) for low in range(0, bits, width)),
-        Lane("rx_enable"),
-        Lane("rx_address", counts=True),
-        *(Lane(f"receive_{reader}", low, width, counts=True) for low in received),
+        Watched("tx_address"),
+        *(Watched("inject_0", low, width) for low in range(0, bits, width)),
+        Watched("rx_enable"),
+        Watched("rx_address", counts=True),
+        *(Watched(f"receive_{reader}", low, width, counts=True) for low in received),
     )
     meaning = (
         f"{sketch.meaning} Node 0 injects flit 0 of each chunk in cycle {wait + SETTING}, after "

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ...rtl.fabric import Fabric
 from ..engines.base import PATIENCE
 from .sample import Sample, sample
-from .stage import Lane, Scene, Sketch, Stage
+from .stage import Scene, Sketch, Stage, Watched
 
 __all__ = ["CHOICES", "Access", "accessed_scene", "host_scene", "run_sketch"]
 
@@ -88,7 +88,7 @@ def accessed_scene(fabric: Fabric, access: Access, after: str = "") -> Scene:
 
     there = fabric.netlist.inputs | fabric.netlist.outputs
     written, read = (
-        tuple(Lane(name) for name in names if name in there)
+        tuple(Watched(name) for name in names if name in there)
         for names in (access.written, access.shown)
     )
     sent = f"The first words of what node {shown.source} sends are written, one an edge."
@@ -117,9 +117,11 @@ async def _run(stage: Stage, fabric: Fabric, shown: Sample) -> None:
     stage.end("run")
 
 
-def run_sketch(fabric: Fabric, *lanes: Lane) -> Sketch:
+def run_sketch(fabric: Fabric, *watched: Watched) -> Sketch:
     """The diagram of a run that a pulse starts, with further lines."""
     ports = fabric.netlist.inputs | fabric.netlist.outputs
     names = ("start", *CHOICES, "busy", "done", "error", "round", "cycles")
-    there = tuple(Lane(name, counts=name in COUNTS) for name in names if name in ports)
-    return Sketch("run", "A run", "Cycle 0 follows the edge that takes `start`.", (*there, *lanes))
+    there = tuple(Watched(name, counts=name in COUNTS) for name in names if name in ports)
+    return Sketch(
+        "run", "A run", "Cycle 0 follows the edge that takes `start`.", (*there, *watched)
+    )

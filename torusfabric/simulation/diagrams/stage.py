@@ -10,10 +10,10 @@ from amaranth.sim import SimulatorContext
 from ...errors import WorkFailed
 from ...rtl.assembly import Assembly
 
-__all__ = ["Lane", "Play", "Scene", "Sketch", "Stage"]
+__all__ = ["Watched", "Play", "Scene", "Sketch", "Stage"]
 
 
-class Lane(NamedTuple):
+class Watched(NamedTuple):
     """A port, or some bits of one, that a diagram shows.
 
     Parameters
@@ -38,14 +38,14 @@ class Sketch(NamedTuple):
 
     Parameters
     ----------
-    lanes : tuple of Lane
+    watched : tuple of Watched
         None of a port that the fabric does not have is shown.
     """
 
     name: str
     title: str
     meaning: str
-    lanes: tuple[Lane, ...]
+    watched: tuple[Watched, ...]
 
 
 class Stage:
@@ -53,12 +53,12 @@ class Stage:
 
     Parameters
     ----------
-    lanes : iterable of Lane
+    watched : iterable of Watched
         What is written down.
 
     Attributes
     ----------
-    shown : dict of Lane to list of int
+    shown : dict of Watched to list of int
         The values in each cycle.
     cycles : dict of str to (int, int)
         The first cycle of each diagram, and the one after the last.
@@ -66,10 +66,10 @@ class Stage:
         The cycle that is called 0.
     """
 
-    def __init__(self, ctx: SimulatorContext, design: Assembly, lanes: Iterable[Lane]) -> None:
+    def __init__(self, ctx: SimulatorContext, design: Assembly, watched: Iterable[Watched]) -> None:
         self._ctx, self._design = ctx, design
-        self.shown: dict[Lane, list[int]] = {lane: [] for lane in lanes}
-        self._values = [_value(design, lane) for lane in self.shown]
+        self.shown: dict[Watched, list[int]] = {port: [] for port in watched}
+        self._values = [_value(design, port) for port in self.shown]
         self.cycles: dict[str, tuple[int, int]] = {}
         self.now = self.origin = 0
 
@@ -114,9 +114,9 @@ class Stage:
         self.cycles[name] = (self.cycles[name][0], self.now)
 
 
-def _value(design: Assembly, lane: Lane) -> Value:
-    port = getattr(design, lane.port)
-    return port[lane.low : len(port) if lane.width is None else lane.low + lane.width]
+def _value(design: Assembly, watched: Watched) -> Value:
+    port = getattr(design, watched.port)
+    return port[watched.low : len(port) if watched.width is None else watched.low + watched.width]
 
 
 #: Drives a fabric, and says when each diagram begins and ends.

@@ -10,7 +10,7 @@ from ...rtl.streams import needs_commands
 from ..streams.messages import exchange_of
 from ..streams.traffic import Beat, beats_of, command_of
 from .sample import FIRST, sample
-from .stage import Lane, Scene, Sketch, Stage
+from .stage import Scene, Sketch, Stage, Watched
 
 __all__ = ["stream_scene"]
 
@@ -138,16 +138,17 @@ def _sketches(fabric: Fabric, send: str, receive: str) -> list[Sketch]:
     """The diagrams."""
     ports = fabric.netlist.inputs | fabric.netlist.outputs
 
-    def lanes(prefix: str) -> tuple[Lane, ...]:
+    def watched(prefix: str) -> tuple[Watched, ...]:
         names = (f"{prefix}_{signal}" for signal in SIGNALS)
-        return tuple(Lane(name) for name in names if name in ports)
+        return tuple(Watched(name) for name in names if name in ports)
 
-    run = (*lanes("s_axis_cmd"), *map(Lane, ("busy", "done")), Lane("cycles", counts=True),
-           Lane("error"), *lanes("m_axis_status"))  # fmt: skip
+    run = (*watched("s_axis_cmd"), *map(Watched, ("busy", "done")), Watched("cycles", counts=True),
+           Watched("error"), *watched("m_axis_status"))  # fmt: skip
     return [
         Sketch("send", "Sending a packet", "A word passes where `tvalid` and `tready` are high; "
-               "`tvalid` may go down between words. Cycle 0 is the first of the run.", lanes(send)),
+               "`tvalid` may go down between words. Cycle 0 is the first of the run.",
+               watched(send)),
         Sketch("run", "A run", "It begins when all messages are there.", run),
         Sketch("receive", "Receiving packets", "A word stays until `tready` is high.",
-               lanes(receive)),
+               watched(receive)),
     ]  # fmt: skip
