@@ -125,7 +125,7 @@ def main():
         help="nodes simulated at most (default 343)",
     )
     parser.add_argument(
-        "--long", action="store_true", help="plan and check 343x343x343 too: two minutes, 2 GB"
+        "--long", action="store_true", help="plan and check 343x343x343 too: a minute, 1.5 GB"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()

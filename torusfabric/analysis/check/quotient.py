@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import ScheduleError
 from ...schedule import Duplex, Switching
 from ...schedule.quotient import Quotient, QuotientRound, Send
-from ...topology import IntArray
+from ...topology import IntArray, Torus
 from .blocks import Words, popcount
 from .fault import busy_arc, busy_node, fault, unfinished
 from .progress import Progress
@@ -122,7 +122,6 @@ def _moved(
     schedule: Quotient, step: QuotientRound, send: Send, held: Words, first: int
 ) -> tuple[IntArray, Words, IntArray]:
     """Where messages of a send arrive, what is in them, and of how many origins, by label."""
-    topology = schedule.topology
     source = schedule.nodes_of[send.labels]
     words = held[source]
     if send.group is not None:
@@ -132,8 +131,21 @@ def _moved(
         words &= np.bitwise_or.reduce(np.where(asked, bits, np.uint64(0)), axis=1)[:, None]
     # All nodes of a label together hold of one origin as many as one of them holds of its label.
     count = popcount(words).sum(axis=1, dtype=np.int64)
-    shift = topology.node(send.displacement(topology) % np.array(topology.sides))
-    return topology.add(source, shift), words, count
+    moving = np.flatnonzero(words)
+    source, words = source.ravel()[moving], words.ravel()[moving]
+    return _shifted(schedule.topology, source, send.displacement(schedule.topology)), words, count
+
+
+def _shifted(topology: Torus, nodes: IntArray, shift: IntArray) -> IntArray:
+    """Nodes moved by a displacement; in 32 bits, since there may be many of them."""
+    there, stride = np.zeros_like(nodes), 1
+    for side, by in zip(reversed(topology.sides), shift[::-1].tolist(), strict=True):
+        nodes, along = np.divmod(nodes, np.int32(side))
+        along += np.int32(by % side)
+        along -= (along >= side) * np.int32(side)
+        there += along * np.int32(stride)
+        stride *= side
+    return there
 
 
 def _lacking(
