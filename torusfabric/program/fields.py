@@ -10,7 +10,7 @@ decided by `torusfabric.rtl`, from the values alone.
 from __future__ import annotations
 
 import enum
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
@@ -117,6 +117,25 @@ class Field:
     point: Point
     values: IntArray
     delay: int
+
+    def renumbered(
+        self,
+        sources: IntArray,
+        points: Mapping[Holder, Mapping[int, int]],
+        memories: IntArray | None = None,
+    ) -> Field:
+        """The same with other numbers of sources, of the points of some holders, and of memories.
+
+        The last numbers are those of `IDLE`, and of memories the one before that of `NEUTRAL`.
+        """
+        (action, number), values = self.point, self.values
+        duty = ACTIONS[action]
+        if duty.selects:
+            values = sources[values]
+        elif action is Action.MEMORY and memories is not None:
+            values = memories[values]
+        number = points.get(duty.holder, {}).get(number, number)
+        return Field(Point(action, number), values, self.delay)
 
 
 def fields_of(
@@ -270,6 +289,27 @@ class Sources:
             (Stage.IDENTITY, (0,)),
         )
         return tuple((stage, number) for stage, numbers in numbered for number in numbers)
+
+    def numbers_in(
+        self, others: Sources, *, ports: Sequence[int] | IntArray, injections: Sequence[int]
+    ) -> IntArray:
+        """The number of each source among others, and, from the end, of what is none.
+
+        Parameters
+        ----------
+        ports, injections
+            Which of the others each in-port and injection port is.
+
+        Examples
+        --------
+        >>> common = Sources(2, delayed=(1,), injections=((0,), (1,)))
+        >>> Sources(1, injections=((0,),)).numbers_in(common, ports=[1], injections=[0]).tolist()
+        [1, 3, 5, -1]
+        """
+        number = {source: k for k, source in enumerate(others.listed)}
+        named: dict[Stage, Sequence[int]] = {Stage.INJECTION: injections, Stage.IDENTITY: (0,)}
+        numbers = [number[stage, named.get(stage, ports)[k]] for stage, k in self.listed]
+        return np.array([*numbers, IDLE], np.int16)
 
 
 @dataclass(frozen=True, eq=False)

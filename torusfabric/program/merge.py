@@ -19,7 +19,6 @@ from ..topology import IntArray
 from .address_map import DirectMap, OffsetMap, RenumberedMap
 from .common_injections import common_injections
 from .fields import (
-    ACTIONS,
     IDLE,
     NEUTRAL,
     Action,
@@ -35,7 +34,6 @@ from .fields import (
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from .mode import Mode
     from .program import Program
 
 __all__ = ["merge"]
@@ -82,7 +80,7 @@ def merge(programs: Sequence[Program]) -> Program:
     variants, memories = _CommonVariants(programs), _CommonMemories(programs)
     loops = [program.loop for program in programs]
     taken, readers = common_injections(loops, memories.numbers)
-    sources = _common_sources(loops, readers, [loop.sources for loop in loops])
+    sources = _common_sources([loop.sources for loop in loops], readers)
     modes, depth = [], np.zeros((variants.count, len(memories.joint)), int)
     delay = max(program.mode.write_delay for program in programs)
     for k, program in enumerate(programs):
@@ -95,8 +93,17 @@ def merge(programs: Sequence[Program]) -> Program:
             fields=_renamed(loops[k], sources, taken[k], numbers, of_mode),
             pitch=tuple(pitch.tolist()),
         )
-        mode = _mode(program.mode, loop, numbers)
-        modes.append(replace(mode, write_delay=delay, layout=memories.layouts[k]))
+        modes.append(
+            replace(
+                program.mode,
+                loop=loop,
+                send_map=RenumberedMap(program.mode.send_map, numbers),
+                receive_map=RenumberedMap(program.mode.receive_map, numbers),
+                write_delay=delay,
+                chosen=True,
+                layout=memories.layouts[k],
+            )
+        )
         depth[:, numbers] = np.maximum(depth[:, numbers], program.depth[of_mode])
     return replace(
         first,
@@ -109,58 +116,25 @@ def merge(programs: Sequence[Program]) -> Program:
     )
 
 
-def _mode(mode: Mode, loop: Loop, numbers: IntArray) -> Mode:
-    """A mode with common numbers."""
-    return replace(
-        mode,
-        loop=loop,
-        send_map=RenumberedMap(mode.send_map, numbers),
-        receive_map=RenumberedMap(mode.receive_map, numbers),
-        chosen=True,
-    )
-
-
 def _renamed(
     loop: Loop, sources: Sources, taken: list[int], memories: IntArray, variants: IntArray
 ) -> tuple[Field, ...]:
-    """The fields of a loop with common numbers.
+    """The fields of a loop with the common numbers of its injection ports and memories.
 
-    Parameters
-    ----------
-    loop : Loop
-    sources : Sources
-        The common ones.
-    taken : list of int
-        The common number of each of its injection ports.
-    memories : ndarray of int
-        The common number of each of its memories.
-    variants : ndarray of int
-        The variant that each of the common ones is in this loop.
+    Common variants do what the given ones do in this loop.
     """
-    source_of = _numbers(loop.sources, sources, taken)
-    memory_of = np.array([*memories, NEUTRAL, IDLE])  # NEUTRAL is the last but one
+    ports = range(loop.ports)
+    source_of = loop.sources.numbers_in(sources, ports=ports, injections=taken)
+    memory_of = np.array([*memories, NEUTRAL, IDLE])
     reader_of = {
         reader: sources.injections[common][place]
         for port, common in enumerate(taken)
         for place, reader in enumerate(loop.sources.injections[port])
     }
-    fields: list[Field] = []
-    for (action, number), values, delay in map(_parts, loop.fields):
-        chosen, duty = values[:, variants], ACTIONS[action]
-        if duty.selects:
-            chosen = source_of[chosen]
-        elif action is Action.MEMORY:
-            chosen = memory_of[chosen]
-        if duty.holder is Holder.READER:
-            number = reader_of[number]
-        elif duty.holder is Holder.MEMORY:
-            number = int(memories[number])
-        fields.append(Field(Point(action, number), chosen, delay))
+    points = {Holder.READER: reader_of, Holder.MEMORY: dict(enumerate(memories.tolist()))}
+    chosen = [replace(field, values=field.values[:, variants]) for field in loop.fields]
+    fields = [field.renumbered(source_of, points, memory_of) for field in chosen]
     return (*fields, *_unneeded(fields, loop, sources, taken))
-
-
-def _parts(field: Field) -> tuple[Point, IntArray, int]:
-    return field.point, field.values, field.delay
 
 
 def _unneeded(
@@ -178,31 +152,17 @@ def _unneeded(
                 yield Field(Point(action, reader), values, reading.delay)
 
 
-def _common_sources(
-    loops: Sequence[Loop], injections: Sequence[int], demands: Sequence[Sources]
-) -> Sources:
+def _common_sources(mine: Sequence[Sources], injections: Sequence[int]) -> Sources:
     """The sources of all modes, given how many readers each common injection port has."""
     ends = np.cumsum([0, *injections]).tolist()
     return Sources(
-        loops[0].ports,
-        tuple(sorted({port for each in demands for port in each.delayed})),
-        any(each.results for each in demands),
-        tuple(sorted({port for each in demands for port in each.delayed_results})),
+        mine[0].ports,
+        tuple(sorted({port for each in mine for port in each.delayed})),
+        any(each.results for each in mine),
+        tuple(sorted({port for each in mine for port in each.delayed_results})),
         tuple(tuple(range(a, b)) for a, b in pairwise(ends)),
-        latency=max(each.latency for each in demands),
+        latency=max(each.latency for each in mine),
     )
-
-
-def _numbers(mine: Sources, common: Sources, taken: list[int]) -> IntArray:
-    """The common number of each source of a loop, and, from the end, of what is none."""
-    ports = mine.ports
-    numbers = [*range(ports), *(ports + common.delayed.index(port) for port in mine.delayed)]
-    if mine.results:
-        first, later = common.first_result, common.delayed_results
-        numbers += range(first, first + ports)
-        numbers += [first + ports + later.index(port) for port in mine.delayed_results]
-    numbers += [common.first_injection + number for number in taken]
-    return np.array([*numbers, common.identity, IDLE], np.int16)
 
 
 class _CommonVariants:
