@@ -24,16 +24,7 @@ INPUT, MEMORY, READER, PORT = 4.0, 1.0, -0.25, -2.0
 
 @dataclass
 class _Injection:
-    """What an injection port does.
-
-    Parameters
-    ----------
-    feeds : ndarray of bool
-        Which out-ports, and which operators.
-    reads : set of int
-        Memories, by their common numbers.
-    readers : int
-    """
+    """The out-ports and operators that an injection port feeds, its memories, and its readers."""
 
     feeds: BoolArray
     reads: set[int]

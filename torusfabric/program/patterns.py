@@ -119,8 +119,7 @@ def tree_plan(pattern: Pattern, *, by_chunk: bool = False) -> RoundPlan:
     """
     topology, chunks, ports = pattern.topology, pattern.chunks, pattern.topology.ports
     root = pattern.collective.root or 0
-    select, receipts = _branches(pattern)
-    node, chunk, source, hops = receipts.T
+    select, streams, (node, chunk, source, hops) = _branches(pattern)
     numbers, none = np.arange(chunks), np.zeros(chunks, int)
     own, slot = (0, 1) if by_chunk else (ports, 0)
     memory = chunk if by_chunk else source
@@ -142,39 +141,28 @@ def tree_plan(pattern: Pattern, *, by_chunk: bool = False) -> RoundPlan:
         depth=depth,
         memory=located[0],
         slot=located[1],
-        streams=_departures(pattern),
+        streams=streams,
     )
 
 
-def _departures(pattern: Pattern) -> IntArray:
-    """Hops from the root to each node that sends by a port, shape (nodes, ports)."""
-    late = np.zeros(pattern.feed.shape, int)
-    for hops, transfers in enumerate(pattern.rounds()):
-        late[transfers.source, transfers.hops[:, 0]] = hops
-    return late
+def _branches(pattern: Pattern) -> tuple[IntArray, IntArray, IntArray]:
+    """The settings of trees, the hops from the root to what sends, and what nodes receive.
 
-
-def _branches(pattern: Pattern) -> tuple[IntArray, IntArray]:
-    """The settings of trees, and what each node receives first of each chunk.
-
-    Returns
-    -------
-    select : ndarray of int16, shape (nodes, ports)
-    receipts : ndarray of int, shape (receipts, 4)
-        Node, chunk, in-port and hops from the root.
+    Of the first arrival of each chunk these are columns: node, chunk, in-port and hops.
     """
     topology = pattern.topology
     node: IntArray
     chunk: IntArray
     entry: IntArray
     select = np.full(pattern.feed.shape, IDLE, np.int16)
+    late = np.zeros(pattern.feed.shape, int)
     held = np.zeros((topology.nodes, pattern.chunks), bool)
     held[pattern.collective.root or 0] = True
     node, port = np.nonzero(pattern.inject >= 0)
     chunk, entry = pattern.inject[node, port], topology.ports + pattern.inject[node, port]
     found = [np.zeros((0, 4), int)]
     for hops in range(1, pattern.steps + 1):
-        select[node, port] = entry
+        select[node, port], late[node, port] = entry, hops - 1
         node, entry = topology.neighbours[node, port], topology.opposite[port]
         arrived = np.stack([node, chunk, entry, np.full(len(node), hops)], axis=1)
         new = arrived[~held[node, chunk]]
@@ -183,7 +171,7 @@ def _branches(pattern: Pattern) -> tuple[IntArray, IntArray]:
         found.append(new)
         branch, port = np.nonzero(pattern.feed[node] == entry[:, None])
         node, chunk, entry = node[branch], chunk[branch], entry[branch]
-    return select, np.concatenate(found)
+    return select, late, np.concatenate(found).T
 
 
 def _alike(action: Action, values: IntArray, select: IntArray, delay: int) -> tuple[Field, ...]:
@@ -244,13 +232,7 @@ def _tails(pattern: Pattern, flows: Flows) -> IntArray:
 def _ranked(
     chosen: BoolArray, ports: IntArray, *values: IntArray
 ) -> Iterator[tuple[IntArray, ...]]:
-    """Split a choice of a few arcs a node into arrays of at most one arc a node.
-
-    Yields
-    ------
-    port, *values : ndarray of int, shape (nodes,)
-        Of the first chosen arc of each node, then of the second, ..; port 0 and values -1 for none.
-    """
+    """Port and values of the first chosen arc of each node, then of the second, ..; else 0, -1."""
     rank = np.cumsum(chosen, axis=1) * chosen
     for k in range(1, int(rank.max(initial=0)) + 1):
         this = rank == k

@@ -12,8 +12,7 @@ from .program import Program
 from .timing import chunk_cycles, direct_write_delay, look_up_delay
 
 if TYPE_CHECKING:
-    from ..collective import Operator
-    from ..collective.layout import Layout
+    from ..collective import Layout, Operator
     from ..schedule import Schedule
     from ..topology import IntArray, Topology
     from .fields import Loop, Memory

@@ -75,15 +75,7 @@ def arrange(messages: list[list[int]], locations: Mapping[int, Location]) -> lis
 def _timetable(work: IntArray, length: int) -> Iterator[tuple[int, list[int]]]:
     """Spans of time, and the column that each row works on: no two rows on the same one.
 
-    Parameters
-    ----------
-    work : ndarray of int, shape (rows, columns)
-        Rows sum to the length, columns to at most the length.
-    length : int
-
-    Yields
-    ------
-    (int, list of int)
+    Rows of work sum to the length, columns to at most the length.
     """
     # Here, since few programs need it and its import takes longer than compiling a small one.
     from scipy.sparse import csr_array

@@ -2,10 +2,10 @@
 
 A sum may leave two cycles after the last word for it has arrived, and words for one sum must not
 arrive in the same cycle, for they are combined one after another; both are longer by what the
-hardware of the operator takes by itself. There are two ways to see to
-that. By the cycle, every word leaves as soon as it can, for messages of one flit or flit after
-flit of longer ones. By the step, for long messages, all flits of a block go by in each step, and
-each port has a *skew*, a number of cycles by which all nodes do later what has to do with its link.
+hardware of the operator takes by itself. There are two ways to see to that. By the cycle, every
+word leaves as soon as it can, for messages of one flit or flit after flit of longer ones. By the
+step, for long messages, all flits of a block go by in each step, and each port has a *skew*, a
+number of cycles by which all nodes do later what has to do with its link.
 """
 
 from __future__ import annotations
@@ -264,13 +264,7 @@ class _Rule(NamedTuple):
 
 
 def _period(transfers: SumTransfers, flits: int) -> tuple[int, IntArray]:
-    """The shortest period, and skews that allow it.
-
-    Returns
-    -------
-    period : int
-    skew : ndarray of int, shape (ports,)
-    """
+    """The shortest period, and skews of the ports that allow it."""
     reach = transfers.reach
     ages, apart = _rules(transfers)
     # What lies further apart in steps keeps the rules with any skews.

@@ -202,13 +202,9 @@ class _Planner:
         self.sources[port].add(source)
 
     def _send_memories(self) -> tuple[tuple[PlannedMemory, ...], IntArray, IntArray]:
-        """Memories for what a node sends; blocks that leave in one step are in different ones.
+        """Memories of what a node sends, and where each block lies, by destination and chunk.
 
-        Returns
-        -------
-        memories : tuple of PlannedMemory
-        memory, slot : ndarray of int, shape (destinations, chunks)
-            Where each block lies.
+        Blocks that leave in one step are in different ones.
         """
         personal = self.table.destination is not None
         shape = (self.table.topology.nodes if personal else 1, self.table.chunks)
@@ -314,18 +310,8 @@ def _number_apart(
 ) -> dict[SentBlock, int]:
     """Number the memories of a node's own blocks, so that no two that leave in one step share one.
 
-    Parameters
-    ----------
-    blocks : list of SentBlock
-        All blocks.
-    sent : dict of SentBlock to (list of Departure)
-        Those that leave.
-
-    Returns
-    -------
-    dict of SentBlock to int
-        All in one memory if that will do, else by the port where each leaves by one port only, else
-        the first memory without a block that leaves in the same step.
+    All are in one memory if that will do, else by the port where each leaves by one port only, else
+    in the first memory without a block that leaves in the same step.
     """
     leaving: dict[int, set[SentBlock]] = defaultdict(set)
     for block, departures in sent.items():

@@ -88,15 +88,9 @@ def _send_map(table: Table | SumTable, plan: NodePlan, block: int) -> DirectMap 
 
 
 class _Injections(NamedTuple):
-    """The memories that are read, each by a reader with an injection port of its own.
+    """Readers of memories, their fields, and settings with their numbers, shape (rows, 1, ports).
 
-    Parameters
-    ----------
-    readers : int
-    fields : tuple of Field
-        Of the readers.
-    settings : tuple of ndarray of int16, shape (rows, 1, ports)
-        Settings in which memories are numbered as injection ports.
+    Each memory that is read has one reader, with an injection port of its own.
     """
 
     readers: int

@@ -110,14 +110,7 @@ class CyclePiece(NamedTuple):
 class _LastWord(NamedTuple):
     """The word for whose write a run waits.
 
-    Parameters
-    ----------
-    delay : int
-        Cycles from its slot to its write, besides those of its hops.
-    hops : int
-        Cycles of its hops.
-    left : int
-        Slots that follow its own.
+    It is written as many cycles after its slot as delay and hops say; slots follow that are left.
     """
 
     delay: int

@@ -168,13 +168,7 @@ def compile_tree_sums(request: Request, trees: IntArray) -> Program:
 
 
 def _readers(late: IntArray) -> tuple[int, IntArray]:
-    """Number the readers: as many as any node needs of each that reads so late.
-
-    Returns
-    -------
-    count : int
-    reader : ndarray of int, shape (chunks, nodes)
-    """
+    """As many readers as any node needs that read so late: how many in all, and that of each."""
     chunk = np.arange(len(late))
     same = late[:, None] == late[None, :]
     rank = (same & (chunk[:, None] > chunk[None, :])[..., None]).sum(axis=1)
