@@ -52,7 +52,7 @@ def ecp5(fabric, folder):
     board = find_board("ulx3s-25f")
     written = {"nextpnr_opts": "--write fabric.pnr.json"}
     work, clock = built(fabric, replace(board, options=board.options | written), folder)
-    models = Path(__file__).parents[1] / "support" / "ecp5_cells.v"
+    models = Path(__file__).parents[1] / "support" / "ecp5_layout_cells.v"
     return BenchPort(work, ["layout.v", models], from_ecp5_layout(work), clock=clock, **PINS)
 
 

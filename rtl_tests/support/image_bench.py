@@ -27,7 +27,7 @@ module bench;
   wire tx;
   {top} dut (.{clock}(clk), .{rx}(rx), .{tx}(tx));
   always #5 clk = ~clk;
-  integer heard = 0, wanted = 0, waited, word, k, c;
+  integer heard = 0, wanted = 0, waited, former, word, k, c;
   reg [7:0] code;
   always begin : listen
     @(negedge tx);
@@ -50,8 +50,13 @@ module bench;
         #({bit});
       end else begin
         wanted = wanted + word - 256;
-        for (waited = 0; heard < wanted && waited < {limit}; waited = waited + 1) #({bit});
+        waited = 0;
+        while (heard < wanted && waited < {limit}) begin
+          former = heard;
+          #({bit}) waited = heard == former ? waited + 1 : 0;
+        end
         if (heard < wanted) $display("silent");
+        wanted = heard;
         $fflush;
       end
     $finish(0);
