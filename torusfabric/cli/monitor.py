@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["add_baud", "add_commands"]
 
+#: What TOPOLOGY is for a command that takes what was built in place of it.
+TOPOLOGY = (
+    "side lengths of a torus (8x8, 7x7x7), or arrowhead:ORDER; TOPOLOGY and COLLECTIVE may be left "
+    "out where the fabric is one that was built"
+)
+
 #: Runs that a monitor watches.
 WATCHED = 20
 
@@ -69,7 +75,7 @@ def add_commands(commands: Commands) -> None:
 
 def _add_connection(parser: ArgumentParser) -> None:
     """Add which fabric is at which port."""
-    add_selection(parser, several=True)
+    add_selection(parser, several=True, topology_help=TOPOLOGY)
     add_fabric_options(parser, any_length=True)
     group = parser.add_argument_group("board")
     add = group.add_argument
