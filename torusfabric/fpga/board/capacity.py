@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Sequence
+from fractions import Fraction
 
 from ...topology import Topology
 from .catalogue import Board
@@ -56,7 +57,7 @@ def _scarcest(log: str, names: Sequence[str] = ()) -> tuple[float, str]:
     return int(used) / int(most), f"{used} of {most} {name}" if name else ""
 
 
-def advice(topology: Topology, share: float, board: Board) -> str:
+def advice(topology: Topology, share: float | Fraction, board: Board) -> str:
     """What would fit in the place of a fabric that takes a share of what a board has."""
     smaller = largest_sides(getattr(topology, "sides", ()), share)
     said = (
@@ -67,7 +68,7 @@ def advice(topology: Topology, share: float, board: Board) -> str:
     return "; ".join([said, *([board.limit.describe(board.name)] if board.limit else [])])
 
 
-def largest_sides(sides: Sequence[int], share: float) -> list[int] | None:
+def largest_sides(sides: Sequence[int], share: float | Fraction) -> list[int] | None:
     """The sides of the largest torus that may fit, or None if not even the smallest may.
 
     All that is taken is counted as if it grew with the nodes: an estimate.

@@ -1,5 +1,6 @@
 """Refusing what cannot fit onto a board, before any tool runs."""
 
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from ...collective import Collective
@@ -74,7 +75,7 @@ def _check(needs: Needs, device: Device, board: Board, topology: Topology) -> No
         if needed > most:
             raise Misfit(
                 f"Fabric must fit into {board.name}, not need at least {needed} of {most} {unit}; "
-                f"{advice(topology, needed / most, board)}"
+                f"{advice(topology, Fraction(needed, most), board)}"
             )
 
 
