@@ -23,7 +23,7 @@ def text_of(bus):
 
 
 def failure(bus, design):
-    return solve(bridge_harness(design, "bus_bridge", Bus(bus)), Cache()).failed
+    return solve(bridge_harness(design, Bus(bus)), Cache()).failed
 
 
 FAULTS = {

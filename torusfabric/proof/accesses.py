@@ -6,16 +6,16 @@ What nodes are given besides, and when, is a matter of the top: `Access` has a s
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..rtl.netlist import Role
 from ..topology import IntArray
-from .messages import Run, listed_places, sent_words
+from .messages import Places, Run, listed_places, sent_words
 from .symbols import UNKNOWN
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .machine import Machine, Override
     from .snapshot import Snapshot
 
-__all__ = ["Access", "CoreAccess", "NoAccess", "Steps", "of_runs", "side_by_side"]
+__all__ = ["Access", "CoreAccess", "Steps", "of_runs", "side_by_side"]
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def side_by_side(steps: Steps, first: int, count: int) -> Steps:
     )
 
 
-class Access(ABC):
+class Access:
     """How the nodes of a fabric are written and read.
 
     Attributes
@@ -80,7 +80,7 @@ class Access(ABC):
         Cycles from a read at the inputs of a node to its word.
     """
 
-    answer: int
+    answer = 0
 
     #: Steps of writes that are left when a run starts as early as it may.
     overlap = 0
@@ -101,13 +101,15 @@ class Access(ABC):
             if roles[module.removeprefix(prefix)] is Role.ENDPOINT
         }
 
-    @abstractmethod
     def writes(self, runs: Sequence[Run]) -> Steps:
-        """What nodes send is written, all of it ending at once."""
+        """What nodes send is written, all of it ending at once, if they have memories."""
+        del runs
+        return Steps(0, {})
 
-    @abstractmethod
     def reads(self, runs: Sequence[Run]) -> Steps:
-        """What nodes have received is read, in the order of a receive memory."""
+        """What nodes have received is read, in the order of a receive memory, if they have any."""
+        del runs
+        return Steps(0, {})
 
     def idle(self) -> dict[str, IntArray]:
         """What drives nets of the top while nobody writes."""
@@ -148,21 +150,17 @@ class Access(ABC):
         shifts = np.array(bits, int)[:, None, None]
         return np.where(values[None] < 0, UNKNOWN, values[None] >> shifts & 1)
 
+    def located(
+        self, runs: Sequence[Run], find: Callable[[Run], Places], *, ends_at_once: bool = False
+    ) -> tuple[IntArray, IntArray]:
+        """Memories and addresses of words in some runs, each of shape (steps, nodes, runs)."""
+        found = [find(run) for run in runs]
+        memory = of_runs([places.memory for places in found], ends_at_once=ends_at_once)
+        return memory, of_runs([places.address for places in found], ends_at_once=ends_at_once)
+
     def sent(self, runs: Sequence[Run]) -> IntArray:
         """The words of messages, shape (steps, nodes, runs)."""
         return of_runs([sent_words(self.program, run) for run in runs], ends_at_once=True)
-
-
-class NoAccess(Access):
-    """Nodes have no memories that could be written or read."""
-
-    answer = 0
-
-    def writes(self, runs: Sequence[Run]) -> Steps:
-        """None."""
-        return Steps(0, {})
-
-    reads = writes
 
 
 class CoreAccess(Access):
@@ -178,27 +176,23 @@ class CoreAccess(Access):
         return {name: np.array([[0]]) for name in self.machine.text.inputs
                 if name.startswith("write_enable_")}  # fmt: skip
 
+    def _listed(self, run: Run, *, sent: bool) -> Places:
+        """Where the map says that words lie."""
+        listed = self._map["sent" if sent else "received"]
+        return listed_places(self.program, run, listed, sent=sent)
+
     def writes(self, runs: Sequence[Run]) -> Steps:
         """Writes of what nodes send."""
-        places = [listed_places(self.program, run, self._map["sent"], sent=True) for run in runs]
-        address = of_runs([place.address for place in places], ends_at_once=True)
-        numbers = {
-            "write_enable": (address >= 0).astype(int),
-            "write_bank": of_runs([place.memory for place in places], ends_at_once=True),
-            "write_address": address,
-        }
+        memory, address = self.located(runs, partial(self._listed, sent=True), ends_at_once=True)
+        there = (address >= 0).astype(int)
+        numbers = {"write_enable": there, "write_bank": memory, "write_address": address}
         return Steps(len(address), numbers, {"write_data": self.sent(runs)},
                      otherwise={"write_enable": 0})  # fmt: skip
 
     def reads(self, runs: Sequence[Run]) -> Steps:
         """Reads of what nodes have received."""
-        listed = self._map["received"]
-        places = [listed_places(self.program, run, listed, sent=False) for run in runs]
-        numbers = {
-            "read_bank": of_runs([place.memory for place in places]),
-            "read_address": of_runs([place.address for place in places]),
-        }
-        return Steps(len(numbers["read_address"]), numbers)
+        memory, address = self.located(runs, partial(self._listed, sent=False))
+        return Steps(len(address), {"read_bank": memory, "read_address": address})
 
 
 def of_runs(values: Sequence[IntArray], *, ends_at_once: bool = False) -> IntArray:

@@ -6,7 +6,6 @@ cycle after it came.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..rtl.bus import Bus
@@ -19,22 +18,16 @@ if TYPE_CHECKING:
 __all__ = ["bridge_harness"]
 
 
-def bridge_harness(design: Design, module: str, bus: Bus) -> Harness:
-    """The harness around a bridge.
-
-    Parameters
-    ----------
-    module : str
-        Its name in the text.
-    """
-    model = Model(design, module)
+def bridge_harness(design: Design, bus: Bus) -> Harness:
+    """The harness around a bridge."""
+    model = Model(design, "bus_bridge")
     model.assume("!access_done || access")
     if bus is Bus.WISHBONE:
         _claim_wishbone(model)
     else:
         _claim_axi_lite(model)
     says = "every request is carried out and answered once, and its answer stays until it is taken"
-    return replace(model.harness(module, cycles=3), says=says)
+    return model.harness(says, cycles=3)
 
 
 def _claim_wishbone(model: Model) -> None:

@@ -74,18 +74,10 @@ class Memory:
             _write(words, values[address], values[data], values[enable])
 
 
-def memory_of(
+def _memory_of(
     ram: Ram, bits: Collection[int], places: Callable[[Collection[Bit]], IntArray]
 ) -> Memory:
-    """The part of a memory that matters.
-
-    Parameters
-    ----------
-    bits : collection of int
-        The positions in its words that matter.
-    places : function of (bits) -> ndarray of int
-        Where bits of the module are.
-    """
+    """The part of a memory that matters, with places of bits, at these positions in words."""
     chosen = sorted(bits)
     pick = lambda row: places([row[k] for k in chosen])
     contents = None
@@ -260,7 +252,7 @@ class GateProgram:
             for bit in gives[item]:
                 self._add(bit)
         for number in self.rams:
-            self._memories[number] = memory_of(module.rams[number], live.rams[number], self._of)
+            self._memories[number] = _memory_of(module.rams[number], live.rams[number], self._of)
         for depth in sorted(by_level):
             for kind, gates in by_level[depth].items():
                 if kind.startswith("ram "):
@@ -282,7 +274,7 @@ class GateProgram:
                     lambda item: [maker[bit] for bit in needs[item] if bit in maker],
                     lambda _, before: 1 + max(before, default=0),
                     level,
-                    most=len(needs),
+                    len(needs),
                 )
             except RecursionError:
                 raise ValueError(f"Module {self.module.name} must be free of loops") from None

@@ -414,8 +414,7 @@ def worked_out(
     needs: Callable[[Thing], Iterable[Thing]],
     make: Callable[[Thing, list[Made]], Made],
     known: dict[Thing, Made],
-    *,
-    most: int,
+    most: int | None = None,
 ) -> Made:
     """Work out something from what it needs; a loop of more things is a `RecursionError`."""
     stack = [start]
@@ -423,7 +422,7 @@ def worked_out(
         top = stack[-1]
         before = [] if top in known else [*needs(top)]
         left = [other for other in before if other not in known]
-        if left and len(stack) > most:
+        if left and most and len(stack) > most:
             raise RecursionError
         stack += left
         if not left:

@@ -18,7 +18,7 @@ from ..rtl.netlist import Role
 from ..topology import IntArray
 from .gate_program import GateProgram
 from .gates import Bit, Flop, Gate, GateModule, GateText, worked_out
-from .messages import Run, received_places, sent_places
+from .messages import Run, own_numbers, received_places, sent_places
 from .report import refuted
 
 if TYPE_CHECKING:
@@ -43,13 +43,7 @@ class _Access(NamedTuple):
 
 
 def check_host(fabric: Fabric, text: GateText) -> int:
-    """Check that accesses of the host lead where the address map says.
-
-    Returns
-    -------
-    int
-        How many accesses were compared.
-    """
+    """Check, and count, accesses of the host: they lead where the address map says."""
     module = text.modules[fabric.prefix + "host"]
     leaf = fabric.netlist.modules["host"]()
     locating = fabric.read_latency - 1 - _answer(fabric)
@@ -106,7 +100,7 @@ def _check_ages(module: GateModule, ages: Mapping[str, int]) -> None:
         if isinstance(bit, str):
             return frozenset()
         try:
-            return worked_out(bit, needs, age_of, found, most=len(module.names) + len(module.gates))
+            return worked_out(bit, needs, age_of, found, len(module.names) + len(module.gates))
         except RecursionError:
             message = "Host port must be a pipeline, not remember what was longer ago"
             raise refuted(module.name, module.names.get(int(bit), ""), message) from None
@@ -154,16 +148,13 @@ def _accesses(fabric: Fabric) -> Iterator[_Access]:
             )
         place = sent_places(program, Run(number, program.flits))
         layout = mode.layout
-        own = [n for n, m in enumerate(program.memories) if m.own and m.layout == layout]
-        of_own = np.full(len(program.memories), -1)
-        of_own[own] = np.arange(len(own))
         yield _access(
             chosen | {"host_we": 1},
             (0, nodes),
             {
                 "write_node": nodes[:, None] % groups.size,
                 "write_enable": nodes[:, None] // groups.size,
-                f"write_bank{suffix(layout)}": of_own[place.memory],
+                f"write_bank{suffix(layout)}": own_numbers(program, layout)[place.memory],
                 f"write_address{suffix(layout)}": place.address,
             },
         )

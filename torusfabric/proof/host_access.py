@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ from ..rtl.distribution import NodeGroups
 from ..rtl.host import suffix
 from ..topology import IntArray
 from .accesses import Access, Steps, of_runs
-from .messages import Run, received_places, sent_places
+from .messages import Run, own_numbers, received_places, sent_places
 from .report import refuted
 from .snapshot import Snapshot, copied, holds_words, spread
 from .symbols import UNKNOWN, word
@@ -31,6 +32,7 @@ class HostAccess(Access):
     def __init__(self, fabric: Fabric, machine: Machine, placement: Placement) -> None:
         super().__init__(fabric, machine)
         self.answer = placement.endpoints.answer
+        self._everyone = np.arange(self.program.topology.nodes)
         # Writes wait for the registers of the host port, and data for one more.
         self.overlap = fabric.netlist.modules["host"]().write_cycles + 2
 
@@ -38,23 +40,15 @@ class HostAccess(Access):
         """What drives nets of the top while nobody writes."""
         return {"write_enable": np.array([[0]])}
 
-    @property
-    def _everyone(self) -> IntArray:
-        return np.arange(self.program.topology.nodes)
-
     def writes(self, runs: Sequence[Run]) -> Steps:
         """Writes of what nodes send: data come a step after their address."""
         program = self.program
-        places = [sent_places(program, run) for run in runs]
-        address = of_runs([place.address for place in places], ends_at_once=True)
-        memory = of_runs([place.memory for place in places], ends_at_once=True)
+        memory, address = self.located(runs, partial(sent_places, program), ends_at_once=True)
         of_run = np.array([program.modes[run.mode].layout for run in runs])
         none = np.full((1, *address.shape[1:]), -1)
         numbers = {"write_enable": np.concatenate([(address >= 0).astype(int), 0 * none])}
         for layout in range(1 + max(mode.layout for mode in program.modes)):
-            own = [n for n, m in enumerate(program.memories) if m.own and m.layout == layout]
-            number = np.full(len(program.memories) + 1, -1)
-            number[own] = np.arange(len(own))
+            number = np.append(own_numbers(program, layout), -1)
             here = of_run == layout
             for name, values in (("bank", number[memory]), ("address", address)):
                 there = np.concatenate([np.where(here, values, -1), none])

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ..program import Program
     from .sums import Sums
 
-__all__ = ["Listed", "Places", "Run", "listed_places", "owed_words", "received_places",
-           "sent_places", "sent_words"]  # fmt: skip
+__all__ = ["Listed", "Places", "Run", "listed_places", "owed_words", "own_numbers",
+           "received_places", "sent_places", "sent_words"]  # fmt: skip
 
 #: Bank and first address of each block of each node, as the map of a core lists them.
 Listed: TypeAlias = list[list[list[int] | None]]
@@ -79,14 +79,11 @@ def owed_words(program: Program, run: Run, sums: Sums) -> tuple[IntArray, BoolAr
     numbers = np.zeros((program.topology.nodes, count), np.uint64)
     numbers[groups.members[:, 0]] = np.arange(count)
     index, receives = expected_words(part.layout, numbers, operator=ADD, root=root)
-    sum_of = np.empty((groups.count, count), int)
-    for group, members in enumerate(groups.members.tolist()):
-        for k in range(count):
-            sum_of[group, k] = sums.of([node * count + k for node in members])
-    group_of = np.empty(program.topology.nodes, int)
-    for group, members in enumerate(groups.members):
-        group_of[members] = group
-    return word(sum_of[group_of[:, None], index.astype(int)]), receives
+    members = groups.members.tolist()
+    sum_of = np.array(
+        [[sums.of([n * count + k for n in nodes]) for k in range(count)] for nodes in members]
+    )
+    return word(sum_of[groups.group[:, None], index.astype(int)]), receives
 
 
 def sent_places(program: Program, run: Run) -> Places:
@@ -103,6 +100,12 @@ def received_places(program: Program, run: Run) -> Places:
     if mode.by_offset and isinstance(mapped, DirectMap) and mapped.base:
         return replace(places, bits=(mapped.base - 1).bit_length())
     return places
+
+
+def own_numbers(program: Program, layout: int) -> IntArray:
+    """Of each memory its number among those in which messages lie by a layout; -1 of others."""
+    own = np.array([memory.own and memory.layout == layout for memory in program.memories])
+    return np.where(own, np.cumsum(own) - 1, -1)
 
 
 def listed_places(program: Program, run: Run, listed: Listed, *, sent: bool) -> Places:

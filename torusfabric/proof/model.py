@@ -9,7 +9,7 @@ and no further, nothing is said of resets.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .solver import Harness
@@ -55,8 +55,8 @@ class Model:
 
     Parameters
     ----------
-    module : str
-        The name of the module in the text.
+    name : str
+        The name of the module in the text, but for the prefix of all.
     shows : sequence of str
         Registers that claims refer to, besides the ports, as far as the module has them.
     constants : sequence of str
@@ -69,19 +69,19 @@ class Model:
     def __init__(
         self,
         design: Design,
-        module: str,
+        name: str,
         *,
         shows: Sequence[str] = (),
         constants: Sequence[str] = (),
         resets: bool = True,
     ) -> None:
-        self._design, self._module = design, module
+        self._design, self._name, self._module = design, name, design.prefix + name
         self._lines: list[str] = []
         self._driven: dict[str, str] = {}
         self._claims: list[str] = []
         self._pasts: dict[tuple[str, int], str] = {}
         self._properties, self._resets, self._looks_back = 0, resets, 0
-        made = design.structures[module]
+        made = design.structures[self._module]
         self.widths = {name: port.width for name, port in made.ports.items()}
         self.widths |= made.signals
         self._inputs = [name for name, port in made.ports.items() if port.direction == "input"]
@@ -129,17 +129,17 @@ class Model:
         self._lines.append(f"always @(posedge clk) {name} <= rst ? 0 : {following};")
         return name
 
-    def chain(self, name: str, value: str, width: int, stages: int) -> str:
-        """A value so many cycles later, through registers that no reset sets back."""
-        for k in range(stages):
-            value = self.past(f"{name}_{k}", value, width)
-        return value
-
     def past(self, name: str, value: str, width: int = 1) -> str:
         """What a value was a cycle ago; it means something where `steady` is 1."""
         self._lines.append(f"reg {_range(width)}{name};")
         self._lines.append(f"always @(posedge clk) {name} <= {value};")
         return name
+
+    def parts(self, name: str, count: int, width: int) -> Iterator[tuple[int, str, str]]:
+        """The fields of a vector: of each its number, what it is now, and what a cycle ago."""
+        before = self.past(f"past_{name}", name, count * width)
+        for k in range(count):
+            yield k, within(name, str(k), width), within(before, str(k), width)
 
     def ago(self, value: str, cycles: int, width: int = 1) -> str:
         """What a value was some cycles ago; ports have widths of their own."""
@@ -173,26 +173,23 @@ class Model:
         for name, condition in claims.items():
             self.claim(name, condition)
 
-    def harness(self, name: str, *, cycles: int = 2) -> Harness:
-        """The harness, of which is assumed so many cycles in an induction.
+    def harness(self, says: str, *, cycles: int | None = None) -> Harness:
+        """The harness, and what its claims come to in a line.
 
-        Parameters
-        ----------
-        name : str
-            Of what is proved.
-        cycles : int
-            Where there are no resets, as many as claims look back and one more instead.
+        So many cycles of it are assumed in an induction: if it is not said, as many as claims look
+        back, and one more.
         """
         names = [self._module]
         for parent in names:
             inside = self._design.instances.get(parent, {})
             names += [child for child in inside if child not in names]
         return Harness(
-            name,
+            self._name,
             self._text(),
             "\n".join(self._design.modules[each] for each in names),
             self._properties,
-            cycles if self._resets else self._looks_back + 1,
+            cycles or self._looks_back + 1,
+            says,
             shown=tuple(f"{self._module}/{each}" for each in self._shows),
             depth=DEPTH * self._resets,
         )

@@ -200,7 +200,7 @@ class _Steps:
         fabric, design = self._fabric, self._design
         yield from router_harnesses(fabric, design, self._placement)
         if fabric.bus:
-            yield bridge_harness(design, f"{fabric.prefix}bus_bridge", fabric.bus)
+            yield bridge_harness(design, fabric.bus)
         if fabric.top is Top.STREAM:
             yield from stream_harnesses(fabric, design)
 

@@ -32,13 +32,7 @@ BATCH = 64
 
 
 def check_roms(text: GateText, design: Design, cache: Cache | None = None) -> int:
-    """Check all different ROMs of a fabric, at every address; past the end it is the last row.
-
-    Returns
-    -------
-    int
-        How many rows were compared.
-    """
+    """Check, and count, the rows of all different ROMs; past the end it is the last row."""
     different = dict.fromkeys(i.rom for i in text.instances.values() if i.rom is not None)
     count, left = 0, iter(different)
     while batch := list(islice(left, BATCH)):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..rtl.cascade import branch_bits
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
     from .solver import Harness
 
 __all__ = ["operator_modules", "router_harnesses"]
+
+#: What all claims come to.
+SAYS = (
+    "for all words and settings, at all times, each output holds the source, or the combination, "
+    "that its select bits stand for"
+)
 
 #: Cycles from the select bits at the inputs to what they select at the outputs.
 LATENCY = 2
@@ -60,24 +67,22 @@ def router_harnesses(fabric: Fabric, design: Design, placement: Placement) -> It
     sources, ports = program.loop.sources, program.ports
     results = ports + len(sources.delayed_results) if sources.results else 0
 
-    def model(name: str) -> Model:
-        return Model(design, fabric.prefix + name, resets=False)
-
+    model = partial(Model, design, resets=False)
     for number, router in enumerate(placement.routers):
         injected = results + len(next(iter(router.injections.values())))
-        found = model(name := f"router_{number}")
+        found = model(f"router_{number}")
         _claim_router(found, router, Words(ports, sources.delayed, injected, width))
-        yield found.harness(name)
+        yield found.harness(SAYS)
     for number, plan in enumerate(placement.operands if sources.results else ()):
         injected = len(next(iter(plan.injections.values())))
-        found = model(name := combiner_name(placement, number))
+        found = model(combiner_name(placement, number))
         words = Words(ports, sources.delayed_results, injected, width)
         _claim_combiner(found, plan.crossbar, OperatorUnit(program.operators), words)
-        yield found.harness(name)
+        yield found.harness(SAYS)
     for module in operator_modules(fabric, design):
-        found = model(name := module.removeprefix(fabric.prefix))
+        found = model(module.removeprefix(fabric.prefix))
         _claim_unit(found, OperatorUnit(program.operators), width)
-        yield found.harness(name)
+        yield found.harness(SAYS)
 
 
 def operator_modules(fabric: Fabric, design: Design) -> list[str]:

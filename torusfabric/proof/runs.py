@@ -106,22 +106,11 @@ class Runs(ABC):
     def prove(
         self, runs: Sequence[Run], rest: Snapshot, variant: int = 0, *, compares: bool = True
     ) -> Snapshot:
-        """Carry out runs.
+        """Carry out runs from what is at rest, in one of the ways in which they can come about.
 
-        Parameters
-        ----------
-        runs : sequence of Run
-        rest : Snapshot
-            What is at rest, as `Starts.rest` gives it.
-        variant : int
-            The number of one of the ways in which they can come about.
-        compares : bool
-            Whether words are compared in the end; else they are carried out for what they leave.
-
-        Returns
-        -------
-        Snapshot
-            What is known of the fabric whichever of the runs it has done.
+        Words are compared in the end, or runs are carried out for what they leave. Returns what is
+        known of the fabric whichever of the runs it has done; raises `Refuted` if one of them is
+        not as it should be.
         """
 
     def _prepare(self, runs: Sequence[Run]) -> IntArray:
@@ -133,13 +122,7 @@ class Runs(ABC):
     def _run(
         self, runs: Sequence[Run], cycles: IntArray, now: Snapshot, meanwhile: Meanwhile
     ) -> tuple[Snapshot, Snapshot]:
-        """Start, and go on until all runs are done.
-
-        Returns
-        -------
-        now, left : Snapshot
-            The state in the end, and each run's when it was done.
-        """
+        """Go on until all runs are done; the state in the end, and each run's when it was."""
         machine = self.machine
         given = self.starts.of(runs) | meanwhile.driven(-1)
         machine.settle(now, given, meanwhile.overrides(-1))
@@ -260,14 +243,7 @@ class MemoryRuns(Runs):
             now = settled
 
     def _read(self, runs: Sequence[Run], cycles: IntArray, now: Snapshot, left: Snapshot) -> None:
-        """Read what is owed at all nodes, and compare; what came after a run was done is too late.
-
-        Parameters
-        ----------
-        runs, cycles
-        now, left : Snapshot
-            The state in the end, and each run's when it was done.
-        """
+        """Read what is owed, and compare; what came after a run was done is too late."""
         machine, access = self.machine, self.access
         reads: Steps = access.reads(runs)
         now, owed = unchanged(self._rested(now), left), self._owed(runs)

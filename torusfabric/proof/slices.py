@@ -16,15 +16,12 @@ from .report import refuted
 
 __all__ = ["alike"]
 
-#: Bits that need one another; where there are loops, `GateProgram` says so.
-MOST = 10**9
-
 #: What tells bits apart.
 Colour: TypeAlias = int
 
 
 def alike(module: GateModule, words: Collection[str], width: int) -> int:
-    """Check that a module treats all bits of words alike.
+    """Check that a module treats all bits of words alike; returns how many are as bit 0 is.
 
     Parameters
     ----------
@@ -32,11 +29,6 @@ def alike(module: GateModule, words: Collection[str], width: int) -> int:
         Its ports that bring or give away words.
     width : int
         Bits of a word.
-
-    Returns
-    -------
-    int
-        How many bits of outputs were compared with one at position 0.
     """
     slices = [_Slice(module, words, width, position) for position in range(width)]
     known: dict[object, Colour] = {}
@@ -113,7 +105,7 @@ class _Slice:
             return number(self._form(bit, needs))
 
         def of(bit: Bit) -> Colour:
-            return worked_out(bit, self._needs, form, colours, most=MOST)
+            return worked_out(bit, self._needs, form, colours)
 
         self.shown = [of(bit) for bit in self._bits]
         later: dict[object, Colour] = {}

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from ..errors import WorkFailed
 from ..toolchain import tools
@@ -66,13 +67,13 @@ class Harness:
         Number of assertions.
     cycles : int
         For which they are assumed, when they are proved for the next.
+    says : str
+        What the assertions come to, in a line.
     shown : tuple of str
         Registers inside that the harness sees as ports, each ``module/register``.
     depth : int
         Cycles from the first that are searched for a counterexample where the proof fails; 0 where
         any state can be the first.
-    says : str
-        What the assertions come to, in a line.
     """
 
     name: str
@@ -80,12 +81,9 @@ class Harness:
     modules: str
     properties: int
     cycles: int
+    says: str
     shown: tuple[str, ...] = ()
     depth: int = 0
-    says: str = (
-        "for all words and settings, at all times, each output holds the source, or the "
-        "combination, that its select bits stand for"
-    )
 
 
 @dataclass(frozen=True)
@@ -110,17 +108,8 @@ class Failed:
     reached: bool = True
 
 
-@dataclass(frozen=True)
-class Solved:
-    """The outcome of a proof.
-
-    Parameters
-    ----------
-    failed : Failed or None
-        None where all assertions are proved.
-    seconds : float
-        What it took, when it was done.
-    """
+class Solved(NamedTuple):
+    """What does not hold, if anything, and what it took to find out, when it was done."""
 
     failed: Failed | None
     seconds: float

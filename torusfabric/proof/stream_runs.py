@@ -7,6 +7,7 @@ number are the section; what a node gets from itself lies apart for each number.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
@@ -17,7 +18,7 @@ from ..rtl.cascade import select_code
 from ..rtl.streams.packets import KEPT, packets_received, packets_sent
 from ..topology import BoolArray, IntArray
 from .accesses import Access, Steps, of_runs
-from .messages import Run, received_places, sent_places
+from .messages import Places, Run, received_places, sent_places
 from .report import refuted
 from .runs import Meanwhile, MemoryRuns, Variant
 from .snapshot import Snapshot, arrays, of_all, spread, unchanged, with_arrays
@@ -70,11 +71,10 @@ class StreamAccess(Access):
 
     def writes(self, runs: Sequence[Run]) -> Steps:
         """What loaders write of the messages of the nodes that have any."""
-        places = [sent_places(self.program, run) for run in runs]
-        address = of_runs([place.address for place in places], ends_at_once=True)
+        locate = partial(sent_places, self.program)
+        memory, address = self.located(runs, locate, ends_at_once=True)
         bank = np.full(len(self.program.memories) + 1, -1)
         bank[list(self._own)] = np.arange(len(self._own))
-        memory = of_runs([place.memory for place in places], ends_at_once=True)
         sends = np.stack([self._sends(run) for run in runs], axis=-1)
         itself, index = zip(*map(self._itself, runs), strict=True)
         there = sends & (address >= 0)
@@ -114,8 +114,7 @@ class StreamAccess(Access):
 
     def reads(self, runs: Sequence[Run]) -> Steps:
         """What unloaders read of what nodes have received, in the order of its words."""
-        found = [self._received(run) for run in runs]
-        memory, address = (of_runs([each[k] for each in found]) for k in (0, 1))
+        memory, address = self.located(runs, self._received)
         code = np.full_like(memory, -1)
         for module, endpoint in self._endpoints.items():
             nodes, order = self.nodes[module], endpoint.unloaded
@@ -130,18 +129,16 @@ class StreamAccess(Access):
             otherwise={"read_advance": 1},
         )
 
-    def _received(self, run: Run) -> tuple[IntArray, IntArray]:
-        """Memory and address of each word that each node receives."""
-        place, packets = (
-            received_places(self.program, run),
-            packets_received(self.program, run.mode),
-        )
+    def _received(self, run: Run) -> Places:
+        """Where each word lies that each node receives."""
+        place = received_places(self.program, run)
+        packets = packets_received(self.program, run.mode)
         words = np.arange(place.address.shape[1])
         packet, index = np.divmod(words, len(words) // packets.count)
         row = np.full_like(packet, run.root) if packets.by_root else packet
         kept = packets.memory[:, row, 0] == KEPT
         memory = np.where(kept, KEPT, np.where(place.address >= 0, place.memory, -1))
-        return memory, np.where(kept, index, place.address)
+        return Places(memory, np.where(kept, index, place.address))
 
     def meanwhile(self, *, number: int) -> Steps:
         """Loaders may do anything with a message of a number."""
@@ -167,6 +164,8 @@ class StreamRuns(MemoryRuns):
     def __init__(self, program: Program, starts: Starts, access: StreamAccess) -> None:
         super().__init__(program, starts, access)
         self._sections = sections = access.sections
+        # How many runs ahead a message may be that is loaded while a run is under way.
+        self._ahead = range(1, sections.buffers)
         self.variants = tuple(
             Variant(number, every=number < sections.count) for number in range(2 * sections.count)
         )
@@ -200,11 +199,6 @@ class StreamRuns(MemoryRuns):
             self._survive(now)
             self._compare_all(runs, cycles, now)
         return of_all(left, len(runs))
-
-    @property
-    def _ahead(self) -> range:
-        """How many runs ahead a message may be that is loaded while a run is under way."""
-        return range(1, self._sections.buffers)
 
     def _loading(self, number: int) -> dict[str, Override]:
         """What drives nets while loaders do anything with a message."""

@@ -99,14 +99,9 @@ class StreamingRuns(Runs):
             for port, names in enumerate(ports):
                 if names[step] is not None:
                     origin, chunk = names[step]
-                    index = self._index(origin if self._parts > 1 else 0, chunk, flit)
+                    index = self._index(origin if self._layout.recv_parts > 1 else 0, chunk, flit)
                     if index is not None:
                         found[node, index] = words[port]
-
-    @property
-    def _parts(self) -> int:
-        """Parts of what is received."""
-        return self._layout.recv_parts
 
     def _own(self, run: Run) -> IntArray:
         """What nodes receive, of which they have their own at first."""
@@ -114,7 +109,7 @@ class StreamingRuns(Runs):
         found = np.full((self._nodes, self._layout.recv_words(run.length)), UNKNOWN)
         sent, position = sent_words(program, run), program.groups.position
         for node in range(self._nodes):
-            part = int(position[node]) if self._parts > 1 else 0
+            part = int(position[node]) if self._layout.recv_parts > 1 else 0
             found[node, part * sent.shape[1] : (part + 1) * sent.shape[1]] = sent[node]
         return found
 

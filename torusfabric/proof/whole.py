@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..rtl.fabric import Top
 from ..rtl.netlist import Role
 from ..rtl.operator_unit import OperatorUnit
-from .accesses import CoreAccess, NoAccess
+from .accesses import Access, CoreAccess
 from .gates import GateText
 from .host_access import HostAccess
 from .machine import WORDS, Machine
@@ -52,7 +52,7 @@ def _runs(fabric: Fabric, machine: Machine, placement: Placement) -> Runs:
     """How runs of a fabric are carried out, by its top."""
     program = fabric.program
     if fabric.streaming:
-        outside = NoAccess(fabric, machine)
+        outside = Access(fabric, machine)
         return StreamingRuns(fabric, Starts(program, outside), outside)
     if fabric.top is Top.STREAM:
         streams = StreamAccess(fabric, machine)

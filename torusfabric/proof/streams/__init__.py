@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...rtl.streams.readiness import levels
@@ -18,20 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["stream_harnesses"]
 
-#: What the claims about a module come to.
-SAYS = {
-    "loader": "every word that is accepted is written once, where its row says, never into what a "
-    "run uses; a message waits for its run, with what is wrong with it",
-    "unloader": "every word of a run that has ended is handed over once, in order, with its tlast "
-    "and tid, and stays until it is taken; none is read of what a run writes",
-    "stream_control": "a run begins only when every node has a good message and room, ends once, "
-    "and says of what length it is, or what was wrong",
-    "commands": "every command has one status, in their order, and its run is what it asks for",
-    "readiness": "it shows a cycle later what all below say together",
-}
 
-
-def stream_harnesses(fabric: Fabric, design: Design) -> list[Harness]:
+def stream_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
     """What is proved of the streams of a fabric by induction.
 
     Parameters
@@ -48,25 +36,16 @@ def stream_harnesses(fabric: Fabric, design: Design) -> list[Harness]:
     >>> [harness.name for harness in stream_harnesses(fabric, tf.emit(fabric))]
     ['loader', 'unloader', 'stream_control', 'readiness_3_of_nodes']
     """
-    modules, prefix = fabric.netlist.modules, fabric.prefix
+    modules = fabric.netlist.modules
 
     def shape(name: str) -> Any:
         return modules[name]().shape
 
-    found = [
-        loader_harness(design, prefix + "loader", shape("loader")),
-        unloader_harness(design, prefix + "unloader", shape("unloader")),
-        control_harness(design, prefix + "stream_control", levels=levels(fabric.nodes)),
-    ]
+    yield loader_harness(design, shape("loader"))
+    yield unloader_harness(design, shape("unloader"))
+    yield control_harness(design, levels=levels(fabric.nodes))
     if "commands" in modules:
-        found.append(commands_harness(design, prefix + "commands", shape("commands")))
-    trees = [name for name in modules if name.startswith("readiness")]
-    found += [tree_harness(design, prefix + name) for name in trees]
-    return [_named(harness, prefix) for harness in found]
-
-
-def _named(harness: Harness, prefix: str) -> Harness:
-    """A harness by the name of its module, and with what it says."""
-    name = harness.name.removeprefix(prefix)
-    says = next(text for each, text in SAYS.items() if name.startswith(each))
-    return replace(harness, name=name, says=says)
+        yield commands_harness(design, shape("commands"))
+    for name in modules:
+        if name.startswith("readiness"):
+            yield tree_harness(design, name)

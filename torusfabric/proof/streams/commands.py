@@ -28,15 +28,9 @@ REGISTERS = ("there", "number", "odd", "promised", "statuses", "into", "out",
              "next_section", *(f"command_{name}" for name in COMMAND))  # fmt: skip
 
 
-def commands_harness(design: Design, module: str, shape: CommandShape) -> Harness:
-    """The harness around what takes commands and reports what became of them.
-
-    Parameters
-    ----------
-    module : str
-        Its name in the text.
-    """
-    model = Model(design, module, shows=REGISTERS)
+def commands_harness(design: Design, shape: CommandShape) -> Harness:
+    """The harness around what takes commands and reports what became of them."""
+    model = Model(design, "commands", shows=REGISTERS)
     model.past("past_load_valid", "load_valid", 2)
     _add_runs(model, shape)
     _add_collection(model)
@@ -45,7 +39,10 @@ def commands_harness(design: Design, module: str, shape: CommandShape) -> Harnes
     _claim_refusals(model, shape)
     _claim_statuses(model)
     _claim_facts(model, shape)
-    return model.harness(module, cycles=2)
+    return model.harness(
+        "every command has one status, in their order, and its run is what it asks for",
+        cycles=2,
+    )
 
 
 def _add_runs(model: Model, shape: CommandShape) -> None:
@@ -244,19 +241,13 @@ def _claim_facts(model: Model, shape: CommandShape) -> None:
     for name, width in bits.items():
         if not width:
             continue
-        model.past(f"past_load_{name}", f"load_{name}", 2 * width)
-        model.past(f"past_unload_{name}", f"unload_{name}", sections.count * width)
         model.past(f"past_{name}", name, width)
-        for odd in range(2):
-            now, then = (within(f"{each}_{name}", str(odd), width) for each in
-                         ("load", "past_load"))  # fmt: skip
+        for odd, now, then in model.parts(f"load_{name}", 2, width):
             model.claim(
                 f"keeps_{name}_while_it_is_loaded_{odd}",
                 f"!steady || !load_valid[{odd}] || !past_load_valid[{odd}] || {now} == {then}",
             )
-        for section in range(sections.count):
-            now, then = (within(f"{each}_{name}", str(section), width) for each in
-                         ("unload", "past_unload"))  # fmt: skip
+        for section, now, then in model.parts(f"unload_{name}", sections.count, width):
             model.claim(
                 f"keeps_{name}_while_it_is_unloaded_{section}",
                 f"!steady || {now} == (past_begins && {begun} == {section} ? past_{name} : {then})",

@@ -20,17 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["control_harness", "tree_harness"]
 
 
-def control_harness(design: Design, module: str, *, levels: int) -> Harness:
-    """The harness around the control of streams.
-
-    Parameters
-    ----------
-    module : str
-        Its name in the text.
-    levels : int
-        Registers of the tree between nodes and the control.
-    """
-    model = Model(design, module, shows=("section", "drops"))
+def control_harness(design: Design, *, levels: int) -> Harness:
+    """The harness around the control of streams, so many registers above the nodes."""
+    model = Model(design, "stream_control", shows=("section", "drops"))
     _add_nodes(model, levels)
     _add_sequencer(model)
     model.register("begun", "begun + run_begins", 2)
@@ -38,7 +30,11 @@ def control_harness(design: Design, module: str, *, levels: int) -> Harness:
     model.wire("under_way", "begun != ended")
     _claim_runs(model)
     _claim_facts(model)
-    return model.harness(module, cycles=levels + 4)
+    return model.harness(
+        "a run begins only when every node has a good message and room, ends once, and says of "
+        "what length it is, or what was wrong",
+        cycles=levels + 4,
+    )
 
 
 def _add_nodes(model: Model, levels: int) -> None:
@@ -46,7 +42,7 @@ def _add_nodes(model: Model, levels: int) -> None:
     model.register("arrives", "run_begins")
     model.free("node_ready")
     model.free("others_ready")
-    model.drive("ready", model.chain("tree_ready", "node_ready && others_ready", 1, levels))
+    model.drive("ready", model.ago("node_ready && others_ready", levels))
     for name, bits in (("bad", 2), ("last", model.width("last"))):
         if bits:
             model.free(f"node_{name}", bits)
@@ -63,8 +59,8 @@ def _add_nodes(model: Model, levels: int) -> None:
         model.fixed("node_sends")
         model.assume("!stays_ready || node_last == past_node_last")
         bad += " | (node_sends && node_last != others_last)"
-        model.drive("last", model.chain("tree_last", "others_last", model.width("last"), levels))
-    shown = model.chain("tree_bad", bad, 2, levels)
+        model.drive("last", model.ago("others_last", levels, model.width("last")))
+    shown = model.ago(bad, levels, 2)
     model.drive("bad", shown)
     model.drive("good", f"{shown} == 0")
 
@@ -147,15 +143,9 @@ def _claim_facts(model: Model) -> None:
         })  # fmt: skip
 
 
-def tree_harness(design: Design, module: str) -> Harness:
-    """The harness around a node of the tree: it shows a cycle later what all below say together.
-
-    Parameters
-    ----------
-    module : str
-        Its name in the text.
-    """
-    model = Model(design, module)
+def tree_harness(design: Design, name: str) -> Harness:
+    """The harness around a node of the tree: it shows a cycle later what all below say together."""
+    model = Model(design, name)
     inputs, bits = model.width("bad") // 2, model.width("any_length")
     if model.has("good"):
         for k in range(inputs):
@@ -190,4 +180,4 @@ def tree_harness(design: Design, module: str) -> Harness:
         "shows_bad_lengths": f"!steady || any_bad[0] == ({wrong[0]})",
         "shows_bad_destinations": f"!steady || any_bad[1] == ({wrong[1]})",
     })  # fmt: skip
-    return model.harness(module)
+    return model.harness("it shows a cycle later what all below say together", cycles=2)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..model import Model, by_value, within
-from .runs import add_runs, add_words, section_of
+from .runs import add_runs, add_words, fact, key_of, section_of, takes_part
 
 if TYPE_CHECKING:
     from ...rtl.streams.shapes import LoaderShape
@@ -24,22 +24,20 @@ REGISTERS = ("index", "chunk", "within", "full", "at_last", "packet", "first_len
              "wrong_so_far", "occupied", "section", "first", "second", "both")  # fmt: skip
 
 
-def loader_harness(design: Design, module: str, shape: LoaderShape) -> Harness:
-    """The harness around a loader.
-
-    Parameters
-    ----------
-    module : str
-        Its name in the text.
-    """
-    model = Model(design, module, shows=REGISTERS, constants=("sends", "position"))
+def loader_harness(design: Design, shape: LoaderShape) -> Harness:
+    """The harness around a loader."""
+    model = Model(design, "loader", shows=REGISTERS, constants=("sends", "position"))
     add_runs(model, shape.facts.sections, begins_if="loaded")
     _add_message(model, shape)
     _add_position(model, shape)
     _add_faults(model, shape)
     _add_queue(model, shape)
     _claim_writes(model, shape)
-    return model.harness(module, cycles=4)
+    return model.harness(
+        "every word that is accepted is written once, where its row says, never into what a run "
+        "uses; a message waits for its run, with what is wrong with it",
+        cycles=4,
+    )
 
 
 def _add_message(model: Model, shape: LoaderShape) -> None:
@@ -48,26 +46,21 @@ def _add_message(model: Model, shape: LoaderShape) -> None:
     bits = sections.number_bits
     model.register("filling", "filling + ends", bits)
     known = {"load_mode": facts.mode_bits, "load_root": facts.root_bits}
-    valid = "load_valid[filling[0]]" if model.has("load_valid") else "1'b1"
+    valid = "1'b1"
     if model.has("load_valid"):
-        model.past("past_load_valid", "load_valid", 2)
-    for odd in (0, 1) if model.has("load_valid") else ():
-        model.assume(f"!steady || !past_load_valid[{odd}] || load_valid[{odd}] || "
-                     f"(past_begins && past_begun[0] == {odd})")  # fmt: skip
-        for name, width in known.items():
-            if model.has(name):
-                now = within(name, str(odd), width)
-                then = model.past(f"past_{name}_{odd}", now, width)
+        valid = "load_valid[filling[0]]"
+        for odd, now, then in model.parts("load_valid", 2, 1):
+            begins = f"(past_begins && past_begun[0] == {odd})"
+            model.assume(f"!steady || !{then} || {now} || {begins}")
+        for name in filter(model.has, known):
+            for odd, now, then in model.parts(name, 2, known[name]):
                 stays = f"past_load_valid[{odd}] && load_valid[{odd}]"
                 model.assume(f"!steady || !({stays}) || {now} == {then}")
     for name, width in known.items():
-        value = within(name, "filling[0]", width) if model.has(name) else "1'b0"
+        value = fact(model, name, "filling[0]", width)
         # Without a command anything may be there; no word is accepted then.
         model.wire(name.removeprefix("load_"), f"{valid} ? {value} : 0", max(width, 1))
     model.assume(f"mode < {len(shape.packets)}" if len(shape.packets) > 1 else "1")
-    sends = "sends[mode]"
-    if any(shape.at_root):
-        sends = f"({by_value(shape.at_root, 'mode')} ? root == own : {sends})"
     if shape.position_bits:
         model.wire("own", within("position", "mode", facts.position_bits), facts.position_bits)
     model.wire("waiting", f"{bits}'(filling - begun)", bits)
@@ -78,7 +71,7 @@ def _add_message(model: Model, shape: LoaderShape) -> None:
     elif model.has("load_valid"):
         model.assume("!steady || !past_begins || !load_valid[past_begun[0]]")
     model.wire("may", f"{room} && {valid}")
-    model.wire("sends_now", sends)
+    model.wire("sends_now", takes_part(shape, "sends", "mode", "root"))
     model.wire("beat", "tvalid && tready")
     model.claims({
         "accepts_while_there_is_room": "tready == (may && sends_now)",
@@ -221,7 +214,8 @@ def _claim_writes(model: Model, shape: LoaderShape) -> None:
             f"!write_enable || write_bank == row[{shape.memory_bits - 1}:0]"
         )
     if shape.key_bits:
-        claims["asks_for_the_row_of_the_word"] = f"!counts_word || key == {_key(shape)}"
+        key = key_of(shape, f"{by_value(shape.named, 'mode')} ? tdest : 0", shape.packet_bits)
+        claims["asks_for_the_row_of_the_word"] = f"!counts_word || key == {key}"
     if shape.kept:
         named = by_value(shape.named, "mode")
         mine = f"!{named} || tdest == own" if shape.packet_bits else "1'b1"
@@ -230,14 +224,3 @@ def _claim_writes(model: Model, shape: LoaderShape) -> None:
         claims["keeps_what_is_its_own"] = "write_kept == (steady && kept_word)"
         claims["keeps_it_in_its_place"] = "!write_kept || write_index == was_at"
     model.claims(claims)
-
-
-def _key(shape: LoaderShape) -> str:
-    """What the ROM is asked for."""
-    fields = [f"{shape.facts.mode_bits}'(mode)"] if shape.facts.mode_bits else []
-    if shape.packet_bits:
-        named = by_value(shape.named, "mode")
-        fields.append(f"{shape.packet_bits}'({named} ? tdest : 0)")
-    if shape.words.chunk_bits:
-        fields.append(f"{shape.words.chunk_bits}'(word_chunk)")
-    return "{" + ", ".join(fields) + "}"

@@ -7,16 +7,18 @@ packets, whether anything came of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ..model import Model, within
+from ..model import Model, by_value, within
 
 if TYPE_CHECKING:
     from ...rtl.streams.sections import Sections
+    from ...rtl.streams.shapes import LoaderShape, UnloaderShape
     from ...rtl.streams.words import WordShape
 
-__all__ = ["add_runs", "add_words", "counts_places", "keep_facts", "section_of"]
+__all__ = ["add_runs", "add_words", "counts_places", "fact", "keep_facts", "key_of", "section_of",
+           "takes_part"]  # fmt: skip
 
 
 def add_runs(model: Model, sections: Sections, *, begins_if: str) -> None:
@@ -43,13 +45,11 @@ def add_runs(model: Model, sections: Sections, *, begins_if: str) -> None:
     model.assume(f"!run_begins || {begins_if}")
 
 
-def keep_facts(model: Model, sections: Sections, names: Sequence[str], bits: Sequence[int]) -> None:
+def keep_facts(model: Model, sections: Sections, bits: Mapping[str, int]) -> None:
     """Assume that facts of a section change only as the next run in it begins."""
     begun = section_of("past_begun", sections)
-    for name, width in zip(names, bits, strict=True):
-        before = model.past(f"past_{name}", name, sections.count * width)
-        for section in range(sections.count):
-            now, then = within(name, str(section), width), within(before, str(section), width)
+    for name, width in bits.items():
+        for section, now, then in model.parts(name, sections.count, width):
             model.assume(f"!steady || (past_begins && {begun} == {section}) || {now} == {then}")
 
 
@@ -121,3 +121,23 @@ def add_words(model: Model, shape: WordShape, number: str, mode: str, *, valid: 
             equation += f" && within % {pitch} == 0"
         conditions.append(f"({mode} != {k} || ({equation}))")
     model.claim("counts_chunks", f"!({valid}) || ({' && '.join(conditions)})")
+
+
+def fact(model: Model, name: str, section: str, bits: int) -> str:
+    """A fact of a section, in Verilog; 0 where the module is told no such fact."""
+    return within(name, section, bits) if model.has(name) else "1'b0"
+
+
+def takes_part(shape: LoaderShape | UnloaderShape, port: str, mode: str, root: str) -> str:
+    """Whether a node sends, or receives, anything in a mode with a root, in Verilog."""
+    if not any(shape.at_root):
+        return f"{port}[{mode}]"
+    own = within("position", mode, shape.facts.position_bits)
+    return f"({by_value(shape.at_root, mode)} ? {root} == {own} : {port}[{mode}])"
+
+
+def key_of(shape: LoaderShape | UnloaderShape, middle: str, bits: int) -> str:
+    """What a ROM of rows is asked for: a mode, what is of so many bits, and a chunk."""
+    fields = ((shape.facts.mode_bits, "mode"), (bits, middle), (shape.words.chunk_bits,
+              "word_chunk"))  # fmt: skip
+    return "{" + ", ".join(f"{width}'({value})" for width, value in fields if width) + "}"

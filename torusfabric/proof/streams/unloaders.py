@@ -8,11 +8,19 @@ however long the receiver waits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..model import Model, by_value, within
-from .runs import add_runs, add_words, counts_places, keep_facts, section_of
+from .runs import (
+    add_runs,
+    add_words,
+    counts_places,
+    fact,
+    keep_facts,
+    key_of,
+    section_of,
+    takes_part,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from ...rtl.streams.shapes import UnloaderShape
@@ -38,16 +46,10 @@ REGISTERS = ("shows_words", "shows_runs", "there", "skips", "ends_packet", "fini
              "held_row")  # fmt: skip
 
 
-def unloader_harness(design: Design, module: str, shape: UnloaderShape) -> Harness:
-    """The harness around an unloader.
-
-    Parameters
-    ----------
-    module : str
-        Its name in the text.
-    """
+def unloader_harness(design: Design, shape: UnloaderShape) -> Harness:
+    """The harness around an unloader."""
     constants = ["receives", "position"] + ["row"] * (not shape.key_bits)
-    model = Model(design, module, shows=REGISTERS, constants=constants)
+    model = Model(design, "unloader", shows=REGISTERS, constants=constants)
     add_runs(model, shape.facts.sections, begins_if="free")
     _add_facts(model, shape)
     model.wire("advance", "read_advance")
@@ -58,7 +60,11 @@ def unloader_harness(design: Design, module: str, shape: UnloaderShape) -> Harne
     _add_memory(model, shape)
     _claim_port(model, len(_path(shape)))
     _claim_sections(model, shape)
-    return model.harness(module, cycles=len(_path(shape)) + 1)
+    return model.harness(
+        "every word of a run that has ended is handed over once, in order, with its tlast and tid, "
+        "and stays until it is taken; none is read of what a run writes",
+        cycles=len(_path(shape)) + 1,
+    )
 
 
 def _path(shape: UnloaderShape) -> list[tuple[str, str]]:
@@ -72,24 +78,22 @@ def _add_facts(model: Model, shape: UnloaderShape) -> None:
     kept = {"run_empty": 1, "unload_mode": facts.mode_bits, "unload_root": facts.root_bits,
             "run_last": shape.words.index_bits}  # fmt: skip
     known = {name: bits for name, bits in kept.items() if model.has(name)}
-    keep_facts(model, sections, [*known], [*known.values()])
+    keep_facts(model, sections, known)
     section = section_of("asking", sections)
     model.register("asking", "asking + passes", sections.number_bits)
-    mode = within("unload_mode", section, facts.mode_bits) if "unload_mode" in known else "1'b0"
-    model.wire("mode", mode, max(facts.mode_bits, 1))
-    root = within("unload_root", section, facts.root_bits) if "unload_root" in known else "1'b0"
-    model.wire("root", root, max(facts.root_bits, 1))
+    for name, bits in (("mode", facts.mode_bits), ("root", facts.root_bits)):
+        model.wire(name, fact(model, f"unload_{name}", section, bits), max(bits, 1))
     last = str(shape.words.most - 1)
     if "run_last" in known:
         last = within("run_last", section, shape.words.index_bits)
     model.wire("last_index", last, shape.words.index_bits)
     model.wire("empty", f"run_empty[{section}]")
     model.assume(f"empty || last_index < {shape.words.most}")
-    model.wire("brings", f"{_receives(shape, 'mode', 'root')} && !empty")
-    _add_runs_brought(model, shape, known)
+    model.wire("brings", f"{takes_part(shape, 'receives', 'mode', 'root')} && !empty")
+    _add_runs_brought(model, shape)
 
 
-def _add_runs_brought(model: Model, shape: UnloaderShape, known: Mapping[str, int]) -> None:
+def _add_runs_brought(model: Model, shape: UnloaderShape) -> None:
     """What the last run in each section brings.
 
     Of a mode that there is not, nothing is said whether a node receives anything; `knows_the_modes`
@@ -97,25 +101,14 @@ def _add_runs_brought(model: Model, shape: UnloaderShape, known: Mapping[str, in
     """
     facts = shape.facts
     for number in map(str, range(facts.sections.count)):
-        mode, root = (
-            within(name, number, bits) if name in known else "1'b0"
-            for name, bits in (("unload_mode", facts.mode_bits), ("unload_root", facts.root_bits))
-        )
+        mode = fact(model, "unload_mode", number, facts.mode_bits)
+        root = fact(model, "unload_root", number, facts.root_bits)
         model.assume(f"{mode} < {len(shape.packets)}")
-        brings = f"{_receives(shape, f'({mode})', f'({root})')} && !run_empty[{number}]"
+        receives = takes_part(shape, "receives", f"({mode})", f"({root})")
+        brings = f"{receives} && !run_empty[{number}]"
         model.past(f"past_brings_{number}", brings)
         model.claim(f"knows_what_brings_{number}",
                     f"!steady || brought[{number}] == past_brings_{number}")  # fmt: skip
-
-
-def _receives(shape: UnloaderShape, mode: str, root: str) -> str:
-    """Whether the node receives anything in a mode, from a root."""
-    receives = f"receives[{mode}]"
-    if any(shape.at_root):
-        own = within("position", mode, shape.facts.position_bits)
-        chosen = by_value(shape.at_root, mode)
-        receives = f"({chosen} ? {root} == {own} : {receives})"
-    return receives
 
 
 def _add_position(model: Model, shape: UnloaderShape) -> None:
@@ -201,8 +194,12 @@ def _add_memory(model: Model, shape: UnloaderShape) -> None:
         model.wire("its_row", "just_sought ? row : kept_row", shape.row_bits)
         model.register("kept_row", "its_row", shape.row_bits)
         row = "its_row"
+        packet = "number"
+        if any(shape.by_root):
+            packet = f"({by_value(shape.by_root, 'mode')} ? root : number)"
+        key = key_of(shape, packet, shape.packet_bits)
         model.claims({
-            "asks_for_the_row_of_the_word": f"!asks || key == {_key(shape)}",
+            "asks_for_the_row_of_the_word": f"!asks || key == {key}",
             "keeps_the_row": "fresh == just_sought && (!seeking || fresh || held_row == kept_row)",
         })  # fmt: skip
     place, base = "sought_within", "0"
@@ -248,21 +245,6 @@ def _of_memory(model: Model, shape: UnloaderShape) -> dict[str, str]:
     if shape.base_bits and all(pitch % (1 << shape.base_bits) == 0 for pitch in shape.words.pitch):
         claims["keeps_to_the_pitch"] = f"!seeking || sought_within % {1 << shape.base_bits} == 0"
     return claims
-
-
-def _key(shape: UnloaderShape) -> str:
-    """What the ROM is asked for."""
-    fields = []
-    if shape.facts.mode_bits:
-        fields.append(f"{shape.facts.mode_bits}'(mode)")
-    if shape.packet_bits:
-        packet = "number"
-        if any(shape.by_root):
-            packet = f"({by_value(shape.by_root, 'mode')} ? root : number)"
-        fields.append(f"{shape.packet_bits}'({packet})")
-    if shape.words.chunk_bits:
-        fields.append(f"{shape.words.chunk_bits}'(word_chunk)")
-    return "{" + ", ".join(fields) + "}"
 
 
 def _claim_port(model: Model, stages: int) -> None:
