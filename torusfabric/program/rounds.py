@@ -6,10 +6,14 @@ path of ``h`` hops and a longest message of ``m`` flits. What arrives at an in-p
 the memory of that port, unless the node has all of it already, so the address of every block is
 known in advance. Blocks that a later round takes apart by groups are sent group by group, so that a
 group lies in few runs.
+
+Where every message is a block that goes one hop, and none ever rests on its way, rounds are passed
+flit by flit, a cycle each: blocks go from in-port to out-port, and only who wants one stores it.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,9 +22,11 @@ import numpy as np
 from ..errors import InputError
 from .address_map import DirectMap, NodeMap
 from .fields import (
+    ACTIONS,
     IDLE,
     NEUTRAL,
     Action,
+    Field,
     Loop,
     Order,
     Sources,
@@ -30,7 +36,7 @@ from .fields import (
 )
 from .mode import CycleCost
 from .request import Request
-from .round_follower import BlockFollower, RoundPlan, SumFollower
+from .round_follower import BlockFollower, RoundPlan, SumFollower, passing_plan
 from .timing import ADDRESS, ROUND_SETUP, SETTING, round_pause, store_delay
 
 if TYPE_CHECKING:
@@ -65,7 +71,8 @@ def compile_rounds(request: Request) -> Program:
     """
     schedule, sums = request.schedule, bool(request.operators)
     _check_size(schedule, sums=sums)
-    return program_of(request, (SumFollower if sums else BlockFollower)(schedule).follow())
+    plan = None if sums else passing_plan(schedule)
+    return program_of(request, plan or (SumFollower if sums else BlockFollower)(schedule).follow())
 
 
 def program_of(request: Request, plan: RoundPlan) -> Program:
@@ -76,13 +83,16 @@ def program_of(request: Request, plan: RoundPlan) -> Program:
     block, topology, layout = request.block, request.topology, request.layout
     ports, streams = topology.ports, plan.streams is not None
     loop, variant_of, first = loop_of(plan, block, block, receiving=ports)
+    moving = cost_of(plan, block)
+    if plan.passes:
+        loop, moving = _by_flits(loop), CycleCost(loop.rows, 0, loop.rows * block)
     shape = (topology.nodes, layout.recv_parts, layout.part_chunks)
     base = np.where(plan.slot >= 0, plan.slot * block, -1)
     mode = request.mode(
         loop,
         send_map=DirectMap(ports, layout.part_chunks, block, by_chunk=streams),
         receive_map=NodeMap(plan.memory.reshape(shape), base.reshape(shape), variant_of),
-        moving=cost_of(plan, block),
+        moving=moving,
         known_by="the in-port" if streams else "round and address",
     )
     return request.program(
@@ -91,6 +101,31 @@ def program_of(request: Request, plan: RoundPlan) -> Program:
         depth=plan.depth[first] * block,
         variant_of=variant_of,
     )
+
+
+def _by_flits(loop: Loop) -> Loop:
+    """The same rows, of a block each at the most, for the first flit of all blocks, then the next.
+
+    Blocks that never rest need no pause: what leaves a node in a row came in the one before.
+    """
+    return replace(
+        loop,
+        order=Order.FLIT,
+        pause=0 * loop.pause,
+        blocks=0 * loop.blocks + 1,
+        fields=tuple(map(_filled_in, loop.fields)),
+    )
+
+
+def _filled_in(field: Field) -> Field:
+    """The same at all nodes, if it is at those that store: others have no such memory."""
+    stores: IntArray = np.flatnonzero((field.values >= 0).any(axis=0))
+    if not ACTIONS[field.point.action].stores or not len(stores):
+        return field
+    one = field.values[:, stores[:1]]
+    if (field.values[:, stores] != one).any():
+        return field
+    return replace(field, values=np.broadcast_to(one, field.values.shape))
 
 
 def cost_of(plan: RoundPlan, block: int) -> CycleCost:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
@@ -302,8 +303,10 @@ class Sequencer(Leaf):
         if column.shown is Shown.STROBE:
             return slots.valid & slots.streams & slots.rom.read(column.values)
         counts = [
-            pitch is not None and loop.order is Order.FLIT and pitch == loop.rows
-            for pitch, loop in zip(column.pitches, self._loops.loops, strict=True)
+            pitch == loop.rows
+            and loop.order is Order.FLIT
+            and (column.values[span] == np.arange(loop.rows)).all()
+            for pitch, (loop, span) in zip(column.pitches, self._loops.spans(), strict=True)
         ]
         given = [
             pitch is not None and not counting

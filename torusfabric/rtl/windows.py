@@ -4,6 +4,10 @@ What a row sends arrives while the rows after it are under way, up to the pause 
 So nodes are told nothing by rows but by *windows*: window k says in which rows of each round those
 nodes store that have it. The sequencer signals to all, cycle by cycle, whether a flit within a
 window was read, and how many cycles ago: a *phase*. Those of a window have numbers in a row.
+
+In a loop by flits all rows are one window, and nodes look up by rows whether they store. They do so
+while a later row is looked up: what is said of that is done with the word. Where none follows any
+more, at the end of a run, the row has a window of its own in place of the look-up.
 """
 
 from __future__ import annotations
@@ -18,9 +22,9 @@ from ..program.timing import TOLD
 from .loops import Loops
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from ..topology import IntArray
+    from ..topology import BoolArray, IntArray
 
 __all__ = ["OwnStores", "Windows"]
 
@@ -28,7 +32,8 @@ __all__ = ["OwnStores", "Windows"]
 class OwnStores(NamedTuple):
     """What nodes store into a memory in a mode, at addresses of their own.
 
-    What is said of a row is what is done in its round, be it in that row or another.
+    What is said of a row is what is done in its round, be it in that row or another; in a loop by
+    flits, what is done while the row is looked up.
 
     Parameters
     ----------
@@ -75,6 +80,11 @@ class Windows:
             loop = loops.loops[mode]
             stores = loop.values(Action.WRITE, memory) >= 0
             ago = max(ago, int(_ago(loop, memory)[stores].max(initial=-1)))
+            if loop.order is Order.FLIT:
+                every = np.ones(loop.rows, bool)
+                late = _units(loop, _late(loop, memory))
+                wanted[mode, 0] = {each.tobytes(): int(each.sum()) for each in (every, *late)}
+                continue
             for number, rows in enumerate(_rounds(loop)):
                 found = wanted.setdefault((mode, number), {})
                 found |= {pattern.tobytes(): int(pattern.sum()) for pattern in stores[rows].T}
@@ -94,7 +104,9 @@ class Windows:
         begins = np.ones(loops.rows, int)
         for mode in {mode for mode, _ in own}:
             loop, start = loops.loops[mode], loops.starts[mode]
-            begins[start : start + loop.rows] = np.diff(loop.rounds, prepend=-1)
+            first = np.diff(loop.rounds, prepend=-1)
+            # Words of the last rows arrive while the first pass again.
+            begins[start : start + loop.rows] = 0 if loop.order is Order.FLIT else first
         return cls(loops, columns, begins, ago + 1, skip_bits)
 
     @property
@@ -116,6 +128,8 @@ class Windows:
         """What nodes store into a memory on their own, in a mode."""
         loop, start = self.loops.loops[mode], self.loops.starts[mode]
         stores = loop.values(Action.WRITE, memory) >= 0
+        if loop.order is Order.FLIT:
+            return self._looked_up(mode, memory, stores)
         window = np.full(stores.shape, -1)
         for rows in _rounds(loop):
             columns = self.columns[:, start + rows.start : start + rows.stop]
@@ -131,6 +145,22 @@ class Windows:
         """The phase in which the last flit of a block was read, if a flit was in another."""
         return self.count * self.phases + phase % self.phases
 
+    def _looked_up(self, mode: int, memory: int, stores: BoolArray) -> OwnStores:
+        """What nodes store in a loop by flits, by the rows that they look up meanwhile."""
+        loop, start = self.loops.loops[mode], self.loops.starts[mode]
+        columns = self.columns[:, start : start + loop.rows]
+        phase, source = np.full((2, *stores.shape), -1)
+        late = _late(loop, memory)
+        for row, variant in np.argwhere(stores).tolist():
+            ago, window = int(_ago(loop, memory)[row, variant]), 0
+            looked_up: int | slice = row + ago
+            if row in late:
+                (one,) = _units(loop, range(row, row + 1))
+                window, looked_up = int((columns == one).all(axis=1).argmax()), slice(None)
+            phase[looked_up, variant] = window * self.phases + ago
+            source[looked_up, variant] = loop.values(Action.SOURCE, memory)[row, variant]
+        return OwnStores(phase, source)
+
 
 def _ago(loop: Loop, memory: int) -> IntArray:
     """How many cycles before what it stores a flit was read, as nodes are told; by row and variant.
@@ -142,6 +172,17 @@ def _ago(loop: Loop, memory: int) -> IntArray:
     late = 0 if field is None else field.delay
     ago: IntArray = late - TOLD + loop.values(Action.TAP, memory)
     return ago
+
+
+def _late(loop: Loop, memory: int) -> range:
+    """The rows of a loop by flits whose words are stored when no row is looked up any more."""
+    ago = _ago(loop, memory)[loop.values(Action.WRITE, memory) >= 0]
+    return range(max(loop.rows - int(ago.max()), 0), loop.rows)
+
+
+def _units(loop: Loop, rows: range) -> Iterator[BoolArray]:
+    """For each of some rows a window of it alone."""
+    return (np.arange(loop.rows) == row for row in rows)
 
 
 def _rounds(loop: Loop) -> list[slice]:
