@@ -20,6 +20,7 @@ from .arrowhead.wormhole_forest import WORMHOLE_FOREST
 from .circuit.diagonal import DIAGONAL
 from .circuit.lee_code import LEE_CODE
 from .circuit.max_flow import MAX_FLOW
+from .oblivious.farthest_first import FARTHEST_FIRST
 from .oblivious.hamiltonian import HAMILTONIAN
 from .oblivious.one_packet import ONE_PACKET
 from .oblivious.redistribute import REDISTRIBUTE
@@ -37,6 +38,7 @@ BUILT_IN: tuple[Algorithm, ...] = (
     HAMILTONIAN,
     BUFFERLESS,
     ONE_PACKET,
+    FARTHEST_FIRST,
     MATCHING,
     WORMHOLE_FOREST,
     MAX_FLOW,

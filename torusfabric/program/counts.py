@@ -129,7 +129,7 @@ def estimated_luts(program: Program, *, width: int = 32) -> int:
     >>> gather = tf.compile(tf.plan("8x8", "gather"), flits=4, root="any")
     >>> allgather = tf.compile(tf.plan("8x8", "allgather"), flits=4)
     >>> estimated_luts(gather), estimated_luts(allgather)
-    (1696, 648)
+    (1536, 648)
     """
     loop, depth = program.loop, program.depth.max(axis=0)
     # Where nodes differ, it is the largest.

@@ -1,0 +1,135 @@
+"""Scatter and gather, the farthest first: steps, trees, and cycles of programs by flits."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from helpers import plan
+
+import torusfabric as tf
+from torusfabric.algorithms import Options, find
+from torusfabric.analysis.volume import least_time
+from torusfabric.collective import parse_collective
+from torusfabric.errors import InputError
+from torusfabric.program.fields import Order
+from torusfabric.program.round_follower import passing_plan
+from torusfabric.schedule import Listed
+from torusfabric.topology import Torus
+
+SIDES = [
+    *((n,) for n in range(2, 9)),
+    *product(range(2, 7), repeat=2),
+    *product((2, 3, 4), repeat=3),
+    *product((2, 3), repeat=4),
+]
+
+#: Here no choice of trees lets all blocks arrive in time.
+A_STEP_MORE = {(3, 3), (2, 3, 3), (3, 2, 3), (3, 3, 2)}
+
+
+def planned(sides, kind="scatter", chunks=None, root=0):
+    torus = Torus(sides)
+    collective = replace(parse_collective(kind), root=root)
+    return find("farthest-first")(torus, collective, Options(chunks=chunks))
+
+
+@pytest.mark.parametrize("sides", SIDES, ids=str)
+def test_steps(sides):
+    """As few as the root's ports, or the diameter, allow; and right from any root."""
+    torus = Torus(sides)
+    for chunks in sorted({1, 2, torus.ports}):
+        schedule = planned(sides, chunks=chunks, root=torus.nodes - 1)
+        tf.check(schedule)
+        least = max(-(-chunks * (torus.nodes - 1) // torus.ports), torus.diameter)
+        more = chunks == 1 and sides in A_STEP_MORE
+        assert schedule.round_count == least + more
+        gather = planned(sides, "gather", chunks, torus.nodes - 1)
+        tf.check(gather)
+        assert gather.round_count == schedule.round_count
+
+
+@pytest.mark.parametrize("sides", SIDES[::3], ids=str)
+def test_what_a_router_selects_never_changes(sides):
+    """Of a scatter every out-port but the root's is fed by one in-port."""
+    program = tf.compile(planned(sides))
+    others = program.loop.select[:, np.delete(program.variant_of, 0)]
+    assert ((others < 0) | (others == others.max(axis=0))).all()
+
+
+@pytest.mark.parametrize("kind", ["scatter", "gather"])
+@pytest.mark.parametrize("sides", SIDES[::4], ids=str)
+def test_cycles(sides, kind):
+    """A cycle a step and flit, and five; every node gets its words, of any length."""
+    torus = Torus(sides)
+    for chunks in sorted({1, 2, torus.ports}):
+        schedule = planned(sides, kind, chunks)
+        program = tf.compile(schedule, max_flits=9)
+        assert program.loop.order is Order.FLIT
+        for length in (1, 7):
+            shape = torus.nodes, program.layout.send_words(length)
+            words = np.random.default_rng(1).integers(0, 2**63, shape, np.uint64)
+            wanted, receives = program.delivered(words, length=length)
+            found = program.execute(words, length=length)
+            assert (found[receives] == wanted[receives]).all()
+        fixed = tf.compile(schedule, flits=7)
+        slots = schedule.round_count * -(-7 // chunks)
+        assert fixed.cycles() <= slots + 5 + fixed.timing.wait
+
+
+@pytest.mark.parametrize("name", ["4x4", "5x7", "6x4", "3x4x2", "9"])
+@pytest.mark.parametrize("kind", ["scatter", "gather"])
+@pytest.mark.parametrize("flits", [1, 4, 16, 64, 256])
+def test_near_the_limit(name, kind, flits):
+    """Within a twentieth of what the root's links carry, a cycle a hop, and twelve."""
+    torus = tf.parse_topology(name)
+    schedule = tf.plan(torus, kind, flits=flits)
+    volume = float(least_time(torus, parse_collective(kind))) * flits
+    assert tf.compile(schedule, flits=flits).cycles() <= 1.05 * volume + torus.diameter + 12
+
+
+@pytest.mark.parametrize("name", ["2", "3", "2x3", "3x3", "4x4", "2x2x2"])
+@pytest.mark.parametrize("kind", ["scatter", "gather"])
+@pytest.mark.parametrize("parts", [1, None])
+def test_hardware(name, kind, parts):
+    """The hardware does the same to the word and to the cycle: of a fixed length, any, any root."""
+    ports = tf.parse_topology(name).ports
+    schedule = plan(name, kind, "farthest-first", chunks=parts or ports)
+    assert tf.simulate(tf.Fabric(tf.compile(schedule, flits=3), width=8)).passed
+    jobs = [tf.Job(length=length) for length in (1, 5, 4)]
+    assert tf.simulate(tf.Fabric(tf.compile(schedule, max_flits=5), width=8), jobs=jobs).passed
+    program = tf.compile(schedule, max_flits=5, root="any")
+    jobs = [tf.Job(length=length, root=length % 2) for length in (5, 1, 4)]
+    assert tf.simulate(tf.Fabric(program, width=8), jobs=jobs).passed
+
+
+def test_among_others():
+    """In an engine, between modes by rows: each stores where, and when, it does alone."""
+    names = ("scatter", "alltoall", "gather", "reduce", "broadcast")
+    schedules = [
+        plan("3x3", name, "farthest-first" if name in ("scatter", "gather") else None)
+        for name in names
+    ]
+    program = tf.compile(schedules, max_flits=4)
+    jobs = [tf.Job(mode=mode, length=length) for length in (1, 4, 3) for mode in range(5)]
+    assert tf.simulate(tf.Fabric(program, width=8), jobs=jobs).passed
+
+
+def test_what_rests_is_passed_row_by_row():
+    """A step in which a block waits, and messages of two blocks, are left to rounds with pauses."""
+    schedule = planned((2, 4))
+    assert passing_plan(schedule)
+    first, *others = schedule.transfers
+    empty = replace(first, source=first.source[:0], hops=first.hops[:0],
+                    payload=Listed.single(first.listed.ids[:0]))  # fmt: skip
+    late = replace(schedule, transfers=(first, empty, *others))
+    tf.check(late)
+    assert passing_plan(late) is None
+    assert tf.compile(late).loop.order is Order.ROW
+    assert passing_plan(plan("8x8", "broadcast", "max-flow")) is None
+
+
+def test_misfits():
+    for options in ({"chunks": 3}, {"ports": 1}):
+        with pytest.raises(InputError):
+            find("farthest-first")(Torus(4, 4), parse_collective("scatter"), Options(**options))
