@@ -67,9 +67,13 @@ def count_cycles(progress: Progress) -> Counts:
     for done, (torus, collective) in enumerate(cases):
         progress(done, len(cases), f"{torus} {collective}")
         for length in LENGTHS:
-            program = tf.compile(tf.plan(torus, collective, flits=length), flits=length)
-            found[f"{torus} {collective} {length}"] = program.cycles()
+            found[f"{torus} {collective} {length}"] = cycles_of(torus, collective, length)
     return found
+
+
+def cycles_of(torus: str, collective: str, length: int) -> int:
+    """Cycles of what is planned for a length without further wishes."""
+    return tf.compile(tf.plan(torus, collective, flits=length), flits=length).cycles()
 
 
 def limits() -> Counts:

@@ -16,6 +16,10 @@ SCRIPTS = {
     "benchmarks.py --only cycles": ("counts", {"name", "value", "kept", "verdict"}),
     "circuit_broadcast.py 3x3 --largest 1": ("rows", {"torus", "bound", "max-flow"}),
     "circuit_gossip.py --largest 0": ("cases", {"topology", "planned rounds", "predicted"}),
+    "cycle_goals.py --only scatter --tori 3x3 --lengths 1": (
+        "cases",
+        {"torus", "collective", "length", "cycles", "goal", "met"},
+    ),
     "engine_speed.py --times 0": ("rows", set()),
     "hardware_targets.py --only none": ("rows", set()),
     "necklace_tables.py --limit 30 --largest 8": ("table_4", {"axes", "necklaces", "printed"}),

@@ -1,0 +1,159 @@
+"""How near cycles come to what links and distances demand, for messages of any length.
+
+The goal is 1.05 times the flits on the busiest link, and k times the diameter, and 12 cycles: k is
+1, more for a broadcast and for sums. Six tori, eight collectives and five lengths make 240 cases.
+
+    python sim/cycle_goals.py                             # all of them: a minute or two
+    python sim/cycle_goals.py --only scatter,gather
+    python sim/cycle_goals.py --tori 3x9,2x2x5 --lengths 1,7,100
+    python sim/cycle_goals.py --kept                      # of the counts that are kept
+
+The status is 2 if any is missed.
+"""
+
+import argparse
+import json
+import sys
+from fractions import Fraction
+from math import floor
+from typing import NamedTuple
+
+import benchmark_counts as counts
+import benchmarks
+from rich.console import Console
+from rich.table import Table
+
+import torusfabric as tf
+from torusfabric.analysis.volume import least_time
+from torusfabric.cli.notices import notices_shown
+from torusfabric.cli.output import print_json, progress_bar
+from torusfabric.errors import InputError, TorusfabricError
+
+#: What is granted of the flits of the busiest link, and the cycles of a run.
+OF_VOLUME, CONSTANT = Fraction(105, 100), 12
+
+#: Times the diameter where that is not once.
+HOPS = {"broadcast": 1.5, "reduce-scatter": 2, "reduce": 4}
+
+
+class Case(NamedTuple):
+    """The cycles of a case beside its goal.
+
+    Parameters
+    ----------
+    torus, collective : str
+    length : int
+        Flits of a message.
+    cycles, goal : int
+    """
+
+    torus: str
+    collective: str
+    length: int
+    cycles: int
+    goal: int
+
+    @property
+    def met(self) -> bool:
+        """Whether the goal is."""
+        return self.cycles <= self.goal
+
+
+def goal(torus: str, collective: str, length: int) -> int:
+    """Cycles that are thought to be few enough.
+
+    Examples
+    --------
+    >>> goal("8x8", "scatter", 4)
+    86
+    """
+    topology = tf.parse_topology(torus)
+    volume = least_time(topology, tf.parse_collective(collective)) * length
+    hops = HOPS.get(collective, 1)
+    if collective == "allreduce":
+        hops = 2 if length == 1 else 3 if length <= 4 else 4
+    return floor(OF_VOLUME * volume + Fraction(hops) * topology.diameter + CONSTANT)
+
+
+def table(collective: str, cases: list[Case], lengths: list[int]) -> Table:
+    """The cases of a collective."""
+    shown = Table(title=f"{collective}: cycles / goal, by flits of a message")
+    shown.add_column("torus")
+    for length in lengths:
+        shown.add_column(str(length), justify="right")
+    for torus in dict.fromkeys(case.torus for case in cases):
+        row = [case for case in cases if case.torus == torus]
+        shown.add_row(torus, *(cell(case) for case in row))
+    return shown
+
+
+def cell(case: Case) -> str:
+    """A case in words, red if it misses its goal."""
+    text = f"{case.cycles} / {case.goal}"
+    return text if case.met else f"[red]{text}[/]"
+
+
+def parse() -> argparse.Namespace:
+    """The arguments."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", metavar="COLLECTIVE,..", default=",".join(counts.COLLECTIVES))
+    parser.add_argument("--tori", metavar="SIDES,..", default=",".join(counts.TORI))
+    lengths = ",".join(map(str, counts.LENGTHS))
+    parser.add_argument("--lengths", metavar="FLITS,..", default=lengths)
+    parser.add_argument("--kept", action="store_true", help="count nothing, take what is kept")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    return parser.parse_args()
+
+
+def count(arguments: argparse.Namespace, lengths: list[int]) -> list[Case]:
+    """All cases that are asked for."""
+    kept = json.loads(benchmarks.KEPT.read_text())["cycles"] if arguments.kept else None
+    names = [
+        (torus, collective)
+        for collective in arguments.only.split(",")
+        for torus in arguments.tori.split(",")
+    ]
+    cases = []
+    with notices_shown(), progress_bar("counting cycles") as progress:
+        for done, (torus, collective) in enumerate(names):
+            progress(done, len(names), f"{torus} {collective}")
+            for length in lengths:
+                name = f"{torus} {collective} {length}"
+                if kept is not None and name not in kept:
+                    raise InputError(f"Case must be one that is kept, not {name}")
+                cycles = kept[name] if kept else counts.cycles_of(torus, collective, length)
+                cases.append(
+                    Case(torus, collective, length, cycles, goal(torus, collective, length))
+                )
+    return cases
+
+
+def main() -> int:
+    """Count, compare and print."""
+    arguments = parse()
+    if not all(length.isdecimal() and int(length) for length in arguments.lengths.split(",")):
+        raise InputError(f"Lengths must be numbers of flits, not {arguments.lengths}")
+    lengths = [int(length) for length in arguments.lengths.split(",")]
+    cases = count(arguments, lengths)
+    met, status = sum(case.met for case in cases), 2 * any(not case.met for case in cases)
+    if arguments.json:
+        rows = [case._asdict() | {"met": case.met} for case in cases]
+        print_json({"cases": rows, "met": met, "status": status})
+        return status
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    for collective in arguments.only.split(","):
+        mine = [case for case in cases if case.collective == collective]
+        console.print(table(collective, mine, lengths))
+        console.print(f"{collective}: {sum(case.met for case in mine)} of {len(mine)} met\n")
+    console.print(f"{met} of {len(cases)} met")
+    return status
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except TorusfabricError as error:
+        print(f"cycle_goals: {error}", file=sys.stderr)
+        sys.exit(1)
