@@ -130,6 +130,6 @@ def test_what_rests_is_passed_row_by_row():
 
 
 def test_misfits():
-    for options in ({"chunks": 3}, {"ports": 1}):
+    for options in (Options(chunks=3), Options(ports=1)):
         with pytest.raises(InputError):
-            find("farthest-first")(Torus(4, 4), parse_collective("scatter"), Options(**options))
+            find("farthest-first")(Torus(4, 4), parse_collective("scatter"), options)

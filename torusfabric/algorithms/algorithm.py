@@ -1,6 +1,6 @@
 """What an algorithm of the catalogue is."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeAlias
 
@@ -134,6 +134,9 @@ def asked_for(reason: str, options: Options) -> str:
 #: Plans a collective that fits. It may take a topology of one class only, which `misfit` sees to.
 Planner: TypeAlias = Callable[[Any, Collective, Options], Schedule]
 
+#: Options with which an algorithm that knows a collective plans otherwise.
+Variants: TypeAlias = Callable[[Topology, Collective], Sequence[Mapping[str, Any]]]
+
 
 @dataclass(frozen=True)
 class Algorithm:
@@ -154,9 +157,9 @@ class Algorithm:
         "hamiltonian needs ..".
     plan : function of (Topology, Collective, Options) -> Schedule
         Called only where `misfit` returns None.
-    variants : tuple of mappings from str to value
+    variants : function of (Topology, Collective) -> sequence of mappings from str to value
         Options with which it plans otherwise: where they are left open, those are tried, too, when
-        the fewest cycles are looked for.
+        the fewest cycles are looked for. In groups it is asked for one of them.
     most_arcs : int, optional
         Arcs of the network up to which it is tried where no algorithm is named: for a search that
         takes long and is never quicker than what stands beside it.
@@ -175,7 +178,7 @@ class Algorithm:
     options: tuple[str, ...]
     misfit: Callable[[Topology, Collective, Options], str | None]
     plan: Planner
-    variants: tuple[Mapping[str, Any], ...] = ()
+    variants: Variants = lambda topology, collective: ()
     most_arcs: int | None = None
 
     def why_not(self, topology: Topology, collective: Collective, options: Options) -> str | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..algorithms import CATALOGUE
 from ..analysis.cost import schedule_cost
@@ -23,7 +23,7 @@ from .planned import most_flits, planned, with_latency
 from .selection import Selection, select
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from typing_extensions import Unpack
 
@@ -87,9 +87,17 @@ class _Tried(NamedTuple):
 
 def _own_options(selection: Selection) -> tuple[str, ...]:
     """The options of a variant in words."""
-    algorithm, options = selection.chosen(), selection.options
-    names = {name for variant in algorithm.variants for name in variant}
+    options = selection.options
+    names = {name for variant in _variants(selection) for name in variant}
     return tuple(f"{name}={getattr(options, name)}" for name in options.given() if name in names)
+
+
+def _variants(selection: Selection) -> Sequence[Mapping[str, Any]]:
+    """The variants of an algorithm for a selection."""
+    topology, collective = selection.topology, selection.collective
+    if collective.axes is not None:
+        topology, collective = collective.groups(topology).torus, collective.in_one_group
+    return selection.chosen().variants(topology, collective)
 
 
 def serving(selection: Selection) -> Iterator[Selection]:
@@ -99,11 +107,13 @@ def serving(selection: Selection) -> Iterator[Selection]:
     for algorithm in CATALOGUE if selection.algorithm is None else (selection.algorithm,):
         if collective.kind not in algorithm.collectives or arcs > (algorithm.most_arcs or arcs):
             continue
-        for variant in ({}, *algorithm.variants):
+        of_this = replace(selection, algorithm=algorithm)
+        given = {*asked.given(), *(["latency"] * selection.any_latency)}
+        for variant in ({}, *_variants(of_this)):
             options = replace(asked, **variant)
-            given_again = any(name in asked.given() for name in variant)
+            given_again = not given.isdisjoint(variant)
             if not given_again and algorithm.why_not(topology, collective, options) is None:
-                yield replace(selection, algorithm=algorithm, options=options)
+                yield replace(of_this, options=options)
 
 
 def choose_by_times(selection: Selection, *, root: str | None = None) -> Selection:

@@ -291,5 +291,5 @@ SPANNING_TREE = Algorithm(
     options=("ports", "chunks", "trees", "packets", "times", "duplex", "latency"),
     misfit=misfit,
     plan=plan,
-    variants=({"trees": 1},),
+    variants=lambda topology, collective: ({"trees": 1},),
 )

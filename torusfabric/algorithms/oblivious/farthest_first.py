@@ -180,5 +180,7 @@ FARTHEST_FIRST = Algorithm(
     options=("ports", "chunks"),
     misfit=misfit,
     plan=plan,
-    variants=tuple({"chunks": chunks} for chunks in (2, 4, 6, 8)),
+    variants=lambda topology, collective: [
+        {"chunks": chunks} for chunks in sorted({2, topology.ports})
+    ],
 )

@@ -122,5 +122,5 @@ RING_EXCHANGE = Algorithm(
     options=("ports", "chunks"),
     misfit=misfit,
     plan=plan,
-    variants=({"chunks": 1},),
+    variants=lambda topology, collective: ({"chunks": 1},),
 )
