@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .algorithms import register as register_algorithm
     from .analysis.bounds import bound
     from .analysis.check import check
+    from .analysis.cost import time
     from .cli.connect import connect
     from .collective import Collective, Operator, parse_collective, register_operator
     from .errors import (
@@ -90,6 +91,7 @@ __all__ = [
     "save",
     "simulate",
     "synthesize",
+    "time",
 ]
 
 _exported = exported(
@@ -98,6 +100,7 @@ _exported = exported(
         ".algorithms": ("Algorithm", "Options"),
         ".algorithms.catalogue": ("register_algorithm=register",),
         ".analysis.bounds": ("bound",),
+        ".analysis.cost": ("time",),
         ".planning.choice": ("Candidate", "compare"),
         ".analysis.check": ("check",),
         ".cli.connect": ("connect",),

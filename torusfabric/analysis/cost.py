@@ -6,18 +6,103 @@ longest message (Delmas and Perennes, section 2; Deserable, section 3); with sto
 switching beta to start, and tau for each unit (Meyer and Sibeyn, section 1).
 """
 
+from __future__ import annotations
+
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from math import isfinite
+from typing import TYPE_CHECKING, TypeAlias, TypedDict, cast
 
+from ..errors import InputError
 from ..schedule import Pattern, Schedule, Switching, Table
+from ..schedule.file import given_schedule
 from ..schedule.sum_trees import sum_trees
+from ..toolchain.hints import no_such
+from ..toolchain.values import real, shown
 from .check import Traffic, check, pattern_traffic, table_traffic
 
-__all__ = ["Number", "ScheduleCost", "schedule_cost"]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..toolchain.destinations import AnyPath
+
+__all__ = ["Costs", "Number", "ScheduleCost", "read_costs", "schedule_cost", "time"]
 
 #: A time or a length.
 Number: TypeAlias = float | Fraction
+
+
+class Costs(TypedDict, total=False):
+    """The constants of the cost model; see `ScheduleCost.time`."""
+
+    alpha: Number
+    beta: Number
+    delta: Number
+    tau: Number
+    length: Number
+
+
+def read_costs(costs: Costs | None) -> Costs:
+    """The constants of the cost model, as given; texts as numbers.
+
+    Raises
+    ------
+    InputError
+        If there are none, one has no name that the model knows, or is less than 0 or no number.
+
+    Examples
+    --------
+    >>> read_costs({"alpha": 100, "tau": "0.5"})
+    {'alpha': 100, 'tau': 0.5}
+    """
+    known = list(Costs.__annotations__)
+    if not isinstance(costs, Mapping) or not costs:
+        raise InputError(f"Costs must name any of {', '.join(known)}, not {shown(costs)}")
+    for name, value in costs.items():
+        if name not in known:
+            raise no_such("Cost", name, known)
+        if not (isfinite(number := real(name.capitalize(), value)) and number >= 0):
+            raise InputError(f"{name.capitalize()} must be finite and at least 0, not {value}")
+    numbers = {name: real(name, value) if isinstance(value, str) else value
+               for name, value in costs.items()}  # fmt: skip
+    return cast(Costs, numbers)
+
+
+def time(schedule: Schedule | AnyPath, **costs: Unpack[Costs]) -> Number:
+    """How long a schedule takes in the linear models of the papers.
+
+    Parameters
+    ----------
+    schedule : Schedule or path
+        Of any form; or its file.
+    **costs
+        ``alpha``, to start a round of circuits; ``beta``, to start a step of store-and-forward;
+        ``delta``, to switch a circuit through a node; ``tau``, to send a unit over a link; and the
+        ``length`` of one node's message in units (default 1). Those left out are 0.
+
+    Returns
+    -------
+    number
+        Exact if all are integers or fractions.
+
+    Raises
+    ------
+    InputError
+        If a constant is not known or less than 0, or there is no such file.
+    ScheduleError
+        If the schedule has to be checked and has a fault.
+
+    Examples
+    --------
+    Two rounds of circuits of four hops together, each with a whole message:
+
+    >>> import torusfabric as tf
+    >>> schedule = tf.plan("5x5", "broadcast", algorithm="lee-code")
+    >>> time(schedule, alpha=100, delta=1, tau=10)
+    Fraction(224, 1)
+    """
+    return schedule_cost(given_schedule(schedule)).time(**read_costs(costs))
 
 
 @dataclass(frozen=True)

@@ -10,30 +10,50 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..algorithms import CATALOGUE
-from ..analysis.cost import schedule_cost
+from ..analysis.cost import Costs, read_costs, schedule_cost
 from ..analysis.facts import require_length
 from ..analysis.volume import least_time, limit
 from ..errors import InputError
 from ..schedule.sum_trees import sum_trees
-from ..toolchain.values import natural
+from ..toolchain.values import natural, shown
 from .planned import most_flits, planned, with_latency
-from .selection import Selection, select
+from .selection import PlanOptions, Selection, select
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from typing_extensions import Unpack
 
+    from ..analysis.cost import Number
     from ..collective import Collective
     from ..program import Program
     from ..schedule import Schedule
     from ..topology import Topology
-    from .selection import PlanOptions
 
-__all__ = ["Candidate", "candidates", "choose_by_cycles", "choose_by_times", "compare"]
+__all__ = [
+    "Candidate",
+    "PlanWishes",
+    "candidates",
+    "choose_by_cycles",
+    "choose_by_model",
+    "choose_by_times",
+    "compare",
+    "without_objective",
+]
+
+
+class PlanWishes(PlanOptions, total=False):
+    """What may be asked of an algorithm, and what decides among several; see `plan`."""
+
+    objective: str
+    costs: Costs
+
+
+#: What decides among algorithms.
+OBJECTIVES = ("cycles", "time")
 
 #: Of cycles, and of message times: what is no more than so much above the least is as good.
 CYCLES_ALIKE = Fraction(3, 100)
@@ -55,6 +75,8 @@ class Candidate(NamedTuple):
         Cycles that no hardware can do without.
     steps : int
         Steps or rounds.
+    time : number, optional
+        In the cost model, where that was asked for.
 
     Examples
     --------
@@ -71,6 +93,7 @@ class Candidate(NamedTuple):
     limit: int
     steps: int
     schedule: Schedule
+    time: Number | None = None
 
 
 class _Tried(NamedTuple):
@@ -82,7 +105,12 @@ class _Tried(NamedTuple):
 
     @property
     def name(self) -> str:
-        return " ".join([self.selection.chosen().name, *_own_options(self.selection)])
+        return _name(self.selection)
+
+
+def _name(selection: Selection) -> str:
+    """The algorithm of a selection, and what options it is a variant by."""
+    return " ".join([selection.chosen().name, *_own_options(selection)])
 
 
 def _own_options(selection: Selection) -> tuple[str, ...]:
@@ -145,6 +173,64 @@ def choose_by_times(selection: Selection, *, root: str | None = None) -> Selecti
     if best is None or fewest is None:
         return replace(selection, algorithm=selection.chosen())
     return replace(best, why=f"{_times(fewest)} for long messages, at least {least}")
+
+
+def without_objective(
+    options: PlanWishes,
+) -> tuple[Callable[[int | None], Costs | None], PlanOptions]:
+    """Take the objective out of options.
+
+    Returns
+    -------
+    model_of : function of (int or None) -> mapping or None
+        The constants of the cost model for a number of flits; None where cycles decide.
+    PlanOptions
+        The rest.
+
+    Raises
+    ------
+    InputError
+        If there is no such objective, or there are constants without use, or none.
+    """
+    asked = dict(options)
+    objective, costs = asked.pop("objective", "cycles"), asked.pop("costs", None)
+    if objective not in OBJECTIVES:
+        raise InputError(f"Objective must be {' or '.join(OBJECTIVES)}, not {shown(objective)}")
+    if objective == "cycles" and costs is not None:
+        raise InputError(f"Costs must be left out for cycles, not {shown(costs)}")
+    read = read_costs(cast(Costs | None, costs)) if objective == "time" else None
+
+    def model_of(flits: int | None) -> Costs | None:
+        if read is None or flits is None or "length" in read:
+            return read
+        return Costs(**read, length=flits)
+
+    return model_of, cast(PlanOptions, asked)
+
+
+def choose_by_model(selection: Selection, costs: Costs) -> Selection:
+    """What takes the least time in the model of the papers; the first of several.
+
+    Examples
+    --------
+    >>> costs = {"alpha": 1000, "beta": 1000, "tau": 1}
+    >>> print(choose_by_model(select("8x8", "broadcast"), costs).why)
+    a time of 3003; spanning-tree 60001/4, spanning-tree trees=1 8001, diagonal 4004, necklace 8001
+    """
+    tried: list[tuple[Number, Selection]] = []
+    for candidate in serving(selection):
+        try:
+            candidate = with_latency(candidate, None, any_length=False)
+            schedule = planned(candidate)
+        except InputError:
+            continue
+        time = schedule_cost(schedule).time(**costs)
+        tried.append((time, replace(candidate, planned=schedule)))
+    if not tried:
+        return replace(selection, algorithm=selection.chosen())
+    least, best = min(tried, key=lambda one: one[0])
+    others = ", ".join(f"{_name(one)} {time}" for time, one in tried if one is not best)
+    return replace(best, why=f"a time of {least}" + (f"; {others}" if others else ""))
 
 
 def _times(number: Fraction) -> str:
@@ -229,7 +315,7 @@ def compare(
     *,
     flits: int | str | Sequence[int] = 1,
     root: int | str | None = None,
-    **options: Unpack[PlanOptions],
+    **options: Unpack[PlanWishes],
 ) -> tuple[Candidate, ...]:
     """What every algorithm that serves takes, in cycles, for messages of some lengths.
 
@@ -240,12 +326,14 @@ def compare(
     root : int or str, optional
         The node that broadcasts, scatters, gathers or reduces (default 0).
     **options
-        What to ask of the algorithms, see `plan`.
+        What to ask of the algorithms, see `plan`. With ``objective="time"`` each candidate has its
+        time in the cost model, too.
 
     Returns
     -------
     tuple of Candidate
-        Length by length, the fewest cycles first. Algorithms without hardware are left out.
+        Length by length, the fewest cycles first, or the least time. Algorithms without hardware
+        are left out.
 
     Raises
     ------
@@ -260,10 +348,21 @@ def compare(
     1 spanning-tree trees=1 13 8
     64 spanning-tree 35 16
     """
-    selection = select(topology, collective, root=root, **options)
+    model_of, asked = without_objective(options)
+    selection = select(topology, collective, root=root, **asked)
     lengths = [flits] if isinstance(flits, int | str) else list(flits)
     numbers = [natural("Flits", length) for length in lengths]
-    return tuple(row for number in numbers for row in candidates(selection, number))
+    return tuple(
+        row for number in numbers for row in _timed(candidates(selection, number), model_of(number))
+    )
+
+
+def _timed(rows: list[Candidate], model: Costs | None) -> list[Candidate]:
+    """The same with their times in a model, the least first; as they are where there is none."""
+    if model is None:
+        return rows
+    timed = [row._replace(time=schedule_cost(row.schedule).time(**model)) for row in rows]
+    return sorted(timed, key=lambda row: row.time or 0)
 
 
 def candidates(selection: Selection, flits: int) -> list[Candidate]:

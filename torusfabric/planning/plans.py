@@ -12,12 +12,14 @@ from ..collective import Collective
 from ..schedule import Schedule
 from ..toolchain.values import natural
 from ..topology import Topology
-from .choice import choose_by_cycles, choose_by_times
+from .choice import choose_by_cycles, choose_by_model, choose_by_times, without_objective
 from .planned import planned, with_latency
-from .selection import PlanOptions, Selection, select
+from .selection import Selection, select
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+    from .choice import PlanWishes
 
 __all__ = ["plan", "plan_selection", "resolve"]
 
@@ -34,7 +36,7 @@ def plan(
     axes: Sequence[int] | int | str | None = None,
     flits: int | str | None = None,
     check: bool = True,
-    **options: Unpack[PlanOptions],
+    **options: Unpack[PlanWishes],
 ) -> Schedule:
     """Plan a collective, and prove the schedule right.
 
@@ -59,7 +61,9 @@ def plan(
     **options
         What to ask of the algorithm: ports, chunks, large, seed, latency (a number, or ``"auto"``
         for the quickest hardware), broken_links (as on the command line, ``"0:+0"``, or pairs of a
-        node and a port; one or several), duplex, trees, packets, times. Numbers may be text.
+        node and a port; one or several), duplex, trees, packets, times. Numbers may be text. And
+        what decides among algorithms: ``objective="time"`` takes the least time in the model of the
+        papers, with these ``costs``: a mapping, see `time`, whose length is `flits` if left out.
 
     Returns
     -------
@@ -79,9 +83,19 @@ def plan(
     >>> schedule = tf.plan("4x4", "allgather", algorithm="matching")
     >>> schedule.steps, schedule.form
     (4, 'table')
+
+    Where a start costs as much as a hundred units, few rounds of circuits are quicker than streams:
+
+    >>> costs = {"alpha": 100, "beta": 100, "tau": 1}
+    >>> tf.plan("8x8", "broadcast", flits=64, objective="time", costs=costs).algorithm
+    'max-flow'
     """
-    selection = select(topology, collective, algorithm=algorithm, root=root, axes=axes, **options)
-    schedule = plan_selection(selection, flits=None if flits is None else natural("Flits", flits))
+    model_of, asked = without_objective(options)
+    selection = select(topology, collective, algorithm=algorithm, root=root, axes=axes, **asked)
+    number = None if flits is None else natural("Flits", flits)
+    if (model := model_of(number)) is not None:
+        selection = choose_by_model(selection, model)
+    schedule = plan_selection(selection, flits=number)
     if check:
         check_schedule(schedule)
     return schedule
