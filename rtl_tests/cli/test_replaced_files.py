@@ -17,6 +17,10 @@ COMMANDS = {
     "export 3 allgather -o": "plan.xml.gz",
     "export 2x2 allgather --format csv -o": "plan.csv",
     "compare 2x2 allgather --plot": "bars.svg",
+    "compare 2x2 allgather --table": "table.csv",
+    "compare 3 allgather --table": "table.csv.gz",
+    "compare 2x2 allgather --flits 1:2 --table": "table.tex",
+    "compare 2 allgather,alltoall --table": "together.csv",
     "simulate 2x2 allgather --width 8 --trace": "trace.jsonl",
     "simulate 2x2 allgather --width 8 --engine amaranth --wave": "waves.vcd",
 }

@@ -22,6 +22,7 @@ from .hardware_options import add_fabric_options, operators_of
 from .output import print_json, print_line, print_table, progress_bar
 from .selection import parse_plan, parse_selection
 from .selection_options import add_selection
+from .table_files import add_table, check_table, write_table
 
 if TYPE_CHECKING:
     from ..sweep.compare import Comparison, Entry
@@ -40,6 +41,7 @@ def add_commands(commands: Commands) -> None:
         metavar="FILE.svg",
         help="draw the figures as bars, those of files first; over a range of lengths as curves",
     )
+    add_table(compare)
     add_force(compare)
     compare.add_argument(
         "--target", metavar="NAME", help="synthesize too, for this device; see the synth command"
@@ -66,6 +68,7 @@ def run_compare(arguments: Namespace) -> None:
     if arguments.plan is None and "," in (arguments.collective or ""):
         compare_fabrics(arguments)
         return
+    check_table(arguments, ENTRY)
     selection, files = _selected(arguments)
     collective = selection.collective
     most = arguments.max_flits or arguments.flits
@@ -81,6 +84,8 @@ def run_compare(arguments: Namespace) -> None:
         found = compare(selection, hardware, files=files, progress=progress)
     if arguments.plot:
         write_file(arguments.plot, _plot(selection, found))
+    if arguments.table:
+        write_table(arguments.table, *_table(found.entries, arguments.target))
     _print_comparison(arguments, selection, found)
 
 
@@ -109,7 +114,7 @@ def _print_comparison(arguments: Namespace, selection: Selection, found: "Compar
         f"no schedule takes less than {times} message times, each what a link takes for a whole "
         f"message; no run less than {least} cycles"
     )
-    _print_entries(found.entries, arguments.target)
+    print_table(*_table(found.entries, arguments.target))
     for entry in found.entries:
         if entry.reason:
             print_line(f"no hardware by {entry.algorithm}: {entry.reason}")
@@ -124,6 +129,7 @@ def _compare_lengths(arguments: Namespace) -> None:
         raise InputError("--flits must be one number for plans or several collectives, not a range")
     if arguments.target:
         raise InputError(f"--target must be left out with a range of flits, not {arguments.target}")
+    check_table(arguments, LENGTH)
     selection, ends = parse_selection(arguments), (arguments.flits[0], arguments.flits[-1])
     require_hardware(selection.topology, selection.collective, flits=ends[1])
     powers = (2**n for n in range(ends[1].bit_length()))
@@ -137,6 +143,12 @@ def _compare_lengths(arguments: Namespace) -> None:
                 curves.setdefault(name, [None] * len(lengths))[place] = row.cycles
     least = [limit(selection.topology, selection.collective, length) for length in lengths]
     title = f"{selection.topology} {selection.collective}: cycles from start to done"
+    cells = lambda values: ["-" if value is None else str(value) for value in values]
+    columns = zip(*map(cells, curves.values()), strict=True)
+    rows = zip(map(str, lengths), map(str, least), columns, strict=True)
+    table = [[length, bound, *cycles] for length, bound, cycles in rows]
+    if arguments.table:
+        write_table(arguments.table, [LENGTH, "limit", *curves], table)
     if arguments.plot:
         write_file(arguments.plot, curve_chart(title, lengths, curves, least))
     if arguments.json:
@@ -151,11 +163,11 @@ def _compare_lengths(arguments: Namespace) -> None:
         )
         return
     print_line(title)
-    cells = lambda values: ["-" if value is None else str(value) for value in values]
-    columns = zip(*map(cells, curves.values()), strict=True)
-    rows = zip(map(str, lengths), map(str, least), columns, strict=True)
-    table = [[length, bound, *cycles] for length, bound, cycles in rows]
-    print_table(["flits", "limit", *curves], table)
+    print_table([LENGTH, "limit", *curves], table)
+
+
+#: The head of the first column over a range of lengths.
+LENGTH = "flits"
 
 
 def _selected(arguments: Namespace) -> tuple[Selection, dict[str, Schedule]]:
@@ -225,18 +237,20 @@ HEADS = {
 SYNTHESIZED = ("router_luts", "luts", "ffs", "brams")
 
 
-def _print_entries(entries: Sequence["Entry"], target: str | None) -> None:
-    """One row an algorithm; rounds of circuits and steps of one hop have different names."""
+#: The head of the first column.
+ENTRY = "algorithm"
+
+
+def _table(entries: Sequence["Entry"], target: str | None) -> tuple[list[str], list[list[str]]]:
+    """Heads and a row an algorithm; rounds of circuits and steps of one hop have other names."""
     heads = {name: head for name, head in HEADS.items() if target or name not in SYNTHESIZED}
-    rows = [
-        [
-            entry.algorithm + (f" ({entry.plan})" if entry.plan else ""),
-            "steps" if entry.switching == Switching.STORE_AND_FORWARD else "circuits",
-            *map(_cells(entry).get, heads),
-        ]
-        for entry in entries
-    ]
-    print_table(["algorithm", "by", *heads.values()], rows)
+    rows = []
+    for entry in entries:
+        cells = _cells(entry)
+        name = entry.algorithm + (f" ({entry.plan})" if entry.plan else "")
+        by = "steps" if entry.switching == Switching.STORE_AND_FORWARD else "circuits"
+        rows.append([name, by, *(cells[head] for head in heads)])
+    return [ENTRY, "by", *heads.values()], rows
 
 
 def _cells(entry: "Entry") -> dict[str, str]:

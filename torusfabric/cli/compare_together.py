@@ -14,6 +14,7 @@ from .hardware_options import operators_of
 from .output import print_json, print_line, print_table, progress_bar
 from .selection import parse_selection
 from .several import each_selection
+from .table_files import check_table, write_table
 
 if TYPE_CHECKING:
     from ..sweep.compare_together import Together
@@ -42,6 +43,7 @@ def compare_fabrics(arguments: Namespace) -> None:
     from ..sweep.compare_together import compare_together
 
     selections = [parse_selection(one) for one in each_selection(arguments)]
+    check_table(arguments, _head(selections[0]))
     collectives = [selection.collective for selection in selections]
     for selection in selections:
         most = arguments.max_flits or arguments.flits
@@ -61,6 +63,9 @@ def compare_fabrics(arguments: Namespace) -> None:
     title += f"up to {flits} flits a message"
     if arguments.plot:
         write_file(arguments.plot, _plot(title, selections, fabrics))
+    table = _table(selections, fabrics, arguments.target)
+    if arguments.table:
+        write_table(arguments.table, *table)
     if arguments.json:
         print_json(
             {
@@ -74,13 +79,22 @@ def compare_fabrics(arguments: Namespace) -> None:
         )
         return
     print_line(title)
-    _print_fabrics(selections, fabrics, arguments.target)
+    print_table(*table)
+    for fabric in fabrics:
+        if fabric.reason:
+            print_line(f"no hardware by {', '.join(fabric.algorithms)}: {fabric.reason}")
+    print_uncounted(fabrics)
 
 
-def _print_fabrics(
+def _head(selection: Selection) -> str:
+    """The head of the column of a mode."""
+    return f"{selection.collective} by, cycles"
+
+
+def _table(
     selections: list[Selection], fabrics: list[Together], target: str | None
-) -> None:
-    """One row a fabric: the algorithm and the cycles of each mode, then what it takes."""
+) -> tuple[list[str], list[list[object]]]:
+    """Heads and a row a fabric: the algorithm and cycles of each mode, then what it takes."""
     heads = {name: head for name, head in HEADS.items() if target or name not in SYNTHESIZED}
     rows = []
     for fabric in fabrics:
@@ -88,12 +102,7 @@ def _print_fabrics(
         modes = [f"{name} {n}" for name, n in zip(fabric.algorithms, cycles, strict=True)]
         known = [getattr(fabric, name) for name in heads]
         rows.append([*modes, *("-" if value is None else value for value in known)])
-    modes = [f"{selection.collective} by, cycles" for selection in selections]
-    print_table([*modes, *heads.values()], rows)
-    for fabric in fabrics:
-        if fabric.reason:
-            print_line(f"no hardware by {', '.join(fabric.algorithms)}: {fabric.reason}")
-    print_uncounted(fabrics)
+    return [*map(_head, selections), *heads.values()], rows
 
 
 def print_uncounted(rows: Iterable[Costs]) -> None:

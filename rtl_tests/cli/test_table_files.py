@@ -1,0 +1,79 @@
+"""Tables of comparisons as files: what is printed, as CSV and as LaTeX."""
+
+import csv
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from torusfabric.cli import main
+from torusfabric.cli.table_files import latex
+
+COMMANDS = {
+    "compare 4x4 allgather": ("algorithm", "by"),
+    "compare 4x4 allreduce --flits 1:8": ("flits", "limit"),
+    "compare 3x3 allgather,alltoall": (None, None),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_csv_is_what_is_printed(command, tmp_path, capsys):
+    """Heads and cells; and the same beside JSON on standard output."""
+    path = tmp_path / "table.csv"
+    assert main([*command.split(), "--table", str(path)]) == 0
+    printed = capsys.readouterr().out
+    heads, *rows = csv.reader(path.read_text().splitlines())
+    assert len(rows) > 1
+    assert {len(row) for row in rows} == {len(heads)}
+    first = COMMANDS[command]
+    assert first[0] is None or tuple(heads[:2]) == first
+    assert all(cell in printed for row in [heads, *rows] for cell in row)
+    text = path.read_text()
+    assert main([*command.split(), "--table", str(path), "--json"]) == 0
+    json.loads(capsys.readouterr().out)
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_latex_has_the_same_cells(command, tmp_path):
+    """As many rows and columns, and the same words."""
+    for name in ("table.csv", "table.tex"):
+        assert main([*command.split(), "--table", str(tmp_path / name)]) == 0
+    _, *rows = csv.reader((tmp_path / "table.csv").read_text().splitlines())
+    lines = (tmp_path / "table.tex").read_text().splitlines()
+    found = [line for line in lines if line.endswith(r" \\")][1:]
+    assert len(found) == len(rows)
+    for line, row in zip(found, rows, strict=True):
+        cells = line.removesuffix(r" \\").replace(r"\%", "%").split(" & ")
+        assert cells == [cell.replace("_", r"\_").replace("#", r"\#") for cell in row]
+
+
+@pytest.mark.parametrize("name", ["table", "table.txt", "table.svg", "-", "table.gz"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_other_names_are_refused(command, name, tmp_path, monkeypatch, capsys):
+    """In one line, before anything is planned."""
+    monkeypatch.chdir(tmp_path)
+    assert main([*command.split(), "--table", name]) == 1
+    out, error = capsys.readouterr()
+    assert not out
+    assert error == f"torusfabric: Table must be called FILE.csv or FILE.tex, not {name}\n"
+    assert not list(tmp_path.iterdir())
+
+
+SPECIAL = "a_b & 5 % of #1 {x} $y ~ ^ \\"
+
+
+def test_special_characters():
+    """What LaTeX takes for more is written as itself."""
+    text = latex(["name", "n"], [[SPECIAL, "12"], ["plain", "-"]])
+    assert r"a\_b \& 5 \% of \#1 \{x\} \$y \textasciitilde{} \textasciicircum{}" in text
+    assert r"\begin{tabular}{lr}" in text
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")
+def test_latex_reads_it(tmp_path):
+    body = latex(["name", "n"], [[SPECIAL, "12"]])
+    document = rf"\documentclass{{article}}\begin{{document}}{body}\end{{document}}"
+    (tmp_path / "t.tex").write_text(document)
+    subprocess.run(["pdflatex", "-halt-on-error", "t.tex"], cwd=tmp_path, check=True)
