@@ -286,14 +286,13 @@ class BlockFollower:
     def _locations(self) -> tuple[IntArray, IntArray]:
         """Where nodes keep what the host may ask for: memory and slot, by node, in its order."""
         layout = self.schedule.collective.layout(self.topology, self.schedule.chunks)
-        nodes, index = np.arange(self.topology.nodes), np.arange(layout.recv_blocks)
-        wanted = layout.received_block(nodes[:, None], index[None, :])
-        located = [
-            [self._location(node, block) for block in row]
-            for node, row in enumerate(wanted.tolist())
-        ]
-        memory, slot = np.moveaxis(np.array(located).reshape(*wanted.shape, 2), -1, 0)
-        return memory, slot
+        index = np.arange(layout.recv_blocks)
+        located = np.empty((self.topology.nodes, len(index), 2), int)
+        located[:] = NOWHERE
+        for node in layout.receivers.tolist():
+            wanted = layout.received_block(node, index).tolist()
+            located[node] = [self._location(node, block) for block in wanted]
+        return located[..., 0], located[..., 1]
 
     def _location(self, node: int, block: int) -> Location:
         """Where a node keeps a block in the end, or `NOWHERE`."""
@@ -312,7 +311,8 @@ class _PassingFollower(BlockFollower):
 
     def __init__(self, schedule: Schedule, came: list[IntArray]) -> None:
         super().__init__(schedule)
-        self._came = came
+        self._came, blocks = came, schedule.blocks
+        self._wanted: list[int] = blocks.postcondition(np.arange(blocks.count)).tolist()
         senders = [
             np.stack([t.source, t.hops[:, 0]], axis=1)[by < 0]
             for t, by in zip(schedule.rounds(), came, strict=True)
@@ -337,9 +337,8 @@ class _PassingFollower(BlockFollower):
 
     @override
     def _is_new(self, node: int, payload: Message) -> bool:
-        wanted = self.schedule.blocks.postcondition(np.array(payload))
-        here = ((wanted == EVERY_NODE) | (wanted == node)).all()
-        return bool(here) and super()._is_new(node, payload)
+        wanted = all(self._wanted[block] in (EVERY_NODE, node) for block in payload)
+        return wanted and super()._is_new(node, payload)
 
 
 def _arrived_by(schedule: Schedule) -> list[IntArray] | None:
@@ -473,7 +472,5 @@ class SumFollower(BlockFollower):
 
     @override
     def _location(self, node: int, block: int) -> Location:
-        """Where a result lies: the last that was kept, at a node that must have it."""
-        if self.schedule.collective.root not in (None, node):
-            return NOWHERE
+        """Where a result lies: the last that was kept."""
         return self.held[node][block % self._keys][-1]
