@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -299,11 +300,12 @@ def test_a_root_that_is_ignored_is_found(monkeypatch):
     jobs = [Job(mode=0, length=2), Job(mode=1, length=2, root=2)]
     assert tf.simulate(engine_of("3", ("allgather", "broadcast"), root="any"), jobs=jobs).passed
     by_offset = vars(FabricBuilder)["_by_offset"]
-    monkeypatch.setattr(
-        FabricBuilder,
-        "_by_offset",
-        lambda plan, contents, *others: by_offset(plan, (contents[-1],) * len(contents), *others),
-    )
+
+    def of_one(build, tables, *others):
+        alike = (tables.contents[-1],) * len(tables.contents)
+        return by_offset(build, SimpleNamespace(contents=alike, modes=tables.modes), *others)
+
+    monkeypatch.setattr(FabricBuilder, "_by_offset", of_one)
     assert not tf.simulate(engine_of("3", ("allgather", "broadcast"), root="any"), jobs=jobs).passed
 
 
