@@ -1,7 +1,11 @@
 """What is read from the text as gates."""
 
+from dataclasses import replace
+
 import torusfabric as tf
 from torusfabric.proof.gates import read_gates
+from torusfabric.proof.wiring import check_wiring
+from torusfabric.rtl.netlist import Role
 
 
 def test_products_of_addresses_become_gates():
@@ -10,3 +14,13 @@ def test_products_of_addresses_become_gates():
     leaves = [fabric.prefix + name for name in fabric.netlist.modules]
     host = read_gates(tf.emit(fabric), leaves).modules["host"]
     assert {gate.kind for gate in host.gates} <= {"AND", "OR", "XOR", "NOT", "MUX"}
+
+
+def test_instances_that_nothing_needs_are_not_missed():
+    """Yosys leaves them out; those that are there are compared all the same."""
+    fabric = tf.Fabric(tf.compile(tf.plan("2x3", "alltoall")), width=2)
+    text = read_gates(tf.emit(fabric), fabric.netlist.roles)
+    merges = {instance.name for instance in fabric.netlist.having(Role.READ_TREE)}
+    assert merges
+    others = {name: each for name, each in text.instances.items() if name not in merges}
+    assert check_wiring(fabric, replace(text, instances=others)) == check_wiring(fabric, text)

@@ -109,17 +109,17 @@ def _arriving(fabric: Fabric, text: GateText) -> list[list[list[Bit]]]:
 def _of_topology(fabric: Fabric, text: GateText) -> Wires:
     """What comes to whatever is at a node: words by its in-ports, and its number."""
     arriving, width = _arriving(fabric, text), fabric.width
-    for instance in fabric.netlist.instances:
-        node, pins = instance.node, text.instances[instance.name].pins
-        if node is None:
-            continue
+    node_of = {i.name: i.node for i in fabric.netlist.instances if i.node is not None}
+    # Of instances that nothing needs, the text that Yosys has read has none.
+    for name, pins in ((n, text.instances[n].pins) for n in node_of if n in text.instances):
+        node = node_of[name]
         for port, wanted in enumerate(arriving[node]) if "rx" in pins else ():
             found = pins["rx"][port * width : (port + 1) * width]
-            yield instance.name, f"rx[{port}]", [*found], wanted
+            yield name, f"rx[{port}]", [*found], wanted
         if "node" in pins:
             bits = pins["node"]
             number = [str(node >> k & 1) for k in range(len(bits))]
-            yield instance.name, "node", [*bits], [*number]
+            yield name, "node", [*bits], [*number]
 
 
 def _check_words(fabric: Fabric, text: GateText) -> int:
