@@ -138,13 +138,23 @@ class Operator:
 
         Parameters
         ----------
+        a, b : ndarray of uint64, or of Python integers if words are wider
         width : int
             Bits of a word.
         """
         return self.function(a, b, width)
 
     def reduce(self, words: Words, width: int) -> Words:
-        """Combine all rows of an array into one, in their order."""
+        """Combine all rows of an array into one, in their order.
+
+        Parameters
+        ----------
+        words : ndarray, shape (rows, ..)
+
+        Returns
+        -------
+        ndarray, shape (..)
+        """
         result: Words = words[0]
         for row in words[1:]:
             result = self.combine(result, row, width)

@@ -62,6 +62,7 @@ def expected_words(
 
     Parameters
     ----------
+    messages : ndarray, shape (nodes, send words)
     operator : Operator, optional
         How a reduction combines words (default: it adds them).
     width : int

@@ -92,7 +92,6 @@ class OffsetMap(AddressMap):
 
     Parameters
     ----------
-    topology : Topology
     memory, base : ndarray of int, shape (nodes, chunks) or (1, chunks)
         By offset and chunk; with one row the offset does not matter.
     ahead : bool
@@ -171,7 +170,6 @@ class Route:
 
     Parameters
     ----------
-    chunk : int
     length : int
         Length of the flow, or 0 where it does not close.
     position : ndarray of int, shape (nodes,)
@@ -210,8 +208,6 @@ class RouteMap(AddressMap):
 
     Parameters
     ----------
-    routes : tuple of Route
-    steps : int
     own : int
         The memory of the node's own chunk 0.
 
@@ -260,7 +256,6 @@ class RenumberedMap(AddressMap):
 
     Parameters
     ----------
-    mapped : AddressMap
     numbers : ndarray of int
         The number of each of its memories.
 

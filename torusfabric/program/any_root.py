@@ -214,11 +214,8 @@ def send_banks(loop: Loop, own: int, blocks: int) -> SendBanks | None:
 
     Parameters
     ----------
-    loop : Loop
     own : int
         The memory; those that come in its place are numbered from it on.
-    blocks : int
-        Blocks in it.
 
     Examples
     --------

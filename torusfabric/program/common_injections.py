@@ -52,7 +52,6 @@ def common_injections(
 
     Parameters
     ----------
-    loops : sequence of Loop
     memories : sequence of ndarray of int
         Of each loop, the common number of each of its memories.
     """

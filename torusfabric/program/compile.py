@@ -60,10 +60,6 @@ def compile(
     **others
         Nothing at present.
 
-    Returns
-    -------
-    Program
-
     Raises
     ------
     InputError

@@ -32,7 +32,6 @@ class ProgramData:
 
     Parameters
     ----------
-    topology : Topology
     flits : int
         Flits of a message, or the most of them.
     modes : tuple of Mode

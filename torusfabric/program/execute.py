@@ -119,7 +119,6 @@ class Slots:
 
     Parameters
     ----------
-    loop : Loop
     flits : int
         Of a block.
     """
@@ -176,10 +175,7 @@ class Machine:
 
     Parameters
     ----------
-    program : Program
-    mode : int
     words : ndarray, shape (nodes, send words)
-    run : Run
     width : int
         Bits of a word.
     """

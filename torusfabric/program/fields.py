@@ -65,7 +65,6 @@ class Duty(NamedTuple):
 
     Parameters
     ----------
-    holder : Holder
     selects : bool
         Whether its values are sources.
     acts : bool
@@ -106,7 +105,6 @@ class Field:
 
     Parameters
     ----------
-    point : Point
     values : ndarray of int, shape (rows, variants)
         `IDLE` where the value does not matter, or nothing is done.
     delay : int
@@ -145,7 +143,6 @@ def fields_of(
 
     Parameters
     ----------
-    action : Action
     values : ndarray of int, shape (rows, variants, points)
     delay : int or sequence of int
         Of all, or of each.
@@ -323,13 +320,11 @@ class Loop:
 
     Parameters
     ----------
-    order : Order
     flits : int
         The most flits of a block; in a loop by rows also the distance of the addresses of blocks.
     pause, blocks : ndarray of int, shape (rows,)
         Of each row of a loop by rows: cycles besides those of its blocks, and how many blocks. In a
         loop by flits 0 and 1. Words of a row may arrive while rows pass that follow without pause.
-    sources : Sources
     fields : tuple of Field
         At most one for each control point.
     departure : ndarray of int, shape (steps of the schedule, ports)

@@ -36,8 +36,6 @@ class Moment(NamedTuple):
     cycle : int
         The clock edge from which on it is there; the edge that takes the start pulse is number 0.
         Of the memory in which it waits for the start, 0.
-    holder : Holder
-    node : int
     number : int
         Of the memory, reader, out-port or in-port.
     """

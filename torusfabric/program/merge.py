@@ -47,10 +47,6 @@ def merge(programs: Sequence[Program]) -> Program:
     programs : sequence of Program
         Each of one mode, of any length up to the same, on the same topology.
 
-    Returns
-    -------
-    Program
-
     Raises
     ------
     InputError

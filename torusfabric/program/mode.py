@@ -128,7 +128,6 @@ class Mode:
         Whether the root is chosen at the start of a run.
     by_offset : bool
         Whether what a node does then depends on its offset from the root; data are by it.
-    loop : Loop
     send_map, receive_map : AddressMap
         Where a node keeps what it sends, and what it has received. With any root, the part of what
         a node receives of the root is the root (see `part_is_root`).

@@ -34,10 +34,6 @@ def wait_for_operators(program: Program) -> Program:
     program : Program
         As if they took none.
 
-    Returns
-    -------
-    Program
-
     Raises
     ------
     InputError

@@ -78,8 +78,6 @@ class RoundPlan(NamedTuple):
         What feeds each out-port: an in-port, or, numbered after those, an injection port.
     hops, blocks : ndarray of int, shape (rounds,)
         The longest path and the longest message of each round.
-    bursts : Bursts
-    receipts : Receipts
     depth : ndarray of int, shape (nodes, memories)
         Blocks in the memory of each in-port, and in those of what a node sends.
     memory, slot : ndarray of int, shape (nodes, receive blocks)
@@ -304,7 +302,6 @@ class _PassingFollower(BlockFollower):
 
     Parameters
     ----------
-    schedule : Schedule
     came : list of (ndarray of int)
         As `_arrived_by` says.
     """

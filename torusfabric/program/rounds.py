@@ -160,7 +160,6 @@ def loop_of(plan: RoundPlan, block: int, distance: int, *, receiving: int) -> Ro
 
     Parameters
     ----------
-    plan : RoundPlan
     block : int
         Flits of a block.
     distance : int

@@ -41,7 +41,6 @@ class Departure(NamedTuple):
 
     Parameters
     ----------
-    step, port : int
     key : SumKey
         What leaves.
     partial : bool
@@ -169,13 +168,7 @@ class SumTiming(Protocol):
 
 
 class ByCycle(SumTiming):
-    """Every word leaves as early as it can, in the order of the steps; a row is a cycle.
-
-    Parameters
-    ----------
-    transfers : SumTransfers
-    topology : Topology
-    """
+    """Every word leaves as early as it can, in the order of the steps; a row is a cycle."""
 
     def __init__(self, transfers: SumTransfers, topology: Topology) -> None:
         self._at: dict[tuple[int, int], int] = {}
@@ -218,8 +211,6 @@ class ByStep(SumTiming):
 
     Parameters
     ----------
-    transfers : SumTransfers
-    table : Table
     flits : int
         Flits of a block.
     period : int, optional

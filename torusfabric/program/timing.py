@@ -129,7 +129,6 @@ class Timing:
 
     Parameters
     ----------
-    loop : Loop
     flits : int
         Of a block in this run.
     write_delay : int
@@ -260,8 +259,6 @@ class Timing:
             Of the schedule, from 0.
         port : int
             The out-port that the sender uses.
-        hops : int
-            Of its path.
         flit : int
             Of the message.
         node : int
@@ -298,7 +295,6 @@ def store_delay(*, skew: int = 0, latency: int | None = None) -> int:
 
     Parameters
     ----------
-    skew : int
     latency : int or None
         Cycles of the operators' own hardware, if the word is what one behind an in-port makes.
     """

@@ -111,11 +111,6 @@ def write_trace(program: Program, path: str | Path) -> None:
 
     Of several collectives there is this for each, one after another.
 
-    Parameters
-    ----------
-    program : Program
-    path : str or Path
-
     Raises
     ------
     InputError

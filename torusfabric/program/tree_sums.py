@@ -107,7 +107,6 @@ def compile_tree_sums(request: Request, trees: IntArray) -> Program:
 
     Parameters
     ----------
-    request : Request
     trees : ndarray of int, shape (chunks, nodes)
         The trees of its schedule, see `sum_trees`.
 

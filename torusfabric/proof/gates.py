@@ -122,10 +122,6 @@ class GateModule:
 
     Parameters
     ----------
-    inputs, outputs : dict of str to list of Bit
-    gates : list of Gate
-    flops : list of Flop
-    rams : list of Ram
     names : dict of int to str
         Of bits, as far as the text has any.
     """
@@ -188,10 +184,8 @@ class GateText:
 
     Parameters
     ----------
-    modules : dict of str to GateModule
     inputs, outputs : dict of str to list of Bit
         The ports of the top.
-    instances : dict of str to TopInstance
     nets : dict of str to list of Bit
         The named nets of the top.
     """
@@ -369,7 +363,6 @@ class Cone(NamedTuple):
 
     Parameters
     ----------
-    bits : set of int
     rams : dict of int to (set of int)
         Of each memory, the positions in its word.
     """
@@ -383,7 +376,6 @@ def cone(module: GateModule, wanted: Collection[Bit], *, through_flops: bool = T
 
     Parameters
     ----------
-    wanted : collection of Bit
     through_flops : bool
         Whether also over time; else registers and memories are where it ends.
     """

@@ -56,7 +56,6 @@ class Proof:
 
     Parameters
     ----------
-    modules : tuple of ModuleProof
     assumptions : tuple of str
         What is not proved, in whole sentences.
     conclusion : str

@@ -45,8 +45,6 @@ class Words:
 
     Parameters
     ----------
-    ports : int
-        In-ports.
     delayed : tuple of int
         The in-ports with a register behind them.
     injections : int

@@ -54,7 +54,6 @@ class Assembly(wiring.Component):
 
     Parameters
     ----------
-    netlist : Netlist
     gated : bool
         For simulation: give every node a clock of its own, which whoever drives the design may
         leave still while the node is not concerned. All clocks that run at all run in step.

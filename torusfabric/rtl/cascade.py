@@ -73,7 +73,6 @@ def select_bits(count: int, index: int, *, idles: bool = False) -> list[int]:
 
     Parameters
     ----------
-    count, index : int
     idles : bool
         Whether the cascade passes 0 when all of them are 0.
 
@@ -123,7 +122,6 @@ def cascade(
         At least one.
     bits : list of Value
         The select bits, as `select_bits` gives them.
-    width : int
     keep : function of Value -> Value
         Marks a stage to be kept by synthesis.
     idles : bool

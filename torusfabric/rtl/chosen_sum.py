@@ -110,8 +110,6 @@ def add_chosen(
 
     Parameters
     ----------
-    m : Module
-    word : Value
     inputs : sequence of Value
         Two or more; a constant, the last of them, is nothing.
     slices : sequence of (sequence of Value)

@@ -28,7 +28,6 @@ class Combiner(Leaf):
     crossbar : Crossbar
         What each in-port's words are combined with: results, then the registers behind them, then
         injection ports, then the word that changes nothing.
-    unit : OperatorUnit
     delayed : sequence of int
         The in-ports whose results have a second register behind them.
     injections : int

@@ -67,7 +67,6 @@ def add_host(
 
     Parameters
     ----------
-    build : FabricBuilder
     layouts : sequence of HostLayout
         Of each mode.
 
@@ -211,7 +210,6 @@ class RootUnit(Leaf):
 
     Parameters
     ----------
-    topology : Topology
     shown, offsets : bool
         Whether the root itself is wanted, and offsets from it.
 

@@ -23,10 +23,6 @@ def core_address_map(program: Program) -> dict[str, Any]:
     Block k of a memory is chunk ``k % C`` of part ``k // C``, with C chunks a part, in the order in
     which a host would see it: parts are origins, destinations or owners, as the collective has it.
 
-    Parameters
-    ----------
-    program : Program
-
     Returns
     -------
     dict

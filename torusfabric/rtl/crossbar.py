@@ -87,10 +87,6 @@ def plan_crossbar(
         Of inputs, how late they are (default 0). The latest come last, with the fewest tables
         behind them.
 
-    Returns
-    -------
-    Crossbar
-
     Examples
     --------
     Out-port 0 always passes on in-port 1 and is made of wires; out-port 1 selects.
@@ -146,14 +142,11 @@ def crossbar_words(
 
     Parameters
     ----------
-    m : Module
-    crossbar : Crossbar
     words : list of Value
         Its inputs.
     selects : sequence of (sequence of (sequence of Value))
         Of each out-port, its select registers, for each slice of the word, as `select_registers`
         makes them.
-    width : int
     alone : bool
         Whether the text of a module is written.
 
@@ -177,8 +170,6 @@ def select_registers(
 
     Parameters
     ----------
-    m : Module
-    outputs : sequence of Output
     early : sequence of Value
         By the numbers of the registers.
     width : int

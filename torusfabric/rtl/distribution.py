@@ -42,10 +42,6 @@ RESET = "clear"
 class NodeGroups:
     """The groups of nodes that have a register in common.
 
-    Parameters
-    ----------
-    nodes : int
-
     Examples
     --------
     >>> groups = NodeGroups(9)
@@ -115,11 +111,6 @@ class ControlStage(Leaf):
 
 class Distribution:
     """The registers between what a fabric has once and its nodes.
-
-    Parameters
-    ----------
-    netlist : NetlistBuilder
-    nodes : int
 
     Attributes
     ----------

@@ -38,12 +38,10 @@ def divide(m: Module, name: str, value: Value, divisor: int, *, count: int) -> t
 
     Parameters
     ----------
-    m : Module
     name : str
         Of its tables.
     value : Value
         A number from 0 to ``count - 1``.
-    divisor, count : int
     """
     bits = max((count - 1).bit_length(), 1)
     value = value[:bits]

@@ -35,14 +35,10 @@ class EndpointSettings:
     ----------
     sources : Sources
         What memories store is of these.
-    modes : int
-        Number of modes.
     width : int
         Bits of a flit.
-    nodes : int
     write_bits : int
         The low bits of the number of a node by which writes choose among those that are enabled.
-    address_bits : int
     memories : int
         Memories of the program.
     own : tuple of int
@@ -99,11 +95,6 @@ class EndpointSettings:
 
 class Endpoint(Leaf):
     """Holds what a node sends, and what it has received.
-
-    Parameters
-    ----------
-    shape : EndpointShape
-    settings : EndpointSettings
 
     Members
     -------

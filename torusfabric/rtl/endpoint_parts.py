@@ -123,10 +123,8 @@ class EndpointWiring:
 
     Parameters
     ----------
-    build : FabricBuilder
     number : int
         Of the module.
-    module : Endpoint
 
     Attributes
     ----------
@@ -152,7 +150,6 @@ class EndpointWiring:
 
         Parameters
         ----------
-        node : int
         inputs, outputs : dict
             What is not the fabric's: by what the node's memories are written and read.
         """

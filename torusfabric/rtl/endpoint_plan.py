@@ -38,9 +38,7 @@ class EndpointPlan:
 
     Parameters
     ----------
-    shapes : tuple of EndpointShape
     shape_of : ndarray of int, shape (variants,)
-    tables : RowTables
     columns : dict of str to Column
         What the sequencer gives, by the names of its outputs.
     windows : Windows or None

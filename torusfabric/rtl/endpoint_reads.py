@@ -28,13 +28,7 @@ __all__ = ["HostReads", "Inputs", "Reader"]
 
 
 class Inputs:
-    """What the sequencer and the node's row ROM give.
-
-    Parameters
-    ----------
-    m : Module
-    endpoint : Endpoint
-    """
+    """What the sequencer and the node's row ROM give."""
 
     def __init__(self, m: Module, endpoint: Endpoint) -> None:
         self._m, self._endpoint = m, endpoint
@@ -88,7 +82,6 @@ class Reader:
 
     Parameters
     ----------
-    shape : EndpointReader
     address : Value
         A cycle before memories are given it.
     code : Value or None
@@ -112,11 +105,6 @@ class Reader:
 
 class HostReads:
     """The host's side of the reads of an endpoint.
-
-    Parameters
-    ----------
-    m : Module
-    endpoint : Endpoint
 
     Attributes
     ----------

@@ -111,8 +111,6 @@ class EndpointShape:
 
     Parameters
     ----------
-    memories : tuple of EndpointMemory
-    readers : tuple of EndpointReader
     injections : tuple of (tuple of int)
         The readers, by their index in `readers`, whose words are combined for each injection port.
     row_bits : int
@@ -179,7 +177,6 @@ class Bank(NamedTuple):
 
     Parameters
     ----------
-    name : str
     low : int
         The first of the bits.
     width, depth : int
@@ -200,7 +197,6 @@ def banks_of(shape: EndpointShape, width: int, *, private: bool) -> dict[int, li
 
     Parameters
     ----------
-    shape : EndpointShape
     width : int
         Bits of a flit.
     private : bool

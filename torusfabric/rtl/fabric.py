@@ -79,7 +79,6 @@ class Fabric(wiring.Component):
 
     Parameters
     ----------
-    program : Program
     width : int
         Bits of a flit, 1 to 1024.
     top : {"host", "core", "stream"} or Top

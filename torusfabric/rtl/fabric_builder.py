@@ -45,11 +45,8 @@ class FabricBuilder(NetlistBuilder):
 
     Parameters
     ----------
-    program : Program
-    placement : Placement
     width : int
         Bits of a flit.
-    top : Top
 
     Attributes
     ----------
@@ -167,11 +164,8 @@ class FabricBuilder(NetlistBuilder):
         ----------
         net : str
             That shows what is read.
-        node : int
         row : str
             The net of the row, of which the node has a ROM.
-        bits : int
-        tables : RowTables
         """
         address, variant = self.distribution.near(row, node), self.variant_of[node]
         rows = tables.contents[variant]

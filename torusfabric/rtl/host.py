@@ -50,7 +50,6 @@ class ReadMerge(Leaf):
     ----------
     inputs : int
         At most `RADIX`.
-    width : int
 
     Members
     -------
@@ -75,7 +74,6 @@ class HostView(NamedTuple):
 
     Parameters
     ----------
-    layout : HostLayout
     locator : Locator
         Of what nodes have received.
     banks : tuple of int
@@ -92,7 +90,6 @@ class HostWrites(NamedTuple):
 
     Parameters
     ----------
-    layout : HostLayout
     locator : Locator or None
         None where the order of addresses is that of memory.
     """

@@ -34,16 +34,7 @@ class Inventory(NamedTuple):
 
 
 def take_inventory(fabric: "Fabric") -> Inventory:
-    """Count what a fabric stores.
-
-    Parameters
-    ----------
-    fabric : Fabric
-
-    Returns
-    -------
-    Inventory
-    """
+    """Count what a fabric stores."""
     netlist = fabric.netlist
     stored = {name: _stored(netlist, name) for name in netlist.modules}
     rom = bits = 0

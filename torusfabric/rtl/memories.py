@@ -63,7 +63,6 @@ class MemoryShape(NamedTuple):
 
     Parameters
     ----------
-    width, depth : int
     written : bool
         Whether it is written; otherwise it is a ROM.
     """
@@ -141,11 +140,6 @@ def add_rom(
 
     Parameters
     ----------
-    m : Module
-    name : str
-    rows : sequence of int
-    width : int
-    address : Value
     alone : bool
         Whether the text of a module is written, and in it the ROM may be an instance of a module.
 
@@ -199,10 +193,6 @@ def _looked_up(m: Module, name: str, rows: Sequence[int], width: int, address: V
 class Columns:
     """A ROM of many columns that share an address; equal columns are one, and constant ones none.
 
-    Parameters
-    ----------
-    address : Value
-
     Examples
     --------
     >>> columns = Columns(Signal(2))
@@ -223,10 +213,6 @@ class Columns:
         ----------
         values : ndarray of int
             Not negative.
-
-        Returns
-        -------
-        Value
         """
         width = max(int(values.max()).bit_length(), 1)
         if (values == values[0]).all():
@@ -288,8 +274,6 @@ def memory_cell(name: str, *, width: int, depth: int, parts: int = 1) -> Cell:
 
     Parameters
     ----------
-    name : str
-    width, depth : int
     parts : int
         Parts of a word that are written one by one.
 
@@ -327,12 +311,8 @@ def add_memory(
 
     Parameters
     ----------
-    m : Module
-    name : str
     cell : Signal, MemoryData or tuple of MemoryData
         What holds the words; see `memory_cell`.
-    write : WritePort
-    read : ReadPort
     many : bool
         Whether there are many memories, so that those of two words had better be registers: there
         are not many places for memories that are made of tables, and they are far from one another.

@@ -105,8 +105,6 @@ def multiplexed(
 
     Parameters
     ----------
-    m : Module
-    inputs : sequence of Value
     slices : sequence of (sequence of Value)
         The select bits of each slice, the lowest first.
     width : int

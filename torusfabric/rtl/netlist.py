@@ -67,7 +67,6 @@ class Instance:
 
     Parameters
     ----------
-    name, module : str
     role : Role
         Of its module.
     inputs : dict of str to tuple of (Part or Fixed)
@@ -107,7 +106,6 @@ class NodePort(NamedTuple):
     ----------
     name : str
         That it has in common with the ports of other nodes.
-    node : int
     """
 
     name: str
@@ -130,7 +128,6 @@ class Netlist:
         What each module is for.
     nets : dict of str to int
         The width of every net, ports included.
-    instances : tuple of Instance
     wired : dict of str to tuple of Part
         Outputs that no instance drives by itself, and the bits of nets they are made of.
     """

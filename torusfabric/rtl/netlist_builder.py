@@ -108,7 +108,6 @@ class NetlistBuilder:
 
         Parameters
         ----------
-        name, module : str
         inputs : dict of str to tuple of (Part or Fixed)
         outputs : dict of str to (str, int)
             The net that each output drives, and its width.
@@ -143,8 +142,6 @@ class NetlistBuilder:
 
         Parameters
         ----------
-        name : str
-        rows : sequence of int
         width : int
             Bits of a row.
         address : tuple of (Part or Fixed)

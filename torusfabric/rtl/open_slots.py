@@ -37,8 +37,6 @@ class RowFacts:
 
     Parameters
     ----------
-    m : Module
-    loops : Loops
     row : Value
         The row under way.
     run : RunLength
@@ -58,7 +56,6 @@ class RowFacts:
 
         Parameters
         ----------
-        name : str
         values : ndarray of int
             Of each row.
         changes : bool
@@ -96,13 +93,6 @@ class _Idle(NamedTuple):
 
 class BlockCounter:
     """Counts the words of messages whose length is known when a run starts.
-
-    Parameters
-    ----------
-    m : Module
-    loops : Loops
-    facts : RowFacts
-    run : RunLength
 
     Attributes
     ----------
@@ -218,15 +208,7 @@ class BlockCounter:
 
 
 class OpenSlots(Slots):
-    """The slots of loops whose length is known when a run starts, which goes through one of them.
-
-    Parameters
-    ----------
-    m : Module
-    loops : Loops
-    go : Value
-    run : RunLength
-    """
+    """The slots of loops of which a run goes through one, and whose length is known at its start."""
 
     def __init__(self, m: Module, loops: Loops, go: Value, run: RunLength) -> None:
         super().__init__(loops.rows, go)

@@ -17,13 +17,7 @@ __all__ = ["OperatorPair", "add_pair"]
 
 @dataclass(frozen=True)
 class OperatorPair(SharedModule):
-    """Combines two words.
-
-    Parameters
-    ----------
-    unit : OperatorUnit
-    width : int
-    """
+    """Combines two words."""
 
     unit: OperatorUnit
     width: int
@@ -65,9 +59,6 @@ def add_pair(
 
     Parameters
     ----------
-    m : Module
-    unit : OperatorUnit
-    words : (Value, Value)
     code : Value
         The control bits of the operator.
     name : str or None

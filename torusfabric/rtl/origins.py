@@ -70,10 +70,6 @@ def tag_cost(program: Program) -> tuple[int, int]:
     A tag is the number of the origin, and is passed on by every router as the word is. Where all
     blocks are of one message, none is needed.
 
-    Parameters
-    ----------
-    program : Program
-
     Returns
     -------
     registers, multiplexers : int

@@ -46,7 +46,6 @@ class Column:
     values : ndarray of int, shape (rows of all modes,)
     delays : Delays
         Cycles from a slot to the cycle, at the nodes, in which its value counts.
-    shown : Shown
     pitches : tuple of (int or None)
         Of an address in each mode: from that of a flit of a block to that of the next.
     """
@@ -319,7 +318,6 @@ class RowTables:
 
     Parameters
     ----------
-    loops : Loops
     tables : sequence of (sequence of int, Table)
         That of each shape, and its variants.
 

@@ -79,10 +79,7 @@ class Placement:
     operands : tuple of RouterPlan
         In front of the operators, if there are any: one of each shape.
     operands_of : ndarray of int, shape (variants,)
-    routers : tuple of RouterPlan
     router_of : ndarray of int, shape (variants,)
-    endpoints : EndpointPlan
-    router_tables : RowTables
     """
 
     selects: tuple[Column, ...]

@@ -24,7 +24,6 @@ class Register(SharedModule):
 
     Parameters
     ----------
-    width : int
     clears : bool
         Whether an input makes it 0.
 
@@ -72,9 +71,6 @@ def apart(m: Module, value: Value, *, name: str, alone: bool, clear: Value | Non
 
     Parameters
     ----------
-    m : Module
-    value : Value
-    name : str
     alone : bool
         Whether the text of a module is written; for a simulator it is a plain register.
     clear : Value, optional

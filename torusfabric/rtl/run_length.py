@@ -61,10 +61,6 @@ class RunLength:
 
     Parameters
     ----------
-    m : Module
-    lengths : Lengths
-    loops : Loops
-    length : Value
     mode : Value or None
         Of several.
     begin : Value

@@ -37,10 +37,6 @@ class Sequencer(Leaf):
     ----------
     timings : sequence of Timing
         Of each mode.
-    placement : Placement
-    choices : RunChoices
-    address_bits : int
-        Bits of an address.
     soon : int
         Where a run may begin in the last cycle of another: the cycles before that one in which its
         end is said; else 0.

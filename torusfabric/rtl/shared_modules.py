@@ -48,7 +48,6 @@ class Use(Elaboratable):
 
     Parameters
     ----------
-    module : SharedModule
     ports : Value
         By the names of the ports, with ``i_`` or ``o_`` in front of them.
     """

@@ -20,7 +20,6 @@ class Slots:
 
     Parameters
     ----------
-    rows : int
     go : Value
         High in the cycle before the first slot.
 

@@ -53,7 +53,6 @@ class Windows:
 
     Parameters
     ----------
-    loops : Loops
     columns : ndarray of bool, shape (windows, rows of all loops)
         Which rows count.
     begins : ndarray of int, shape (rows of all loops,)

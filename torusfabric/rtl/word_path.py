@@ -31,7 +31,6 @@ class Stage(NamedTuple):
     ----------
     cycle : int
         The clock edge; the edge that takes the start pulse is number 0.
-    what : str
     node : int
         Where; -1 outside the nodes.
     port : int

@@ -44,15 +44,10 @@ class JobReport:
 
     Parameters
     ----------
-    mode : int
-    collective : str
     length : int
         Flits of a message.
-    root : int or None
     operation : int or None
         The number of the operator that combines words.
-    cycles, predicted_cycles : int
-    words_checked, words_wrong : int
     """
 
     mode: int
@@ -90,12 +85,10 @@ class Subject:
 
     Parameters
     ----------
-    topology, collective, algorithm, engine : str
     operator : str or None
         How a reduction combines words; of several operators, their names.
     switching : str
         Whether the rounds are steps of one hop, or hold circuits.
-    nodes, width, flits : int
     rounds, bound : int
         Rounds of the schedule, and a number that no schedule goes below; of several collectives,
         their sums.
@@ -138,7 +131,6 @@ class SimulationReport(Subject):
 
     Parameters
     ----------
-    router_classes : int
     origins : Origins
         How origins are known, and what that costs.
     cycles, predicted_cycles : int
@@ -159,8 +151,6 @@ class SimulationReport(Subject):
     port_words, direct_words : int
         Words that were written and read through the host port, and words that were put into the
         memories of nodes and taken from there.
-    first_wrong : WrongWord or None
-    seconds : float
     clocks : int
         Clock cycles simulated, loading and reading included.
     node_cycles_per_second : int

@@ -50,7 +50,6 @@ def simulate(
 
     Parameters
     ----------
-    fabric : Fabric
     seed : int
         Of the random payloads.
     jobs : sequence of Job or int, optional
@@ -167,12 +166,10 @@ def report_of_runs(
 
     Parameters
     ----------
-    fabric : Fabric
     jobs : sequence of Job
         What each run chose, everything said.
     batches : sequence of ndarray
         What nodes sent in each.
-    runs : sequence of EngineRun
     **others
         ``engine``, ``repeat`` and ``seconds`` of the report.
     """

@@ -31,8 +31,6 @@ def write(
 
     Parameters
     ----------
-    fabric : Fabric
-    folder : str or Path
     command : str
         The command that makes the files.
     draw : function of (Fabric) -> sequence of Diagram, optional

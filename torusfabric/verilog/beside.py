@@ -28,7 +28,6 @@ def files_beside(
 
     Parameters
     ----------
-    fabric : Fabric
     modules : sequence of str
         The names of all modules.
     command : str

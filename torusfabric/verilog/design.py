@@ -34,10 +34,8 @@ class RouterShape:
 
     Parameters
     ----------
-    ports : int
     injection_ports : int
         Words of its own that a node can send at once by different ports: at least one.
-    width : int
     settings : int
         Rows of the ROM of its settings; 0 where its select registers are given from outside.
     """
@@ -54,7 +52,6 @@ class RomContents:
 
     Parameters
     ----------
-    rows : tuple of int
     width : int
         Bits of a row.
     """
@@ -230,7 +227,6 @@ class Design:
 
         Parameters
         ----------
-        folder : str or Path
         force : bool
             Whether files that no design wrote, or that were changed, are replaced.
 

@@ -21,7 +21,6 @@ class Diagram:
     ----------
     name : str
         The name of its files, without an ending.
-    title : str
     meaning : str
         What it shows, in a sentence or two.
     waves : dict

@@ -154,12 +154,7 @@ def _merged(cases: list[Case], bits: int) -> list[Case]:
 
 
 class Expressions:
-    """Writes values as expressions.
-
-    Parameters
-    ----------
-    names : Names
-    """
+    """Writes values as expressions."""
 
     def __init__(self, names: Names) -> None:
         self._names = names

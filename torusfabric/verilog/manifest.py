@@ -37,7 +37,6 @@ def manifest(
 
     Parameters
     ----------
-    fabric : Fabric
     command : str
         The command that makes the files.
     files : list of str

@@ -52,7 +52,6 @@ class Structure(NamedTuple):
         In their order.
     signals : dict of str to int
         The width of each register and wire that is no port.
-    memories : dict of str to Memory
     """
 
     ports: Mapping[str, Port]
@@ -65,8 +64,6 @@ class ModuleText(NamedTuple):
 
     Parameters
     ----------
-    text : str
-    structure : Structure
     children : dict of str to int
         How many instances of which other modules it has.
     shared : tuple of SharedModule

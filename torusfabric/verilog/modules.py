@@ -26,7 +26,6 @@ def module_texts(netlist: Netlist, prefix: str = "") -> dict[str, ModuleText]:
 
     Parameters
     ----------
-    netlist : Netlist
     prefix : str
         What the names of all modules begin with.
     """

@@ -40,8 +40,6 @@ class PortMeaning(NamedTuple):
     role : str
         ``clock``, ``reset``, ``control``, ``status``, ``write``, ``read``, ``data``, ``bus`` or
         ``interrupt``.
-    protocol : Protocol
-    meaning : str
     """
 
     role: str

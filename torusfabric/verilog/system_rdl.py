@@ -28,7 +28,6 @@ def system_rdl(register_map: RegisterMap, name: str, title: str) -> str:
 
     Parameters
     ----------
-    register_map : RegisterMap
     name : str
         Of the address map: that of the top module.
     title : str

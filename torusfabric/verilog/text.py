@@ -46,15 +46,10 @@ def emit(
 
     Parameters
     ----------
-    fabric : Fabric
     command : str
         The command that makes it, for the header.
     diagrams : sequence of Diagram, optional
         If they are given, there is a page about the ports with them.
-
-    Returns
-    -------
-    Design
 
     Examples
     --------

@@ -46,7 +46,6 @@ class Heading:
 
     Parameters
     ----------
-    name : str
     prefix : str
         What its name, and those of all modules that it has instances of, begin with.
     about : str
@@ -81,8 +80,6 @@ def write_module(
 
     Parameters
     ----------
-    heading : Heading
-    design : Elaboratable
     ports : dict of str to Signal
         In their order; the clock and the reset that the design uses come before them.
     outputs : collection of str

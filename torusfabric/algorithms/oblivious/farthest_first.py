@@ -48,7 +48,6 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
 
     Parameters
     ----------
-    topology : Torus
     collective : Collective
         Scatter from any root, or gather to it.
     options : Options
@@ -119,12 +118,8 @@ def _choice(torus: Torus, depth: IntArray, chunks: int, steps: int, detour: int)
     """A tree for each block, with so many hops more than the distance at the most; None if none.
 
     Of those at some depth and below, a tree takes as many as can be sent in time for that depth. So
-    a flow goes from nodes to the trees at their depths, and on from depth to depth.
-
-    Returns
-    -------
-    ndarray of int, shape (2, blocks), or None
-        The tree and the node, by nodes.
+    a flow goes from nodes to the trees at their depths, and on from depth to depth. Rows of what
+    comes out are the tree and the node of each block, by nodes.
     """
     # Imported here, since that takes longer than a plan that does without it.
     from scipy.sparse import coo_array, csr_array
@@ -153,10 +148,7 @@ def _hops(
 ) -> IntArray:
     """All hops of blocks for nodes down trees, in each of these the farthest first.
 
-    Returns
-    -------
-    ndarray of int, shape (4, hops)
-        The step, the index of the block, the sender and its out-port.
+    Rows are the step, the index of the block, the sender and its out-port.
     """
     length = depth[tree, node]
     order = np.lexsort((-length, tree))

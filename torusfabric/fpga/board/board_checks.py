@@ -84,13 +84,7 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def fault_of(name: Any, board: Any) -> Wrong | None:
-    """What is wrong with an entry of a file of boards, or None.
-
-    Parameters
-    ----------
-    name : str
-    board : Board
-    """
+    """What is wrong with an entry of a file of boards, or None."""
     if not _is_text(name):
         return Wrong("", f"Name of a board must be a text, not {name!r}")
     if not isinstance(board, Board):

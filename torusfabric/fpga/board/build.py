@@ -41,7 +41,6 @@ class Built:
 
     Parameters
     ----------
-    folder : Path
     report : dict
         The content of ``report.json``.
     cached : bool
@@ -75,7 +74,6 @@ def build(  # noqa: PLR0913 (one choice of a user each)
     ----------
     fabric : Fabric
         With the host top.
-    board : Board
     folder : path
         Where the bitstream, ``report.json`` and, in ``build``, the files of the tools go.
     baud : int
@@ -89,10 +87,6 @@ def build(  # noqa: PLR0913 (one choice of a user each)
         being done.
     force : bool
         Whether files of others in the folder are replaced.
-
-    Returns
-    -------
-    Built
 
     Raises
     ------

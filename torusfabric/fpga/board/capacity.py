@@ -32,7 +32,6 @@ def over_capacity(log: str, topology: Topology, board: Board) -> str | None:
         The log of place and route.
     topology : Topology
         Of the fabric.
-    board : Board
     """
     share, scarcest = _scarcest(log)
     if share <= 1 and not (share > _CROWDED and _NOT_PLACED.search(log)):

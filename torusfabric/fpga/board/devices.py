@@ -14,7 +14,6 @@ class Device:
 
     Parameters
     ----------
-    flip_flops, brams : int
     bram_bits, bram_width : int
         Bits of a block RAM, and how many of them can be read at once.
     lutram_bits : int

@@ -38,11 +38,6 @@ def flash_command(board: Board) -> str:
 def flash(built: Built, board: Board) -> None:
     """Load a bitstream onto a board.
 
-    Parameters
-    ----------
-    built : Built
-    board : Board
-
     Raises
     ------
     MissingTool

@@ -34,7 +34,6 @@ class Limit:
         The board on which place and route made this one fit, and for the next one found no room or
         no end in a time that anybody would wait: the board's own name, or another one's with the
         same device. Empty if it is an estimate, from what synthesis alone counts.
-    collective, algorithm : str
     width : int
         Bits of a flit; a message has one flit for each of its chunks.
     """

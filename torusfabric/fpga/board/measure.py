@@ -29,7 +29,6 @@ class Attempt:
     ----------
     side : int
         Nodes in a row and in a column.
-    fits : bool
     why : str
         The resources that it takes, or the reason why it does not fit.
     """
@@ -95,16 +94,10 @@ def try_board(
 
     Parameters
     ----------
-    board : Board
     make_fabric : function of int -> Fabric
         Makes the fabric of the square torus of a side.
     folder : path
         Where the builds go, each in a folder of its own.
-    cache : Cache, optional
-
-    Returns
-    -------
-    function of int -> Attempt
     """
 
     unknown = replace(board, limit=None)  # what is on record is not to be believed

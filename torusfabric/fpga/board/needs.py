@@ -70,8 +70,6 @@ def least_needs(topology: Topology, collective: Collective, *, flits: int = 1, w
 
     Parameters
     ----------
-    topology : Topology
-    collective : Collective
     flits, width : int
         Of a message, and bits of a flit.
     """

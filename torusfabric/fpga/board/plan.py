@@ -41,7 +41,6 @@ def plan_build(
     ----------
     fabric : Fabric
         With the host top.
-    board : Board
     baud : int
         Bits a second of the serial line.
     router : str, optional

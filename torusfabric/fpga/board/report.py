@@ -36,8 +36,6 @@ def report_of(
 
     Parameters
     ----------
-    fabric : Fabric
-    board : Board
     platform : Platform
         The board's, from `plan_build`.
     work : Path

@@ -27,9 +27,6 @@ def check_selection(
 
     Parameters
     ----------
-    board : Board
-    topology : Topology
-    collective : Collective
     flits : int or None
         Of a message; None if that is left to the plan.
     width : int

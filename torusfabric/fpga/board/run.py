@@ -75,12 +75,8 @@ def run_plans(
 
     Parameters
     ----------
-    fabric : Fabric
-    board : Board
     work : Path
         Where the tools run.
-    baud : int
-    progress : function of (int, int, str), optional
 
     Raises
     ------

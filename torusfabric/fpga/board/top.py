@@ -18,7 +18,6 @@ class BoardTop(Elaboratable):
     ----------
     image : Elaboratable
         An `Image`, or what has its pins.
-    board : Board
     """
 
     def __init__(self, image: Any, board: Board) -> None:

@@ -66,7 +66,6 @@ class BoardEngine(Engine):
         As it is without a bus.
     registers : RegisterMap
         Of the same behind its bus.
-    access : BusAccess
     """
 
     name = "bridge"
@@ -152,7 +151,6 @@ class ConnectedBoard:
     ----------
     fabric : Fabric
         What must be there.
-    access : BusAccess
 
     Attributes
     ----------
@@ -196,7 +194,6 @@ class ConnectedBoard:
         ----------
         jobs : sequence of Job or int, optional
             As of `torusfabric.simulate`.
-        seed, repeat : int
         progress : function of (done, total), optional
 
         Raises

@@ -52,7 +52,6 @@ class CostsByMode:
     ----------
     names : tuple of str
         Collective and algorithm of each mode.
-    together : Costs
     alone : tuple of Costs
         A fabric for each mode, of the same width and the same most flits.
     inputs : tuple of int
@@ -130,10 +129,6 @@ def cost_by_mode(
         Of this fabric.
     around : function of str -> context manager, optional
         Called with the name of each mode before it is synthesized; gives a progress to report to.
-
-    Returns
-    -------
-    CostsByMode
     """
     names, alone = tuple(_names(fabric)), []
     for mode, name in enumerate(names):

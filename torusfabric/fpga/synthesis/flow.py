@@ -39,14 +39,10 @@ class Flow:
 
     Parameters
     ----------
-    design : Design
-    device : Target
-    mapping : Mapping
     versions : dict
         Tool -> version, for the keys of the cache.
     folder : Path
         Where the tools work.
-    cache : Cache
     """
 
     design: Design

@@ -23,10 +23,6 @@ endmodule
 def full_crossbar(shape: RouterShape) -> Design:
     """A full crossbar with its settings.
 
-    Parameters
-    ----------
-    shape : RouterShape
-
     Returns
     -------
     Design

@@ -23,10 +23,6 @@ def measure(target: Target, module: dict[str, Any], children: Collection[str]) -
     children : collection of str
         The names of modules that may be instantiated in it.
 
-    Returns
-    -------
-    Cost
-
     Raises
     ------
     WorkFailed

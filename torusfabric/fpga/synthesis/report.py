@@ -24,7 +24,6 @@ class SynthesisReport:
 
     Parameters
     ----------
-    target, mapping : str
     interface : str
         That of the top of the fabric: ``host`` or ``core``; empty where there is no fabric.
     classes : list of dict

@@ -97,11 +97,6 @@ def synthesize(
         "compact" for few LUTs, "fast" for wide multiplexers where the device has them.
     progress : function of (int, int, str), optional
         Called after each step with the number of steps done, of all steps, and the step's name.
-    workplace : Workplace, optional
-
-    Returns
-    -------
-    SynthesisReport
 
     Raises
     ------

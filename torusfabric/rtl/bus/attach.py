@@ -31,8 +31,6 @@ def add_bus(
 
     Parameters
     ----------
-    net : NetlistBuilder
-    bus : Bus
     layouts : sequence of HostLayout
         Of each mode.
     flits : int

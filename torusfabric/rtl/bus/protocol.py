@@ -36,7 +36,6 @@ def bus_inputs(bus: Bus, address_bits: int) -> dict[str, int]:
 
     Parameters
     ----------
-    bus : Bus
     address_bits : int
         Of the address of a word.
     """

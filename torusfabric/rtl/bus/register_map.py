@@ -55,11 +55,8 @@ class Field:
 
     Parameters
     ----------
-    name : str
     low : int
         The lowest bit.
-    width : int
-    meaning : str
     port : str
         The port of the fabric that it shows or drives; empty if there is none.
     reset : int
@@ -80,12 +77,8 @@ class Register:
 
     Parameters
     ----------
-    name : str
     offset : int
         Its address.
-    access : Access
-    meaning : str
-    fields : tuple of Field
     """
 
     name: str
@@ -101,12 +94,8 @@ class Window:
 
     Parameters
     ----------
-    name : str
     offset : int
         The address of the first bus word of node 0.
-    access : Access
-    meaning : str
-    nodes : int
     stride : int
         Bytes from a node to the next.
     flits : int
@@ -134,7 +123,6 @@ class RegisterMap:
 
     Parameters
     ----------
-    registers : tuple of Register
     windows : tuple of Window
         What nodes send, and what they receive.
     quarter_bits : int

@@ -19,11 +19,6 @@ __all__ = ["FlitParts", "Registers", "WindowAddress"]
 class WindowAddress:
     """An address of a bus word, taken apart: quarter, node, flit and part, from the top.
 
-    Parameters
-    ----------
-    register_map : RegisterMap
-    address : Value
-
     Attributes
     ----------
     quarter : Value
@@ -60,11 +55,8 @@ class FlitParts:
 
     Parameters
     ----------
-    parts : int
     at : WindowAddress
         Of the bus word that is written now.
-    data : Value
-        It.
 
     Attributes
     ----------
@@ -113,7 +105,6 @@ class Registers(Leaf):
 
     Parameters
     ----------
-    register_map : RegisterMap
     inputs, outputs : mapping of str to int
         The ports of the fabric, and their widths.
     read_latency, write_latency : int

@@ -42,7 +42,6 @@ def affine(base: IntArray, values: IntArray, modulus: int) -> Affine | None:
     ----------
     base, values : ndarray of int
         Numbers below the modulus; negative where absent.
-    modulus : int
 
     Returns
     -------
@@ -183,11 +182,6 @@ def _common_numbering(known: list[IntArray], route: Route) -> Numbering:
     ----------
     known : list of ndarray
         Numberings in use; extended where none serves.
-    route : Route
-
-    Returns
-    -------
-    Numbering
     """
     modulus = route.length
     for base in [*known, route.position] if modulus else []:

@@ -88,7 +88,6 @@ class TableLocator(Locator):
 
     Parameters
     ----------
-    table : BlockTable
     flits : int
         Flits of a block.
     memories : int

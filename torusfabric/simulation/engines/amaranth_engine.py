@@ -31,7 +31,6 @@ class AmaranthEngine(Engine):
 
     Parameters
     ----------
-    fabric : Fabric
     wave : str or Path, optional
         File that every signal's changes are written to.
     through_port : bool
@@ -149,7 +148,6 @@ class WithWaveLines(Elaboratable):
     ----------
     design : Assembly
         With one clock for all.
-    fabric : Fabric
 
     Attributes
     ----------

@@ -56,10 +56,6 @@ class HostDriver:
 
     Parameters
     ----------
-    ctx : SimulatorContext
-    clock : FreeClock or GatedClock
-    fabric : Fabric
-    design : Assembly
     progress : function of (done, total), optional
     """
 
@@ -169,14 +165,7 @@ class HostDriver:
 
 
 class AmaranthCells(Cells):
-    """The words of the memories of endpoints in Amaranth's simulator.
-
-    Parameters
-    ----------
-    ctx : SimulatorContext
-    design : Assembly
-    fabric : Fabric
-    """
+    """The words of the memories of endpoints in Amaranth's simulator."""
 
     def __init__(self, ctx: SimulatorContext, design: Assembly, fabric: Fabric) -> None:
         super().__init__(fabric)

@@ -39,7 +39,6 @@ class Job(NamedTuple):
         Which of several collectives.
     length : int, optional
         Flits of a message.
-    root : int, optional
     operation : int, optional
         The number of an operator.
 
@@ -94,7 +93,6 @@ class Engine(ABC):
 
     Parameters
     ----------
-    fabric : Fabric
     wave : str or Path, optional
         File that the waves of every run are written to; see `torusfabric.simulation.engines.waves`.
     through_port : bool
@@ -149,10 +147,6 @@ class Engine(ABC):
     @abstractmethod
     def measure(self, runs: int) -> tuple[int, float]:
         """Run collectives on whatever is in memory, to find out how fast that goes.
-
-        Parameters
-        ----------
-        runs : int
 
         Returns
         -------

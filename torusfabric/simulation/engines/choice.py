@@ -50,13 +50,8 @@ def estimate(fabric: Fabric, repeat: int = 1) -> tuple[float, float]:
 
     Parameters
     ----------
-    fabric : Fabric
     repeat : int
         Number of collectives.
-
-    Returns
-    -------
-    (float, float)
     """
     instances = [instance for instance in fabric.netlist.instances if instance.node is not None]
     pins = sum(len(instance.inputs) for instance in instances) / fabric.nodes
@@ -125,20 +120,13 @@ def choose_engine(
 
     Parameters
     ----------
-    fabric : Fabric
     name : str
         Of an engine, or ``auto``: Amaranth's simulator where that takes less time than building,
         else the compiled engine if there is a C++ compiler.
-    wave : str, optional
-        File for the waves.
     through_port : bool
         Whether all words go through the host port.
     repeat : int
         Number of collectives.
-
-    Returns
-    -------
-    Choice
 
     Raises
     ------

@@ -34,7 +34,6 @@ class CompiledEngine(Engine):
 
     Parameters
     ----------
-    fabric : Fabric
     wave : str or Path, optional
         File that the changes of all nets between instances are written to.
     through_port : bool
@@ -104,9 +103,6 @@ class Session:
 
     Parameters
     ----------
-    model : Model
-    fabric : Fabric
-    gated : bool
     vcd : str or None
         File for the waves.
 

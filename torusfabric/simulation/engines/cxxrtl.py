@@ -42,12 +42,10 @@ class CxxPort(NamedTuple):
 
     Parameters
     ----------
-    member : str
     direction : str
         ``input`` or ``output``.
     registered : bool
         Whether it is a register itself, not something that follows from others.
-    width : int
     """
 
     member: str
@@ -63,8 +61,6 @@ class CxxClass(NamedTuple):
     ----------
     name : str
         Of the class.
-    text : str
-    clocked : bool
     ports : dict of str to CxxPort
         By the names they have in Verilog.
     banks : dict of (str, int, int) to str
@@ -94,10 +90,6 @@ def cxx_classes(modules: Mapping[str, ModuleText]) -> dict[str, CxxClass]:
     ----------
     modules : dict of str to ModuleText
         Each module by name.
-
-    Returns
-    -------
-    dict of str to CxxClass
     """
     if not modules:
         return {}

@@ -15,10 +15,6 @@ __all__ = ["declared_signals", "gtkwave_text"]
 def declared_signals(path: str | Path) -> dict[str, int]:
     """The signals that a VCD file declares.
 
-    Parameters
-    ----------
-    path : str or Path
-
     Returns
     -------
     dict of str to int
@@ -60,10 +56,6 @@ def gtkwave_text(
         For the names of nodes.
     lines : sequence of WaveLine
         What to show, in this order; what the file lacks is left out.
-
-    Returns
-    -------
-    str
     """
     signals, text = declared_signals(vcd), io.StringIO()
     prefix = _prefix(signals)

@@ -63,7 +63,6 @@ def to_chunks(words: Messages, width: int) -> np.ndarray:
 
     Parameters
     ----------
-    words : array of int
     width : int
         Bits of a word.
 
@@ -87,7 +86,6 @@ def from_chunks(chunks: np.ndarray, width: int) -> np.ndarray:
     Parameters
     ----------
     chunks : ndarray of uint32, shape (.., chunks)
-    width : int
 
     Returns
     -------
@@ -112,7 +110,6 @@ class PortRuns:
     ----------
     call : function of (CTask) -> int
         Carries a task out; returns 0, or why it did not come to an end.
-    fabric : Fabric
     cells : Cells, optional
         The words of memories, where these can be reached.
     progress : function of (done, total), optional

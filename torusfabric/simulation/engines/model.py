@@ -46,10 +46,8 @@ class Column(NamedTuple):
 
     Parameters
     ----------
-    port : str
     at : int
         The lowest of the bits.
-    width : int
     shift : int or None
         How many bits to skip at the address; None where that differs between instances.
     shared : bool
@@ -77,8 +75,6 @@ class Model(NamedTuple):
     ----------
     library : path
         The shared library with all classes.
-    netlist : Netlist
-    classes : dict of str to CxxClass
     class_names : list of str
         The class of each instance.
     groups : list of Group
@@ -115,15 +111,10 @@ def build_model(netlist: Netlist, modules: Mapping[str, ModuleText], *, optimize
 
     Parameters
     ----------
-    netlist : Netlist
     modules : dict of str to ModuleText
         The Verilog of each module; ROMs need none.
     optimize : int
         How hard the compiler tries, 0 to 3.
-
-    Returns
-    -------
-    Model
 
     Raises
     ------

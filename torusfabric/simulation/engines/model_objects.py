@@ -103,10 +103,6 @@ INPUTS = ("start", "host_we", "host_node", "host_addr", "host_wdata")
 class Objects:
     """The objects of a model, all in their initial state, and where each net lies.
 
-    Parameters
-    ----------
-    model : Model
-
     Attributes
     ----------
     library : CDLL
@@ -238,13 +234,7 @@ def _places(columns: list[Column]) -> Iterator[int]:
 
 
 class CompiledCells(Cells):
-    """The words of the memories of endpoints, as the objects of a model hold them.
-
-    Parameters
-    ----------
-    objects : Objects
-    fabric : Fabric
-    """
+    """The words of the memories of endpoints, as the objects of a model hold them."""
 
     def __init__(self, objects: Objects, fabric: Fabric) -> None:
         super().__init__(fabric)

@@ -40,10 +40,6 @@ class WaveLine(NamedTuple):
 def wave_lines(fabric: Fabric) -> list[WaveLine]:
     """What waves show of a fabric: the whole, then node by node.
 
-    Parameters
-    ----------
-    fabric : Fabric
-
     Returns
     -------
     list of WaveLine

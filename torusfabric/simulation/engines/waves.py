@@ -20,10 +20,6 @@ FORMATS = (".vcd", ".fst")
 def check_wave(wave: str | Path | None) -> None:
     """See that waves can be written to a file of this name, if there is one.
 
-    Parameters
-    ----------
-    wave : str or Path or None
-
     Raises
     ------
     InputError
@@ -51,12 +47,6 @@ def recording(wave: str | Path | None, fabric: Fabric) -> Iterator[str | None]:
 
     A save file of GTKWave is written beside it, with the ending ``.gtkw``. If the fabric does not
     come to an end, the waves are kept, for they show why; if anything else fails, nothing is left.
-
-    Parameters
-    ----------
-    wave : str or Path or None
-        The file of waves.
-    fabric : Fabric
 
     Yields
     ------

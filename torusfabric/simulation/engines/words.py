@@ -29,10 +29,6 @@ AT_ONCE = 1 << 20
 class Cells(ABC):
     """The words of memories as a simulator holds them.
 
-    Parameters
-    ----------
-    fabric : Fabric
-
     Attributes
     ----------
     exists, reached : ndarray of bool, shape (nodes, memories)
@@ -80,10 +76,8 @@ class Words:
 
     Parameters
     ----------
-    fabric : Fabric
     messages : sequence of (sequence of int)
         What each node sends.
-    job : Job
     through_port : bool
         Whether all of them go through the port.
     """
