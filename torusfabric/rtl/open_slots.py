@@ -208,7 +208,7 @@ class BlockCounter:
 
 
 class OpenSlots(Slots):
-    """The slots of loops of which a run goes through one, and whose length is known at its start."""
+    """The slots of loops, of which a run goes through one; its length is known at its start."""
 
     def __init__(self, m: Module, loops: Loops, go: Value, run: RunLength) -> None:
         super().__init__(loops.rows, go)
