@@ -6,7 +6,7 @@ import pytest
 
 from torusfabric import verilog
 from torusfabric.cli import main
-from torusfabric.fpga import synthesis
+from torusfabric.fpga.synthesis import synthesize as synthesis
 from torusfabric.fpga.synthesis.report import SynthesisReport
 from torusfabric.verilog import text as text_module
 

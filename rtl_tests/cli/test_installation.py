@@ -143,6 +143,13 @@ def test_a_command_names_the_extra_that_it_needs(line, module, extra, tmp_path):
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("line", ["plan 2x2 allgather", "completion bash", "doctor"])
+def test_a_command_does_without_hardware(line, tmp_path):
+    """What makes no hardware needs no Amaranth."""
+    script = WITHOUT.format(module="amaranth", words=line.split())
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True)
+
+
 @pytest.mark.parametrize("collectives", ["allgather", "allgather,broadcast"])
 def test_compare_without_hardware(collectives, monkeypatch, capsys):
     """Counts no hardware, says what would, and knows the cycles."""

@@ -7,7 +7,7 @@ import pytest
 import torusfabric as tf
 from torusfabric import verilog
 from torusfabric.cli import main
-from torusfabric.fpga import synthesis
+from torusfabric.fpga.synthesis import synthesize as synthesis
 from torusfabric.fpga.synthesis.report import SynthesisReport
 from torusfabric.program.counts import count_inputs, count_words
 from torusfabric.rtl.inventory import take_inventory

@@ -26,7 +26,7 @@ from verilog_bench import (
 import torusfabric as tf
 from torusfabric import verilog
 from torusfabric.errors import InputError
-from torusfabric.fpga.synthesis import synthesize
+from torusfabric.fpga.synthesis.synthesize import synthesize
 from torusfabric.program import IDLE, Action, DirectMap, Order
 from torusfabric.program.table_planner import plan_table
 from torusfabric.program.timing import MEMORY_AGE

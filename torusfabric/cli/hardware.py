@@ -120,7 +120,7 @@ def _diagrams(fabric: Any) -> list[Any]:
 def run_synth(arguments: Namespace) -> None:
     """Synthesize and report."""
     from .. import verilog
-    from ..fpga.synthesis import synthesize
+    from ..fpga.synthesis.synthesize import synthesize
     from ..fpga.synthesis.target import find_target
 
     find_target(arguments.target)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from .output import print_line, print_table, progress_bar
 
 if TYPE_CHECKING:
-    from ..fpga.synthesis import SynthesisReport
     from ..fpga.synthesis.by_mode import CostsByMode
+    from ..fpga.synthesis.report import SynthesisReport
     from ..program.counts import StoredWords
     from ..rtl import Fabric
 

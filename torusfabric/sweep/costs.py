@@ -79,7 +79,7 @@ def take_costs(program: Program, width: int, target: str | None) -> dict[str, An
 def _synthesized(fabric: "Fabric", target: str) -> dict[str, Any]:
     """What a fabric costs on a device."""
     from .. import verilog
-    from ..fpga.synthesis import synthesize
+    from ..fpga.synthesis.synthesize import synthesize
 
     design = verilog.emit(fabric, command="torusfabric compare")
     report = synthesize(design, target).to_json()

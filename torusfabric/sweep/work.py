@@ -207,7 +207,7 @@ def _simulate(point: Point, fabric: Any) -> dict[str, Any]:
 def _synth(point: Point, fabric: Any) -> dict[str, Any]:
     """Synthesize."""
     from .. import verilog
-    from ..fpga.synthesis import Workplace, synthesize
+    from ..fpga.synthesis.synthesize import Workplace, synthesize
 
     report = synthesize(
         verilog.emit(fabric, command="torusfabric sweep"),

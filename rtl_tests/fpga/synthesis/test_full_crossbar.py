@@ -7,9 +7,9 @@ import pytest
 from hand_written import PORTS, described
 from printed import printed
 
-from torusfabric.fpga.synthesis import Workplace, synthesize
 from torusfabric.fpga.synthesis.cones import fewest_tables
 from torusfabric.fpga.synthesis.full_crossbar import full_crossbar, select_bits
+from torusfabric.fpga.synthesis.synthesize import Workplace, synthesize
 from torusfabric.verilog.design import Design, RouterShape
 
 

@@ -3,7 +3,7 @@
 import pytest
 from hand_written import PORTS, SMALL_STORE, STORE, described, router
 
-from torusfabric.fpga.synthesis import synthesize
+from torusfabric.fpga.synthesis.synthesize import synthesize
 from torusfabric.toolchain import tools
 from torusfabric.verilog.design import Design
 

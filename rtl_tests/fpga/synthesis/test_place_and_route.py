@@ -8,10 +8,12 @@ from hand_written import PORTS, design
 from printed import printed
 
 from torusfabric.errors import WorkFailed
-from torusfabric.fpga.synthesis import TARGETS, Workplace, flow, synthesize
+from torusfabric.fpga.synthesis import flow
 from torusfabric.fpga.synthesis.flow import Flow
 from torusfabric.fpga.synthesis.placers import StuckPlacer
 from torusfabric.fpga.synthesis.slowest_path import slowest_path
+from torusfabric.fpga.synthesis.synthesize import Workplace, synthesize
+from torusfabric.fpga.synthesis.target import TARGETS
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
 

@@ -5,7 +5,7 @@ from helpers import fabric_of
 from printed import printed
 
 from torusfabric import verilog
-from torusfabric.fpga.synthesis import synthesize
+from torusfabric.fpga.synthesis.synthesize import synthesize
 from torusfabric.rtl.netlist import ROM, Role
 from torusfabric.rtl.netlist_builder import NetlistBuilder
 from torusfabric.verilog.design import Design, RomContents

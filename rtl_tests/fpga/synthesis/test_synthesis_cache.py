@@ -6,7 +6,7 @@ import pytest
 from hand_written import SMALL_STORE, design
 
 from torusfabric.errors import WorkFailed
-from torusfabric.fpga.synthesis import synthesize
+from torusfabric.fpga.synthesis.synthesize import synthesize
 from torusfabric.toolchain import tools
 
 

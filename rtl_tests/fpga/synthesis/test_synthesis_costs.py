@@ -9,11 +9,11 @@ from printed import printed
 
 from torusfabric import Fabric, emit, plan
 from torusfabric import compile as compile_program
-from torusfabric.fpga.synthesis import TARGETS, synthesize
 from torusfabric.fpga.synthesis.cost import Cost
 from torusfabric.fpga.synthesis.measure import measure
 from torusfabric.fpga.synthesis.report import per_bit
-from torusfabric.fpga.synthesis.target import find_target
+from torusfabric.fpga.synthesis.synthesize import synthesize
+from torusfabric.fpga.synthesis.target import TARGETS, find_target
 from torusfabric.rtl.placement import place
 from torusfabric.verilog.design import Design
 

@@ -11,7 +11,7 @@ from ...program.counts import StoredWords, count_inputs, count_words
 from ...rtl.fabric import Fabric
 from ...rtl.inventory import take_inventory
 from ...verilog import emit
-from .. import synthesis
+from . import synthesize as synthesis
 
 if TYPE_CHECKING:
     from .report import SynthesisReport

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from ...toolchain.hints import no_such
-from ...verilog.ecp5 import ECP5
 from .cost import Cost
 from .placers import ECP5_PLACERS
 
@@ -94,8 +93,8 @@ class Family:
     placers : tuple of str
         The placers of that tool, where there is a choice: each is tried if the one before fails or
         is stuck.
-    defines : tuple of str
-        What is defined when the text is read.
+    own_form : bool
+        Whether the text has a form of its cells, see `verilog.ecp5`.
     no_pads : str
         What to add to the yosys command for a module whose ports are not pins.
     """
@@ -106,7 +105,7 @@ class Family:
     pnr_args: tuple[str, ...]
     cells: dict[str, Cost]
     placers: tuple[str, ...] = ()
-    defines: tuple[str, ...] = ()
+    own_form: bool = False
     no_pads: str = ""
 
     def recipe(self, mapping: Mapping) -> Recipe:
@@ -173,7 +172,7 @@ FAMILIES = {
             "GSR": Cost(),
         },
         placers=ECP5_PLACERS,
-        defines=(ECP5,),
+        own_form=True,
     ),
     "gowin": Family(
         Recipe("synth_gowin -nowidelut"),

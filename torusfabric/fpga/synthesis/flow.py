@@ -12,6 +12,7 @@ from ...errors import WorkFailed
 from ...toolchain import tools
 from ...toolchain.cache import Cache, digest
 from ...verilog.design import Design
+from ...verilog.ecp5 import ECP5
 from .cones import analyse
 from .cost import Cost
 from .families import Family, Mapping, Recipe
@@ -222,13 +223,17 @@ class Flow:
     def _recipe(self) -> Recipe:
         return self.family.recipe(self.mapping)
 
+    @property
+    def _defines(self) -> tuple[str, ...]:
+        return (ECP5,) if self.family.own_form else ()
+
     def _read(self, stem: str) -> str:
         """The yosys command that reads a text."""
-        defined = "".join(f"-D{name} " for name in self.family.defines)
+        defined = "".join(f"-D{name} " for name in self._defines)
         return f"read_verilog {defined}{stem}.v\n"
 
     def _key(self, *parts: object) -> str:
-        family = self.device.family, self.family.defines
+        family = self.device.family, self._defines
         return digest(_FORMAT, *family, self.versions["yosys"], *parts)
 
     def _place_key(self, text: str, seed: int) -> str:
