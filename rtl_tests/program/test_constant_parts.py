@@ -75,7 +75,7 @@ def test_simulate_says_it_of_several(capsys):
     assert main([*command, "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     costs, modes = facts["mode_costs"], facts["modes"]
-    plans = [tf.plan("2x2", mode["collective"], algorithm=mode["algorithm"]) for mode in modes]
+    plans = [tf.plan("2x2", mode["collective"], flits=8) for mode in modes]
     program = tf.compile(plans, max_flits=8)
     alone = [program.alone(mode) for mode in range(2)]
     assert [cost["constant_parts"] for cost in costs] == list(map(parts_of, alone))
