@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["loader_harness"]
 
 #: Registers that claims refer to, as far as a loader has them.
-REGISTERS = ("index", "chunk", "within", "full", "at_last", "packet", "first_length", "sent",
+REGISTERS = ("index", "chunk", "within_chunk", "full", "at_last", "packet", "first_length", "sent",
              "wrong_so_far", "occupied", "section", "first", "second", "both")  # fmt: skip
 
 
@@ -196,12 +196,13 @@ def _claim_writes(model: Model, shape: LoaderShape) -> None:
         ("was_data", f"tdata[{shape.width - 1}:0]", shape.width),
     ):
         model.past(name, value, bits)
-    base = f"row >> {shape.memory_bits}" if shape.base_bits else "0"
+    # A sum in SystemVerilog has as many bits as the longer of its parts, unless these are more.
+    base, size = f"row >> {shape.memory_bits}" if shape.base_bits else "0", shape.address_bits
     claims = {
         "writes_what_it_accepts_once": "write_enable == (steady && wrote)",
         "writes_the_word": "!write_enable || write_data == was_data",
         "writes_to_the_right_address":
-            f"!write_enable || write_address == {shape.address_bits}'(({base}) + was_within)",
+            f"!write_enable || write_address == {size}'({base}) + {size}'(was_within)",
         "writes_into_its_section": "!write_enable || write_section == was_filling",
         "writes_what_no_run_reads":
             f"!write_enable || !under_way || {section_of('write_section', sections)} != "

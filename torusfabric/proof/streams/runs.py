@@ -98,14 +98,14 @@ def add_words(model: Model, shape: WordShape, number: str, mode: str, *, valid: 
         _split_words(model, shape, number)
         return
     model.wire("word_chunk", chunk, max(shape.chunk_bits, 1))
-    model.wire("word_within", "within" if counted else number, shape.within_bits)
+    model.wire("word_within", "within_chunk" if counted else number, shape.within_bits)
     if not counted:
         return
     bits = shape.index_bits + max(shape.pitch).bit_length() + shape.chunk_bits + 2
-    wide = {name: f"{bits}'({name})" for name in ("chunk", "within", number)}
+    wide = {name: f"{bits}'({name})" for name in ("chunk", "within_chunk", number)}
     conditions = []
     for k, (chunks, pitch) in enumerate(zip(shape.chunks, shape.pitch, strict=True)):
-        steps, place = f"{wide['within']}", f"{wide[number]} * {pitch}"
+        steps, place = f"{wide['within_chunk']}", f"{wide[number]} * {pitch}"
         if not shape.chunk_bits:
             equation = f"{steps} == {place}"
         elif shape.in_turn:
@@ -115,10 +115,10 @@ def add_words(model: Model, shape: WordShape, number: str, mode: str, *, valid: 
         else:
             equation = (
                 f"{steps} + {wide['chunk']} * {shape.block * pitch} == {place} && "
-                f"within < {shape.block * pitch}"
+                f"within_chunk < {shape.block * pitch}"
             )
         if pitch > 1:
-            equation += f" && within % {pitch} == 0"
+            equation += f" && within_chunk % {pitch} == 0"
         conditions.append(f"({mode} != {k} || ({equation}))")
     model.claim("counts_chunks", f"!({valid}) || ({' && '.join(conditions)})")
 

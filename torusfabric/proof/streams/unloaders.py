@@ -42,7 +42,7 @@ STAGES = (
 REGISTERS = ("shows_words", "shows_runs", "there", "skips", "ends_packet", "finishes",
              "last_packet", "brought", "sought_valid", "sought", "asked_valid", "asked",
              "last_asked", "read_valid", "read", "chosen_valid", "chosen", "run", "complete",
-             "claimed", "index", "packet", "chunk", "within", "place", "fresh",
+             "claimed", "index", "packet", "chunk", "within_chunk", "place", "fresh",
              "held_row")  # fmt: skip
 
 

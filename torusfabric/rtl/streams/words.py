@@ -128,7 +128,7 @@ class WordCounter:
         elif shape.chunk_bits:
             self._divide(mode)
         elif max(shape.pitch) > 1:
-            self.within = self._register(shape.within_bits, "within")
+            self.within = self._register(shape.within_bits, "within_chunk")
             self._count(self.within, self._pitch, beat, restart)
 
     def _register(self, bits: int, name: str) -> Signal:
@@ -153,7 +153,7 @@ class WordCounter:
         """Count chunks, and words within them."""
         shape, m, restart = self._shape, self._m, self._restart
         chunk = self._register(shape.chunk_bits, "chunk")
-        within = self._register(shape.within_bits, "within")
+        within = self._register(shape.within_bits, "within_chunk")
         ends = Signal(name="ends_chunks" if shape.in_turn else "ends_chunk")
         following = Signal.like(chunk, name="next_chunk")
         self.chunk, self.within = chunk, within
