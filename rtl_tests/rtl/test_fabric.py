@@ -63,8 +63,6 @@ def test_oblivious_fabric(topology, algorithm, width, flits):
         ("arrowhead:1", "wormhole-forest", {}, 8, 2),
         ("arrowhead:2", "wormhole-forest", {}, 1, 4),
         ("arrowhead:2", "wormhole-forest", {"ports": 3, "root": 11}, 8, 3),
-        ("arrowhead:2", "spanning-tree", {"root": 5}, 8, 2),
-        ("arrowhead:2", "spanning-tree", {"trees": 1}, 16, 1),
     ],
 )
 def test_broadcast_in_rounds(topology, algorithm, options, width, flits):
@@ -72,6 +70,18 @@ def test_broadcast_in_rounds(topology, algorithm, options, width, flits):
     fabric = fabric_of(topology, "broadcast", algorithm, width=width, flits=flits, **options)
     check_run(fabric)
     assert fabric.predicted_cycles == cycles_of_rounds(fabric.program.schedule, flits)
+
+
+@pytest.mark.parametrize(
+    ("options", "width", "flits"), [({"root": 5}, 8, 2), ({"trees": 1}, 16, 1)]
+)
+def test_broadcast_down_a_tree(options, width, flits):
+    """What never rests takes a cycle a hop, one for each flit of a chunk, and four more."""
+    fabric = fabric_of("arrowhead:2", "broadcast", "spanning-tree", width=width, flits=flits,
+                       **options)  # fmt: skip
+    check_run(fabric)
+    schedule = fabric.program.schedule
+    assert fabric.predicted_cycles == schedule.steps + flits // schedule.chunks + 4
 
 
 @pytest.mark.long

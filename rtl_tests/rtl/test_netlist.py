@@ -125,8 +125,8 @@ def test_nets_are_driven_once():
 
 @pytest.mark.parametrize(
     ("topology", "collective", "algorithm", "modules"),
-    [("8x8", "scatter", "matching", 17), ("5x5", "scatter", "necklace", 12),
-     ("arrowhead:3", "broadcast", "spanning-tree", 12)],
+    [("8x8", "scatter", "matching", 27), ("5x5", "scatter", "necklace", 14),
+     ("arrowhead:3", "broadcast", "spanning-tree", 14)],
 )  # fmt: skip
 def test_routers_of_one_shape_share_a_module(topology, collective, algorithm, modules):
     """Routers that differ only in what they select when are one module."""

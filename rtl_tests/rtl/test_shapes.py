@@ -9,10 +9,10 @@ from torusfabric.rtl.placement import place
 @pytest.mark.parametrize(
     ("topology", "collective", "algorithm", "routers"),
     [
-        ("12x12", "scatter", "matching", 20),
-        ("8x8", "scatter", "matching", 17),
-        ("5x5", "scatter", "necklace", 12),
-        ("arrowhead:3", "broadcast", "spanning-tree", 12),
+        ("12x12", "scatter", "matching", 27),
+        ("8x8", "scatter", "matching", 27),
+        ("5x5", "scatter", "necklace", 14),
+        ("arrowhead:3", "broadcast", "spanning-tree", 14),
         ("16x16", "broadcast", "max-flow", 63),
         ("7x7x7", "allgather", "lee-code", 7),
     ],
@@ -45,7 +45,7 @@ def test_zeros_that_bases_end_with_are_in_no_rom(flits, shift):
     """Bases of blocks of 2^n words end with n zeros, behind which words are counted."""
     (found,) = {
         reader.address.shift
-        for reader in readers("4", "scatter", "matching", flits=flits)
+        for reader in readers("4x4", "reduce", "max-flow", flits=flits)
         if reader.address.at_node
     }
     assert found == shift

@@ -30,9 +30,8 @@ def test_structures_are_those_of_the_text(topology, collectives, options, hardwa
               log="yosys.log", what="the text", makes=["fabric.json"])  # fmt: skip
     read = json.loads((tmp_path / "fabric.json").read_text())["modules"]
     assert json.loads((tmp_path / "manifest.json").read_text())["modules"] == [*design.structures]
-    assert (
-        [*design.structures] == [*design.modules] == re.findall(r"^module (\w+)", design.text, re.M)
-    )
+    named = re.findall(r"^module (\w+)", design.text, re.M)
+    assert [*design.structures] == [*design.modules] == named[::-1]
     for name, structure in design.structures.items():
         found = read[name]
         ports = {
