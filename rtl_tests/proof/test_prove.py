@@ -7,7 +7,10 @@ import pytest
 
 import torusfabric as tf
 from torusfabric.cli import main
+from torusfabric.errors import WorkFailed
 from torusfabric.proof import prove
+from torusfabric.proof.model import Model
+from torusfabric.proof.solver import solve
 from torusfabric.proof.starts import refused_starts
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
@@ -20,6 +23,22 @@ def proof_of(topology, *collectives, root=None, **options):
     whole = schedules if len(schedules) > 1 else schedules[0]
     program = tf.compile(whole, root=root, **options)
     return prove(tf.Fabric(program, width=2), cache=Cache())
+
+
+def test_a_claim_of_what_is_not_there_is_refused():
+    """A name that the text does not have stands for no value that is free."""
+    design = tf.emit(tf.Fabric(tf.compile(tf.plan("2x2", "allgather")), width=2))
+    model = Model(design, "router_0")
+    model.claim("is_0", "absent == 0")
+    with pytest.raises(WorkFailed, match="absent"):
+        solve(model.harness("it is 0"))
+
+
+def test_streams_that_count_chunks_are_proved():
+    """Where chunks are no bits of the number of a word, registers count them."""
+    plans = [tf.plan("2x2", name) for name in ("reduce", "allreduce@1", "reduce-scatter@1")]
+    program = tf.compile(plans, max_flits=4, root="any")
+    assert prove(tf.Fabric(program, width=2, top="stream"), cache=Cache()).proved
 
 
 def test_a_table_is_proved():

@@ -201,7 +201,8 @@ class Model:
         head = [f"input {name}" for name in ("clk", "rst") if name not in self._ports]
         head += [f"input {_range(self.widths[name])}{name}" for name in free]
         rest = [name for name in self._ports if name not in free]
-        lines = [f"module harness({', '.join(head)});"]
+        # A name that the text does not have is an error, and no value that is free.
+        lines = ["`default_nettype none", f"module harness({', '.join(head)});"]
         lines += [
             f"{'(* anyconst *) ' * (name in self._constants)}wire {_range(self.widths[name])}"
             f"{name};"
