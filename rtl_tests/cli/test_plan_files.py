@@ -144,7 +144,7 @@ def test_synth(capsys, saved, monkeypatch):
         texts.append(design.text)
         raise WorkFailed("Synthesis must not take that long")
 
-    monkeypatch.setattr("torusfabric.fpga.synthesis.synthesize", synthesize)
+    monkeypatch.setattr("torusfabric.fpga.synthesis.synthesize.synthesize", synthesize)
     assert main(["synth", "--plan", path, "--target", "ice40-hx8k"]) == 2
     assert f"torusfabric synth --plan {path}" in texts[0]
 

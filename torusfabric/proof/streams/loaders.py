@@ -202,7 +202,7 @@ def _claim_writes(model: Model, shape: LoaderShape) -> None:
         "writes_what_it_accepts_once": "write_enable == (steady && wrote)",
         "writes_the_word": "!write_enable || write_data == was_data",
         "writes_to_the_right_address":
-            f"!write_enable || write_address == {size}'({base}) + {size}'(was_within)",
+            f"!write_enable || write_address == {size}'({size}'({base}) + was_within)",
         "writes_into_its_section": "!write_enable || write_section == was_filling",
         "writes_what_no_run_reads":
             f"!write_enable || !under_way || {section_of('write_section', sections)} != "
