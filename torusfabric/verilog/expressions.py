@@ -42,6 +42,9 @@ LINE = 84
 #: The patterns of a case, None of the default, and what it chooses.
 Case = tuple[tuple[str, ...] | None, str]
 
+#: Bits of what a case tests if it lists all values.
+TABLE_BITS = 6
+
 COMPARING = frozenset(("==", "!=", "<", "<=", ">", ">="))
 
 
@@ -143,14 +146,23 @@ def _merged(cases: list[Case], bits: int) -> list[Case]:
     rest = cases[-1][1]
     counts = Counter(found.values())
     counts[rest] += 2**bits - len(found)
-    usual, _ = counts.most_common(1)[0]
-    if len(found) < 2**bits and usual != rest:
-        usual = rest  # it also has the values that no pattern lists
+    if not counts[rest]:
+        rest, _ = counts.most_common(1)[0]
+    # Of constants synthesis finds the least form if all values are listed, as in a table.
+    listed = 1 < bits <= TABLE_BITS and all(map(CONSTANT.fullmatch, counts))
+    if listed and len(+counts) > 1:
+        found = {pattern: found.get(pattern, rest) for pattern in patterns_of(bits)}
     groups: dict[str, list[str]] = {}
     for pattern, text in found.items():
-        if text != usual:
+        if listed or text != rest:
             groups.setdefault(text, []).append(pattern)
-    return [*((tuple(patterns), text) for text, patterns in groups.items()), (None, usual)]
+    found_cases = [(tuple(patterns), text) for text, patterns in groups.items()]
+    return [*found_cases, (None, rest)] if len(+counts) > 1 else [(None, rest)]
+
+
+def patterns_of(bits: int) -> list[str]:
+    """The patterns of all values of so many bits."""
+    return [f"{number:0{bits}b}" for number in range(2**bits)]
 
 
 class Expressions:
