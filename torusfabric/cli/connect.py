@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..fpga.bridge import BAUD
+from ..toolchain.extras import extras_named
 from ..toolchain.files import AnyPath
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ def connect(
         If the port cannot be opened, or there is no such fabric.
     WorkFailed
         If the board does not answer, or has another fabric.
+    MissingTool
+        If the extra with what is needed is not installed.
 
     Examples
     --------
@@ -58,6 +61,11 @@ def connect(
     >>> board.run([tf.Job(length=3)]).passed
     True
     """
+    with extras_named():
+        return _connect(port, fabric, baud)
+
+
+def _connect(port: str, fabric: "Fabric | AnyPath | None", baud: int) -> "ConnectedBoard":
     from ..fpga.bridge.board import ConnectedBoard, digest_on
     from ..fpga.bridge.bus_access import BusAccess
     from ..rtl.fabric import Fabric
@@ -67,7 +75,7 @@ def connect(
     if simulated and colon:
         if fabric is not None:
             raise InputError(f"Fabric must be left out for {port}, not given again")
-        fabric = _selected(shlex.split(selection))
+        fabric = _selected(_words(selection))
     elif fabric is not None and not isinstance(fabric, Fabric):
         fabric = _built(Path(fabric))
     if simulated:
@@ -80,6 +88,16 @@ def connect(
 
     access = BusAccess(open_port(port, baud=baud))
     return ConnectedBoard(fabric or _found(digest_on(access), access), access)
+
+
+def _words(text: str) -> list[str]:
+    """A command line's words."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise InputError(
+            f"Selection must be words as on a command line, not {text!r} ({error})"
+        ) from None
 
 
 def _selected(words: list[str]) -> "Fabric":
@@ -102,7 +120,7 @@ def select_engine(arguments: Namespace) -> "Fabric":
 
 def _built(folder: Path) -> "Fabric":
     """The fabric that was built in a folder."""
-    return _selected(shlex.split(str(_report(folder)["command"]))[2:])
+    return _selected(_words(str(_report(folder)["command"]))[2:])
 
 
 def _report(folder: Path) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -31,6 +32,21 @@ def test_every_collective(topology, collective, algorithm, options):
     assert report.cycles == fabric.predicted_cycles
     assert report.words_checked == tf.simulate(fabric, repeat=2).words_checked
     assert (report.engine, report.direct_words) == ("bridge", 0)
+
+
+def test_only_a_serial_port_needs_its_library(monkeypatch):
+    """A simulated board does without; a real one says what brings it."""
+    monkeypatch.setitem(sys.modules, "serial", None)
+    for name in ("bus_access", "serial_port", "board"):
+        monkeypatch.delitem(sys.modules, f"torusfabric.fpga.bridge.{name}", raising=False)
+    assert tf.connect("sim:2x2 allgather --width 8").run([tf.Job(length=1)]).passed
+    with pytest.raises(tf.MissingTool, match=r"serial was not found: .*torusfabric\[boards\]"):
+        tf.connect("/dev/null")
+
+
+def test_a_selection_that_is_no_command_line():
+    with pytest.raises(tf.InputError, match='words as on a command line, not "2x2 \'x"'):
+        tf.connect("sim:2x2 'x")
 
 
 @pytest.mark.parametrize("width", [1, 33, 70])

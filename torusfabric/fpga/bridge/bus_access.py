@@ -4,16 +4,15 @@ import contextlib
 import time
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import WorkFailed
-from .serial_port import BytePort
 from .uart_bone import BYTES, Command
 
-__all__ = ["ADVICE", "BusAccess", "NoAnswer"]
+__all__ = ["ADVICE", "BusAccess", "BytePort", "NoAnswer"]
 
 #: Words of a command: few enough for bridges that count all of its time, as LiteX's do.
 BURST = 64
@@ -27,6 +26,18 @@ ADVICE = "is the image on it, and are port and baud rate right?"
 
 class NoAnswer(WorkFailed):
     """A board was silent."""
+
+
+class BytePort(Protocol):
+    """What a bridge is reached by: what is used of a `serial.Serial`."""
+
+    name: str
+
+    def read(self, size: int) -> bytes:
+        """Read so many bytes, or fewer within a short time limit."""
+
+    def write(self, data: bytes) -> object:
+        """Write bytes."""
 
 
 class BusAccess:

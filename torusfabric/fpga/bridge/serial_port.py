@@ -5,32 +5,19 @@ on every system; it takes any path, a pseudo-terminal's too.
 """
 
 import re
-from typing import Protocol
 
 import serial
 
 from ...errors import InputError
 from . import BAUD
 
-__all__ = ["BytePort", "open_port"]
+__all__ = ["open_port"]
 
 #: Seconds after which a read returns what has come.
 QUIET = 0.05
 
 #: Seconds that a port may take to accept a burst, beside those that it takes to send its bytes.
 PATIENCE, LONGEST = 2.0, 1024
-
-
-class BytePort(Protocol):
-    """What a bridge is reached by: what is used of a `serial.Serial`."""
-
-    name: str
-
-    def read(self, size: int) -> bytes:
-        """Read so many bytes, or fewer within a short time limit."""
-
-    def write(self, data: bytes) -> object:
-        """Write bytes."""
 
 
 def open_port(path: str, *, baud: int = BAUD) -> serial.Serial:
