@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from helpers import fabric_of, random_messages
 
+import torusfabric as tf
 from torusfabric.algorithms import CATALOGUE, Options, find
 from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError, MissingTool, WorkFailed
@@ -284,6 +285,18 @@ def test_repeat_uses_fresh_data():
     assert report.throughput == pytest.approx(8 * fabric.flits / fabric.predicted_cycles, abs=1e-4)
     assert report.throughput_bound == pytest.approx(8 * fabric.flits / (4 * waves), abs=1e-4)
     assert report.throughput <= report.throughput_bound <= 4
+
+
+@pytest.mark.parametrize("collective", ["scatter", "allgather", "reduce", "allreduce"])
+def test_throughput_of_jobs_counts_their_lengths(collective):
+    """Short runs of a fabric for long messages deliver few words."""
+    fabric = tf.Fabric(tf.compile(tf.plan("2x3", collective), max_flits=12), width=8)
+    single, many = (tf.simulate(fabric, jobs=[tf.Job(length=4)] * n) for n in (1, 3))
+    whole = tf.simulate(fabric, jobs=[tf.Job(length=12)])
+    assert single.throughput == pytest.approx(many.throughput)
+    assert single.throughput < whole.throughput <= whole.throughput_bound
+    per_flit = whole.throughput * whole.cycles / 12
+    assert single.throughput == pytest.approx(per_flit * 4 / single.cycles, rel=2e-3)
 
 
 @pytest.fixture

@@ -239,7 +239,7 @@ def _report(
         predicted_cycles=predicted,
         cycle_costs=tuple(mode.cost for mode in fabric.program.modes),
         jobs=jobs,
-        **_of_one(fabric, sum(run.edges for run in runs) / len(runs)),
+        **_of_one(fabric, runs, jobs),
         clocks=clocks,
         node_cycles_per_second=_speed(fabric, runs),
         port_words=sum(run.through_port for run in runs),
@@ -251,12 +251,13 @@ def _report(
     )
 
 
-def _of_one(fabric: Fabric, cycles: float) -> dict[str, Any]:
+def _of_one(fabric: Fabric, runs: Sequence[EngineRun], jobs: Sequence[JobReport]) -> dict[str, Any]:
     """What is known of a fabric of one collective."""
     if fabric.program.several:
         return dict.fromkeys(("throughput", "throughput_bound"))
+    flits = [job.length for job in jobs] or [int(fabric.flits)] * len(runs)
     return {
-        "throughput": throughput(fabric, cycles),
+        "throughput": throughput(fabric, sum(run.edges for run in runs), sum(flits)),
         "throughput_bound": throughput_bound(fabric),
     }
 

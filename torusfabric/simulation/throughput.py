@@ -7,21 +7,26 @@ from ..schedule import Switching
 __all__ = ["throughput", "throughput_bound"]
 
 
-def throughput(fabric: Fabric, cycles: float) -> float:
+def throughput(fabric: Fabric, cycles: int, flits: int) -> float:
     """Words from elsewhere that a node receives in a cycle, over all nodes and so many cycles.
 
     Of a reduction, the results.
+
+    Parameters
+    ----------
+    cycles, flits : int
+        Those of the runs, and of the messages of each, added up.
     """
     layout, nodes = fabric.program.layout, int(fabric.nodes)
     collective, receivers = layout.blocks.collective, layout.receivers
     if collective.reducing:
-        words = len(receivers) * int(fabric.layout.recv_words)
+        messages = len(receivers) * fabric.layout.recv_words // int(fabric.flits)
     elif collective.from_each:
-        words = len(receivers) * (layout.blocks.nodes - 1) * int(fabric.flits)
+        messages = len(receivers) * (layout.blocks.nodes - 1)
     else:
         own = layout.blocks.groups.position[receivers]
-        words = int((own != collective.root).sum()) * int(fabric.flits)
-    return round(words / (nodes * max(cycles, 1)), 4)
+        messages = int((own != collective.root).sum())
+    return round(messages * flits / (nodes * max(cycles, 1)), 4)
 
 
 def throughput_bound(fabric: Fabric) -> float:
@@ -32,4 +37,4 @@ def throughput_bound(fabric: Fabric) -> float:
     schedule = fabric.program.schedule
     if schedule.switching == Switching.CIRCUIT:
         return float(schedule.ports)
-    return throughput(fabric, bound(schedule) * fabric.layout.block_flits)
+    return throughput(fabric, bound(schedule) * fabric.layout.block_flits, int(fabric.flits))
