@@ -13,7 +13,7 @@ from torusfabric.analysis.volume import least_time
 from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError
 from torusfabric.program.fields import Order
-from torusfabric.program.round_follower import passing_plan
+from torusfabric.program.passing import passing_plan
 from torusfabric.schedule import Listed
 from torusfabric.topology import Torus
 

@@ -35,8 +35,9 @@ from .fields import (
     number_equal,
 )
 from .mode import CycleCost
+from .passing import passing_plan
 from .request import Request
-from .round_follower import BlockFollower, RoundPlan, SumFollower, passing_plan
+from .round_follower import BlockFollower, RoundPlan, SumFollower
 from .timing import ADDRESS, ROUND_SETUP, SETTING, round_pause, store_delay
 
 if TYPE_CHECKING:

@@ -75,11 +75,8 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
     """
     if collective.to_root:
         return reverse(plan(topology, replace(collective, kind="scatter"), options), "gather")
-    (port, depth), root, chunks = (
-        disjoint_trees(topology),
-        collective.root or 0,
-        options.chunks or 1,
-    )
+    root, chunks = collective.root or 0, options.chunks or 1
+    port, depth = disjoint_trees(topology)
     steps, (tree, node) = _divided(topology, depth, chunks)
     step, index, sender, out = _hops(topology, port, depth, tree, node)
     chunk = np.arange(len(node)) - np.searchsorted(node, node)

@@ -1,0 +1,120 @@
+"""Blocks that never rest on their way: from in-port to out-port, in the cycle after they came.
+
+Rounds in which every message is such a block are passed flit by flit, with no pause: a block is
+read once, where it comes from, and stored once, where it is wanted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from typing_extensions import override
+
+from ..collective import EVERY_NODE
+from ..schedule import Listed
+from ..topology import IntArray
+from .round_follower import BlockFollower, Message, RoundPlan
+
+if TYPE_CHECKING:
+    from ..schedule import Schedule, Transfers
+
+__all__ = ["passing_plan"]
+
+
+class _PassingFollower(BlockFollower):
+    """Follows blocks that never rest on their way: they are read once, and stored once.
+
+    Parameters
+    ----------
+    came : list of (ndarray of int)
+        As `_arrived_by` says.
+    """
+
+    def __init__(self, schedule: Schedule, came: list[IntArray]) -> None:
+        super().__init__(schedule)
+        self._came, blocks = came, schedule.blocks
+        self._wanted: list[int] = blocks.postcondition(np.arange(blocks.count)).tolist()
+        senders = [
+            np.stack([t.source, t.hops[:, 0]], axis=1)[by < 0]
+            for t, by in zip(schedule.rounds(), came, strict=True)
+        ]
+        #: Of each node the out-ports by which it ever sends a block of its own: each has a reader.
+        self._sends = np.unique(np.concatenate(senders), axis=0)
+
+    @override
+    def _inject(
+        self, transfers: Transfers, payloads: list[Message]
+    ) -> tuple[IntArray, list[Message]]:
+        entry = self._came[len(self._select)].copy()
+        of_node = np.searchsorted(self._sends[:, 0], transfers.source)
+        read: dict[tuple[int, int], int] = {}
+        for k in np.flatnonzero(entry < 0).tolist():
+            node, (block,) = int(transfers.source[k]), payloads[k]
+            out = self._sends[of_node[k] :, 1].tolist().index(int(transfers.hops[k, 0]))
+            if (node, block) not in read:
+                self._read(node, out, [block])
+            entry[k] = self.topology.ports + read.setdefault((node, block), out)
+        return entry, payloads
+
+    @override
+    def _is_new(self, node: int, payload: Message) -> bool:
+        wanted = all(self._wanted[block] in (EVERY_NODE, node) for block in payload)
+        return wanted and super()._is_new(node, payload)
+
+
+def _arrived_by(schedule: Schedule) -> list[IntArray] | None:
+    """By which in-port each block arrived that is sent; None if any rests on its way.
+
+    Returns
+    -------
+    list of (ndarray of int, shape (transfers,)), or None
+        Of each round, the in-port in the round before, -1 for what is the sender's own.
+    """
+    topology, blocks = schedule.topology, schedule.blocks
+    key, by = np.full(1, -1), np.full(1, -1)
+    found = []
+    for transfers in schedule.rounds():
+        payload, hops, source = transfers.payload, transfers.hops, transfers.source.astype(int)
+        if not isinstance(payload, Listed) or (hops[:, 1:] >= 0).any():
+            return None
+        if (np.diff(payload.indptr) != 1).any():
+            return None
+        sent = source * blocks.count + payload.ids
+        place = np.minimum(np.searchsorted(key, sent), len(key) - 1)
+        own = blocks.origin(payload.ids) == source
+        if not (own | (key[place] == sent)).all():
+            return None
+        found.append(np.where(own, -1, by[place]))
+        arrived = topology.neighbours[source, hops[:, 0]] * blocks.count + payload.ids
+        order = np.argsort(arrived, kind="stable")
+        key = np.append(arrived[order], topology.nodes * blocks.count)
+        by = np.append(topology.opposite[hops[:, 0]][order], -1)
+    return found
+
+
+def passing_plan(schedule: Schedule) -> RoundPlan | None:
+    """What nodes do with blocks that never rest; None if some do.
+
+    A node finds by itself where to store only one block for each in-port. So nodes that store more
+    have to do it alike, or this is None as well.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> plan = passing_plan(tf.plan("5", "scatter", algorithm="farthest-first"))
+    >>> len(plan.hops), plan.bursts.node.tolist(), sorted(plan.receipts.node.tolist())
+    (2, [0, 0, 0, 0], [1, 2, 3, 4])
+    """
+    came = _arrived_by(schedule)
+    if came is None:
+        return None
+    plan = _PassingFollower(schedule, came).follow()
+    stored, receipts = plan.depth[:, :-1], plan.receipts
+    for memory in np.flatnonzero((stored > 1).any(axis=0)).tolist():
+        here = receipts.memory == memory
+        nodes = (stored[:, memory] > 0).sum()
+        alike = np.unique(np.stack([receipts.round, receipts.slot])[:, here], axis=1)
+        if here.sum() != nodes * alike.shape[1]:
+            return None
+    return plan._replace(passes=True)
