@@ -119,7 +119,8 @@ def estimated_luts(program: Program, *, width: int = 32) -> int:
     """Look-up tables of a node, as if all memories were made of them, for flits of so many bits.
 
     Counted are memories, with a copy for each reader that reads them at once, what chooses between
-    words, operators, and ROMs that are addressed by the offset from the root.
+    words, operators, and ROMs that are addressed by the offset from the root. Where nodes differ,
+    it is the mean.
 
     Examples
     --------
@@ -129,15 +130,19 @@ def estimated_luts(program: Program, *, width: int = 32) -> int:
     >>> gather = tf.compile(tf.plan("8x8", "gather"), flits=4, root="any")
     >>> allgather = tf.compile(tf.plan("8x8", "allgather"), flits=4)
     >>> estimated_luts(gather), estimated_luts(allgather)
-    (1536, 648)
+    (1568, 704)
     """
-    loop, depth = program.loop, program.depth.max(axis=0)
-    # Where nodes differ, it is the largest.
-    every = list(range(loop.variants))
-    alike = [every] if program.by_offset else [[variant] for variant in every]
-    chosen = max(_words_chosen(loop, variants) for variants in alike)
-    stored = int((depth * _copies(program)).sum()) * width / LUT_BITS
-    return round(stored + chosen * width + _rom_bits(program) / LUT_BITS)
+    loop, used = program.loop, np.bincount(program.variant_of, minlength=len(program.depth))
+    stored = -(-program.depth // LUT_BITS) @ _copies(program)
+    variants = range(loop.variants)
+    # A node may be at any offset from the root in some programs: then all choose alike.
+    chosen = (
+        [_words_chosen(loop, [*variants])] * loop.variants
+        if program.by_offset
+        else [_words_chosen(loop, [variant]) for variant in variants]
+    )
+    mean = float((stored + np.array(chosen)) @ used) / int(used.sum())
+    return round(mean * width + _rom_bits(program) / LUT_BITS)
 
 
 def _copies(program: Program) -> IntArray:
