@@ -87,6 +87,16 @@ def test_linters_are_silent(tmp_path, topology, collective, algorithm, width, fl
         assert lint_verilator(folder) == []
 
 
+@pytest.mark.parametrize("topology", ["2x2", "2x3", "4"])
+def test_linters_are_silent_about_operators(tmp_path, topology):
+    """In-ports at which nothing is combined compare no word with a constant."""
+    plan = tf.plan(topology, "allreduce", flits=3)
+    program = tf.compile(plan, max_flits=3, operators=["max", "min:signed", "add"])
+    folder = emitted(tmp_path, tf.Fabric(program, width=9))
+    if have_verilator():
+        assert lint_verilator(folder) == []
+
+
 def test_linters_are_not_deaf(tmp_path):
     """A planted fault is reported."""
     folder = emitted(tmp_path, fabric_of("2x2", "allgather", "hamiltonian"))

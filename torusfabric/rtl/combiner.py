@@ -108,6 +108,8 @@ class Combiner(Leaf):
         code: Value,
     ) -> Value:
         """What the word of an in-port and that of its operands which is selected make."""
+        if not inputs:
+            return Const(0, self._width)  # nothing that arrives here is combined
         name = f"at_port_{port}" if self.alone else None
         if name and self._unit.adds and len(inputs) > 1:
             return add_chosen(m, word, inputs, slices, self._width, name=name)
