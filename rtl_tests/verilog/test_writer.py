@@ -50,7 +50,11 @@ def drawn(rng, inputs, depth):
         value = rng.choice(inputs)
         return value.bit_select(one().as_unsigned()[:3], rng.randrange(1, len(value) + 1))
     if kind == 11:
-        return Array([one(), one(), one()])[rng.choice(inputs).as_unsigned()[:2]]
+        bits = rng.choice([1, 2, 3])
+        # Of constants it is a table; of some values there may be none.
+        given = [one() for _ in range(rng.randrange(2**bits - 1, 2**bits) + 1)]
+        table = [Const(rng.randrange(6), 4) for _ in given]
+        return Array(rng.choice([given, table]))[rng.choice(inputs).as_unsigned()[:bits]]
     if kind == 12:
         value = one()
         return rng.choice([value.as_signed(), value.as_unsigned(), -value])
@@ -85,7 +89,9 @@ class Drawn(wiring.Component):
                     target, low = Array(targets)[rng.choice(values).as_unsigned()[:2]], 0
                 domain += target[low:].eq(drawn(rng, values, 2))
             elif kind < 0.7:
-                with m.If(drawn(rng, values, 2).as_unsigned()):
+                never = Const(rng.randrange(2), 1)
+                first = drawn(rng, values, 2).as_unsigned().bool()
+                with m.If(rng.choice([first, first, first | never, first & never, never])):
                     self.statements(rng, m, domain, targets, values, depth - 1)
                 with m.Elif(drawn(rng, values, 1).as_unsigned()):
                     self.statements(rng, m, domain, targets, values, depth - 1)

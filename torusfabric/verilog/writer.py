@@ -487,8 +487,12 @@ def _indented(lines: Iterable[str]) -> list[str]:
 
 
 def _guarded(head: str, lines: Sequence[str]) -> list[str]:
-    """Lines behind a head; in a block, unless there is one statement of one line."""
-    if len(lines) == 1 and "\n" not in lines[0]:
+    """Lines behind a head; in a block, unless there is one statement of one line.
+
+    A condition within another one is in a block: an ``else`` belongs to the last ``if`` before it.
+    """
+    nested = bool(lines) and lines[0].startswith("if") and head.startswith(("if", "else"))
+    if len(lines) == 1 and "\n" not in lines[0] and not nested:
         return (
             [f"{head} {lines[0]}"] if len(head) + len(lines[0]) < LINE else [head, f"  {lines[0]}"]
         )
