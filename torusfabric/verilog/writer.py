@@ -374,7 +374,8 @@ class _Writer:
             if patterns == ():
                 continue
             wild |= any("-" in each for each in patterns or ())
-            lines += _guarded(f"{labels(patterns)}:", inner)
+            label = f"{labels(patterns)}:"
+            lines += _guarded(label, inner) if inner else [f"{label} ;"]
         if all(patterns is not None for patterns, _ in cases):
             lines.append("default: ;")
         return [f"{'casez' if wild else 'case'} ({test})", *_indented(lines), "endcase"]
