@@ -1,11 +1,13 @@
 """The objective: what takes the least time in the cost model, rather than the fewest cycles."""
 
+import json
 from fractions import Fraction
 
 import pytest
 
 import torusfabric as tf
 from torusfabric.analysis.cost import schedule_cost
+from torusfabric.cli import main
 from torusfabric.errors import InputError
 
 
@@ -73,3 +75,14 @@ def test_refused(wishes, message):
     for refusing in (tf.plan, tf.compare):
         with pytest.raises(InputError, match=message):
             refusing("4x4", "broadcast", **wishes)
+
+
+def test_commands_take_it(capsys):
+    """The options choose what Python does, and are refused with a file, which is planned."""
+    asked = ["--flits", "64", "--objective", "time", "--costs", "alpha=1000,beta=1000,tau=1"]
+    assert main(["plan", "8x8", "broadcast", *asked, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["algorithm"] == "max-flow"
+    for wrong in (["--costs", "alpha"], ["--objective", "area"], ["--objective", "time"]):
+        assert main(["plan", "4x4", "broadcast", *wrong]) == 1
+    assert main(["simulate", "--plan", "missing.json", "--objective", "time"]) == 1
+    assert "--objective must be left out with --plan" in capsys.readouterr().err

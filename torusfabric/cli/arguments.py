@@ -19,6 +19,7 @@ __all__ = [
     "add_force",
     "check_output",
     "check_waves",
+    "constants",
     "folder",
     "latency_or_auto",
     "natural",
@@ -112,6 +113,14 @@ def length_or_range(text: str) -> int | range:
 def real(text: str) -> float:
     """A number that need not be whole."""
     return _given(values.real, text)
+
+
+def constants(text: str) -> dict[str, str]:
+    """Constants of the cost model by name: ``alpha=100,tau=1``."""
+    pairs = [part.partition("=") for part in text.split(",")]
+    if not all(name and sign and value for name, sign, value in pairs):
+        raise argparse.ArgumentTypeError(f"must be such as alpha=100,tau=1, not {text!r}")
+    return {name.strip(): value for name, _, value in pairs}
 
 
 def node_or_any(text: str) -> int | Literal["any"]:

@@ -174,6 +174,9 @@ def parse_selection(arguments: Namespace, *, any_root: bool = False) -> Selectio
         "broken_links": [*arguments.broken_link, *map(Path, _listed(arguments.broken_links))],
         "times": tuple(arguments.times) if arguments.times else None,
     }
+    for name in ("objective", "costs"):
+        if hasattr(arguments, name):  # of a command that plans by one algorithm
+            options[name] = getattr(arguments, name)
     return select(
         topology,
         collective,

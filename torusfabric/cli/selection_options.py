@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..collective import COLLECTIVES
+from ..planning.selection import OBJECTIVES
 from ..schedule import Duplex
-from .arguments import latency_or_auto, natural, node_or_any, positive, real
+from .arguments import constants, latency_or_auto, natural, node_or_any, positive, real
 
 __all__ = ["FILE_OR_TOPOLOGY", "add_selection", "given_options"]
 
@@ -16,6 +17,26 @@ FILE_OR_TOPOLOGY = (
     "side lengths of a torus (8x8, 7x7x7), or arrowhead:ORDER; if COLLECTIVE is left out, a "
     "schedule file, as after --plan"
 )
+
+#: What decides which algorithm plans.
+CHOICE: dict[str, dict[str, Any]] = {
+    "--algorithm": {
+        "metavar": "NAME",
+        "help": "by default what takes the fewest cycles at --flits, or is best for long messages",
+    },
+    "--objective": {
+        "choices": OBJECTIVES,
+        "default": OBJECTIVES[0],
+        "help": "what decides where no algorithm is named: cycles in hardware (default), or "
+        "time in the papers' model with --costs",
+    },
+    "--costs": {
+        "metavar": "NAME=VALUE,..",
+        "type": constants,
+        "help": "constants of that model, such as alpha=100,beta=100,tau=1: to start a round of "
+        "circuits or a step of store-and-forward, to switch a hop (delta), and to send a unit",
+    },
+}
 
 #: What a user may ask of an algorithm.
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -116,20 +137,13 @@ def add_selection(
             help="a schedule file, in place of TOPOLOGY COLLECTIVE"
             + "; several are separated by commas" * several,
         )
-    if algorithm:
-        group.add_argument(
-            "--algorithm",
-            metavar="NAME",
-            help="by default what takes the fewest cycles at --flits, or is best for long messages",
-        )
-    for name, settings in OPTIONS.items():
+    for name, settings in (CHOICE | OPTIONS if algorithm else OPTIONS).items():
         group.add_argument(name, **settings)
 
 
 def given_options(arguments: Namespace) -> Iterator[tuple[str, Any]]:
     """The options of planning that differ from their default."""
-    for name in ("--algorithm", *OPTIONS):
+    for name, settings in (CHOICE | OPTIONS).items():
         value = getattr(arguments, name[2:].replace("-", "_"), None)
-        default = OPTIONS.get(name, {}).get("default")
-        if value != default and value is not False:
+        if value != settings.get("default") and value is not False:
             yield name, value

@@ -10,20 +10,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..algorithms import CATALOGUE
-from ..analysis.cost import Costs, read_costs, schedule_cost
+from ..analysis.cost import Costs, schedule_cost
 from ..analysis.facts import require_length
 from ..analysis.volume import least_time, limit
 from ..errors import InputError
 from ..schedule.sum_trees import sum_trees
-from ..toolchain.values import natural, shown
+from ..toolchain.values import natural
 from .planned import most_flits, planned, with_latency
 from .selection import PlanOptions, Selection, select
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from typing_extensions import Unpack
 
@@ -35,25 +35,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Candidate",
-    "PlanWishes",
     "candidates",
     "choose_by_cycles",
     "choose_by_model",
     "choose_by_times",
     "compare",
-    "without_objective",
 ]
 
-
-class PlanWishes(PlanOptions, total=False):
-    """What may be asked of an algorithm, and what decides among several; see `plan`."""
-
-    objective: str
-    costs: Costs
-
-
-#: What decides among algorithms.
-OBJECTIVES = ("cycles", "time")
 
 #: Of cycles, and of message times: what is no more than so much above the least is as good.
 CYCLES_ALIKE = Fraction(3, 100)
@@ -175,39 +163,6 @@ def choose_by_times(selection: Selection, *, root: str | None = None) -> Selecti
     return replace(best, why=f"{_times(fewest)} for long messages, at least {least}")
 
 
-def without_objective(
-    options: PlanWishes,
-) -> tuple[Callable[[int | None], Costs | None], PlanOptions]:
-    """Take the objective out of options.
-
-    Returns
-    -------
-    model_of : function of (int or None) -> mapping or None
-        The constants of the cost model for a number of flits; None where cycles decide.
-    PlanOptions
-        The rest.
-
-    Raises
-    ------
-    InputError
-        If there is no such objective, or there are constants without use, or none.
-    """
-    asked = dict(options)
-    objective, costs = asked.pop("objective", "cycles"), asked.pop("costs", None)
-    if objective not in OBJECTIVES:
-        raise InputError(f"Objective must be {' or '.join(OBJECTIVES)}, not {shown(objective)}")
-    if objective == "cycles" and costs is not None:
-        raise InputError(f"Costs must be left out for cycles, not {shown(costs)}")
-    read = read_costs(cast(Costs | None, costs)) if objective == "time" else None
-
-    def model_of(flits: int | None) -> Costs | None:
-        if read is None or flits is None or "length" in read:
-            return read
-        return Costs(**read, length=flits)
-
-    return model_of, cast(PlanOptions, asked)
-
-
 def choose_by_model(selection: Selection, costs: Costs) -> Selection:
     """What takes the least time in the model of the papers; the first of several.
 
@@ -315,7 +270,7 @@ def compare(
     *,
     flits: int | str | Sequence[int] = 1,
     root: int | str | None = None,
-    **options: Unpack[PlanWishes],
+    **options: Unpack[PlanOptions],
 ) -> tuple[Candidate, ...]:
     """What every algorithm that serves takes, in cycles, for messages of some lengths.
 
@@ -348,12 +303,13 @@ def compare(
     1 spanning-tree trees=1 13 8
     64 spanning-tree 35 16
     """
-    model_of, asked = without_objective(options)
-    selection = select(topology, collective, root=root, **asked)
+    selection = select(topology, collective, root=root, **options)
     lengths = [flits] if isinstance(flits, int | str) else list(flits)
     numbers = [natural("Flits", length) for length in lengths]
     return tuple(
-        row for number in numbers for row in _timed(candidates(selection, number), model_of(number))
+        row
+        for number in numbers
+        for row in _timed(candidates(selection, number), selection.model(number))
     )
 
 

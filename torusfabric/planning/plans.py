@@ -12,14 +12,14 @@ from ..collective import Collective
 from ..schedule import Schedule
 from ..toolchain.values import natural
 from ..topology import Topology
-from .choice import choose_by_cycles, choose_by_model, choose_by_times, without_objective
+from .choice import choose_by_cycles, choose_by_model, choose_by_times
 from .planned import planned, with_latency
 from .selection import Selection, select
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .choice import PlanWishes
+    from .selection import PlanOptions
 
 __all__ = ["plan", "plan_selection", "resolve"]
 
@@ -36,7 +36,7 @@ def plan(
     axes: Sequence[int] | int | str | None = None,
     flits: int | str | None = None,
     check: bool = True,
-    **options: Unpack[PlanWishes],
+    **options: Unpack[PlanOptions],
 ) -> Schedule:
     """Plan a collective, and prove the schedule right.
 
@@ -90,11 +90,8 @@ def plan(
     >>> tf.plan("8x8", "broadcast", flits=64, objective="time", costs=costs).algorithm
     'max-flow'
     """
-    model_of, asked = without_objective(options)
-    selection = select(topology, collective, algorithm=algorithm, root=root, axes=axes, **asked)
+    selection = select(topology, collective, algorithm=algorithm, root=root, axes=axes, **options)
     number = None if flits is None else natural("Flits", flits)
-    if (model := model_of(number)) is not None:
-        selection = choose_by_model(selection, model)
     schedule = plan_selection(selection, flits=number)
     if check:
         check_schedule(schedule)
@@ -161,6 +158,8 @@ def resolve(
     """
     if selection.planned is not None:
         return selection
+    if (costs := selection.model(flits)) is not None:
+        return choose_by_model(selection, costs)
     if selection.algorithm is None:
         return _chosen(selection, flits, any_length=any_length, root=root)
     return with_latency(selection, flits, any_length=any_length)

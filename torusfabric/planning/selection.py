@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast
 
 from ..algorithms import Algorithm, Options, choose, find
+from ..analysis.cost import Costs, read_costs
 from ..collective import Collective, parse_collective
 from ..errors import InputError
 from ..schedule import Duplex, Schedule
@@ -29,13 +30,17 @@ MOST_LINKS = 2**24
 #: A link out of order: ``0:+0``, a node and a port by name or number, or a file with one a line.
 Link: TypeAlias = str | tuple[int, int | str] | os.PathLike[str]
 
+#: What decides among algorithms.
+OBJECTIVES = ("cycles", "time")
+
 
 class PlanOptions(TypedDict, total=False):
     """What may be asked of an algorithm, as keyword arguments; see `Options`.
 
     Numbers may be given as text. A ``latency`` of ``auto`` is the one with which hardware for sums
     takes the fewest cycles. Broken links are named as on the command line, ``0:+0``, or by node and
-    port, one or several; a `Path` is a file with one a line.
+    port, one or several; a `Path` is a file with one a line. Among algorithms the fewest cycles
+    decide, or with an ``objective`` of ``time`` the least time in the model with these ``costs``.
     """
 
     ports: int | str | None
@@ -48,6 +53,8 @@ class PlanOptions(TypedDict, total=False):
     trees: int | str | None
     packets: int | str | None
     times: tuple[float, float, float] | None
+    objective: str
+    costs: Costs | None
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,8 @@ class Selection:
         By default one is chosen, see `resolve`.
     any_latency : bool
         Whether sums may wait as many steps as make hardware the quickest.
+    costs : Costs, optional
+        The constants of the cost model, where time in it decides among algorithms.
     planned : Schedule, optional
         What the algorithm plans with these options, where that is known already.
     why : str
@@ -71,8 +80,15 @@ class Selection:
     algorithm: Algorithm | None = None
     options: Options = field(default_factory=Options)
     any_latency: bool = False
+    costs: Costs | None = None
     planned: Schedule | None = field(default=None, repr=False, compare=False)
     why: str = field(default="", repr=False, compare=False)
+
+    def model(self, flits: int | None) -> Costs | None:
+        """The costs for messages of a length, where these decide; a length among them counts."""
+        if self.costs is None or flits is None:
+            return self.costs
+        return cast(Costs, {"length": flits} | self.costs)
 
     def chosen(self) -> Algorithm:
         """The algorithm that plans it.
@@ -136,6 +152,7 @@ def select(
     if algorithm is not None and not isinstance(algorithm, Algorithm):
         algorithm = find(algorithm)
     asked: dict[str, Any] = dict(options)
+    costs = _costs(asked.pop("objective", "cycles"), asked.pop("costs", None))
     for name in asked:
         if name not in (known := [option.name for option in fields(Options)]):
             raise no_such("Option", name, known)
@@ -149,7 +166,18 @@ def select(
     if ports is not None and not 1 <= ports <= groups.torus.ports:
         where = topology if collective.axes is None else f"{topology} {collective.name}"
         raise InputError(f"Ports must be from 1 to {groups.torus.ports} on {where}, not {ports}")
-    return Selection(topology, collective, algorithm, chosen, any_latency)
+    return Selection(topology, collective, algorithm, chosen, any_latency, costs)
+
+
+def _costs(objective: object, costs: Costs | None) -> Costs | None:
+    """The constants of the cost model, where time in it decides."""
+    if objective not in OBJECTIVES:
+        raise InputError(f"Objective must be {' or '.join(OBJECTIVES)}, not {shown(objective)}")
+    if objective == "time":
+        return read_costs(costs)
+    if costs is not None:
+        raise InputError(f"Costs must be left out for cycles, not {shown(costs)}")
+    return None
 
 
 def parse_links(topology: Topology, links: Link | Iterable[Link]) -> tuple[tuple[int, int], ...]:
