@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from jsonschema import Draft202012Validator
 from schedules_by_hand import (
     SCHEDULES,
     content,
@@ -19,6 +20,7 @@ from schedules_by_hand import (
     written,
 )
 
+import torusfabric as tf
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective
 from torusfabric.errors import InputError, ScheduleError
@@ -28,8 +30,10 @@ from torusfabric.schedule import (
     Listed,
     Rounds,
     Switching,
+    writing,
 )
 from torusfabric.schedule.file import load, save
+from torusfabric.schedule.schema import schema
 from torusfabric.topology import Torus
 
 
@@ -177,6 +181,39 @@ def test_mixed_rounds_of_a_reduction(tmp_path):
         ScheduleError, match=r"^After 3 rounds: node 2 \(2\) ends without block \(0, 0\)$"
     ):
         check(schedule)
+
+
+@pytest.mark.parametrize(
+    ("kind", "algorithm"),
+    [("reduce", "spanning-tree"), ("reduce-scatter", "matching"), ("allreduce", "necklace"),
+     ("allreduce@1", "matching"), ("reduce", "diagonal")],
+)  # fmt: skip
+def test_many_contributions_are_named_as_sums(kind, algorithm, monkeypatch, tmp_path):
+    """Every sum by one entry, however many contributions it has; read as the same."""
+    schedule = tf.plan("3x3", kind, algorithm=algorithm)
+    save(schedule, tmp_path / "listed.json")
+    monkeypatch.setattr(writing, "MOST_LISTED", 0)
+    save(schedule, tmp_path / "named.json")
+    text = (tmp_path / "named.json").read_text()
+    assert '["*", ' in text
+    named, by_one = (list(listed(load(tmp_path / f"{how}.json"))) for how in ("named", "listed"))
+    for (*hops, sums), (*expected, contributions) in zip(named, by_one, strict=True):
+        assert hops == expected
+        assert [*map(sorted, sums)] == [*map(sorted, contributions)]
+    check(load(tmp_path / "named.json"))
+    Draft202012Validator(schema()).validate(json.loads(text))
+
+
+def test_sums_that_are_not_whole_stay_listed(monkeypatch, tmp_path):
+    """Naming them would make a wrong schedule right."""
+    monkeypatch.setattr(writing, "MOST_LISTED", 0)
+    four = {"kind": "torus", "sides": [4]}
+    rounds = [[{"path": [2, 1], "blocks": [[2, 0]]}], [{"path": [1, 0], "blocks": [[2, 0]]}]]
+    wrong = content(topology=four, collective={"kind": "reduce", "root": 0}, ports=2, rounds=rounds)
+    save(load(written(tmp_path, wrong)), tmp_path / "b.json")
+    assert json.loads((tmp_path / "b.json").read_text())["rounds"][1] == rounds[1]
+    with pytest.raises(ScheduleError):
+        check(load(tmp_path / "b.json"))
 
 
 def test_groups_too_many_to_list(monkeypatch, tmp_path):

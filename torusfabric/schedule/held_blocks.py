@@ -7,10 +7,21 @@ from ..errors import InputError
 from ..topology import BoolArray, IntArray, Topology
 from .transfers import Everything, Grouped, KeptSums, Listed, Transfers
 
-__all__ = ["HeldBlocks"]
+__all__ = ["EVERY_ORIGIN", "HeldBlocks", "whole_sum"]
+
+#: Stands in a file, in place of an origin, for all contributions that the sender holds.
+EVERY_ORIGIN = "*"
 
 #: Bytes of state, one for each node and block.
 MOST_BYTES = 2**31
+
+
+def whole_sum(key: IntArray) -> IntArray:
+    """The number that stands in a list for a whole sum, given its block of origin 0; and back.
+
+    Such a number is less than 0. It only occurs on the way from or to a file.
+    """
+    return -1 - key
 
 
 class HeldBlocks:
@@ -78,6 +89,33 @@ class HeldBlocks:
         listed = Listed(np.concatenate([[0], np.cumsum(sizes)]), ids)
         return Transfers(transfers.source, transfers.hops, listed)
 
+    def with_sums(self, transfers: Transfers) -> Transfers | None:
+        """The same, a whole sum listed in place of its contributions; None where not all are whole.
+
+        A transfer carries a whole sum if it lists all that its sender holds of it.
+        """
+        if not isinstance(transfers.payload, Listed):
+            return None
+        ids, indptr = transfers.payload.ids, transfers.payload.indptr
+        owner = np.repeat(np.arange(len(transfers)), np.diff(indptr))
+        cells, carried = np.unique(owner * self._keys + ids % self._keys, return_counts=True)
+        of, key = np.divmod(cells, self._keys)
+        held = self._sums.sum(axis=1)[transfers.source[of], key]
+        if (held != carried).any():
+            return None
+        cuts = np.searchsorted(of, np.arange(len(transfers) + 1))
+        return Transfers(transfers.source, transfers.hops, Listed(cuts, whole_sum(key)))
+
+    @property
+    def _keys(self) -> int:
+        """How many sums there are."""
+        return self.blocks.count // self.blocks.nodes
+
+    @property
+    def _sums(self) -> BoolArray:
+        """The contributions that nodes hold, of shape (nodes, origins, sums)."""
+        return self.held.reshape(self.topology.nodes, self.blocks.nodes, self._keys)
+
     def _lists(self, transfers: Transfers, whole: BoolArray | None) -> list[IntArray]:
         """The blocks of each transfer."""
         payload, source = transfers.payload, transfers.source
@@ -97,10 +135,22 @@ class HeldBlocks:
         payload = transfers.listed
         lists = np.split(np.asarray(payload.ids, np.int64), payload.indptr[1:-1])
         lists = lists[: len(source)]
+        if (payload.ids < 0).any():
+            lists = [self._expanded(*each) for each in zip(source.tolist(), lists, strict=True)]
         if whole is not None:
             for k in np.flatnonzero(whole):
                 lists[k] = np.flatnonzero(self.held[source[k]])
         return lists
+
+    def _expanded(self, node: int, ids: IntArray) -> IntArray:
+        """A list of blocks with the contributions to each whole sum in its place."""
+        sums = self._sums[node]
+        return np.concatenate(
+            [
+                np.flatnonzero(sums[:, key]) * self._keys + key if key >= 0 else [block]
+                for block, key in zip(ids, whole_sum(ids), strict=True)
+            ]
+        )
 
     def _word(self, node: int, port: int, chunk: int) -> IntArray:
         """What a node passes on, or its sum where that is from no port."""
@@ -120,7 +170,5 @@ class HeldBlocks:
 
     def _let_go(self, node: IntArray, ids: IntArray) -> None:
         """Partial sums leave their senders; complete sums are copied."""
-        keys = self.blocks.count // self.blocks.nodes
-        sums = self.held.reshape(self.topology.nodes, self.blocks.nodes, keys)
-        complete = np.asarray(sums.all(axis=1))[node, ids % keys]
+        complete = np.asarray(self._sums.all(axis=1))[node, ids % self._keys]
         self.held[node[~complete], ids[~complete]] = False

@@ -18,7 +18,7 @@ from ..errors import InputError, NotEnoughMemory
 from ..toolchain.reading import excerpt, location_of
 from ..toolchain.resources import available_memory
 from ..topology import Topology, topology_from_json
-from .held_blocks import HeldBlocks
+from .held_blocks import EVERY_ORIGIN, HeldBlocks, whole_sum
 from .rounds import Rounds
 from .schema import check_head, check_round
 from .transfers import ALL, KeptSums, Listed, Transfers
@@ -166,7 +166,7 @@ class _Round:
             raise AssertionError("the schema accepts what is not well formed")
 
     def transfers(self, blocks: Blocks) -> tuple[Transfers, npt.NDArray[np.bool_] | None]:
-        """Its transfers and, where lists and "all" are mixed, which of them carry all."""
+        """Its transfers and, where not all is listed, which of them carry all."""
         source, hops = self._hops()
         if any("sum" in entry for entry in self.entries):
             return Transfers(source, hops, self._sums(blocks)), None
@@ -176,8 +176,9 @@ class _Round:
             return Transfers(source, hops, ALL), None
         lists = [[] if payload == "all" else payload for payload in payloads]
         indptr = np.cumsum([0, *map(len, lists)])
-        listed = Listed(indptr, self._block_ids(blocks, lists))
-        return Transfers(source, hops, listed), whole if whole.any() else None
+        ids = self._block_ids(blocks, lists)
+        followed = whole.any() or (ids < 0).any()
+        return Transfers(source, hops, Listed(indptr, ids)), whole if followed else None
 
     def _wrong(self, transfer: int, rest: str) -> InputError:
         """An error that begins with the place of a transfer."""
@@ -265,12 +266,17 @@ class _Round:
                 passed[transfer] = self._port(transfer, entry["passes"], "passes")
         return KeptSums(chunk, passed)
 
-    def _block_ids(self, blocks: Blocks, lists: list[list[list[int]]]) -> Ints:
+    def _block_ids(self, blocks: Blocks, lists: list[list[list[Any]]]) -> Ints:
         """Block numbers of the lists."""
         size = 3 if blocks.collective.personal else 2
-        entries = list(chain.from_iterable(lists))
+        given = list(chain.from_iterable(lists))
+        every = np.array([block[0] == EVERY_ORIGIN for block in given], np.bool_)
+        able = blocks.collective.reducing or not every.any()
+        entries = given
+        if able and every.any():
+            entries = [[0, *block[1:]] if block[0] == EVERY_ORIGIN else block for block in given]
         columns = np.zeros((0, size), np.int64)
-        if {size}.issuperset(map(len, entries)):
+        if able and {size}.issuperset(map(len, entries)):
             try:
                 columns = np.array(entries, np.int64).reshape(-1, size)
             except OverflowError:
@@ -280,11 +286,12 @@ class _Round:
             rooted = not blocks.single_origin or (origin == blocks.collective.root).all()
             if rooted and (columns < limit).all():
                 ids: Ints = blocks.encode(origin, chunk, columns[:, 1])
-                return ids
+                return np.where(every, whole_sum(ids), ids)
+        parsed = iter(entries)
         for transfer, payload in enumerate(lists):
-            for place, block in enumerate(payload):
+            for place in range(len(payload)):
                 try:
-                    blocks.parse(block)
+                    blocks.parse(next(parsed))
                 except InputError as error:
                     raise self._wrong(transfer, f".blocks[{place}]: {error}") from None
         raise AssertionError("a list of blocks was refused without a reason")
@@ -313,7 +320,9 @@ def _well_formed(entries: Any) -> bool:
     named = list(chain.from_iterable(lists))
     if not {list}.issuperset(map(type, named)) or not {2, 3}.issuperset(map(len, named)):
         return False
-    numbers = [chain.from_iterable(entry["path"] for entry in entries), chain.from_iterable(named)]
+    origins = (block[0] for block in named if block[0] != EVERY_ORIGIN)
+    others = chain.from_iterable(block[1:] for block in named)
+    numbers = [chain.from_iterable(entry["path"] for entry in entries), origins, others]
     return all(map(_are_natural, numbers))
 
 

@@ -7,7 +7,7 @@ is whole.
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -16,12 +16,15 @@ import numpy as np
 from ..collective import Blocks
 from ..toolchain.files import writing_text
 from ..toolchain.owned import require_like
-from .held_blocks import HeldBlocks
+from .held_blocks import EVERY_ORIGIN, HeldBlocks, whole_sum
 from .transfers import Everything, Grouped, KeptSums, Listed, Transfers
 
 __all__ = ["BEGINNING", "save_rounds"]
 
 FORMAT, VERSION = "torusfabric-schedule", 1
+
+#: Where a file would list more contributions, each transfer names its sums instead.
+MOST_LISTED = 2**20
 
 #: How every schedule file begins.
 BEGINNING = '{"format": "torusfabric-schedule"'
@@ -51,18 +54,28 @@ def _pieces(
     head: dict[str, Any], blocks: Blocks, rounds: Callable[[], Iterator[Transfers]]
 ) -> Iterator[str]:
     """The text of a schedule file, a line a round."""
-    # To list the blocks of groups takes to know what nodes hold.
+    # To list the blocks of groups takes to know what nodes hold; to name whole sums does, too.
     grouped = any(isinstance(transfers.payload, Grouped) for transfers in rounds())
-    held_blocks = HeldBlocks(blocks.groups.topology, blocks) if grouped else None
+    named = blocks.collective.reducing and _listed(rounds()) > MOST_LISTED
+    topology = blocks.groups.topology
+    held_blocks = HeldBlocks(topology, blocks) if grouped or named else None
     yield json.dumps({"format": FORMAT, "version": VERSION} | head)[:-1] + ', "rounds": ['
     for number, transfers in enumerate(rounds()):
         if held_blocks is not None:
+            sums = held_blocks.with_sums(transfers) if named else None
             listed = held_blocks.carry_out(transfers)
             if isinstance(transfers.payload, Grouped):
                 transfers = listed
+            transfers = sums or transfers
         yield ",\n" if number else "\n"
         yield json.dumps(_entries(blocks, transfers))
     yield "\n]}\n"
+
+
+def _listed(rounds: Iterable[Transfers]) -> int:
+    """How many contributions all transfers list."""
+    payloads = (transfers.payload for transfers in rounds)
+    return sum(len(payload.ids) for payload in payloads if isinstance(payload, Listed))
 
 
 def _entries(blocks: Blocks, transfers: Transfers) -> list[dict[str, Any]]:
@@ -99,8 +112,12 @@ def _block_entries(blocks: Blocks, transfers: Transfers) -> list[Any]:
     if isinstance(payload, Everything):
         return ["all"] * len(transfers)
     assert isinstance(payload, Listed), "blocks of groups are listed first"
-    columns = [blocks.origin(payload.ids), blocks.chunk(payload.ids)]
+    whole = payload.ids < 0  # sums, by their keys
+    ids = np.where(whole, whole_sum(payload.ids), payload.ids)
+    columns = [blocks.origin(ids), blocks.chunk(ids)]
     if blocks.collective.personal:
-        columns.insert(1, blocks.destination(payload.ids))
+        columns.insert(1, blocks.destination(ids))
     names, cuts = np.stack(columns, axis=1).tolist(), np.asarray(payload.indptr).tolist()
+    for place in np.flatnonzero(whole).tolist():
+        names[place][0] = EVERY_ORIGIN
     return [names[low:high] for low, high in pairwise(cuts)]
