@@ -99,6 +99,7 @@ def test_target(capsys):
     entries, _ = compared(capsys, "3x3", "reduce-scatter", "--target", "ice40-hx8k", "--width", "4")
     for entry in entries.values():
         assert 0 < entry["router_luts"] < entry["luts"]
+        assert entry["node_luts"] == round(entry["luts"] / 9)
         assert entry["ffs"] > 0
 
 

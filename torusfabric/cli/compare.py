@@ -229,12 +229,12 @@ HEADS = {
     "classes": "classes",
     "rom_bits": "ROM bits",
     "memories": "memories a node",
-    "router_luts": "router LUTs",
+    "node_luts": "LUTs a node",
     "luts": "LUTs",
     "ffs": "FFs",
     "brams": "BRAMs",
 }
-SYNTHESIZED = ("router_luts", "luts", "ffs", "brams")
+SYNTHESIZED = ("node_luts", "luts", "ffs", "brams")
 
 
 #: The head of the first column.

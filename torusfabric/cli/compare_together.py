@@ -29,12 +29,12 @@ HEADS = {
     "rom_bits": "ROM bits",
     "memories": "memories a node",
     "memory_bits": "memory bits",
-    "router_luts": "router LUTs",
+    "node_luts": "LUTs a node",
     "luts": "LUTs",
     "ffs": "FFs",
     "brams": "BRAMs",
 }
-SYNTHESIZED = ("router_luts", "luts", "ffs", "brams")
+SYNTHESIZED = ("node_luts", "luts", "ffs", "brams")
 
 
 def compare_fabrics(arguments: Namespace) -> None:

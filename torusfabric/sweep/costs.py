@@ -24,6 +24,8 @@ class Costs:
         See `Inventory`.
     router_luts : int or None
         Of the largest router.
+    node_luts : int or None
+        Of the whole fabric, divided among its nodes: routers, endpoints and memories.
     luts, ffs, brams : int or None
         Of the whole fabric, host port included.
     reason : str or None
@@ -35,6 +37,7 @@ class Costs:
     memories: int | None = None
     memory_bits: int | None = None
     router_luts: int | None = None
+    node_luts: int | None = None
     luts: int | None = None
     ffs: int | None = None
     brams: int | None = None
@@ -85,5 +88,6 @@ def _synthesized(fabric: "Fabric", target: str) -> dict[str, Any]:
     report = synthesize(design, target).to_json()
     return {
         "router_luts": max(row["luts"] for row in report["classes"]),
+        "node_luts": round(report["fabric"]["luts"] / fabric.nodes),
         **{name: report["fabric"][name] for name in ("luts", "ffs", "brams")},
     }
