@@ -47,14 +47,27 @@ if TYPE_CHECKING:
     from .schedule.foreign.export import export_schedule
     from .simulation.engines import Job
     from .simulation.simulate import simulate
-    from .topology import Arrowhead, Topology, Torus, parse_topology, register_topology
+    from .topology import (
+        Arrowhead,
+        Circulant,
+        Complete,
+        Cube,
+        Topology,
+        Torus,
+        TwistedTorus,
+        parse_topology,
+        register_topology,
+    )
     from .verilog import emit
 
 __all__ = [
     "Algorithm",
     "Arrowhead",
     "Candidate",
+    "Circulant",
     "Collective",
+    "Complete",
+    "Cube",
     "Fabric",
     "InputError",
     "Job",
@@ -71,6 +84,7 @@ __all__ = [
     "Topology",
     "TorusfabricError",
     "Torus",
+    "TwistedTorus",
     "WorkFailed",
     "__version__",
     "bound",
@@ -114,7 +128,17 @@ _exported = exported(
         ".schedule.foreign.export": ("export_schedule",),
         ".simulation.engines": ("Job",),
         ".simulation.simulate": ("simulate",),
-        ".topology": ("Arrowhead", "Topology", "Torus", "parse_topology", "register_topology"),
+        ".topology": (
+            "Arrowhead",
+            "Circulant",
+            "Complete",
+            "Cube",
+            "Topology",
+            "Torus",
+            "TwistedTorus",
+            "parse_topology",
+            "register_topology",
+        ),
         ".verilog": ("emit",),
     },
 )

@@ -50,7 +50,7 @@ def test_the_catalogue_lists_the_algorithm(site):
 def test_the_topology_is_planned_saved_and_simulated(site, tmp_path):
     """Every command that takes a topology takes this one, and so does a file."""
     planned = run_json(
-        site, "plan", "circulant:7:3", "allgather", "--algorithm", "march", "-o", "p.json",
+        site, "plan", "chorded:7:3", "allgather", "--algorithm", "march", "-o", "p.json",
         cwd=tmp_path,
     )  # fmt: skip
     assert (planned["rounds"], planned["checked"]) == (6, True)
@@ -64,14 +64,14 @@ def test_the_topology_is_planned_saved_and_simulated(site, tmp_path):
 )
 def test_the_topology_is_drawn(site, tmp_path, command, more):
     """Pictures need no torus."""
-    words = (command, "circulant:7:3", "allgather", *more, "-o", "out")
-    assert run_json(site, *words, cwd=tmp_path)["topology"] == "circulant:7:3"
-    assert "circulant:7:3" in (tmp_path / "out").read_text()
+    words = (command, "chorded:7:3", "allgather", *more, "-o", "out")
+    assert run_json(site, *words, cwd=tmp_path)["topology"] == "chorded:7:3"
+    assert "chorded:7:3" in (tmp_path / "out").read_text()
 
 
 def test_algorithms_for_any_topology_serve_it(site):
     """Tables need no more than a Cayley graph."""
-    planned = run_json(site, "plan", "circulant:13:5", "alltoall")
+    planned = run_json(site, "plan", "chorded:13:5", "alltoall")
     assert planned["checked"] is True
 
 
@@ -87,7 +87,7 @@ def test_registration_takes_no_entry_point(site):
 
         tf.register_topology(Named)
         tf.register_algorithm(replace(MARCH, name="parade"))
-        print(tf.plan("circulant:5:2", "allgather", algorithm="parade").steps)
+        print(tf.plan("chorded:5:2", "allgather", algorithm="parade").steps)
     """
     assert run(site, "-c", script) == "4\n"
 

@@ -61,9 +61,9 @@ def test_wrong_sides(sides):
 class Circulant(Topology):
     """A ring of N nodes with chords of a given length."""
 
-    kind = "circulant"
+    kind = "ring"
     notation = "ring:NODES:CHORD"
-    entry = '{"kind": "circulant", "nodes": .., "chord": ..}'
+    entry = '{"kind": "ring", "nodes": .., "chord": ..}'
     ports = 4
     port_names = ("right", "left", "up", "down")
 
@@ -123,7 +123,7 @@ def test_a_topology_from_outside(tmp_path, monkeypatch):
     path = tmp_path / "plan.json"
     save(schedule, path)
     assert load(path).topology == topology
-    with pytest.raises(InputError, match=r"^Topology must be .*, or ring:NODES:CHORD, not 'x'"):
+    with pytest.raises(InputError, match=r"^Topology must be .* or ring:NODES:CHORD, not 'x'"):
         parse_topology("x")
 
 

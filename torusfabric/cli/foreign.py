@@ -14,7 +14,7 @@ from .command import Commands, add_command
 from .facts import checked_facts
 from .output import print_facts, print_json, progress_bar
 from .selection import choose_file_or_selection
-from .selection_options import FILE_OR_TOPOLOGY, add_selection
+from .selection_options import FILE_OR_TOPOLOGY, TOPOLOGY, add_selection
 
 __all__ = ["add_commands", "add_import_options"]
 
@@ -76,8 +76,7 @@ def add_import_options(parser: _ActionsContainer) -> None:
         "--topology",
         dest="onto",
         metavar="TOPOLOGY",
-        help="side lengths of a torus (8x8, 7x7x7), or arrowhead:ORDER, with a node for each rank; "
-        "may be left out for a file that export wrote",
+        help=f"{TOPOLOGY}, with a node for each rank; may be left out for a file that export wrote",
     )
     parser.add_argument(
         "--map",

@@ -11,7 +11,7 @@ from .command import Commands, add_command
 from .connect import BUILDS, connect, select_engine
 from .hardware_options import add_fabric_options
 from .output import print_facts, print_json, print_line, progress_bar
-from .selection_options import add_selection
+from .selection_options import TOPOLOGY, add_selection
 from .simulated import raise_if_wrong
 
 if TYPE_CHECKING:
@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["add_baud", "add_commands"]
 
 #: What TOPOLOGY is for a command that takes what was built in place of it.
-TOPOLOGY = (
-    "side lengths of a torus (8x8, 7x7x7), or arrowhead:ORDER; TOPOLOGY and COLLECTIVE may be left "
-    "out where the fabric is one that was built"
-)
+OR_BUILT = f"{TOPOLOGY}; both may be left out where the fabric is one that was built"
 
 #: Runs that a monitor watches.
 WATCHED = 20
@@ -75,7 +72,7 @@ def add_commands(commands: Commands) -> None:
 
 def _add_connection(parser: ArgumentParser) -> None:
     """Add which fabric is at which port."""
-    add_selection(parser, several=True, topology_help=TOPOLOGY)
+    add_selection(parser, several=True, topology_help=OR_BUILT)
     add_fabric_options(parser, any_length=True)
     group = parser.add_argument_group("board")
     add = group.add_argument

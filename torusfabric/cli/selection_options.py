@@ -10,13 +10,16 @@ from ..planning.selection import OBJECTIVES
 from ..schedule import Duplex
 from .arguments import constants, latency_or_auto, natural, node_or_any, positive, real
 
-__all__ = ["FILE_OR_TOPOLOGY", "add_selection", "given_options"]
+__all__ = ["FILE_OR_TOPOLOGY", "TOPOLOGY", "add_selection", "given_options"]
 
-#: What TOPOLOGY is for a command that takes a schedule file in place of it.
-FILE_OR_TOPOLOGY = (
-    "side lengths of a torus (8x8, 7x7x7), or arrowhead:ORDER; if COLLECTIVE is left out, a "
-    "schedule file, as after --plan"
+#: What TOPOLOGY is.
+TOPOLOGY = (
+    "side lengths of a torus (8x8, 7x7x7, twisted 8x4~4), arrowhead:ORDER, "
+    "circulant:NODES:OFFSET,.., complete:NODES or cube:AXES"
 )
+
+#: What it is for a command that takes a schedule file in place of it.
+FILE_OR_TOPOLOGY = f"{TOPOLOGY}; if COLLECTIVE is left out, a schedule file, as after --plan"
 
 #: What decides which algorithm plans.
 CHOICE: dict[str, dict[str, Any]] = {
@@ -107,7 +110,7 @@ def add_selection(
     algorithm: bool = True,
     plan: bool = True,
     several: bool = False,
-    topology_help: str = "side lengths of a torus (8x8, 7x7x7), or arrowhead:ORDER",
+    topology_help: str = TOPOLOGY,
 ) -> None:
     """Add the arguments that select what to plan.
 

@@ -7,7 +7,7 @@ the links would pull them, or on a circle if they are very many.
 
 import numpy as np
 
-from ..topology import Arrowhead, BoolArray, Topology, Torus
+from ..topology import Arrowhead, BoolArray, IntArray, Topology, Torus
 from .layout import Layout, arrowhead_layout, axis_directions, rows_and_layers, torus_layout
 
 __all__ = ["graph_layout", "layout_of"]
@@ -54,9 +54,9 @@ def graph_layout(
     in_one_row : bool
         Whether the layers of a grid stand side by side.
     """
-    coordinates = topology.coordinates(np.arange(topology.nodes))
-    cyclic = [axis for axis, modulus in enumerate(topology.moduli) if modulus > 1]
-    sides = tuple(int(topology.moduli[axis]) for axis in cyclic)
+    lengths, coordinates = topology.grid
+    cyclic = [axis for axis, length in enumerate(lengths) if length > 1]
+    sides = tuple(int(lengths[axis]) for axis in cyclic)
     captions: tuple[tuple[float, float, str], ...] = ()
     if len(cyclic) in (2, 3):
         positions, captions = rows_and_layers(
@@ -72,7 +72,9 @@ def graph_layout(
     lines = alone & (topology.neighbours != np.arange(topology.nodes)[:, None])
     if len(cyclic) in (2, 3):
         lines &= _short(gap)
-        ahead = np.broadcast_to(_port_directions(topology, sides, cyclic)[:, None], gap.shape)
+        ahead = np.broadcast_to(
+            _port_directions(topology, sides, coordinates[cyclic])[:, None], gap.shape
+        )
     else:
         length = np.hypot(*gap)
         loop = _turned(np.array([1.0, 0.0])[:, None, None], np.arange(topology.ports))
@@ -128,13 +130,17 @@ def _short(gap: np.ndarray) -> BoolArray:
     return np.asarray(exact & passes_none & (np.hypot(*gap) < LONGEST))
 
 
-def _port_directions(topology: Topology, sides: tuple[int, ...], cyclic: list[int]) -> np.ndarray:
+def _port_directions(
+    topology: Topology, sides: tuple[int, ...], coordinates: IntArray
+) -> np.ndarray:
     """The direction of each port in a grid, of length 1; that of its opposite is the contrary."""
-    parts = topology.coordinates(topology.generators)[cyclic]
+    parts = coordinates[:, topology.generators]
     half = np.array(sides)[:, None] / 2
     around = np.where(parts > half, parts - 2 * half, parts)
     second = topology.opposite < np.arange(topology.ports)
     around = np.where((parts == half) & second, -half, around)
+    back = -around[:, topology.opposite]  # the way round an axis may end in another row
+    around = np.where(abs(back).sum(axis=0) < abs(around).sum(axis=0), back, around)
     ahead = axis_directions(len(sides)) @ around
     length = np.hypot(*ahead)
     return np.where(length > 1e-6, ahead / np.maximum(length, 1e-6), [[1.0], [0.0]])

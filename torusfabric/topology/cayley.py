@@ -164,6 +164,11 @@ class Topology(metaclass=_Validated):
         validate(self)
 
     @property
+    def grid(self) -> tuple[tuple[int, ...], IntArray]:
+        """The sides of a grid, and where in it each node is drawn: as `moduli`, `coordinates`."""
+        return self.moduli, self.coordinates(np.arange(self.nodes))
+
+    @property
     def dimensions(self) -> int:
         """Number of axes along which the topology can be cut into groups; 0 where it has none."""
         return 0

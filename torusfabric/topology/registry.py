@@ -103,8 +103,9 @@ def parse_topology(text: Topology | str) -> Topology:
     Parameters
     ----------
     text : Topology or str
-        ``8x8``, ``7x7x7``, a single number for a ring, ``arrowhead:3`` for an arrowhead torus, or
-        what a registered class makes of it. A topology is returned as it is.
+        ``8x8``, ``7x7x7``, a single number for a ring, ``8x4~4`` for a twisted torus,
+        ``arrowhead:3``, ``circulant:16:1,4``, ``complete:6``, ``cube:4``, or what a registered
+        class makes of it. A topology is returned as it is.
 
     Raises
     ------
@@ -124,7 +125,8 @@ def parse_topology(text: Topology | str) -> Topology:
         topology = _read_by(family, family.parse, text)
         if topology is not None:
             return topology
-    forms = ", or ".join(family.notation for family in FAMILIES.values())
+    *first, last = (family.notation for family in FAMILIES.values())
+    forms = f"{', '.join(first)} or {last}"
     raise InputError(f"Topology must be {forms}, not {text!r}{_meant(str(text))}")
 
 

@@ -148,6 +148,8 @@ class TableLocator(Locator):
         if self._table.variant_of is not None:
             key.append(delayed(m, by_node.read(self._table.variant_of), 1))
         for values, side in zip(self._coordinates(), self._table.topology.moduli, strict=True):
+            if side == 1:
+                continue
             node, origin = by_node.read(values), by_origin.read(values)
             difference = origin - node if self._table.ahead else node - origin
             offset = Signal(range(max(side, 2)), reset_less=True, name="offset")

@@ -18,14 +18,14 @@ class Circulant(Topology):
     nodes, chord : int
     """
 
-    kind = "circulant"
-    notation = "circulant:NODES:CHORD"
-    entry = '{"kind": "circulant", "nodes": .., "chord": ..}'
+    kind = "chorded"
+    notation = "chorded:NODES:CHORD"
+    entry = '{"kind": "chorded", "nodes": .., "chord": ..}'
 
     def __init__(self, nodes, chord):
         if not 1 < chord < nodes - 1:
             raise InputError(f"Chord must be from 2 to {nodes - 2}, not {chord}")
-        self.name = f"circulant:{nodes}:{chord}"
+        self.name = f"chorded:{nodes}:{chord}"
         self.nodes, self.chord, self.ports = nodes, chord, 4
         self.port_names = ("+1", "-1", f"+{chord}", f"-{chord}")
         self.opposite = np.array([1, 0, 3, 2])
@@ -33,7 +33,7 @@ class Circulant(Topology):
     @classmethod
     def parse(cls, text):
         """A circulant graph such as ``circulant:13:5``."""
-        match = re.fullmatch(r"circulant:(\d+):(\d+)", text)
+        match = re.fullmatch(r"chorded:(\d+):(\d+)", text)
         return cls(int(match[1]), int(match[2])) if match else None
 
     @classmethod

@@ -1,0 +1,140 @@
+"""Twisted tori, circulants, complete graphs and cubes: what they are, and that all runs on them."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import torusfabric as tf
+from torusfabric.errors import InputError
+from torusfabric.topology.validate import validate
+
+TWISTED = (
+    "8x4~4",
+    "8x4~2",
+    "4~1x4",
+    "2x2~1",
+    "3x5~2x4",
+    "3x5~2x4~1",
+    "2~1x3x2",
+    "5~4x5",
+    "4x3x3~2",
+)
+OTHERS = (
+    "circulant:16:1,4",
+    "circulant:8:1,4",
+    "circulant:7:2,3",
+    "circulant:2:1",
+    "circulant:9:4",
+    "complete:2",
+    "complete:3",
+    "complete:6",
+    "cube:1",
+    "cube:2",
+    "cube:5",
+)
+KINDS = (
+    "broadcast",
+    "allgather",
+    "scatter",
+    "gather",
+    "alltoall",
+    "reduce",
+    "reduce-scatter",
+    "allreduce",
+)
+
+
+@pytest.mark.parametrize("name", TWISTED)
+def test_the_way_round_an_axis_ends_in_another_row(name):
+    """Step by step, from every node: all links, and where a walk round each axis comes out."""
+    torus = tf.parse_topology(name)
+    assert isinstance(torus, tf.TwistedTorus)
+    axes = len(torus.sides)
+    for node in range(torus.nodes):
+        at = np.array(np.unravel_index(node, torus.sides))
+        for axis in range(axes):
+            ahead = torus.neighbours[node, 2 * axis]
+            assert torus.neighbours[ahead, 2 * axis + 1] == node
+            if at[axis] + 1 < torus.sides[axis]:
+                step = at + np.eye(axes, dtype=int)[axis]
+                assert ahead == np.ravel_multi_index(tuple(step), torus.sides)
+            end = node
+            for _ in range(torus.sides[axis]):
+                end = torus.neighbours[end, 2 * axis]
+            for _ in range(torus.twists[axis]):
+                end = torus.neighbours[end, 2 * ((axis + 1) % axes) + 1]
+            assert end == node
+
+
+@pytest.mark.parametrize("name", TWISTED + OTHERS)
+def test_it_is_a_cayley_graph(name):
+    """All that rooms above rely on; and distances are those of a graph."""
+    network = tf.parse_topology(name)
+    validate(network)
+    assert tf.parse_topology(network.name) == network
+    pairs = ((v, int(w)) for v in range(network.nodes) for w in network.neighbours[v])
+    lengths = nx.single_source_shortest_path_length(nx.Graph(pairs), 0)
+    assert network.distances.tolist() == [lengths[node] for node in range(network.nodes)]
+
+
+def test_known_figures():
+    """A twist by half the longer side: shorter ways; a cube is half a torus of sides of 2."""
+    assert [tf.parse_topology(name).diameter for name in ("8x4", "8x4~4")] == [6, 4]
+    circulant, complete, cube = tf.Circulant(8, [1, 4]), tf.Complete(6), tf.Cube(4)
+    assert circulant.port_names == ("+1", "-1", "+4")
+    assert circulant.opposite.tolist() == [1, 0, 2]
+    assert (complete.ports, complete.diameter) == (5, 1)
+    torus = tf.parse_topology("2x2x2x2")
+    assert {*map(frozenset, cube.neighbours.tolist())} == {
+        *map(frozenset, torus.neighbours.tolist())
+    }
+
+
+@pytest.mark.parametrize("name", ["3x4~1", "circulant:8:1,4", "complete:4", "cube:3"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_collective_runs(name, kind, tmp_path):
+    """Planned, checked, read from a file again, and carried out cycle by cycle."""
+    schedule = tf.plan(name, kind)
+    schedule.save(tmp_path / "plan.json")
+    tf.check(tf.load(tmp_path / "plan.json"))
+    program = tf.compile(schedule, flits=schedule.chunks)
+    words = np.random.default_rng(0).integers(
+        0, 2**32, (program.topology.nodes, program.send_words)
+    )
+    words = words.astype(np.uint64)
+    expected, receives = program.delivered(words)
+    assert (program.execute(words)[receives] == expected[receives]).all()
+
+
+@pytest.mark.parametrize("name", ["3x4~1", "circulant:8:1,4", "cube:3"])
+def test_hardware(name):
+    schedules = [tf.plan(name, kind) for kind in ("allgather", "allreduce", "broadcast")]
+    fabric = tf.Fabric(tf.compile(schedules, max_flits=3, root="any"), width=5)
+    assert tf.simulate(fabric).passed
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("4x4~0", "Twists of 4x4 must be 0 for some axis and not for all, not .0, 0."),
+        ("4~1x4~1", "Twists of 4x4 must be 0 for some axis and not for all, not .1, 1."),
+        ("8x4~8", "Twists of 8x4 must be .* less than the side of the next axis, not .0, 8."),
+        ("1x4~0", "Sides of a twisted torus must be two or more integers of at least 2, not '1x4'"),
+        ("4~0", "Sides of a twisted torus must be two or more integers"),
+        ("9999x9999~1", "Twisted torus must have at most 16777216 nodes, not 99980001"),
+        ("circulant:8:2", "Offsets of a circulant of 8 nodes must have no divisor in common"),
+        (
+            "circulant:8:5",
+            "Offsets of a circulant of 8 nodes must be different integers from 1 to 4",
+        ),
+        ("circulant:8:1,1", "Offsets of a circulant of 8 nodes must be different"),
+        ("circulant:1:1", "Nodes of a circulant must be from 2 to 1048576, not 1"),
+        ("complete:1", "Nodes of a complete graph must be from 2 to 1024, not 1"),
+        ("cube:0", "Axes of a cube must be from 1 to 16, not 0"),
+        ("cube", "Topology must be side lengths .* or cube:AXES, not 'cube'"),
+        ("8x4~", "Topology must be side lengths"),
+    ],
+)
+def test_refused(name, message):
+    with pytest.raises(InputError, match=f"^{message}"):
+        tf.parse_topology(name)
