@@ -60,7 +60,7 @@ def test_no_two_blocks_lie_in_one_place(topology, collective, chunks, lengths):
     """What a host writes and reads has a place of its own in each node."""
     schedule = tf.plan(topology, collective, algorithm="matching", chunks=chunks)
     program = tf.compile(schedule, **lengths)
-    layout, mode = program.layout, program.mode
+    layout, mode = program.layout, program.form
     for mapped, words in (
         (mode.send_map, layout.send_words),
         (mode.receive_map, layout.recv_words),

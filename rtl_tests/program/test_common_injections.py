@@ -16,7 +16,7 @@ def injections(loops, port):
 def test_out_ports_have_no_more_than_in_one_mode(names):
     """As many as in the mode that has most, for those of the others have the same numbers."""
     schedules = [tf.plan("3x3", name) for name in names]
-    together = [mode.loop for mode in tf.compile(schedules, max_flits=4).modes]
+    together = [form.loop for form in tf.compile(schedules, max_flits=4).forms]
     alone = [tf.compile(schedule, max_flits=4).loop for schedule in schedules]
     for port in range(schedules[0].topology.ports):
         most = max(len(injections([loop], port)) for loop in alone)

@@ -16,11 +16,11 @@ COLLECTIVES = ("broadcast", "allgather", "scatter", "gather", "alltoall", "reduc
 
 def parts_of(program):
     """The parts of the constant, which have to be all cycles that the formula leaves out."""
-    cost, timing = program.mode.cost, program.timing
+    cost, timing = program.form.cost, program.timing
     assert sum(timing.drained.values()) == timing.drain
     assert min(cycles for name, cycles in cost.constant_parts.items() if name != "waits") >= 0
     assert sum(cost.constant_parts.values()) == cost.constant_cycles
-    assert cost.constant_cycles + program.mode.moving.cycles == program.cycles()
+    assert cost.constant_cycles + program.form.moving.cycles == program.cycles()
     return cost.constant_parts
 
 
@@ -33,7 +33,7 @@ def test_parts_are_all_cycles(topology, collective):
         program = tf.compile(plan, flits=flits)
         parts = parts_of(program)
         assert plan.collective.reducing or not parts["operators"] + parts["waits"]
-        step = not program.mode.moving.hop_cycles
+        step = not program.form.moving.hop_cycles
         assert (parts["hop"], parts["write"]) == (int(step), int(step))
         assert (parts["sequencer"], parts["distribution"]) == (1, 2)
         open_ended = tf.compile(plan, max_flits=flits)
@@ -52,7 +52,7 @@ def test_waiting_for_operators(topology, options):
         added = parts["operators"] + parts["waits"]
         assert options or added > 0
         others = SETTING + 1 + parts["start"]
-        assert program.cycles() == program.mode.moving.flits + others + added
+        assert program.cycles() == program.form.moving.flits + others + added
 
 
 @pytest.mark.parametrize("name", ["broadcast", "scatter", "gather", "reduce", "reduce@1"])

@@ -24,6 +24,6 @@ def test_pieces_are_the_cycles_of_every_length(topology, collective, algorithm, 
     program = tf.compile(schedule, max_flits=most)
     for length in range(1, most + 1):
         flits = -(-length // schedule.chunks)
-        timing = program.mode.timing_of(length)
+        timing = program.form.timing_of(length)
         *_, piece = (piece for piece in timing.pieces(1) if piece.first <= flits)
         assert piece.constant + piece.per_flit * flits == program.cycles(length)

@@ -29,7 +29,7 @@ def located(program, mapped=None):
     """Of every block that nodes receive: its number, and its memory and base in each node."""
     layout, nodes = program.layout, np.arange(program.topology.nodes)[:, None]
     index = np.arange(layout.recv_blocks)[None, :]
-    mapped = mapped or program.mode.receive_map
+    mapped = mapped or program.form.receive_map
     memory, base = mapped.locate(nodes, *divmod(index, layout.part_chunks))
     return layout.received_block(nodes, index), memory, base
 
@@ -51,7 +51,7 @@ def check_places(program, mapped=None):
 
 def check_first(program, memory, base):
     """Of several routes by which a block comes to a node, the map names the first."""
-    mapped = program.mode.receive_map
+    mapped = program.form.receive_map
     if not isinstance(mapped, RouteMap):
         return
     nodes, index = np.indices(base.shape)
@@ -71,7 +71,7 @@ def test_one_packet_on_two_axes(sides):
     program = program_of("x".join(map(str, sides)), "allgather", "one-packet")
     check_places(program)
     # Nodes are passed through only where special columns were put in, for want of an even side.
-    tails = max(int(route.tail.max()) for route in program.mode.receive_map.routes)
+    tails = max(int(route.tail.max()) for route in program.form.receive_map.routes)
     assert tails in (0, 3)
     assert not tails or any(side % 2 and side >= 5 for side in sides)
 
@@ -89,14 +89,14 @@ def test_hamiltonian(name):
     """Cycles through all nodes: no tails, two routes a chunk."""
     program = program_of(name, "allgather", "hamiltonian")
     check_places(program)
-    assert len(program.mode.receive_map.routes) == program.ports
-    assert not any(route.tail.any() for route in program.mode.receive_map.routes)
+    assert len(program.form.receive_map.routes) == program.ports
+    assert not any(route.tail.any() for route in program.form.receive_map.routes)
 
 
 def test_a_place_that_is_off_by_one_is_seen():
     """The comparison is not blind."""
     program = program_of("5x5", "allgather", "one-packet")
-    intact = program.mode.receive_map
+    intact = program.form.receive_map
     assert isinstance(intact, RouteMap)
     first, *others = intact.routes
     later = replace(first, entry=first.entry + (first.entry >= 0))

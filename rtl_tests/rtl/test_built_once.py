@@ -34,7 +34,7 @@ def test_what_does_not_matter_is_what_does():
 def test_nodes_that_know_no_mode():
     """A constant of a mode lies in their tables, unless all nodes are given it."""
     values = np.array([[1, 1, 0, 0], [1, 1, 0, 1]])
-    table = Table(members=2, spans=[slice(0, 2), slice(2, 4)], by_mode=False)
+    table = Table(members=2, spans=[slice(0, 2), slice(2, 4)], by_form=False)
     assert table.place(values) == Location(1, (0, 0), start=0)
     assert [table.rows(member) for member in range(2)] == [(1, 1, 0, 0), (1, 1, 0, 1)]
     columns = ColumnSet()

@@ -348,7 +348,7 @@ def test_simulate_command_with_any_root(capsys):
 def test_cost_formula(selection, flits):
     """The papers' cost formula with the hardware's constants gives the cycles, term by term."""
     program = program_of(*selection, flits=flits)
-    cost, paper = program.mode.cost, schedule_cost(program.schedule)
+    cost, paper = program.form.cost, schedule_cost(program.schedule)
     assert cost.cycles == program.cycles()
     assert (cost.rounds, cost.flits) == (paper.rounds, paper.tau * flits)
     if paper.switching == "circuit":

@@ -54,4 +54,4 @@ def test_cycles_beside_the_steps():
     ):
         schedule = tf.plan(*selection[:2], algorithm=selection[2])
         program = tf.compile(schedule, flits=schedule.chunks)
-        assert program.mode.cost.constant_cycles == constant
+        assert program.form.cost.constant_cycles == constant

@@ -186,7 +186,7 @@ def test_rounds_are_shown_in_order(length):
     modes = (0, 1, 2, 1, 0)
     run_starts(fabric, [{"mode": m, "length": length} for m in modes], gap=4, rounds=rounds)
     for mode, shown in zip(modes, rounds, strict=True):
-        loop = fabric.program.modes[mode].timing_of(length).loop
+        loop = fabric.program.forms[mode].timing_of(length).loop
         steps = [a for a, b in zip(shown, [*shown[1:], None], strict=True) if a != b]
         assert steps[0] == 0
         assert sorted(set(steps)) == list(range(loop.rows))
@@ -252,7 +252,7 @@ def test_lint(tmp_path):
 
 def first_row_off_by_one(monkeypatch, fabric):
     """The second mode begins with its second row."""
-    constant, start = RunLength.constant, fabric.program.modes[0].loop.rows
+    constant, start = RunLength.constant, fabric.program.forms[0].loop.rows
     monkeypatch.setattr(
         RunLength,
         "constant",
@@ -266,7 +266,7 @@ def shallow(monkeypatch, fabric):
     program = fabric.program
     first = program.part(0).depth.max(axis=0)
     depth = program.depth.copy()
-    numbers = program.modes[0].receive_map.numbers
+    numbers = program.forms[0].receive_map.numbers
     depth[:, numbers] = np.minimum(depth[:, numbers], np.maximum(first, 1))
     others = [k for k in range(depth.shape[1]) if k not in numbers]
     depth[:, others] = 1
@@ -276,10 +276,10 @@ def shallow(monkeypatch, fabric):
 def wrong_memory(monkeypatch, fabric):
     """What a mode receives is looked for in the memories of another."""
     program = fabric.program
-    last = program.modes[-1]
+    last = program.forms[-1]
     numbers = np.roll(last.receive_map.numbers, 1)
     wrong = replace(last, receive_map=RenumberedMap(last.receive_map.mapped, numbers))
-    return tf.Fabric(replace(program, modes=(*program.modes[:-1], wrong)), width=WIDTH)
+    return tf.Fabric(replace(program, forms=(*program.forms[:-1], wrong)), width=WIDTH)
 
 
 FAULTS = [first_row_off_by_one, shallow, wrong_memory]
@@ -303,7 +303,7 @@ def test_a_root_that_is_ignored_is_found(monkeypatch):
 
     def of_one(build, tables, *others):
         alike = (tables.contents[-1],) * len(tables.contents)
-        return by_offset(build, SimpleNamespace(contents=alike, modes=tables.modes), *others)
+        return by_offset(build, SimpleNamespace(contents=alike, forms=tables.forms), *others)
 
     monkeypatch.setattr(FabricBuilder, "_by_offset", of_one)
     assert not tf.simulate(engine_of("3", ("allgather", "broadcast"), root="any"), jobs=jobs).passed

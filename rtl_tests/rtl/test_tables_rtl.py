@@ -147,7 +147,7 @@ def test_fabric(topology, collective, algorithm, width, flits, options):
     program = fabric.program
     steps = flits // program.schedule.chunks * program.schedule.round_count
     assert fabric.predicted_cycles == steps + 5 + program.timing.wait
-    assert program.timing.wait == 0 or not isinstance(program.mode.send_map, DirectMap)
+    assert program.timing.wait == 0 or not isinstance(program.form.send_map, DirectMap)
 
 
 def test_cycles_in_figures():
@@ -203,7 +203,7 @@ def test_start_right_after_the_last_write(topology, collective, flits, options):
     program, place = fabric.program, 0
     if collective == "alltoall":
         # Where each port's bank begins is what the port sends first.
-        _, base = program.mode.send_map.locate(0, np.arange(1, fabric.nodes), 0)
+        _, base = program.form.send_map.locate(0, np.arange(1, fabric.nodes), 0)
         place = (int(np.argmin(base)) + 1) * flits
     changed = np.array(messages)
     changed[0, place] ^= 0xFF

@@ -89,7 +89,7 @@ def expected_words(program, messages, root=None, operation=None, width=64):
     return collectives.expected_words(
         program.layout,
         messages,
-        operator=program.mode.operator_of(operation),
+        operator=program.form.operator_of(operation),
         width=width,
         root=root,
     )
@@ -146,13 +146,13 @@ def cycles_of_rounds(schedule, flits):
 
 def with_loop(program, **changes):
     """A program with something changed in its loop, for planted faults."""
-    mode = replace(program.mode, loop=replace(program.loop, **changes))
-    return replace(program, modes=(mode,))
+    mode = replace(program.form, loop=replace(program.loop, **changes))
+    return replace(program, forms=(mode,))
 
 
 def with_operator(program, operator):
     """A program that combines words by another operator."""
-    return replace(program, modes=(replace(program.mode, operators=(operator,)),))
+    return replace(program, forms=(replace(program.form, operators=(operator,)),))
 
 
 def with_fields(program, action, change):

@@ -31,7 +31,7 @@ def mode_cost(fabric: Fabric, report: SynthesisReport) -> CostsByMode | None:
     """What a fabric costs beside one for each of its modes; None if it has only one."""
     from ..fpga.synthesis.by_mode import cost_by_mode
 
-    if not fabric.program.several:
+    if not len(fabric.program.modes) > 1:
         return None
     return cost_by_mode(fabric, report, lambda name: progress_bar(f"synthesizing {name} alone"))
 

@@ -13,7 +13,8 @@ from .fields import (
     Point,
     Sources,
 )
-from .mode import CycleCost, Mode
+from .form import CycleCost, Form
+from .mode import Mode
 from .program import Program
 from .timing import Timing
 
@@ -26,6 +27,7 @@ __all__ = [
     "CycleCost",
     "DirectMap",
     "Loop",
+    "Form",
     "Memory",
     "Mode",
     "NodeMap",

@@ -66,14 +66,14 @@ def compile_any_root(request: Request) -> Program:
     if isinstance(schedule, Masked):
         compiler = compile_pattern if isinstance(schedule.whole, Pattern) else compile_table
         program = compiler(replace(request, schedule=schedule.whole))
-        return replace(program, modes=(replace(program.mode, schedule=schedule, any_root=True),))
+        return replace(program, forms=(replace(program.form, schedule=schedule, any_root=True),))
     program = compile_rounds(request)
-    mode = replace(program.mode, any_root=True, by_offset=True, receive_map=_receive_map(program))
+    form = replace(program.form, any_root=True, by_offset=True, receive_map=_receive_map(program))
     if collective.personal:
         send_map = _send_map(program)
-        mode = replace(mode, send_map=send_map, write_delay=request.write_delay(send_map))
+        form = replace(form, send_map=send_map, write_delay=request.write_delay(send_map))
     depth = np.broadcast_to(program.depth.max(axis=0), program.depth.shape)
-    opened = replace(program, modes=(mode,), depth=depth)
+    opened = replace(program, forms=(form,), depth=depth)
     return _banked(opened) if collective.personal else opened
 
 
@@ -91,7 +91,7 @@ def _broadcast(request: Request) -> Program:
         plan = _ChunkFollower(schedule).follow()
     loop, variant_of, first = loop_of(plan, block, half, receiving=chunks)
     send_map = DirectMap(0, chunks, block, by_chunk=True)
-    mode = request.mode(
+    form = request.form(
         loop,
         send_map=send_map,
         receive_map=replace(send_map, base=half),
@@ -101,7 +101,7 @@ def _broadcast(request: Request) -> Program:
     memory, source = plan.receipts.memory, plan.receipts.source
     ports = (tuple(np.unique(source[memory == chunk]).tolist()) for chunk in range(chunks))
     return request.program(
-        replace(mode, any_root=True, by_offset=True),
+        replace(form, any_root=True, by_offset=True),
         memories=tuple(Memory(used, own=True) for used in ports),
         depth=np.full((len(first), chunks), half + block),
         variant_of=variant_of,
@@ -139,7 +139,7 @@ class _ChunkFollower(BlockFollower):
 
 def _send_map(program: Program) -> AddressMap:
     """Where a node keeps what it sends: as node 0 does, by the offsets of destinations from it."""
-    direct, nodes = program.mode.send_map, np.arange(program.topology.nodes)
+    direct, nodes = program.form.send_map, np.arange(program.topology.nodes)
     assert isinstance(direct, DirectMap)
     chunks = np.arange(program.schedule.chunks)
     located = direct.locate(0, nodes[:, None], chunks[None, :])
@@ -152,7 +152,7 @@ def _receive_map(program: Program) -> AddressMap:
     The root keeps it as node 0 does, by the offsets of origins from it; others as the nodes at
     their offsets from the root do.
     """
-    nodes, topology = program.mode.receive_map, program.topology
+    nodes, topology = program.form.receive_map, program.topology
     assert isinstance(nodes, NodeMap)
     if program.schedule.collective.to_root:
         return OffsetMap(topology, nodes.memory[0], nodes.base[0], ahead=True)
@@ -161,11 +161,11 @@ def _receive_map(program: Program) -> AddressMap:
 
 def _banked(program: Program) -> Program:
     """The same with a memory of what a node sends for each reader, if that is possible."""
-    mode, own = program.mode, len(program.memories) - 1
-    send, receive, block = mode.send_map, mode.receive_map, program.block_flits
+    form, own = program.form, len(program.memories) - 1
+    send, receive, block = form.send_map, form.receive_map, program.block_flits
     assert isinstance(send, OffsetMap)
     assert isinstance(receive, OffsetMap)
-    banks = send_banks(mode.loop, own, send.base.size)
+    banks = send_banks(form.loop, own, send.base.size)
     if banks is None:
         return program
     memory = (own + banks.memory).reshape(send.memory.shape)
@@ -178,12 +178,12 @@ def _banked(program: Program) -> Program:
         memory=np.where(kept, memory, receive.memory),
         base=np.where(kept, base, receive.base),
     )
-    loop = replace(mode.loop, fields=banks.fields)
-    mode = replace(mode, loop=loop, send_map=send, receive_map=receive)
+    loop = replace(form.loop, fields=banks.fields)
+    form = replace(form, loop=loop, send_map=send, receive_map=receive)
     received, depth = program.depth[:, :own], np.array(banks.depth) * block
     depth = np.hstack([received, np.broadcast_to(depth, (len(received), len(depth)))])
     memories = (*program.memories[:own], *(program.memories[own] for _ in banks.depth))
-    return replace(program, modes=(mode,), memories=memories, depth=depth)
+    return replace(program, forms=(form,), memories=memories, depth=depth)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
-"""Common numbers of injection ports: those of different modes that feed the same out-ports are one.
+"""Common numbers of injection ports: those of different forms that feed the same out-ports are one.
 
-Every input of an out-port costs look-up tables, so an injection port of a mode takes the number of
-one that feeds the same out-ports and operators in other modes, and that reads the same memories, as
+Every input of an out-port costs look-up tables, so an injection port of a form takes the number of
+one that feeds the same out-ports and operators in other forms, and that reads the same memories, as
 far as there is one. Modes with many injection ports come first.
 """
 
@@ -39,7 +39,7 @@ class _Injection:
         )
 
     def join(self, other: _Injection) -> None:
-        """Do what another does, in its mode."""
+        """Do what another does, in its form."""
         self.feeds = self.feeds | other.feeds
         self.reads |= other.reads
         self.readers = max(self.readers, other.readers)
@@ -57,23 +57,23 @@ def common_injections(
     """
     numbers: list[list[int]] = [[] for _ in loops]
     common: list[_Injection] = []
-    for mode in sorted(range(len(loops)), key=lambda k: -len(loops[k].sources.injections)):
-        mine = _injections(loops[mode], memories[mode])
+    for form in sorted(range(len(loops)), key=lambda k: -len(loops[k].sources.injections)):
+        mine = _injections(loops[form], memories[form])
         for one, number in zip(mine, _assigned(mine, common), strict=True):
             if number < len(common):
                 common[number].join(one)
-                numbers[mode].append(number)
+                numbers[form].append(number)
             else:
-                numbers[mode].append(len(common))
+                numbers[form].append(len(common))
                 common.append(one)
     return numbers, [one.readers for one in common]
 
 
 def _assigned(mine: Sequence[_Injection], common: Sequence[_Injection]) -> list[int]:
-    """The common number of each injection port of a mode; new ones begin after those there are."""
+    """The common number of each injection port of a form; new ones begin after those there are."""
     if not common:
         return list(range(len(mine)))
-    # Here, since only several modes need it and its import takes longer than compiling a small one.
+    # Here, since only several forms need it and its import takes longer than compiling a small one.
     from scipy.optimize import linear_sum_assignment
 
     worth = np.full((len(mine), len(common) + len(mine)), PORT)

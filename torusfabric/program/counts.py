@@ -11,7 +11,7 @@ from .fields import IDLE, Action
 if TYPE_CHECKING:
     from ..topology import BoolArray, IntArray
     from .fields import Loop
-    from .mode import Mode
+    from .form import Form
     from .program import Program
 
 __all__ = ["CrossbarInputs", "StoredWords", "count_inputs", "count_words", "estimated_luts"]
@@ -29,12 +29,12 @@ class StoredWords(NamedTuple):
     Parameters
     ----------
     received : int
-        Of what arrives or is computed; modes share them, as deep as the deepest needs.
+        Of what arrives or is computed; forms share them, as deep as the deepest needs.
     sent : int
         Of what the host writes, and nodes send.
     send_maps : int
-        How many different ways modes have to lay out what is sent. Each has memories of its own,
-        for the host writes before it is known which mode will read.
+        How many different ways forms have to lay out what is sent. Each has memories of its own,
+        for the host writes before it is known which form will read.
     """
 
     received: int
@@ -67,14 +67,14 @@ class CrossbarInputs(NamedTuple):
     Parameters
     ----------
     total, shared : int
-        What out-ports select from in any mode, and in two or more.
-    of_modes, own : tuple of int
-        What they select from in each mode, and in that mode alone.
+        What out-ports select from in any form, and in two or more.
+    of_forms, own : tuple of int
+        What they select from in each form, and in that form alone.
     """
 
     total: int
     shared: int
-    of_modes: tuple[int, ...]
+    of_forms: tuple[int, ...]
     own: tuple[int, ...]
 
 
@@ -83,33 +83,33 @@ def count_inputs(program: Program) -> CrossbarInputs:
 
     Examples
     --------
-    Each of 36 out-ports injects, and passes on what comes by other in-ports in one mode than in the
+    Each of 36 out-ports injects, and passes on what comes by other in-ports in one form than in the
     other one.
 
     >>> import torusfabric as tf
     >>> plans = [tf.plan("3x3", name) for name in ("allgather", "alltoall")]
     >>> count_inputs(tf.compile(plans, max_flits=2))
-    CrossbarInputs(total=123, shared=21, of_modes=(72, 72), own=(51, 51))
+    CrossbarInputs(total=123, shared=21, of_forms=(72, 72), own=(51, 51))
     """
-    used = np.stack([_used(program, mode) for mode in program.modes])
+    used = np.stack([_used(program, form) for form in program.forms])
     count = used.sum(axis=0)
     return CrossbarInputs(
         total=int((count > 0).sum()),
         shared=int((count > 1).sum()),
-        of_modes=tuple(used.sum(axis=(1, 2, 3)).tolist()),
+        of_forms=tuple(used.sum(axis=(1, 2, 3)).tolist()),
         own=tuple((used & (count == 1)).sum(axis=(1, 2, 3)).tolist()),
     )
 
 
-def _used(program: Program, mode: Mode) -> BoolArray:
-    """Of each node, out-port and source, whether a mode selects it.
+def _used(program: Program, form: Form) -> BoolArray:
+    """Of each node, out-port and source, whether a form selects it.
 
     Where a node may be at any offset from the root, all have the same crossbar.
     """
-    select = mode.loop.select
-    sources = max(int(each.loop.select.max()) for each in program.modes) + 1
+    select = form.loop.select
+    sources = max(int(each.loop.select.max()) for each in program.forms) + 1
     of_variant = np.stack([(select == source).any(axis=0) for source in range(sources)], axis=-1)
-    of_nodes = of_variant[program.variant_at if mode.by_offset else program.variant_of]
+    of_nodes = of_variant[program.variant_at if form.by_offset else program.variant_of]
     if not program.by_offset:
         return of_nodes
     return np.broadcast_to(of_nodes.any(axis=0), of_nodes.shape)

@@ -14,7 +14,8 @@ from ..errors import InputError
 from ..toolchain.values import natural
 from ..topology import IntArray
 from .fields import Memory
-from .mode import Mode, block_flits
+from .form import Form, block_flits
+from .mode import Mode
 
 if TYPE_CHECKING:
     from ..collective import Blocks, Layout, Operator
@@ -34,38 +35,51 @@ class ProgramData:
     ----------
     flits : int
         Flits of a message, or the most of them.
-    modes : tuple of Mode
-        One of them is chosen at the start of each run, if there are several.
+    forms : tuple of Form
+        One of them is carried out in each run, chosen at its start if there are several.
     memories : tuple of Memory
         The memories of a node.
     depth : ndarray of int, shape (variants, memories)
         Words of each memory.
     variant_of : ndarray of int, shape (nodes,)
-        The variant of each node; of a single mode by offset, of the node at each offset from the
+        The variant of each node; of a single form by offset, of the node at each offset from the
         root.
     offset_variant_of : ndarray of int, shape (nodes,), or None
-        Where there are several modes, some of them by offset: the variant of the node at each
-        offset from the root in these modes.
+        Where there are several forms, some of them by offset: the variant of the node at each
+        offset from the root in these forms.
     barrier : bool
         Whether there is a mode more, after all others, without data: nodes wait for one another.
     parts : tuple of Program
-        Where there are several modes, what each would be alone: its memories have other numbers.
+        Where there are several forms, what each would be alone: its memories have other numbers.
+    starts : tuple of (tuple of int)
+        Of each mode, the least flits of a message for which each of its forms serves; forms of all
+        modes follow one another. By default each form is a mode.
     """
 
     topology: Topology
     flits: int
-    modes: tuple[Mode, ...]
+    forms: tuple[Form, ...]
     memories: tuple[Memory, ...]
     depth: IntArray
     variant_of: IntArray
     offset_variant_of: IntArray | None = None
     barrier: bool = False
     parts: tuple[Self, ...] = ()
+    starts: tuple[tuple[int, ...], ...] = ()
 
     @property
-    def mode(self) -> Mode:
-        """The first mode."""
-        return self.modes[0]
+    def form(self) -> Form:
+        """The first form."""
+        return self.forms[0]
+
+    @cached_property
+    def modes(self) -> tuple[Mode, ...]:
+        """What a run chooses among: collectives, each in one or several forms."""
+        found, first = [], 0
+        for starts in self.starts or ((1,),) * len(self.forms):
+            found.append(Mode(self.forms[first : first + len(starts)], first, starts))
+            first += len(starts)
+        return tuple(found)
 
     def mode_number(self, mode: int | None) -> int:
         """The number of a mode; by default that of the first.
@@ -80,42 +94,52 @@ class ProgramData:
             raise InputError(f"Mode must be from 0 to {len(self.modes) - 1}, not {mode}")
         return number
 
-    def part(self, mode: int) -> Self:
-        """What a mode would be alone."""
-        return self.parts[self.mode_number(mode)] if self.parts else self
+    def form_of(self, mode: int | None = None, length: int | None = None) -> int:
+        """The number of the form in which a run is carried out.
 
-    def alone(self, mode: int) -> Self:
-        """What a mode does, with the times that it has among the others."""
+        Raises
+        ------
+        InputError
+            If there is no such mode, or the program is not for messages of that length.
+        """
+        return self.modes[self.mode_number(mode)].form_of(self.length_of(length))
+
+    def part(self, form: int) -> Self:
+        """What a form would be alone."""
+        return self.parts[form] if self.parts else self
+
+    def alone(self, form: int) -> Self:
+        """What a form does, with the times that it has among the others."""
         if not self.several:
             return self
-        part, merged = self.part(mode), self.modes[mode]
-        timed = replace(part.mode, chosen=merged.chosen, write_delay=merged.write_delay)
-        return replace(part, modes=(timed,))
+        part, merged = self.part(form), self.forms[form]
+        timed = replace(part.form, chosen=merged.chosen, write_delay=merged.write_delay)
+        return replace(part, forms=(timed,))
 
     @property
     def several(self) -> bool:
-        """Whether there are several modes."""
-        return len(self.modes) > 1
+        """Whether there are several forms, of one mode or of several."""
+        return len(self.forms) > 1
 
     @property
     def schedule(self) -> Schedule:
-        """What the only mode was compiled from."""
-        return self.mode.schedule
+        """What the only form was compiled from."""
+        return self.form.schedule
 
     @property
     def loop(self) -> Loop:
-        """The rows of the only mode."""
-        return self.mode.loop
+        """The rows of the only form."""
+        return self.form.loop
 
     @property
     def timing(self) -> Timing:
-        """When what happens in the only mode."""
-        return self.mode.timing
+        """When what happens in the only form."""
+        return self.form.timing
 
     @property
     def operators(self) -> tuple[Operator, ...]:
         """The operators among which a run chooses, the same in all modes that combine words."""
-        return next((mode.operators for mode in self.modes if mode.operators), ())
+        return next((form.operators for form in self.forms if form.operators), ())
 
     @property
     def any_length(self) -> bool:
@@ -124,7 +148,7 @@ class ProgramData:
         Flit f of a message then lies in chunk ``f % chunks``, at ``f // chunks``; else chunks
         follow one another.
         """
-        return self.mode.any_length
+        return self.form.any_length
 
     @property
     def any_root(self) -> bool:
@@ -134,7 +158,7 @@ class ProgramData:
     @property
     def root_groups(self) -> Groups:
         """The groups of nodes in which roots are positions, where they are chosen."""
-        return next(mode.groups for mode in self.modes if mode.any_root)
+        return next(form.groups for form in self.forms if form.any_root)
 
     @property
     def variant_at(self) -> IntArray:
@@ -143,13 +167,13 @@ class ProgramData:
 
     @property
     def by_offset(self) -> bool:
-        """Whether what a node does depends on its offset from the root, in any mode."""
-        return any(mode.by_offset for mode in self.modes)
+        """Whether what a node does depends on its offset from the root, in any form."""
+        return any(form.by_offset for form in self.forms)
 
     @property
     def groups(self) -> Groups:
-        """The groups of nodes of the only mode."""
-        return self.mode.groups
+        """The groups of nodes of the only form."""
+        return self.form.groups
 
     @property
     def ports(self) -> int:
@@ -222,9 +246,9 @@ class ProgramData:
         mode : int, optional
             Which of several collectives (default 0).
         """
-        number = self.mode_number(mode)
-        flits = block_flits(self.part(number).schedule, self.length_of(length))
-        return self.modes[number].timing_of(flits).cycles
+        length = self.length_of(length)
+        form = self.forms[self.form_of(mode, length)]
+        return form.timing_of(block_flits(form.schedule, length)).cycles
 
     @cached_property
     def digest(self) -> str:
@@ -234,15 +258,15 @@ class ProgramData:
         _update(digest, (self.memories, self.depth, self.variant_of, self.offset_variant_of))
         if self.barrier:
             _update(digest, ("barrier",))
-        for mode in self.modes:
-            _update(digest, (mode.any_root, mode.by_offset, mode.write_delay, mode.loop))
-            _update(digest, (tuple(map(str, mode.operators)), mode.schedule.collective.to_json()))
+        if self.starts:
+            _update(digest, ("starts", *self.starts))
+        for form in self.forms:
+            _update(digest, (form.any_root, form.by_offset, form.write_delay, form.loop))
+            _update(digest, (tuple(map(str, form.operators)), form.schedule.collective.to_json()))
         return digest.hexdigest()
 
     def __repr__(self) -> str:
-        modes = ", ".join(
-            f"{mode.schedule.collective} by {mode.schedule.algorithm}" for mode in self.modes
-        )
+        modes = ", ".join(f"{mode.collective} by {mode.algorithms}" for mode in self.modes)
         cycles = " or ".join(str(self.cycles(mode=k)) for k in range(len(self.modes)))
         return (
             f"<Program {self.topology} {modes}: {self.flits} flits, {cycles} cycles, "

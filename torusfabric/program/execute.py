@@ -17,13 +17,13 @@ from ..toolchain.values import natural, positive
 from ..topology import IntArray
 from .data import ProgramData
 from .fields import Action, Loop, Order
+from .form import block_flits
 from .host_words import word_addresses
-from .mode import block_flits
 from .timing import starts
 
 if TYPE_CHECKING:
     from ..collective import Operator
-    from .mode import Mode
+    from .form import Form
 
 __all__ = ["Holder", "Machine", "Run", "execute"]
 
@@ -65,7 +65,8 @@ def execute(
     number, words = program.mode_number(mode), np.asarray(words)
     operator = program.modes[number].operator_of(operation)
     run = Run(program.length_of(length), _root(program, number, root), operator)
-    shape = program.topology.nodes, program.part(number).layout.send_words(run.length)
+    part = program.part(program.form_of(number, run.length))
+    shape = program.topology.nodes, part.layout.send_words(run.length)
     if words.shape != shape or words.dtype.kind not in "iuO":
         raise InputError(
             f"Words must be integers of shape {shape}, a row for each node, not {words.dtype} of "
@@ -141,11 +142,11 @@ class Slots:
         return self._slots[slot] if 0 <= slot < len(self._slots) else None
 
 
-def variants_in(program: ProgramData, mode: Mode, root: int) -> IntArray:
-    """The variant of each node in a run of a mode, with a root."""
-    if not mode.by_offset:
+def variants_in(program: ProgramData, form: Form, root: int) -> IntArray:
+    """The variant of each node in a run of a form, with a root."""
+    if not form.by_offset:
         return program.variant_of
-    groups = mode.groups
+    groups = form.groups
     offset = groups.members[0, groups.torus.subtract(groups.position, root)]
     variant: IntArray = program.variant_at[offset]
     return variant
@@ -181,18 +182,19 @@ class Machine:
     """
 
     def __init__(self, program: ProgramData, mode: int, words: Words, run: Run, width: int) -> None:
-        # What the host sees is that of the mode alone; memories and sources are the common ones.
-        self.part, self.mode, self.number = program.part(mode), program.modes[mode], mode
+        # What the host sees is that of the form alone; memories and sources are the common ones.
+        number = program.form_of(mode, run.length)
+        self.part, self.form, self.mode = program.part(number), program.forms[number], mode
         self.program, self.width = program, width
         self.length, self.root, operator = run
-        # Words that change nothing pass the operators of other modes.
+        # Words that change nothing pass the operators of other forms.
         self.operator = operator or next(iter(program.operators), None)
-        self.loop, self.having = self.mode.loop, self.mode.loop.sources
+        self.loop, self.having = self.form.loop, self.form.loop.sources
         self.slots = Slots(self.loop, block_flits(self.part.schedule, run.length))
         self.fields = {action: _groups(self.loop, action) for action in Action}
         topology = program.topology
         self.nodes = np.arange(topology.nodes)
-        self.variant = variants_in(program, self.mode, run.root)
+        self.variant = variants_in(program, self.form, run.root)
         depth = program.depth.max(axis=0)
         self.first = np.cumsum(depth) - depth
         self.pitch = np.array([self.loop.pitch_of(k) for k in range(len(program.memories))])
@@ -214,7 +216,7 @@ class Machine:
     def _addresses(self, *, received: bool) -> IntArray:
         """Where the words of the host lie among those of all memories; -1 for none."""
         memory, address = word_addresses(
-            self.program, received=received, mode=self.number, length=self.length, root=self.root
+            self.program, received=received, mode=self.mode, length=self.length, root=self.root
         )
         return np.where(address >= 0, self.first[memory] + address, -1)
 
@@ -235,7 +237,7 @@ class Machine:
 
     def run(self) -> None:
         """Pass all edges of a run; cycle 0 is the first slot."""
-        for cycle in range(len(self.slots) + self.mode.timing.drain):
+        for cycle in range(len(self.slots) + self.form.timing.drain):
             arriving = self.link[self.upstream]
             sources = self._sources(arriving)
             result = self._combined(cycle, arriving, sources) if self.loop.combining else None
@@ -325,7 +327,7 @@ class Machine:
     def _store(self, cycle: int, sources: Words) -> None:
         """Store what has arrived."""
         groups = (self.fields[action] for action in (Action.WRITE, Action.SOURCE, Action.TAP))
-        latency = self.mode.timing.link_latency
+        latency = self.form.timing.link_latency
         for base_of, source_of, tap_of in zip(*groups, strict=True):
             for tap in np.unique(tap_of.values[base_of.values >= 0]).tolist():
                 at = self.slots.at(cycle - base_of.delay - tap * latency)

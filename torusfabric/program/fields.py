@@ -181,7 +181,7 @@ class Memory:
     own : bool
         Whether the host writes into it what the node sends.
     layout : int
-        By which of the send maps, where modes have different ones; the host writes by all of them.
+        By which of the send maps, where forms have different ones; the host writes by all of them.
     """
 
     ports: tuple[int, ...]

@@ -190,6 +190,6 @@ class _Recorder(_Marked):
         path: list[Moment] = []
         while mark:
             mark, cycle, holder, node, number = moments[:, mark - 1].tolist()
-            after = 0 if cycle == BEFORE else self.mode.timing.wait + cycle + 1
+            after = 0 if cycle == BEFORE else self.form.timing.wait + cycle + 1
             path.append(Moment(after, HOLDERS[holder], node, number))
         return path[::-1]

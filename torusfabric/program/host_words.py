@@ -54,8 +54,8 @@ def word_addresses(
     >>> memory.tolist(), address.tolist()
     ([[2, 2, 0, 0, 1, 1]], [[0, 1, 0, 1, 0, 1]])
     """
-    number = program.mode_number(mode)
-    part, merged = program.part(number), program.modes[number]
+    number = program.form_of(mode, length)
+    part, merged = program.part(number), program.forms[number]
     flits, root = program.length_of(length), root or 0
     count = part.layout.recv_words(flits) if received else part.layout.send_words(flits)
     of_part, chunk, flit = part.locate(np.arange(count), flits)

@@ -54,7 +54,7 @@ def lift(program: Program, schedule: Lifted) -> Program:
     return replace(
         program,
         topology=schedule.topology,
-        modes=(replace(program.mode, schedule=schedule, loop=loop),),
+        forms=(replace(program.form, schedule=schedule, loop=loop),),
         memories=tuple(replace(m, ports=_ports(m.ports, groups)) for m in program.memories),
         variant_of=program.variant_of[groups.position],
     )

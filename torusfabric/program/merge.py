@@ -1,7 +1,7 @@
 """Merging: the program of a fabric that carries out several collectives.
 
-Each mode keeps its own rows, timing and address maps. What a node has is shared: sources, injection
-ports with their readers, and memories get common numbers, and nodes that do the same in all modes
+Each form keeps its own rows, timing and address maps. What a node has is shared: sources, injection
+ports with their readers, and memories get common numbers, and nodes that do the same in all forms
 are of one variant.
 """
 
@@ -45,7 +45,7 @@ def merge(programs: Sequence[Program]) -> Program:
     Parameters
     ----------
     programs : sequence of Program
-        Each of one mode, of any length up to the same, on the same topology.
+        Each of one form, of any length up to the same, on the same topology.
 
     Raises
     ------
@@ -57,9 +57,9 @@ def merge(programs: Sequence[Program]) -> Program:
     >>> import torusfabric as tf
     >>> plans = [tf.plan("3x3", name) for name in ("allgather", "broadcast")]
     >>> program = tf.compile(plans, max_flits=8)
-    >>> [mode.schedule.collective.kind for mode in program.modes]
+    >>> [form.schedule.collective.kind for form in program.forms]
     ['allgather', 'broadcast']
-    >>> program.cycles(8, mode=0), program.cycles(8, mode=1)
+    >>> program.cycles(8, form=0), program.cycles(8, form=1)
     (23, 13)
     """
     first = programs[0]
@@ -77,33 +77,33 @@ def merge(programs: Sequence[Program]) -> Program:
     loops = [program.loop for program in programs]
     taken, readers = common_injections(loops, memories.numbers)
     sources = _common_sources([loop.sources for loop in loops], readers)
-    modes, depth = [], np.zeros((variants.count, len(memories.joint)), int)
-    delay = max(program.mode.write_delay for program in programs)
+    forms, depth = [], np.zeros((variants.count, len(memories.joint)), int)
+    delay = max(program.form.write_delay for program in programs)
     for k, program in enumerate(programs):
-        numbers, of_mode = memories.numbers[k], variants.of(program)
+        numbers, of_form = memories.numbers[k], variants.of(program)
         pitch = np.ones(len(memories.joint), int)
         pitch[numbers] = [loops[k].pitch_of(memory) for memory in range(len(numbers))]
         loop = replace(
             loops[k],
             sources=sources,
-            fields=_renamed(loops[k], sources, taken[k], numbers, of_mode),
+            fields=_renamed(loops[k], sources, taken[k], numbers, of_form),
             pitch=tuple(pitch.tolist()),
         )
-        modes.append(
+        forms.append(
             replace(
-                program.mode,
+                program.form,
                 loop=loop,
-                send_map=RenumberedMap(program.mode.send_map, numbers),
-                receive_map=RenumberedMap(program.mode.receive_map, numbers),
+                send_map=RenumberedMap(program.form.send_map, numbers),
+                receive_map=RenumberedMap(program.form.receive_map, numbers),
                 write_delay=delay,
                 chosen=True,
                 layout=memories.layouts[k],
             )
         )
-        depth[:, numbers] = np.maximum(depth[:, numbers], program.depth[of_mode])
+        depth[:, numbers] = np.maximum(depth[:, numbers], program.depth[of_form])
     return replace(
         first,
-        modes=tuple(modes),
+        forms=tuple(forms),
         memories=tuple(memories.joint),
         depth=depth,
         variant_of=variants.of_nodes,
@@ -136,7 +136,7 @@ def _renamed(
 def _unneeded(
     fields: list[Field], loop: Loop, sources: Sources, taken: list[int]
 ) -> Iterator[Field]:
-    """Readers of which an injection port has more than a mode needs: they change nothing."""
+    """Readers of which an injection port has more than a form needs: they change nothing."""
     of_point = {field.point: field for field in fields}
     for port, common in enumerate(taken):
         first, *others = sources.injections[common]
@@ -149,7 +149,7 @@ def _unneeded(
 
 
 def _common_sources(mine: Sequence[Sources], injections: Sequence[int]) -> Sources:
-    """The sources of all modes, given how many readers each common injection port has."""
+    """The sources of all forms, given how many readers each common injection port has."""
     ends = np.cumsum([0, *injections]).tolist()
     return Sources(
         mine[0].ports,
@@ -162,9 +162,9 @@ def _common_sources(mine: Sequence[Sources], injections: Sequence[int]) -> Sourc
 
 
 class _CommonVariants:
-    """The variants of all modes: those of nodes, then those of offsets from a root.
+    """The variants of all forms: those of nodes, then those of offsets from a root.
 
-    A node does what the variant of its offset says in modes by offset, and what its own variant
+    A node does what the variant of its offset says in forms by offset, and what its own variant
     says in all others.
     """
 
@@ -197,10 +197,10 @@ def _alike(programs: Sequence[Program]) -> tuple[IntArray, IntArray]:
 
 
 class _CommonMemories:
-    """The memories of a node: what comes by an in-port shares memories in all modes.
+    """The memories of a node: what comes by an in-port shares memories in all forms.
 
-    What the host writes shares a memory with what another mode sends only if both keep it at the
-    same addresses: the host writes before it is known which mode will read.
+    What the host writes shares a memory with what another form sends only if both keep it at the
+    same addresses: the host writes before it is known which form will read.
 
     Attributes
     ----------
@@ -251,7 +251,7 @@ def _first_own(program: Program) -> int:
 
 def _send_layout(program: Program) -> Hashable:
     """Where the host's words lie that a node sends; equal where all lie at the same addresses."""
-    mapped, layout = program.mode.send_map, program.layout
+    mapped, layout = program.form.send_map, program.layout
     facts = program.schedule.chunks, layout.part_chunks, layout.send_parts, layout.in_shares
     match mapped:
         case DirectMap():

@@ -20,7 +20,7 @@ from .fields import ACTIONS, Order
 
 if TYPE_CHECKING:
     from ..collective import Words
-    from .mode import Mode
+    from .form import Form
     from .program import Program
 
 __all__ = ["check_agreement", "wait_for_operators"]
@@ -37,7 +37,7 @@ def wait_for_operators(program: Program) -> Program:
     Raises
     ------
     InputError
-        If a mode moves in steps which leave no time for them.
+        If a form moves in steps which leave no time for them.
     """
     latency = max((operator.latency for operator in program.operators), default=0)
     if not latency:
@@ -45,26 +45,26 @@ def wait_for_operators(program: Program) -> Program:
     injections = program.loop.sources.injections
     most = max(map(len, injections))
     delay = latency * (most - 1).bit_length()
-    modes = tuple(_later(mode, latency, delay, program.operators) for mode in program.modes)
+    forms = tuple(_later(form, latency, delay, program.operators) for form in program.forms)
     parts = tuple(
-        replace(part, modes=(_later(part.mode, latency, delay, program.operators),))
+        replace(part, forms=(_later(part.form, latency, delay, program.operators),))
         for part in program.parts
     )
-    return replace(program, modes=modes, parts=parts)
+    return replace(program, forms=forms, parts=parts)
 
 
-def _later(mode: Mode, latency: int, delay: int, operators: tuple[Operator, ...]) -> Mode:
-    """A mode whose words leave so many cycles later."""
-    loop = mode.loop
+def _later(form: Form, latency: int, delay: int, operators: tuple[Operator, ...]) -> Form:
+    """A form whose words leave so many cycles later."""
+    loop = form.loop
     loop = replace(loop, sources=replace(loop.sources, latency=latency, injection_delay=delay))
     if not delay:
-        return replace(mode, loop=loop)
-    moving = mode.moving
+        return replace(form, loop=loop)
+    moving = form.moving
     if loop.order is not Order.ROW or not moving.alpha:
         slow = max(operators, key=lambda operator: operator.latency)
         raise InputError(
             f"Operator {slow}, which takes {slow.latency} cycles, must be used without "
-            f"{mode.schedule.collective.kind} by {mode.schedule.algorithm} in a fabric that "
+            f"{form.schedule.collective.kind} by {form.schedule.algorithm} in a fabric that "
             "combines words in front of injection ports"
         )
     loop = replace(
@@ -77,7 +77,7 @@ def _later(mode: Mode, latency: int, delay: int, operators: tuple[Operator, ...]
         ),
         departure_skew=tuple(skew + delay for skew in loop.departure_skew or (0,) * loop.ports),
     )
-    return replace(mode, loop=loop, moving=replace(moving, alpha=moving.alpha + delay))
+    return replace(form, loop=loop, moving=replace(moving, alpha=moving.alpha + delay))
 
 
 def check_agreement(program: Program) -> None:
@@ -91,8 +91,8 @@ def check_agreement(program: Program) -> None:
         If nodes receive different results.
     """
     unordered = [operator for operator in program.operators if not operator.associative]
-    for number, mode in enumerate(program.modes if unordered else ()):
-        collective = mode.schedule.collective
+    for number, form in enumerate(program.forms if unordered else ()):
+        collective = form.schedule.collective
         if not collective.reducing or collective.rooted or collective.personal:
             continue
         layout = program.part(number).layout
@@ -100,10 +100,10 @@ def check_agreement(program: Program) -> None:
         shape = program.topology.nodes, layout.send_words(length)
         words = np.random.default_rng(1).integers(1, 1 << 63, shape, np.uint64)
         received = execute(_telling(program), words, mode=number)
-        members = mode.groups.members
+        members = form.groups.members
         if (received[members] != received[members[:, :1]]).any():
             raise InputError(
-                f"Operator of {collective.kind} by {mode.schedule.algorithm} must be associative, "
+                f"Operator of {collective.kind} by {form.schedule.algorithm} must be associative, "
                 f"not {unordered[0]}: nodes combine words in different orders, so that results may "
                 "differ (by --algorithm matching one node combines them for all)"
             )
@@ -119,7 +119,7 @@ def _telling(program: Program) -> Program:
     telling = Operator("telling", tell, lambda width: 0, lambda m, a, b: a, associative=False)
     return replace(
         program,
-        modes=tuple(
-            replace(mode, operators=(telling,) if mode.operators else ()) for mode in program.modes
+        forms=tuple(
+            replace(form, operators=(telling,) if form.operators else ()) for form in program.forms
         ),
     )

@@ -25,7 +25,7 @@ from ..schedule.flows import Flows
 from ..topology import IntArray
 from .address_map import DirectMap, Route, RouteMap
 from .fields import IDLE, Action, Field, Loop, Order, Sources, fields_of, memories_of, number_equal
-from .mode import CycleCost
+from .form import CycleCost
 from .request import Request
 from .round_follower import Bursts, Receipts, RoundPlan
 from .rounds import program_of
@@ -84,7 +84,7 @@ def compile_pattern(request: Request) -> Program:
         pitch=(steps,) * ports,
         departure=np.broadcast_to(np.arange(steps)[:, None], (steps, ports)),
     )
-    mode = request.mode(
+    form = request.form(
         loop,
         send_map=DirectMap(ports, chunks, waves, by_chunk=True),
         receive_map=RouteMap(tuple(routes_of(pattern, Flows.of(pattern))), steps, ports),
@@ -92,7 +92,7 @@ def compile_pattern(request: Request) -> Program:
         known_by="position on the stream",
     )
     return request.program(
-        mode,
+        form,
         memories=memories_of(range(ports), chunks),
         depth=np.tile([steps * waves] * ports + [waves] * chunks, (len(first), 1)),
         variant_of=variant_of,

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .address_map import AddressMap, DirectMap
-from .mode import CycleCost, Mode, block_flits
+from .form import CycleCost, Form, block_flits
 from .program import Program
 from .timing import chunk_cycles, direct_write_delay, look_up_delay
 
@@ -73,7 +73,7 @@ class Request:
         """Cycles that the hardware of operators takes by itself."""
         return max(operator.latency for operator in self.operators)
 
-    def mode(
+    def form(
         self,
         loop: Loop,
         *,
@@ -81,9 +81,9 @@ class Request:
         receive_map: AddressMap,
         moving: CycleCost,
         known_by: str,
-    ) -> Mode:
-        """What a run does, given its rows and where data lie; see `Mode`."""
-        return Mode(
+    ) -> Form:
+        """What a run does, given its rows and where data lie; see `Form`."""
+        return Form(
             schedule=self.schedule,
             operators=self.operators,
             loop=loop,
@@ -104,13 +104,13 @@ class Request:
         return delay(self.layout, self.flits, any_length=self.any_length)
 
     def program(
-        self, mode: Mode, *, memories: tuple[Memory, ...], depth: IntArray, variant_of: IntArray
+        self, form: Form, *, memories: tuple[Memory, ...], depth: IntArray, variant_of: IntArray
     ) -> Program:
-        """What all nodes do in the only mode; see `Program`."""
+        """What all nodes do in the only form; see `Program`."""
         return Program(
             topology=self.topology,
             flits=self.flits,
-            modes=(mode,),
+            forms=(form,),
             memories=memories,
             depth=depth,
             variant_of=variant_of,

@@ -34,7 +34,7 @@ from .fields import (
     memories_of,
     number_equal,
 )
-from .mode import CycleCost
+from .form import CycleCost
 from .passing import passing_plan
 from .request import Request
 from .round_follower import BlockFollower, RoundPlan, SumFollower
@@ -67,7 +67,7 @@ def compile_rounds(request: Request) -> Program:
     >>> import torusfabric as tf
     >>> schedule = tf.plan(tf.Torus(3, 3), "broadcast", algorithm="diagonal")
     >>> program = compile_rounds(Request(schedule, schedule.chunks))
-    >>> print(program.mode.cost)
+    >>> print(program.form.cost)
     alpha rounds + delta hops + tau flits + constant = 1 * 2 + 1 * 2 + 1 * 2 + 3 = 9 cycles
     """
     schedule, sums = request.schedule, bool(request.operators)
@@ -89,7 +89,7 @@ def program_of(request: Request, plan: RoundPlan) -> Program:
         loop, moving = _by_flits(loop), CycleCost(loop.rows, 0, loop.rows * block)
     shape = (topology.nodes, layout.recv_parts, layout.part_chunks)
     base = np.where(plan.slot >= 0, plan.slot * block, -1)
-    mode = request.mode(
+    form = request.form(
         loop,
         send_map=DirectMap(ports, layout.part_chunks, block, by_chunk=streams),
         receive_map=NodeMap(plan.memory.reshape(shape), base.reshape(shape), variant_of),
@@ -97,7 +97,7 @@ def program_of(request: Request, plan: RoundPlan) -> Program:
         known_by="the in-port" if streams else "round and address",
     )
     return request.program(
-        mode,
+        form,
         memories=memories_of(range(ports), plan.depth.shape[1] - ports),
         depth=plan.depth[first] * block,
         variant_of=variant_of,

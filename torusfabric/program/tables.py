@@ -17,7 +17,7 @@ from ..schedule import SumTable, Table
 from ..topology import IntArray
 from .address_map import DirectMap, OffsetMap
 from .fields import IDLE, Action, Field, Loop, Order, fields_of, memories_of
-from .mode import CycleCost
+from .form import CycleCost
 from .request import Request
 from .sum_planner import plan_sums, plan_sums_of_any_length
 from .table_planner import plan_table
@@ -47,7 +47,7 @@ def compile_table(request: Request) -> Program:
     assert isinstance(table, Table | SumTable)
     plan = _plan_of(request, table)
     receiving = [memory.port for memory in plan.receive_memories]
-    mode = request.mode(
+    form = request.form(
         _loop(plan, table.topology.opposite),
         send_map=_send_map(table, plan, block),
         receive_map=OffsetMap(table.topology, plan.memory, _words(plan.slot, block)),
@@ -55,7 +55,7 @@ def compile_table(request: Request) -> Program:
         known_by="step and port",
     )
     return request.program(
-        mode,
+        form,
         memories=memories_of(receiving, len(plan.send_memories)),
         depth=np.array([[memory.depth * block for memory in plan.memories]]),
         variant_of=np.zeros(table.topology.nodes, np.int32),

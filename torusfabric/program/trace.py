@@ -117,10 +117,11 @@ def write_trace(program: Program, path: str | Path) -> None:
         If the file cannot be written, or the program cannot be followed.
     """
     with writing_text(path) as file:
-        for mode in range(len(program.modes)):
-            head = {"mode": mode} if program.several else {}
-            for line in _lines(program.alone(mode), head):
-                file.write(json.dumps(line, separators=(",", ":")) + "\n")
+        for number, mode in enumerate(program.modes):
+            head = {"mode": number} if len(program.modes) > 1 else {}
+            for form in range(mode.first, mode.first + len(mode.forms)):
+                for line in _lines(program.alone(form), head):
+                    file.write(json.dumps(line, separators=(",", ":")) + "\n")
 
 
 def _lines(program: Program, head: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -26,7 +26,7 @@ from .fields import (
     memories_of,
     number_equal,
 )
-from .mode import CycleCost
+from .form import CycleCost
 from .timing import ADDRESS, COMBINE, LINK, SETTING
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def compile_tree_sums(request: Request, trees: IntArray) -> Program:
     memory, base = np.zeros((2, topology.nodes, 1, chunks), int)
     memory[root, 0], base[:] = place, -1
     base[root] = 0
-    mode = request.mode(
+    form = request.form(
         loop,
         send_map=DirectMap(len(results), chunks, block, by_chunk=True),
         receive_map=NodeMap(memory, base, variant_of),
@@ -159,7 +159,7 @@ def compile_tree_sums(request: Request, trees: IntArray) -> Program:
     depth = np.full((topology.nodes, len(results) + chunks), block)
     depth[:, : len(results)] = np.where(stored >= 0, block, 0)
     return request.program(
-        mode,
+        form,
         memories=memories_of(results.tolist(), chunks),
         depth=depth[first],
         variant_of=variant_of,

@@ -125,7 +125,7 @@ def _without_registers(module: GateModule) -> GateModule:
 
 
 def _accesses(fabric: Fabric) -> Iterator[_Access]:
-    """All reads and writes of messages, and what is neither, mode by mode.
+    """All reads and writes of messages, and what is neither, form by form.
 
     Where it matters, reads are given root by root.
     """
@@ -133,11 +133,10 @@ def _accesses(fabric: Fabric) -> Iterator[_Access]:
     nodes = np.arange(program.topology.nodes)
     groups = NodeGroups(len(nodes))
     base = {"rst": 0, "host_we": 0, "mode": 0, "sampled_root": 0}
-    for number, mode in enumerate(program.modes):
+    for number, form in enumerate(program.forms):
         chosen = base | {"mode": number}
-        for root in range(mode.groups.size if mode.part_is_root else 1):
-            run = Run(number, program.flits, root)
-            place = received_places(program, run)
+        for root in range(form.groups.size if form.part_is_root else 1):
+            place = received_places(program, Run(0, program.flits, root), number)
             memory = np.where(place.address < 0, -1, place.memory)
             yield _access(
                 chosen | {"sampled_root": root},
@@ -146,8 +145,8 @@ def _accesses(fabric: Fabric) -> Iterator[_Access]:
                 | dict.fromkeys(_read_addresses(program), place.address),
                 place.bits,
             )
-        place = sent_places(program, Run(number, program.flits))
-        layout = mode.layout
+        place = sent_places(program, Run(0, program.flits), number)
+        layout = form.layout
         yield _access(
             chosen | {"host_we": 1},
             (0, nodes),
@@ -171,7 +170,7 @@ def _without_writes(fabric: Fabric, chosen: Mapping[str, int]) -> Iterator[_Acce
 
 
 def _read_addresses(program: Program) -> list[str]:
-    """The outputs that say where a word is read; of several modes, one of them a cycle early."""
+    """The outputs that say where a word is read; of several forms, one of them a cycle early."""
     return ["read_address", *(["next_read_address"] if program.several else [])]
 
 

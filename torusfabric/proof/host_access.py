@@ -44,10 +44,10 @@ class HostAccess(Access):
         """Writes of what nodes send: data come a step after their address."""
         program = self.program
         memory, address = self.located(runs, partial(sent_places, program), ends_at_once=True)
-        of_run = np.array([program.modes[run.mode].layout for run in runs])
+        of_run = np.array([program.forms[run.form(program)].layout for run in runs])
         none = np.full((1, *address.shape[1:]), -1)
         numbers = {"write_enable": np.concatenate([(address >= 0).astype(int), 0 * none])}
-        for layout in range(1 + max(mode.layout for mode in program.modes)):
+        for layout in range(1 + max(form.layout for form in program.forms)):
             number = np.append(own_numbers(program, layout), -1)
             here = of_run == layout
             for name, values in (("bank", number[memory]), ("address", address)):
@@ -80,7 +80,7 @@ class HostAccess(Access):
         """Check that a node that is not asked shows 0, and that addresses of the host pass."""
         machine, count = self.machine, 0
         machine.prepare(1)
-        # Of several modes, the address comes a cycle early, and the sequencer has a register.
+        # Of several forms, the address comes a cycle early, and the sequencer has a register.
         several = self.program.several
         given = "next_read_address" if several else "read_address"
         address = word(np.arange(len(machine.text.nets.get(given, []))))[:, None]

@@ -33,6 +33,10 @@ class Run:
     root: int = 0
     operation: int = 0
 
+    def form(self, program: Program) -> int:
+        """The number of the form in which it is carried out."""
+        return program.form_of(self.mode, self.length)
+
 
 @dataclass(frozen=True)
 class Places:
@@ -54,7 +58,7 @@ class Places:
 
 def sent_words(program: Program, run: Run) -> IntArray:
     """Bits that stand for the words that each node sends, shape (nodes, words)."""
-    count = program.part(run.mode).layout.send_words(run.length)
+    count = program.part(run.form(program)).layout.send_words(run.length)
     return word(np.arange(program.topology.nodes * count).reshape(-1, count))
 
 
@@ -67,8 +71,8 @@ def owed_words(program: Program, run: Run, sums: Sums) -> tuple[IntArray, BoolAr
     receives : ndarray of bool, shape (nodes,)
         The nodes that are owed any.
     """
-    part, mode = program.part(run.mode), program.modes[run.mode]
-    root = run.root if mode.any_root else None
+    part = program.part(run.form(program))
+    root = run.root if program.modes[run.mode].any_root else None
     count = part.layout.send_words(run.length)
     if not part.schedule.collective.reducing:
         numbers = np.arange(program.topology.nodes * count).reshape(-1, count)
@@ -86,18 +90,20 @@ def owed_words(program: Program, run: Run, sums: Sums) -> tuple[IntArray, BoolAr
     return word(sum_of[groups.group[:, None], index.astype(int)]), receives
 
 
-def sent_places(program: Program, run: Run) -> Places:
-    """Where the address map says that what a node sends lies."""
-    return _places(program, run, received=False)
+def sent_places(program: Program, run: Run, form: int | None = None) -> Places:
+    """Where the address map says that what a node sends lies, by the form of the run or another."""
+    number = run.form(program) if form is None else form
+    return _places(program, number, run, received=False)
 
 
-def received_places(program: Program, run: Run) -> Places:
+def received_places(program: Program, run: Run, form: int | None = None) -> Places:
     """Where the address map says that what a node has received lies, as the host asks for it."""
-    mode = program.modes[run.mode]
-    places, mapped = _places(program, run, received=True), mode.receive_map
+    number = run.form(program) if form is None else form
+    places, its = _places(program, number, run, received=True), program.forms[number]
+    mapped = its.receive_map
     if isinstance(mapped, RenumberedMap):
         mapped = mapped.mapped
-    if mode.by_offset and isinstance(mapped, DirectMap) and mapped.base:
+    if its.by_offset and isinstance(mapped, DirectMap) and mapped.base:
         return replace(places, bits=(mapped.base - 1).bit_length())
     return places
 
@@ -110,7 +116,7 @@ def own_numbers(program: Program, layout: int) -> IntArray:
 
 def listed_places(program: Program, run: Run, listed: Listed, *, sent: bool) -> Places:
     """Where the address map of a core says that words lie: a block's one after the other."""
-    layout = program.part(run.mode).layout
+    layout = program.part(run.form(program)).layout
     words = layout.send_words(run.length) if sent else layout.recv_words(run.length)
     part, within = np.divmod(np.arange(words), layout.part_flits(run.length))
     chunk, flit = np.divmod(within, layout.block_flits(run.length))
@@ -120,15 +126,15 @@ def listed_places(program: Program, run: Run, listed: Listed, *, sent: bool) -> 
     return Places(first[..., 0], np.where(base >= 0, base + flit, -1))
 
 
-def _places(program: Program, run: Run, *, received: bool) -> Places:
-    """Where the address map says that words lie."""
-    part, mode = program.part(run.mode), program.modes[run.mode]
+def _places(program: Program, form: int, run: Run, *, received: bool) -> Places:
+    """Where the address map of a form says that words lie."""
+    part, its = program.part(form), program.forms[form]
     count = part.layout.recv_words(run.length) if received else part.layout.send_words(run.length)
     of, chunk, flit = part.locate(np.arange(count), run.length)
-    if received and mode.part_is_root:
+    if received and its.part_is_root:
         of = np.full_like(of, run.root)
-    mapped = mode.receive_map if received else mode.send_map
-    located = mapped.locate(mode.groups.position[:, None], of[None], chunk[None])
+    mapped = its.receive_map if received else its.send_map
+    located = mapped.locate(its.groups.position[:, None], of[None], chunk[None])
     memory, base = (np.broadcast_to(v, (program.topology.nodes, count)) for v in located)
-    pitch = np.array([mode.loop.pitch_of(k) for k in range(len(program.memories))])
+    pitch = np.array([its.loop.pitch_of(k) for k in range(len(program.memories))])
     return Places(memory, np.where(base >= 0, base + pitch[memory] * flit, -1))

@@ -88,7 +88,7 @@ def prove(
     >>> prove(fabric).proved
     True
     """
-    loops = [mode.loop for mode in fabric.program.modes]
+    loops = [form.loop for form in fabric.program.forms]
     before_injection = any(
         len(readers) > 1 for loop in loops for readers in loop.sources.injections
     )

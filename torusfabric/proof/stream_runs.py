@@ -95,7 +95,7 @@ class StreamAccess(Access):
 
     def _sends(self, run: Run) -> BoolArray:
         """The nodes that send anything."""
-        packets = packets_sent(self.program, run.mode)
+        packets = packets_sent(self.program, run.form(self.program))
         if packets.at_root:
             at_root: BoolArray = self.program.modes[run.mode].groups.position == run.root
             return at_root
@@ -103,7 +103,7 @@ class StreamAccess(Access):
 
     def _itself(self, run: Run) -> tuple[IntArray, IntArray]:
         """Of each node and word: whether it is for the node itself, its number in its packet."""
-        part, mode = self.program.part(run.mode), self.program.modes[run.mode]
+        part, mode = self.program.part(run.form(self.program)), self.program.modes[run.mode]
         words = np.arange(part.layout.send_words(run.length))
         if not part.schedule.collective.personal:
             shape = self.program.topology.nodes, len(words)
@@ -132,7 +132,7 @@ class StreamAccess(Access):
     def _received(self, run: Run) -> Places:
         """Where each word lies that each node receives."""
         place = received_places(self.program, run)
-        packets = packets_received(self.program, run.mode)
+        packets = packets_received(self.program, run.form(self.program))
         words = np.arange(place.address.shape[1])
         packet, index = np.divmod(words, len(words) // packets.count)
         row = np.full_like(packet, run.root) if packets.by_root else packet

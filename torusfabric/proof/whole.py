@@ -68,7 +68,7 @@ class Whole:
     def __init__(self, fabric: Fabric, placement: Placement, text: GateText) -> None:
         self._fabric, program = fabric, fabric.program
         self._all = all_runs(fabric)
-        layouts = [program.part(mode).layout for mode in range(len(program.modes))]
+        layouts = [program.part(form).layout for form in range(len(program.forms))]
         most = max(layout.send_words(program.flits) for layout in layouts)
         sums = Sums(program.topology.nodes * most)
         roles, prefix = fabric.netlist.roles, fabric.prefix

@@ -68,7 +68,7 @@ def add_host(
     Parameters
     ----------
     layouts : sequence of HostLayout
-        Of each mode.
+        Of each form.
 
     Returns
     -------
@@ -78,10 +78,10 @@ def add_host(
         Those of what is received, and of what is sent if that is not in the order of addresses.
     """
     program = build.program
-    parts = [program.part(mode) for mode in range(len(program.modes))]
+    parts = [program.part(form) for form in range(len(program.forms))]
     locators = [locator_of(part) for part in parts]
-    # One mode of each send map.
-    sending = {mode.layout: number for number, mode in reversed([*enumerate(program.modes)])}
+    # One form of each send map.
+    sending = {form.layout: number for number, form in reversed([*enumerate(program.forms)])}
     writers = [write_locator_of(parts[sending[k]]) for k in sorted(sending)]
     bits = {
         "host_we": 1,
@@ -96,7 +96,7 @@ def add_host(
         inputs["mode"] = (Part("run_mode", 0, address_width(len(parts))),)
 
     def make() -> Host:
-        banks = [_banks(mode.receive_map, len(program.memories)) for mode in program.modes]
+        banks = [_banks(form.receive_map, len(program.memories)) for form in program.forms]
         made = [locator() for locator in locators]
         return Host(
             [HostView(*view) for view in zip(layouts, made, banks, strict=True)],
@@ -117,7 +117,7 @@ def add_host(
 
 def locator_of(program: Program) -> Callable[[], Locator]:
     """How to make the locator of what nodes have received."""
-    match program.mode.receive_map:
+    match program.form.receive_map:
         case RouteMap():
             from .locators.route import RouteLocator
 
@@ -133,7 +133,7 @@ def locator_of(program: Program) -> Callable[[], Locator]:
 
 def write_locator_of(program: Program) -> Callable[[], Locator] | None:
     """How to make the locator of what nodes send; None where the host's order is that of memory."""
-    mapped = program.mode.send_map
+    mapped = program.form.send_map
     if isinstance(mapped, DirectMap) and (
         mapped.by_chunk
         or not direct_write_delay(program.layout, program.flits, any_length=program.any_length)
@@ -184,7 +184,7 @@ def add_sequencer(
 ) -> None:
     """Add the sequencer, given what drives inputs that depend on the top."""
     make = lambda: Sequencer(
-        [mode.timing for mode in build.program.modes],
+        [form.timing for form in build.program.forms],
         build.placement,
         build.choices,
         address_bits=build.address_bits,
@@ -200,7 +200,7 @@ def add_root_unit(build: FabricBuilder) -> None:
     """Add what takes the root and gives every node its offset from it."""
     inputs = {name: build.whole(name) for name in ("accepted", "root")}
     program = build.program
-    shown, offsets = any(mode.part_is_root for mode in program.modes), program.by_offset
+    shown, offsets = any(form.part_is_root for form in program.forms), program.by_offset
     make = lambda: RootUnit(program.root_groups.torus, shown=shown, offsets=offsets)
     add_single(build, "root_unit", Role.ROOT_UNIT, make, inputs)
 

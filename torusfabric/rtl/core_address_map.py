@@ -33,8 +33,8 @@ def core_address_map(program: Program) -> dict[str, Any]:
         block k of what it receives; null where there is no such block. With any root, what the root
         alone receives is listed for every node, as if it were that.
     """
-    mode, layout = program.mode, program.layout
-    if isinstance(mode.receive_map, RouteMap):
+    form, layout = program.form, program.layout
+    if isinstance(form.receive_map, RouteMap):
         return {"arrivals": _arrivals(program)}
     if program.any_root and program.schedule.collective.to_all:
         # What is received is in the upper half of each memory, which a node addresses by itself.
@@ -43,8 +43,8 @@ def core_address_map(program: Program) -> dict[str, Any]:
         return {"sent": every, "received": every}
     own = next(number for number, memory in enumerate(program.memories) if memory.own)
     return {
-        "sent": _listed(program, mode.send_map, layout.send_parts, own),
-        "received": _listed(program, mode.receive_map, layout.recv_parts, 0),
+        "sent": _listed(program, form.send_map, layout.send_parts, own),
+        "received": _listed(program, form.receive_map, layout.recv_parts, 0),
     }
 
 

@@ -54,8 +54,8 @@ class EndpointSettings:
         Cycles from the words read for the host to the one of the memory that it asks for.
     half : int
         With any root: the address of what is received, above what the node would send. Else 0.
-    half_modes : tuple of int
-        Of each mode, whether that is so.
+    half_forms : tuple of int
+        Of each form, whether that is so.
     offset_bits : int
         With any root: bits of the offset of a node from it.
     unit : OperatorUnit or None
@@ -65,7 +65,7 @@ class EndpointSettings:
     """
 
     sources: Sources
-    modes: int
+    forms: int
     width: int
     nodes: int
     write_bits: int
@@ -77,7 +77,7 @@ class EndpointSettings:
     gathered: bool = False
     host_stages: int = 1
     half: int = 0
-    half_modes: tuple[int, ...] = ()
+    half_forms: tuple[int, ...] = ()
     offset_bits: int = 0
     unit: OperatorUnit | None = None
     spare: bool = False
@@ -100,8 +100,8 @@ class Endpoint(Leaf):
     -------
     rx : In
         A word from each in-port, and the result of each if there are operators behind them.
-    mode : In
-        The mode, if anything depends on it.
+    form : In
+        The form, if anything depends on it.
     inject : Out(injections * width)
         A word for each injection port, two cycles after its address.
     busy : In(1)
@@ -167,16 +167,16 @@ class Endpoint(Leaf):
             "row": shape.row_bits,
             "offset": settings.offset_bits if settings.half else 0,
             "operator_code": settings.unit.bits if settings.unit and shape.combines else 0,
-            "mode": address_width(settings.modes) if self._by_mode() else 0,
+            "mode": address_width(settings.forms) if self._by_form() else 0,
         }
         inject = len(shape.injections) * settings.width
         return ({"inject": Out(inject)} if inject else {}) | {
             name: In(width) for name, width in widths.items() if width
         }
 
-    def _by_mode(self) -> bool:
-        """Whether anything depends on the mode."""
-        return self.shape.uses_mode or len({*self.settings.half_modes}) > 1
+    def _by_form(self) -> bool:
+        """Whether anything depends on the form."""
+        return self.shape.uses_form or len({*self.settings.half_forms}) > 1
 
     def _from_sequencer(self) -> dict[str, Member]:
         """Members for what is read and stored at addresses of the sequencer."""

@@ -144,7 +144,7 @@ class EndpointBuilder:
                 self._cell(name, group, len(write.enable)),
                 write=write,
                 read=self.read(first, [readers[i] for i in reading], copy=number, early=early),
-                many=self._settings.modes > 1,
+                many=self._settings.forms > 1,
             )
             if early:
                 word = delayed(self.m, word, 1)
@@ -254,7 +254,7 @@ class EndpointBuilder:
         )
         if memory.depth > 1:
             with m.If(~self._held(self.value("busy"), "busy_here")):
-                m.d.sync += pointer.eq(self._inputs.of_mode(memory.start))
+                m.d.sync += pointer.eq(self._inputs.of_form(memory.start))
             with m.Elif(enable):
                 m.d.sync += pointer.eq(pointer + step)
         return WritePort(pointer, word, enable)

@@ -18,7 +18,7 @@ from .netlist import Fixed, Parts, Role
 if TYPE_CHECKING:
     from amaranth.lib.wiring import SignatureMembers
 
-    from ..program import Mode
+    from ..program import Form
     from .operator_unit import OperatorUnit
 
 __all__ = ["EndpointWiring", "add_endpoints", "add_streams", "endpoint_settings"]
@@ -69,12 +69,12 @@ def add_endpoints(build: FabricBuilder) -> None:
 def endpoint_settings(build: FabricBuilder) -> EndpointSettings:
     """What all endpoints have in common."""
     program = build.program
-    halves = [_half(mode) for mode in program.modes]
+    halves = [_half(form) for form in program.forms]
     private, groups = build.top is Top.CORE, build.distribution.groups
     half = max(halves)
     return EndpointSettings(
         sources=build.sources,
-        modes=len(program.modes),
+        forms=len(program.forms),
         width=build.width,
         nodes=build.nodes,
         write_bits=address_width(build.nodes) if private else groups.place_bits,
@@ -82,32 +82,32 @@ def endpoint_settings(build: FabricBuilder) -> EndpointSettings:
         memories=len(program.memories),
         own=tuple(
             sum(memory.own and memory.layout == layout for memory in program.memories)
-            for layout in range(1 + max(mode.layout for mode in program.modes))
+            for layout in range(1 + max(form.layout for form in program.forms))
         ),
         windows=build.placement.endpoints.windows,
         private=private,
         gathered=build.top is Top.HOST and build.nodes > 1,
         host_stages=build.placement.endpoints.read_stages,
         half=half,
-        half_modes=tuple(int(each > 0) for each in halves),
+        half_forms=tuple(int(each > 0) for each in halves),
         offset_bits=sum(map(address_width, program.root_groups.torus.moduli)) if half else 0,
         unit=_adding(build),
         spare=_spare(build),
     )
 
 
-def _half(mode: Mode) -> int:
+def _half(form: Form) -> int:
     """The address of what is received, where a memory has what would be sent below; else 0."""
-    mapped = mode.receive_map
+    mapped = form.receive_map
     if isinstance(mapped, RenumberedMap):
         mapped = mapped.mapped
-    return mapped.base if mode.by_offset and isinstance(mapped, DirectMap) else 0
+    return mapped.base if form.by_offset and isinstance(mapped, DirectMap) else 0
 
 
 def _spare(build: FabricBuilder) -> bool:
     """Whether what was written last is there a cycle before the first read of any run."""
     if build.top is Top.HOST:
-        return all(mode.timing.spare for mode in build.program.modes)
+        return all(form.timing.spare for form in build.program.forms)
     # A run begins some cycles after a message was loaded; but in the cycle after a write of a core.
     return build.top is Top.STREAM
 
@@ -141,7 +141,7 @@ class EndpointWiring:
         self._common = [name for name in build.sequenced if name in self.members and name != "row"]
         if build.top is Top.HOST:
             self._common += [name for name in build.from_host if name in self.members]
-        self._mode = "mode" in self.members
+        self._form = "mode" in self.members
 
     def add(
         self, node: int, inputs: Mapping[str, Parts], outputs: Mapping[str, tuple[str, int]]
@@ -157,7 +157,7 @@ class EndpointWiring:
         inputs, outputs = {**inputs, "rx": build.incoming(node)}, dict(outputs)
         for name in self._common:
             inputs[name] = build.distribution.near(name, node, members[name].shape)
-        if self._mode:
+        if self._form:
             inputs["mode"] = build.distribution.near("run_mode", node)
         if "offset" in members:
             inputs["offset"] = build.offset(node)

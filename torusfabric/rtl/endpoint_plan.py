@@ -217,7 +217,7 @@ class _ShapePlanner:
         return self.table.place(np.where(phase >= 0, counted, 0))
 
     def _start(self, number: int) -> tuple[int, ...]:
-        """Where the pointer of a memory starts in each mode."""
+        """Where the pointer of a memory starts in each form."""
         base, own = self._values(Action.WRITE, number), self._points.phase[number] >= 0
         known = [
             base[:, span][base[:, span] >= 0] if own[span].any() else () for span in self._spans
@@ -245,7 +245,7 @@ class _ShapePlanner:
         return EndpointReader(number, address, memories, code, sending)
 
     def _sending(self, index: int, rivals: set[int]) -> Location:
-        """A place for whether a reader reads; always in modes in which it has no rival."""
+        """A place for whether a reader reads; always in forms in which it has no rival."""
         number = self._readers[index]
         reads = (self._values(Action.READ, number) >= 0).astype(int)
         memory = self._values(Action.MEMORY, number)
@@ -264,8 +264,8 @@ def _memories_host_reads(program: Program, members: list[int]) -> set[int]:
     else:
         nodes = np.nonzero(np.isin(program.variant_of, members))[0]
     found: set[int] = set()
-    for mode in program.modes:
-        found |= mode.receive_map.memories(mode.groups.position[nodes])
+    for form in program.forms:
+        found |= form.receive_map.memories(form.groups.position[nodes])
     return found
 
 
@@ -283,9 +283,9 @@ def sharing(
     Parameters
     ----------
     reading : dict of int to (list of ndarray of bool, shape (rows, variants))
-        When each reads it, in each mode.
+        When each reads it, in each form.
     orders : sequence of Order
-        Of the modes. In a loop by flits any two readers may meet.
+        Of the forms. In a loop by flits any two readers may meet.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What readers and memories do in all modes, and what of it the sequencer gives to all nodes."""
+"""What readers and memories do in all forms, and what of it the sequencer gives to all nodes."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ __all__ = ["Points"]
 
 
 class Points:
-    """What readers and memories do, in the rows of all modes.
+    """What readers and memories do, in the rows of all forms.
 
     Attributes
     ----------
     columns : dict of str to ColumnSet
         Of the sequencer: ``read``, ``write`` and ``store``.
     given : list of (list of bool)
-        Of each reader, of each mode, whether all nodes that read begin at the same address, which a
-        column gives; in other modes it counts words from the first.
+        Of each reader, of each form, whether all nodes that read begin at the same address, which a
+        column gives; in other forms it counts words from the first.
     addresses : list of Column
         These columns.
     words : ndarray of int, shape (rows,)
         Of each row, how many words are read from one first address.
     columns_of : dict of int to (int, int)
-        Of each memory that stores the same at all nodes in any mode, the columns of where, and
+        Of each memory that stores the same at all nodes in any form, the columns of where, and
         whether, it does.
     source, phase : list of ndarray of int, shape (rows, variants)
         Of each memory, whose words it stores, and in which phase what nodes store on their own;
@@ -96,10 +96,10 @@ class Points:
         """Find out what nodes store on their own, and of which source all is."""
         writes = [self.loops.values(Point(Action.WRITE, k)) for k in range(len(program.memories))]
         own = [
-            (mode, memory)
-            for mode, (_, span) in enumerate(self.loops.spans())
+            (form, memory)
+            for form, (_, span) in enumerate(self.loops.spans())
             for memory, write in enumerate(writes)
-            if not self._alike[memory][mode] and (write[span] >= 0).any()
+            if not self._alike[memory][form] and (write[span] >= 0).any()
         ]
         sources = [self.loops.values(Point(Action.SOURCE, k)) for k in range(len(writes))]
         self.source = [np.where(w >= 0, s, IDLE) for w, s in zip(writes, sources, strict=True)]
@@ -111,10 +111,10 @@ class Points:
 
         self.windows = Windows.of(self.loops, own, any_length=program.any_length)
         spans = [span for _, span in self.loops.spans()]
-        for mode, memory in own:
-            stores = self.windows.stores(mode, memory)
-            self.source[memory][spans[mode]] = stores.source
-            self.phase[memory][spans[mode]] = stores.phase
+        for form, memory in own:
+            stores = self.windows.stores(form, memory)
+            self.source[memory][spans[form]] = stores.source
+            self.phase[memory][spans[form]] = stores.phase
 
     def own(self, memory: int, members: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The sources of what variants store into a memory, and the phases of what is their own."""

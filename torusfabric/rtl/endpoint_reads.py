@@ -39,18 +39,18 @@ class Inputs:
         values: list[Value] = []
         if where.start is not None:
             values.append(self._endpoint.value("row")[where.start : where.start + where.width])
-        if where.by_mode:
+        if where.by_form:
             if where.constants not in self._held:
                 self._held[where.constants] = delayed(
-                    self._m, self.of_mode(where.constants), 1, "of_mode"
+                    self._m, self.of_form(where.constants), 1, "of_mode"
                 )
             values.append(self._held[where.constants])
         elif where.constants[0] or not values:
             values.append(Const(where.constants[0], where.width))
         return values[0] if len(values) == 1 else values[0] | values[1]
 
-    def of_mode(self, constants: tuple[int, ...]) -> Value:
-        """The constant of the mode, without a register."""
+    def of_form(self, constants: tuple[int, ...]) -> Value:
+        """The constant of the form, without a register."""
         width = max(max(constants).bit_length(), 1)
         if len(set(constants)) == 1:
             return Const(constants[0], width)
@@ -71,7 +71,7 @@ class Inputs:
         if shift is None:
             address = base + address
         else:
-            # The sequencer gives whole addresses in modes in which the base is 0.
+            # The sequencer gives whole addresses in forms in which the base is 0.
             address = Cat(address[:shift], base | address[shift:] if where.joins else base)
         return address[: self._endpoint.settings.address_bits]
 
@@ -131,11 +131,11 @@ class HostReads:
             # Only the root, at offset 0, shows what it sends rather than what it has received.
             bits = (self._settings.half - 1).bit_length()
             upper = Cat(self.address[:bits], value("offset").any())
-            modes = endpoint.settings.half_modes
-            if all(modes):
+            forms = endpoint.settings.half_forms
+            if all(forms):
                 self.address = upper
             else:
-                there = choose([Const(which, 1) for which in modes], value("mode"))
+                there = choose([Const(which, 1) for which in forms], value("mode"))
                 self.address = Mux(there, upper, self.address)
 
     def code(self, memories: Sequence[int]) -> Value:

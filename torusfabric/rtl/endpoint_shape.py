@@ -3,7 +3,7 @@
 An address comes from the sequencer where all nodes that use it at that time use the same; otherwise
 from the node itself: the reader adds the word count to a *base* from the node's row ROM. What a
 node stores on its own is appended: a pointer moves while the phase that the row ROM names is high.
-In a fabric of several modes this may differ from mode to mode.
+In a fabric of several forms this may differ from form to form.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class EndpointMemory:
     source : Location or None
         Which of the sources, as select bits.
     start : tuple of int
-        Where its pointer starts in each mode.
+        Where its pointer starts in each form.
     groups : tuple of (tuple of int)
         Readers in groups; each group has a copy of the memory of its own.
     host_reads : bool
@@ -100,7 +100,7 @@ class EndpointReader:
 
     @property
     def locations(self) -> tuple[Location, ...]:
-        """Everything that may depend on the mode."""
+        """Everything that may depend on the form."""
         locations = self.code, self.address, self.sending
         return tuple(each for each in locations if each is not None)
 
@@ -157,12 +157,12 @@ class EndpointShape:
         return any(memory.phases for memory in self.memories)
 
     @property
-    def uses_mode(self) -> bool:
-        """Whether anything depends on the mode."""
+    def uses_form(self) -> bool:
+        """Whether anything depends on the form."""
         locations = [each for reader in self.readers for each in reader.locations]
         for memory in self.memories:
             locations += [each for each in (memory.enable, memory.source) if each]
-        return any(each.by_mode for each in locations) or any(
+        return any(each.by_form for each in locations) or any(
             len(set(memory.start)) > 1 for memory in self.memories
         )
 

@@ -166,9 +166,11 @@ class Fabric(wiring.Component):
         self.bus, self.clocks = None if bus is None else _bus(bus), Clocks(clocks)
         self._check_top()
         self.nodes, self.ports = program.topology.nodes, program.ports
-        parts = [program.part(mode) for mode in range(len(program.modes))]
+        parts = [program.part(form) for form in range(len(program.forms))]
         words = max(max(part.send_words, part.recv_words) for part in parts)
-        self.layouts = tuple(HostLayout(part, words) for part in parts)
+        self.form_layouts = tuple(HostLayout(part, words) for part in parts)
+        # Addresses are the same for all forms of a mode.
+        self.layouts = tuple(self.form_layouts[mode.first] for mode in program.modes)
         self.layout = self.layouts[0]
         build = FabricBuilder(program, place(program), self.width, self.top)
         self.router_classes, self.read_latency, self._locators = self._built(build)
@@ -186,7 +188,7 @@ class Fabric(wiring.Component):
         program, kind = self.program, self.program.schedule.collective.kind
         of_host = {
             "messages of any length": program.any_length,
-            f"{kind} from any root": program.mode.part_is_root,
+            f"{kind} from any root": program.form.part_is_root,
             "several operators": len(program.operators) > 1,
         }
         for what, wanted in of_host.items():
@@ -210,7 +212,7 @@ class Fabric(wiring.Component):
     def _built(self, build: FabricBuilder) -> Built:
         """Fill the netlist."""
         if self.top is Top.HOST:
-            return add_host_top(build, self.layouts)
+            return add_host_top(build, self.form_layouts)
         if self.top is Top.CORE:
             return add_core_top(build)
         from .streams.nodes import add_stream_top  # a guest
@@ -245,15 +247,15 @@ class Fabric(wiring.Component):
     @property
     def write_latency(self) -> int:
         """Edges that a write takes, that into the memory included; host top only."""
-        return WRITE + self.program.mode.write_delay
+        return WRITE + self.program.form.write_delay
 
     @cached_property
     def origins(self) -> Origins:
         """How origins are known, and what that costs."""
         rom_bits = sum(make().rom_bits() for make in self._locators)
         if self.top is Top.HOST:
-            rom_bits += sum(layout.position_bits for layout in self.layouts)
-        known_by = dict.fromkeys(mode.known_by for mode in self.program.modes)
+            rom_bits += sum(layout.position_bits for layout in self.form_layouts)
+        known_by = dict.fromkeys(form.known_by for form in self.program.forms)
         return Origins(" or ".join(known_by), rom_bits, *tag_cost(self.program))
 
     def elaborate(self, platform: object) -> Module:

@@ -157,7 +157,7 @@ class FabricBuilder(NetlistBuilder):
     def add_row_rom(self, net: str, node: int, row: str, bits: int, tables: RowTables) -> None:
         """A ROM of a node that the sequencer steps through.
 
-        Where any mode is by offset, it has room for all offsets, and shows what is for that of the
+        Where any form is by offset, it has room for all offsets, and shows what is for that of the
         node.
 
         Parameters
@@ -178,8 +178,8 @@ class FabricBuilder(NetlistBuilder):
 
     @property
     def _mixed(self) -> bool:
-        """Whether what a node does depends on its offset from the root in some modes only."""
-        return len({mode.by_offset for mode in self.program.modes}) > 1
+        """Whether what a node does depends on its offset from the root in some forms only."""
+        return len({form.by_offset for form in self.program.forms}) > 1
 
     def _by_offset(self, tables: RowTables, bits: int, variant: int) -> Rows:
         """Contents for all offsets, addressed by so many bits and then by coordinates."""
@@ -189,7 +189,7 @@ class FabricBuilder(NetlistBuilder):
         for coordinate, side in zip(coordinates, groups.torus.moduli, strict=True):
             key |= coordinate << shift
             shift += address_width(side)
-        by_offset = [program.modes[mode].by_offset for mode in tables.modes]
+        by_offset = [program.forms[form].by_offset for form in tables.forms]
         table = [0] * (int(key.max()) + (1 << bits))
         for offset, start in enumerate(key.tolist()):
             rows = tables.contents[int(program.variant_at[groups.members[0, offset]])]

@@ -70,7 +70,7 @@ class ReadMerge(Leaf):
 
 
 class HostView(NamedTuple):
-    """What the host does in a mode: its addresses, and where nodes keep what lies there.
+    """What the host does in a form: its addresses, and where nodes keep what lies there.
 
     Parameters
     ----------
@@ -117,13 +117,13 @@ class Host(Leaf):
 
     A write takes `program.timing.WRITE` edges, those of a run that begins with the next edge come
     after it; it takes longer where send maps are looked up. A read takes `read_latency` edges, and
-    one can be given with every edge while no run is under way. Where there are several modes, words
+    one can be given with every edge while no run is under way. Where there are several forms, words
     are written by the send maps of all of them, and read as the last run has stored them.
 
     Parameters
     ----------
     views : sequence of HostView
-        One a mode.
+        One a form.
     writes : sequence of HostWrites
         One for each different send map.
     width : int
@@ -137,7 +137,7 @@ class Host(Leaf):
     -------
     host_we, host_node, host_addr, host_wdata : In
         The host port.
-    mode : In
+    form : In
         That of the last run; if there are several.
     write_node, write_data, write_enable : Out
         A write into send memories: the place of the node in its group, and a bit for each group of
@@ -150,7 +150,7 @@ class Host(Leaf):
     read_node, read_bank, read_address : Out
         A read.
     next_read_address : Out
-        What `read_address` is a cycle later; if there are several modes.
+        What `read_address` is a cycle later; if there are several forms.
 
     Examples
     --------
@@ -204,12 +204,12 @@ class Host(Leaf):
 
     @property
     def _choosing(self) -> int:
-        """Cycles to choose what the mode of the last run says."""
+        """Cycles to choose what the form of the last run says."""
         return int(len(self._views) > 1)
 
     @property
     def _locating(self) -> int:
-        """The most cycles of any mode, and those to choose one."""
+        """The most cycles of any form, and those to choose one."""
         return max(map(self._read_cycles, self._views)) + self._choosing
 
     @property
@@ -235,13 +235,13 @@ class Host(Leaf):
         return m
 
     def _read(self, m: Module) -> None:
-        """Find what is asked for in every mode, and choose that of the last run."""
+        """Find what is asked for in every form, and choose that of the last run."""
         found = [self._read_in(m, k, view) for k, view in enumerate(self._views)]
         bank, address = found[0]
         if self._choosing:
-            # The sequencer may be far away, and nobody reads while the mode changes.
-            mode = delayed(m, self.value("mode"), 1)
-            bank, address = (choose(of_modes, mode) for of_modes in zip(*found, strict=True))
+            # The sequencer may be far away, and nobody reads while the form changes.
+            form = delayed(m, self.value("mode"), 1)
+            bank, address = (choose(of_forms, form) for of_forms in zip(*found, strict=True))
             m.d.comb += self.next_read_address.eq(address)
         m.d.comb += [
             self.read_node.eq(delayed(m, self.value("host_node"), 1 + self._locating)),
@@ -250,7 +250,7 @@ class Host(Leaf):
         ]
 
     def _read_in(self, m: Module, number: int, view: HostView) -> tuple[Value, Value]:
-        """Memory and address of what is asked for, in a mode."""
+        """Memory and address of what is asked for, in a form."""
         layout, locator = view.layout, view.locator
         m.submodules[f"locator{suffix(number)}"] = locator
         wait = self._locating - self._choosing - self._read_cycles(view)

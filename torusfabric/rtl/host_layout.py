@@ -20,9 +20,9 @@ class HostLayout:
     Parameters
     ----------
     program : Program
-        Of one mode.
+        Of one form.
     words : int, optional
-        The most words that a node sends or receives in any mode.
+        The most words that a node sends or receives in any form.
 
     Attributes
     ----------
@@ -66,8 +66,8 @@ class HostLayout:
         words = words or max(self.send_words, self.recv_words)
         self.recv_base = 1 << (words - 1).bit_length()
         self.address_bits = address_width(2 * self.recv_base)
-        self.part_is_root = program.mode.part_is_root
-        send = program.mode.send_map
+        self.part_is_root = program.form.part_is_root
+        send = program.form.send_map
         self.memory_by_chunk = isinstance(send, DirectMap) and send.by_chunk
         groups = program.groups
         self.positions = groups.position if groups.count > 1 else None

@@ -1,4 +1,4 @@
-"""The loops of all modes of a program, with their rows one after another."""
+"""The loops of all forms of a program, with their rows one after another."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Loops"]
 
 
 class Loops:
-    """The loops of a program, one a mode; the rows of the second follow those of the first.
+    """The loops of a program, one a form; the rows of the second follow those of the first.
 
     Parameters
     ----------
@@ -40,11 +40,11 @@ class Loops:
     @classmethod
     def of(cls, program: Program) -> Loops:
         """Those of a program."""
-        return cls([mode.loop for mode in program.modes])
+        return cls([form.loop for form in program.forms])
 
     @property
     def first(self) -> Loop:
-        """The loop of the first mode, for what all have in common."""
+        """The loop of the first form, for what all have in common."""
         return self.loops[0]
 
     @property

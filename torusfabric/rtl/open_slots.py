@@ -40,7 +40,7 @@ class RowFacts:
     row : Value
         The row under way.
     run : RunLength
-        Whose mode says which row is the first.
+        Whose form says which row is the first.
     """
 
     def __init__(self, m: Module, loops: Loops, row: Value, run: RunLength) -> None:
@@ -70,7 +70,7 @@ class RowFacts:
         return register
 
     def ahead(self, values: IntArray) -> tuple[Value, Value]:
-        """What is known of the next row, and of the first of the mode, given that of each row."""
+        """What is known of the next row, and of the first of the form, given that of each row."""
         values = values.astype(int)
         next_row = look_up(values[self._following].tolist(), self._row)
         return next_row, self._run.constant(values[self._starts].tolist())
@@ -80,7 +80,7 @@ class RowFacts:
         self._m.d.sync += [known.register.eq(known.next_row) for known in self._known]
 
     def rest(self) -> None:
-        """The row is the first of the mode."""
+        """The row is the first of the form."""
         self._m.d.sync += [known.register.eq(known.at_rest) for known in self._known]
 
 
@@ -220,7 +220,7 @@ class OpenSlots(Slots):
         next_row = Mux(end_of_rows, first, self.row + 1)
         next_ends = Mux(end_of_rows, only_row, next_is_last)
         with m.If(~(go | self.running)):
-            # At rest the ROM shows the first row of the mode that was chosen last.
+            # At rest the ROM shows the first row of the form that was chosen last.
             m.d.sync += [self.row.eq(first), end_of_rows.eq(only_row)]
             facts.rest()
             counter.rest()
@@ -241,7 +241,7 @@ class OpenSlots(Slots):
             setattr(self, name, value)
 
     def _ends(self, loops: Loops, run: RunLength) -> tuple[Value, Value]:
-        """Whether the mode has one row only, and whether the next row is its last."""
+        """Whether the form has one row only, and whether the next row is its last."""
         only = [loop.rows == 1 for loop in loops.loops]
         before = [
             start if single else start + loop.rows - 2

@@ -10,7 +10,7 @@ import numpy as np
 from .loops import Loops
 
 if TYPE_CHECKING:
-    from ..program import Mode, Program
+    from ..program import Form, Program
 
 __all__ = ["Origins", "tag_cost"]
 
@@ -83,7 +83,7 @@ def tag_cost(program: Program) -> tuple[int, int]:
     144
     """
     topology, loops = program.topology, Loops.of(program)
-    tag = max(map(_tag_bits, program.modes))
+    tag = max(map(_tag_bits, program.forms))
     ordered = np.sort(loops.joined([loop.select for loop in loops.loops]), axis=0)
     changes = np.diff(ordered, axis=0, prepend=-1) > 0
     inputs = (changes & (ordered >= 0)).sum(axis=0)
@@ -92,6 +92,6 @@ def tag_cost(program: Program) -> tuple[int, int]:
     return tag * topology.nodes * topology.ports, tag * int(multiplexers)
 
 
-def _tag_bits(mode: Mode) -> int:
+def _tag_bits(form: Form) -> int:
     """Bits of a tag; none where all blocks are of one message."""
-    return 0 if mode.schedule.blocks.single_origin else (mode.groups.size - 1).bit_length()
+    return 0 if form.schedule.blocks.single_origin else (form.groups.size - 1).bit_length()

@@ -1,9 +1,9 @@
 """Places: where the values of control points lie in hardware, decided by the values alone.
 
-A value that is equal in all rows is a constant; one that is equal in all rows of a mode is a
-constant of the mode; one that is equal at all nodes is a *column* of the sequencer, which exists
+A value that is equal in all rows is a constant; one that is equal in all rows of a form is a
+constant of the form; one that is equal at all nodes is a *column* of the sequencer, which exists
 once; any other is in the table at the node. What nodes hold is the `or` of these, of which in each
-mode all but one are 0. What does not matter becomes whatever makes the place cheaper, and what is
+form all but one are 0. What does not matter becomes whatever makes the place cheaper, and what is
 equal is one.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Column", "ColumnSet", "Delays", "Location", "RowTables", "Shown", "Table", "columns_of"]
 
-#: Cycles from a slot to what follows from it, in each mode; None where nobody looks.
+#: Cycles from a slot to what follows from it, in each form; None where nobody looks.
 Delays: TypeAlias = tuple[int | None, ...]
 
 
@@ -43,11 +43,11 @@ class Column:
 
     Parameters
     ----------
-    values : ndarray of int, shape (rows of all modes,)
+    values : ndarray of int, shape (rows of all forms,)
     delays : Delays
         Cycles from a slot to the cycle, at the nodes, in which its value counts.
     pitches : tuple of (int or None)
-        Of an address in each mode: from that of a flit of a block to that of the next.
+        Of an address in each form: from that of a flit of a block to that of the next.
     """
 
     values: IntArray
@@ -120,7 +120,7 @@ class Location:
     width : int
         Bits.
     constants : tuple of int
-        Of each mode; 0 where it lies elsewhere.
+        Of each form; 0 where it lies elsewhere.
     start : int or None
         The first of its bits in the table at the node.
     column : int or None
@@ -131,7 +131,7 @@ class Location:
         Of a first address, how many zeros follow its bits, with no word count of the column ever
         beyond them; None where both have to be added.
     joins : bool
-        Of a first address, whether in some modes the column gives whole ones, and the rest is 0.
+        Of a first address, whether in some forms the column gives whole ones, and the rest is 0.
     """
 
     width: int
@@ -153,8 +153,8 @@ class Location:
         return frozenset(k for k in (self.column, self.strobe) if k is not None)
 
     @property
-    def by_mode(self) -> bool:
-        """Whether it depends on the mode."""
+    def by_form(self) -> bool:
+        """Whether it depends on the form."""
         return len(set(self.constants)) > 1
 
 
@@ -171,9 +171,9 @@ class Table:
     members : int
         Variants of the shape.
     spans : sequence of slice
-        The rows of each mode.
-    by_mode : bool
-        Whether nodes know the mode, so that constants may depend on it.
+        The rows of each form.
+    by_form : bool
+        Whether nodes know the form, so that constants may depend on it.
 
     Attributes
     ----------
@@ -193,24 +193,24 @@ class Table:
     >>> table.width, table.rows(1)
     (2, (2, 1, 0))
 
-    What is constant in a mode, here the second, takes no rows of it.
+    What is constant in a form, here the second, takes no rows of it.
 
     >>> table = Table(members=1, spans=[slice(0, 2), slice(2, 4)])
     >>> table.place(np.array([[0, 1, 2, 2]])).constants, table.rows(0), table.used
     ((0, 2), (0, 1, 0, 0), {0})
     """
 
-    def __init__(self, members: int, spans: Sequence[slice], *, by_mode: bool = True) -> None:
-        self._members, self._spans, self._by_mode = members, spans, by_mode
+    def __init__(self, members: int, spans: Sequence[slice], *, by_form: bool = True) -> None:
+        self._members, self._spans, self._by_form = members, spans, by_form
         self.width = 0
         self._stored: list[tuple[Location, IntArray]] = []
 
     @property
     def used(self) -> set[int]:
-        """The modes in whose rows anything is looked up."""
+        """The forms in whose rows anything is looked up."""
         return {
-            mode
-            for mode, span in enumerate(self._spans)
+            form
+            for form, span in enumerate(self._spans)
             if any(values[:, span].any() for _, values in self._stored)
         }
 
@@ -234,7 +234,7 @@ class Table:
         column : Column, optional
             What the sequencer would give.
         given : sequence of bool
-            In which modes it does, for all nodes that look have the same value, be it in other
+            In which forms it does, for all nodes that look have the same value, be it in other
             shapes. Where the value lies elsewhere, the column is 0 as early: nothing of the run
             before shows.
         words : ndarray of int, shape (rows,)
@@ -254,18 +254,18 @@ class Table:
         at = self._at_node(values, given=number is not None)
         return replace(at, column=number, shift=shift, joins=joins)
 
-    def _rows_of(self, modes: Sequence[bool]) -> BoolArray:
-        """Whether each row is one of some modes."""
+    def _rows_of(self, forms: Sequence[bool]) -> BoolArray:
+        """Whether each row is one of some forms."""
         counts = [span.stop - span.start for span in self._spans]
-        return np.repeat(np.asarray(modes), counts)
+        return np.repeat(np.asarray(forms), counts)
 
     def _at_node(self, values: IntArray, *, given: bool) -> Location:
         """A place at the nodes, which is none where all is given."""
         constants = [_constant(values[:, span]) for span in self._spans]
         width = max(int(values.max(initial=0)).bit_length(), 1)
-        if None not in constants and self._by_mode:
+        if None not in constants and self._by_form:
             return Location(width, tuple(max(c or 0, 0) for c in _agreed(constants)))
-        known = tuple(max(c or 0, 0) if self._by_mode else 0 for c in constants)
+        known = tuple(max(c or 0, 0) if self._by_form else 0 for c in constants)
         here = np.maximum(values, 0)
         for constant, span in zip(known, self._spans, strict=True):
             if constant:
@@ -294,7 +294,7 @@ class Table:
 
 
 def _constant(values: IntArray) -> int | None:
-    """The value that is the same in all rows of a mode; -1 if none matters, None for several."""
+    """The value that is the same in all rows of a form; -1 if none matters, None for several."""
     known = values[values >= 0]
     if not len(known):
         return -1
@@ -314,7 +314,7 @@ def _agreed(constants: list[int | None]) -> list[int | None]:
 
 
 class RowTables:
-    """The tables at all nodes: the rows of modes in which there is anything to look up.
+    """The tables at all nodes: the rows of forms in which there is anything to look up.
 
     Parameters
     ----------
@@ -325,10 +325,10 @@ class RowTables:
     ----------
     contents : tuple of (tuple of int)
         Of each variant, the rows of its table; none where it has no bits.
-    numbers : ndarray of int, shape (rows of all modes,)
-        The row of the table; all modes that need none have one row of zeros, the last.
-    modes : tuple of int
-        The mode of each row of the table, but for the row of zeros.
+    numbers : ndarray of int, shape (rows of all forms,)
+        The row of the table; all forms that need none have one row of zeros, the last.
+    forms : tuple of int
+        The form of each row of the table, but for the row of zeros.
 
     Examples
     --------
@@ -347,7 +347,7 @@ class RowTables:
         kept = np.isin(owner, [*set().union(*(table.used for _, table in tables))])
         rows = np.flatnonzero(kept)
         self.numbers: IntArray = np.where(kept, np.cumsum(kept) - 1, len(rows))
-        self.modes: tuple[int, ...] = tuple(owner[rows].tolist())
+        self.forms: tuple[int, ...] = tuple(owner[rows].tolist())
         of_variant: dict[int, tuple[int, ...]] = {}
         for members, table in tables:
             for member, variant in enumerate(members if table.width else ()):

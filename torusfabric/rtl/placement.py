@@ -131,12 +131,12 @@ def place(program: Program) -> Placement:
     )
     operands, operands_of = _operands(loops, selects)
     tables = RowTables(loops, shown)
-    columns, modes = dict(endpoints.columns), len(loops.loops)
+    columns, forms = dict(endpoints.columns), len(loops.loops)
     # A table shows its row a cycle before what follows from it is there.
     if any(shape.row_bits for shape in endpoints.shapes):
-        columns["row"] = Column(endpoints.tables.numbers, (ADDRESS - TABLE,) * modes)
+        columns["row"] = Column(endpoints.tables.numbers, (ADDRESS - TABLE,) * forms)
     if any(router.row_bits for router in routers):
-        columns["setting_row"] = Column(tables.numbers, (SETTING - TABLE,) * modes)
+        columns["setting_row"] = Column(tables.numbers, (SETTING - TABLE,) * forms)
     return Placement(
         selects.all, columns, operands, operands_of, routers, router_of, endpoints, tables
     )
@@ -272,7 +272,7 @@ class _RouterTable(Table):
     """The table at the nodes of a shape of routers, beside what the sequencer gives to them."""
 
     def __init__(self, loops: Loops, members: list[int], columns: ColumnSet) -> None:
-        super().__init__(len(members), [span for _, span in loops.spans()], by_mode=False)
+        super().__init__(len(members), [span for _, span in loops.spans()], by_form=False)
         self.loops, self.members, self._columns = loops, members, columns
 
     def bit(

@@ -72,14 +72,14 @@ class RunChoices:
         if program.any_length:
             from .run_length import Lengths
 
-            lengths = Lengths(program.flits, tuple(mode.schedule.chunks for mode in program.modes))
+            lengths = Lengths(program.flits, tuple(mode.schedule.chunks for mode in program.forms))
         if program.operators:
             from .operator_unit import OperatorUnit
 
             unit = OperatorUnit(program.operators)
         return cls(
-            tuple(mode.groups.size if mode.any_root else None for mode in program.modes),
-            tuple(bool(mode.operators) for mode in program.modes),
+            tuple(mode.groups.size if mode.any_root else None for mode in program.forms),
+            tuple(bool(mode.operators) for mode in program.forms),
             lengths,
             unit if unit and unit.bits else None,
         )

@@ -19,7 +19,7 @@ from .memories import address_width, choose
 
 __all__ = ["Lengths", "RunLength"]
 
-assert (RUN_SETUP, MODE_SETUP) == (1, 1), "a register holds what a run follows, another the mode"
+assert (RUN_SETUP, MODE_SETUP) == (1, 1), "a register holds what a run follows, another the form"
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Lengths:
     most : int
         Flits of the longest message.
     chunks : tuple of int
-        Of a message, in each mode.
+        Of a message, in each form.
 
     Examples
     --------
@@ -50,26 +50,26 @@ class Lengths:
 
     @property
     def blocks(self) -> tuple[int, ...]:
-        """Flits of the longest block, in each mode."""
+        """Flits of the longest block, in each form."""
         return tuple(-(-self.most // chunks) for chunks in self.chunks)
 
 
 class RunLength:
-    """Registers that hold what follows from the length, and the mode, of the run under way.
+    """Registers that hold what follows from the length, and the form, of the run under way.
 
-    They are there a cycle after the run is accepted, and one more if there are several modes.
+    They are there a cycle after the run is accepted, and one more if there are several forms.
 
     Parameters
     ----------
-    mode : Value or None
+    form : Value or None
         Of several.
     begin : Value
         High in the cycle in which a run is accepted.
 
     Attributes
     ----------
-    mode : Value
-        The mode of the run, a cycle after that.
+    form : Value
+        The form of the run, a cycle after that.
     last : Signal
         The number of the last flit of a block.
     single : Signal
@@ -90,21 +90,21 @@ class RunLength:
         lengths: Lengths,
         loops: Loops,
         length: Value,
-        mode: Value | None,
+        form: Value | None,
         begin: Value,
     ) -> None:
         self._loops, before = loops, (length - 1)[: lengths.bits]
-        self.mode: Value = Const(0, 1)
+        self.form: Value = Const(0, 1)
         settled = begin
-        if mode is not None:
-            # Some mode is known before the first run, too, for simulators with four states.
-            self.mode = Signal(len(mode), name="run_mode")
+        if form is not None:
+            # Some form is known before the first run, too, for simulators with four states.
+            self.form = Signal(len(form), name="run_mode")
             held = Signal(len(before), name="flits_before", reset_less=True)
             with m.If(begin):
-                m.d.sync += [self.mode.eq(mode), held.eq(before)]
+                m.d.sync += [self.form.eq(form), held.eq(before)]
             before, settled = held, Const(1)
         quotients = {chunks: divided(before, chunks) for chunks in set(lengths.chunks)}
-        last = self.of_mode(
+        last = self.of_form(
             [
                 Const(loop.flits - 1) if loop.padded else quotients[chunks]
                 for loop, chunks in zip(loops.loops, lengths.chunks, strict=True)
@@ -128,18 +128,18 @@ class RunLength:
                     else Const(0)
                     for loop in loops.loops
                 ]
-                idle = self.of_mode(rests)
+                idle = self.of_form(rests)
                 m.d.sync += [self.idle.eq(idle), self.never_idle.eq(idle == 0)]
 
-    def of_mode(self, values: Sequence[Value]) -> Value:
-        """The value that belongs to the mode."""
+    def of_form(self, values: Sequence[Value]) -> Value:
+        """The value that belongs to the form."""
         if all(value is values[0] for value in values):
             return values[0]
-        return choose(values, self.mode)
+        return choose(values, self.form)
 
     def constant(self, values: Sequence[int]) -> Value:
-        """The constant that belongs to the mode."""
+        """The constant that belongs to the form."""
         width = max(max(values).bit_length(), 1)
         if len(set(values)) == 1:
             return Const(values[0], width)
-        return choose([Const(value, width) for value in values], self.mode)
+        return choose([Const(value, width) for value in values], self.form)

@@ -36,7 +36,7 @@ class Sequencer(Leaf):
     Parameters
     ----------
     timings : sequence of Timing
-        Of each mode.
+        Of each form.
     soon : int
         Where a run may begin in the last cycle of another: the cycles before that one in which its
         end is said; else 0.
@@ -48,7 +48,7 @@ class Sequencer(Leaf):
     mode, length, root, operation : In
         What is sampled with the start, if there is a choice; see `RunChoices`.
     idle_address : In
-        What `read_k` is while no run is under way; if there are several modes, a cycle later.
+        What `read_k` is while no run is under way; if there are several forms, a cycle later.
     busy, done : Out(1)
         Busy from the edge after the start until done; done stays until the next start.
     cycles : Out(32)
@@ -60,9 +60,9 @@ class Sequencer(Leaf):
     operator_code : Out
         The control bits of the operator of a run; if operators can be chosen.
     round : Out
-        The row under way, from 0 in each mode; if lengths can be chosen.
+        The row under way, from 0 in each form; if lengths can be chosen.
     run_mode : Out
-        The mode of the run under way, or of the last; if there are several.
+        The form of the run under way, or of the last; if there are several.
     skip : Out
         From the address of the last flit of a block to that of the first of the next, if blocks of
         any length follow one another.
@@ -141,7 +141,7 @@ class Sequencer(Leaf):
         if soon:
             self.idle = Signal(init=1, name="idle")
         self._has = {name for name, bits in optional.items() if bits}
-        self._run_mode: Value = Const(0, 1)
+        self._run_form: Value = Const(0, 1)
 
     def elaborate(self, platform: object) -> Module:
         """Build the pipeline of a slot.
@@ -174,7 +174,7 @@ class Sequencer(Leaf):
         stages = Signal(max(timing.drain for timing in self._timings) + 1, name="stages")
         m.d.sync += stages.eq(Cat(goes_on, stages))
         if self._loops.several:
-            # Nothing stays in stages beyond the last one of the mode.
+            # Nothing stays in stages beyond the last one of the form.
             with m.If(last):
                 m.d.sync += stages.eq(0)
         return Cat(goes_on, stages)
@@ -193,23 +193,23 @@ class Sequencer(Leaf):
         """High in the cycle that is so many cycles before the last one of a run."""
         drains = [timing.drain for timing in self._timings]
         ends = [stages[drain + 1 - early] & ~stages[drain - early] for drain in drains]
-        return self._of_mode(drains, ends)
+        return self._of_form(drains, ends)
 
-    def _of_mode(self, keys: Sequence[object], values: Sequence[Value]) -> Value:
-        """The value of the mode of the run; those with equal keys are the same."""
+    def _of_form(self, keys: Sequence[object], values: Sequence[Value]) -> Value:
+        """The value of the form of the run; those with equal keys are the same."""
         if len(set(keys)) == 1:
             return values[0]
-        return choose(values, self._run_mode)
+        return choose(values, self._run_form)
 
     def _later(self, m: Module, value: Value, delays: Sequence[int | None], name: str) -> Value:
-        """A value later by as many cycles as the mode says; None where that does not matter."""
+        """A value later by as many cycles as the form says; None where that does not matter."""
         known = next((delay for delay in delays if delay is not None), 0)
         wanted = [known if delay is None else delay for delay in delays]
         taps, at = {}, 0
         for delay in sorted(set(wanted)):
             value, at = delayed(m, value, delay - at, name), delay
             taps[delay] = value
-        return self._of_mode(wanted, [taps[delay] for delay in wanted])
+        return self._of_form(wanted, [taps[delay] for delay in wanted])
 
     def _run(self, m: Module, last: Value) -> Value:
         """Keep `busy`, `done` and `cycles`; `last` is high in the last cycle of a run.
@@ -282,12 +282,12 @@ class Sequencer(Leaf):
 
         mode = self.value("mode") if loops.several else None
         run = RunLength(m, lengths, loops, self.value("length"), mode, begin)
-        self._run_mode = run.mode
+        self._run_form = run.form
         slots = OpenSlots(m, loops, go, run)
         # Nothing waits for the number of a row, which is shown far away.
         m.d.sync += self.round.eq(slots.row - delayed(m, run.constant(loops.starts), 1))
         if loops.several:
-            m.d.comb += self.run_mode.eq(run.mode)
+            m.d.comb += self.run_mode.eq(run.form)
         if "skip" in self._has:
             m.d.comb += self.skip.eq(run.skip)
         return slots
@@ -317,14 +317,14 @@ class Sequencer(Leaf):
         m.d.sync += counter.eq(Mux(slots.valid, counter + 1, 0))
         if address is None:
             return counter
-        return self._of_mode(counts, [counter if counting else address for counting in counts])
+        return self._of_form(counts, [counter if counting else address for counting in counts])
 
     def _leaving(
         self, m: Module, column: Column, value: Value, name: str, idle: Value | None = None
     ) -> Value:
         """What a column shows, as late as it has to leave for the nodes; while at rest `idle`."""
         late = [None if delay is None else delay - DISTRIBUTION for delay in column.delays]
-        # Of several modes, the last register comes behind the choice: nodes are far away.
+        # Of several forms, the last register comes behind the choice: nodes are far away.
         least = min((delay for delay in late if delay is not None), default=0)
         held = int(self._loops.several and least > 0)
         wanted = [None if delay is None else delay - held for delay in late]

@@ -45,7 +45,7 @@ def add_host_top(build: FabricBuilder, layouts: Sequence[HostLayout]) -> Built:
     """One memory-mapped port serves all nodes."""
     _add_starts(build)
     latency, locators = add_host(build, layouts)
-    # Of several modes, the sequencer takes it a cycle early.
+    # Of several forms, the sequencer takes it a cycle early.
     idle = "next_read_address" if build.program.several else "read_address"
     add_sequencer(build, {"idle_address": build.low(idle, build.address_bits)})
     routers = add_inside(build, add_endpoints)
@@ -65,7 +65,7 @@ def add_core_top(build: FabricBuilder) -> Built:
 
 def is_direct(program: Program) -> bool:
     """Whether nodes of a core have ports for what they send and receive, in place of memories."""
-    return isinstance(program.mode.receive_map, RouteMap)
+    return isinstance(program.form.receive_map, RouteMap)
 
 
 def add_inside(
@@ -73,7 +73,7 @@ def add_inside(
 ) -> list[tuple[str, int]]:
     """What all tops stand around, once the sequencer is there; the modules of routers."""
     program = build.program
-    if program.by_offset or any(mode.part_is_root for mode in program.modes):
+    if program.by_offset or any(form.part_is_root for form in program.forms):
         add_root_unit(build)
     add_nodes(build)
     if build.sources.results:

@@ -30,7 +30,7 @@ __all__ = ["OwnStores", "Windows"]
 
 
 class OwnStores(NamedTuple):
-    """What nodes store into a memory in a mode, at addresses of their own.
+    """What nodes store into a memory in a form, at addresses of their own.
 
     What is said of a row is what is done in its round, be it in that row or another; in a loop by
     flits, what is done while the row is looked up.
@@ -72,20 +72,20 @@ class Windows:
 
     @classmethod
     def of(cls, loops: Loops, own: Sequence[tuple[int, int]], *, any_length: bool) -> Windows:
-        """Those of memories in which nodes store on their own, in a mode: (mode, memory)."""
+        """Those of memories in which nodes store on their own, in a form: (form, memory)."""
         wanted: dict[tuple[int, int], dict[bytes, int]] = {}
         ago, skip_bits = -1, 0
-        for mode, memory in own:
-            loop = loops.loops[mode]
+        for form, memory in own:
+            loop = loops.loops[form]
             stores = loop.values(Action.WRITE, memory) >= 0
             ago = max(ago, int(_ago(loop, memory)[stores].max(initial=-1)))
             if loop.order is Order.FLIT:
                 every = np.ones(loop.rows, bool)
                 late = _units(loop, _late(loop, memory))
-                wanted[mode, 0] = {each.tobytes(): int(each.sum()) for each in (every, *late)}
+                wanted[form, 0] = {each.tobytes(): int(each.sum()) for each in (every, *late)}
                 continue
             for number, rows in enumerate(_rounds(loop)):
-                found = wanted.setdefault((mode, number), {})
+                found = wanted.setdefault((form, number), {})
                 found |= {pattern.tobytes(): int(pattern.sum()) for pattern in stores[rows].T}
             if any_length and loop.order is Order.ROW:
                 skip_bits = max(skip_bits, loop.flits.bit_length())
@@ -95,14 +95,14 @@ class Windows:
             for place, found in wanted.items()
         }
         columns = np.ones((max(map(len, windows.values()), default=0), loops.rows), bool)
-        for (mode, number), patterns in windows.items():
-            rows = _rounds(loops.loops[mode])[number]
+        for (form, number), patterns in windows.items():
+            rows = _rounds(loops.loops[form])[number]
             for window, pattern in enumerate(patterns):
-                here = slice(loops.starts[mode] + rows.start, loops.starts[mode] + rows.stop)
+                here = slice(loops.starts[form] + rows.start, loops.starts[form] + rows.stop)
                 columns[window, here] = np.frombuffer(pattern, bool)
         begins = np.ones(loops.rows, int)
-        for mode in {mode for mode, _ in own}:
-            loop, start = loops.loops[mode], loops.starts[mode]
+        for form in {form for form, _ in own}:
+            loop, start = loops.loops[form], loops.starts[form]
             first = np.diff(loop.rounds, prepend=-1)
             # Words of the last rows arrive while the first pass again.
             begins[start : start + loop.rows] = 0 if loop.order is Order.FLIT else first
@@ -123,12 +123,12 @@ class Windows:
         chains = self.count + (self.skip_bits > 0)
         return {"phase": chains * self.phases, "skip": self.skip_bits}
 
-    def stores(self, mode: int, memory: int) -> OwnStores:
-        """What nodes store into a memory on their own, in a mode."""
-        loop, start = self.loops.loops[mode], self.loops.starts[mode]
+    def stores(self, form: int, memory: int) -> OwnStores:
+        """What nodes store into a memory on their own, in a form."""
+        loop, start = self.loops.loops[form], self.loops.starts[form]
         stores = loop.values(Action.WRITE, memory) >= 0
         if loop.order is Order.FLIT:
-            return self._looked_up(mode, memory, stores)
+            return self._looked_up(form, memory, stores)
         window = np.full(stores.shape, -1)
         for rows in _rounds(loop):
             columns = self.columns[:, start + rows.start : start + rows.stop]
@@ -144,9 +144,9 @@ class Windows:
         """The phase in which the last flit of a block was read, if a flit was in another."""
         return self.count * self.phases + phase % self.phases
 
-    def _looked_up(self, mode: int, memory: int, stores: BoolArray) -> OwnStores:
+    def _looked_up(self, form: int, memory: int, stores: BoolArray) -> OwnStores:
         """What nodes store in a loop by flits, by the rows that they look up meanwhile."""
-        loop, start = self.loops.loops[mode], self.loops.starts[mode]
+        loop, start = self.loops.loops[form], self.loops.starts[form]
         columns = self.columns[:, start : start + loop.rows]
         phase, source = np.full((2, *stores.shape), -1)
         late = _late(loop, memory)

@@ -103,7 +103,7 @@ def read_jobs(jobs: object) -> tuple[Job, ...]:
 def _modes(fabric: Fabric) -> list[int | None]:
     """The modes, or None for the only one."""
     program = fabric.program
-    return [*range(len(program.modes))] if program.several else [None]
+    return [*range(len(program.modes))] if len(program.modes) > 1 else [None]
 
 
 def _few_roots(fabric: Fabric, mode: int) -> list[int | None]:

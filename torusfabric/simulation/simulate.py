@@ -140,7 +140,7 @@ def simulate_runs(
     engine = engine or AmaranthEngine(fabric)
     batches = [
         random_messages(
-            fabric.program.part(job.mode or 0).layout,
+            fabric.program.part(fabric.program.form_of(job.mode, job.length)).layout,
             job.length or fabric.flits,
             width=fabric.width,
             seed=seed + k,
@@ -237,7 +237,7 @@ def _report(
         origins=fabric.origins,
         cycles=measured,
         predicted_cycles=predicted,
-        cycle_costs=tuple(mode.cost for mode in fabric.program.modes),
+        cycle_costs=tuple(mode.longest.cost for mode in fabric.program.modes),
         jobs=jobs,
         **_of_one(fabric, runs, jobs),
         clocks=clocks,
@@ -253,7 +253,7 @@ def _report(
 
 def _of_one(fabric: Fabric, runs: Sequence[EngineRun], jobs: Sequence[JobReport]) -> dict[str, Any]:
     """What is known of a fabric of one collective."""
-    if fabric.program.several:
+    if len(fabric.program.modes) > 1:
         return dict.fromkeys(("throughput", "throughput_bound"))
     flits = [job.length for job in jobs] or [int(fabric.flits)] * len(runs)
     return {

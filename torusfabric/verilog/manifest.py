@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ..collective import OPERATORS, SIGNED, Operator
-from ..program import Mode
+from ..program import Form, Mode
 from ..program.timing import ADDRESS, LINK, SETTING
 from ..rtl.bus import DATA_BITS, Bus, Field, Register, RegisterMap, Window
 from ..rtl.fabric import Fabric, Top
@@ -123,14 +123,14 @@ def _mode(fabric: Fabric, number: int) -> dict[str, Any]:
         "chunks": schedule.chunks,
         "send_words": layout.send_words,
         "recv_words": layout.recv_words,
-        "cycles": _cycles(mode),
+        "cycles": _cycles(mode.longest),
     }
 
 
-def _cycles(mode: Mode) -> list[dict[str, int]]:
+def _cycles(form: Form) -> list[dict[str, int]]:
     """The cycles of a run with n flits a chunk: constant + per_flit * n, each from some n on."""
     # What a fixed length makes of a schedule holds for it only.
-    pieces = mode.timing.pieces(1 if mode.any_length else mode.loop.flits)
+    pieces = form.timing.pieces(1 if form.any_length else form.loop.flits)
     return [
         {"from": piece.first, "constant": piece.constant, "per_flit": piece.per_flit}
         for piece in pieces

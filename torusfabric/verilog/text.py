@@ -218,7 +218,7 @@ def header(fabric: Fabric, command: str) -> str:
 def _title(fabric: Fabric) -> str:
     """What a fabric is, in a line."""
     program, most = fabric.program, "up to " * fabric.program.any_length
-    modes = ", ".join(f"{_collective(m)} by {m.schedule.algorithm}" for m in program.modes)
+    modes = ", ".join(f"{_collective(m)} by {m.algorithms}" for m in program.modes)
     return (
         f"{program.topology} {modes}: "
         f"{fabric.width} bits a flit, {most}{fabric.flits} flits a message, "

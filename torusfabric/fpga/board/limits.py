@@ -62,7 +62,7 @@ class Limit:
             and len(sides) == 2
             and fabric.nodes >= (self.side + 1) ** 2
             and fabric.width >= self.width
-            and any(self._excludes(mode.schedule, fabric.flits) for mode in fabric.program.modes)
+            and any(self._excludes(form.schedule, fabric.flits) for form in fabric.program.forms)
         )
 
     def _excludes(self, schedule: "Schedule", flits: int) -> bool:

@@ -140,7 +140,7 @@ def cost_by_mode(
         names=names,
         together=_costs(fabric, report),
         alone=tuple(alone),
-        inputs=inputs.of_modes,
+        inputs=inputs.of_forms,
         own_inputs=inputs.own,
         shared_inputs=inputs.shared,
         least_router_luts=dearest.get("least_luts"),

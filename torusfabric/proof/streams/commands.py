@@ -185,7 +185,7 @@ def _claim_tracked(model: Model, shape: CommandShape) -> None:
 def _claim_refusals(model: Model, shape: CommandShape) -> None:
     """A command is refused if it asks for what there is not, with an error that says why."""
     modes = len(shape.roots)
-    mode = f"command_mode[{max(shape.facts.mode_bits, 1) - 1}:0]"
+    mode = f"command_mode[{max(shape.facts.form_bits, 1) - 1}:0]"
     model.wire("bad_mode", f"command_mode >= {modes}")
     roots = by_value([count or 0 for count in shape.roots], mode)
     model.wire("bad_root", f"{roots} != 0 && command_root >= {roots}")
@@ -235,7 +235,7 @@ def _claim_statuses(model: Model) -> None:
 
 def _claim_facts(model: Model, shape: CommandShape) -> None:
     """What nodes are told of runs changes only when they may not look at it."""
-    bits = {"mode": shape.facts.mode_bits, "root": shape.facts.root_bits}
+    bits = {"mode": shape.facts.form_bits, "root": shape.facts.root_bits}
     sections = shape.facts.sections
     begun = section_of("past_begun", sections)
     for name, width in bits.items():
@@ -259,8 +259,8 @@ def _claim_facts(model: Model, shape: CommandShape) -> None:
                 f"!steady || !past_load_valid[{odd}] || load_valid[{odd}] || {begins}",
             f"leaves_with_its_run_{odd}": f"!steady || !{begins} || !load_valid[{odd}]",
         })  # fmt: skip
-    if shape.facts.mode_bits:
-        modes, width = len(shape.roots), shape.facts.mode_bits
+    if shape.facts.form_bits:
+        modes, width = len(shape.roots), shape.facts.form_bits
         known = [f"(!load_valid[{odd}] || {within('load_mode', str(odd), width)} < {modes})"
                  for odd in range(2)]  # fmt: skip
         known += [f"{within('unload_mode', str(section), width)} < {modes}"

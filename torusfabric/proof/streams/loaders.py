@@ -45,7 +45,7 @@ def _add_message(model: Model, shape: LoaderShape) -> None:
     facts, sections = shape.facts, shape.facts.sections
     bits = sections.number_bits
     model.register("filling", "filling + ends", bits)
-    known = {"load_mode": facts.mode_bits, "load_root": facts.root_bits}
+    known = {"load_mode": facts.form_bits, "load_root": facts.root_bits}
     valid = "1'b1"
     if model.has("load_valid"):
         valid = "load_valid[filling[0]]"

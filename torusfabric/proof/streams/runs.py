@@ -138,6 +138,6 @@ def takes_part(shape: LoaderShape | UnloaderShape, port: str, mode: str, root: s
 
 def key_of(shape: LoaderShape | UnloaderShape, middle: str, bits: int) -> str:
     """What a ROM of rows is asked for: a mode, what is of so many bits, and a chunk."""
-    fields = ((shape.facts.mode_bits, "mode"), (bits, middle), (shape.words.chunk_bits,
+    fields = ((shape.facts.form_bits, "mode"), (bits, middle), (shape.words.chunk_bits,
               "word_chunk"))  # fmt: skip
     return "{" + ", ".join(f"{width}'({value})" for width, value in fields if width) + "}"

@@ -75,13 +75,13 @@ def _path(shape: UnloaderShape) -> list[tuple[str, str]]:
 def _add_facts(model: Model, shape: UnloaderShape) -> None:
     """What is known of the run that is unloaded."""
     facts, sections = shape.facts, shape.facts.sections
-    kept = {"run_empty": 1, "unload_mode": facts.mode_bits, "unload_root": facts.root_bits,
+    kept = {"run_empty": 1, "unload_mode": facts.form_bits, "unload_root": facts.root_bits,
             "run_last": shape.words.index_bits}  # fmt: skip
     known = {name: bits for name, bits in kept.items() if model.has(name)}
     keep_facts(model, sections, known)
     section = section_of("asking", sections)
     model.register("asking", "asking + passes", sections.number_bits)
-    for name, bits in (("mode", facts.mode_bits), ("root", facts.root_bits)):
+    for name, bits in (("mode", facts.form_bits), ("root", facts.root_bits)):
         model.wire(name, fact(model, f"unload_{name}", section, bits), max(bits, 1))
     last = str(shape.words.most - 1)
     if "run_last" in known:
@@ -101,7 +101,7 @@ def _add_runs_brought(model: Model, shape: UnloaderShape) -> None:
     """
     facts = shape.facts
     for number in map(str, range(facts.sections.count)):
-        mode = fact(model, "unload_mode", number, facts.mode_bits)
+        mode = fact(model, "unload_mode", number, facts.form_bits)
         root = fact(model, "unload_root", number, facts.root_bits)
         model.assume(f"{mode} < {len(shape.packets)}")
         receives = takes_part(shape, "receives", f"({mode})", f"({root})")

@@ -81,7 +81,7 @@ class RouteLocator(Locator):
     latency = 8
 
     def __init__(self, program: Program) -> None:
-        mapped = program.mode.receive_map
+        mapped = program.form.receive_map
         assert isinstance(mapped, RouteMap)
         self._program, self._map = program, mapped
         waves = program.block_flits

@@ -16,7 +16,7 @@ from ..memories import choose
 from ..run_choices import ERROR_BITS, RunError
 from .ports import COMMAND, COMMAND_BITS, STATUS
 from .shapes import RunFacts
-from .words import by_mode
+from .words import by_form
 
 __all__ = ["CommandShape", "Commands"]
 
@@ -53,7 +53,7 @@ class CommandShape:
     def bits(self) -> dict[str, int]:
         """Bits that are kept of the beats of a command."""
         return {
-            "mode": self.facts.mode_bits,
+            "mode": self.facts.form_bits,
             "length": self.most.bit_length(),
             "root": self.facts.root_bits,
             "operation": self.operation_bits,
@@ -106,7 +106,7 @@ class Commands(Leaf):
                 "run_over": In(1),
                 "error": In(ERROR_BITS),
                 "cycles": In(32),
-                "mode": Out(facts.mode_bits),
+                "mode": Out(facts.form_bits),
                 "root": Out(facts.root_bits),
                 "operation": Out(shape.operation_bits),
                 "wanted": Out(shape.bits["length"]),
@@ -162,17 +162,17 @@ class Commands(Leaf):
     def _error(self, command: dict[str, Value]) -> Value:
         """Why a command cannot be carried out, a `RunError`."""
         shape = self.shape
-        mode = command["mode"][: max(shape.facts.mode_bits, 1)]
+        mode = command["mode"][: max(shape.facts.form_bits, 1)]
         error: Value = Const(RunError.NONE, ERROR_BITS)
         if shape.operation_bits:
-            known = by_mode(shape.operations, mode)
+            known = by_form(shape.operations, mode)
             unknown = (known != 0) & (command["operation"] >= known)
             error = Mux(unknown, RunError.OPERATION, error)
         length = command["length"]
         fits = length <= shape.most if shape.any_length else (length == 0) | (length == shape.most)
         error = Mux(fits, error, RunError.LENGTH)
         if shape.facts.root_bits:
-            known = by_mode([count or 0 for count in shape.roots], mode)
+            known = by_form([count or 0 for count in shape.roots], mode)
             error = Mux((known != 0) & (command["root"] >= known), RunError.ROOT, error)
         return Mux(command["mode"] >= len(shape.roots), RunError.MODE, error)
 

@@ -14,7 +14,7 @@ from ..cascade import keeper
 from ..registers import apart
 from .clearing import cleared, registered_outputs, state, tally
 from .shapes import LoaderShape, StreamEnd
-from .words import WordCounter, by_mode
+from .words import WordCounter, by_form
 
 __all__ = ["BAD_DESTINATION", "BAD_LENGTH", "Loader"]
 
@@ -34,9 +34,9 @@ class Loader(StreamEnd):
     tready : Out(1)
         The stream of what the node sends.
     sends : In
-        Of each mode, whether the node sends anything.
+        Of each form, whether the node sends anything.
     position : In
-        Of each mode, which destination, or root, is the node itself.
+        Of each form, which destination, or root, is the node itself.
     clear : In(1)
         The reset of the node.
     load_valid, load_mode, load_root : In
@@ -97,14 +97,14 @@ class Loader(StreamEnd):
             },
         )
         registered_outputs(self, *WRITES)
-        self._mode: Value = Const(0, 1)
+        self._form: Value = Const(0, 1)
 
     def elaborate(self, platform: object) -> Module:
         """Build the counters, the write, and the queue of what is known of messages."""
         m, shape = Module(), self.shape
         both, section = state(name="both"), state(self._sections.number_bits, name="section")
         ends, both_next = Signal(name="ends_message"), Signal(name="both_next")
-        self._mode = self._mode_of(section[0])
+        self._form = self._form_of(section[0])
         sends, beat, last = Signal(name="sends_now"), Signal(name="beat"), self.value("tlast")
         may, may_end = self._room(m, section, ends, (both, both_next))
         m.d.comb += [
@@ -113,7 +113,7 @@ class Loader(StreamEnd):
             # What is taken in the cycle of a reset is forgotten with all else.
             beat.eq(self.value("tvalid") & may & sends),
         ]
-        counter = WordCounter(m, shape.words, self._mode, beat=beat, restart=last)
+        counter = WordCounter(m, shape.words, self._form, beat=beat, restart=last)
         beyond, at_last = self._limits(m, counter, beat)
         ends_packet = self.value("tvalid") & last & may_end & sends
         first_packet, last_packet = self._packets(m, ends_packet)
@@ -176,7 +176,7 @@ class Loader(StreamEnd):
         if max(packets) == 1:
             return Const(1), Const(1)
         count = state((max(packets) - 1).bit_length(), name="packet")
-        last = count == by_mode([each - 1 for each in packets], self._mode)
+        last = count == by_form([each - 1 for each in packets], self._form)
         with m.If(ends):
             m.d.sync += count.eq(Mux(last, 0, count + 1))
         cleared(m, self.value("clear"), count)
@@ -211,7 +211,7 @@ class Loader(StreamEnd):
             for count, named in zip(shape.packets, shape.named, strict=True)
             if named
         )
-        unknown = dest >= by_mode(shape.packets, self._mode) if gaps else Const(0)
+        unknown = dest >= by_form(shape.packets, self._form) if gaps else Const(0)
         with m.If(ends):
             m.d.sync += sent.bit_select(dest, 1).eq(1)
         with m.If(ends & last):
@@ -237,19 +237,19 @@ class Loader(StreamEnd):
                 m.d.comb += self.write_bank.eq(row[: shape.memory_bits])
         if shape.key_bits:
             dest = Mux(self._named(), self.value("tdest"), 0) if shape.packet_bits else Const(0, 0)
-            m.d.comb += self.key.eq(self._key(counter.chunk, dest, self._mode))
+            m.d.comb += self.key.eq(self._key(counter.chunk, dest, self._form))
         m.d.comb += self.write_address.eq(base + within if shape.base_bits else within)
         if shape.kept:
             mine: Value = Const(1)
             if shape.packet_bits:
-                mine = (self.value("tdest") == self._position(self._mode)) | ~self._named()
+                mine = (self.value("tdest") == self._position(self._form)) | ~self._named()
             m.d.sync += [self.write_kept.eq(beat & mine), self.write_index.eq(counter.index)]
             cleared(m, self.value("clear"), self.write_kept)
         cleared(m, self.value("clear"), self.write_enable)
 
     def _named(self) -> Value:
         """Whether packets have destinations."""
-        return by_mode(self.shape.named, self._mode)
+        return by_form(self.shape.named, self._form)
 
     def _queue(
         self, m: Module, ends: Value, both: tuple[Signal, Signal], known: Value, length: Value

@@ -137,7 +137,7 @@ def _accesses(build: FabricBuilder, node: int, members: SignatureMembers) -> dic
 
 
 class _End(NamedTuple):
-    """A loader or an unloader of a node: the rows of its ROM, and the packets of each mode."""
+    """A loader or an unloader of a node: the rows of its ROM, and the packets of each form."""
 
     leaf: Loader | Unloader
     rows: Sequence[int]
@@ -148,7 +148,7 @@ def _add_end(build: FabricBuilder, node: int, end: _End, inner: str) -> None:
     """Add the loader of a node, or its unloader, and its ROM."""
     leaf, shape, verb = end.leaf, end.leaf.shape, end.leaf.verb
     inputs: dict[str, Parts] = {
-        leaf.passes: tuple(Fixed(int(of_mode.there[node]), 1) for of_mode in end.packets)
+        leaf.passes: tuple(Fixed(int(of_form.there[node]), 1) for of_form in end.packets)
     }
     outputs = {}
     for name, member in leaf.signature.members.items():
@@ -174,7 +174,7 @@ def _add_end(build: FabricBuilder, node: int, end: _End, inner: str) -> None:
 
 
 def _positions(build: FabricBuilder, node: int, bits: int) -> Parts:
-    """The position of a node in its group in each mode; in a barrier nobody asks for it."""
+    """The position of a node in its group in each form; in a barrier nobody asks for it."""
     program = build.program
-    positions = [int(mode.groups.position[node]) for mode in program.modes]
+    positions = [int(form.groups.position[node]) for form in program.forms]
     return tuple(Fixed(each, bits) for each in positions + [0] * program.barrier)

@@ -36,7 +36,7 @@ KEPT, NOWHERE = -2, -1
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Packets:
-    """The packets of a node in a mode, all of one length.
+    """The packets of a node in a form, all of one length.
 
     Parameters
     ----------
@@ -89,20 +89,20 @@ class Packets:
         return not self.in_turn and self.pitch == 1 and bool(same[self.there].all())
 
 
-def sent_count(program: Program, mode: int) -> int:
-    """How many packets a node sends in a mode: one for each destination, or one for all."""
-    part = program.part(mode)
+def sent_count(program: Program, form: int) -> int:
+    """How many packets a node sends in a form: one for each destination, or one for all."""
+    part = program.part(form)
     return part.groups.size if part.schedule.collective.personal else 1
 
 
-def received_count(program: Program, mode: int) -> int:
-    """How many packets a node receives in a mode: one from each origin, or one in all."""
-    part = program.part(mode)
+def received_count(program: Program, form: int) -> int:
+    """How many packets a node receives in a form: one from each origin, or one in all."""
+    part = program.part(form)
     return part.groups.size if part.schedule.collective.from_each else 1
 
 
-def packets_sent(program: Program, mode: int) -> Packets:
-    """What nodes send in a mode: one packet for each destination, or one for all.
+def packets_sent(program: Program, form: int) -> Packets:
+    """What nodes send in a form: one packet for each destination, or one for all.
 
     Examples
     --------
@@ -111,14 +111,14 @@ def packets_sent(program: Program, mode: int) -> Packets:
     >>> sent.count, int(sent.there.sum()), sent.base[0, :3, 0].tolist()
     (9, 1, [0, 4, 8])
     """
-    part, of_mode = program.part(mode), program.modes[mode]
+    part, of_form = program.part(form), program.forms[form]
     collective = part.schedule.collective
-    count = sent_count(program, mode)
+    count = sent_count(program, form)
     there = np.ones(program.topology.nodes, bool)
-    at_root = collective.single_origin and of_mode.any_root
+    at_root = collective.single_origin and of_form.any_root
     if collective.single_origin and not at_root:
         there = part.groups.position == collective.root
-    memory, base = _located(program, mode, of_mode.send_map, count)
+    memory, base = _located(program, form, of_form.send_map, count)
     return Packets(
         count=count,
         there=there,
@@ -131,8 +131,8 @@ def packets_sent(program: Program, mode: int) -> Packets:
     )
 
 
-def packets_received(program: Program, mode: int) -> Packets:
-    """What nodes receive in a mode: one packet from each origin, or one in all.
+def packets_received(program: Program, form: int) -> Packets:
+    """What nodes receive in a form: one packet from each origin, or one in all.
 
     Examples
     --------
@@ -141,25 +141,25 @@ def packets_received(program: Program, mode: int) -> Packets:
     >>> received.count, int(received.there.sum()), int(received.memory[0, 0, 0]) == KEPT
     (9, 1, True)
     """
-    part, of_mode = program.part(mode), program.modes[mode]
+    part, of_form = program.part(form), program.forms[form]
     collective = part.schedule.collective
-    count = received_count(program, mode)
-    by_root = collective.single_origin and of_mode.any_root
+    count = received_count(program, form)
+    by_root = collective.single_origin and of_form.any_root
     # What one node sends to all lies at one address, whoever that is.
     parts = part.groups.size if by_root and collective.personal else count
-    memory, base = _located(program, mode, of_mode.receive_map, parts)
-    memory = _with_kept(program, mode, memory)
+    memory, base = _located(program, form, of_form.receive_map, parts)
+    memory = _with_kept(program, form, memory)
     base = np.broadcast_to(base, memory.shape)
     there = np.ones(len(memory), bool)
-    if not of_mode.any_root:
+    if not of_form.any_root:
         there = np.isin(np.arange(len(memory)), part.layout.receivers)
     stored = np.unique(memory[there])
-    pitches = {of_mode.loop.pitch_of(number) for number in stored.tolist() if number >= 0} or {1}
-    assert len(pitches) == 1, "words of a mode lie as far apart in all memories"
+    pitches = {of_form.loop.pitch_of(number) for number in stored.tolist() if number >= 0} or {1}
+    assert len(pitches) == 1, "words of a form lie as far apart in all memories"
     return Packets(
         count=count,
         there=there,
-        at_root=collective.to_root and of_mode.any_root,
+        at_root=collective.to_root and of_form.any_root,
         named=collective.from_each,
         root=None if by_root else (collective.root or 0) if collective.single_origin else 0,
         memory=memory,
@@ -186,11 +186,11 @@ def barrier_packets(program: Program, memory: int) -> Packets:
     )
 
 
-def _with_kept(program: Program, mode: int, memory: IntArray) -> IntArray:
+def _with_kept(program: Program, form: int, memory: IntArray) -> IntArray:
     """The memories of what is received, with what a node gets from itself."""
-    part, of_mode = program.part(mode), program.modes[mode]
-    collective, position = part.schedule.collective, of_mode.groups.position
-    if of_mode.any_root and collective.single_origin and collective.to_all:
+    part, of_form = program.part(form), program.forms[form]
+    collective, position = part.schedule.collective, of_form.groups.position
+    if of_form.any_root and collective.single_origin and collective.to_all:
         itself = position[:, None, None] == np.arange(part.groups.size)[None, :, None]
     else:
         own = [number for number, each in enumerate(program.memories) if each.own]
@@ -199,13 +199,13 @@ def _with_kept(program: Program, mode: int, memory: IntArray) -> IntArray:
 
 
 def _located(
-    program: Program, mode: int, mapped: AddressMap, count: int
+    program: Program, form: int, mapped: AddressMap, count: int
 ) -> tuple[IntArray, IntArray]:
     """Memory and base of each chunk of so many packets of each node."""
-    part = program.part(mode)
+    part = program.part(form)
     number, chunk = np.arange(count)[:, None], np.arange(part.schedule.chunks)[None]
     share, chunk = np.divmod(chunk, part.layout.part_chunks)
-    position = program.modes[mode].groups.position[:, None, None]
+    position = program.forms[form].groups.position[:, None, None]
     memory, base = mapped.locate(position, number + share, chunk)
     shape = (len(position), count, chunk.shape[1])
     memory, base = np.broadcast_to(memory, shape), np.broadcast_to(base, shape)

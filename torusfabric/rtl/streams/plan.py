@@ -43,7 +43,7 @@ class StreamPlan:
     Parameters
     ----------
     sent, received : tuple of Packets
-        Of each mode.
+        Of each form.
     shapes : tuple of EndpointShape
         Of endpoints, with sections of each memory.
     keeps : tuple of bool
@@ -72,9 +72,9 @@ class StreamPlan:
 def plan_streams(build: FabricBuilder) -> StreamPlan:
     """Plan how nodes load and unload."""
     program, endpoints = build.program, build.placement.endpoints
-    modes = range(len(program.modes))
-    sent = tuple(packets_sent(program, mode) for mode in modes)
-    received = tuple(packets_received(program, mode) for mode in modes)
+    forms = range(len(program.forms))
+    sent = tuple(packets_sent(program, form) for form in forms)
+    received = tuple(packets_received(program, form) for form in forms)
     own = tuple(number for number, memory in enumerate(program.memories) if memory.own)
     if program.barrier:
         sent += (barrier_packets(program, own[0]),)
@@ -105,7 +105,7 @@ def _facts(build: FabricBuilder) -> RunFacts:
     program, inputs = build.program, build.choices.inputs
     return RunFacts(
         commanded=needs_commands(program),
-        mode_bits=(len(program.modes) + program.barrier - 1).bit_length(),
+        form_bits=(len(program.forms) + program.barrier - 1).bit_length(),
         root_bits=inputs.get("root", 0),
         position_bits=address_width(build.nodes),
         sections=sections_of(program),
@@ -115,7 +115,7 @@ def _facts(build: FabricBuilder) -> RunFacts:
 def _commands(build: FabricBuilder, facts: RunFacts) -> CommandShape:
     """What commands choose."""
     choices, barrier = build.choices, build.program.barrier
-    operations = tuple(len(mode.operators) for mode in build.program.modes)
+    operations = tuple(len(form.operators) for form in build.program.forms)
     return CommandShape(
         roots=choices.roots + (None,) * barrier,
         operations=operations + (0,) * barrier,
@@ -221,7 +221,7 @@ def _codes(memory: IntArray, orders: list[tuple[int, ...]]) -> IntArray:
 
 
 def _rows(shape: EndShape, packets: Sequence[Packets], values: Sequence[IntArray]) -> Rows:
-    """The rows of the ROM of each node: by mode, by packet, and then by chunk."""
+    """The rows of the ROM of each node: by form, by packet, and then by chunk."""
     found = []
     for each, value in zip(packets, values, strict=True):
         chosen = value[:, :, : each.chunks]

@@ -116,7 +116,7 @@ def stream_ports(
     ['busy', 'done', 'cycles', 'error']
     """
     nodes = program.topology.nodes
-    personal = any(mode.schedule.collective.personal for mode in program.modes)
+    personal = any(mode.schedule.collective.personal for mode in program.forms)
     own_clocks = Clocks(clocks) is Clocks.PER_NODE
     ports: list[StreamPort] = []
     for node in range(nodes):

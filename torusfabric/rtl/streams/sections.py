@@ -108,9 +108,9 @@ def share_with_two(program: Program, mode: int = 0) -> float:
     >>> round(share_with_two(tf.compile(gather, flits=1)), 3)
     0.842
     """
-    run = program.cycles(mode=mode)
-    load = program.flits * sent_count(program, mode)
-    unload = program.flits * received_count(program, mode)
+    run, form = program.cycles(mode=mode), program.form_of(mode)
+    load = program.flits * sent_count(program, form)
+    unload = program.flits * received_count(program, form)
     heard = levels(program.topology.nodes) + 1
     limit = max(run, load, unload)
     return limit / max(limit, (run + unload + heard) / 2, (load + run + heard - 2) / 2)

@@ -15,7 +15,7 @@ from amaranth.lib.wiring import Member
 from ..leaf import Leaf
 from ..memories import fitting
 from .sections import Sections
-from .words import WordShape, by_mode
+from .words import WordShape, by_form
 
 __all__ = ["EndShape", "LoaderShape", "RunFacts", "StreamEnd", "UnloaderShape"]
 
@@ -28,8 +28,8 @@ class RunFacts:
     ----------
     commanded : bool
         Whether there are commands at all.
-    mode_bits, root_bits : int
-        Bits of a mode, and of a root; 0 where there is no choice.
+    form_bits, root_bits : int
+        Bits of a form, and of a root; 0 where there is no choice.
     position_bits : int
         Bits of the position of a node in its group.
     sections : Sections
@@ -37,7 +37,7 @@ class RunFacts:
     """
 
     commanded: bool
-    mode_bits: int
+    form_bits: int
     root_bits: int
     position_bits: int
     sections: Sections
@@ -54,7 +54,7 @@ class RunFacts:
 
     def _widths(self, prefix: str, runs: int, **others: int) -> dict[str, int]:
         """Names and widths of what is said of so many runs."""
-        bits = others | {"mode": self.mode_bits, "root": self.root_bits}
+        bits = others | {"mode": self.form_bits, "root": self.root_bits}
         return {f"{prefix}_{name}": runs * width for name, width in bits.items() if width}
 
 
@@ -69,9 +69,9 @@ class EndShape:
     facts : RunFacts
         What commands say of a run.
     packets : tuple of int
-        Packets of a message in each mode, or that a node receives.
+        Packets of a message in each form, or that a node receives.
     at_root : tuple of bool
-        Of each mode, whether the root of the run alone sends, or receives.
+        Of each form, whether the root of the run alone sends, or receives.
     packet_bits : int
         Bits of what a packet is known by: of its destination; or of its number, or of a root by
         which rows are found. 0 where there is only one.
@@ -107,13 +107,13 @@ class EndShape:
 
     @property
     def key_bits(self) -> int:
-        """Bits of the address of the ROM: chunk, packet, mode; 0 for a single row."""
-        bits = self.words.chunk_bits + self.packet_bits + self.facts.mode_bits
+        """Bits of the address of the ROM: chunk, packet, form; 0 for a single row."""
+        bits = self.words.chunk_bits + self.packet_bits + self.facts.form_bits
         return bits * (self.row_bits > 0)
 
     @property
     def position_bits(self) -> int:
-        """Bits of the positions of a node in the groups of each mode, where they matter."""
+        """Bits of the positions of a node in the groups of each form, where they matter."""
         return self.facts.position_bits * len(self.packets) * self._by_position
 
     @property
@@ -130,9 +130,9 @@ class LoaderShape(EndShape):
     width, data_bits : int
         Bits of a flit, and of the data of a stream.
     named : tuple of bool
-        Of each mode, whether packets have destinations.
+        Of each form, whether packets have destinations.
     some : bool
-        Whether any nodes send nothing in any mode, which matters where packets may be shorter.
+        Whether any nodes send nothing in any form, which matters where packets may be shorter.
     """
 
     width: int
@@ -157,10 +157,10 @@ class UnloaderShape(EndShape):
     Parameters
     ----------
     by_root : tuple of bool
-        Of each mode, whether there is one packet, of the root of the run, and its row that of the
+        Of each form, whether there is one packet, of the root of the run, and its row that of the
         root's number.
     roots : tuple of int
-        The origin of the first packet in each other mode.
+        The origin of the first packet in each other form.
     id_bits : int
         Bits of an origin.
     late : bool
@@ -186,7 +186,7 @@ class UnloaderShape(EndShape):
 class StreamEnd(Leaf):
     """A loader or an unloader."""
 
-    #: What it does, by what stream, and the input that says of each mode whether anything passes.
+    #: What it does, by what stream, and the input that says of each form whether anything passes.
     verb, side, passes = "", "", ""
 
     def __init__(self, shape: EndShape, signature: Mapping[str, Member]) -> None:
@@ -200,26 +200,26 @@ class StreamEnd(Leaf):
             return Const(otherwise, 1)
         return self.value(name).word_select(number, bits)
 
-    def _mode_of(self, number: Value) -> Value:
-        return self._said("mode", number, self.shape.facts.mode_bits)
+    def _form_of(self, number: Value) -> Value:
+        return self._said("mode", number, self.shape.facts.form_bits)
 
     def _root_of(self, number: Value) -> Value:
         return self._said("root", number, self.shape.facts.root_bits)
 
-    def _position(self, mode: Value) -> Value:
+    def _position(self, form: Value) -> Value:
         """The position of the node in its group."""
-        return self.value("position").word_select(mode, self.shape.facts.position_bits)
+        return self.value("position").word_select(form, self.shape.facts.position_bits)
 
     def _takes_part(self, number: Value) -> Value:
         """Whether anything of a run passes at the node."""
-        mode, at_root = self._mode_of(number), self.shape.at_root
-        passes = self.value(self.passes).bit_select(mode, 1)
+        form, at_root = self._form_of(number), self.shape.at_root
+        passes = self.value(self.passes).bit_select(form, 1)
         if not any(at_root):
             return passes
-        return Mux(by_mode(at_root, mode), self._root_of(number) == self._position(mode), passes)
+        return Mux(by_form(at_root, form), self._root_of(number) == self._position(form), passes)
 
-    def _key(self, chunk: Value, packet: Value, mode: Value) -> Value:
+    def _key(self, chunk: Value, packet: Value, form: Value) -> Value:
         """What the ROM is asked for, as far as it matters."""
         shape = self.shape
-        bits = shape.words.chunk_bits, shape.packet_bits, shape.facts.mode_bits
-        return Cat(fitting(*each) for each in zip((chunk, packet, mode), bits, strict=True))
+        bits = shape.words.chunk_bits, shape.packet_bits, shape.facts.form_bits
+        return Cat(fitting(*each) for each in zip((chunk, packet, form), bits, strict=True))

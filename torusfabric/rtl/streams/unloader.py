@@ -19,7 +19,7 @@ from ..registers import apart
 from .clearing import cleared, registered_outputs, state, tally
 from .sections import Sections
 from .shapes import StreamEnd, UnloaderShape
-from .words import WordCounter, by_mode
+from .words import WordCounter, by_form
 
 __all__ = ["Unloader"]
 
@@ -33,9 +33,9 @@ class Unloader(StreamEnd):
     tready : In(1)
         The stream of what the node receives; its data are a register of the endpoint.
     receives : In
-        Of each mode, whether the node receives anything.
+        Of each form, whether the node receives anything.
     position : In
-        Of each mode, which root is the node itself.
+        Of each form, which root is the node itself.
     clear : In(1)
         The reset of the node.
     run_begins, run_ends : In(1)
@@ -90,7 +90,7 @@ class Unloader(StreamEnd):
             },
         )
         registered_outputs(self, "read_code", "read_address", "read_section")
-        self._mode: Value = Const(0, 1)
+        self._form: Value = Const(0, 1)
 
     def elaborate(self, platform: object) -> Module:
         """Build what counts words, and the pipeline that reads them.
@@ -101,14 +101,14 @@ class Unloader(StreamEnd):
         runs = RunQueue(m, self, self._sections)
         there, section = runs.there, runs.section
         shows, advance = Signal(name="shows"), Signal(name="advance")
-        self._mode = self._mode_of(section)
+        self._form = self._form_of(section)
         m.d.comb += [
             advance.eq(~shows | self.value("tready")),
             self.read_advance.eq(advance),
         ]
         goes_on, ends_packet = Signal(name="goes_on"), state(name="ends_packet")
         finishes, restart = state(name="finishes"), ends_packet | ~there
-        counter = WordCounter(m, shape.words, self._mode, beat=goes_on, restart=restart)
+        counter = WordCounter(m, shape.words, self._form, beat=goes_on, restart=restart)
         following = runs.following(finishes)
         packet, last_follows = self._packets(m, goes_on, there, ends_packet, following)
         with m.If(goes_on | ~there):
@@ -117,7 +117,7 @@ class Unloader(StreamEnd):
         cleared(m, self.value("clear"), ends_packet, finishes, *counter.registers)
         if shape.key_bits:
             known_by = self._of_root(section, packet)
-            m.d.comb += self.key.eq(self._key(counter.chunk, known_by, self._mode))
+            m.d.comb += self.key.eq(self._key(counter.chunk, known_by, self._form))
         tags = Cat(finishes, ends_packet, self._id(packet, section))
         sought = self._stage(m, advance, there, tags, "sought")
         self._address(m, advance, counter, runs.run)
@@ -180,8 +180,8 @@ class Unloader(StreamEnd):
         packet = state((max(packets) - 1).bit_length(), name="packet")
         last, last_follows = state(name="last_packet"), Signal(name="last_follows")
         # Of the first word of a run, and of others; a packet stays until it ends.
-        single = by_mode([int(count == 1) for count in packets], self._mode_of(following))
-        before = packet == by_mode([max(count - 2, 0) for count in packets], self._mode)
+        single = by_form([int(count == 1) for count in packets], self._form_of(following))
+        before = packet == by_form([max(count - 2, 0) for count in packets], self._form)
         m.d.comb += last_follows.eq(
             Mux(there, Mux(ends_packet, Mux(last, single, before), last), single)
         )
@@ -195,16 +195,16 @@ class Unloader(StreamEnd):
         return packet, last_follows
 
     def _id(self, packet: Value, section: Value) -> Value:
-        """The origin of a packet; modes of a root have but one."""
-        number = packet | by_mode(self.shape.roots, self._mode)
+        """The origin of a packet; forms of a root have but one."""
+        number = packet | by_form(self.shape.roots, self._form)
         return self._of_root(section, number)[: self.shape.id_bits]
 
     def _of_root(self, section: Value, number: Value) -> Value:
-        """The root of a run, in modes in which a packet is of that; in others a number."""
+        """The root of a run, in forms in which a packet is of that; in others a number."""
         by_root = self.shape.by_root
         if not any(by_root):
             return number
-        return Mux(by_mode(by_root, self._mode), self._root_of(section), number)
+        return Mux(by_form(by_root, self._form), self._root_of(section), number)
 
     def _address(self, m: Module, advance: Value, counter: WordCounter, run: Value) -> None:
         """Ask for a word: where its chunk begins, and how far it is from there."""

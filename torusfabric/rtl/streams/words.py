@@ -10,15 +10,15 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from ..memories import address_width, choose, fitting
 from .clearing import state
 
-__all__ = ["WordCounter", "WordShape", "by_mode"]
+__all__ = ["WordCounter", "WordShape", "by_form"]
 
 
-def by_mode(values: Sequence[int], mode: Value) -> Value:
-    """The constant of a mode."""
+def by_form(values: Sequence[int], form: Value) -> Value:
+    """The constant of a form."""
     width = max(max(values).bit_length(), 1)
     if len(set(values)) == 1:
         return Const(values[0], width)
-    return choose([Const(value, width) for value in values], mode)
+    return choose([Const(value, width) for value in values], form)
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,13 @@ class WordShape:
     most : int
         Words of the longest packet.
     chunks : tuple of int
-        Of each mode.
+        Of each form.
     block : int
-        Words of a chunk of the longest packet, of the mode that has most.
+        Words of a chunk of the longest packet, of the form that has most.
     in_turn : bool
         Whether words go to the chunks in turn; else chunks follow one another.
     pitch : tuple of int
-        Of each mode, from the address of a word of a chunk to that of the next.
+        Of each form, from the address of a word of a chunk to that of the next.
     """
 
     most: int
@@ -91,7 +91,7 @@ class WordCounter:
 
     Parameters
     ----------
-    mode : Value
+    form : Value
         Whose packet it is.
     beat : Value
         Whether a word passes.
@@ -111,10 +111,10 @@ class WordCounter:
     """
 
     def __init__(
-        self, m: Module, shape: WordShape, mode: Value, *, beat: Value, restart: Value
+        self, m: Module, shape: WordShape, form: Value, *, beat: Value, restart: Value
     ) -> None:
         self._m, self._shape, self._beat, self._restart = m, shape, beat, restart
-        self._pitch = by_mode(shape.pitch, mode)
+        self._pitch = by_form(shape.pitch, form)
         self.index = state(shape.index_bits, name="index")
         self.registers = [self.index]
         self.next_index = Signal(shape.index_bits, name="next_index")
@@ -126,7 +126,7 @@ class WordCounter:
         if shape.divisor_bits is not None:
             self._split(shape.divisor_bits)
         elif shape.chunk_bits:
-            self._divide(mode)
+            self._divide(form)
         elif max(shape.pitch) > 1:
             self.within = self._register(shape.within_bits, "within_chunk")
             self._count(self.within, self._pitch, beat, restart)
@@ -149,7 +149,7 @@ class WordCounter:
         apart = Cat(Const(0, shape.pitch[0].bit_length() - 1), within)
         self.within = fitting(apart, shape.within_bits)
 
-    def _divide(self, mode: Value) -> None:
+    def _divide(self, form: Value) -> None:
         """Count chunks, and words within them."""
         shape, m, restart = self._shape, self._m, self._restart
         chunk = self._register(shape.chunk_bits, "chunk")
@@ -158,7 +158,7 @@ class WordCounter:
         following = Signal.like(chunk, name="next_chunk")
         self.chunk, self.within = chunk, within
         if shape.in_turn:
-            m.d.comb += ends.eq(chunk == by_mode([chunks - 1 for chunks in shape.chunks], mode))
+            m.d.comb += ends.eq(chunk == by_form([chunks - 1 for chunks in shape.chunks], form))
             m.d.comb += following.eq(Mux(ends | restart, 0, chunk + 1))
             self._count(within, self._pitch, self._beat & (ends | restart), restart)
         else:

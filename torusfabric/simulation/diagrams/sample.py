@@ -56,7 +56,7 @@ def sample(fabric: Fabric) -> Sample:
     (0, 2, ((2, 0), (2, 1)), ((0, 0), (0, 1)))
     """
     job = _short_job(fabric)
-    alone = fabric.program.part(job.mode or 0)
+    alone = fabric.program.part(fabric.program.form_of(job.mode, job.length))
     length, layout = job.length or fabric.flits, alone.layout
     collective = layout.blocks.collective
     group = layout.blocks.groups.members[0].tolist()
@@ -70,7 +70,7 @@ def sample(fabric: Fabric) -> Sample:
     words = tuple((FIRST + k) % (1 << fabric.width) for k in range(count))
     messages = np.zeros((fabric.nodes, layout.send_words(length)), object)
     messages[source, part * length : part * length + count] = words
-    operator = alone.mode.operator_of(job.operation)
+    operator = alone.form.operator_of(job.operation)
     expected, _ = expected_words(
         layout, messages, operator=operator, width=fabric.width, root=job.root
     )

@@ -116,7 +116,8 @@ def stream_scene(fabric: Fabric) -> Scene:
 def _ends(fabric: Fabric, send: str, receive: str) -> tuple[list[_Source], list[_Sink], int]:
     """All sources and sinks for a run, and the words that are received at the one that is shown."""
     job, nodes = sample(fabric).job, range(fabric.nodes)
-    layout, length = fabric.program.part(job.mode or 0).layout, job.length or fabric.flits
+    form, length = fabric.program.form_of(job.mode, job.length), job.length or fabric.flits
+    layout = fabric.program.part(form).layout
     numbers = np.arange(layout.send_words(length)) + FIRST
     words = (numbers + 16 * np.arange(fabric.nodes)[:, None]).astype(object)
     exchange = exchange_of(fabric, job, words % (1 << fabric.width))

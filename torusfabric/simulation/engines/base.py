@@ -181,7 +181,7 @@ def longest_job(fabric: Fabric, mode: int = 0) -> Job:
     program = fabric.program
     of_mode = program.modes[program.mode_number(mode)]
     return Job(
-        mode=mode if program.several else None,
+        mode=mode if len(program.modes) > 1 else None,
         length=fabric.flits if program.any_length else None,
         root=0 if of_mode.any_root else None,
         operation=0 if len(of_mode.operators) > 1 else None,

@@ -89,7 +89,7 @@ class Words:
         self._layout = fabric.layouts[job.mode or 0]
         self._flits = job.length or fabric.flits
         self.messages = as_words(fabric, messages)
-        part = fabric.program.part(job.mode or 0)
+        part = fabric.program.part(fabric.program.form_of(job.mode, job.length))
         shape = fabric.nodes, part.layout.recv_words(part.length_of(job.length))
         self.received = np.zeros(shape, self.messages.dtype)
         #: How many have gone through the port, and how many not.

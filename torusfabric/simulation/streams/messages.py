@@ -46,7 +46,7 @@ def draw_exchange(fabric: Fabric, job: Job, *, seed: int) -> Exchange:
     """
     if is_barrier(fabric, job):
         return _barrier(fabric, np.random.default_rng(seed))
-    layout = fabric.program.part(job.mode or 0).layout
+    layout = fabric.program.part(fabric.program.form_of(job.mode, job.length)).layout
     length = job.length or fabric.flits
     words = random_messages(layout, length, width=fabric.width, seed=seed)
     return exchange_of(fabric, job, words, np.random.default_rng(seed))
@@ -77,7 +77,7 @@ def exchange_of(
     random : Generator, optional
         Of the order of destinations, which are ascending without it.
     """
-    part = fabric.program.part(job.mode or 0)
+    part = fabric.program.part(fabric.program.form_of(job.mode, job.length))
     layout = part.layout if job.root is None else part.layout.with_root(job.root)
     delivered, receives = fabric.program.delivered(words, **job.inputs, width=fabric.width)
     collective, groups = layout.blocks.collective, layout.blocks.groups
