@@ -8,7 +8,7 @@ from .flash import flash, flash_command
 from .guide import LIST_PORTS, Step, lamp_meanings, steps_of
 from .limits import Limit, Misfit
 from .measure import Attempt, find_limit, try_board
-from .room import check_selection, duration
+from .needs import check_selection, duration
 
 __all__ = [
     "COMPACT",

@@ -17,9 +17,9 @@ from ...toolchain.folders import locked_folder, made_folder, private_folder
 from ...toolchain.owned import remove_owned, require_owned, write_owned
 from ..bridge import BAUD
 from .catalogue import Board
+from .needs import check_fabric
 from .plan import REPORT, SCRIPT, plan_build
 from .report import report_of
-from .room import check_fabric
 from .run import LOGS, run_plans
 from .watch import STAGES, Progress
 

@@ -1,31 +1,95 @@
-"""What a fabric needs at least of a device, known in a second: before any tool runs.
+"""What a fabric needs at least of a device, known in a second, and refusing what cannot fit.
 
 A lower bound: the registers that Amaranth makes, and the bits of the memories, of which a block RAM
-holds at most so much. Tables, and the bridge in front of the fabric, come on top of it.
+holds at most so much. Tables, and the bridge in front of the fabric, come on top of it. What the
+devices of boards have stands here too, by the names that Amaranth's platforms give them.
 """
 
 import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from amaranth.back import rtlil
 
 from ...collective import Collective
 from ...topology import Topology
-from .devices import Device
+from ..synthesis.target import TARGETS
+from .capacity import advice
+from .catalogue import Board
+from .limits import Misfit
 
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
 
-__all__ = ["Needs", "least_needs", "needs_of"]
+__all__ = ["Device", "Needs", "check_fabric", "check_selection", "device_of", "duration",
+           "least_needs", "needs_of"]  # fmt: skip
+
+#: Bits, most of them in flip-flops, that the tools get through in a minute, on a slow machine.
+PER_MINUTE = 1500
 
 #: The width of a register, and those of a memory, in RTLIL.
 _REGISTER = re.compile(
     r"^  cell \\?\$\w*dff\w* .*\n(?:    .*\n)*?    parameter \\WIDTH (\d+)$", re.MULTILINE
 )
 _MEMORY = re.compile(r"^  memory width (\d+) size (\d+) ", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Device:
+    """What a device has.
+
+    Parameters
+    ----------
+    bram_bits, bram_width : int
+        Bits of a block RAM, and how many of them can be read at once.
+    lutram_bits : int
+        Bits that tables can hold as memory.
+    """
+
+    flip_flops: int
+    brams: int
+    bram_bits: int
+    bram_width: int
+    lutram_bits: int = 0
+
+    @property
+    def bits(self) -> int:
+        """All bits that it can hold at most."""
+        return self.flip_flops + self.brams * self.bram_bits + self.lutram_bits
+
+
+#: Block RAMs of each family: bits, and how many of them can be read at once.
+_BRAMS = {"ice40": (4096, 16), "ecp5": (18432, 36), "gowin": (18432, 36)}
+
+
+def _of_target(name: str) -> Device:
+    """A device that is a target of synthesis too."""
+    target = TARGETS[name]
+    capacity, lutrams = target.capacity, 64 * target.capacity.get("lutrams", 0)
+    return Device(capacity["ffs"], capacity["brams"], *_BRAMS[target.family], lutrams)
+
+
+_DEVICES = {
+    "iCE40HX1K": Device(1280, 16, *_BRAMS["ice40"]),
+    "iCE40HX8K": _of_target("ice40-hx8k"),
+    "iCE40LP8K": _of_target("ice40-hx8k"),
+    "iCE40UP5K": _of_target("ice40-up5k"),
+    **{
+        f"{family}-{size}F": _of_target(f"ecp5-{size.lower()}k")
+        for family in ("LFE5U", "LFE5UM", "LFE5UM5G")
+        for size in ("25", "45", "85")
+    },
+    "GW1NR-LV9QN88PC6/I5": _of_target("gowin-gw1nr-9"),
+}
+
+
+def device_of(platform: Any) -> Device | None:
+    """The device of a platform, or None if it is not known here."""
+    name = getattr(platform, "device", None) or getattr(platform, "part", None)
+    return _DEVICES.get(name) if isinstance(name, str) else None
 
 
 @dataclass(frozen=True)
@@ -96,3 +160,67 @@ def _text(name: str, make: Callable[[], Any]) -> str:
     """A module as RTLIL."""
     text: str = rtlil.convert(make(), name=name, emit_src=False)
     return text
+
+
+def check_selection(
+    board: Board, topology: Topology, collective: Collective, *, flits: int | None, width: int
+) -> None:
+    """See that a fabric may fit, before it is planned.
+
+    Parameters
+    ----------
+    flits : int or None
+        Of a message; None if that is left to the plan.
+    width : int
+        Bits of a flit.
+
+    Raises
+    ------
+    Misfit
+        If no fabric for it can fit.
+    """
+    device = device_of(board.make_platform())
+    if device is not None:
+        needs = least_needs(topology, collective, flits=flits or 1, width=width)
+        _check(needs, device, board, topology)
+
+
+def check_fabric(board: Board, fabric: "Fabric") -> None:
+    """See that a fabric may fit: by what is known of the board, and by what it needs at least.
+
+    Raises
+    ------
+    Misfit
+        If it cannot fit.
+    """
+    limit = board.limit
+    if limit and limit.excludes(fabric):
+        raise Misfit(
+            f"Fabric must fit into {board.name}, not be larger than what does: "
+            f"{limit.describe(board.name)} (--force tries all the same)"
+        )
+    device = device_of(board.make_platform())
+    if device is not None:
+        _check(needs_of(fabric), device, board, fabric.program.topology)
+
+
+def _check(needs: Needs, device: Device, board: Board, topology: Topology) -> None:
+    """Compare what is needed with what there is."""
+    amounts = (
+        (needs.bits, device.bits, "bits of memory and registers"),
+        (needs.flip_flops(device), device.flip_flops, "flip-flops"),
+    )
+    for needed, most, unit in amounts:
+        if needed > most:
+            raise Misfit(
+                f"Fabric must fit into {board.name}, not need at least {needed} of {most} {unit}; "
+                f"{advice(topology, Fraction(needed, most), board)}"
+            )
+
+
+def duration(board: Board, fabric: "Fabric") -> int:
+    """Minutes that a build is expected to take, a rough guess for a slow machine."""
+    device = device_of(board.make_platform())
+    if device is None:
+        return 1
+    return 1 + min(needs_of(fabric).bits, device.flip_flops) // PER_MINUTE

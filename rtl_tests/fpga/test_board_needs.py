@@ -10,9 +10,15 @@ from helpers import fabric_of
 from torusfabric.cli import main
 from torusfabric.collective import parse_collective
 from torusfabric.fpga.board import Limit, Misfit, build, check_selection, find_board, load_boards
-from torusfabric.fpga.board.devices import Device, device_of
-from torusfabric.fpga.board.needs import Needs, least_needs, needs_of
-from torusfabric.fpga.board.room import check_fabric, duration
+from torusfabric.fpga.board.needs import (
+    Device,
+    Needs,
+    check_fabric,
+    device_of,
+    duration,
+    least_needs,
+    needs_of,
+)
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
 from torusfabric.topology import parse_topology
