@@ -19,6 +19,7 @@ from .operator_demands import check_agreement, wait_for_operators
 from .patterns import compile_pattern
 from .request import Request
 from .rounds import compile_rounds
+from .serving import in_order, starts_of
 from .tables import compile_table
 from .tree_sums import compile_tree_sums
 
@@ -29,7 +30,7 @@ __all__ = ["compile"]
 
 
 def compile(
-    schedule: Schedule | Sequence[Schedule],
+    schedule: Schedule | Sequence[Schedule | Sequence[Schedule]],
     *,
     flits: int | str | None = None,
     max_flits: int | str | None = None,
@@ -42,8 +43,10 @@ def compile(
 
     Parameters
     ----------
-    schedule : Schedule or sequence of Schedule
-        A checked schedule; or several, one of which is chosen at the start of each run.
+    schedule : Schedule or sequence of (Schedule or sequence of Schedule)
+        A checked schedule; or several, one of which is chosen at the start of each run. In place of
+        one there may be several of the same collective: its forms, of which the quickest is taken
+        for the length of each run. Those that are the quickest for no length are left out.
     flits : int, optional
         Flits of a message; by default one for each chunk.
     max_flits : int, optional
@@ -73,6 +76,13 @@ def compile(
     >>> import torusfabric as tf
     >>> tf.compile(tf.plan(tf.Torus(4, 4), "allgather"), flits=2).cycles()
     13
+
+    A tree is quicker for a short message, and four at once for a long one:
+
+    >>> broadcasts = [tf.plan("4x4", "broadcast", trees=trees) for trees in (1, 4)]
+    >>> program = tf.compile([broadcasts, tf.plan("4x4", "allgather")], max_flits=64)
+    >>> program.modes[0].starts, program.cycles(1, mode=0), program.cycles(64, mode=0)
+    ((1, 6), 11, 29)
     """
     for name in others:
         raise InputError(f"Option {name} of compile must be left out, it is not supported yet")
@@ -81,14 +91,19 @@ def compile(
         if not program.any_length:
             raise InputError("Length must be left to each run, by max_flits, for a barrier")
         program = replace(program, barrier=True)
+    modes, program = program.starts, replace(program, starts=())
     if program.operators:
         program = wait_for_operators(program)
         check_agreement(program)
+    if modes:
+        program = replace(program, starts=modes)
+        starts = (starts_of(mode.forms, program.flits) for mode in program.modes)
+        program = replace(program, starts=tuple(starts))
     return program
 
 
 def _compile(
-    schedule: Schedule | Sequence[Schedule],
+    schedule: Schedule | Sequence[Schedule | Sequence[Schedule]],
     flits: int | str | None,
     max_flits: int | str | None,
     operators: Sequence[Operator | str],
@@ -161,31 +176,65 @@ def _compile_one(request: Request, root: str | None) -> Program:
 
 
 def _compile_all(
-    schedules: Sequence[Schedule],
+    schedules: Sequence[Schedule | Sequence[Schedule]],
     flits: int | None,
     max_flits: int | None,
     operators: Sequence[Operator | str],
     root: str | None,
 ) -> Program:
-    """The program of several schedules."""
-    schedules = list(schedules) if isinstance(schedules, Iterable) else [schedules]
-    if not schedules or not all(isinstance(schedule, Schedule) for schedule in schedules):
-        raise InputError(f"Schedules must be at least one schedule, not {shown(schedules)}")
-    given = (max_flits, flits, max(schedule.chunks for schedule in schedules))
+    """The program of several schedules, which are modes, or forms of modes."""
+    modes = _each_mode(schedules)
+    given = (max_flits, flits, max(schedule.chunks for mode in modes for schedule in mode))
     most = next(number for number in given if number is not None)
     # A list of one is built as that schedule is: of any length only if that is asked for.
-    fixed = len(schedules) == 1 and max_flits is None
+    fixed = len(modes) == len(modes[0]) == 1 and max_flits is None
     programs = [
-        _compile(
-            schedule,
-            most if fixed else None,
-            None if fixed else most,
-            operators if schedule.collective.reducing else (),
-            root if schedule.collective.rooted else None,
-        )
-        for schedule in schedules
+        [
+            _compile(
+                schedule,
+                most if fixed else None,
+                None if fixed else most,
+                operators if schedule.collective.reducing else (),
+                root if schedule.collective.rooted else None,
+            )
+            for schedule in mode
+        ]
+        for mode in modes
     ]
-    return merge(programs) if len(programs) > 1 else programs[0]
+    kept = [_quickest(of_mode, most) for of_mode in programs]
+    forms = [program for of_mode in kept for program in of_mode]
+    if len(forms) == 1:
+        return forms[0]
+    merged = merge(forms)
+    if len(forms) == len(modes):
+        return merged
+    # Which serves for which length is found out in the end.
+    return replace(merged, starts=tuple((1,) * len(of_mode) for of_mode in kept))
+
+
+def _each_mode(schedules: Sequence[Schedule | Sequence[Schedule]]) -> list[list[Schedule]]:
+    """The schedules of each mode."""
+    listed = list(schedules) if isinstance(schedules, Iterable) else [schedules]
+    modes = [[*one] if isinstance(one, Sequence) else [one] for one in listed]
+    if not modes or not all(modes):
+        raise InputError(f"Schedules must be at least one schedule, not {shown(schedules)}")
+    for mode in modes:
+        for schedule in mode:
+            if not isinstance(schedule, Schedule):
+                raise InputError(f"Schedules must be at least one schedule, not {shown(schedules)}")
+            if schedule.collective != mode[0].collective:
+                raise InputError(
+                    f"Forms of a mode must be of one collective, {mode[0].collective}, not "
+                    f"{schedule.collective}"
+                )
+    return modes
+
+
+def _quickest(programs: list[Program], most: int) -> list[Program]:
+    """The programs of a mode that are the quickest for any length, for the shortest ones first."""
+    if len(programs) == 1:
+        return programs
+    return [programs[k] for k in in_order([program.form for program in programs], most)]
 
 
 def _operators(schedule: Schedule, operators: Sequence[Operator | str]) -> tuple[Operator, ...]:

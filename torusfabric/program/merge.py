@@ -59,7 +59,7 @@ def merge(programs: Sequence[Program]) -> Program:
     >>> program = tf.compile(plans, max_flits=8)
     >>> [form.schedule.collective.kind for form in program.forms]
     ['allgather', 'broadcast']
-    >>> program.cycles(8, form=0), program.cycles(8, form=1)
+    >>> program.cycles(8, mode=0), program.cycles(8, mode=1)
     (23, 13)
     """
     first = programs[0]

@@ -98,7 +98,11 @@ class Program(ProgramData):
         number = self.mode_number(mode)
         operator = self.modes[number].operator_of(operation)
         owed, receives = expected_words(
-            self.part(number).layout, words, operator=operator, width=width, root=root
+            self.part(self.form_of(mode, length)).layout,
+            words,
+            operator=operator,
+            width=width,
+            root=root,
         )
         if operator is not None and not operator.associative:
             owed = self.execute(

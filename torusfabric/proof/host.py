@@ -31,7 +31,7 @@ __all__ = ["check_host"]
 LANES = 1 << 13
 
 #: Inputs that stay as they are while the host reads: those of the last run.
-CONSTANT = ("rst", "mode", "sampled_root")
+CONSTANT = ("rst", "form", "sampled_root")
 
 
 class _Access(NamedTuple):
@@ -132,9 +132,9 @@ def _accesses(fabric: Fabric) -> Iterator[_Access]:
     program = fabric.program
     nodes = np.arange(program.topology.nodes)
     groups = NodeGroups(len(nodes))
-    base = {"rst": 0, "host_we": 0, "mode": 0, "sampled_root": 0}
+    base = {"rst": 0, "host_we": 0, "form": 0, "sampled_root": 0}
     for number, form in enumerate(program.forms):
-        chosen = base | {"mode": number}
+        chosen = base | {"form": number}
         for root in range(form.groups.size if form.part_is_root else 1):
             place = received_places(program, Run(0, program.flits, root), number)
             memory = np.where(place.address < 0, -1, place.memory)

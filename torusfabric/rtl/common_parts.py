@@ -93,7 +93,7 @@ def add_host(
     if any(layout.part_is_root for layout in layouts):
         inputs["sampled_root"] = (Part("sampled_root", 0, layouts[0].root_bits),)
     if program.several:
-        inputs["mode"] = (Part("run_mode", 0, address_width(len(parts))),)
+        inputs["form"] = (Part("run_form", 0, address_width(len(parts))),)
 
     def make() -> Host:
         banks = [_banks(form.receive_map, len(program.memories)) for form in program.forms]

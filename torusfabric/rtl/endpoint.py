@@ -167,7 +167,7 @@ class Endpoint(Leaf):
             "row": shape.row_bits,
             "offset": settings.offset_bits if settings.half else 0,
             "operator_code": settings.unit.bits if settings.unit and shape.combines else 0,
-            "mode": address_width(settings.forms) if self._by_form() else 0,
+            "form": address_width(settings.forms) if self._by_form() else 0,
         }
         inject = len(shape.injections) * settings.width
         return ({"inject": Out(inject)} if inject else {}) | {

@@ -141,7 +141,7 @@ class EndpointWiring:
         self._common = [name for name in build.sequenced if name in self.members and name != "row"]
         if build.top is Top.HOST:
             self._common += [name for name in build.from_host if name in self.members]
-        self._form = "mode" in self.members
+        self._form = "form" in self.members
 
     def add(
         self, node: int, inputs: Mapping[str, Parts], outputs: Mapping[str, tuple[str, int]]
@@ -158,7 +158,7 @@ class EndpointWiring:
         for name in self._common:
             inputs[name] = build.distribution.near(name, node, members[name].shape)
         if self._form:
-            inputs["mode"] = build.distribution.near("run_mode", node)
+            inputs["form"] = build.distribution.near("run_form", node)
         if "offset" in members:
             inputs["offset"] = build.offset(node)
         if "row" in members:

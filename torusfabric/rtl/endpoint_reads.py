@@ -54,7 +54,7 @@ class Inputs:
         width = max(max(constants).bit_length(), 1)
         if len(set(constants)) == 1:
             return Const(constants[0], width)
-        return choose([Const(value, width) for value in constants], self._endpoint.value("mode"))
+        return choose([Const(value, width) for value in constants], self._endpoint.value("form"))
 
     def reader(self, shape: EndpointReader) -> Reader:
         """What drives the reads of a reader."""
@@ -135,7 +135,7 @@ class HostReads:
             if all(forms):
                 self.address = upper
             else:
-                there = choose([Const(which, 1) for which in forms], value("mode"))
+                there = choose([Const(which, 1) for which in forms], value("form"))
                 self.address = Mux(there, upper, self.address)
 
     def code(self, memories: Sequence[int]) -> Value:

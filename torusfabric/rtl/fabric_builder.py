@@ -78,7 +78,7 @@ class FabricBuilder(NetlistBuilder):
     @cached_property
     def choices(self) -> RunChoices:
         """What is chosen at the start of a run."""
-        return RunChoices.of(self.program)
+        return RunChoices.of(self.program, by_form=self.top is Top.STREAM)
 
     @property
     def loop(self) -> Loop:

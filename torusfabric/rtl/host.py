@@ -192,7 +192,7 @@ class Host(Leaf):
             }
             | {f"write_bank{suffix(k)}": Out(way.bank_bits) for k, way in enumerate(writes)}
             | {f"write_address{suffix(k)}": Out(address_bits) for k in range(len(writes))}
-            | ({"mode": In(address_width(len(views)))} if len(views) > 1 else {})
+            | ({"form": In(address_width(len(views)))} if len(views) > 1 else {})
             | ({"sampled_root": In(first.root_bits)} if self._by_root else {})
             | ({"next_read_address": Out(address_bits)} if len(views) > 1 else {})
         )
@@ -240,7 +240,7 @@ class Host(Leaf):
         bank, address = found[0]
         if self._choosing:
             # The sequencer may be far away, and nobody reads while the form changes.
-            form = delayed(m, self.value("mode"), 1)
+            form = delayed(m, self.value("form"), 1)
             bank, address = (choose(of_forms, form) for of_forms in zip(*found, strict=True))
             m.d.comb += self.next_read_address.eq(address)
         m.d.comb += [

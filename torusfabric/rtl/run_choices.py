@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from amaranth.hdl import Const, Value
 
 from .memories import address_width, choose
+from .run_form import run_form
 
 if TYPE_CHECKING:
     from ..program import Program
@@ -51,6 +52,8 @@ class RunChoices:
         Those that a run can have, if there is a choice.
     operators : OperatorUnit or None
         Those among which a run chooses.
+    starts : tuple of (tuple of int)
+        Of each mode, the least length for which each of its forms serves.
 
     Examples
     --------
@@ -64,24 +67,27 @@ class RunChoices:
     combining: tuple[bool, ...]
     lengths: Lengths | None = None
     operators: OperatorUnit | None = None
+    starts: tuple[tuple[int, ...], ...] = ()
 
     @classmethod
-    def of(cls, program: Program) -> RunChoices:
-        """Those that a program leaves."""
+    def of(cls, program: Program, *, by_form: bool = False) -> RunChoices:
+        """Those that a program leaves; with forms for modes where what starts runs knows forms."""
+        modes = program.forms if by_form else program.modes
         lengths = unit = None
         if program.any_length:
             from .run_length import Lengths
 
-            lengths = Lengths(program.flits, tuple(mode.schedule.chunks for mode in program.forms))
+            lengths = Lengths(program.flits, tuple(form.schedule.chunks for form in program.forms))
         if program.operators:
             from .operator_unit import OperatorUnit
 
             unit = OperatorUnit(program.operators)
         return cls(
-            tuple(mode.groups.size if mode.any_root else None for mode in program.forms),
-            tuple(bool(mode.operators) for mode in program.forms),
+            tuple(mode.groups.size if mode.any_root else None for mode in modes),
+            tuple(bool(mode.operators) for mode in modes),
             lengths,
             unit if unit and unit.bits else None,
+            ((1,),) * len(modes) if by_form else tuple(mode.starts for mode in program.modes),
         )
 
     @property
@@ -104,6 +110,11 @@ class RunChoices:
             "operation": self.operators.choice_bits if self.operators else 0,
         }
         return {name: width for name, width in bits.items() if width}
+
+    def form(self, value: Callable[[str], Value]) -> Value:
+        """The number of the form of a run, given what drives inputs."""
+        mode = value("mode") if self.modes > 1 else None
+        return run_form(self.starts, mode, value("length"))
 
     def refusals(self, value: Callable[[str], Value]) -> list[tuple[RunError, Value]]:
         """Each reason not to carry out a run, and whether it holds, given what drives inputs.

@@ -98,7 +98,7 @@ class RunLength:
         settled = begin
         if form is not None:
             # Some form is known before the first run, too, for simulators with four states.
-            self.form = Signal(len(form), name="run_mode")
+            self.form = Signal(len(form), name="run_form")
             held = Signal(len(before), name="flits_before", reset_less=True)
             with m.If(begin):
                 m.d.sync += [self.form.eq(form), held.eq(before)]

@@ -61,7 +61,7 @@ class Sequencer(Leaf):
         The control bits of the operator of a run; if operators can be chosen.
     round : Out
         The row under way, from 0 in each form; if lengths can be chosen.
-    run_mode : Out
+    run_form : Out
         The form of the run under way, or of the last; if there are several.
     skip : Out
         From the address of the last flit of a block to that of the first of the next, if blocks of
@@ -120,7 +120,7 @@ class Sequencer(Leaf):
             "accepted": 1 if choices.nodes else 0,
             "operator_code": operators.bits if operators else 0,
             "round": address_width(most) if lengths else 0,
-            "run_mode": address_width(choices.modes) if self._loops.several else 0,
+            "run_form": address_width(len(self._loops.loops)) if self._loops.several else 0,
         }
         super().__init__(
             {
@@ -280,14 +280,14 @@ class Sequencer(Leaf):
         from .open_slots import OpenSlots
         from .run_length import RunLength
 
-        mode = self.value("mode") if loops.several else None
-        run = RunLength(m, lengths, loops, self.value("length"), mode, begin)
+        form = self._choices.form(self.value) if loops.several else None
+        run = RunLength(m, lengths, loops, self.value("length"), form, begin)
         self._run_form = run.form
         slots = OpenSlots(m, loops, go, run)
         # Nothing waits for the number of a row, which is shown far away.
         m.d.sync += self.round.eq(slots.row - delayed(m, run.constant(loops.starts), 1))
         if loops.several:
-            m.d.comb += self.run_mode.eq(run.form)
+            m.d.comb += self.run_form.eq(run.form)
         if "skip" in self._has:
             m.d.comb += self.skip.eq(run.skip)
         return slots
