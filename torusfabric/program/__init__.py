@@ -16,7 +16,7 @@ from .fields import (
 from .form import CycleCost, Form
 from .mode import Mode
 from .program import Program
-from .timing import Timing
+from .timing import CyclePiece, Timing
 
 __all__ = [
     "IDLE",
@@ -25,6 +25,7 @@ __all__ = [
     "Field",
     "AddressMap",
     "CycleCost",
+    "CyclePiece",
     "DirectMap",
     "Loop",
     "Form",

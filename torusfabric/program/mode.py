@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect
+from collections.abc import Iterator
 from dataclasses import dataclass
+from math import gcd
 from typing import TYPE_CHECKING
+
+from .timing import CyclePiece
 
 if TYPE_CHECKING:
     from ..collective import Collective, Operator
@@ -40,10 +44,42 @@ class Mode:
         --------
         >>> import torusfabric as tf
         >>> program = tf.compile(tf.plan("3x3", "broadcast"), max_flits=8)
-        >>> program.forms[0].form_of(5)
+        >>> program.modes[0].form_of(5)
         0
         """
         return self.first + bisect(self.starts, length) - 1
+
+    @property
+    def chunks(self) -> int:
+        """What the chunks of all forms are a multiple of."""
+        return gcd(*(form.schedule.chunks for form in self.forms))
+
+    def pieces(self, most: int) -> Iterator[CyclePiece]:
+        """The cycles of runs as a function of n, the flits of a message for each of `chunks`.
+
+        Where a form has more chunks than these, it takes as many cycles for several n.
+
+        Parameters
+        ----------
+        most : int
+            Flits of the longest message.
+
+        Examples
+        --------
+        >>> import torusfabric as tf
+        >>> broadcasts = [tf.plan("4x4", "broadcast", trees=trees) for trees in (1, 4)]
+        >>> mode = tf.compile([broadcasts], max_flits=12).modes[0]
+        >>> mode.starts, mode.chunks, [tuple(piece) for piece in mode.pieces(12)]
+        ((1, 6), 1, [(1, 10, 1), (6, 15, 0), (9, 16, 0)])
+        """
+        if not self.longest.any_length:
+            yield from self.longest.timing.pieces(self.longest.loop.flits)
+            return
+        chunks = self.chunks
+        firsts = [(start - 1) // chunks + 1 for start in self.starts]
+        ends = [*firsts[1:], -(-most // chunks) + 1]
+        for form, first, end in zip(self.forms, firsts, ends, strict=True):
+            yield from _between(form, first, end, form.schedule.chunks // chunks)
 
     @property
     def longest(self) -> Form:
@@ -83,3 +119,19 @@ class Mode:
     def operator_of(self, operation: int | None = None) -> Operator | None:
         """The operator that a run chooses by its number; see `Form.operator_of`."""
         return self.longest.operator_of(operation)
+
+
+def _between(form: Form, first: int, end: int, factor: int) -> Iterator[CyclePiece]:
+    """The cycles from n = first to the last n below an end, n the flits of so many blocks."""
+    if end <= first:
+        return
+    last = (end - 2) // factor + 1
+    pieces = [p for p in form.timing.pieces((first - 1) // factor + 1) if p.first <= last]
+    ends = [*(piece.first for piece in pieces[1:]), last + 1]
+    for piece, stop in zip(pieces, ends, strict=True):
+        if factor == 1:
+            yield piece
+            continue
+        for block in range(piece.first, stop if piece.per_flit else piece.first + 1):
+            start = max(first, (block - 1) * factor + 1)
+            yield CyclePiece(start, piece.constant + piece.per_flit * block, 0)

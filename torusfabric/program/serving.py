@@ -1,4 +1,4 @@
-"""Which of the forms of a mode serves for which lengths of messages: that with the fewest cycles."""
+"""Which form of a mode serves for which lengths of messages: that with the fewest cycles."""
 
 from __future__ import annotations
 

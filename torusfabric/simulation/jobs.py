@@ -31,6 +31,8 @@ FEW_LENGTHS = 5
 def default_jobs(fabric: Fabric) -> tuple[Job, ...]:
     """Every mode, operator and a few roots; messages of one flit, of the most, and between.
 
+    Of a mode with several forms there are also the lengths where forms begin and end.
+
     Examples
     --------
     >>> import torusfabric as tf
@@ -38,15 +40,13 @@ def default_jobs(fabric: Fabric) -> tuple[Job, ...]:
     >>> [job.length for job in default_jobs(fabric)]
     [1, 4, 6, 9, 12]
     """
-    lengths: list[int | None] = [None]
-    if fabric.program.any_length:
-        spread = np.linspace(1, fabric.flits, FEW_LENGTHS).round().astype(int)
-        lengths = [*sorted(set(spread.tolist()))]
     return tuple(
         Job(mode=mode, length=length, root=root, operation=operation)
         for mode in _modes(fabric)
         for root, length, operation in product(
-            _few_roots(fabric, mode or 0), lengths, _operations(fabric, mode or 0)
+            _few_roots(fabric, mode or 0),
+            _few_lengths(fabric, mode or 0),
+            _operations(fabric, mode or 0),
         )
     )
 
@@ -104,6 +104,15 @@ def _modes(fabric: Fabric) -> list[int | None]:
     """The modes, or None for the only one."""
     program = fabric.program
     return [*range(len(program.modes))] if len(program.modes) > 1 else [None]
+
+
+def _few_lengths(fabric: Fabric, mode: int) -> list[int] | list[None]:
+    """A few lengths of messages of a mode; None where there is no choice."""
+    if not fabric.program.any_length:
+        return [None]
+    spread = np.linspace(1, fabric.flits, FEW_LENGTHS).round().astype(int)
+    edges = [n for start in fabric.program.modes[mode].starts[1:] for n in (start - 1, start)]
+    return sorted({*spread.tolist(), *edges})
 
 
 def _few_roots(fabric: Fabric, mode: int) -> list[int | None]:

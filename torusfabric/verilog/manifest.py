@@ -4,12 +4,12 @@ Cycles are those in which words and addresses count: cycle c follows edge c of t
 edge that takes the start pulse is edge 0.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from ..collective import OPERATORS, SIGNED, Operator
-from ..program import Form, Mode
+from ..program import CyclePiece, Form, Mode
 from ..program.timing import ADDRESS, LINK, SETTING
 from ..rtl.bus import DATA_BITS, Bus, Field, Register, RegisterMap, Window
 from ..rtl.fabric import Fabric, Top
@@ -89,8 +89,8 @@ def _schedules(fabric: Fabric) -> dict[str, Any]:
     each = [
         {
             "collective": mode.schedule.collective.to_json() | _chosen_root(mode),
-            "algorithm": mode.schedule.algorithm,
-            "chunks": mode.schedule.chunks,
+            "algorithm": mode.algorithms,
+            "chunks": mode.chunks,
             "rounds": mode.schedule.round_count,
             "schedule_digest": mode.schedule.digest,
         }
@@ -107,7 +107,7 @@ def _chosen_root(mode: Mode) -> dict[str, str]:
 
 
 def _mode(fabric: Fabric, number: int) -> dict[str, Any]:
-    """What a run of a mode does, and how long it takes."""
+    """What a run of a mode does, and how long it takes; of several forms also what each does."""
     mode, layout = fabric.program.modes[number], fabric.layouts[number]
     schedule = mode.schedule
     collective = schedule.collective
@@ -118,19 +118,31 @@ def _mode(fabric: Fabric, number: int) -> dict[str, Any]:
         "axes": list(axes),
         "root": collective.root if collective.rooted else None,
         **_chosen_root(mode),
-        "algorithm": schedule.algorithm,
+        "algorithm": mode.algorithms,
         "operators": [operator.name for operator in mode.operators],
-        "chunks": schedule.chunks,
+        "chunks": mode.chunks,
         "send_words": layout.send_words,
         "recv_words": layout.recv_words,
-        "cycles": _cycles(mode.longest),
+        "cycles": _cycles(mode.pieces(fabric.flits)),
+        **({"forms": list(map(_form, mode.starts, mode.forms))} if len(mode.forms) > 1 else {}),
     }
 
 
-def _cycles(form: Form) -> list[dict[str, int]]:
+def _form(start: int, form: Form) -> dict[str, Any]:
+    """What is done for messages from some length on."""
+    schedule = form.schedule
+    return {
+        "from": start,
+        "algorithm": schedule.algorithm,
+        "chunks": schedule.chunks,
+        "rounds": schedule.round_count,
+        "schedule_digest": schedule.digest,
+        "cycles": _cycles(form.timing.pieces(-(-start // schedule.chunks))),
+    }
+
+
+def _cycles(pieces: Iterable[CyclePiece]) -> list[dict[str, int]]:
     """The cycles of a run with n flits a chunk: constant + per_flit * n, each from some n on."""
-    # What a fixed length makes of a schedule holds for it only.
-    pieces = form.timing.pieces(1 if form.any_length else form.loop.flits)
     return [
         {"from": piece.first, "constant": piece.constant, "per_flit": piece.per_flit}
         for piece in pieces

@@ -112,6 +112,7 @@ def _add_tracked(model: Model, shape: CommandShape) -> None:
     model.register("ahead", "begins_here ? outstanding - leaves : ahead - leaves", 3)
     for name in COMMAND:
         model.register(f"its_{name}", f"begins_here ? now_{name} : its_{name}", COMMAND_BITS)
+    model.wire("its_form", _form(shape), 32)
     model.wire("is_taken", "followed && ahead == shown + running + waiting")
     for k in range(2):
         model.wire(
@@ -120,7 +121,7 @@ def _add_tracked(model: Model, shape: CommandShape) -> None:
         )
     model.wire("its_newest", "followed && running != 0 && ahead == shown + running - 1")
     model.wire("runs", "followed && running != 0 && ahead == shown")
-    barrier = f"its_mode == {len(shape.roots) - 1}" if shape.barrier else "1'b0"
+    barrier = f"its_form == {shape.forms - 1}" if shape.barrier else "1'b0"
     model.wire("its_status", "runs && run_over || is_taken && refused")
     model.register("its_error", "its_status ? (run_over ? error : refusal) : its_error", 4)
     model.register(
@@ -129,6 +130,26 @@ def _add_tracked(model: Model, shape: CommandShape) -> None:
     )  # fmt: skip
     model.wire("is_shown", "followed && ahead < shown")
     _claim_tracked(model, shape)
+
+
+def _form(shape: CommandShape) -> str:
+    """The form of the command that is followed: that for the longest messages if it says none."""
+    first, of_modes = 0, []
+    for starts in shape.starts:
+        cases = [
+            f"its_length != 0 && its_length < {least} ? {number}"
+            for number, least in enumerate(starts[1:], first)
+        ]
+        first += len(starts)
+        of_modes.append(f"({' : '.join([*cases, str(first - 1)])})")
+    *others, last = of_modes
+    cases = [f"its_mode == {k} ? {of_mode}" for k, of_mode in enumerate(others)]
+    return " : ".join([*cases, last])
+
+
+def _kept(name: str) -> str:
+    """What is kept of a command by the name of a beat."""
+    return "its_form" if name == "mode" else f"its_{name}"
 
 
 def _claim_tracked(model: Model, shape: CommandShape) -> None:
@@ -143,7 +164,8 @@ def _claim_tracked(model: Model, shape: CommandShape) -> None:
         "takes_the_command": "!is_taken || (taken && "
         + " && ".join(f"command_{name} == its_{name}" for name in COMMAND) + ")",
         "runs_in_a_mode_that_there_is":
-            f"!(waits_0 || waits_1 || runs || its_newest) || its_mode < {len(shape.roots)}",
+            f"!(waits_0 || waits_1 || runs || its_newest) || its_mode < {len(shape.roots)} "
+            f"&& its_form < {shape.forms}",
         "runs_under_its_tag":
             "!runs || (has_begun && running == 1) || run_tag == its_tag",
         "begins_under_its_tag":
@@ -154,25 +176,23 @@ def _claim_tracked(model: Model, shape: CommandShape) -> None:
         for name, width in bits.items():
             register = held.get(name, f"{name}_under_way")
             claims[f"keeps_its_{name}_{k}"] = (
-                f"!waits_{k} || {within(register, parity, width)} == {width}'(its_{name})"
+                f"!waits_{k} || {within(register, parity, width)} == {width}'({_kept(name)})"
             )
     if "run_idle" in model.widths:
         claims["follows_no_barrier_at_once"] = (
-            f"!runs || its_newest || (!run_idle && its_mode != {len(shape.roots) - 1})"
+            f"!runs || its_newest || (!run_idle && its_form != {shape.forms - 1})"
         )
-        claims["knows_barriers"] = (
-            f"!its_newest || run_idle == (its_mode == {len(shape.roots) - 1})"
-        )
+        claims["knows_barriers"] = f"!its_newest || run_idle == (its_form == {shape.forms - 1})"
     claims |= {
         f"runs_with_its_{name}":
-            f"!(run_begins && waits_0) || {name} == {bits[name]}'(its_{name})"
+            f"!(run_begins && waits_0) || {name} == {bits[name]}'({_kept(name)})"
         for name in ("mode", "root", "operation") if name in bits
     }  # fmt: skip
     if model.has("barrier"):
-        barrier = len(shape.roots) - 1
-        claims["tells_barriers"] = f"!(run_begins && waits_0) || barrier == (its_mode == {barrier})"
+        barrier = shape.forms - 1
+        claims["tells_barriers"] = f"!(run_begins && waits_0) || barrier == (its_form == {barrier})"
         claims["asks_for_its_length"] = (
-            f"!(run_begins && waits_0) || wanted == (its_mode == {barrier} ? 1 : "
+            f"!(run_begins && waits_0) || wanted == (its_form == {barrier} ? 1 : "
             f"{bits['length']}'(its_length))"
         )
     else:
@@ -185,7 +205,7 @@ def _claim_tracked(model: Model, shape: CommandShape) -> None:
 def _claim_refusals(model: Model, shape: CommandShape) -> None:
     """A command is refused if it asks for what there is not, with an error that says why."""
     modes = len(shape.roots)
-    mode = f"command_mode[{max(shape.facts.form_bits, 1) - 1}:0]"
+    mode = f"command_mode[{max(shape.mode_bits, 1) - 1}:0]"
     model.wire("bad_mode", f"command_mode >= {modes}")
     roots = by_value([count or 0 for count in shape.roots], mode)
     model.wire("bad_root", f"{roots} != 0 && command_root >= {roots}")
@@ -260,9 +280,9 @@ def _claim_facts(model: Model, shape: CommandShape) -> None:
             f"leaves_with_its_run_{odd}": f"!steady || !{begins} || !load_valid[{odd}]",
         })  # fmt: skip
     if shape.facts.form_bits:
-        modes, width = len(shape.roots), shape.facts.form_bits
-        known = [f"(!load_valid[{odd}] || {within('load_mode', str(odd), width)} < {modes})"
+        forms, width = shape.forms, shape.facts.form_bits
+        known = [f"(!load_valid[{odd}] || {within('load_mode', str(odd), width)} < {forms})"
                  for odd in range(2)]  # fmt: skip
-        known += [f"{within('unload_mode', str(section), width)} < {modes}"
+        known += [f"{within('unload_mode', str(section), width)} < {forms}"
                   for section in range(sections.count)]  # fmt: skip
         model.claim("knows_the_modes", " && ".join(known))

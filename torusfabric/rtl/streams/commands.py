@@ -14,6 +14,7 @@ from amaranth.lib.wiring import In, Out
 from ..leaf import Leaf
 from ..memories import choose
 from ..run_choices import ERROR_BITS, RunError
+from ..run_form import run_form
 from .ports import COMMAND, COMMAND_BITS, STATUS
 from .shapes import RunFacts
 from .words import by_form
@@ -39,6 +40,8 @@ class CommandShape:
         Whether in the last mode nodes only wait for one another.
     operation_bits : int
         Bits of the number of an operator; 0 where there is no choice.
+    starts : tuple of (tuple of int)
+        Of each mode, the least length for which each of its forms serves.
     """
 
     roots: tuple[int | None, ...]
@@ -48,6 +51,23 @@ class CommandShape:
     barrier: bool
     facts: RunFacts
     operation_bits: int
+    starts: tuple[tuple[int, ...], ...]
+
+    @property
+    def forms(self) -> int:
+        """Number of forms of all modes; the last is the barrier, if there is one."""
+        return sum(map(len, self.starts))
+
+    @property
+    def mode_bits(self) -> int:
+        """Bits of a mode, as commands say it."""
+        return (len(self.roots) - 1).bit_length()
+
+    def form(self, mode: Value, length: Value) -> Value:
+        """The form of a run; that for the longest messages where packets may have any length."""
+        length = length[: self.most.bit_length()]
+        most = Const(self.most, len(length))
+        return run_form(self.starts, mode, Mux(length == 0, most, length))
 
     @property
     def bits(self) -> dict[str, int]:
@@ -77,7 +97,7 @@ class Commands(Leaf):
     error, cycles : In
         Of the run that has ended.
     mode, root, operation : Out
-        Of the run that is next.
+        Of the run that is next; the sequencer is given the form for the mode.
     wanted : Out
         The length that its command says, 0 for any.
     barrier : Out(1)
@@ -85,7 +105,7 @@ class Commands(Leaf):
     may_begin : Out(1)
         Whether there is room for its status.
     load_valid, load_mode, load_root : Out
-        What the commands under way say, of an even and of an odd number.
+        What the commands under way say, of an even and of an odd number: forms for modes.
     unload_mode, unload_root : Out
         The same of the last run in each section.
     """
@@ -162,7 +182,7 @@ class Commands(Leaf):
     def _error(self, command: dict[str, Value]) -> Value:
         """Why a command cannot be carried out, a `RunError`."""
         shape = self.shape
-        mode = command["mode"][: max(shape.facts.form_bits, 1)]
+        mode = self._mode(command)
         error: Value = Const(RunError.NONE, ERROR_BITS)
         if shape.operation_bits:
             known = by_form(shape.operations, mode)
@@ -175,6 +195,10 @@ class Commands(Leaf):
             known = by_form([count or 0 for count in shape.roots], mode)
             error = Mux((known != 0) & (command["root"] >= known), RunError.ROOT, error)
         return Mux(command["mode"] >= len(shape.roots), RunError.MODE, error)
+
+    def _mode(self, command: dict[str, Value]) -> Value:
+        """The mode of a command that can be carried out."""
+        return command["mode"][: max(self.shape.mode_bits, 1)]
 
     def _runs(
         self, m: Module, command: dict[str, Value], put: Value, odd: Value
@@ -195,19 +219,21 @@ class Commands(Leaf):
             m.d.sync += self.load_valid.bit_select(odd, 1).eq(1)
         idle: Value = Const(0)
         waits: Value = Const(0)
+        form = self.shape.form(self._mode(command), command["length"])
         for name, bits in self.shape.bits.items():
             if not bits:
                 continue
             both = Signal(2 * bits, name=f"{name}_under_way", reset_less=True)
             with m.If(put):
-                m.d.sync += both.word_select(odd, bits).eq(command[name][:bits])
+                kept = form if name == "mode" else command[name]
+                m.d.sync += both.word_select(odd, bits).eq(kept[:bits])
             chosen = both.word_select(following, bits)
             if name == "tag":
                 with m.If(begun):
                     m.d.sync += tag.eq(both.word_select(~following, bits))
                 continue
             if name == "mode" and self.shape.barrier:
-                waits, idle = chosen == len(self.shape.roots) - 1, Signal(name="run_idle")
+                waits, idle = chosen == self.shape.forms - 1, Signal(name="run_idle")
                 m.d.sync += self.barrier.eq(waits)
                 with m.If(begins):
                     m.d.sync += idle.eq(waits)

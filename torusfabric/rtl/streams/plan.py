@@ -114,16 +114,18 @@ def _facts(build: FabricBuilder) -> RunFacts:
 
 def _commands(build: FabricBuilder, facts: RunFacts) -> CommandShape:
     """What commands choose."""
-    choices, barrier = build.choices, build.program.barrier
-    operations = tuple(len(form.operators) for form in build.program.forms)
+    choices, modes, barrier = build.choices, build.program.modes, build.program.barrier
+    roots = tuple(mode.groups.size if mode.any_root else None for mode in modes)
+    operations = tuple(len(mode.operators) for mode in modes)
     return CommandShape(
-        roots=choices.roots + (None,) * barrier,
+        roots=roots + (None,) * barrier,
         operations=operations + (0,) * barrier,
         barrier=barrier,
         most=build.program.flits,
         any_length=build.program.any_length,
         facts=facts,
         operation_bits=choices.inputs.get("operation", 0),
+        starts=tuple(mode.starts for mode in modes) + ((1,),) * barrier,
     )
 
 

@@ -168,7 +168,7 @@ def traffic_of(
         commands = [
             beat
             for number, run in enumerate(runs)
-            for beat in command_of(number, run.job, run.error)
+            for beat in command_of(number, run.job, run.error, says_length=_by_length(fabric, run))
         ]
         sources.append(Source("s_axis_cmd", commands, stall))
         sinks.append(Sink(STATUS_SINK, len(STATUS) * len(runs), stall))
@@ -176,10 +176,18 @@ def traffic_of(
     return Traffic(sources, sinks, seed, patience)
 
 
-def command_of(number: int, job: Job, error: RunError = RunError.NONE) -> Iterable[Beat]:
+def _by_length(fabric: Fabric, run: Planned) -> bool:
+    """Whether a run is in a form for some lengths only, and has to say its length."""
+    modes, mode = fabric.program.modes, run.job.mode or 0
+    return mode < len(modes) and len(modes[mode].forms) > 1
+
+
+def command_of(
+    number: int, job: Job, error: RunError = RunError.NONE, *, says_length: bool = False
+) -> Iterable[Beat]:
     """The beats of the command of a run; every second one leaves the length to the packets."""
     words = {name: value or 0 for name, value in job._asdict().items()} | {"tag": number}
-    if number % 2 and error is not RunError.LENGTH:
+    if number % 2 and error is not RunError.LENGTH and not says_length:
         words["length"] = 0
     return (Beat(words[name], name == COMMAND[-1]) for name in COMMAND)
 

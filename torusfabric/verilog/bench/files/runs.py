@@ -60,7 +60,7 @@ class Run(NamedTuple):
 def choose(
     generator: random.Random, mode: dict[str, Any], number: int, cycles: float = math.inf
 ) -> Run:
-    """A run of a mode: the longest first, then the shortest, then any.
+    """A run of a mode: the longest first, the shortest, where forms begin and end, then any.
 
     None is longer than what takes half of some cycles, where there is a choice.
     """
@@ -72,8 +72,15 @@ def choose(
         return Run(mode, MANIFEST["flits"], root, operation)
     while most > 1 and Run(mode, most, root, operation).cycles > cycles / 2:
         most = max(most * 3 // 4, 1)
-    lengths = (most, 1, generator.randint(1, most))
+    starts = [form["from"] for form in mode.get("forms", [])[1:]]
+    edges = [min(length, most) for start in starts for length in (start, start - 1)]
+    lengths = (most, 1, *edges, generator.randint(1, most))
     return Run(mode, lengths[min(number, len(lengths) - 1)], root, operation)
+
+
+def runs_of(mode: dict[str, Any]) -> int:
+    """How many runs there are of a mode: more if it has several forms."""
+    return RUNS + 2 * (len(mode.get("forms", [0])) - 1)
 
 
 def members(mode: dict[str, Any]) -> list[list[int]]:

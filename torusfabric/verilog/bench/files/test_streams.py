@@ -17,7 +17,18 @@ from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
 from collectives import Words
 from packets import Choices, Packet, Spoiled, spoiled
-from runs import MANIFEST, RUNS, SEED, Run, choose, cycles_of_a_run, delivered, draw_words, members
+from runs import (
+    MANIFEST,
+    RUNS,
+    SEED,
+    Run,
+    choose,
+    cycles_of_a_run,
+    delivered,
+    draw_words,
+    members,
+    runs_of,
+)
 from stalls import Stalls
 from stream_port import Sink, Source
 
@@ -124,9 +135,13 @@ class Drawn(NamedTuple):
 
 
 def command(drawn: Drawn, tag: int) -> Packet:
-    """The command of a run; every second one leaves the length to the packets."""
+    """The command of a run; every second one leaves the length to the packets.
+
+    Of a mode that has several forms, the length says which.
+    """
     run = drawn.run
-    words = run.inputs | {"length": run.length * (tag % 2), "tag": tag} | drawn.sent.command
+    says_length = tag % 2 or "forms" in run.mode
+    words = run.inputs | {"length": run.length * says_length, "tag": tag} | drawn.sent.command
     return Packet(0, tuple(words[name] for name in MANIFEST["command_words"]))
 
 
@@ -176,12 +191,13 @@ def choices_of(run: Run) -> Choices:
 def draw(generator: random.Random) -> list[Drawn]:
     """Runs in any order, good ones and others: what is sent, and what must be received."""
     extra = math.ceil(FAULTS * RUNS)
-    modes = len(MANIFEST["modes"]) + (BARRIER is not None)
-    cycles = cycles_of_a_run(modes * (RUNS + extra))
+    counts = [runs_of(mode) for mode in MANIFEST["modes"]]
+    barriers = RUNS + extra if BARRIER is not None else 0
+    cycles = cycles_of_a_run(sum(count + extra for count in counts) + barriers)
     runs = [
-        (choose(generator, mode, k, cycles), k < RUNS)
-        for mode in MANIFEST["modes"]
-        for k in range(RUNS + extra)
+        (choose(generator, mode, k, cycles), k < count)
+        for mode, count in zip(MANIFEST["modes"], counts, strict=True)
+        for k in range(count + extra)
     ]
     if BARRIER is not None:
         runs += [(barrier(), k < RUNS) for k in range(RUNS + extra)]

@@ -1,0 +1,113 @@
+"""Modes of several forms: which serves for which length, and what it takes."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import torusfabric as tf
+from torusfabric.program.form import block_flits
+from torusfabric.program.serving import compared_lengths
+from torusfabric.verilog import manifest
+
+
+@cache
+def program_of(most=24, root=None):
+    """Broadcasts by one tree or more, an all-gather, and all-reduces of a step or of more."""
+    plans = [
+        [tf.plan("3x3", "broadcast", trees=trees) for trees in (4, 1)],
+        tf.plan("3x3", "allgather", algorithm="matching"),
+        [tf.plan("3x3", "allreduce", flits=1), tf.plan("3x3", "allreduce", flits=64)],
+    ]
+    return tf.compile(plans, max_flits=most, root=root)
+
+
+def test_the_quickest_form_serves_each_length():
+    program = program_of()
+    for number, mode in enumerate(program.modes):
+        for length in range(1, 25):
+            alone = [
+                form.timing_of(block_flits(form.schedule, length)).cycles for form in mode.forms
+            ]
+            served = mode.form_of(length) - mode.first
+            assert alone[served] == min(alone), (number, length)
+
+
+def test_forms_are_numbered_through_all_modes():
+    program = program_of()
+    assert [(mode.first, len(mode.forms)) for mode in program.modes] == [(0, 2), (2, 1), (3, 2)]
+    assert [mode.starts[0] for mode in program.modes] == [1, 1, 1]
+    assert [program.form_of(2, length) for length in (1, 24)] == [3, 4]
+    with pytest.raises(tf.InputError, match="Mode must be from 0 to 2, not 3"):
+        program.form_of(3)
+
+
+@pytest.mark.parametrize("root", [None, "any"])
+def test_every_length_is_carried_out_in_its_form(root):
+    program, random = program_of(root=root), np.random.default_rng(1)
+    for number, mode in enumerate(program.modes):
+        starts = {n for start in mode.starts[1:] for n in (start - 1, start)}
+        for length in sorted({1, 7, 24, *starts}):
+            layout = program.part(program.form_of(number, length)).layout
+            shape = 9, layout.send_words(length)
+            words = random.integers(0, 1 << 30, shape).astype(np.uint64)
+            chosen = {"mode": number, "length": length}
+            if mode.any_root:
+                chosen["root"] = int(random.integers(9))
+            got, (expected, receives) = (
+                program.execute(words, **chosen),
+                program.delivered(words, **chosen),
+            )
+            assert (got == expected)[receives].all(), chosen
+
+
+@pytest.mark.parametrize(
+    ("topology", "plans"),
+    [
+        ("3x3", [("broadcast", {"trees": 1}), ("broadcast", {})]),
+        ("4x4", [("allreduce", {"flits": 1}), ("allreduce", {"flits": 256})]),
+        (
+            "4x4",
+            [
+                ("broadcast", {"trees": 2}),
+                ("broadcast", {"trees": 4}),
+            ],
+        ),
+    ],
+)
+def test_the_manifest_says_the_cycles_of_every_length(topology, plans):
+    program = tf.compile([[tf.plan(topology, name, **how) for name, how in plans]], max_flits=70)
+    (mode,) = manifest(tf.Fabric(program, width=8), command="", files=[])["modes"]
+    assert [form["from"] for form in mode["forms"]] == list(program.modes[0].starts)
+    for length in range(1, 71):
+        *_, form = (form for form in mode["forms"] if form["from"] <= length)
+        for of in (mode, form):
+            flits = -(-length // of["chunks"])
+            *_, piece = (piece for piece in of["cycles"] if piece["from"] <= flits)
+            assert piece["constant"] + piece["per_flit"] * flits == program.cycles(length)
+
+
+def test_a_form_that_is_never_the_quickest_is_left_out():
+    tree, trees = (tf.plan("4x4", "broadcast", trees=k) for k in (1, 4))
+    other = tf.plan("4x4", "broadcast", algorithm="diagonal")
+    program = tf.compile([[other, trees, tree]], max_flits=64)
+    assert [form.schedule for form in program.forms] == [tree, trees]
+    assert tf.compile([[tree, other]], max_flits=2).forms[0].schedule is tree
+
+
+def test_forms_may_be_of_one_collective_only():
+    plans = [tf.plan("3x3", name) for name in ("broadcast", "allgather")]
+    with pytest.raises(tf.InputError, match="Forms of a mode must be of one collective, broadcast"):
+        tf.compile([plans], max_flits=4)
+    with pytest.raises(tf.InputError, match="Schedules must be at least one schedule"):
+        tf.compile([[]], max_flits=4)
+    with pytest.raises(tf.InputError, match="Schedules must be at least one schedule"):
+        tf.compile([["allgather"]], max_flits=4)
+
+
+def test_lengths_are_compared_where_cycles_may_change():
+    assert compared_lengths(5).tolist() == [1, 2, 3, 4, 5]
+    many = compared_lengths(1 << 32, 4)
+    assert len(many) < 3000
+    assert (many % 4 == 1).all()
+    assert many[-1] > 0.98 * (1 << 32)
