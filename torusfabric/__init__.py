@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         WorkFailed,
     )
     from .fpga.synthesis.synthesize import synthesize
-    from .planning import Program, compile, import_schedule, plan
+    from .planning import Program, compile, import_schedule, plan, plan_forms
     from .planning.choice import Candidate, compare
     from .rtl import Fabric
     from .schedule import Pattern, Rounds, Schedule, SumTable, Table
@@ -99,6 +99,7 @@ __all__ = [
     "parse_collective",
     "parse_topology",
     "plan",
+    "plan_forms",
     "register_algorithm",
     "register_operator",
     "register_topology",
@@ -121,7 +122,7 @@ _exported = exported(
         ".collective": ("Collective", "Operator", "parse_collective", "register_operator"),
         ".errors": ("InputError", "MissingTool", "ScheduleError", "TorusfabricError", "WorkFailed"),
         ".fpga.synthesis.synthesize": ("synthesize",),
-        ".planning": ("Program", "compile", "import_schedule", "plan"),
+        ".planning": ("Program", "compile", "import_schedule", "plan", "plan_forms"),
         ".rtl": ("Fabric",),
         ".schedule": ("Pattern", "Rounds", "Schedule", "SumTable", "Table"),
         ".schedule.file": ("load", "save"),

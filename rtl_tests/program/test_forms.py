@@ -69,8 +69,8 @@ def test_every_length_is_carried_out_in_its_form(root):
         (
             "4x4",
             [
-                ("broadcast", {"trees": 2}),
-                ("broadcast", {"trees": 4}),
+                ("allgather", {"algorithm": "hamiltonian"}),
+                ("allgather", {"algorithm": "necklace"}),
             ],
         ),
     ],

@@ -118,7 +118,9 @@ def _compiled(
 
     given = vars(arguments)
     program = compile(
-        [one.schedule for one in chosen] if len(chosen) > 1 else chosen[0].schedule,
+        [one.wanted for one in chosen]
+        if len(chosen) > 1 or chosen[0].forms
+        else chosen[0].schedule,
         flits=arguments.flits,
         max_flits=given.get("max_flits"),
         operators=operators,

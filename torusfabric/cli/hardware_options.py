@@ -50,6 +50,14 @@ def add_fabric_options(
             help="in place of --flits: the length is chosen for each run, up to so many flits",
         )
         group.add_argument(
+            "--forms",
+            choices=("short", "long", "all"),
+            default="all",
+            help="with --max-flits, of algorithms of which each is the best for some lengths, that "
+            "for short messages alone, that for long ones, or all, chosen by the length of a run "
+            "(default all)",
+        )
+        group.add_argument(
             "--barrier",
             action="store_true",
             help="with --top stream and --max-flits: a mode more, after all others, in which every "
@@ -157,6 +165,7 @@ def hardware_words(arguments: Namespace, *, width: int, length: int) -> tuple[st
         "width": width,
         "max-flits" if most else "flits": length,
         **{name: given.get(name) for name in ("top", "bus", "prefix", "barrier")},
+        "forms": None if given.get("forms") == "all" or not most else given.get("forms"),
         "clocks": None if given.get("clocks") == "one" else given.get("clocks"),
     }
     words: list[str] = []

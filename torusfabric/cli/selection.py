@@ -14,6 +14,7 @@ from typing import Literal, cast
 from ..collective import Collective, parse_collective
 from ..errors import InputError
 from ..planning import (
+    FormChoice,
     PlanOptions,
     Selection,
     plan_selection,
@@ -49,6 +50,8 @@ class Chosen:
         Steps from the arrival of a block to its departure; None where a file does not say.
     why : str
         Why its algorithm was chosen; empty where it was named.
+    forms : tuple of Schedule
+        Where several serve, each for some lengths: all of them, the last of which is `schedule`.
     """
 
     schedule: Schedule
@@ -56,6 +59,12 @@ class Chosen:
     root: Literal["any"] | None = None
     latency: int | None = None
     why: str = ""
+    forms: tuple[Schedule, ...] = ()
+
+    @property
+    def wanted(self) -> Schedule | tuple[Schedule, ...]:
+        """What to compile."""
+        return self.forms or self.schedule
 
 
 #: Refuses what cannot be done with a schedule later.
@@ -103,6 +112,8 @@ def choose_schedule(
     selection = parse_selection(arguments, any_root=any_root)
     before(selection.topology, selection.collective)
     with progress_bar("planning"):
+        if any_length and flits and "forms" in arguments:
+            return _of_forms(selection, flits, root, arguments)
         if root:
             from ..planning import plan_any_root  # here, since it imports what compiles
 
@@ -112,6 +123,21 @@ def choose_schedule(
             schedule = plan_selection(selection)
     words = (*_words(selection, arguments), *open_root)
     return Chosen(schedule, words, root, selection.options.latency, selection.why)
+
+
+def _of_forms(
+    selection: Selection, flits: int, root: Literal["any"] | None, arguments: Namespace
+) -> Chosen:
+    """The forms of what is selected, for messages of up to so many flits."""
+    from ..planning import resolve_forms  # here, since it imports what compiles
+
+    each = resolve_forms(selection, flits, root=root, forms=FormChoice(arguments.forms))
+    schedules = tuple(map(plan_selection, each))
+    words = tuple(_words(each[-1] if len(each) == 1 else selection, arguments))
+    open_root = ("--root", "any") if root else ()
+    last = each[-1]
+    forms = schedules if len(each) > 1 else ()
+    return Chosen(schedules[-1], (*words, *open_root), root, last.options.latency, last.why, forms)
 
 
 def choose_file_or_selection(arguments: Namespace) -> Chosen:
@@ -236,7 +262,10 @@ def _words(selection: Selection, arguments: Namespace) -> Iterator[str]:
     """The words that select the same again, with every choice made."""
     topology, options = selection.topology, selection.options
     yield from (str(topology), selection.collective.name)
-    yield from ("--algorithm", selection.chosen().name)
+    if selection.algorithm is not None:
+        yield from ("--algorithm", selection.algorithm.name)
+    elif selection.any_latency:
+        yield from ("--latency", "auto")
     if arguments.root not in (None, "any"):
         yield from ("--root", str(arguments.root))
     for name in options.given():

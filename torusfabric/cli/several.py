@@ -166,6 +166,10 @@ def joined_words(chosen: tuple[Chosen, ...]) -> tuple[str, ...]:
     first, *_ = most = max((one.words for one in chosen), key=len)
     if first == "--plan":
         return (first, ",".join(one.words[1] for one in chosen), *most[2:])
-    # Topology, collective, --algorithm, its name, then options.
-    names = (f"{one.words[1]}:{one.words[3]}" for one in chosen)
-    return (first, ",".join(names), *most[4:])
+    names = (_with_algorithm(one.words) for one in chosen)
+    return (first, ",".join(names), *most[4 if most[2:3] == ("--algorithm",) else 2 :])
+
+
+def _with_algorithm(words: tuple[str, ...]) -> str:
+    """A collective with its algorithm, if it has one for all lengths."""
+    return f"{words[1]}:{words[3]}" if words[2:3] == ("--algorithm",) else words[1]

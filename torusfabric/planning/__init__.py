@@ -14,12 +14,15 @@ if TYPE_CHECKING:
     from ..program import Program, compile
     from .any_root import plan_any_root
     from .foreign import import_schedule
+    from .form_choice import FormChoice
+    from .forms import plan_forms, resolve_forms
     from .limits import announce, require_hardware, require_results
     from .plans import plan, plan_selection, resolve
     from .selection import PlanOptions, Selection, select
 
 __all__ = [
     "announce",
+    "FormChoice",
     "PlanOptions",
     "Program",
     "Selection",
@@ -27,10 +30,12 @@ __all__ = [
     "import_schedule",
     "plan",
     "plan_any_root",
+    "plan_forms",
     "plan_selection",
     "require_hardware",
     "require_results",
     "resolve",
+    "resolve_forms",
     "select",
 ]
 
@@ -39,6 +44,8 @@ __getattr__ = exported(
     {
         "..program": ("Program", "compile"),
         ".any_root": ("plan_any_root",),
+        ".form_choice": ("FormChoice",),
+        ".forms": ("plan_forms", "resolve_forms"),
         ".foreign": ("import_schedule",),
         ".limits": ("announce", "require_hardware", "require_results"),
         ".plans": ("plan", "plan_selection", "resolve"),

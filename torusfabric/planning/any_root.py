@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ..algorithms import find
+from ..collective import Collective
 from ..errors import InputError
 from ..program import compile
 from ..program.counts import estimated_luts
@@ -14,7 +15,7 @@ from .planned import most_flits
 from .plans import plan_selection, resolve
 from .selection import Selection
 
-__all__ = ["plan_any_root"]
+__all__ = ["masked", "plan_any_root", "to_every_root"]
 
 #: What does from, or to, every node at once what a collective does from or to its root.
 TO_EVERY_ROOT = {"scatter": "alltoall", "gather": "allgather", "reduce": "allreduce"}
@@ -75,38 +76,52 @@ def plan_any_root(
     diagonal rounds
     matching masked
     """
-    kind = TO_EVERY_ROOT.get(selection.collective.kind)
     length = _Length(flits, any_length)
-    masked = _masked(selection, kind, length) if kind else None
+    same = _masked(selection, length)
     try:
         resolved = resolve(selection, flits=flits, any_length=any_length, root="any")
         rooted = _Plan(resolved, plan_selection(resolved))
     except InputError:
-        if masked is None:
+        if same is None:
             raise
-        return masked
-    if masked is None or _price(rooted, length) <= _price(masked, length):
+        return same
+    if same is None or _price(rooted, length) <= _price(same, length):
         return rooted
-    return masked
+    return same
 
 
-def _masked(selection: Selection, kind: str, length: _Length) -> _Plan | None:
-    """The plan in which all nodes do the same; None if there is no such plan."""
+def to_every_root(selection: Selection) -> Selection | None:
+    """What is selected for all nodes in which they do the same; None if there is no such."""
+    kind = TO_EVERY_ROOT.get(selection.collective.kind)
+    if kind is None:
+        return None
     collective = replace(selection.collective, kind=kind, root=None)
     algorithm = selection.algorithm or find(TABLES)
-    try:
-        every = replace(selection, collective=collective, algorithm=algorithm)
-        whole = resolve(every, **length._asdict())
-        schedule = plan_selection(whole)
-    except InputError:
-        return None
+    return replace(selection, collective=collective, algorithm=algorithm)
+
+
+def masked(schedule: Schedule, collective: Collective) -> Schedule | None:
+    """The schedule of all nodes of which only what is of one root counts; None of other forms."""
     part = schedule.part if isinstance(schedule, Lifted) else schedule
     if not isinstance(part, Pattern | Table):
         return None
-    masked: Schedule = Masked.of(part, selection.collective.in_one_group)
-    if isinstance(schedule, Lifted):
-        masked = Lifted.of(masked, selection.topology, selection.collective)
-    return _Plan(replace(whole, collective=selection.collective), masked)
+    only: Schedule = Masked.of(part, collective.in_one_group)
+    return Lifted.of(only, schedule.topology, collective) if isinstance(schedule, Lifted) else only
+
+
+def _masked(selection: Selection, length: _Length) -> _Plan | None:
+    """The plan in which all nodes do the same; None if there is no such plan."""
+    every = to_every_root(selection)
+    if every is None:
+        return None
+    try:
+        whole = resolve(every, **length._asdict())
+        schedule = masked(plan_selection(whole), selection.collective)
+    except InputError:
+        return None
+    if schedule is None:
+        return None
+    return _Plan(replace(whole, collective=selection.collective), schedule)
 
 
 def _price(plan: _Plan, length: _Length) -> int:

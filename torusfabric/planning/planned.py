@@ -11,7 +11,7 @@ from ..schedule.recognise import recognise
 from .limits import announce_plan, plan_memory, require_memory
 from .selection import Selection
 
-__all__ = ["most_flits", "planned", "with_latency"]
+__all__ = ["LATENCIES", "most_flits", "planned", "with_latency"]
 
 #: What is tried; more steps of waiting have never been of use.
 LATENCIES = (1, 2, 3, 4)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from .selection import PlanOptions
 
-__all__ = ["plan", "plan_selection", "resolve"]
+__all__ = ["plan", "plan_selection", "resolve", "tries_all"]
 
 #: On more arcs than this, not all algorithms are tried: the first of the catalogue is taken.
 MOST_ARCS = 2**14
@@ -165,6 +165,12 @@ def resolve(
     return with_latency(selection, flits, any_length=any_length)
 
 
+def tries_all(selection: Selection) -> bool:
+    """Whether all algorithms are tried where none is named."""
+    topology, options = selection.topology, selection.options
+    return topology.nodes * topology.ports <= MOST_ARCS and "seed" not in options.given()
+
+
 def _chosen(
     selection: Selection, flits: int | None, *, any_length: bool, root: str | None
 ) -> Selection:
@@ -172,9 +178,8 @@ def _chosen(
 
     A seed is for the first algorithm of the catalogue that serves without it.
     """
-    topology, options = selection.topology, selection.options
     first = replace(selection, algorithm=selection.chosen())
-    if topology.nodes * topology.ports > MOST_ARCS or "seed" in options.given():
+    if not tries_all(selection):
         return with_latency(first, flits, any_length=any_length)
     if flits is not None:
         return choose_by_cycles(selection, flits, any_length=any_length, root=root)

@@ -1,0 +1,263 @@
+"""Which forms a collective of an engine has: as few as come near the best at every length.
+
+The length of a message is known when a run starts, and the best algorithm depends on it. So an
+engine has several of them, and each serves for some lengths. Candidates are compiled once, for
+messages of any length; their cycles at each length follow from that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..analysis.check import check as check_schedule
+from ..analysis.cost import schedule_cost
+from ..analysis.facts import require_length
+from ..errors import InputError
+from ..toolchain.values import natural
+from ..topology import IntArray
+from .choice import serving
+from .form_choice import FormChoice
+from .planned import LATENCIES, planned
+from .plans import plan_selection, resolve, tries_all
+from .selection import select
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..collective import Collective
+    from ..program import Program
+    from ..schedule import Schedule
+    from ..topology import Topology
+    from .selection import PlanOptions, Selection
+
+__all__ = ["choose_forms", "plan_forms", "resolve_forms"]
+
+#: What is no more cycles, or no greater part, above the best is as good: a form costs hardware.
+CYCLES_ALIKE, PART_ALIKE = 3, 1 / 1000
+
+
+class _Candidate(NamedTuple):
+    """A selection that is planned, with its program, and its cycles at all lengths compared."""
+
+    selection: Selection
+    program: Program
+    cycles: IntArray
+
+
+def plan_forms(
+    topology: Topology | str,
+    collective: Collective | str,
+    *,
+    max_flits: int | str,
+    root: int | str | None = None,
+    forms: FormChoice | str = FormChoice.ALL,
+    check: bool = True,
+    **options: Unpack[PlanOptions],
+) -> tuple[Schedule, ...]:
+    """Plan the forms of a collective for messages of any length, and prove them right.
+
+    Of the algorithms that serve, as few are taken as come within three cycles of the best for every
+    length; see `compile` for what becomes of them.
+
+    Parameters
+    ----------
+    topology, collective, check, **options
+        As of `plan`.
+    max_flits : int
+        Flits of the longest message.
+    root : int or str, optional
+        The node that broadcasts, scatters, gathers or reduces, or ``"any"`` where each run chooses.
+    forms : {"all", "short", "long"}
+        Whether to take all, or that for the shortest or for the longest messages alone.
+
+    Returns
+    -------
+    tuple of Schedule
+        For the shortest messages first.
+
+    Raises
+    ------
+    InputError
+        If a name is unknown, or no algorithm serves.
+    ScheduleError
+        If a schedule is wrong.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> forms = tf.plan_forms("8x8", "broadcast", max_flits=64)
+    >>> [form.chunks for form in forms]
+    [1, 4]
+    >>> tf.compile([forms], max_flits=64).modes[0].starts
+    (1, 11)
+    """
+    any_root = "any" if root == "any" else None
+    selection = select(topology, collective, root=0 if any_root else root, **options)
+    most = natural("Max flits", max_flits)
+    require_length(most)
+    chosen = resolve_forms(selection, most, root=any_root, forms=FormChoice(forms))
+    schedules = tuple(map(plan_selection, chosen))
+    for schedule in schedules if check else ():
+        check_schedule(schedule)
+    return schedules
+
+
+def resolve_forms(
+    selection: Selection,
+    most: int,
+    *,
+    root: str | None = None,
+    forms: FormChoice = FormChoice.ALL,
+) -> tuple[Selection, ...]:
+    """Choose what a selection leaves open, for messages of any length; at least one form.
+
+    Raises
+    ------
+    InputError
+        If no algorithm serves.
+    """
+    if forms is not FormChoice.LONG:
+        chosen = choose_forms(selection, most, root=root)
+        if chosen and (forms is FormChoice.SHORT or len(chosen) > 1):
+            return chosen[:1] if forms is FormChoice.SHORT else chosen
+    if root is None:
+        return (resolve(selection, flits=most, any_length=True),)
+    from .any_root import plan_any_root  # here, since it imports what compiles
+
+    rooted, schedule = plan_any_root(selection, flits=most, any_length=True)
+    return (replace(rooted, planned=schedule),)
+
+
+def choose_forms(
+    selection: Selection, most: int, *, root: str | None = None
+) -> tuple[Selection, ...]:
+    """The forms of a collective for messages of any length, that for the shortest ones first.
+
+    Parameters
+    ----------
+    most : int
+        Flits of the longest message.
+    root : {"any"}, optional
+        Whether each run chooses the root.
+
+    Returns
+    -------
+    tuple of Selection
+        Of which the schedules are planned; none where nothing is to be chosen, or nothing serves.
+
+    Examples
+    --------
+    >>> from torusfabric.planning import select
+    >>> for form in choose_forms(select("8x8", "broadcast"), 64):
+    ...     print(form.algorithm.name, form.planned.chunks)
+    spanning-tree 1
+    spanning-tree 4
+    """
+    if selection.algorithm or selection.planned or not tries_all(selection):
+        return ()
+    from ..program.counts import estimated_luts
+    from ..program.serving import compared_lengths
+
+    lengths = compared_lengths(most)
+    tried = list(_candidates(selection, lengths, root))
+    if not tried:
+        return ()
+    cycles = np.stack([one.cycles for one in tried])
+    best = cycles.min(axis=0)
+    near = cycles <= best + np.maximum(CYCLES_ALIKE, best * PART_ALIKE)
+    chosen = _cover(near, [estimated_luts(one.program) for one in tried])
+    return tuple(tried[k].selection for k in dict.fromkeys(chosen))
+
+
+def _candidates(selection: Selection, lengths: IntArray, root: str | None) -> Iterator[_Candidate]:
+    """What can be a form, without what is certainly worse at every length."""
+    from ..program import compile
+    from ..program.serving import cycles_at
+
+    best: IntArray | None = None
+    for one in _planned(selection, root):
+        schedule = one.planned
+        assert schedule is not None
+        if best is not None and (_least(schedule, lengths) > best + CYCLES_ALIKE).all():
+            continue
+        try:
+            program = compile(schedule, max_flits=int(lengths[-1]), root=root)
+        except InputError:
+            continue
+        cycles = cycles_at(program.form, lengths)
+        best = cycles if best is None else np.minimum(best, cycles)
+        yield _Candidate(one, program, cycles)
+
+
+def _least(schedule: Schedule, lengths: IntArray) -> np.ndarray:
+    """Cycles that a schedule takes at the least: those of its flits."""
+    chunks = schedule.chunks
+    least: np.ndarray = float(schedule_cost(schedule).tau) * chunks * -(-lengths // chunks)
+    return least
+
+
+def _planned(selection: Selection, root: str | None) -> Iterator[Selection]:
+    """All that serves; of any root, what is done by offset, and what all nodes do alike."""
+    yield from _of_all_latencies(selection)
+    if not root:
+        return
+    from .any_root import masked, to_every_root  # here, since it imports what compiles
+
+    every = to_every_root(selection)
+    for one in () if every is None else _of_all_latencies(every):
+        assert one.planned is not None
+        schedule = masked(one.planned, selection.collective)
+        if schedule is not None:
+            yield replace(one, collective=selection.collective, planned=schedule)
+
+
+def _of_all_latencies(selection: Selection) -> Iterator[Selection]:
+    """All that serves, with all latencies where these are left open."""
+    for candidate in serving(selection):
+        latencies = LATENCIES if candidate.any_latency else (candidate.options.latency,)
+        first = ""
+        for latency in latencies:
+            options = replace(candidate.options, latency=latency)
+            one = replace(candidate, options=options, any_latency=False)
+            try:
+                schedule = planned(one)
+            except InputError:
+                break
+            if schedule.digest == first:
+                break  # the algorithm knows no latency
+            first = first or schedule.digest
+            yield replace(one, planned=schedule)
+
+
+def _cover(near: np.ndarray, luts: Sequence[int]) -> list[int]:
+    """The candidates that serve one after another: as few as can be, and of these the smallest.
+
+    Parameters
+    ----------
+    near : ndarray of bool, shape (candidates, lengths)
+        Where each is as good as the best.
+
+    Examples
+    --------
+    >>> near = np.array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1], [1, 0, 0, 0]], bool)
+    >>> _cover(near, [5, 1, 1, 1])
+    [0, 2]
+    """
+    candidates, count = near.shape
+    # How far each reaches from each length, and what serves from there on at the least price.
+    reach = np.full(candidates, count)
+    rest: list[tuple[int, int, list[int]]] = [(0, 0, [])] * (count + 1)
+    for first in range(count - 1, -1, -1):
+        reach = np.where(near[:, first], reach, first)
+        options = []
+        for k in np.flatnonzero(near[:, first]).tolist():
+            forms, size, after = rest[reach[k]]
+            # A form that serves twice is there once.
+            new = k not in after
+            options.append((forms + new, size + new * luts[k], [k, *after]))
+        rest[first] = min(options)
+    return rest[0][2]
