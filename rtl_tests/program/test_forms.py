@@ -7,7 +7,7 @@ import pytest
 
 import torusfabric as tf
 from torusfabric.program.form import block_flits
-from torusfabric.program.serving import compared_lengths
+from torusfabric.program.serving import SLACK, compared_lengths
 from torusfabric.verilog import manifest
 
 
@@ -30,7 +30,7 @@ def test_the_quickest_form_serves_each_length():
                 form.timing_of(block_flits(form.schedule, length)).cycles for form in mode.forms
             ]
             served = mode.form_of(length) - mode.first
-            assert alone[served] == min(alone), (number, length)
+            assert alone[served] <= min(alone) + SLACK, (number, length)
 
 
 def test_forms_are_numbered_through_all_modes():

@@ -7,7 +7,7 @@ messages of any length; their cycles at each length follow from that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["choose_forms", "plan_forms", "resolve_forms"]
 
 #: What is no more cycles, or no greater part, above the best is as good: a form costs hardware.
-CYCLES_ALIKE, PART_ALIKE = 3, 1 / 1000
+CYCLES_ALIKE, PART_ALIKE = 2, 1 / 1000
 
 
 class _Candidate(NamedTuple):
@@ -60,7 +60,7 @@ def plan_forms(
 ) -> tuple[Schedule, ...]:
     """Plan the forms of a collective for messages of any length, and prove them right.
 
-    Of the algorithms that serve, as few are taken as come within three cycles of the best for every
+    Of the algorithms that serve, as few are taken as come within two cycles of the best for every
     length; see `compile` for what becomes of them.
 
     Parameters
@@ -122,7 +122,7 @@ def resolve_forms(
     """
     if forms is not FormChoice.LONG:
         chosen = choose_forms(selection, most, root=root)
-        if chosen and (forms is FormChoice.SHORT or len(chosen) > 1):
+        if chosen:
             return chosen[:1] if forms is FormChoice.SHORT else chosen
     if root is None:
         return (resolve(selection, flits=most, any_length=True),)
@@ -160,7 +160,7 @@ def choose_forms(
     if selection.algorithm or selection.planned or not tries_all(selection):
         return ()
     from ..program.counts import estimated_luts
-    from ..program.serving import compared_lengths
+    from ..program.serving import compared_lengths, cover
 
     lengths = compared_lengths(most)
     tried = list(_candidates(selection, lengths, root))
@@ -169,8 +169,8 @@ def choose_forms(
     cycles = np.stack([one.cycles for one in tried])
     best = cycles.min(axis=0)
     near = cycles <= best + np.maximum(CYCLES_ALIKE, best * PART_ALIKE)
-    chosen = _cover(near, [estimated_luts(one.program) for one in tried])
-    return tuple(tried[k].selection for k in dict.fromkeys(chosen))
+    chosen = cover(near, [estimated_luts(one.program) for one in tried])
+    return tuple(tried[k].selection for k in dict.fromkeys(form for _, form in chosen))
 
 
 def _candidates(selection: Selection, lengths: IntArray, root: str | None) -> Iterator[_Candidate]:
@@ -231,33 +231,3 @@ def _of_all_latencies(selection: Selection) -> Iterator[Selection]:
                 break  # the algorithm knows no latency
             first = first or schedule.digest
             yield replace(one, planned=schedule)
-
-
-def _cover(near: np.ndarray, luts: Sequence[int]) -> list[int]:
-    """The candidates that serve one after another: as few as can be, and of these the smallest.
-
-    Parameters
-    ----------
-    near : ndarray of bool, shape (candidates, lengths)
-        Where each is as good as the best.
-
-    Examples
-    --------
-    >>> near = np.array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1], [1, 0, 0, 0]], bool)
-    >>> _cover(near, [5, 1, 1, 1])
-    [0, 2]
-    """
-    candidates, count = near.shape
-    # How far each reaches from each length, and what serves from there on at the least price.
-    reach = np.full(candidates, count)
-    rest: list[tuple[int, int, list[int]]] = [(0, 0, [])] * (count + 1)
-    for first in range(count - 1, -1, -1):
-        reach = np.where(near[:, first], reach, first)
-        options = []
-        for k in np.flatnonzero(near[:, first]).tolist():
-            forms, size, after = rest[reach[k]]
-            # A form that serves twice is there once.
-            new = k not in after
-            options.append((forms + new, size + new * luts[k], [k, *after]))
-        rest[first] = min(options)
-    return rest[0][2]

@@ -218,7 +218,7 @@ class RouteMap(AddressMap):
 
     >>> import torusfabric as tf
     >>> schedule = tf.plan(tf.Torus(3, 3), "allgather", algorithm="hamiltonian")
-    >>> routes = tf.compile(schedule, flits=2).mode.receive_map
+    >>> routes = tf.compile(schedule, flits=2).form.receive_map
     >>> memory, base = routes.locate(0, np.arange(9), 0)
     >>> int(base.max()), int(memory[0])
     (3, 4)

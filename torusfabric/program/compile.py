@@ -15,11 +15,12 @@ from ..toolchain.values import flag, natural, shown
 from .any_root import compile_any_root
 from .lift import lift
 from .merge import merge
+from .mode import Range
 from .operator_demands import check_agreement, wait_for_operators
 from .patterns import compile_pattern
 from .request import Request
 from .rounds import compile_rounds
-from .serving import in_order, starts_of
+from .serving import ranges_of
 from .tables import compile_table
 from .tree_sums import compile_tree_sums
 
@@ -91,14 +92,14 @@ def compile(
         if not program.any_length:
             raise InputError("Length must be left to each run, by max_flits, for a barrier")
         program = replace(program, barrier=True)
-    modes, program = program.starts, replace(program, starts=())
+    modes, program = program.served, replace(program, served=())
     if program.operators:
         program = wait_for_operators(program)
         check_agreement(program)
     if modes:
-        program = replace(program, starts=modes)
-        starts = (starts_of(mode.forms, program.flits) for mode in program.modes)
-        program = replace(program, starts=tuple(starts))
+        program = replace(program, served=modes)
+        served = (ranges_of(mode.forms, program.flits) for mode in program.modes)
+        program = replace(program, served=tuple(served))
     return program
 
 
@@ -209,7 +210,8 @@ def _compile_all(
     if len(forms) == len(modes):
         return merged
     # Which serves for which length is found out in the end.
-    return replace(merged, starts=tuple((1,) * len(of_mode) for of_mode in kept))
+    served = (tuple(Range(1, k) for k in range(len(of_mode))) for of_mode in kept)
+    return replace(merged, served=tuple(served))
 
 
 def _each_mode(schedules: Sequence[Schedule | Sequence[Schedule]]) -> list[list[Schedule]]:
@@ -232,9 +234,8 @@ def _each_mode(schedules: Sequence[Schedule | Sequence[Schedule]]) -> list[list[
 
 def _quickest(programs: list[Program], most: int) -> list[Program]:
     """The programs of a mode that are the quickest for any length, for the shortest ones first."""
-    if len(programs) == 1:
-        return programs
-    return [programs[k] for k in in_order([program.form for program in programs], most)]
+    ranges = ranges_of([program.form for program in programs], most)
+    return [programs[k] for k in dict.fromkeys(each.form for each in ranges)]
 
 
 def _operators(schedule: Schedule, operators: Sequence[Operator | str]) -> tuple[Operator, ...]:

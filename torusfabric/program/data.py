@@ -15,7 +15,7 @@ from ..toolchain.values import natural
 from ..topology import IntArray
 from .fields import Memory
 from .form import Form, block_flits
-from .mode import Mode
+from .mode import Mode, Range
 
 if TYPE_CHECKING:
     from ..collective import Blocks, Layout, Operator
@@ -51,9 +51,9 @@ class ProgramData:
         Whether there is a mode more, after all others, without data: nodes wait for one another.
     parts : tuple of Program
         Where there are several forms, what each would be alone: its memories have other numbers.
-    starts : tuple of (tuple of int)
-        Of each mode, the least flits of a message for which each of its forms serves; forms of all
-        modes follow one another. By default each form is a mode.
+    served : tuple of (tuple of Range)
+        Of each mode, for which lengths which of its forms serves; forms of all modes follow one
+        another. By default each form is a mode.
     """
 
     topology: Topology
@@ -65,7 +65,7 @@ class ProgramData:
     offset_variant_of: IntArray | None = None
     barrier: bool = False
     parts: tuple[Self, ...] = ()
-    starts: tuple[tuple[int, ...], ...] = ()
+    served: tuple[tuple[Range, ...], ...] = ()
 
     @property
     def form(self) -> Form:
@@ -76,9 +76,10 @@ class ProgramData:
     def modes(self) -> tuple[Mode, ...]:
         """What a run chooses among: collectives, each in one or several forms."""
         found, first = [], 0
-        for starts in self.starts or ((1,),) * len(self.forms):
-            found.append(Mode(self.forms[first : first + len(starts)], first, starts))
-            first += len(starts)
+        for ranges in self.served or ((Range(1, 0),),) * len(self.forms):
+            count = 1 + max(each.form for each in ranges)
+            found.append(Mode(self.forms[first : first + count], first, ranges))
+            first += count
         return tuple(found)
 
     def mode_number(self, mode: int | None) -> int:
@@ -258,8 +259,8 @@ class ProgramData:
         _update(digest, (self.memories, self.depth, self.variant_of, self.offset_variant_of))
         if self.barrier:
             _update(digest, ("barrier",))
-        if self.starts:
-            _update(digest, ("starts", *self.starts))
+        if self.served:
+            _update(digest, ("served", *self.served))
         for form in self.forms:
             _update(digest, (form.any_root, form.by_offset, form.write_delay, form.loop))
             _update(digest, (tuple(map(str, form.operators)), form.schedule.collective.to_json()))

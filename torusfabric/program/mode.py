@@ -6,7 +6,7 @@ from bisect import bisect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import gcd
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from .timing import CyclePiece
 
@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from ..topology import Groups
     from .form import Form
 
-__all__ = ["Mode"]
+__all__ = ["Mode", "Range"]
+
+
+class Range(NamedTuple):
+    """Lengths of messages, up to where the next one starts, and the form that serves for them."""
+
+    start: int
+    form: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,13 +36,13 @@ class Mode:
         For the shortest messages first.
     first : int
         The number of the first form among those of all modes.
-    starts : tuple of int
-        The least flits of a message for which each form serves; the first is 1.
+    ranges : tuple of Range
+        Which form serves for which lengths, in the order of these; the first begins with one flit.
     """
 
     forms: tuple[Form, ...]
     first: int = 0
-    starts: tuple[int, ...] = (1,)
+    ranges: tuple[Range, ...] = (Range(1, 0),)
 
     def form_of(self, length: int) -> int:
         """The number of the form that serves for messages of so many flits.
@@ -47,7 +54,22 @@ class Mode:
         >>> program.modes[0].form_of(5)
         0
         """
-        return self.first + bisect(self.starts, length) - 1
+        return self.first + self.ranges[bisect(self.starts, length) - 1].form
+
+    @property
+    def several(self) -> bool:
+        """Whether there are several forms."""
+        return len(self.forms) > 1
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """The least flits of each range."""
+        return tuple(each.start for each in self.ranges)
+
+    @property
+    def numbered(self) -> tuple[Range, ...]:
+        """The ranges by the numbers that forms have among those of all modes."""
+        return tuple(Range(start, self.first + form) for start, form in self.ranges)
 
     @property
     def chunks(self) -> int:
@@ -69,8 +91,10 @@ class Mode:
         >>> import torusfabric as tf
         >>> broadcasts = [tf.plan("4x4", "broadcast", trees=trees) for trees in (1, 4)]
         >>> mode = tf.compile([broadcasts], max_flits=12).modes[0]
-        >>> mode.starts, mode.chunks, [tuple(piece) for piece in mode.pieces(12)]
-        ((1, 6), 1, [(1, 10, 1), (6, 15, 0), (9, 16, 0)])
+        >>> [tuple(each) for each in mode.ranges], mode.chunks
+        ([(1, 0), (6, 1)], 1)
+        >>> [tuple(piece) for piece in mode.pieces(12)]
+        [(1, 10, 1), (6, 15, 0), (9, 16, 0)]
         """
         if not self.longest.any_length:
             yield from self.longest.timing.pieces(self.longest.loop.flits)
@@ -78,13 +102,14 @@ class Mode:
         chunks = self.chunks
         firsts = [(start - 1) // chunks + 1 for start in self.starts]
         ends = [*firsts[1:], -(-most // chunks) + 1]
-        for form, first, end in zip(self.forms, firsts, ends, strict=True):
+        for (_, number), first, end in zip(self.ranges, firsts, ends, strict=True):
+            form = self.forms[number]
             yield from _between(form, first, end, form.schedule.chunks // chunks)
 
     @property
     def longest(self) -> Form:
         """The form for the longest messages, which says what all have in common."""
-        return self.forms[-1]
+        return self.forms[self.ranges[-1].form]
 
     @property
     def schedule(self) -> Schedule:

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import gcd
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..topology import IntArray
+from ..topology import BoolArray, IntArray
+from .mode import Range
 
 if TYPE_CHECKING:
     from .form import Form
 
-__all__ = ["compared_lengths", "cycles_at", "in_order", "starts_of"]
+__all__ = ["compared_lengths", "cover", "cycles_at", "ranges_of"]
 
 #: Up to so many flits all lengths are compared; beyond, each is so much longer than the one before.
 ALL_LENGTHS, GROWTH = 1024, 1.01
+
+#: Cycles more than by the quickest form that are taken for fewer ranges.
+SLACK = 1
+
+#: So many ranges there may be of any lengths; more only if the last one begins early.
+FEW_RANGES = 16
 
 
 def compared_lengths(most: int, step: int = 1) -> IntArray:
@@ -60,54 +67,84 @@ def cycles_at(form: Form, lengths: IntArray) -> IntArray:
     return cycles
 
 
-def in_order(forms: Sequence[Form], most: int) -> list[int]:
-    """The numbers of the forms that serve at all, that for the shortest messages first.
+def ranges_of(forms: Sequence[Form], most: int) -> tuple[Range, ...]:
+    """Which of some forms serves for which lengths: few ranges, each nearly as quick as can be.
 
     Examples
     --------
     >>> import torusfabric as tf
     >>> plans = [tf.plan("4x4", "broadcast", trees=trees) for trees in (4, 1)]
-    >>> in_order([tf.compile(plan, max_flits=64).form for plan in plans], 64)
-    [1, 0]
+    >>> ranges = ranges_of([tf.compile(plan, max_flits=64).form for plan in plans], 64)
+    >>> [tuple(each) for each in ranges]
+    [(1, 1), (6, 0)]
     """
-    lengths = _lengths(forms, most)
+    lengths = compared_lengths(most, gcd(*(form.schedule.chunks for form in forms)))
     cycles = np.stack([cycles_at(form, lengths) for form in forms])
-    # Who serves for longer messages takes fewer cycles for the longest ones.
-    order = sorted(range(len(forms)), key=lambda form: -cycles[form, -1])
-    first = _first_of_each(cycles[order])
-    ends = [*first[1:], len(lengths)]
-    return [form for form, start, end in zip(order, first, ends, strict=True) if start < end]
+    best, slack = cycles.min(axis=0), SLACK
+    while True:
+        chosen = _earlier(cover(cycles <= best + slack, [1] * len(forms)), cycles)
+        if len(chosen) <= FEW_RANGES or int(lengths[chosen[-1][0]]) <= ALL_LENGTHS:
+            return tuple(Range(int(lengths[first]), form) for first, form in chosen)
+        slack *= 2
 
 
-def starts_of(forms: Sequence[Form], most: int) -> tuple[int, ...]:
-    """The least flits for which each of some forms serves, in the order of `in_order`."""
-    lengths = _lengths(forms, most)
-    cycles = np.stack([cycles_at(form, lengths) for form in forms])
-    last = len(lengths) - 1
-    return (1, *(int(lengths[min(k, last)]) for k in _first_of_each(cycles)[1:]))
+def _earlier(chosen: list[tuple[int, int]], cycles: IntArray) -> list[tuple[int, int]]:
+    """The same ranges, beginning as soon as what serves in them takes fewer cycles."""
+    found = chosen[:1]
+    for first, form in chosen[1:]:
+        start, before = found[-1]
+        slower = np.flatnonzero(cycles[form, start:first] >= cycles[before, start:first])
+        found.append((start + 1 + int(slower[-1]) if len(slower) else start, form))
+    return found
 
 
-def _lengths(forms: Sequence[Form], most: int) -> IntArray:
-    """The lengths at which forms are compared."""
-    return compared_lengths(most, gcd(*(form.schedule.chunks for form in forms)))
+def cover(near: BoolArray, price: Sequence[int]) -> list[tuple[int, int]]:
+    """Which of several serve one after another where each is good enough.
 
+    As few as can be, of these the cheapest, and then in as few ranges as can be.
 
-def _first_of_each(cycles: IntArray) -> list[int]:
-    """The first length for which each form serves, so that the sum of all cycles is the least.
+    Parameters
+    ----------
+    near : ndarray of bool, shape (candidates, lengths)
+        Where each is good enough; some candidate is for each length.
 
-    Those for which a form serves follow one another, and end where those of the next begin; it may
-    be none.
+    Returns
+    -------
+    list of (int, int)
+        The index of the first length of a range, and what serves in it.
+
+    Examples
+    --------
+    >>> near = np.array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1], [1, 0, 0, 0]], bool)
+    >>> cover(near, [5, 1, 1, 1])
+    [(0, 0), (2, 2)]
     """
-    sums = np.pad(np.cumsum(cycles, axis=1), [(0, 0), (1, 0)])
-    # The least sum up to each length, and there the first one of the last form.
-    best, firsts = sums[0], []
-    for of_form in sums[1:]:
-        change = best - of_form
-        least = np.minimum.accumulate(change)
-        firsts.append(np.maximum.accumulate(np.where(change == least, np.arange(len(change)), 0)))
-        best = of_form + least
-    found, end = [], cycles.shape[1]
-    for first in reversed(firsts):
-        end = int(first[end])
-        found.append(end)
-    return [0, *reversed(found)]
+    candidates, count = near.shape
+    # How far each reaches from a length, and what serves from there on at the least price.
+    reach = np.full(candidates, count)
+    rest: list[_Chain] = [_Chain(0, 0, 0, ())] * (count + 1)
+    for first in range(count - 1, -1, -1):
+        reach = np.where(near[:, first], reach, first)
+        rest[first] = min(
+            rest[reach[k]].after(first, k, price[k]) for k in range(candidates) if near[k, first]
+        )
+    return list(rest[0].ranges)
+
+
+class _Chain(NamedTuple):
+    """What serves from some length on: how many, at what price, in how many ranges, and which."""
+
+    used: int
+    price: int
+    length: int
+    ranges: tuple[tuple[int, int], ...]
+
+    def after(self, first: int, form: int, price: int) -> _Chain:
+        """The same after another range; who serves twice is paid once."""
+        new = all(form != other for _, other in self.ranges)
+        return _Chain(
+            self.used + new,
+            self.price + new * price,
+            self.length + 1,
+            ((first, form), *self.ranges),
+        )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from amaranth.hdl import Const, Value
 
+from ..program.mode import Range
 from .memories import address_width, choose
 from .run_form import run_form
 
@@ -52,8 +53,8 @@ class RunChoices:
         Those that a run can have, if there is a choice.
     operators : OperatorUnit or None
         Those among which a run chooses.
-    starts : tuple of (tuple of int)
-        Of each mode, the least length for which each of its forms serves.
+    served : tuple of (tuple of Range)
+        Of each mode, which form serves for which lengths.
 
     Examples
     --------
@@ -67,7 +68,7 @@ class RunChoices:
     combining: tuple[bool, ...]
     lengths: Lengths | None = None
     operators: OperatorUnit | None = None
-    starts: tuple[tuple[int, ...], ...] = ()
+    served: tuple[tuple[Range, ...], ...] = ()
 
     @classmethod
     def of(cls, program: Program, *, by_form: bool = False) -> RunChoices:
@@ -87,7 +88,9 @@ class RunChoices:
             tuple(bool(mode.operators) for mode in modes),
             lengths,
             unit if unit and unit.bits else None,
-            ((1,),) * len(modes) if by_form else tuple(mode.starts for mode in program.modes),
+            tuple((Range(1, number),) for number in range(len(modes)))
+            if by_form
+            else tuple(mode.numbered for mode in program.modes),
         )
 
     @property
@@ -114,7 +117,7 @@ class RunChoices:
     def form(self, value: Callable[[str], Value]) -> Value:
         """The number of the form of a run, given what drives inputs."""
         mode = value("mode") if self.modes > 1 else None
-        return run_form(self.starts, mode, value("length"))
+        return run_form(self.served, mode, value("length"))
 
     def refusals(self, value: Callable[[str], Value]) -> list[tuple[RunError, Value]]:
         """Each reason not to carry out a run, and whether it holds, given what drives inputs.

@@ -6,35 +6,49 @@ from collections.abc import Sequence
 
 from amaranth.hdl import Const, Mux, Value
 
-from .memories import address_width, choose
+from ..program.mode import Range
+from .memories import address_width, choose, look_up
 
 __all__ = ["run_form"]
 
+#: So many ranges are compared with one after another; where there are more, a table is smaller.
+FEW_RANGES = 4
 
-def run_form(starts: Sequence[Sequence[int]], mode: Value | None, length: Value) -> Value:
+
+def run_form(served: Sequence[Sequence[Range]], mode: Value | None, length: Value) -> Value:
     """The number of the form of a run.
 
     Parameters
     ----------
-    starts : sequence of (sequence of int)
-        Of each mode, the least length for which each of its forms serves.
+    served : sequence of (sequence of Range)
+        Of each mode, which form serves for which lengths, by the numbers of forms of all modes.
     mode : Value or None
         None where there is only one.
 
     Examples
     --------
     >>> from amaranth.hdl import Signal
-    >>> len(run_form([(1, 5), (1,)], Signal(1), Signal(4)))
+    >>> len(run_form([(Range(1, 0), Range(5, 1)), (Range(1, 2),)], Signal(1), Signal(4)))
     2
     """
-    bits = address_width(sum(map(len, starts)))
-    reached = {least: length >= least for of_mode in starts for least in of_mode[1:]}
+    bits = address_width(1 + max(form for ranges in served for _, form in ranges))
+    reached = {start: length >= start for ranges in served for start, _ in ranges[1:]}
     found: list[Value] = []
-    first = 0
-    for of_mode in starts:
-        number: Value = Const(first, bits)
-        for later, least in enumerate(of_mode[1:], first + 1):
-            number = Mux(reached[least], Const(later, bits), number)
+    for ranges in served:
+        number: Value = Const(ranges[0].form, bits)
+        if len(ranges) > FEW_RANGES:
+            number = _listed(ranges, length)
+        else:
+            for start, form in ranges[1:]:
+                number = Mux(reached[start], Const(form, bits), number)
         found.append(number)
-        first += len(of_mode)
     return found[0] if mode is None else choose(found, mode)
+
+
+def _listed(ranges: Sequence[Range], length: Value) -> Value:
+    """The form from a table with all lengths up to the last range; then that of this."""
+    ends = [*(start for start, _ in ranges[1:]), ranges[-1].start + 1]
+    forms = [0] + [form for (start, form), end in zip(ranges, ends, strict=True)
+                   for _ in range(start, end)]  # fmt: skip
+    last = Const(len(forms) - 1, len(length))
+    return look_up(forms, Mux(length > last, last, length))

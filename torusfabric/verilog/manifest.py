@@ -9,7 +9,8 @@ from dataclasses import asdict
 from typing import Any
 
 from ..collective import OPERATORS, SIGNED, Operator
-from ..program import CyclePiece, Form, Mode
+from ..program import CyclePiece, Mode
+from ..program.mode import Range
 from ..program.timing import ADDRESS, LINK, SETTING
 from ..rtl.bus import DATA_BITS, Bus, Field, Register, RegisterMap, Window
 from ..rtl.fabric import Fabric, Top
@@ -124,12 +125,13 @@ def _mode(fabric: Fabric, number: int) -> dict[str, Any]:
         "send_words": layout.send_words,
         "recv_words": layout.recv_words,
         "cycles": _cycles(mode.pieces(fabric.flits)),
-        **({"forms": list(map(_form, mode.starts, mode.forms))} if len(mode.forms) > 1 else {}),
+        **({"forms": [_form(mode, each) for each in mode.ranges]} if mode.several else {}),
     }
 
 
-def _form(start: int, form: Form) -> dict[str, Any]:
+def _form(mode: Mode, served: Range) -> dict[str, Any]:
     """What is done for messages from some length on."""
+    start, form = served.start, mode.forms[served.form]
     schedule = form.schedule
     return {
         "from": start,

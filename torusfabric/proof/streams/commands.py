@@ -7,6 +7,7 @@ status that waits.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ...rtl.run_choices import RunError
@@ -134,14 +135,13 @@ def _add_tracked(model: Model, shape: CommandShape) -> None:
 
 def _form(shape: CommandShape) -> str:
     """The form of the command that is followed: that for the longest messages if it says none."""
-    first, of_modes = 0, []
-    for starts in shape.starts:
+    of_modes = []
+    for ranges in shape.served:
         cases = [
-            f"its_length != 0 && its_length < {least} ? {number}"
-            for number, least in enumerate(starts[1:], first)
+            f"its_length != 0 && its_length < {following.start} ? {each.form}"
+            for each, following in pairwise(ranges)
         ]
-        first += len(starts)
-        of_modes.append(f"({' : '.join([*cases, str(first - 1)])})")
+        of_modes.append(f"({' : '.join([*cases, str(ranges[-1].form)])})")
     *others, last = of_modes
     cases = [f"its_mode == {k} ? {of_mode}" for k, of_mode in enumerate(others)]
     return " : ".join([*cases, last])

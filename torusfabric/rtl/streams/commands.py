@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
+from ...program.mode import Range
 from ..leaf import Leaf
 from ..memories import choose
 from ..run_choices import ERROR_BITS, RunError
@@ -40,8 +41,8 @@ class CommandShape:
         Whether in the last mode nodes only wait for one another.
     operation_bits : int
         Bits of the number of an operator; 0 where there is no choice.
-    starts : tuple of (tuple of int)
-        Of each mode, the least length for which each of its forms serves.
+    served : tuple of (tuple of Range)
+        Of each mode, which form serves for which lengths.
     """
 
     roots: tuple[int | None, ...]
@@ -51,12 +52,12 @@ class CommandShape:
     barrier: bool
     facts: RunFacts
     operation_bits: int
-    starts: tuple[tuple[int, ...], ...]
+    served: tuple[tuple[Range, ...], ...]
 
     @property
     def forms(self) -> int:
         """Number of forms of all modes; the last is the barrier, if there is one."""
-        return sum(map(len, self.starts))
+        return 1 + max(form for ranges in self.served for _, form in ranges)
 
     @property
     def mode_bits(self) -> int:
@@ -67,7 +68,7 @@ class CommandShape:
         """The form of a run; that for the longest messages where packets may have any length."""
         length = length[: self.most.bit_length()]
         most = Const(self.most, len(length))
-        return run_form(self.starts, mode, Mux(length == 0, most, length))
+        return run_form(self.served, mode, Mux(length == 0, most, length))
 
     @property
     def bits(self) -> dict[str, int]:

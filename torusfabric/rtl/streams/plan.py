@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from ...program.mode import Range
 from ...topology import IntArray
 from ..cascade import bit_count, select_code
 from ..memories import address_width
@@ -125,7 +126,8 @@ def _commands(build: FabricBuilder, facts: RunFacts) -> CommandShape:
         any_length=build.program.any_length,
         facts=facts,
         operation_bits=choices.inputs.get("operation", 0),
-        starts=tuple(mode.starts for mode in modes) + ((1,),) * barrier,
+        served=tuple(mode.numbered for mode in modes)
+        + ((Range(1, len(build.program.forms)),),) * barrier,
     )
 
 

@@ -72,15 +72,22 @@ def choose(
         return Run(mode, MANIFEST["flits"], root, operation)
     while most > 1 and Run(mode, most, root, operation).cycles > cycles / 2:
         most = max(most * 3 // 4, 1)
-    starts = [form["from"] for form in mode.get("forms", [])[1:]]
-    edges = [min(length, most) for start in starts for length in (start, start - 1)]
+    edges = [min(length, most) for start in starts_of(mode) for length in (start, start - 1)]
     lengths = (most, 1, *edges, generator.randint(1, most))
     return Run(mode, lengths[min(number, len(lengths) - 1)], root, operation)
 
 
 def runs_of(mode: dict[str, Any]) -> int:
     """How many runs there are of a mode: more if it has several forms."""
-    return RUNS + 2 * (len(mode.get("forms", [0])) - 1)
+    return RUNS + 2 * len(starts_of(mode))
+
+
+def starts_of(mode: dict[str, Any]) -> list[int]:
+    """The least length for which each form of a mode serves, but for the first form."""
+    first: dict[str, int] = {}
+    for form in mode.get("forms", []):
+        first.setdefault(form["schedule_digest"], form["from"])
+    return [*first.values()][1:]
 
 
 def members(mode: dict[str, Any]) -> list[list[int]]:
