@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["choose_forms", "plan_forms", "resolve_forms"]
 
 #: What is no more cycles, or no greater part, above the best is as good: a form costs hardware.
-CYCLES_ALIKE, PART_ALIKE = 2, 1 / 1000
+CYCLES_ALIKE, PART_ALIKE = 1, 1 / 1000
 
 
 class _Candidate(NamedTuple):
@@ -60,7 +60,7 @@ def plan_forms(
 ) -> tuple[Schedule, ...]:
     """Plan the forms of a collective for messages of any length, and prove them right.
 
-    Of the algorithms that serve, as few are taken as come within two cycles of the best for every
+    Of the algorithms that serve, as few are taken as come within a cycle of the best for every
     length; see `compile` for what becomes of them.
 
     Parameters
@@ -160,37 +160,38 @@ def choose_forms(
     if selection.algorithm or selection.planned or not tries_all(selection):
         return ()
     from ..program.counts import estimated_luts
-    from ..program.serving import compared_lengths, cover
+    from ..program.serving import cover
 
-    lengths = compared_lengths(most)
-    tried = list(_candidates(selection, lengths, root))
+    tried = list(_candidates(selection, most, root))
     if not tried:
         return ()
     cycles = np.stack([one.cycles for one in tried])
     best = cycles.min(axis=0)
     near = cycles <= best + np.maximum(CYCLES_ALIKE, best * PART_ALIKE)
     chosen = cover(near, [estimated_luts(one.program) for one in tried])
-    return tuple(tried[k].selection for k in dict.fromkeys(form for _, form in chosen))
+    forms = (tried[form].selection for _, form in chosen)
+    return tuple({id(form.planned): form for form in forms}.values())
 
 
-def _candidates(selection: Selection, lengths: IntArray, root: str | None) -> Iterator[_Candidate]:
+def _candidates(selection: Selection, most: int, root: str | None) -> Iterator[_Candidate]:
     """What can be a form, without what is certainly worse at every length."""
-    from ..program import compile
-    from ..program.serving import cycles_at
+    from ..program.compile import versions
+    from ..program.serving import compared_lengths, cycles_at
 
-    best: IntArray | None = None
+    lengths, best = compared_lengths(most), None
     for one in _planned(selection, root):
         schedule = one.planned
         assert schedule is not None
         if best is not None and (_least(schedule, lengths) > best + CYCLES_ALIKE).all():
             continue
         try:
-            program = compile(schedule, max_flits=int(lengths[-1]), root=root)
+            programs = versions(schedule, most, root=root)
         except InputError:
             continue
-        cycles = cycles_at(program.form, lengths)
-        best = cycles if best is None else np.minimum(best, cycles)
-        yield _Candidate(one, program, cycles)
+        for program in programs:
+            cycles = cycles_at(program.form, lengths)
+            best = cycles if best is None else np.minimum(best, cycles)
+            yield _Candidate(one, program, cycles)
 
 
 def _least(schedule: Schedule, lengths: IntArray) -> np.ndarray:

@@ -13,6 +13,7 @@ from ..schedule.recognise import keeps_sums
 from ..schedule.sum_trees import sum_trees
 from ..toolchain.values import flag, natural, shown
 from .any_root import compile_any_root
+from .fields import Order
 from .lift import lift
 from .merge import merge
 from .mode import Range
@@ -27,7 +28,7 @@ from .tree_sums import compile_tree_sums
 if TYPE_CHECKING:
     from .program import Program
 
-__all__ = ["compile"]
+__all__ = ["compile", "versions"]
 
 
 def compile(
@@ -109,6 +110,8 @@ def _compile(
     max_flits: int | str | None,
     operators: Sequence[Operator | str],
     root: str | None,
+    *,
+    short: bool = False,
 ) -> Program:
     """The program, as if operators took no cycles in front of injection ports."""
     flits = None if flits is None else natural("Flits", flits)
@@ -120,7 +123,8 @@ def _compile(
             f"Nodes must be at least 2 for hardware, not the one of {schedule.topology}"
         )
     if isinstance(schedule, Lifted):
-        return lift(_compile(schedule.part, flits, max_flits, operators, root), schedule)
+        part = _compile(schedule.part, flits, max_flits, operators, root, short=short)
+        return lift(part, schedule)
     if schedule.collective.axes is not None:
         raise InputError(
             f"Schedule of {schedule.collective.name} must be the same in every group for hardware, "
@@ -130,7 +134,30 @@ def _compile(
         raise InputError(f"Flits must be left out with max_flits, not {flits}")
     most = next(n for n in (max_flits, flits, schedule.chunks) if n is not None)
     chosen = _operators(schedule, operators)
-    return _compile_one(Request(schedule, most, chosen, max_flits is not None), root)
+    return _compile_one(Request(schedule, most, chosen, max_flits is not None, short), root)
+
+
+def versions(
+    schedule: Schedule, most: int, operators: Sequence[Operator | str] = (), root: str | None = None
+) -> list[Program]:
+    """The programs of a schedule for any length: of sums also one that is quick for short messages.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> schedule = tf.plan("4x4", "allreduce", algorithm="matching")
+    >>> [(each.cycles(1), each.cycles(64)) for each in versions(schedule, 64)]
+    [(50, 50), (25, 76)]
+    """
+    operators = operators if schedule.collective.reducing else ()
+    root = root if schedule.collective.rooted else None
+    usual = _compile(schedule, None, most, operators, root)
+    by_flit = usual.loop.order is Order.FLIT and not usual.loop.padded
+    if by_flit or not schedule.collective.reducing:
+        return [usual]
+    if not isinstance(schedule, Table | Masked | Lifted):
+        return [usual]
+    return [usual, _compile(schedule, None, most, operators, root, short=True)]
 
 
 def _listed(operators: Operator | str | Sequence[Operator | str]) -> Sequence[Operator | str]:
@@ -187,22 +214,15 @@ def _compile_all(
     modes = _each_mode(schedules)
     given = (max_flits, flits, max(schedule.chunks for mode in modes for schedule in mode))
     most = next(number for number in given if number is not None)
-    # A list of one is built as that schedule is: of any length only if that is asked for.
-    fixed = len(modes) == len(modes[0]) == 1 and max_flits is None
-    programs = [
-        [
-            _compile(
-                schedule,
-                most if fixed else None,
-                None if fixed else most,
-                operators if schedule.collective.reducing else (),
-                root if schedule.collective.rooted else None,
-            )
-            for schedule in mode
-        ]
-        for mode in modes
-    ]
-    kept = [_quickest(of_mode, most) for of_mode in programs]
+    if len(modes) == 1 and isinstance(modes[0], _One) and max_flits is None:
+        # A list of one is built as that schedule is: of any length only if that is asked for.
+        (schedule,) = modes[0]
+        return _compile(schedule, most, None, operators, root)
+    kept = []
+    for mode in modes:
+        each = [versions(schedule, most, operators, root) for schedule in mode]
+        of_mode = [program for one in each for program in one]
+        kept.append(of_mode[:1] if isinstance(mode, _One) else _quickest(of_mode, most))
     forms = [program for of_mode in kept for program in of_mode]
     if len(forms) == 1:
         return forms[0]
@@ -214,10 +234,16 @@ def _compile_all(
     return replace(merged, served=tuple(served))
 
 
-def _each_mode(schedules: Sequence[Schedule | Sequence[Schedule]]) -> list[list[Schedule]]:
+class _One(tuple[Schedule]):
+    """The only schedule of a mode that is built as it is."""
+
+
+def _each_mode(
+    schedules: Sequence[Schedule | Sequence[Schedule]],
+) -> list[tuple[Schedule, ...]]:
     """The schedules of each mode."""
     listed = list(schedules) if isinstance(schedules, Iterable) else [schedules]
-    modes = [[*one] if isinstance(one, Sequence) else [one] for one in listed]
+    modes = [tuple(one) if isinstance(one, Sequence) else _One([one]) for one in listed]
     if not modes or not all(modes):
         raise InputError(f"Schedules must be at least one schedule, not {shown(schedules)}")
     for mode in modes:

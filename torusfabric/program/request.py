@@ -34,6 +34,8 @@ class Request:
         Of a reduction.
     any_length : bool
         Whether messages may be shorter.
+    short : bool
+        Whether sums are to be quick for short messages, where that makes a difference.
 
     Examples
     --------
@@ -46,6 +48,7 @@ class Request:
     flits: int
     operators: tuple[Operator, ...] = ()
     any_length: bool = False
+    short: bool = False
 
     @cached_property
     def block(self) -> int:

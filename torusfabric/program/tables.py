@@ -48,7 +48,7 @@ def compile_table(request: Request) -> Program:
     plan = _plan_of(request, table)
     receiving = [memory.port for memory in plan.receive_memories]
     form = request.form(
-        _loop(plan, table.topology.opposite),
+        _loop(plan, table.topology.opposite, block),
         send_map=_send_map(table, plan, block),
         receive_map=OffsetMap(table.topology, plan.memory, _words(plan.slot, block)),
         moving=CycleCost(table.round_count, 0, table.round_count * block),
@@ -66,6 +66,9 @@ def _plan_of(request: Request, table: Table | SumTable) -> NodePlan:
     """What a node does: of sums by the step where the length is open, of blocks by the flit."""
     if isinstance(table, Table) and not table.collective.reducing:
         return plan_table(table, request.block, by_waves_only=request.any_length)
+    if request.short:
+        # All rows for each flit; they serve for any number of flits.
+        return plan_sums(table, 1, request.latency)
     plan = plan_sums_of_any_length if request.any_length else plan_sums
     return plan(table, request.block, request.latency)
 
@@ -98,7 +101,7 @@ class _Injections(NamedTuple):
     settings: tuple[IntArray, ...]
 
 
-def _injections(plan: NodePlan) -> _Injections:
+def _injections(plan: NodePlan, block: int) -> _Injections:
     """Number the memories that are read as injection ports."""
     first, end = plan.sources.first_injection, plan.sources.identity
     used = np.unique(np.concatenate(plan.settings, axis=None))
@@ -106,7 +109,7 @@ def _injections(plan: NodePlan) -> _Injections:
     fields: list[Field] = []
     for reader, number in enumerate((read - first).tolist()):
         memory = plan.memories[number]
-        base, delay = _words(memory.read, plan.flits)[:, None, None], ADDRESS + memory.skew
+        base, delay = _words(memory.read, block)[:, None, None], ADDRESS + memory.skew
         chosen = np.where(base >= 0, number, IDLE)
         fields += fields_of(Action.MEMORY, chosen, delay, first=reader)
         fields += fields_of(Action.READ, base, delay, first=reader)
@@ -120,11 +123,11 @@ def _injections(plan: NodePlan) -> _Injections:
     return _Injections(len(read), tuple(fields), tuple(numbered))
 
 
-def _stores(plan: NodePlan, skews: list[int]) -> list[Field]:
+def _stores(plan: NodePlan, skews: list[int], block: int) -> list[Field]:
     """What the memories for arrivals store, given the skew of each in-port."""
     fields: list[Field] = []
     for number, memory in enumerate(plan.receive_memories):
-        base = _words(memory.write, plan.flits)[:, None, None]
+        base = _words(memory.write, block)[:, None, None]
         latency = plan.sources.latency if memory.sums else None
         late = store_delay(skew=skews[memory.port], latency=latency)
         source = memory.port + (plan.sources.first_result if memory.sums else 0)
@@ -134,15 +137,15 @@ def _stores(plan: NodePlan, skews: list[int]) -> list[Field]:
     return fields
 
 
-def _loop(plan: NodePlan, opposite: IntArray) -> Loop:
+def _loop(plan: NodePlan, opposite: IntArray, block: int) -> Loop:
     """The rows: the steps of the table, or cycles in which sums move."""
-    count, reads, settings = _injections(plan)
+    count, reads, settings = _injections(plan, block)
     skew = plan.skew or (0,) * plan.sources.ports
     near = [skew[port] for port in opposite.tolist()]
     points = (Action.SELECT, SETTING, skew), (Action.OPERAND, LINK, near)
     return Loop(
         order=Order.FLIT if plan.by_waves else Order.ROW,
-        flits=plan.flits,
+        flits=block,
         pause=np.full(plan.steps, 0 if plan.by_waves else max(plan.period - plan.flits, 0)),
         blocks=np.ones(plan.steps, int),
         least=plan.period,
@@ -155,7 +158,7 @@ def _loop(plan: NodePlan, opposite: IntArray) -> Loop:
                 for field in fields_of(action, setting, [delay + cycles for cycles in late])
             ),
             *reads,
-            *_stores(plan, near),
+            *_stores(plan, near, block),
         ),
         departure=plan.departure,
         departure_skew=plan.skew,

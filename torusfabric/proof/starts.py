@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice, product
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -96,6 +97,11 @@ def _errors(program: Program, asked: dict[str, int]) -> Iterator[int]:
 class Starts:
     """How runs of a fabric are started.
 
+    Parameters
+    ----------
+    by_form : bool
+        Whether the sequencer is given forms for modes, as by commands.
+
     Attributes
     ----------
     chosen : list of str
@@ -104,8 +110,9 @@ class Starts:
         The net that says why a start was refused.
     """
 
-    def __init__(self, program: Program, access: Access) -> None:
+    def __init__(self, program: Program, access: Access, *, by_form: bool = False) -> None:
         self._program, self._access, self._machine = program, access, access.machine
+        self._by_form = by_form
         nets = self._machine.text.nets
         self.chosen = [name for name in CHOICES if name in nets]
         # With streams it is a matter of the control what `error` says of a start.
@@ -122,6 +129,8 @@ class Starts:
     def of(self, runs: Sequence[Run]) -> dict[str, IntArray]:
         """What drives the fabric when runs are started."""
         asked = {name: np.array([getattr(run, name) for run in runs]) for name in self.chosen}
+        if self._by_form and "mode" in asked:
+            asked["mode"] = np.array([run.form(self._program) for run in runs])
         return self.given(start=1, besides=self._access.begins) | self._numbers(asked)
 
     def _numbers(self, values: dict[str, IntArray]) -> dict[str, IntArray]:
@@ -163,7 +172,9 @@ class Starts:
         """
         machine, numbered = self._machine, with_numbers(rest)
         bits = {name: len(machine.text.nets[name]) for name in self.chosen}
-        count, left, starts = 0, rest, refused_starts(self._program, bits)
+        # Where it is given forms, each is a mode.
+        program = replace(self._program, served=()) if self._by_form else self._program
+        count, left, starts = 0, rest, refused_starts(program, bits)
         stays = self._next(numbered, 1)
         while batch := list(islice(starts, STARTS)):
             asked = {n: np.array([start.inputs[n] for start in batch]) for n in bits}

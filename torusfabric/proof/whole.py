@@ -56,7 +56,7 @@ def _runs(fabric: Fabric, machine: Machine, placement: Placement) -> Runs:
         return StreamingRuns(fabric, Starts(program, outside), outside)
     if fabric.top is Top.STREAM:
         streams = StreamAccess(fabric, machine)
-        return StreamRuns(program, Starts(program, streams), streams)
+        return StreamRuns(program, Starts(program, streams, by_form=True), streams)
     by_top = {Top.HOST: HostAccess, Top.CORE: CoreAccess}
     access = by_top[fabric.top](fabric, machine, placement)
     return MemoryRuns(program, Starts(program, access), access)
