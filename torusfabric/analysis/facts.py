@@ -15,6 +15,7 @@ from .volume import least_time, limit
 __all__ = [
     "bound_in_words",
     "facts_together",
+    "forms_in_words",
     "in_words",
     "require_length",
     "schedule_facts",
@@ -165,6 +166,8 @@ def in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
         "delta": f"{facts['delta']} hop{'s' * (facts['delta'] != 1)}",
         "tau": f"{facts['tau']} message times; no schedule takes less than {facts['tau_bound']}",
     }
+    if "forms" in facts:
+        words["forms"] = forms_in_words(facts["forms"])
     if "links" in facts:
         words["links"] = _links_in_words(facts["links"], steps)
     hidden = ("unit", "bound_where", "tau_bound", "limit_flits")
@@ -183,6 +186,18 @@ def _links_in_words(links: Mapping[str, Any], steps: str) -> str:
         idle = links["arcs"] - rounds[least]
         parts.append(f"most idle in {steps.removesuffix('s')} {least + 1}: {idle} arcs")
     return ", ".join(parts)
+
+
+def forms_in_words(forms: Sequence[Mapping[str, Any]]) -> str:
+    """Which algorithm serves from how many flits on.
+
+    Examples
+    --------
+    >>> forms_in_words([{"from": 1, "algorithm": "a"}, {"from": 9, "algorithm": "b"}])
+    'a from 1 flit, b from 9'
+    """
+    first, *others = (f"{form['algorithm']} from {form['from']}" for form in forms)
+    return ", ".join([f"{first} flit", *others])
 
 
 def steps_in_words(facts: Mapping[str, Any]) -> str:
@@ -221,6 +236,8 @@ def _several_in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
         words.pop(name, None)
     for number, mode in enumerate(facts["modes"]):
         parts = [steps_in_words(mode), bound_in_words(mode)]
+        if "forms" in mode:
+            parts.append(forms_in_words(mode["forms"]))
         if "links" in mode:
             parts.append(f"{100 * mode['links']['use']:.1f} % of the links' time used")
         if "file" in mode:

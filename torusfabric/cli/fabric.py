@@ -2,7 +2,7 @@
 
 from argparse import Namespace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..analysis.facts import facts_together, schedule_facts
 from ..collective import Operator
@@ -13,6 +13,9 @@ from .hardware_options import hardware_words, operators_of
 from .output import progress_bar
 from .selection import Chosen
 from .several import choose_schedules, joined_words
+
+if TYPE_CHECKING:
+    from ..program import Mode
 
 __all__ = ["Made", "make_fabric"]
 
@@ -92,12 +95,34 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
     flits = getattr(arguments, "max_flits", None) or arguments.flits
     for one in chosen:
         with progress_bar("checking") as progress:
-            facts = schedule_facts(one.schedule, progress, operators, flits=flits)
+            *_, facts = (
+                schedule_facts(schedule, progress, operators, flits=flits)
+                for schedule in one.forms or (one.schedule,)
+            )
         found.append(facts | ({"why": one.why} if one.why else {}))
     with progress_bar("compiling"):
         fabric = _compiled(arguments, chosen, operators)
+    found = [facts | _forms(mode) for facts, mode in zip(found, fabric.program.modes, strict=True)]
     words = hardware_words(arguments, width=fabric.width, length=fabric.flits)
     return Made(fabric, facts_together(found), chosen, words)
+
+
+def _forms(mode: "Mode") -> dict[str, Any]:
+    """Of a mode with several forms, which serves from how many flits on for the first time."""
+    if not mode.several:
+        return {}
+    schedules = {number: mode.forms[number].schedule for number in mode.first_starts}
+    return {
+        "forms": [
+            {
+                "from": start,
+                "algorithm": schedules[number].algorithm,
+                "chunks": schedules[number].chunks,
+                "rounds": schedules[number].round_count,
+            }
+            for number, start in mode.first_starts.items()
+        ]
+    }
 
 
 def _chosen(arguments: Namespace, *, any_root: bool) -> tuple[Chosen, ...]:

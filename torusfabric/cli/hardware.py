@@ -10,7 +10,7 @@ from .arguments import add_force, folder, positive
 from .command import Commands, add_command
 from .fabric import make_fabric
 from .hardware_options import add_bus_option, add_fabric_options, add_top_options
-from .mode_cost import mode_cost, print_mode_cost
+from .mode_cost import forms_cost, mode_cost, print_forms_cost, print_mode_cost
 from .output import print_facts, print_json, print_rendered, progress_bar
 from .root_cost import in_a_line, root_cost
 from .selection_options import add_selection
@@ -139,8 +139,13 @@ def run_synth(arguments: Namespace) -> None:
         )
     root = root_cost(arguments, made) if made.fabric.program.any_root else None
     modes = mode_cost(made.fabric, report)
+    forms = forms_cost(made.fabric, report, modes)
     if arguments.json:
-        more = {"any_root": root, "by_mode": modes.to_json() if modes else None}
+        more = {
+            "any_root": root,
+            "by_mode": modes.to_json() if modes else None,
+            "forms": [cost._asdict() | {"share": cost.share} for cost in forms],
+        }
         print_json(report.to_json() | {name: value for name, value in more.items() if value})
         return
     print_rendered(report.render())
@@ -148,3 +153,4 @@ def run_synth(arguments: Namespace) -> None:
         print_facts({"any root": in_a_line(root)})
     if modes:
         print_mode_cost(modes)
+    print_forms_cost(forms)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from ..analysis.facts import bound_in_words, in_words, steps_in_words
+from ..analysis.facts import bound_in_words, forms_in_words, in_words, steps_in_words
 from ..errors import InputError
 from ..planning import announce, require_results
 from .arguments import TRACE, check_output, check_waves
@@ -98,6 +98,7 @@ NAMES = (
     "collective",
     "operator",
     "algorithm",
+    "forms",
     "why",
     "engine",
     "nodes",
@@ -159,6 +160,11 @@ def _of_one(result: dict[str, Any]) -> dict[str, Any]:
     return shown
 
 
+def _forms(mode: dict[str, Any]) -> str:
+    """The forms of a mode, if it has several, behind a comma."""
+    return f", {forms_in_words(mode['forms'])}" if "forms" in mode else ""
+
+
 def _of_several(result: dict[str, Any]) -> dict[str, Any]:
     """What a simulation of several collectives found."""
     names = ("topology", "nodes", "width", "flits", "origins", "cycles", "predicted_cycles",
@@ -170,7 +176,8 @@ def _of_several(result: dict[str, Any]) -> dict[str, Any]:
         checked = sum(job["words_checked"] for job in jobs)
         shown[f"mode {number}"] = (
             f"{mode['collective']} by {mode['algorithm']}, {steps_in_words(mode)} "
-            f"({bound_in_words(mode)}): {len(jobs)} runs, {wrong} of {checked} words wrong"
+            f"({bound_in_words(mode)}){_forms(mode)}: {len(jobs)} runs, "
+            f"{wrong} of {checked} words wrong"
         )
         shown[f"mode {number} formula"] = result["mode_costs"][number]["cost_formula"]
         shown[f"mode {number} constant"] = result["constant"][number]

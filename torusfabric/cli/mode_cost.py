@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 from .output import print_line, print_table, progress_bar
 
 if TYPE_CHECKING:
-    from ..fpga.synthesis.by_mode import CostsByMode
+    from ..fpga.synthesis.by_mode import CostsByMode, FormsCost
     from ..fpga.synthesis.report import SynthesisReport
     from ..program.counts import StoredWords
     from ..rtl import Fabric
 
-__all__ = ["mode_cost", "print_mode_cost"]
+__all__ = ["forms_cost", "mode_cost", "print_forms_cost", "print_mode_cost"]
+
+#: What forms may cost of a mode without a word.
+TENTH = 0.1
 
 #: The columns of the table, by what is counted.
 HEADS = {
@@ -34,6 +37,28 @@ def mode_cost(fabric: Fabric, report: SynthesisReport) -> CostsByMode | None:
     if not len(fabric.program.modes) > 1:
         return None
     return cost_by_mode(fabric, report, lambda name: progress_bar(f"synthesizing {name} alone"))
+
+
+def forms_cost(
+    fabric: Fabric, report: SynthesisReport, modes: CostsByMode | None
+) -> list[FormsCost]:
+    """What the forms of modes cost beside those for the longest messages alone."""
+    from ..fpga.synthesis.by_mode import cost_of_forms
+
+    return cost_of_forms(
+        fabric, report, modes, lambda name: progress_bar(f"synthesizing {name} alone")
+    )
+
+
+def print_forms_cost(costs: list[FormsCost]) -> None:
+    """Say where forms cost more than a tenth of a mode."""
+    for cost in costs:
+        if cost.share > TENTH:
+            print_line(
+                f"forms of mode {cost.mode}: {cost.luts - cost.longest} of its {cost.luts} LUTs "
+                f"({100 * cost.share:.0f} %) are for shorter messages than the longest; "
+                "--forms long leaves them out"
+            )
 
 
 def print_mode_cost(found: CostsByMode) -> None:

@@ -67,14 +67,14 @@ class CrossbarInputs(NamedTuple):
     Parameters
     ----------
     total, shared : int
-        What out-ports select from in any form, and in two or more.
-    of_forms, own : tuple of int
-        What they select from in each form, and in that form alone.
+        What out-ports select from in any mode, and in two or more.
+    of_modes, own : tuple of int
+        What they select from in each mode, and in that mode alone.
     """
 
     total: int
     shared: int
-    of_forms: tuple[int, ...]
+    of_modes: tuple[int, ...]
     own: tuple[int, ...]
 
 
@@ -83,20 +83,22 @@ def count_inputs(program: Program) -> CrossbarInputs:
 
     Examples
     --------
-    Each of 36 out-ports injects, and passes on what comes by other in-ports in one form than in the
+    Each of 36 out-ports injects, and passes on what comes by other in-ports in one mode than in the
     other one.
 
     >>> import torusfabric as tf
     >>> plans = [tf.plan("3x3", name) for name in ("allgather", "alltoall")]
     >>> count_inputs(tf.compile(plans, max_flits=2))
-    CrossbarInputs(total=123, shared=21, of_forms=(72, 72), own=(51, 51))
+    CrossbarInputs(total=123, shared=21, of_modes=(72, 72), own=(51, 51))
     """
-    used = np.stack([_used(program, form) for form in program.forms])
+    used = np.stack(
+        [np.any([_used(program, form) for form in mode.forms], axis=0) for mode in program.modes]
+    )
     count = used.sum(axis=0)
     return CrossbarInputs(
         total=int((count > 0).sum()),
         shared=int((count > 1).sum()),
-        of_forms=tuple(used.sum(axis=(1, 2, 3)).tolist()),
+        of_modes=tuple(used.sum(axis=(1, 2, 3)).tolist()),
         own=tuple((used & (count == 1)).sum(axis=(1, 2, 3)).tolist()),
     )
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from .program import Program
 
-__all__ = ["merge"]
+__all__ = ["merge", "mode_alone"]
 
 
 def merge(programs: Sequence[Program]) -> Program:
@@ -110,6 +110,24 @@ def merge(programs: Sequence[Program]) -> Program:
         offset_variant_of=variants.of_offsets,
         parts=tuple(programs),
     )
+
+
+def mode_alone(program: Program, mode: int) -> Program:
+    """What a mode would be alone, with all its forms.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> broadcasts = [tf.plan("4x4", "broadcast", trees=trees) for trees in (1, 4)]
+    >>> program = tf.compile([tf.plan("4x4", "allgather"), broadcasts], max_flits=64)
+    >>> [len(mode_alone(program, mode).forms) for mode in (0, 1)]
+    [1, 2]
+    """
+    chosen = program.modes[mode]
+    parts = [program.part(chosen.first + number) for number in range(len(chosen.forms))]
+    if len(parts) == 1:
+        return parts[0]
+    return replace(merge(parts), served=(chosen.ranges,))
 
 
 def _renamed(

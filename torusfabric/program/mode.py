@@ -67,6 +67,14 @@ class Mode:
         return tuple(each.start for each in self.ranges)
 
     @property
+    def first_starts(self) -> dict[int, int]:
+        """The least flits for which each form serves, by its number in the mode."""
+        found: dict[int, int] = {}
+        for start, form in self.ranges:
+            found.setdefault(form, start)
+        return found
+
+    @property
     def numbered(self) -> tuple[Range, ...]:
         """The ranges by the numbers that forms have among those of all modes."""
         return tuple(Range(start, self.first + form) for start, form in self.ranges)

@@ -111,10 +111,8 @@ def _few_lengths(fabric: Fabric, mode: int) -> list[int] | list[None]:
     if not fabric.program.any_length:
         return [None]
     spread = np.linspace(1, fabric.flits, FEW_LENGTHS).round().astype(int)
-    first: dict[int, int] = {}
-    for start, form in fabric.program.modes[mode].ranges:
-        first.setdefault(form, start)
-    edges = [length for start in first.values() for length in (start - 1, start) if length]
+    starts = fabric.program.modes[mode].first_starts.values()
+    edges = [length for start in starts for length in (start - 1, start) if length]
     return sorted({*spread.tolist(), *edges})
 
 

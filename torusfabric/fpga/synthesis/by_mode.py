@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...program.counts import StoredWords, count_inputs, count_words
+from ...program.merge import mode_alone
 from ...rtl.fabric import Fabric
 from ...rtl.inventory import take_inventory
 from ...verilog import emit
 from . import synthesize as synthesis
 
 if TYPE_CHECKING:
+    from ...program import Program
     from .report import SynthesisReport
     from .synthesize import Progress
 
-__all__ = ["Costs", "CostsByMode", "cost_by_mode"]
+__all__ = ["Costs", "CostsByMode", "FormsCost", "cost_by_mode", "cost_of_forms"]
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ def cost_by_mode(
         names=names,
         together=_costs(fabric, report),
         alone=tuple(alone),
-        inputs=inputs.of_forms,
+        inputs=inputs.of_modes,
         own_inputs=inputs.own,
         shared_inputs=inputs.shared,
         least_router_luts=dearest.get("least_luts"),
@@ -148,18 +150,75 @@ def cost_by_mode(
     )
 
 
+class FormsCost(NamedTuple):
+    """What the forms of a mode cost.
+
+    Parameters
+    ----------
+    mode : int
+    luts : int
+        Of a fabric for the mode alone.
+    longest : int
+        Of one that has only its form for the longest messages.
+    """
+
+    mode: int
+    luts: int
+    longest: int
+
+    @property
+    def share(self) -> float:
+        """The share of the other forms."""
+        return round(1 - self.longest / self.luts, 3)
+
+
+def cost_of_forms(
+    fabric: Fabric,
+    report: SynthesisReport,
+    by_mode: CostsByMode | None,
+    around: Around = lambda _: nullcontext(),
+) -> list[FormsCost]:
+    """Synthesize a fabric with the form for the longest messages alone, where there are several.
+
+    Parameters
+    ----------
+    report : SynthesisReport
+        Of the whole fabric.
+    by_mode : CostsByMode or None
+        What each mode costs, if there are several.
+    around : function of str -> context manager, optional
+        As of `cost_by_mode`.
+    """
+    found = []
+    for number, mode in enumerate(fabric.program.modes):
+        if not mode.several:
+            continue
+        luts = by_mode.alone[number].luts if by_mode else report.fabric["luts"]
+        longest = fabric.program.part(mode.form_of(fabric.flits))
+        with around(f"{mode.collective} by {mode.schedule.algorithm}") as progress:
+            found.append(FormsCost(number, luts, _cost_of(fabric, longest, report, progress).luts))
+    return found
+
+
 def _names(fabric: Fabric) -> Iterator[tuple[str, str]]:
     """Collective and algorithm of each mode."""
     for mode in fabric.program.modes:
-        yield str(mode.schedule.collective), mode.schedule.algorithm
+        yield str(mode.collective), mode.algorithms
 
 
 def _cost_alone(
     fabric: Fabric, mode: int, report: SynthesisReport, progress: Progress | None
 ) -> Costs:
     """What a fabric for a mode alone costs on the same device."""
+    return _cost_of(fabric, mode_alone(fabric.program, mode), report, progress)
+
+
+def _cost_of(
+    fabric: Fabric, program: Program, report: SynthesisReport, progress: Progress | None
+) -> Costs:
+    """What a fabric like one that was synthesized costs with another program."""
     alone = Fabric(
-        fabric.program.part(mode),
+        program,
         width=fabric.width,
         top=fabric.top,
         bus=fabric.bus,
