@@ -52,10 +52,9 @@ class EndpointSettings:
         that is not asked shows 0.
     host_stages : int
         Cycles from the words read for the host to the one of the memory that it asks for.
-    half : int
-        With any root: the address of what is received, above what the node would send. Else 0.
-    half_forms : tuple of int
-        Of each form, whether that is so.
+    halves : tuple of int
+        Of each form, with any root: the address of what is received, above what the node would
+        send. Else 0.
     offset_bits : int
         With any root: bits of the offset of a node from it.
     unit : OperatorUnit or None
@@ -76,8 +75,7 @@ class EndpointSettings:
     private: bool = False
     gathered: bool = False
     host_stages: int = 1
-    half: int = 0
-    half_forms: tuple[int, ...] = ()
+    halves: tuple[int, ...] = ()
     offset_bits: int = 0
     unit: OperatorUnit | None = None
     spare: bool = False
@@ -165,7 +163,7 @@ class Endpoint(Leaf):
         shape, settings = self.shape, self.settings
         widths = (settings.windows.inputs if settings.windows and shape.uses_phases else {}) | {
             "row": shape.row_bits,
-            "offset": settings.offset_bits if settings.half else 0,
+            "offset": settings.offset_bits if any(settings.halves) else 0,
             "operator_code": settings.unit.bits if settings.unit and shape.combines else 0,
             "form": address_width(settings.forms) if self._by_form() else 0,
         }
@@ -176,7 +174,7 @@ class Endpoint(Leaf):
 
     def _by_form(self) -> bool:
         """Whether anything depends on the form."""
-        return self.shape.uses_form or len({*self.settings.half_forms}) > 1
+        return self.shape.uses_form or len({*self.settings.halves}) > 1
 
     def _from_sequencer(self) -> dict[str, Member]:
         """Members for what is read and stored at addresses of the sequencer."""

@@ -309,7 +309,7 @@ class EndpointBuilder:
         """Whether the address of the host comes by way of the sequencer's column."""
         central = not any(reader.shape.address.at_node for reader in readers)
         one = len({reader.shape.column for reader in readers}) == 1
-        direct = not (self._settings.private or self._settings.half or self._host.waits)
+        direct = not (self._settings.private or any(self._settings.halves) or self._host.waits)
         return central and one and direct
 
     # Words read

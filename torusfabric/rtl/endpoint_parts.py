@@ -69,9 +69,8 @@ def add_endpoints(build: FabricBuilder) -> None:
 def endpoint_settings(build: FabricBuilder) -> EndpointSettings:
     """What all endpoints have in common."""
     program = build.program
-    halves = [_half(form) for form in program.forms]
+    halves = tuple(_half(form) for form in program.forms)
     private, groups = build.top is Top.CORE, build.distribution.groups
-    half = max(halves)
     return EndpointSettings(
         sources=build.sources,
         forms=len(program.forms),
@@ -88,9 +87,8 @@ def endpoint_settings(build: FabricBuilder) -> EndpointSettings:
         private=private,
         gathered=build.top is Top.HOST and build.nodes > 1,
         host_stages=build.placement.endpoints.read_stages,
-        half=half,
-        half_forms=tuple(int(each > 0) for each in halves),
-        offset_bits=sum(map(address_width, program.root_groups.torus.moduli)) if half else 0,
+        halves=halves,
+        offset_bits=sum(map(address_width, program.root_groups.torus.moduli)) if any(halves) else 0,
         unit=_adding(build),
         spare=_spare(build),
     )

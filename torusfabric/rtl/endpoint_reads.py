@@ -127,16 +127,19 @@ class HostReads:
         self.chosen = delayed(m, value("read_node") == value("node"), pause, "asked")
         self._bank = delayed(m, value("read_bank"), pause)
         self.address = delayed(m, value("read_address"), pause)
-        if self._settings.half:
+        halves = self._settings.halves
+        if any(halves):
             # Only the root, at offset 0, shows what it sends rather than what it has received.
-            bits = (self._settings.half - 1).bit_length()
-            upper = Cat(self.address[:bits], value("offset").any())
-            forms = endpoint.settings.half_forms
-            if all(forms):
-                self.address = upper
-            else:
-                there = choose([Const(which, 1) for which in forms], value("form"))
-                self.address = Mux(there, upper, self.address)
+            received = value("offset").any()
+            upper = {
+                half: Cat(self.address[: (half - 1).bit_length()], received)
+                if half
+                else self.address
+                for half in {*halves}
+            }
+            several = len(upper) > 1
+            addresses = [upper[half] for half in halves]
+            self.address = choose(addresses, value("form")) if several else addresses[0]
 
     def code(self, memories: Sequence[int]) -> Value:
         """The select bits with which a cascade passes on the memory that is asked for."""
