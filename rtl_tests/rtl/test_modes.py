@@ -211,7 +211,10 @@ def words_of(fabric, job, messages, tmp_path):
     folder = tmp_path / f"{job.mode}-{job.length}"
     verilog.write(fabric, folder, command="")
     manifest = json.loads((folder / "manifest.json").read_text())
-    stride, part = manifest["stride"], fabric.program.part(job.mode)
+    stride, part = (
+        manifest["stride"],
+        fabric.program.part(fabric.program.form_of(job.mode, job.length)),
+    )
     sent = np.zeros((fabric.nodes, manifest["modes"][job.mode]["send_words"]), int)
     parts = len(messages[0]) // job.length
     for k in range(parts):

@@ -122,7 +122,7 @@ def check_run(fabric, engine=AmaranthEngine, *, root=None, **settings):
 def check_jobs(fabric, jobs, engine=AmaranthEngine, **settings):
     """Run jobs one after another, without a reset; compare with the executed program."""
     program, width = fabric.program, fabric.width
-    parts = [program.part(job.mode or 0) for job in jobs]
+    parts = [program.part(program.form_of(job.mode, job.length)) for job in jobs]
     batches = [
         collectives.random_messages(part.layout, program.length_of(job.length), width=width, seed=k)
         for k, (part, job) in enumerate(zip(parts, jobs, strict=True))

@@ -131,14 +131,9 @@ class HostReads:
         if any(halves):
             # Only the root, at offset 0, shows what it sends rather than what it has received.
             received = value("offset").any()
-            upper = {
-                half: Cat(self.address[: (half - 1).bit_length()], received)
-                if half
-                else self.address
-                for half in {*halves}
-            }
-            several = len(upper) > 1
-            addresses = [upper[half] for half in halves]
+            cut = {half: self.address[: (half - 1).bit_length()] for half in halves if half}
+            addresses = [Cat(cut[half], received) if half else self.address for half in halves]
+            several = len({*halves}) > 1
             self.address = choose(addresses, value("form")) if several else addresses[0]
 
     def code(self, memories: Sequence[int]) -> Value:

@@ -1,0 +1,120 @@
+"""Fabrics whose modes have several forms, of which one is chosen by the length of each run."""
+
+from bisect import bisect
+
+import pytest
+from amaranth.hdl import Module, Signal
+from amaranth.sim import Simulator
+from helpers import check_jobs
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import torusfabric as tf
+from torusfabric.program.mode import Range
+from torusfabric.proof import prove
+from torusfabric.rtl import run_choices
+from torusfabric.rtl.run_form import run_form
+from torusfabric.simulation.jobs import default_jobs
+
+WIDTH = 9
+
+
+def engine_of(*modes, topology="2x3", most=9, top="host", **options):
+    """A fabric of modes, each with forms by the options of their plans."""
+    plans = [[tf.plan(topology, name, **how) for how in forms] for name, *forms in modes]
+    return tf.Fabric(tf.compile(plans, max_flits=most, **options), width=WIDTH, top=top)
+
+
+BROADCAST = ("broadcast", {"trees": 1}, {"trees": 4})
+SUMS = ("allreduce", {"flits": 1}, {"algorithm": "matching"})
+ALONE = ("allgather", {})
+
+
+@given(
+    ranges=st.lists(
+        st.lists(st.tuples(st.integers(2, 40), st.integers(0, 3)), max_size=7),
+        min_size=1,
+        max_size=4,
+    )
+)
+@settings(max_examples=10, deadline=None)
+def test_the_form_follows_from_mode_and_length(ranges):
+    served, number = [], 0
+    for mode in ranges:
+        starts = {1: 0} | dict(sorted(mode))
+        served.append(tuple(Range(start, number + form) for start, form in starts.items()))
+        number += 1 + max(starts.values())
+    m, mode, length, form = Module(), Signal(2), Signal(6), Signal(8)
+    m.d.comb += form.eq(run_form(served, mode if len(served) > 1 else None, length))
+    simulator = Simulator(m)
+
+    async def every(context):
+        for k, of_mode in enumerate(served):
+            for flits in range(1, 64):
+                context.set(mode, k)
+                context.set(length, flits)
+                await context.delay(1e-9)
+                at = bisect([start for start, _ in of_mode], flits) - 1
+                assert context.get(form) == of_mode[at].form
+
+    simulator.add_testbench(every)
+    simulator.run()
+
+
+@pytest.mark.parametrize(
+    ("modes", "options"),
+    [
+        ((BROADCAST,), {"topology": "3x3"}),
+        ((SUMS, ALONE), {}),
+        ((SUMS, BROADCAST), {"root": "any", "topology": "3x3", "operators": ["add", "max"]}),
+        ((ALONE, SUMS), {"top": "stream", "barrier": True}),
+    ],
+)
+def test_each_form_is_carried_out(modes, options):
+    """Every word is right where forms begin and end, and comes in the forecast cycle."""
+    fabric = engine_of(*modes, **options)
+    assert any(mode.several for mode in fabric.program.modes)
+    jobs = [job for job in default_jobs(fabric) if job.root in (None, 0, 5)]
+    if options.get("top"):
+        report = tf.simulate(fabric, jobs=jobs)
+        assert report.passed, report.first_wrong
+    else:
+        check_jobs(fabric, jobs)
+
+
+def off_by_one(monkeypatch):
+    """Every form but the first serves from one flit more on."""
+    monkeypatch.setattr(
+        run_choices,
+        "run_form",
+        lambda served, mode, length: run_form(
+            [(first, *(Range(s + 1, f) for s, f in others)) for first, *others in served],
+            mode,
+            length,
+        ),
+    )
+
+
+def test_a_threshold_off_by_one_is_seen(monkeypatch):
+    """By the cycles of a run whose form is the wrong one, and by the proof."""
+    off_by_one(monkeypatch)
+    fabric = engine_of(BROADCAST, topology="3x3")
+    (mode,) = fabric.program.modes
+    start = mode.starts[1]
+    report = tf.simulate(fabric, jobs=[tf.Job(length=length) for length in (start - 1, start)])
+    assert not report.passed
+    right, wrong = report.jobs
+    assert right.cycles == right.predicted_cycles
+    assert wrong.cycles != wrong.predicted_cycles or wrong.words_wrong
+
+
+@pytest.mark.parametrize("planted", [False, True])
+def test_forms_are_proved(monkeypatch, planted):
+    if planted:
+        off_by_one(monkeypatch)
+    fabric = engine_of(SUMS, most=8)
+    if planted:
+        with pytest.raises(tf.WorkFailed):
+            prove(fabric)
+    else:
+        assert prove(fabric).proved
