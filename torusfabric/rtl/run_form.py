@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Sequence
 
 from amaranth.hdl import Const, Mux, Value
@@ -47,8 +48,10 @@ def run_form(served: Sequence[Sequence[Range]], mode: Value | None, length: Valu
 
 def _listed(ranges: Sequence[Range], length: Value) -> Value:
     """The form from a table with all lengths up to the last range; then that of this."""
-    ends = [*(start for start, _ in ranges[1:]), ranges[-1].start + 1]
-    forms = [0] + [form for (start, form), end in zip(ranges, ends, strict=True)
-                   for _ in range(start, end)]  # fmt: skip
-    last = Const(len(forms) - 1, len(length))
+    numbers = min(1 << len(length), 2 * ranges[-1].start)
+    starts = [start for start, _ in ranges]
+    forms = [ranges[max(bisect(starts, number) - 1, 0)].form for number in range(numbers)]
+    if numbers == 1 << len(length):
+        return look_up(forms, length)
+    last = Const(numbers - 1, len(length))
     return look_up(forms, Mux(length > last, last, length))
