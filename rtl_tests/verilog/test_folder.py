@@ -23,7 +23,7 @@ def no_conversion(monkeypatch):
     monkeypatch.setattr(
         text_module,
         "module_texts",
-        lambda netlist, prefix: {prefix + n: empty for n in [*netlist.modules, "rom"]},
+        lambda netlist, prefix, rule: {prefix + n: empty for n in [*netlist.modules, "rom"]},
     )
 
 

@@ -9,7 +9,12 @@ from ..toolchain.notices import say
 from .arguments import add_force, folder, positive
 from .command import Commands, add_command
 from .fabric import make_fabric
-from .hardware_options import add_bus_option, add_fabric_options, add_top_options
+from .hardware_options import (
+    add_bus_option,
+    add_fabric_options,
+    add_ram_option,
+    add_top_options,
+)
 from .mode_cost import forms_cost, mode_cost, print_forms_cost, print_mode_cost
 from .output import print_facts, print_json, print_rendered, progress_bar
 from .root_cost import in_a_line, root_cost
@@ -27,6 +32,7 @@ def add_commands(commands: Commands) -> None:
         add_fabric_options(parser, any_length=True)
         add_top_options(parser, "host", "core", "stream")
         add_bus_option(parser)
+        add_ram_option(parser)
     _add_verilog_options(verilog)
     _add_synth_options(synth)
 
@@ -56,7 +62,9 @@ def _add_synth_options(synth: ArgumentParser) -> None:
         "--target",
         required=True,
         metavar="NAME",
-        help="ice40-hx8k, ice40-up5k, ecp5-25k, ecp5-45k, ecp5-85k or gowin-gw1nr-9",
+        help="ice40-hx8k, ice40-up5k, ecp5-25k, ecp5-45k, ecp5-85k or gowin-gw1nr-9; without place "
+        "and route also xilinx-7, xilinx-us, cyclone-v, nexus, gatemate and efinix, with a part "
+        "behind (xilinx-us-vu9p) or the largest that is known",
     )
     synth.add_argument(
         "--mapping",
@@ -86,7 +94,12 @@ def run_verilog(arguments: Namespace) -> None:
     with progress_bar("writing Verilog"):
         draw = _diagrams if arguments.docs else None
         design = verilog.write(
-            fabric, arguments.output, command=command, draw=draw, force=arguments.force
+            fabric,
+            arguments.output,
+            command=command,
+            draw=draw,
+            force=arguments.force,
+            ram=arguments.ram,
         )
     facts = {
         "folder": arguments.output,
@@ -127,7 +140,8 @@ def run_synth(arguments: Namespace) -> None:
     require_results("--seeds", arguments.seeds)
     made = make_fabric(arguments, any_root=True)
     with progress_bar("writing Verilog"):
-        design = verilog.emit(made.fabric, command=made.command_line("synth"))
+        command = made.command_line("synth")
+        design = verilog.emit(made.fabric, command=command, ram=arguments.ram)
     with progress_bar("synthesizing") as progress:
         report = synthesize(
             design,

@@ -12,6 +12,7 @@ __all__ = [
     "add_bus_option",
     "add_fabric_options",
     "add_flits_option",
+    "add_ram_option",
     "add_top_options",
     "hardware_words",
     "operators_of",
@@ -96,6 +97,18 @@ def add_bus_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_ram_option(parser: argparse.ArgumentParser) -> None:
+    """Add the argument that says what memories are made of."""
+    parser.add_argument(
+        "--ram",
+        metavar="RULE",
+        default="auto",
+        help="what memories of nodes are made of: STYLE[:DEPTH[xWIDTH]],.. of registers, "
+        "distributed, block, ultra or auto, the first that is deep and wide enough "
+        "(default auto: the tool chooses)",
+    )
+
+
 def add_top_options(parser: argparse.ArgumentParser, *tops: str) -> None:
     """Add the arguments that say how one meets the fabric, in some of its tops.
 
@@ -167,6 +180,7 @@ def hardware_words(arguments: Namespace, *, width: int, length: int) -> tuple[st
         **{name: given.get(name) for name in ("top", "bus", "prefix", "barrier")},
         "forms": None if given.get("forms") == "all" or not most else given.get("forms"),
         "clocks": None if given.get("clocks") == "one" else given.get("clocks"),
+        "ram": None if given.get("ram") == "auto" else given.get("ram"),
     }
     words: list[str] = []
     for name, value in values.items():

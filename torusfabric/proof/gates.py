@@ -353,7 +353,7 @@ def _ram(cell: dict[str, Any]) -> Ram:
         (cut("WR_ADDR", k, bits), cut("WR_DATA", k, width), cut("WR_EN", k, width))
         for k in range(number("WR_PORTS"))
     ]
-    collides = bool(_number(cell["attributes"].get("no_rw_check", 0)))
+    collides = "no_rw_check" in (cell["attributes"].get("ramstyle", ""), *cell["attributes"])
     initial = cell["parameters"]["INIT"]
     return Ram(number("SIZE"), width, initial, reads, writes, collides)
 

@@ -48,7 +48,7 @@ from typing import Any
 from ..algorithms import CATALOGUE, find
 from ..collective import parse_collective
 from ..errors import InputError
-from ..fpga.synthesis.families import find_mapping
+from ..fpga.synthesis.family import find_mapping
 from ..fpga.synthesis.target import find_target
 from ..planning import require_results
 from ..toolchain.cache import digest

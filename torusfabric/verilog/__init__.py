@@ -24,6 +24,7 @@ def write(
     command: str,
     draw: Callable[[Fabric], Sequence[Diagram]] | None = None,
     force: bool = False,
+    ram: str = "auto",
 ) -> Design:
     """Write ``fabric.v`` and ``manifest.json`` into a folder, which is made if need be.
 
@@ -37,6 +38,8 @@ def write(
         Draws timing diagrams, for a page about the ports.
     force : bool
         Whether files of others in the folder are replaced.
+    ram : str
+        What memories are made of, as of `MemoryRule.parse`.
 
     Raises
     ------
@@ -47,6 +50,6 @@ def write(
         writable(Path(folder, TEXT))  # before the work, which may take long
         require_folder(Path(folder), (TEXT, MANIFEST), force=force)
         diagrams = draw(fabric) if draw else None
-        design = emit(fabric, command=command, diagrams=diagrams)
+        design = emit(fabric, command=command, diagrams=diagrams, ram=ram)
         design.write(folder, force=force)
     return design

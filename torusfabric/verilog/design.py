@@ -24,6 +24,9 @@ MAKER = "verilog"
 #: The name of the file of all modules.
 TEXT = "fabric.v"
 
+#: No name is a net unless it is declared, up to the end of the file.
+NO_NETS, ANY_NETS = "`default_nettype none\n", "`default_nettype wire\n"
+
 #: Bits of contents in a line of text.
 LINE_BITS = 320
 
@@ -171,7 +174,7 @@ class Design:
             f"// {self.comments[name]}\n{text}" if name in self.comments else text
             for name, text in reversed(self.modules.items())
         )
-        return "\n".join([self.header, *texts])
+        return "\n".join([self.header + NO_NETS, *texts, ANY_NETS])
 
     @property
     def rom(self) -> str:

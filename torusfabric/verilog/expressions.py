@@ -20,7 +20,8 @@ from amaranth.hdl import _ast as ast
 
 from ..errors import InputError
 
-__all__ = ["Expressions", "Names", "constant", "labels", "matches", "no_verilog", "range_of"]
+__all__ = ["Case", "Expressions", "Names", "condition", "constant", "is_wild", "labels", "matches",
+           "no_verilog", "range_of"]  # fmt: skip
 
 #: What a helper is called, by the operator whose value it has.
 CALLED = {
@@ -57,8 +58,8 @@ class Names(Protocol):
     def helper(self, text: str, width: int, *, called: str) -> str:
         """The name of a wire that is assigned an expression."""
 
-    def chosen(self, test: str, cases: list[tuple[str, str]], width: int, *, wild: bool) -> str:
-        """The name of what a case statement chooses."""
+    def chosen(self, test: str, cases: list[Case], width: int) -> str:
+        """The name of what is chosen by the value of a test."""
 
 
 def no_verilog(what: object) -> InputError:
@@ -272,8 +273,7 @@ class Expressions:
             yes, no = (other, one) if patterns == ("0",) else (one, other)
             return _either(self.whole(value.test), yes, no)
         test = self.whole(value.test)
-        cases = [(labels(patterns), text) for patterns, text in texts]
-        return self._names.chosen(test, cases, high - low, wild=not plain)
+        return self._names.chosen(test, texts, high - low)
 
     def _part(self, value: ast.Part, low: int, high: int) -> str:
         whole, start = value.value, self._scaled(value.offset, value.stride)
@@ -436,15 +436,37 @@ def matches(patterns: tuple[str, ...] | None, bits: str) -> bool:
 
 
 def labels(patterns: tuple[str, ...] | None) -> str:
-    """The labels of a case."""
+    """The labels of a case, all of whose bits matter."""
     if patterns is None:
         return "default"
-    return ", ".join(
-        f"{len(each)}'b{each.replace('-', '?')}"
-        if "-" in each
-        else constant(int(each, 2), len(each))
-        for each in patterns
-    )
+    return ", ".join(constant(int(each, 2), len(each)) for each in patterns)
+
+
+def is_wild(patterns: tuple[str, ...] | None) -> bool:
+    """Whether some bits of a case do not matter."""
+    return any("-" in each for each in patterns or ())
+
+
+def condition(test: str, patterns: tuple[str, ...]) -> str:
+    """Whether a test has one of some patterns, of which bits may not matter.
+
+    Examples
+    --------
+    >>> condition("test", ("1-0", "011")), condition("{a, b}", ("--",))
+    ("((test & 3'd5) == 3'd4) || (test == 3'd3)", "1'd1")
+    """
+    found = []
+    for pattern in patterns:
+        bits = len(pattern)
+        mask = sum((bit != "-") << k for k, bit in enumerate(reversed(pattern)))
+        wanted = constant(int(pattern.replace("-", "0"), 2), bits)
+        if not mask:
+            return constant(1, 1)
+        if mask == 2**bits - 1:
+            found.append(f"{_inside(test)} == {wanted}")
+        else:
+            found.append(f"({_inside(test)} & {constant(mask, bits)}) == {wanted}")
+    return found[0] if len(found) == 1 else " || ".join(f"({each})" for each in found)
 
 
 def _indexed(name: str, low: int, high: int) -> str:

@@ -5,9 +5,10 @@ module look_up #(
   parameter WIDTH = 1,
   parameter ADDRESS = 5,
   parameter [DEPTH*WIDTH-1:0] CONTENTS = 0
-) (address, data);
-  input [ADDRESS-1:0] address;
-  output [WIDTH-1:0] data;
+) (
+  input wire [ADDRESS-1:0] address,
+  output wire [WIDTH-1:0] data
+);
 `ifdef TORUSFABRIC_ECP5
   // A table for each 16 rows, joined by the wide multiplexers beside them. Left alone, synthesis
   // saves tables that columns have in common, and has up to five in a row.

@@ -12,6 +12,7 @@ from ..rtl.memories import LOOK_UP
 from ..rtl.netlist import ROM, Netlist
 from ..rtl.shared_modules import SharedModule
 from .ecp5 import ECP5, ecp5_body
+from .memory_rule import AUTO, MemoryRule
 from .module_text import ModuleText, Port, Structure
 from .writer import Heading, write_module
 
@@ -21,13 +22,17 @@ __all__ = ["module_texts"]
 TABLE = {"address": Port("input", 0), "data": Port("output", 0)}
 
 
-def module_texts(netlist: Netlist, prefix: str = "") -> dict[str, ModuleText]:
+def module_texts(
+    netlist: Netlist, prefix: str = "", rule: MemoryRule = AUTO
+) -> dict[str, ModuleText]:
     """The text of each module of a netlist, children before their parents.
 
     Parameters
     ----------
     prefix : str
         What the names of all modules begin with.
+    rule : MemoryRule
+        What memories are made of.
     """
     with given_names():
         own: dict[str, ModuleText] = {}
@@ -38,7 +43,7 @@ def module_texts(netlist: Netlist, prefix: str = "") -> dict[str, ModuleText]:
             ports = {port: getattr(leaf, port) for port in leaf.signature.members}
             members = leaf.signature.members.items()
             outputs = [port for port, member in members if member.flow is Out]
-            own[prefix + name] = write_module(heading, leaf, ports, outputs=outputs)
+            own[prefix + name] = write_module(heading, leaf, ports, outputs=outputs, rule=rule)
         shared = {each.name: each for module in own.values() for each in module.shared}
         inner = {prefix + name: _shared_text(shared[name], prefix) for name in sorted(shared)}
     if any(prefix + LOOK_UP in module.children for module in own.values()):

@@ -6,13 +6,18 @@ module rom #(
   parameter WIDTH = 1,
   parameter ADDRESS = 1,
   parameter [DEPTH*WIDTH-1:0] CONTENTS = 0
-) (clk, address, data);
-  input clk;
-  input [ADDRESS-1:0] address;
-  output [WIDTH-1:0] data;
-  reg [WIDTH-1:0] data;
+) (
+  input wire clk,
+  input wire [ADDRESS-1:0] address,
+  output reg [WIDTH-1:0] data
+);
   generate if (DEPTH <= 64) begin : few
-    (* rom_style = "logic" *) reg [WIDTH-1:0] rows [0:(1<<ADDRESS)-1];
+`ifdef YOSYS
+    (* rom_style = "logic" *)
+`else
+    (* rom_style = "distributed", romstyle = "logic" *)
+`endif
+    reg [WIDTH-1:0] rows [0:(1<<ADDRESS)-1];
     integer k;
     initial for (k = 0; k < (1 << ADDRESS); k = k + 1)
       rows[k] = CONTENTS[(k < DEPTH ? k : DEPTH - 1)*WIDTH +: WIDTH];

@@ -15,6 +15,7 @@ from .design import Design, RomContents, RouterShape
 from .diagram import Diagram
 from .expressions import range_of
 from .manifest import TOP
+from .memory_rule import MemoryRule
 from .module_text import ModuleText, Port, Structure
 from .modules import module_texts
 
@@ -41,6 +42,7 @@ def emit(
     *,
     command: str = "torusfabric verilog",
     diagrams: Sequence[Diagram] | None = None,
+    ram: str = "auto",
 ) -> Design:
     """The Verilog of a fabric, with all files that go with it.
 
@@ -50,6 +52,13 @@ def emit(
         The command that makes it, for the header.
     diagrams : sequence of Diagram, optional
         If they are given, there is a page about the ports with them.
+    ram : str
+        What memories are made of, as of `MemoryRule.parse`.
+
+    Raises
+    ------
+    InputError
+        If it is no fabric, or no such rule.
 
     Examples
     --------
@@ -60,7 +69,7 @@ def emit(
     """
     of_type("Fabric", fabric, Fabric, "a Fabric, as tf.Fabric makes it")
     netlist, prefix = fabric.netlist, fabric.prefix
-    modules = module_texts(netlist, prefix)
+    modules = module_texts(netlist, prefix, MemoryRule.parse(ram))
     contents = _contents(netlist)
     names = {value: name for name, value in contents.items()}
     counts = Counter(
@@ -247,7 +256,7 @@ def _top_text(
 ) -> str:
     """The structural top of a netlist; contents of ROMs that are equal are there once."""
     structure = _top_structure(netlist)
-    ports = [f"{p.direction} {range_of(p.width)}{name}" for name, p in structure.ports.items()]
+    ports = [f"{p.direction} wire {range_of(p.width)}{name}" for name, p in structure.ports.items()]
     lines = [f"module {prefix}{TOP} (", ",\n".join(f"  {port}" for port in ports), ");"]
     lines += [f"  wire {range_of(width)}{name};" for name, width in structure.signals.items()]
     for contents, name in names.items():

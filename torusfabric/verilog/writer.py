@@ -15,9 +15,20 @@ from dataclasses import dataclass
 from amaranth.hdl import ClockDomain, Const, Elaboratable, Fragment, Instance, Signal, Value
 from amaranth.hdl import _ast as ast
 from amaranth.hdl._mem import MemoryInstance
+from amaranth.lib.cdc import AsyncFFSynchronizer, FFSynchronizer
 
 from ..rtl.shared_modules import SharedModule, Use
-from .expressions import Expressions, constant, labels, matches, no_verilog, range_of
+from .expressions import (
+    Case,
+    Expressions,
+    condition,
+    constant,
+    is_wild,
+    labels,
+    matches,
+    no_verilog,
+    range_of,
+)
 from .fragments import (
     Process,
     driven_bits,
@@ -28,10 +39,18 @@ from .fragments import (
     plain_last,
     processes,
 )
+from .memory_rule import AUTO, MemoryRule, for_simulation, memory_attributes
 from .module_text import Memory, ModuleText, Port, Structure
 from .naming import Naming
 
-__all__ = ["Heading", "write_module"]
+__all__ = ["LUT4", "Heading", "write_module"]
+
+#: What is defined for devices whose tables have four inputs: synthesis keeps the stages of a
+#: multiplexer, each of them one such table. Elsewhere it finds forms of its own.
+LUT4 = "TORUSFABRIC_LUT4"
+
+#: What says that registers are a synchronizer: they stay beside each other.
+SYNCHRONIZER = '(* ASYNC_REG = "TRUE" *) '
 
 #: Characters that a statement may have on a line.
 LINE = 96
@@ -65,7 +84,8 @@ class Heading:
     @property
     def lines(self) -> list[str]:
         """The lines above it."""
-        return [f"// {self.about}"] * bool(self.about) + ["(* keep_hierarchy *)"] * self.kept
+        kept = ['(* keep_hierarchy = "yes" *)'] * self.kept
+        return [f"// {self.about}"] * bool(self.about) + kept
 
 
 def write_module(
@@ -75,6 +95,7 @@ def write_module(
     *,
     outputs: Collection[str] = (),
     instead: tuple[str, str | None] = ("", None),
+    rule: MemoryRule = AUTO,
 ) -> ModuleText:
     """Write a module.
 
@@ -86,6 +107,8 @@ def write_module(
         The ports that are outputs even if nothing drives them.
     instead : (str, str or None)
         A name and, if there is one, another body of the module where that name is defined.
+    rule : MemoryRule
+        What its memories are made of.
 
     Examples
     --------
@@ -94,8 +117,8 @@ def write_module(
     >>> m.d.sync += count.eq(count + 1)
     >>> print(write_module(Heading("counter"), m, {"count": count}).text, end="")
     module counter (
-      input clk,
-      input rst,
+      input wire clk,
+      input wire rst,
       output reg [1:0] count
     );
       always @(posedge clk) begin
@@ -104,14 +127,16 @@ def write_module(
       end
     endmodule
     """
-    return _Writer(heading, Fragment.get(design, None), ports).written(outputs, *instead)
+    return _Writer(heading, Fragment.get(design, None), ports, rule).written(outputs, *instead)
 
 
 class _Writer:
     """Writes one module."""
 
-    def __init__(self, heading: Heading, fragment: Fragment, ports: Mapping[str, Signal]) -> None:
-        self._heading, self._ports = heading, ports
+    def __init__(
+        self, heading: Heading, fragment: Fragment, ports: Mapping[str, Signal], rule: MemoryRule
+    ) -> None:
+        self._heading, self._ports, self._rule = heading, ports, rule
         self._design = fragment.prepare([(key, port, None) for key, port in ports.items()])
         self._names: dict[int, str] = {}
         self._naming = Naming()
@@ -119,6 +144,7 @@ class _Writer:
         self._registers: set[str] = set()
         self._read: set[str | None] = set()
         self._joined: set[int] = set()
+        self._synchronizers: set[int] = set()
         self._body: list[str] = []
         self._contents: list[str] = []
         self._memories: dict[str, Memory] = {}
@@ -143,10 +169,9 @@ class _Writer:
             self._body.append(f"assign {name} = {text};")
         return self._helpers[text]
 
-    def chosen(self, test: str, cases: list[tuple[str, str]], width: int, *, wild: bool) -> str:
-        """The name of what a case statement chooses."""
-        lines = [f"{label}: NAME = {text};" for label, text in cases]
-        text = "\n".join([f"{'casez' if wild else 'case'} ({test})", *_indented(lines), "endcase"])
+    def chosen(self, test: str, cases: list[Case], width: int) -> str:
+        """The name of what a case statement, or a chain of conditions, chooses."""
+        text = "\n".join(_decided(test, [(each, [f"NAME = {text};"]) for each, text in cases]))
         if text not in self._helpers:
             self._helpers[text] = name = self._naming.new("by_" + test)
             self._declared.append(f"reg {range_of(width)}{name};")
@@ -177,6 +202,11 @@ class _Writer:
 
     def _name_signals(self, fragment: Fragment, prefix: str) -> None:
         """Name what a fragment drives, and what is inside it."""
+        if any(isinstance(o, FFSynchronizer | AsyncFFSynchronizer) for o in fragment.origins or ()):
+            clocked = (each for domain, each in fragment.statements.items() if domain != "comb")
+            self._synchronizers |= {
+                id(signal) for each in clocked for s in each for signal in s._lhs_signals()
+            }
         for signal in driven_by(fragment):
             if id(signal) not in self._names:
                 self._names[id(signal)] = self._naming.new(prefix + signal.name)
@@ -194,14 +224,7 @@ class _Writer:
         self._join_outputs(fragment, {id(signal) for signal in driven})
         self._name_signals(fragment, "")
         self._write(fragment, "")
-        signals = {}
-        for signal in driven:
-            name = self._names[id(signal)]
-            if name not in self._ports and len(signal):
-                kind = "reg" if name in self._registers else "wire"
-                declared = f"{kind} {range_of(len(signal))}{name};"
-                self._declared.append(_attributes(signal.attrs) + declared)
-                signals[name] = len(signal)
+        signals = self._declare(driven)
         ports = {n: Port("input") for n in clocks if self._heading.clocked or n in self._read}
         ports |= self._outer({id(signal) for signal in driven}, shown)
         heads = [self._head(name, port) for name, port in ports.items()]
@@ -219,6 +242,26 @@ class _Writer:
             tuple(self._shared.values()),
             bare="\n".join([*lines, *ends]) if self._contents else "",
         )
+
+    def _declare(self, driven: Iterable[Signal]) -> dict[str, int]:
+        """Declare what is driven and no port; returns the bits of each by its name."""
+        signals = {}
+        kept: dict[str, list[str]] = {}
+        for signal in driven:
+            name = self._names[id(signal)]
+            if name in self._ports or not len(signal):
+                continue
+            signals[name] = len(signal)
+            head = f"{'reg' if name in self._registers else 'wire'} {range_of(len(signal))}"
+            if "keep" in signal.attrs:
+                kept.setdefault(head, []).append(name)
+                continue
+            attribute = SYNCHRONIZER * (id(signal) in self._synchronizers)
+            self._declared.append(f"{attribute}{head}{name};")
+        for head, names in kept.items():
+            guarded = [f"`ifdef {LUT4}", "(* keep *)", "`endif"]
+            self._declared += [*guarded, f"{head}{', '.join(names)};"]
+        return signals
 
     def _name_ports(self) -> list[str]:
         """Give ports their names; returns those of the clocks and resets that no port brings."""
@@ -249,7 +292,9 @@ class _Writer:
     def _head(self, name: str, port: Port) -> str:
         """The declaration of a port."""
         register = name in self._registers and self._names[id(self._ports[name])] == name
-        return f"{port.direction}{' reg' * register} {range_of(port.width)}{name}"
+        apart = "(* dont_merge *) " * (register and self._heading.kept)
+        net = "reg" if register else "wire"
+        return f"{apart}{port.direction} {net} {range_of(port.width)}{name}"
 
     def _write(self, fragment: Fragment, prefix: str) -> None:
         """Write what a fragment does, and what is inside it."""
@@ -368,17 +413,7 @@ class _Writer:
             return next((lines for patterns, lines in cases if matches(patterns, known)), [])
         if all(patterns is None or _is_flag(patterns) for patterns, _ in cases):
             return self._conditions(switch.test, cases)
-        test, wild = self._expressions.whole(switch.test), False
-        lines = []
-        for patterns, inner in cases:
-            if patterns == ():
-                continue
-            wild |= any("-" in each for each in patterns or ())
-            label = f"{labels(patterns)}:"
-            lines += _guarded(label, inner) if inner else [f"{label} ;"]
-        if all(patterns is not None for patterns, _ in cases):
-            lines.append("default: ;")
-        return [f"{'casez' if wild else 'case'} ({test})", *_indented(lines), "endcase"]
+        return _decided(self._expressions.whole(switch.test), cases)
 
     def _conditions(
         self, test: Value, cases: list[tuple[tuple[str, ...] | None, list[str]]]
@@ -409,11 +444,13 @@ class _Writer:
     def _write_memory(self, memory: MemoryInstance, name: str) -> None:
         """Write a memory and its ports."""
         width, depth = memory._data.shape, memory._data.depth
-        self._declared.append(
-            f"{_attributes(memory._attrs)}reg {range_of(width)}{name} [0:{depth - 1}];"
-        )
+        at_once = any(port._domain == "comb" for port in memory._read_ports)
+        style = self._rule.style(width, depth, at_once=at_once) if memory._write_ports else None
+        attributes = memory_attributes(style, small="ram_style" in memory._attrs) if style else []
+        self._declared += [*attributes, f"reg {range_of(width)}{name} [0:{depth - 1}];"]
         rows = tuple(memory._data.init)
-        self._contents += _contents(name, rows, width, self._naming.new(f"{name}_row"))
+        contents = _contents(name, rows, width, self._naming.new(f"{name}_row"))
+        self._contents += for_simulation(style, contents)
         self._memories[name] = Memory(width, rows)
         for port in memory._write_ports:
             size = len(port._data) // len(port._en)
@@ -476,13 +513,6 @@ def _parameter(value: object) -> str:
     return constant(value.value, len(value)) if isinstance(value, Const) else str(value)
 
 
-def _attributes(attributes: dict[str, object]) -> str:
-    """Attributes for synthesis, with a space behind them."""
-    texts = [f'{key} = "{value}"' if isinstance(value, str) else f"{key} = {value}"
-             for key, value in attributes.items()]  # fmt: skip
-    return f"(* {', '.join(texts)} *) " if texts else ""
-
-
 def _indented(lines: Iterable[str]) -> list[str]:
     return [f"  {part}" if part else part for line in lines for part in line.split("\n")]
 
@@ -498,6 +528,27 @@ def _guarded(head: str, lines: Sequence[str]) -> list[str]:
             [f"{head} {lines[0]}"] if len(head) + len(lines[0]) < LINE else [head, f"  {lines[0]}"]
         )
     return [f"{head} begin", *_indented(lines), "end"]
+
+
+def _decided(test: str, cases: Sequence[tuple[tuple[str, ...] | None, list[str]]]) -> list[str]:
+    """The lines of a decision between several: a case, or conditions where bits do not matter."""
+    cases = [case for case in cases if case[0] != ()]
+    if not any(is_wild(patterns) for patterns, _ in cases):
+        lines = []
+        for patterns, inner in cases:
+            label = f"{labels(patterns)}:"
+            lines += _guarded(label, inner) if inner else [f"{label} ;"]
+        if all(patterns is not None for patterns, _ in cases):
+            lines.append("default: ;")
+        return [f"case ({test})", *_indented(lines), "endcase"]
+    lines, head = [], ""
+    for patterns, inner in cases:
+        if patterns is None:
+            return [*lines, *_guarded("else", inner)] if inner else lines
+        # What follows an empty statement is not for its case.
+        lines += _guarded(f"{head}if ({condition(test, patterns)})", inner or [";"])
+        head = "else "
+    return lines
 
 
 def _contents(name: str, rows: Sequence[int], width: int, index: str) -> list[str]:

@@ -5,6 +5,7 @@ handles data, and all others make settings. So the parts are counted on the netl
 up to what it has.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -14,14 +15,26 @@ from .cost import Cost
 __all__ = ["analyse", "fewest_tables"]
 
 #: Patterns of the kinds of cells that matter here.
-_TABLES = ("SB_LUT4", "LUT1", "LUT2", "LUT3", "LUT4")
-_JOINS = {"PFUMX": ("BLUT", "ALUT"), "L6MUX21": ("D0", "D1")}
-_REGISTERS = ("SB_DFF", "TRELLIS_FF", "DFF")
+_TABLES = re.compile(
+    r"SB_LUT4|LUT[1-6]|INV|MISTRAL_ALUT[2-6]|MISTRAL_NOT|WIDEFN9|CC_LUT[1-4]|CC_MX[248]|EFX_LUT4"
+)
+_JOINS = {
+    "PFUMX": ("BLUT", "ALUT"),
+    "L6MUX21": ("D0", "D1"),
+    "MUXF7": ("I0", "I1"),
+    "MUXF8": ("I0", "I1"),
+    "MUXF9": ("I0", "I1"),
+}
+_REGISTERS = re.compile(r"SB_DFF|TRELLIS_FF|DFF|FD[RSCP]E|FD1P3|MISTRAL_FF|CC_DFF|EFX_FF")
+
+#: What registers call what they keep.
+_KEPT = ("D", "DI", "DATAIN")
 
 
 def analyse(
     module: dict[str, Any],
     price: Callable[[str], Cost],
+    inputs: int = 4,
     *,
     outports: Sequence[str],
     inports: Mapping[str, str],
@@ -34,6 +47,8 @@ def analyse(
         From a netlist that yosys wrote as JSON.
     price : function of str -> Cost
         What a cell of a type costs.
+    inputs : int
+        Of a table.
     outports : sequence of str
         The ports that drive links.
     inports : dict of str to str
@@ -58,18 +73,26 @@ def analyse(
         luts = price(cell["type"]).luts
         if luts:
             parts[net.part(name, brought, data)] += luts
-    limit = sum(fewest_tables(len(net.sources(bit, data))) for bit in bits)
+    limit = sum(fewest_tables(len(net.sources(bit, data)), inputs) for bit in bits)
     return at | {"parts": dict(parts), "limit": limit}
 
 
-def fewest_tables(inputs: int) -> int:
-    """The fewest 4-input tables that can choose any one of so many inputs.
+def fewest_tables(sources: int, inputs: int = 4) -> int:
+    """The fewest tables of some inputs that can choose any one of so many sources.
 
-    A tree of n tables has at most 3 n + 1 inputs, and distinguishing k inputs takes log2 k more.
+    A tree of n tables of k inputs has at most (k - 1) n + 1 inputs, and distinguishing m sources
+    takes log2 m more.
+
+    Examples
+    --------
+    A multiplexer of four is a table of six inputs.
+
+    >>> fewest_tables(4), fewest_tables(4, 6)
+    (2, 1)
     """
-    if inputs < 2:
+    if sources < 2:
         return 0
-    return -(-(inputs + (inputs - 1).bit_length() - 1) // 3)
+    return -(-(sources + (sources - 1).bit_length() - 1) // (inputs - 1))
 
 
 class _Net:
@@ -94,14 +117,15 @@ class _Net:
 
     def _kind(self, name: str) -> str | None:
         kind = self._cells[name]["type"]
-        if kind in _TABLES:
+        if _TABLES.fullmatch(kind):
             return "luts"
-        return "ffs" if kind.startswith(_REGISTERS) else None
+        return "ffs" if _REGISTERS.match(kind) else None
 
     def _behind(self, name: str) -> list[Any]:
         """The bits that a register keeps."""
         connections = self._cells[name]["connections"]
-        return (connections.get("D") or connections.get("DI") or [])[:1]
+        found = (connections[port] for port in _KEPT if connections.get(port))
+        return next(found, [])[:1]
 
     def _joined(self, name: str) -> list[Any]:
         """The bits among which a wide multiplexer chooses."""

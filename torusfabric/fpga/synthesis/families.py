@@ -3,120 +3,14 @@
 A family is one entry of `FAMILIES`.
 """
 
-import enum
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
-
-from ...toolchain.hints import no_such
+from ...verilog.ecp5 import ECP5
+from ...verilog.writer import LUT4
 from .cost import Cost
+from .family import Family, Recipe
+from .logic_cells import ice40_cells
 from .placers import ECP5_PLACERS
 
-__all__ = ["FAMILIES", "Family", "Mapping", "Recipe", "find_mapping"]
-
-
-class Mapping(enum.Enum):
-    """What the mapping to cells is for: few tables, or wide multiplexers where there are any."""
-
-    COMPACT = "compact"
-    FAST = "fast"
-
-
-def find_mapping(name: str | Mapping) -> Mapping:
-    """The mapping of a name.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
-    try:
-        return Mapping(name)
-    except ValueError:
-        raise no_such("Mapping", name, [mapping.value for mapping in Mapping]) from None
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How a mapping is carried out.
-
-    Parameters
-    ----------
-    synth : str
-        The yosys command.
-    label : str
-        Where it is interrupted, if it is.
-    steps : tuple of str
-        Commands to be carried out there.
-    """
-
-    synth: str
-    label: str = ""
-    steps: tuple[str, ...] = ()
-
-    def script(self, top: str, more: str = "") -> str:
-        """The yosys commands that map a module, given what to add to the first of them.
-
-        Examples
-        --------
-        >>> print(Recipe("synth_ice40", "map_ffs", ("dffunmap",)).script("node"), end="")
-        synth_ice40 -top node -run begin:map_ffs
-        dffunmap
-        synth_ice40 -top node -run map_ffs:
-        """
-        command = f"{self.synth}{more} -top {top}"
-        lines = [command]
-        if self.steps:
-            lines = [
-                f"{command} -run begin:{self.label}",
-                *self.steps,
-                f"{command} -run {self.label}:",
-            ]
-        return "".join(f"{line}\n" for line in lines)
-
-
-@dataclass(frozen=True)
-class Family:
-    """Devices with the same cells and the same tools.
-
-    Parameters
-    ----------
-    compact : Recipe
-        The mapping to few cells.
-    fast : Recipe
-        The one for speed.
-    pnr : str
-        The place-and-route tool.
-    pnr_args : tuple of str
-        Its arguments: no pin constraints are needed, and slow paths are placed with care.
-    cells : dict
-        Pattern of cell types -> what one costs, first match; other cells are unknown.
-    placers : tuple of str
-        The placers of that tool, where there is a choice: each is tried if the one before fails or
-        is stuck.
-    own_form : bool
-        Whether the text has a form of its cells, see `verilog.ecp5`.
-    no_pads : str
-        What to add to the yosys command for a module whose ports are not pins.
-    """
-
-    compact: Recipe
-    fast: Recipe
-    pnr: str
-    pnr_args: tuple[str, ...]
-    cells: dict[str, Cost]
-    placers: tuple[str, ...] = ()
-    own_form: bool = False
-    no_pads: str = ""
-
-    def recipe(self, mapping: Mapping) -> Recipe:
-        """How a mapping is carried out."""
-        return self.fast if mapping is Mapping.FAST else self.compact
-
-    def price(self, kind: str) -> Cost | None:
-        """What a cell of a type costs, or None if that is not known."""
-        found = (price for pattern, price in self.cells.items() if fnmatchcase(kind, pattern))
-        return next(found, None)
-
+__all__ = ["FAMILIES"]
 
 #: The eight cells of a tile of iCE40 have one clock enable: flip-flops that do not fill a tile with
 #: theirs hold their value by their tables instead, and may be placed anywhere.
@@ -151,6 +45,8 @@ FAMILIES = {
             "SB_IO": Cost(),
             "SB_GB*": Cost(),
         },
+        defines=(LUT4,),
+        logic_cells=ice40_cells,
     ),
     "ecp5": Family(
         Recipe("synth_ecp5 -nowidelut"),
@@ -172,7 +68,7 @@ FAMILIES = {
             "GSR": Cost(),
         },
         placers=ECP5_PLACERS,
-        own_form=True,
+        defines=(LUT4, ECP5),
     ),
     "gowin": Family(
         Recipe("synth_gowin -nowidelut"),
@@ -200,6 +96,7 @@ FAMILIES = {
             "VCC": Cost(),
             "GSR": Cost(),
         },
+        defines=(LUT4,),
         no_pads=" -noiopads",
     ),
 }

@@ -12,10 +12,9 @@ from ...errors import WorkFailed
 from ...toolchain import tools
 from ...toolchain.cache import Cache, digest
 from ...verilog.design import Design
-from ...verilog.ecp5 import ECP5
 from .cones import analyse
 from .cost import Cost
-from .families import Family, Mapping, Recipe
+from .family import Family, Mapping, Recipe
 from .harness import HARNESS, Ports, harness
 from .measure import measure
 from .placers import PlacerWatch
@@ -31,7 +30,7 @@ _TOO_LARGE = re.compile(
 )
 
 #: Counted up when what is kept under the same key changes its form or meaning.
-_FORMAT = 3
+_FORMAT = 4
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ class Flow:
             {
                 "cost": cost.to_json(),
                 "ports": directions,
-                "outports": analyse(module, price, **ports),
+                "outports": analyse(module, price, self.family.inputs, **ports),
                 "seconds": seconds,
             },
         )
@@ -179,9 +178,9 @@ class Flow:
             none = dict.fromkeys(("mhz", "placed", "logic_mhz", "path"))
             return self.cache.put(key, none | {"why": reason, "seconds": seconds})
         seconds = _since(begun)
-        found = load_json(self.folder / report, self.family.pnr, name)
+        found = load_json(self.folder / report, self.pnr, name)
         rates = [clock["achieved"] for clock in found["fmax"].values()]
-        no_path = f"{self.family.pnr} found no path from register to register"
+        no_path = f"{self.pnr} found no path from register to register"
         result = {
             "mhz": round(min(rates), 2) if rates else None,
             "why": None if rates else no_path,
@@ -205,7 +204,7 @@ class Flow:
             choice = ["--placer", placer] if placer else []
             try:
                 tools.run(
-                    self.family.pnr,
+                    self.pnr,
                     (*args, *choice),
                     folder=self.folder,
                     log=log,
@@ -220,12 +219,18 @@ class Flow:
                 return
 
     @property
+    def pnr(self) -> str:
+        """The tool that places and routes."""
+        assert self.family.pnr is not None, "nothing is placed without a tool"
+        return self.family.pnr
+
+    @property
     def _recipe(self) -> Recipe:
         return self.family.recipe(self.mapping)
 
     @property
     def _defines(self) -> tuple[str, ...]:
-        return (ECP5,) if self.family.own_form else ()
+        return self.family.defines
 
     def _read(self, stem: str) -> str:
         """The yosys command that reads a text."""
@@ -238,7 +243,7 @@ class Flow:
 
     def _place_key(self, text: str, seed: int) -> str:
         family = self.family
-        tool, args = family.pnr, (*self.device.device, *family.pnr_args, *family.placers)
+        tool, args = self.pnr, (*self.device.device, *family.pnr_args, *family.placers)
         return self._key(
             "place", self._recipe.script(HARNESS), tool, self.versions[tool], *args, text, seed
         )

@@ -26,14 +26,14 @@ from ...toolchain.values import flag, positive
 from ...verilog import Design, emit
 from ...verilog.design import RouterShape
 from .cost import Cost
-from .families import Mapping, find_mapping
+from .family import Mapping, find_mapping
 from .flow import Flow
 from .full_crossbar import full_crossbar
 from .report import SynthesisReport
 from .roms import WITH_ROMS, router_with_roms
 from .rows import class_row, fabric_row, luts_by_part, module_rows, savings, savings_in_all
 from .slowest_path import named_path
-from .target import find_target
+from .target import Target, find_target
 
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
@@ -101,7 +101,7 @@ def synthesize(
     Raises
     ------
     InputError
-        If the target, the mapping or the seeds are not valid.
+        If the target, the mapping or the seeds are not valid, or nothing here places and routes.
     WorkFailed
         If a tool fails.
     MissingTool
@@ -116,16 +116,25 @@ def synthesize(
     (True, None)
     """
     pnr, seeds = flag("Pnr", pnr), _each_seed(seeds)
-    device = find_target(target)
+    device = _placeable(find_target(target)) if pnr else find_target(target)
     purpose, workplace = find_mapping(mapping), workplace or Workplace()
     design = design if isinstance(design, Design) else emit(design, command="torusfabric synth")
-    used = ["yosys", *([device.tools.pnr] if pnr else [])]
+    used = ["yosys", *([device.tools.pnr] if pnr and device.tools.pnr else [])]
     versions = {tool: tools.version(tool) for tool in used}
     given = workplace.folder
     with work_folder("synth") if given is None else nullcontext(Path(given)) as work:
         work.mkdir(parents=True, exist_ok=True)
         flow = Flow(design, device, purpose, versions, work, workplace.cache or Cache())
         return _synthesize(flow, seeds if pnr else [], _Steps(progress, workplace.jobs))
+
+
+def _placeable(device: Target) -> Target:
+    """A target, if its family has a tool for place and route."""
+    if device.tools.pnr is None:
+        raise InputError(
+            f"Target of place and route must be of a family that nextpnr knows, not {device.name}"
+        )
+    return device
 
 
 def _each_seed(seeds: object) -> list[int]:
@@ -322,7 +331,7 @@ def _clocks(
     runs = [(name, seed) for name in names for seed in seeds]
     results = steps.run(place, runs, lambda run: f"placed and routed {run[0]}, seed {run[1]}")
     for (name, seed), result in zip(runs, results, strict=True):
-        steps.note(flow.family.pnr, name, result["seconds"], seed=seed)
+        steps.note(flow.pnr, name, result["seconds"], seed=seed)
     placed = dict(zip(runs, results, strict=True))
     parts = flow.design.instance_parts
     return {

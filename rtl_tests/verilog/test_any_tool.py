@@ -1,0 +1,159 @@
+"""Text that every tool takes: declarations, attributes, decisions, memories by a rule."""
+
+import re
+import subprocess
+from functools import cache
+
+import pytest
+from amaranth.hdl import Module, Signal
+from amaranth.lib import memory
+from verilog_bench import have_icarus
+
+import torusfabric as tf
+from torusfabric.errors import InputError
+from torusfabric.verilog.memory_rule import MemoryRule
+from torusfabric.verilog.writer import Heading, write_module
+
+#: Attributes that Vivado or Quartus documents, and the values that both Yosys and they know.
+LEGAL = {
+    "keep_hierarchy": {'"yes"'},
+    "dont_merge": {None},
+    "ASYNC_REG": {'"TRUE"'},
+    "ram_style": {'"registers"', '"distributed"', '"block"', '"ultra"'},
+    "ramstyle": {'"no_rw_check"', '"MLAB, no_rw_check"'},
+    "rom_style": {'"distributed"', '"block"'},
+    "romstyle": {'"logic"'},
+}
+
+#: Macros of one device, or of Yosys, in which there may be attributes of theirs.
+DEVICES = ("TORUSFABRIC_LUT4", "TORUSFABRIC_ECP5", "YOSYS")
+
+
+@cache
+def texts():
+    """The texts of fabrics that have among them every module there is."""
+    reduce = tf.compile([tf.plan("3x3", "allreduce"), tf.plan("3x3", "alltoall")], max_flits=8)
+    gather = tf.compile(tf.plan("4x4", "allgather"), flits=3)
+    return {
+        "host": tf.emit(tf.Fabric(reduce, width=8)).text,
+        "streams": tf.emit(tf.Fabric(reduce, width=8, top="stream", clocks="per-node")).text,
+        "bus": tf.emit(tf.Fabric(gather, width=16, bus="axi-lite")).text,
+        "rule": tf.emit(tf.Fabric(gather, width=16), ram="distributed:4,ultra").text,
+    }
+
+
+def elsewhere(text):
+    """The lines that a tool reads where nothing of ours, and not Yosys, defines a name."""
+    lines, inside = [], []
+    for line in text.splitlines():
+        match line.split():
+            case ["`ifdef", name]:
+                inside.append(name not in DEVICES)
+            case ["`ifndef", _]:
+                inside.append(True)
+            case ["`else", *_]:
+                inside[-1] = not inside[-1]
+            case ["`endif", *_]:
+                inside.pop()
+            case _ if all(inside):
+                lines.append(line)
+    assert not inside
+    return lines
+
+
+@pytest.mark.parametrize("name", ["host", "streams", "bus", "rule"])
+def test_attributes_are_legal_everywhere(name):
+    found = re.findall(r"\(\* (.*?) \*\)", "\n".join(elsewhere(texts()[name])))
+    assert found
+    for each in ", ".join(found).replace("MLAB, no", "MLAB no").split(", "):
+        key, _, value = each.partition(" = ")
+        assert (value.replace("MLAB no", "MLAB, no") or None) in LEGAL[key], each
+
+
+def test_attributes_of_one_tool_are_noticed():
+    """What is checked above would be found: the text had it before."""
+    text = "(* keep = 32'd1 *) wire a;\n`ifdef YOSYS\n(* no_rw_check *)\n`endif\nreg b [0:1];"
+    assert re.findall(r"\(\* (\w+)", "\n".join(elsewhere(text))) == ["keep"]
+
+
+@pytest.mark.parametrize("name", ["host", "streams", "bus", "rule"])
+def test_ports_and_nets_are_declared(name):
+    text = texts()[name]
+    lines = [line for line in text.splitlines() if line and not line.startswith(("//", "/*"))]
+    assert lines[0] == "`default_nettype none"
+    assert lines[-1] == "`default_nettype wire"
+    assert not re.search(r"\bcase[xz]\b", text)
+    assert not re.search(r"^\s*(?:\(\*.*\*\) )?(input|output) (?!wire |reg )", text, re.M)
+    assert not re.search(r"^\s*(input|output) .*;$", text, re.M)
+
+
+def test_synchronizers_are_marked():
+    found = re.findall(r"reg (?:\[.*\] )?(\w*stage\d)\b", texts()["streams"])
+    marked = re.findall(r'\(\* ASYNC_REG = "TRUE" \*\) reg (?:\[.*\] )?(\w+)', texts()["streams"])
+    assert marked
+    assert sorted(found) == sorted(marked)
+    assert "ASYNC_REG" not in texts()["host"]
+
+
+@pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")
+@pytest.mark.parametrize("define", [[], ["-DTORUSFABRIC_LUT4"], ["-DSYNTHESIS"]])
+def test_each_form_is_verilog_2005(tmp_path, define):
+    for name, text in texts().items():
+        (tmp_path / "fabric.v").write_text(text)
+        command = ["iverilog", "-g2005", "-Wall", "-Wno-timescale", *define, "-o", "/dev/null"]
+        done = subprocess.run(
+            [*command, tmp_path / "fabric.v"], capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, ""), name
+
+
+def memory_text(rule, *, depth, width=8, at_once=False):
+    """A memory with a write port and a read port."""
+    m, q = Module(), Signal(width, name="q")
+    m.submodules.words = words = memory.Memory(shape=width, depth=depth, init=[])
+    write = words.write_port()
+    read = words.read_port(domain="comb" if at_once else "sync")
+    m.d.comb += [write.en.eq(1), q.eq(read.data)]
+    return write_module(Heading("store"), m, {"q": q}, rule=MemoryRule.parse(rule)).text
+
+
+def test_the_first_entry_that_has_room_counts():
+    rule = "registers:2,distributed:64x16,block:1024,ultra"
+    for depth, width, style in [
+        (2, 99, "registers"),
+        (64, 16, "distributed"),
+        (64, 17, "block"),
+        (1024, 8, "block"),
+        (1025, 8, "ultra"),
+    ]:
+        text = memory_text(rule, depth=depth, width=width)
+        assert f'ram_style = "{style}"' in text, (depth, width)
+        assert ("`ifndef SYNTHESIS" in text) == (style == "ultra")
+    assert "ram_style" not in memory_text("block:8", depth=9)
+    assert '(* ramstyle = "no_rw_check" *)' in memory_text("auto", depth=9)
+
+
+def test_what_is_read_at_once_is_no_block():
+    assert "ram_style" not in memory_text("block", depth=9, at_once=True)
+    assert 'ram_style = "distributed"' in memory_text("distributed", depth=9, at_once=True)
+
+
+@pytest.mark.parametrize("rule", ["", "M20K", "block:0", "block:8x", "block:8x8x8", "block,,ultra"])
+def test_rules_are_checked(rule):
+    with pytest.raises(InputError, match=r"^--ram must be STYLE\[:DEPTH\[xWIDTH\]\], of auto, "):
+        MemoryRule.parse(rule)
+
+
+def test_bits_that_do_not_matter_are_masked():
+    m, test, found = Module(), Signal(4, name="test"), Signal(2, name="found")
+    with m.Switch(test):
+        with m.Case("1--0"):
+            m.d.comb += found.eq(1)
+        with m.Case("0-11", "0100"):
+            m.d.comb += found.eq(2)
+        with m.Default():
+            m.d.comb += found.eq(3)
+    text = write_module(Heading("decided"), m, {"test": test, "found": found}).text
+    assert "if ((test & 4'd9) == 4'd8) found = 2'd1;" in text
+    assert "else if (((test & 4'd11) == 4'd3) || (test == 4'd4)) found = 2'd2;" in text
+    assert "else found = 2'd3;" in text
