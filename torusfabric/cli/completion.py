@@ -43,12 +43,13 @@ def _complete(parser: argparse.ArgumentParser) -> None:
     import shtab
 
     from ..collective.definitions import COLLECTIVES
+    from ..fpga.synthesis.parts import PARTS
     from ..fpga.synthesis.target import TARGETS
 
     names = {
         "algorithm": [entry.name for entry in CATALOGUE],
         "collective": sorted(COLLECTIVES),
-        "target": sorted(TARGETS),
+        "target": sorted([*TARGETS, *PARTS]),
     }
     for action in parser._actions:
         if action.nargs == argparse.PARSER:

@@ -1,6 +1,6 @@
 """Families of devices: their cells, and the tools that map to them.
 
-A family is one entry of `FAMILIES`.
+A family is one entry of `FAMILIES`, or of `VENDOR_FAMILIES` where nothing here places and routes.
 """
 
 from ...verilog.ecp5 import ECP5
@@ -9,6 +9,7 @@ from .cost import Cost
 from .family import Family, Recipe
 from .logic_cells import ice40_cells
 from .placers import ECP5_PLACERS
+from .vendor_families import VENDOR_FAMILIES
 
 __all__ = ["FAMILIES"]
 
@@ -99,4 +100,4 @@ FAMILIES = {
         defines=(LUT4,),
         no_pads=" -noiopads",
     ),
-}
+} | VENDOR_FAMILIES

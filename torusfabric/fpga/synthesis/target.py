@@ -1,14 +1,16 @@
 """Devices a fabric can be synthesized for.
 
-Adding a device of a known family is one line of `TARGETS`. Capacities are those nextpnr reports for
-the device.
+Adding a device of a known family is one line of `TARGETS`, with the capacities that nextpnr reports
+for it; or one of `PARTS`, where only the vendor places and routes.
 """
 
 from dataclasses import dataclass, field
 
 from ...toolchain.hints import no_such
 from .cost import Cost
-from .families import FAMILIES, Family
+from .families import FAMILIES
+from .family import Family
+from .parts import PARTS
 
 __all__ = ["PINS", "TARGETS", "Target", "find_target"]
 
@@ -63,6 +65,7 @@ _WORDS = {
     "lutrams": "LUT RAMs",
     "dsps": "multipliers",
     "sprams": "single-port RAMs",
+    "urams": "ultra RAMs",
 }
 
 
@@ -102,18 +105,30 @@ TARGETS = {
             lutrams=270,
             dsps=20,
         ),
+        *(
+            Target(f"{family}-{part.name}", family, (), part.capacity)
+            for family, parts in PARTS.items()
+            for part in parts
+        ),
     )
 }
 
 
 def find_target(name: str) -> Target:
-    """The target of a name.
+    """The target of a name; a family of which parts are known is the largest of them.
 
     Raises
     ------
     InputError
         If there is none.
+
+    Examples
+    --------
+    >>> find_target("xilinx-us").name
+    'xilinx-us-vu13p'
     """
+    if isinstance(name, str) and name in PARTS:
+        name = f"{name}-{PARTS[name][-1].name}"
     if not isinstance(name, str) or name not in TARGETS:
-        raise no_such("Target", name, TARGETS)
+        raise no_such("Target", name, [*TARGETS, *PARTS])
     return TARGETS[name]
