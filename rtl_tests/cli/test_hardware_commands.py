@@ -18,7 +18,7 @@ def no_conversion(monkeypatch):
     monkeypatch.setattr(
         text_module,
         "module_texts",
-        lambda netlist, prefix: {prefix + n: empty for n in [*netlist.modules, "rom"]},
+        lambda netlist, prefix, rule: {prefix + n: empty for n in [*netlist.modules, "rom"]},
     )
 
 
@@ -31,7 +31,7 @@ def designs(monkeypatch):
         given.append(design)
         costs = {"luts": 1, "ffs": 1, "brams": 0, "capacity": {}}
         return SynthesisReport(
-            target, mapping, design.interface, [], costs, {}, [], list(seeds), [], {}
+            target, mapping, design.interface, [], costs, {}, [], [], list(seeds), [], {}
         )
 
     monkeypatch.setattr(synthesis, "synthesize", synthesize)

@@ -77,7 +77,7 @@ def synthesized(monkeypatch):
     monkeypatch.setattr(
         text_module,
         "module_texts",
-        lambda netlist, prefix: {prefix + n: empty for n in [*netlist.modules, "rom"]},
+        lambda netlist, prefix, rule: {prefix + n: empty for n in [*netlist.modules, "rom"]},
     )
     given = []
 
@@ -90,7 +90,7 @@ def synthesized(monkeypatch):
             for name, nodes in design.classes
         ]
         return SynthesisReport(
-            target, mapping, "host", routers, costs | {"capacity": {}}, {}, [], [], [], {}
+            target, mapping, "host", routers, costs | {"capacity": {}}, {}, [], [], [], [], {}
         )
 
     monkeypatch.setattr(synthesis, "synthesize", synthesize)

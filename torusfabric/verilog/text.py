@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import TypeVar
 
 from ..program import Mode
@@ -28,6 +29,9 @@ WAIVED = {
     "DECLFILENAME": "one file holds all modules, so that it can be copied as one",
     "UNUSEDSIGNAL": "modules of all classes have the same ports, and counters an unused carry",
 }
+
+#: Characters that nets and pins of the top may have on a line.
+LINE = 100
 
 #: Nodes that a comment lists; of more it says how many there are.
 LISTED = 8
@@ -258,7 +262,9 @@ def _top_text(
     structure = _top_structure(netlist)
     ports = [f"{p.direction} wire {range_of(p.width)}{name}" for name, p in structure.ports.items()]
     lines = [f"module {prefix}{TOP} (", ",\n".join(f"  {port}" for port in ports), ");"]
-    lines += [f"  wire {range_of(width)}{name};" for name, width in structure.signals.items()]
+    by_width = groupby(structure.signals.items(), key=lambda item: item[1])
+    for width, nets in by_width:
+        lines += _filled(f"  wire {range_of(width)}", [name for name, _ in nets], ";")
     for contents, name in names.items():
         constant = f"{name}_contents = {contents.constant}"
         lines.append(f"  localparam {range_of(contents.bits)}{constant};")
@@ -278,8 +284,20 @@ def _top_text(
             contents = _rom_contents(instance)
             parameters = f" #({contents.parameters(f'{names[contents]}_contents')})"
         lines.append(f"  {prefix}{instance.module}{parameters} {instance.name} (")
-        lines.append(",\n".join(f"    {pin}" for pin in pins) + "\n  );")
+        lines += _filled("    ", pins, ");")
     return "\n".join([*lines, "endmodule\n"])
+
+
+def _filled(head: str, items: Sequence[str], end: str) -> list[str]:
+    """A list behind a head, on as few lines as have room for it; each has at least one of it."""
+    lines, line, start = [], head, head
+    for number, item in enumerate(items):
+        piece = item + (end if number == len(items) - 1 else ",")
+        if line != start and len(line) + len(piece) >= LINE:
+            lines.append(line.rstrip())
+            line = start = "    "
+        line += f"{piece} "
+    return [*lines, line.rstrip()]
 
 
 def _concatenation(netlist: Netlist, parts: Parts) -> str:

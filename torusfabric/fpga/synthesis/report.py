@@ -17,6 +17,9 @@ _LEAN = 1.1
 #: Classes with a column of their own where the table shows where the LUTs go.
 _SHOWN = 3
 
+#: ROMs that the tables list.
+_LARGEST = 10
+
 
 @dataclass(frozen=True)
 class SynthesisReport:
@@ -35,6 +38,10 @@ class SynthesisReport:
         The same for all of it, with the device's capacity and whether it fits.
     parts : dict
         Part of the fabric -> its LUTs in all, the most first; they add up to those of the fabric.
+    roms : list of dict
+        One for each different ROM: name, instances, rows, width, bits of all instances together,
+        and what one costs; the most bits first. Where a ROM is inside a module, its name follows
+        that of the module, and its costs are not known apart.
     modules : list of dict
         One a module: name, instances, and its costs without its children.
     seeds : list of int
@@ -52,6 +59,7 @@ class SynthesisReport:
     classes: list[dict[str, Any]]
     fabric: dict[str, Any]
     parts: dict[str, int]
+    roms: list[dict[str, Any]]
     modules: list[dict[str, Any]]
     seeds: list[int]
     runs: list[dict[str, Any]]
@@ -95,7 +103,7 @@ class SynthesisReport:
         table.add_section()
         table.add_row("fabric", str(nodes), *_numbers(self.fabric, several=several))
         table.add_row("of the device", "", *map(self._share, ("luts", "ffs", "brams")))
-        more = (self._where(), self._against_full(), self._time())
+        more = (self._where(), self._largest_roms(), self._against_full(), self._time())
         return Group(table, *(part for part in more if part))
 
     def _where(self) -> Table | None:
@@ -111,6 +119,21 @@ class SynthesisReport:
         for part, count in parts.items():
             inside = [str(row["parts"].get(part, "")) for row in self._split()[:_SHOWN]]
             table.add_row(part, str(count), f"{100 * count / luts:.1f} %", *inside)
+        return table
+
+    def _largest_roms(self) -> Table | None:
+        """The largest ROMs, as a table; equal ones are a row."""
+        if not self.roms:
+            return None
+        bits = sum(row["bits"] for row in self.roms)
+        few = self.roms[:_LARGEST]
+        names = "the ROM" if len(self.roms) == 1 else f"{len(few)} of {len(self.roms)} ROMs"
+        table = Table(title=f"{names}, of {bits} bits in all")
+        for head in ("", "instances", "rows", "width", "bits", "LUTs", "BRAMs"):
+            table.add_column(head, justify="right" if head else "left")
+        for row in few:
+            keys = ("instances", "rows", "width", "bits", "luts", "brams")
+            table.add_row(row["name"], *("" if row[k] is None else str(row[k]) for k in keys))
         return table
 
     def _split(self) -> list[dict[str, Any]]:

@@ -7,7 +7,8 @@ from .cost import Cost
 from .report import per_bit
 from .target import Target
 
-__all__ = ["class_row", "fabric_row", "luts_by_part", "module_rows", "savings", "savings_in_all"]
+__all__ = ["class_row", "fabric_row", "luts_by_part", "module_rows", "rom_rows", "savings",
+           "savings_in_all"]  # fmt: skip
 
 
 def class_row(
@@ -67,11 +68,41 @@ def luts_by_part(
 
 def module_rows(design: Design, mapped: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     """The report of each module: how often it is there, and what it costs without its children."""
-    times = {design.top: 1}
-    for name in reversed(design.modules):  # parents come before their children
-        for child, count in design.instances.get(name, {}).items():
-            times[child] = times.get(child, 0) + count * times.get(name, 0)
+    times = _times(design)
     return [
         {"name": name, "instances": times.get(name, 0), **result["cost"]}
         for name, result in mapped.items()
     ]
+
+
+def rom_rows(design: Design, mapped: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """The report of each ROM, the largest of the whole fabric first.
+
+    ROMs with the same contents are one row. What one costs is known of those that are modules;
+    of those inside others it is part of these.
+    """
+    times = _times(design)
+    rows = []
+    for name, contents in design.contents.items():
+        cost = mapped[name]["cost"]
+        size = {"rows": len(contents.rows), "width": contents.width}
+        rows.append({"name": name, "instances": times.get(name, 0), **size,
+                     "luts": cost["luts"], "brams": cost["brams"]})  # fmt: skip
+    for module, structure in design.structures.items():
+        for name, memory in structure.memories.items():
+            if any(memory.rows):
+                size = {"rows": len(memory.rows), "width": memory.width}
+                rows.append({"name": f"{module}.{name}", "instances": times.get(module, 0), **size,
+                             "luts": None, "brams": None})  # fmt: skip
+    for row in rows:
+        row["bits"] = row["instances"] * row["rows"] * row["width"]
+    return sorted(rows, key=lambda row: (-row["bits"], row["name"]))
+
+
+def _times(design: Design) -> dict[str, int]:
+    """How often each module is there, and contents are."""
+    times = {design.top: 1}
+    for name in reversed(design.modules):  # parents come before their children
+        for child, count in design.instances.get(name, {}).items():
+            times[child] = times.get(child, 0) + count * times.get(name, 0)
+    return times

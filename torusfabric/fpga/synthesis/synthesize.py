@@ -31,7 +31,15 @@ from .flow import Flow
 from .full_crossbar import full_crossbar
 from .report import SynthesisReport
 from .roms import WITH_ROMS, router_with_roms
-from .rows import class_row, fabric_row, luts_by_part, module_rows, savings, savings_in_all
+from .rows import (
+    class_row,
+    fabric_row,
+    luts_by_part,
+    module_rows,
+    rom_rows,
+    savings,
+    savings_in_all,
+)
 from .slowest_path import named_path
 from .target import Target, find_target
 
@@ -219,6 +227,7 @@ def _synthesize(flow: Flow, seeds: list[int], steps: _Steps) -> SynthesisReport:
         classes=classes,
         fabric=fabric | savings_in_all(classes),
         parts=luts_by_part(design, mapped, modules),
+        roms=rom_rows(design, mapped),
         modules=modules,
         seeds=seeds,
         runs=steps.runs,

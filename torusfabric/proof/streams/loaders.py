@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..model import Model, by_value, within
-from .runs import add_runs, add_words, fact, key_of, section_of, takes_part
+from .runs import add_runs, add_words, base_of, fact, key_of, section_of, takes_part
 
 if TYPE_CHECKING:
     from ...rtl.streams.shapes import LoaderShape
@@ -197,7 +197,11 @@ def _claim_writes(model: Model, shape: LoaderShape) -> None:
     ):
         model.past(name, value, bits)
     # A sum in SystemVerilog has as many bits as the longer of its parts, unless these are more.
-    base, size = f"row >> {shape.memory_bits}" if shape.base_bits else "0", shape.address_bits
+    size, base = shape.address_bits, "0"
+    if shape.base_bits:
+        if shape.shift_form_bits:
+            model.past("was_mode", "mode", shape.shift_form_bits)
+        base = base_of(shape, f"row >> {shape.memory_bits}", "was_mode")
     claims = {
         "writes_what_it_accepts_once": "write_enable == (steady && wrote)",
         "writes_the_word": "!write_enable || write_data == was_data",
@@ -215,7 +219,7 @@ def _claim_writes(model: Model, shape: LoaderShape) -> None:
             f"!write_enable || write_bank == row[{shape.memory_bits - 1}:0]"
         )
     if shape.key_bits:
-        key = key_of(shape, f"{by_value(shape.named, 'mode')} ? tdest : 0", shape.packet_bits)
+        key = key_of(shape, "tdest")
         claims["asks_for_the_row_of_the_word"] = f"!counts_word || key == {key}"
     if shape.kept:
         named = by_value(shape.named, "mode")

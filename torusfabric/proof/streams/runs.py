@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ...rtl.streams.shapes import LoaderShape, UnloaderShape
     from ...rtl.streams.words import WordShape
 
-__all__ = ["add_runs", "add_words", "counts_places", "fact", "keep_facts", "key_of", "section_of",
-           "takes_part"]  # fmt: skip
+__all__ = ["add_runs", "add_words", "base_of", "counts_places", "fact", "keep_facts", "key_of",
+           "section_of", "takes_part"]  # fmt: skip
 
 
 def add_runs(model: Model, sections: Sections, *, begins_if: str) -> None:
@@ -136,8 +136,12 @@ def takes_part(shape: LoaderShape | UnloaderShape, port: str, mode: str, root: s
     return f"({by_value(shape.at_root, mode)} ? {root} == {own} : {port}[{mode}])"
 
 
-def key_of(shape: LoaderShape | UnloaderShape, middle: str, bits: int) -> str:
-    """What a ROM of rows is asked for: a mode, what is of so many bits, and a chunk."""
-    fields = ((shape.facts.form_bits, "mode"), (bits, middle), (shape.words.chunk_bits,
-              "word_chunk"))  # fmt: skip
-    return "{" + ", ".join(f"{width}'({value})" for width, value in fields if width) + "}"
+def key_of(shape: LoaderShape | UnloaderShape, packet: str) -> str:
+    """What a ROM of rows is asked for: the row of a packet and a chunk, of those of the form."""
+    return shape.rows.text("word_chunk", packet, "mode")
+
+
+def base_of(shape: LoaderShape | UnloaderShape, row: str, mode: str) -> str:
+    """The address at which a chunk begins, as so many bits as addresses have."""
+    size = shape.address_bits
+    return f"{size}'({size}'({row}) << {by_value(shape.shifts, mode)})"

@@ -14,6 +14,7 @@ from ..model import Model, by_value, within
 from .runs import (
     add_runs,
     add_words,
+    base_of,
     counts_places,
     fact,
     keep_facts,
@@ -197,7 +198,7 @@ def _add_memory(model: Model, shape: UnloaderShape) -> None:
         packet = "number"
         if any(shape.by_root):
             packet = f"({by_value(shape.by_root, 'mode')} ? root : number)"
-        key = key_of(shape, packet, shape.packet_bits)
+        key = key_of(shape, packet)
         model.claims({
             "asks_for_the_row_of_the_word": f"!asks || key == {key}",
             "keeps_the_row": "fresh == just_sought && (!seeking || fresh || held_row == kept_row)",
@@ -206,7 +207,10 @@ def _add_memory(model: Model, shape: UnloaderShape) -> None:
     if shape.kept and counts_places(shape.words):
         place = f"({row}[0] ? sought_index : sought_within)"
     if shape.base_bits:
-        base = f"({row} >> {low + shape.memory_bits})"
+        if shape.shift_form_bits:
+            mode_bits = shape.shift_form_bits
+            model.register("sought_mode", "advance ? mode : sought_mode", mode_bits)
+        base = base_of(shape, f"{row} >> {low + shape.memory_bits}", "sought_mode")
         # What a node has from itself lies in a memory of its own, word by word.
         model.assume(f"!{row}[0] || {base} == 0" if shape.kept else "1")
     if shape.memory_bits:
@@ -240,10 +244,14 @@ def _of_memory(model: Model, shape: UnloaderShape) -> dict[str, str]:
             f"!seeking || (place[{wide - 1}:0] == sought_section && "
             f"place[{bits + wide - 1}:{wide}] == sought_within)",
     }  # fmt: skip
-    if model.width("place") > bits + wide:
-        claims["knows_the_index"] = f"!seeking || place >> {bits + wide} == sought_index"
-    if shape.base_bits and all(pitch % (1 << shape.base_bits) == 0 for pitch in shape.words.pitch):
-        claims["keeps_to_the_pitch"] = f"!seeking || sought_within % {1 << shape.base_bits} == 0"
+    end = bits + wide + shape.shift_form_bits
+    if shape.shift_form_bits:
+        claims["knows_the_mode"] = f"!seeking || place[{end - 1}:{bits + wide}] == sought_mode"
+    if model.width("place") > end:
+        claims["knows_the_index"] = f"!seeking || place >> {end} == sought_index"
+    if shape.apart:
+        reach = by_value([1 << shift + shape.base_bits for shift in shape.shifts], "sought_mode")
+        claims["keeps_to_the_pitch"] = f"!seeking || sought_within % {reach} == 0"
     return claims
 
 

@@ -232,11 +232,14 @@ class Loader(StreamEnd):
         base: Value = Const(0)
         if shape.row_bits:
             row = self.value("row")
-            base = row[shape.memory_bits :]
+            form = Signal(shape.shift_form_bits, name="form_here", reset_less=True)
+            if len(form):
+                m.d.sync += form.eq(self._form)
+            base = self._base(row[shape.memory_bits :], form)
             if shape.memory_bits:
                 m.d.comb += self.write_bank.eq(row[: shape.memory_bits])
         if shape.key_bits:
-            dest = Mux(self._named(), self.value("tdest"), 0) if shape.packet_bits else Const(0, 0)
+            dest = self.value("tdest") if shape.packet_bits else Const(0, 0)
             m.d.comb += self.key.eq(self._key(counter.chunk, dest, self._form))
         m.d.comb += self.write_address.eq(base + within if shape.base_bits else within)
         if shape.kept:

@@ -23,6 +23,7 @@ from .packets import (
     packets_sent,
 )
 from .ports import needs_commands, stream_ports
+from .row_keys import RowKey
 from .sections import sections_of
 from .shapes import EndShape, LoaderShape, RunFacts, UnloaderShape
 from .words import WordShape
@@ -136,7 +137,10 @@ def _common(
 ) -> dict[str, Any]:
     """What the shape of loaders and that of unloaders have by the same names."""
     flits = build.program.flits
-    pairs = zip(packets, bases, strict=True)
+    used = [base[:, :, : each.chunks] for each, base in zip(packets, bases, strict=True)]
+    shifts = _shifts(used)
+    chunk_bits = tuple((each.chunks - 1).bit_length() for each in packets)
+    packet_bits = tuple((each.memory.shape[1] - 1).bit_length() for each in packets)
     return {
         "words": WordShape(
             most=flits,
@@ -147,11 +151,34 @@ def _common(
         ),
         "facts": facts,
         "packets": tuple(each.count for each in packets),
+        "rows": RowKey(packet_bits, chunk_bits),
+        "shifts": shifts,
         "at_root": tuple(each.at_root for each in packets),
-        "base_bits": max(int(base[:, :, : p.chunks].max()).bit_length() for p, base in pairs),
+        "base_bits": _bits(used, shifts),
         # Of a memory, or of what a node gets from itself.
         "address_bits": max(build.address_bits, address_width(flits)),
     }
+
+
+def _bits(bases: Sequence[IntArray], shifts: Sequence[int]) -> int:
+    """Bits of what rows say of bases."""
+    return max(int(b.max() >> shift).bit_length() for b, shift in zip(bases, shifts, strict=True))
+
+
+def _shifts(bases: Sequence[IntArray]) -> tuple[int, ...]:
+    """Of each form, the lowest bits that are 0 in all its bases, as far as rows get shorter by it.
+
+    Examples
+    --------
+    >>> _shifts([np.array([0, 16, 32]), np.array([0, 3]), np.array([0, 0])])
+    (4, 0, 0)
+    >>> _shifts([np.array([0, 16]), np.array([0, 31])])
+    (0, 0)
+    """
+    zeros = [int(np.bitwise_or.reduce(base, axis=None)) for base in bases]
+    most = [(bits & -bits).bit_length() - 1 if bits else 0 for bits in zeros]
+    least = _bits(bases, most)
+    return tuple(max(int(base.max()).bit_length() - least, 0) for base in bases)
 
 
 def _loaders(
@@ -178,7 +205,10 @@ def _loaders(
         named=tuple(each.named for each in sent),
         some=some and build.program.any_length,
     )
-    values = [bank_of[each.memory] | each.base << bank_bits for each in sent]
+    values = [
+        bank_of[each.memory] | each.base >> shift << bank_bits
+        for each, shift in zip(sent, shape.shifts, strict=True)
+    ]
     return shape, _rows(shape, sent, values)
 
 
@@ -209,8 +239,10 @@ def _unloaders(
     )
     kept, base_at = shape.kept_bits, shape.kept_bits + shape.memory_bits
     values = [
-        (each.memory == KEPT) * kept | _codes(each.memory, orders) << kept | base << base_at
-        for each, base in zip(received, bases, strict=True)
+        (each.memory == KEPT) * kept
+        | _codes(each.memory, orders) << kept
+        | base >> shift << base_at
+        for each, base, shift in zip(received, bases, shape.shifts, strict=True)
     ]
     return shape, _rows(shape, received, values)
 
@@ -225,12 +257,11 @@ def _codes(memory: IntArray, orders: list[tuple[int, ...]]) -> IntArray:
 
 
 def _rows(shape: EndShape, packets: Sequence[Packets], values: Sequence[IntArray]) -> Rows:
-    """The rows of the ROM of each node: by form, by packet, and then by chunk."""
-    found = []
-    for each, value in zip(packets, values, strict=True):
+    """The rows of the ROM of each node: those of each form by packet, and then by chunk."""
+    joined = np.zeros((len(values[0]), shape.rows.rows), int)
+    for form, (each, value) in enumerate(zip(packets, values, strict=True)):
         chosen = value[:, :, : each.chunks]
-        _, packets_there, chunks = chosen.shape
-        missing = (1 << shape.packet_bits) - packets_there, (1 << shape.words.chunk_bits) - chunks
-        found.append(np.pad(chosen, [(0, 0), (0, missing[0]), (0, missing[1])]))
-    joined = np.stack(found, axis=1)
-    return tuple(tuple(map(int, row)) for row in joined.reshape(len(joined), -1).tolist())
+        start, bits = shape.rows.starts[form], shape.rows.chunk_bits[form]
+        packet, chunk = np.ogrid[: chosen.shape[1], : chosen.shape[2]]
+        joined[:, (start + (packet << bits) + chunk).ravel()] = chosen.reshape(len(chosen), -1)
+    return tuple(tuple(map(int, row)) for row in joined.tolist())

@@ -13,7 +13,8 @@ from amaranth.hdl import Cat, Const, Mux, Value
 from amaranth.lib.wiring import Member
 
 from ..leaf import Leaf
-from ..memories import fitting
+from ..memories import choose, fitting
+from .row_keys import RowKey
 from .sections import Sections
 from .words import WordShape, by_form
 
@@ -70,6 +71,11 @@ class EndShape:
         What commands say of a run.
     packets : tuple of int
         Packets of a message in each form, or that a node receives.
+    rows : RowKey
+        The rows of the ROM of each form.
+    shifts : tuple of int
+        Of each form, the lowest bits of all addresses at which chunks begin, which are 0 and not
+        in the ROM.
     at_root : tuple of bool
         Of each form, whether the root of the run alone sends, or receives.
     packet_bits : int
@@ -88,6 +94,8 @@ class EndShape:
     words: WordShape
     facts: RunFacts
     packets: tuple[int, ...]
+    rows: RowKey
+    shifts: tuple[int, ...]
     at_root: tuple[bool, ...]
     packet_bits: int
     memory_bits: int
@@ -107,9 +115,20 @@ class EndShape:
 
     @property
     def key_bits(self) -> int:
-        """Bits of the address of the ROM: chunk, packet, form; 0 for a single row."""
-        bits = self.words.chunk_bits + self.packet_bits + self.facts.form_bits
-        return bits * (self.row_bits > 0)
+        """Bits of the address of the ROM; 0 for a single row."""
+        return self.rows.bits * (self.row_bits > 0)
+
+    @property
+    def shift_form_bits(self) -> int:
+        """Bits of the form of a word whose row is there; 0 where all have the same shift."""
+        return self.facts.form_bits * (len(set(self.shifts)) > 1)
+
+    @property
+    def apart(self) -> bool:
+        """Whether words lie so far apart that no carry is needed to find them from a base."""
+        reach = (1 << shift + self.base_bits for shift in self.shifts)
+        pairs = zip(self.words.pitch, reach, strict=True)
+        return self.base_bits > 0 and all(pitch % size == 0 for pitch, size in pairs)
 
     @property
     def position_bits(self) -> int:
@@ -219,7 +238,14 @@ class StreamEnd(Leaf):
         return Mux(by_form(at_root, form), self._root_of(number) == self._position(form), passes)
 
     def _key(self, chunk: Value, packet: Value, form: Value) -> Value:
-        """What the ROM is asked for, as far as it matters."""
-        shape = self.shape
-        bits = shape.words.chunk_bits, shape.packet_bits, shape.facts.form_bits
-        return Cat(fitting(*each) for each in zip((chunk, packet, form), bits, strict=True))
+        """What the ROM is asked for."""
+        return self.shape.rows.value(chunk, packet, form)
+
+    def _base(self, row: Value, form: Value) -> Value:
+        """The address at which a chunk begins, given what its row says of it."""
+        shifts = self.shape.shifts
+        found = [Cat(Const(0, shift), row[: self.shape.base_bits]) for shift in shifts]
+        if len(set(shifts)) == 1:
+            return found[0]
+        longest = max(map(len, found))
+        return choose([fitting(each, longest) for each in found], form)

@@ -210,12 +210,13 @@ class Unloader(StreamEnd):
         """Ask for a word: where its chunk begins, and how far it is from there."""
         shape = self.shape
         by_word = bool(shape.kept and shape.row_bits) and counter.within is not counter.index
-        known = Cat(run, counter.within, counter.index if by_word else Const(0, 0))
-        section, within, index = self._place(m, advance, known, len(counter.within))
+        form = self._form[: shape.shift_form_bits]
+        known = Cat(run, counter.within, form, counter.index if by_word else Const(0, 0))
+        section, within, form, index = self._place(m, advance, known, len(counter.within))
         base = Const(0)
         if shape.row_bits:
             row = self._held_row(m, advance)
-            base = row[shape.kept_bits + shape.memory_bits :]
+            base = self._base(row[shape.kept_bits + shape.memory_bits :], form)
             if by_word:
                 within = Mux(row[0], index, within)
         with m.If(advance):
@@ -226,20 +227,19 @@ class Unloader(StreamEnd):
 
     def _sum(self, base: Value, within: Value) -> Value:
         """An address; where words lie farther apart than bases, no carry is needed for it."""
-        shape = self.shape
-        if not shape.base_bits:
+        if not self.shape.base_bits:
             return within
-        apart = all(pitch % (1 << shape.base_bits) == 0 for pitch in shape.words.pitch)
-        return base | within if apart else base + within
+        return base | within if self.shape.apart else base + within
 
     def _place(
         self, m: Module, advance: Value, known: Value, bits: int
-    ) -> tuple[Value, Value, Value]:
-        """The run of the word whose row is there, its place in its chunk and in its packet."""
+    ) -> tuple[Value, Value, Value, Value]:
+        """The run of the word whose row is there, its place in its chunk, form, place in packet."""
         place, first = Signal(len(known), name="place", reset_less=True), self._sections.number_bits
         with m.If(advance):
             m.d.sync += place.eq(known)
-        return place[:first], place[first:][:bits], place[first + bits :]
+        last = first + bits + self.shape.shift_form_bits
+        return place[:first], place[first:][:bits], place[first + bits : last], place[last:]
 
     def _held_row(self, m: Module, advance: Value) -> Value:
         """The row of a word, as long as it waits; the ROM shows it for the first cycle of that."""

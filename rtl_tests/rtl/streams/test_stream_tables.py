@@ -1,0 +1,73 @@
+"""How large the ROMs of loaders and unloaders are, and the text of a fabric with many modes."""
+
+import numpy as np
+import pytest
+
+import torusfabric as tf
+from torusfabric.fpga.synthesis.rows import rom_rows
+from torusfabric.rtl.netlist import Role
+from torusfabric.rtl.streams.row_keys import RowKey
+from torusfabric.verilog import emit
+
+COLLECTIVES = ("allgather", "allreduce", "alltoall")
+
+#: Bits of the ROMs of a fabric for several collectives, over those of fabrics for each alone.
+MOST = 1.3
+
+
+def fabric_of(topology, *collectives, most=16):
+    """A fabric with streams for messages of up to so many flits."""
+    schedules = [tf.plan(topology, each, flits=most) for each in collectives]
+    return tf.Fabric(tf.compile(schedules, max_flits=most), width=8, top="stream")
+
+
+def rom_bits(fabric):
+    """Bits of the ROMs of loaders and unloaders."""
+    roms = fabric.netlist.having(Role.ROM)
+    return sum(len(rom.contents) * rom.width for rom in roms if "load_row" in rom.name)
+
+
+@pytest.mark.parametrize(("topology", "most"), [("4x4", 16), ("4x4", 12), ("3x5", 16)])
+def test_modes_together_have_tables_as_large_as_alone(topology, most):
+    alone = sum(rom_bits(fabric_of(topology, each, most=most)) for each in COLLECTIVES)
+    together = rom_bits(fabric_of(topology, *COLLECTIVES, most=most))
+    assert 0 < together <= MOST * alone
+
+
+@pytest.mark.long
+def test_a_large_fabric_is_a_small_text():
+    fabrics = [fabric_of("8x8", each) for each in COLLECTIVES]
+    whole = fabric_of("8x8", *COLLECTIVES)
+    assert rom_bits(whole) <= MOST * sum(map(rom_bits, fabrics))
+    design = emit(whole)
+    assert design.text.count("\n") < 12000
+    costs = {"cost": {"luts": 1, "brams": 0}}
+    rows = rom_rows(design, dict.fromkeys(design.contents, costs))
+    assert sum(row["bits"] for row in rows if "load_row" in row["name"]) == rom_bits(whole)
+    assert [row["bits"] for row in rows] == sorted((row["bits"] for row in rows), reverse=True)
+
+
+def test_rows_of_modes_do_not_meet():
+    """Whatever the sizes, each row is of one packet and chunk of one mode, and is asked for so."""
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        modes = int(rng.integers(1, 6))
+        packets, chunks = (tuple(rng.integers(0, 4, modes).tolist()) for _ in range(2))
+        key = RowKey(packets, chunks)
+        rows = [
+            (start | packet << low) | chunk
+            for start, high, low in zip(key.starts, packets, chunks, strict=True)
+            for packet in range(1 << high)
+            for chunk in range(1 << low)
+        ]
+        assert sorted(rows) == list(range(key.rows))
+        assert key.rows <= 1 << key.bits
+
+
+def test_addresses_that_are_multiples_lack_their_zeros():
+    """Blocks of an all-to-all of 16 flits begin at multiples of 16; its rows do not say so."""
+    fabric = fabric_of("3x3", "alltoall")
+    widths = {rom.width for rom in fabric.netlist.having(Role.ROM) if "_load_row" in rom.name}
+    plain = fabric_of("3x3", "alltoall", most=15)
+    others = {rom.width for rom in plain.netlist.having(Role.ROM) if "_load_row" in rom.name}
+    assert {width + 4 for width in widths} == others
