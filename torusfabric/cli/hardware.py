@@ -51,6 +51,11 @@ def _add_verilog_options(verilog: ArgumentParser) -> None:
         help="describe the ports too: a table, and timing diagrams drawn from a simulation",
     )
     verilog.add_argument(
+        "--flow",
+        choices=("vivado", "quartus"),
+        help="write a project and constraints for these tools too, and IP-XACT",
+    )
+    verilog.add_argument(
         "-o", "--output", metavar="DIR", type=folder, required=True, help="folder for the files"
     )
     add_force(verilog)
@@ -91,6 +96,7 @@ def run_verilog(arguments: Namespace) -> None:
     made = make_fabric(arguments, any_root=True)
     fabric = made.fabric
     command = made.command_line("verilog") + " --docs" * arguments.docs
+    command += f" --flow {arguments.flow}" if arguments.flow else ""
     with progress_bar("writing Verilog"):
         draw = _diagrams if arguments.docs else None
         design = verilog.write(
@@ -100,6 +106,7 @@ def run_verilog(arguments: Namespace) -> None:
             draw=draw,
             force=arguments.force,
             ram=arguments.ram,
+            flow=arguments.flow,
         )
     facts = {
         "folder": arguments.output,

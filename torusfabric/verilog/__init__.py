@@ -25,6 +25,7 @@ def write(
     draw: Callable[[Fabric], Sequence[Diagram]] | None = None,
     force: bool = False,
     ram: str = "auto",
+    flow: str | None = None,
 ) -> Design:
     """Write ``fabric.v`` and ``manifest.json`` into a folder, which is made if need be.
 
@@ -40,6 +41,8 @@ def write(
         Whether files of others in the folder are replaced.
     ram : str
         What memories are made of, as of `MemoryRule.parse`.
+    flow : str, optional
+        ``vivado`` or ``quartus``: a project for it is among the files, and IP-XACT.
 
     Raises
     ------
@@ -50,6 +53,6 @@ def write(
         writable(Path(folder, TEXT))  # before the work, which may take long
         require_folder(Path(folder), (TEXT, MANIFEST), force=force)
         diagrams = draw(fabric) if draw else None
-        design = emit(fabric, command=command, diagrams=diagrams, ram=ram)
+        design = emit(fabric, command=command, diagrams=diagrams, ram=ram, flow=flow)
         design.write(folder, force=force)
     return design

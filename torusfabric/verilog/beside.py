@@ -9,6 +9,7 @@ from .bus_page import BUS_PAGE, bus_page
 from .core_page import CORE_PAGE, core_page
 from .design import MANIFEST, TEXT, as_json
 from .diagram import Diagram
+from .flows import Flow, flow_files, flow_names
 from .manifest import ADDRESS_MAP, manifest
 from .signals_page import docs_files, docs_names
 from .system_rdl import SYSTEM_RDL, system_rdl
@@ -23,6 +24,7 @@ def files_beside(
     command: str,
     title: str,
     diagrams: Sequence[Diagram] | None = None,
+    flow: Flow | None = None,
 ) -> dict[str, str]:
     """The texts of all files but that of the modules, by their names.
 
@@ -36,9 +38,12 @@ def files_beside(
         What the fabric is, in a line.
     diagrams : sequence of Diagram, optional
         If they are given, there is a page about the ports with them.
+    flow : Flow, optional
+        The vendor's tools for which there are a project, constraints and IP-XACT.
     """
     names = [TEXT, *_describing(fabric), *bench_names(_bench(fabric))]
     names += [] if diagrams is None else docs_names(diagrams)
+    names += [] if flow is None else flow_names(flow)
     said = manifest(fabric, command=command, files=names, modules=modules)
     texts = bench_files(_bench(fabric), said["top"])
     if fabric.register_map:
@@ -49,6 +54,8 @@ def files_beside(
         texts[CORE_PAGE] = core_page(said)
     if diagrams is not None:
         texts |= docs_files(said, diagrams)
+    if flow is not None:
+        texts |= flow_files(flow, said, title)
     return {name: texts[name] for name in names[1:]} | {MANIFEST: as_json(said)}
 
 

@@ -15,6 +15,7 @@ from .beside import files_beside
 from .design import Design, RomContents, RouterShape
 from .diagram import Diagram
 from .expressions import range_of
+from .flows import Flow
 from .manifest import TOP
 from .memory_rule import MemoryRule
 from .module_text import ModuleText, Port, Structure
@@ -47,6 +48,7 @@ def emit(
     command: str = "torusfabric verilog",
     diagrams: Sequence[Diagram] | None = None,
     ram: str = "auto",
+    flow: str | None = None,
 ) -> Design:
     """The Verilog of a fabric, with all files that go with it.
 
@@ -58,11 +60,13 @@ def emit(
         If they are given, there is a page about the ports with them.
     ram : str
         What memories are made of, as of `MemoryRule.parse`.
+    flow : str, optional
+        ``vivado`` or ``quartus``: a project for it is among the files, and IP-XACT.
 
     Raises
     ------
     InputError
-        If it is no fabric, or no such rule.
+        If it is no fabric, or there is no such rule or flow.
 
     Examples
     --------
@@ -109,7 +113,12 @@ def emit(
         comments={prefix + name: comment for name, comment in _nodes(netlist).items()},
         header=header(fabric, command),
         files=files_beside(
-            fabric, [*modules, top], command=command, title=_title(fabric), diagrams=diagrams
+            fabric,
+            [*modules, top],
+            command=command,
+            title=_title(fabric),
+            diagrams=diagrams,
+            flow=None if flow is None else Flow(flow),
         ),
     )
 
