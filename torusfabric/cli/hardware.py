@@ -56,6 +56,11 @@ def _add_verilog_options(verilog: ArgumentParser) -> None:
         help="write a project and constraints for these tools too, and IP-XACT",
     )
     verilog.add_argument(
+        "--templates",
+        action="store_true",
+        help="write an instance of the fabric to be copied, and SystemVerilog assertions to bind",
+    )
+    verilog.add_argument(
         "-o", "--output", metavar="DIR", type=folder, required=True, help="folder for the files"
     )
     add_force(verilog)
@@ -97,6 +102,7 @@ def run_verilog(arguments: Namespace) -> None:
     fabric = made.fabric
     command = made.command_line("verilog") + " --docs" * arguments.docs
     command += f" --flow {arguments.flow}" if arguments.flow else ""
+    command += " --templates" * arguments.templates
     with progress_bar("writing Verilog"):
         draw = _diagrams if arguments.docs else None
         design = verilog.write(
@@ -107,6 +113,7 @@ def run_verilog(arguments: Namespace) -> None:
             force=arguments.force,
             ram=arguments.ram,
             flow=arguments.flow,
+            templates=arguments.templates,
         )
     facts = {
         "folder": arguments.output,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from ..rtl.fabric import Fabric
 from ..toolchain.files import writable
@@ -24,8 +25,7 @@ def write(
     command: str,
     draw: Callable[[Fabric], Sequence[Diagram]] | None = None,
     force: bool = False,
-    ram: str = "auto",
-    flow: str | None = None,
+    **options: Any,
 ) -> Design:
     """Write ``fabric.v`` and ``manifest.json`` into a folder, which is made if need be.
 
@@ -39,10 +39,8 @@ def write(
         Draws timing diagrams, for a page about the ports.
     force : bool
         Whether files of others in the folder are replaced.
-    ram : str
-        What memories are made of, as of `MemoryRule.parse`.
-    flow : str, optional
-        ``vivado`` or ``quartus``: a project for it is among the files, and IP-XACT.
+    **options
+        Of `emit`: ``ram``, ``flow``, ``templates``.
 
     Raises
     ------
@@ -53,6 +51,6 @@ def write(
         writable(Path(folder, TEXT))  # before the work, which may take long
         require_folder(Path(folder), (TEXT, MANIFEST), force=force)
         diagrams = draw(fabric) if draw else None
-        design = emit(fabric, command=command, diagrams=diagrams, ram=ram, flow=flow)
+        design = emit(fabric, command=command, diagrams=diagrams, **options)
         design.write(folder, force=force)
     return design

@@ -13,6 +13,7 @@ from .flows import Flow, flow_files, flow_names
 from .manifest import ADDRESS_MAP, manifest
 from .signals_page import docs_files, docs_names
 from .system_rdl import SYSTEM_RDL, system_rdl
+from .templates import INSTANCE, SVA, template_files
 
 __all__ = ["files_beside"]
 
@@ -25,6 +26,7 @@ def files_beside(
     title: str,
     diagrams: Sequence[Diagram] | None = None,
     flow: Flow | None = None,
+    templates: bool = False,
 ) -> dict[str, str]:
     """The texts of all files but that of the modules, by their names.
 
@@ -40,10 +42,13 @@ def files_beside(
         If they are given, there is a page about the ports with them.
     flow : Flow, optional
         The vendor's tools for which there are a project, constraints and IP-XACT.
+    templates : bool
+        Whether there is an instance to be copied, and assertions to be bound.
     """
     names = [TEXT, *_describing(fabric), *bench_names(_bench(fabric))]
     names += [] if diagrams is None else docs_names(diagrams)
     names += [] if flow is None else flow_names(flow)
+    names += [INSTANCE, SVA] if templates else []
     said = manifest(fabric, command=command, files=names, modules=modules)
     texts = bench_files(_bench(fabric), said["top"])
     if fabric.register_map:
@@ -56,6 +61,8 @@ def files_beside(
         texts |= docs_files(said, diagrams)
     if flow is not None:
         texts |= flow_files(flow, said, title)
+    if templates:
+        texts |= template_files(said)
     return {name: texts[name] for name in names[1:]} | {MANIFEST: as_json(said)}
 
 

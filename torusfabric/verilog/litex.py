@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, MissingTool
+from .design import TEXT
 
 try:
     from litex.gen import LiteXModule
@@ -62,7 +63,7 @@ class LiteXFabric(LiteXModule):
         pins = {f"{ports[name]['direction'][0]}_{name}": signals[name] for name in ports}
         self.specials += Instance(self.manifest["top"], name="the_fabric", **pins)
         for name in self.manifest["files"]:
-            if name.endswith(".v"):
+            if name == TEXT:
                 _add_source(platform, Path(folder).resolve() / name, self.manifest["modules"])
 
     @property

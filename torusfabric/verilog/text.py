@@ -49,6 +49,7 @@ def emit(
     diagrams: Sequence[Diagram] | None = None,
     ram: str = "auto",
     flow: str | None = None,
+    templates: bool = False,
 ) -> Design:
     """The Verilog of a fabric, with all files that go with it.
 
@@ -62,6 +63,8 @@ def emit(
         What memories are made of, as of `MemoryRule.parse`.
     flow : str, optional
         ``vivado`` or ``quartus``: a project for it is among the files, and IP-XACT.
+    templates : bool
+        Whether an instance to be copied is among the files, and assertions to be bound.
 
     Raises
     ------
@@ -119,6 +122,7 @@ def emit(
             title=_title(fabric),
             diagrams=diagrams,
             flow=None if flow is None else Flow(flow),
+            templates=templates,
         ),
     )
 

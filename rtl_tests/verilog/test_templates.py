@@ -1,0 +1,183 @@
+"""An instance to be copied, and assertions that are bound: they hold, and notice faults."""
+
+import re
+import shutil
+import subprocess
+from functools import cache
+
+import pytest
+from verilog_bench import have_icarus
+
+import torusfabric as tf
+from torusfabric.verilog.templates import INSTANCE, SVA
+
+#: The Verilator of the system, with make and perl, which runs what it has compiled.
+VERILATOR = shutil.which("verilator")
+
+FABRICS = {
+    "host": {},
+    "stream": {"top": "stream"},
+    "axi-lite": {"bus": "axi-lite"},
+    "wishbone": {"bus": "wishbone"},
+}
+
+#: Runs of both modes at several lengths; words are written before each.
+DRIVE = """
+#include "Vfabric.h"
+#include "verilated.h"
+static Vfabric top;
+static void edge() {{ top.clk = 0; top.eval(); top.clk = 1; top.eval(); }}
+int main() {{
+  top.rst = 1;
+  for (int k = 0; k < 20; k++) edge();
+  top.rst = 0;
+  for (int k = 0; k < 20; k++) edge();
+  for (int mode = 0; mode < 2; mode++) for (int length = 1; length <= 4; length++) {{
+    top.host_we = 1; edge(); top.host_we = 0;
+    for (int k = 0; k < 20; k++) edge();
+    top.mode = mode; top.length = length; top.start = 1; edge(); top.start = 0;
+    int limit = 0;
+    while (!top.done) {{ {during} edge(); if (++limit > 100) return 3; }}
+    edge(); edge();
+  }}
+  return 0;
+}}
+"""
+
+#: Words offered at every port, and taken by a receiver that often rests.
+STREAMS = """
+#include "Vfabric.h"
+#include "verilated.h"
+static Vfabric top;
+static void edge() {{ top.clk = 0; top.eval(); top.clk = 1; top.eval(); }}
+int main() {{
+  top.rst = 1;
+  for (int k = 0; k < 20; k++) edge();
+  top.rst = 0;
+  int received = 0;
+  for (int k = 0; k < 4000; k++) {{
+    top.clk = 0; top.eval();
+    {offer}
+    {take}
+    edge();
+    received += top.m_axis_0_tvalid && top.m_axis_0_tready;
+  }}
+  return received > 20 ? 0 : 3;
+}}
+"""
+
+
+@cache
+def design(name):
+    """A fabric with both files beside its text."""
+    hardware = FABRICS[name]
+    if name == "stream":
+        program = tf.compile(tf.plan("2x2", "allgather"), flits=2)
+    else:
+        schedules = [tf.plan("2x2", "allgather"), tf.plan("2x2", "alltoall")]
+        program = tf.compile(schedules, max_flits=4)
+    return tf.emit(tf.Fabric(program, width=8, **hardware), templates=True)
+
+
+def simulated(folder, name, drive, *, text=None, sva=None):
+    """The status of a simulation with the assertions bound, and what it said."""
+    made = design(name)
+    (folder / "fabric.v").write_text(text or made.text)
+    (folder / SVA).write_text(sva or made.files[SVA])
+    (folder / "drive.cpp").write_text(drive)
+    command = [VERILATOR, "--cc", "--exe", "--build", "--assert", "--top-module", "fabric",
+               "-Wno-fatal", "-O0", "fabric.v", SVA, "drive.cpp"]  # fmt: skip
+    built = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stdout + built.stderr
+    run = subprocess.run(
+        [folder / "obj_dir/Vfabric"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    return run.returncode, run.stdout + run.stderr
+
+
+needs_verilator = pytest.mark.skipif(VERILATOR is None, reason="needs a Verilator with make")
+
+
+@needs_verilator
+def test_runs_end_in_the_forecast_cycle(tmp_path):
+    assert simulated(tmp_path, "host", DRIVE.format(during="")) == (0, "")
+
+
+@needs_verilator
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "start", "during"),
+    [
+        ("done_in_the_forecast_cycle", "count <= '1;", ""),
+        ("not_busy_for_longer", "count <= 1;", ""),
+        ("no_write_in_a_run", "count <= 0;", "top.host_we = 1;"),
+    ],
+)
+def test_faults_of_a_run_are_noticed(tmp_path, name, start, during):
+    """A forecast that is wrong by a cycle, and a word that is written while a run goes on."""
+    sva = design("host").files[SVA].replace("count <= 0;", start)
+    status, said = simulated(tmp_path, "host", DRIVE.format(during=during), sva=sva)
+    assert status != 0
+    assert name in said
+
+
+@needs_verilator
+@pytest.mark.long
+def test_streams_keep_to_their_rules(tmp_path):
+    offer = "\n".join(
+        f"if (!top.s_axis_{n}_tvalid || top.s_axis_{n}_tready) "
+        f"{{ top.s_axis_{n}_tvalid = k % 3 != {n % 3}; top.s_axis_{n}_tdata = k; "
+        f"top.s_axis_{n}_tlast = !(words[{n}] & 1); }}"
+        for n in range(4)
+    )
+    count = "static int words[4]; " + " ".join(
+        f"words[{n}] += top.s_axis_{n}_tvalid && top.s_axis_{n}_tready;" for n in range(4)
+    )
+    # A packet has two words: what is offered next is its last if an odd number were taken.
+    offer = f"{count}\n" + offer.replace("!(words", "(words")
+    take = " ".join(f"top.m_axis_{n}_tready = (k * 7 + {n}) % 5 < 2;" for n in range(4))
+    drive = STREAMS.format(offer=offer, take=take)
+    assert simulated(tmp_path, "stream", drive) == (0, "")
+    text = design("stream").text
+    spoiled = re.sub(
+        r"output wire \[7:0\] m_axis_0_tdata", "output wire [7:0] m_axis_0_tdata_", text, count=1
+    )
+    spoiled = re.sub(r"\.read_data\(m_axis_0_tdata\)", ".read_data(m_axis_0_tdata_)", spoiled)
+    spoiled = spoiled.replace(
+        ");\n", ");\n  reg [7:0] spoils = 0;\n  always @(posedge clk) spoils <= spoils + 1;\n"
+        "  wire [7:0] m_axis_0_tdata = m_axis_0_tdata_ ^ spoils;\n", 1,
+    )  # fmt: skip
+    (tmp_path / "spoiled").mkdir()
+    status, said = simulated(tmp_path / "spoiled", "stream", drive, text=spoiled)
+    assert status != 0
+    assert "m_axis_0_tvalid_stays" in said
+
+
+@pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")
+@pytest.mark.parametrize("name", FABRICS)
+def test_the_instance_has_all_ports(tmp_path, name):
+    made = design(name)
+    text = f"{made.text}\nmodule user;\n{made.files[INSTANCE]}\nendmodule\n"
+    (tmp_path / "user.v").write_text(text)
+    command = ["iverilog", "-g2005", "-Wall", "-Wno-timescale", "-s", "user", "-o", "/dev/null"]
+    done = subprocess.run(
+        [*command, tmp_path / "user.v"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    ports = made.structures[made.top].ports
+    assert re.findall(r"^  \.(\w+)\(\1\)", made.files[INSTANCE], re.M) == [*ports]
+
+
+@needs_verilator
+@pytest.mark.parametrize("name", FABRICS)
+def test_assertions_are_systemverilog(tmp_path, name):
+    made = design(name)
+    (tmp_path / "fabric.v").write_text(made.text)
+    (tmp_path / SVA).write_text(made.files[SVA])
+    command = [VERILATOR, "--lint-only", "-Wall", "-Wno-DECLFILENAME", "--assert", "--top-module"]
+    done = subprocess.run(
+        [*command, "fabric", "fabric.v", SVA], cwd=tmp_path, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "assert property" in made.files[SVA]

@@ -1,0 +1,173 @@
+"""What a user copies or binds: an instance of the fabric, and assertions about its ports."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from ..toolchain.quoting import line_comment
+from .expressions import range_of
+
+__all__ = ["INSTANCE", "SVA", "instance_text", "sva_text", "template_files"]
+
+#: The files that they become.
+INSTANCE, SVA = "fabric_inst.v", "fabric_sva.sv"
+
+
+class Property(NamedTuple):
+    """What is asserted.
+
+    Parameters
+    ----------
+    environment : bool
+        Whether it is up to what drives the fabric.
+    clock, reset : str
+        The ports by which it goes.
+    """
+
+    name: str
+    text: str
+    clock: str = "clk"
+    reset: str = "rst"
+    environment: bool = False
+
+
+def template_files(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """The texts of both files, by their names."""
+    return {INSTANCE: instance_text(manifest), SVA: sva_text(manifest)}
+
+
+def instance_text(manifest: Mapping[str, Any]) -> str:
+    """An instance with all ports, and the nets that it is connected to."""
+    ports = manifest["ports"]
+    lines = ["// To be copied: nets with the names of the ports, and an instance of the fabric."]
+    for name, port in ports.items():
+        lines.append(f"wire {range_of(port['width'])}{name}; {line_comment(port['meaning'])}")
+    pins = ",\n".join(f"  .{name}({name})" for name in ports)
+    return "\n".join([*lines, "", f"{manifest['top']} the_fabric (", pins, ");", ""])
+
+
+def sva_text(manifest: Mapping[str, Any]) -> str:
+    """Assertions about the ports, in a module that the end of the file binds to the fabric."""
+    top, lines = manifest["top"], []
+    if "done" in manifest["ports"] and "start" in manifest["ports"]:
+        lines += _forecast(manifest)
+    of_environment: list[str] = []
+    for each in _properties(manifest):
+        text = (
+            f"  {each.name}: assert property (@(posedge {each.clock}) "
+            f"disable iff ({each.reset}) {each.text});"
+        )
+        (of_environment if each.environment else lines).append(text)
+    if of_environment:
+        head = "  generate if (CHECK_ENVIRONMENT) begin : environment"
+        lines += [head, *(f"  {text}" for text in of_environment), "  end endgenerate"]
+    asked = set(re.findall(r"\w+", "\n".join(lines)))
+    ports = {name: port for name, port in manifest["ports"].items() if name in asked}
+    heads = ",\n".join(f"  input wire {range_of(p['width'])}{name}" for name, p in ports.items())
+    pins = ",\n".join(f"  .{name}({name})" for name in ports)
+    return "\n".join([
+        "// Rules of the ports, bound to the fabric at the end. Those of what drives it are here",
+        "// too, unless CHECK_ENVIRONMENT is 0.",
+        f"module {top}_sva #(parameter bit CHECK_ENVIRONMENT = 1) (",
+        heads,
+        ");",
+        *lines,
+        "endmodule",
+        "",
+        f"bind {top} {top}_sva assertions (",
+        pins,
+        ");",
+        "",
+    ])  # fmt: skip
+
+
+def _properties(manifest: Mapping[str, Any]) -> Iterable[Property]:
+    """All that is asserted of an interface."""
+    ports = manifest["ports"]
+    streams = [name.removesuffix("tvalid") for name, port in ports.items()
+               if port["protocol"] == "axi4-stream" and name.endswith("_tvalid")]  # fmt: skip
+    for prefix in streams:
+        payload = [name for name in ports if name.startswith(prefix)
+                   and not name.endswith(("_tvalid", "_tready"))]  # fmt: skip
+        yield from _handshake(ports, f"{prefix}t", payload)
+    for channel in ("aw", "w", "b", "ar", "r"):
+        prefix = f"s_axil_{channel}"
+        if f"{prefix}valid" in ports:
+            payload = [name for name in ports if name.removeprefix(prefix) in _PAYLOAD]
+            yield from _handshake(ports, prefix, payload)
+    if "wb_cyc" in ports:
+        yield Property("wb_answers_what_is_asked", "wb_ack || wb_err |-> wb_cyc && wb_stb")
+        yield Property("wb_has_one_answer", "!(wb_ack && wb_err)")
+        stays = "$past(wb_cyc && wb_stb && !wb_ack && !wb_err) && !$past(rst) && wb_cyc |-> wb_stb"
+        yield Property("wb_stb_stays", stays, environment=True)
+    if "start" in ports:
+        yield Property("busy_or_done", "!(busy && done)")
+        yield Property("busy_after_start", "$rose(busy) |-> $past(start)")
+        yield Property("done_after_busy", "$rose(done) |-> $past(busy)")
+        yield Property("done_in_the_forecast_cycle", "$rose(done) |-> count == forecast")
+        yield Property("not_busy_for_longer", "busy |-> count < forecast")
+        yield Property("counts_cycles", "$rose(done) |-> cycles == count")
+        if "host_we" in ports:
+            yield Property("no_write_in_a_run", "busy |-> !host_we", environment=True)
+
+
+#: What AXI4-Lite has beside its handshakes.
+_PAYLOAD = ("addr", "prot", "data", "strb", "resp")
+
+
+def _handshake(
+    ports: Mapping[str, Mapping[str, Any]], prefix: str, payload: Iterable[str]
+) -> Iterable[Property]:
+    """What is offered stays until it is taken, and nothing is offered right after a reset."""
+    valid, ready = f"{prefix}valid", f"{prefix}ready"
+    clock = ports[valid]["clock"]
+    reset = next(name for name, port in ports.items()
+                 if port["role"] == "reset" and port["clock"] == clock)  # fmt: skip
+    environment = ports[valid]["direction"] == "input"
+    same = " && ".join([valid, *(f"$stable({name})" for name in payload)])
+    waits = f"$past({valid} && !{ready}) && !$past({reset})"
+    yield Property(f"{valid}_stays", f"{waits} |-> {same}", clock, reset, environment)
+    if not environment:
+        yield Property(f"{valid}_is_low_after_reset", f"$past({reset}) |-> !{valid}", clock, reset)
+
+
+def _forecast(manifest: Mapping[str, Any]) -> list[str]:
+    """A counter of cycles since the start, and how many the run is to take."""
+    ports, modes = manifest["ports"], manifest["modes"]
+    fixed = "length" not in ports
+    width = ports.get("length", {"width": 32})["width"] + 1
+    length = f"{width}'({manifest['flits']})" if fixed else f"{width}'(length)"
+    lines = ["  reg [31:0] count = 0, forecast = 0;", "  wire [31:0] wanted;"]
+    cases = []
+    for mode in modes:
+        chunks = mode["chunks"]
+        blocks = f"((32'({length}) + {chunks - 1}) / {chunks})"
+        text = ""
+        for piece in sorted(mode["cycles"], key=lambda piece: -piece["from"]):
+            constant = _constant(piece["constant"])
+            cycles = f"({constant} + {piece['per_flit']} * {blocks})"
+            text += f"{blocks} >= {piece['from']} ? {cycles} : "
+        cases.append(f"({text}32'd0)")
+    chosen = cases[-1]
+    for number in range(len(cases) - 2, -1, -1):
+        chosen = f"(mode == {number} ? {cases[number]} : {chosen})"
+    return [
+        *lines,
+        f"  assign wanted = {chosen};",
+        "  always @(posedge clk) begin",
+        "    count <= count + 1;",
+        "    if (start && !busy) begin",
+        "      count <= 0;",
+        "      forecast <= wanted;",
+        "    end",
+        "  end",
+    ]
+
+
+def _constant(value: Any) -> str:
+    """A constant, which may be another for each root."""
+    if not isinstance(value, list):
+        return f"{value}"
+    *others, last = value
+    cases = [f"root == {number} ? {each}" for number, each in enumerate(others)]
+    return f"({' : '.join([*cases, str(last)])})"
