@@ -36,6 +36,7 @@ class Loops:
 
     def __init__(self, loops: Sequence[Loop]) -> None:
         self.loops = tuple(loops)
+        self._values: dict[Point, IntArray] = {}
 
     @classmethod
     def of(cls, program: Program) -> Loops:
@@ -82,7 +83,10 @@ class Loops:
 
     def values(self, point: Point) -> IntArray:
         """The values of a control point in the rows of all loops, shape (rows, variants)."""
-        return self.joined([loop.values(*point) for loop in self.loops])
+        if point not in self._values:
+            # Each variant asks for those of every reader again.
+            self._values[point] = self.joined([loop.values(*point) for loop in self.loops])
+        return self._values[point]
 
     def delays(self, point: Point, unused: int | None = None) -> tuple[int | None, ...]:
         """The delay of a control point in each loop; `unused` where it does nothing."""
