@@ -22,7 +22,6 @@ from .netlist import Leaf
 if TYPE_CHECKING:
     from ..program.fields import Sources
     from .operator_unit import OperatorUnit
-    from .windows import Windows
 
 __all__ = ["Endpoint", "EndpointSettings"]
 
@@ -43,8 +42,8 @@ class EndpointSettings:
         Memories of the program.
     own : tuple of int
         Memories that the host writes by each send map.
-    windows : Windows or None
-        Of what nodes store on their own, if any do.
+    skip_bits : int
+        Bits of what pointers of memories may skip behind a block.
     private : bool
         Whether every node has a read address of its own, instead of one from the host.
     gathered : bool
@@ -71,7 +70,7 @@ class EndpointSettings:
     address_bits: int
     memories: int
     own: tuple[int, ...]
-    windows: Windows | None
+    skip_bits: int
     private: bool = False
     gathered: bool = False
     host_stages: int = 1
@@ -106,14 +105,14 @@ class Endpoint(Leaf):
         Whether a run is under way.
     row : In
         The node's row ROM, when addresses of that row are given; if it has one.
-    phase : In
-        From the sequencer, if any phase is used.
+    skip : In
+        What a pointer skips behind a block, if blocks may be of fewer flits than there is room for.
     operator_code : In
         The control bits of the operator, while a run is under way; if it combines words in several
         ways.
-    read_k, write_k, store_k : In
+    read_k, write_k, store_k, ends_k : In
         Addresses of readers, and addresses and enables of memories, as far as they come from the
-        sequencer.
+        sequencer; and whether words are the last of their blocks, if that counts.
     write_node, write_bank, write_address, write_data, write_enable : In
         Writes a word into one of the memories for what the node sends, if `write_node` is the low
         bits of `node`, and where there are several send maps into one of the memories of each:
@@ -161,7 +160,8 @@ class Endpoint(Leaf):
     def _optional(self) -> dict[str, Member]:
         """Members that shapes need that use them."""
         shape, settings = self.shape, self.settings
-        widths = (settings.windows.inputs if settings.windows and shape.uses_phases else {}) | {
+        widths = {
+            "skip": settings.skip_bits if any(m.ends for m in shape.memories) else 0,
             "row": shape.row_bits,
             "offset": settings.offset_bits if any(settings.halves) else 0,
             "operator_code": settings.unit.bits if settings.unit and shape.combines else 0,
@@ -185,10 +185,13 @@ class Endpoint(Leaf):
         )
         reads = {reader.column for reader in readers}
         written = {m.columns for m in memories if m.columns is not None}
+        strobes = {store for _, store in written}.union(*(m.strobes for m in memories))
+        ends = set[int]().union(*(m.ends for m in memories))
         return (
             {f"read_{k}": In(bits) for k in sorted(reads)}
             | {f"write_{k}": In(bits) for k in sorted({write for write, _ in written})}
-            | {f"store_{k}": In(1) for k in sorted({store for _, store in written})}
+            | {f"store_{k}": In(1) for k in sorted(strobes)}
+            | {f"ends_{k}": In(1) for k in sorted(ends)}
         )
 
     def outside(self) -> dict[str, Member]:

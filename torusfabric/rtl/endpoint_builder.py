@@ -225,7 +225,7 @@ class EndpointBuilder:
             write, store = memory.columns
             enable = self._held(self.value(f"store_{store}"), f"store_{store}_here")
             central = WritePort(self._address(f"write_{write}", memory.depth), word, enable)
-            if not memory.phases:
+            if not memory.strobes:
                 return central
         own = self._appended(memory, word)
         if central is None:
@@ -237,24 +237,22 @@ class EndpointBuilder:
         """What a node stores on its own, one word after the other."""
         m = self.m
         assert memory.enable is not None
-        windows, phase = self._settings.windows, self.value("phase")
-        assert windows is not None
-        phases = [phase[number] for number in memory.phases]
+        strobes = [self.value(f"store_{number}") for number in memory.strobes]
         which, step = self._inputs.at(memory.enable), Value.cast(1)
-        enable = delayed(m, choose([NEVER, *phases], which), 1, f"store_{memory.number}")
-        if windows.skip_bits:
-            ends = [phase[windows.ends(number)] for number in memory.phases]
+        enable = delayed(m, choose([NEVER, *strobes], which), 1, f"store_{memory.number}")
+        if memory.ends:
+            ends = [self.value(f"ends_{number}") for number in memory.ends]
             ends_block = delayed(m, choose([NEVER, *ends], which), 1, f"ends_block_{memory.number}")
             step = Mux(ends_block, self.value("skip"), 1)
         pointer = Signal(
             range(max(memory.depth, 2)),
-            init=memory.start[0],
+            init=memory.start.constants[0],
             name=f"pointer_{memory.number}",
             reset_less=True,
         )
         if memory.depth > 1:
             with m.If(~self._held(self.value("busy"), "busy_here")):
-                m.d.sync += pointer.eq(self._inputs.of_form(memory.start))
+                m.d.sync += pointer.eq(self._inputs.of_form(memory.start.constants))
             with m.Elif(enable):
                 m.d.sync += pointer.eq(pointer + step)
         return WritePort(pointer, word, enable)

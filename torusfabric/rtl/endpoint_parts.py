@@ -83,7 +83,7 @@ def endpoint_settings(build: FabricBuilder) -> EndpointSettings:
             sum(memory.own and memory.layout == layout for memory in program.memories)
             for layout in range(1 + max(form.layout for form in program.forms))
         ),
-        windows=build.placement.endpoints.windows,
+        skip_bits=build.placement.endpoints.skip_bits,
         private=private,
         gathered=build.top is Top.HOST and build.nodes > 1,
         host_stages=build.placement.endpoints.read_stages,

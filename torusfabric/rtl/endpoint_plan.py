@@ -15,13 +15,13 @@ import numpy as np
 from ..program.fields import IDLE, NEUTRAL, Action, Order, Point
 from ..topology import BoolArray, IntArray
 from .cascade import select_code
-from .endpoint_points import Points
 from .endpoint_shape import EndpointMemory, EndpointReader, EndpointShape
-from .place import Column, Location, RowTables, Table
+from .loops import Loops
+from .place import Column, ColumnSet, Location, RowTables, Shown, Table
+from .stores import Stores, find_stores
 
 if TYPE_CHECKING:
     from ..program import Program
-    from .windows import Windows
 
 __all__ = ["EndpointPlan", "plan_endpoints", "sharing"]
 
@@ -41,15 +41,15 @@ class EndpointPlan:
     shape_of : ndarray of int, shape (variants,)
     columns : dict of str to Column
         What the sequencer gives, by the names of its outputs.
-    windows : Windows or None
-        Of what nodes store on their own, if any do.
+    skip_bits : int
+        Where pointers of memories skip what blocks are not filled with: bits of that.
     """
 
     shapes: tuple[EndpointShape, ...]
     shape_of: IntArray
     tables: RowTables
     columns: dict[str, Column]
-    windows: Windows | None
+    skip_bits: int
 
     @property
     def read_stages(self) -> int:
@@ -100,15 +100,77 @@ def plan_endpoints(program: Program) -> EndpointPlan:
             for name, columns in points.columns.items()
             for k, column in enumerate(columns.all)
         },
-        windows=points.windows,
+        skip_bits=points.strobes.skip_bits,
     )
+
+
+class Points:
+    """What readers and memories do, in the rows of all forms.
+
+    Attributes
+    ----------
+    columns : dict of str to ColumnSet
+        Of the sequencer: ``read``, ``write``, ``store`` and ``ends``.
+    given : list of (list of bool)
+        Of each reader, of each form, whether all nodes that read begin at the same address, which a
+        column gives; in other forms it counts words from the first.
+    addresses : list of Column
+        These columns.
+    words : ndarray of int, shape (rows,)
+        Of each row, how many words are read from one first address.
+    stores : list of Stores
+        Of each memory.
+    strobes : Strobes
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.loops = Loops.of(program)
+        self.columns = {name: ColumnSet() for name in ("read", "write", "store", "ends")}
+        self.words = self.loops.joined([loop.blocks * loop.flits for loop in self.loops.loops])
+        self.given: list[list[bool]] = []
+        self.addresses: list[Column] = []
+        for reader in range(self.loops.first.sources.readers):
+            self._add_reads(reader)
+        self.stores, self.strobes = find_stores(
+            self.loops, len(program.memories), self.columns, any_length=program.any_length
+        )
+
+    def _add_reads(self, reader: int) -> None:
+        """Find out what a column gives of the addresses of a reader."""
+        point = Point(Action.READ, reader)
+        read, memory = self.loops.values(point), self.loops.values(Point(Action.MEMORY, reader))
+        reads, first = read >= 0, read.max(axis=1)
+        alike = (~reads | (read == first[:, None])).all(axis=1) & (memory != NEUTRAL).all(axis=1)
+        some = [bool(reads[span].any()) for _, span in self.loops.spans()]
+        delays = [late if any_ else None for late, any_ in
+                  zip(self.loops.delays(point), some, strict=True)]  # fmt: skip
+        pitches = tuple(1 if any_ else None for any_ in some)
+        self.addresses.append(Column(first, tuple(delays), Shown.ADDRESS, pitches))
+        spans = zip(self.loops.spans(), some, strict=True)
+        self.given.append([not any_ or bool(alike[span].all()) for (_, span), any_ in spans])
+
+    def stored(self, memory: int, members: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+        """The sources of what variants store into a memory, and the strobes by which they do."""
+        stores = self.stores[memory]
+        chosen = (np.unique(each[:, members]) for each in (stores.source, stores.strobe))
+        return tuple(tuple(known[known >= 0].tolist()) for known in chosen)
+
+    def reads(self, reader: int, variant: int) -> object:
+        """What a reader of a variant has in common with those of its shape."""
+        read = self.loops.values(Point(Action.READ, reader))[:, variant] >= 0
+        memory = self.loops.values(Point(Action.MEMORY, reader))[:, variant]
+        based = [
+            not given if read[span].any() else None
+            for given, (_, span) in zip(self.given[reader], self.loops.spans(), strict=True)
+        ]
+        return tuple(based), frozenset(memory[memory != IDLE].tolist())
 
 
 def _structure(program: Program, points: Points, variant: int) -> object:
     """What a variant has in common with all of its shape."""
     depth = program.depth[variant].tolist()
     memories = tuple(
-        (_size(program, number, words), *map(tuple, points.own(number, [variant])))
+        (_size(program, number, words), *points.stored(number, [variant]))
         for number, words in enumerate(depth)
     )
     readers = range(points.loops.first.sources.readers)
@@ -186,10 +248,10 @@ class _ShapePlanner:
 
     def _memory(self, number: int, groups: tuple[tuple[int, ...], ...]) -> EndpointMemory:
         """A memory."""
-        memory, points = self._program.memories[number], self._points
+        memory, stores = self._program.memories[number], self._points.stores[number]
         depths = self._program.depth[self.members, number].tolist()
-        sources, phases = points.own(number, self.members)
-        stored = points.source[number][:, self.members].T
+        sources, strobes = self._points.stored(number, self.members)
+        ends, chosen = self._points.strobes.ends, stores.source[:, self.members].T
         own = [
             k
             for k, other in enumerate(self._program.memories)
@@ -201,30 +263,38 @@ class _ShapePlanner:
             own=own.index(number) if memory.own else None,
             layout=memory.layout,
             sources=sources,
-            columns=points.columns_of.get(number),
-            phases=phases,
-            enable=self._enable(number, phases) if phases else None,
-            source=self._codes(stored, sources) if len(sources) > 1 else None,
-            start=self._start(number),
+            address=self._address(stores),
+            enable=self._enable(stores, strobes),
+            strobes=strobes,
+            ends=tuple(ends[strobe] for strobe in strobes if ends),
+            source=self._codes(chosen, sources) if len(sources) > 1 else None,
+            start=self.table.place(stores.start[:, self.members].T),
             groups=groups,
             host_reads=number in self._host_reads,
         )
 
-    def _enable(self, number: int, phases: tuple[int, ...]) -> Location:
-        """A place for the number of the phase that counts in a row, from 1; 0 for none."""
-        phase = self._points.phase[number][:, self.members].T
-        counted = np.searchsorted(phases, phase) + 1
-        return self.table.place(np.where(phase >= 0, counted, 0))
+    def _address(self, stores: Stores) -> Location | None:
+        """A place for where all nodes store the same: the sequencer alone knows it."""
+        if not any(stores.alike):
+            return None
+        return self.table.place(
+            np.full((len(self.members), len(stores.start)), IDLE),
+            columns=self._points.columns["write"],
+            column=stores.address,
+            given=[True] * len(stores.alike),
+        )
 
-    def _start(self, number: int) -> tuple[int, ...]:
-        """Where the pointer of a memory starts in each form."""
-        base, own = self._values(Action.WRITE, number), self._points.phase[number] >= 0
-        known = [
-            base[:, span][base[:, span] >= 0] if own[span].any() else () for span in self._spans
-        ]
-        starts = [int(min(first)) if len(first) else None for first in known]
-        any_ = next((start for start in starts if start is not None), 0)
-        return tuple(any_ if start is None else start for start in starts)
+    def _enable(self, stores: Stores, strobes: Sequence[int]) -> Location | None:
+        """A place for when a memory stores: which strobe counts, from 1, where that differs."""
+        if not any(stores.alike) and not strobes:
+            return None
+        strobe = stores.strobe[:, self.members].T
+        return self.table.place(
+            np.where(strobe >= 0, np.searchsorted(strobes, strobe) + 1, 0),
+            columns=self._points.columns["store"] if any(stores.alike) else None,
+            column=stores.enable,
+            given=stores.alike,
+        )
 
     def _reader(self, index: int, rivals: set[int]) -> EndpointReader:
         """A reader; `rivals` share read ports with it."""

@@ -2,7 +2,7 @@
 
 An address comes from the sequencer where all nodes that use it at that time use the same; otherwise
 from the node itself: the reader adds the word count to a *base* from the node's row ROM. What a
-node stores on its own is appended: a pointer moves while the phase that the row ROM names is high.
+node stores on its own is appended: a pointer moves with the strobe that the row ROM names.
 In a fabric of several forms this may differ from form to form.
 """
 
@@ -34,16 +34,17 @@ class EndpointMemory:
         Which of the send maps that is.
     sources : tuple of int
         Whose words it stores, by the numbers of `Sources`.
-    columns : (int, int) or None
-        Those of the sequencer for where, and whether, it stores what is the same at all nodes.
-    phases : tuple of int
-        Where it is not, the phases in which it stores: bits of that input.
-    enable : Location or None
-        Which of the phases counts in a row: 0 for none.
+    address, enable : Location or None
+        Where, and whether, it stores what is the same at all nodes. What lies at the node of
+        `enable` is which of the strobes counts in a row, from 1: 0 for none.
+    strobes : tuple of int
+        The columns of the sequencer by which it stores what is its own.
+    ends : tuple of int
+        Of each of these, that which says whether the word is the last of its block, if that counts.
     source : Location or None
         Which of the sources, as select bits.
-    start : tuple of int
-        Where its pointer starts in each form.
+    start : Location
+        Where its pointer starts.
     groups : tuple of (tuple of int)
         Readers in groups; each group has a copy of the memory of its own.
     host_reads : bool
@@ -55,13 +56,29 @@ class EndpointMemory:
     own: int | None
     layout: int
     sources: tuple[int, ...]
-    columns: tuple[int, int] | None
-    phases: tuple[int, ...]
+    address: Location | None
     enable: Location | None
+    strobes: tuple[int, ...]
+    ends: tuple[int, ...]
     source: Location | None
-    start: tuple[int, ...]
+    start: Location
     groups: tuple[tuple[int, ...], ...]
     host_reads: bool
+
+    @property
+    def columns(self) -> tuple[int, int] | None:
+        """The columns for where, and whether, it stores what is the same at all nodes."""
+        if self.address is None or self.enable is None:
+            return None
+        assert self.address.column is not None
+        assert self.enable.column is not None
+        return self.address.column, self.enable.column
+
+    @property
+    def locations(self) -> tuple[Location, ...]:
+        """Everything that may depend on the form."""
+        locations = self.enable, self.source, self.start
+        return tuple(each for each in locations if each is not None)
 
 
 #: Words that are chosen from in a cycle: two 4-input look-up tables in a row.
@@ -152,19 +169,11 @@ class EndpointShape:
         return neutral or any(len(members) > 1 for members in self.injections)
 
     @property
-    def uses_phases(self) -> bool:
-        """Whether anything depends on which windows are under way."""
-        return any(memory.phases for memory in self.memories)
-
-    @property
     def uses_form(self) -> bool:
         """Whether anything depends on the form."""
         locations = [each for reader in self.readers for each in reader.locations]
-        for memory in self.memories:
-            locations += [each for each in (memory.enable, memory.source) if each]
-        return any(each.by_form for each in locations) or any(
-            len(set(memory.start)) > 1 for memory in self.memories
-        )
+        locations += [each for memory in self.memories for each in memory.locations]
+        return any(each.by_form for each in locations)
 
 
 def bank_name(number: int, copy: int) -> str:
@@ -241,7 +250,7 @@ def wide_memories(shape: EndpointShape, *, private: bool) -> list[list[EndpointM
             or len(readers) > 1
             or any(reader.address.at_node for reader in readers)
             or any(reader.code is not None for reader in readers)
-            or bool(memory.phases)
+            or bool(memory.strobes)
             or () in memory.groups
         )
         columns = tuple({reader.column for reader in readers})

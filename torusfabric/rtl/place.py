@@ -35,6 +35,10 @@ class Shown(enum.Enum):
     ADDRESS = "address"
     #: While words of the row are under way; else as 0.
     STROBE = "strobe"
+    #: As a strobe of which nothing is left when a round begins: what nodes do is looked up anew.
+    WINDOW = "window"
+    #: Whether the word of the slot is the last of its block, whatever the row.
+    END = "end"
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +111,12 @@ class ColumnSet:
 
     @property
     def all(self) -> tuple[Column, ...]:
-        """The columns, with 0 for what does not matter."""
-        return tuple(replace(known, values=np.maximum(known.values, 0)) for known in self._known)
+        """The columns; what does not matter is as all else, or 0."""
+        filled = ((known, max(_constant(known.values) or 0, 0)) for known in self._known)
+        return tuple(
+            replace(known, values=np.where(known.values < 0, value, known.values))
+            for known, value in filled
+        )
 
 
 @dataclass(frozen=True)

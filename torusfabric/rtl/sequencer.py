@@ -10,10 +10,11 @@ from amaranth.lib.wiring import In, Out
 
 from ..program.fields import Order
 from ..program.timing import DISTRIBUTION, Timing
+from ..topology import IntArray
 from .loops import Loops
 from .memories import address_width, choose
 from .netlist import Leaf
-from .place import Column, Shown
+from .place import Column, Delays, Shown
 from .placement import Placement
 from .registers import delayed, pulsed
 from .run_choices import ERROR_BITS, RunChoices, RunError
@@ -70,12 +71,10 @@ class Sequencer(Leaf):
         The select bits that are equal at all nodes, if any.
     row, setting_row : Out
         The row, for the ROMs of endpoints and routers; if any have ROMs.
-    phase : Out
-        For each window, bit k: whether a flit within it was read k cycles ago; if there are any.
     read_k : Out
         Addresses of readers.
-    write_k, store_k : Out
-        Where, and whether, to store what arrives.
+    write_k, store_k, ends_k : Out
+        Where, and whether, to store what arrives, and whether that is the last word of its block.
     over : In(1)
         High for a cycle when a run has ended in which nodes do nothing. This and the following are
         there if runs may begin in the last cycle of another. In that cycle `busy` is low, and
@@ -113,8 +112,8 @@ class Sequencer(Leaf):
         self._bits, self._choices, self._soon = address_bits, choices, soon
         endpoints, lengths, operators = placement.endpoints, choices.lengths, choices.operators
         most = max(loop.rows for loop in self._loops.loops)
-        windows = endpoints.windows
-        optional = (windows.inputs if windows else {}) | {
+        optional = {
+            "skip": endpoints.skip_bits,
             "select": len(placement.selects),
             "error": ERROR_BITS if choices.inputs else 0,
             "accepted": 1 if choices.nodes else 0,
@@ -160,12 +159,15 @@ class Sequencer(Leaf):
         for k, column in enumerate(self._placement.selects):
             shown = self._shown(m, slots, column)
             m.d.comb += self.select[k].eq(self._leaving(m, column, shown, f"select_{k}"))
+        windows: dict[bytes, list[Value]] = {}
         for name, column in self._placement.columns.items():
+            if column.shown is Shown.WINDOW:
+                m.d.comb += getattr(self, name).eq(self._of_window(m, slots, column, windows))
+                continue
             # At rest, readers pass on what the host asks for.
             idle = self.value("idle_address") if name.startswith("read_") else None
             value = self._leaving(m, column, self._shown(m, slots, column), name, idle)
             m.d.comb += getattr(self, name).eq(value)
-        self._phases(m, slots)
         slots.rom.build(m, "table", alone=self.alone)
         return m
 
@@ -298,6 +300,8 @@ class Sequencer(Leaf):
             return slots.column(m, column.values)
         if column.shown is Shown.STROBE:
             return slots.valid & slots.streams & slots.rom.read(column.values)
+        if column.shown is Shown.END:
+            return slots.ends_block
         counts = [
             pitch == loop.rows
             and loop.order is Order.FLIT
@@ -333,20 +337,35 @@ class Sequencer(Leaf):
             value = Mux(self.busy, value, idle)
         return delayed(m, value, held, f"{name}_next")
 
-    def _phases(self, m: Module, slots: Slots) -> None:
-        """Whether flits within each window, and those that end blocks, are and were read."""
-        windows = self._placement.endpoints.windows
-        if windows is None:
-            return
-        bits = windows.phases
-        now = [
-            slots.valid & slots.streams & slots.rom.read(column.astype(int))
-            for column in windows.columns
-        ]
-        if windows.skip_bits:
-            now.append(slots.ends_block)
-        for number, value in enumerate(now):
-            phase = self.phase[number * bits :][:bits]
-            # A round ends with the write of its last flit: nothing of it shows in the next.
-            begins = slots.begins & slots.rom.read(windows.begins)
-            m.d.sync += phase.eq(Cat(value, Mux(begins, 0, phase)))
+    def _of_window(
+        self, m: Module, slots: Slots, column: Column, lines: dict[bytes, list[Value]]
+    ) -> Value:
+        """A strobe of a window, as late as it has to leave for the nodes.
+
+        A round ends with the write of its last flit: nothing of it shows in the next.
+
+        Parameters
+        ----------
+        lines : dict of bytes to list of Value
+            Of each window so far, its strobes one cycle later, two, ..
+        """
+        (delay,) = {delay for delay in column.delays if delay is not None}
+        key = column.values.tobytes()
+        line = lines.setdefault(key, [])
+        name = f"window_{[*lines].index(key)}"
+        strobe = slots.valid & slots.streams & slots.rom.read(column.values)
+        begins = slots.begins & slots.rom.read(self._begins(column.delays))
+        while len(line) < delay - DISTRIBUTION:
+            later = Signal(name=f"{name}_d{len(line) + 1}")
+            m.d.sync += later.eq(Mux(begins, 0, line[-1]) if line else strobe)
+            line.append(later)
+        return line[delay - DISTRIBUTION - 1]
+
+    def _begins(self, delays: Delays) -> IntArray:
+        """Which rows begin a round, in forms in which that matters."""
+        begins = []
+        for loop, delay in zip(self._loops.loops, delays, strict=True):
+            # Words of the last rows of a loop by flits arrive while the first pass again.
+            first = np.diff(loop.rounds, prepend=-1) * (loop.order is Order.ROW)
+            begins.append(np.ones(loop.rows, int) if delay is None else first)
+        return self._loops.joined(begins)
