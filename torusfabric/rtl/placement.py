@@ -9,7 +9,7 @@ writers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -117,20 +117,20 @@ def place(program: Program) -> Placement:
     (1, False, True)
     """
     loops, endpoints = Loops.of(program), plan_endpoints(program)
-    shapes, router_of = _router_shapes(loops, one=program.by_offset)
-    selects = ColumnSet()
+    selects, one = ColumnSet(), program.by_offset
+    selected = _Inputs.of(loops, Action.SELECT, one=one)
+    router_of, alike = _numbered([None] * loops.variants if one else _sources(selected))
     planned = [
-        _planned(loops, sources, members, endpoints, one=program.by_offset)
-        for sources, members in shapes
+        _planned(loops, selected, members, _late(selected, members, endpoints)) for members in alike
     ]
-    common, uniform = _common_columns(planned), _uniform(loops)
-    shown = [(members, _RouterTable(loops, members, selects)) for _, members in shapes]
+    common = _common_columns(planned)
+    shown = [_RouterTable(loops, members, selects) for members in alike]
     routers = tuple(
-        _router(plan, table, common, uniform)
-        for plan, (_, table) in zip(planned, shown, strict=True)
+        _router(plan, table, common, selected.uniform)
+        for plan, table in zip(planned, shown, strict=True)
     )
     operands, operands_of = _operands(loops, selects)
-    tables = RowTables(loops, shown)
+    tables = RowTables(loops, [(table.members, table) for table in shown])
     columns, forms = dict(endpoints.columns), len(loops.loops)
     # A table shows its row a cycle before what follows from it is there.
     if any(shape.row_bits for shape in endpoints.shapes):
@@ -142,61 +142,78 @@ def place(program: Program) -> Placement:
     )
 
 
-#: What each out-port of a router selects from.
-Sources: TypeAlias = tuple[tuple[int, ...], ...]
+@dataclass(frozen=True, eq=False)
+class _Inputs:
+    """What feeds out-ports, or operators, in the rows of all loops.
 
-
-def _sources(select: IntArray) -> Sources:
-    """What each out-port selects from, given what feeds it in each row."""
-    return tuple(tuple(np.unique(column[column >= 0]).tolist()) for column in select.T)
-
-
-def _uniform(loops: Loops) -> list[bool]:
-    """Of each loop, whether all variants select the same."""
-    return [bool((loop.select == loop.select[:, :1]).all()) for loop in loops.loops]
-
-
-def _selected(loops: Loops) -> IntArray:
-    """What feeds each out-port in the rows of all loops, shape (rows, variants, ports)."""
-    return loops.joined([loop.select for loop in loops.loops])
-
-
-def _router_shapes(loops: Loops, *, one: bool) -> tuple[list[tuple[Sources, list[int]]], IntArray]:
-    """The different sets of sources of out-ports, and the variants that have them.
-
-    Returns
-    -------
-    shapes : list of (Sources, list of int)
-        The sources of each out-port, with injection ports as in the program; and variants.
-        Injection ports are distinguished by the order in which out-ports use them only; where all
-        variants select the same in a loop, so that the sequencer gives it, by their numbers too.
-    shape_of : ndarray of int, shape (variants,)
+    Parameters
+    ----------
+    values : ndarray of int, shape (variants, rows, ports)
+        Inputs: injection ports have new numbers in each variant, in the order in which out-ports
+        use them first, or operators have them.
+    injections : list of (tuple of int)
+        Of each variant, the injection port of the program that each of its inputs is.
+    first : int
+        The number of the first injection port.
+    uniform : list of bool
+        Of each loop, whether all variants select the same.
     """
-    select, count = _selected(loops), loops.variants
-    used = [_sources(select[:, variant]) for variant in range(count)]
-    if one:
-        every = [tuple(sorted(set().union(*sets))) for sets in zip(*used, strict=True)]
-        return [(tuple(every), list(range(count)))], np.zeros(count, int)
-    members: dict[tuple[Sources, Sources | None], list[int]] = {}
-    shape_of = np.empty(count, int)
-    given = any(_uniform(loops))
-    for variant, sources in enumerate(used):
-        names = _injection_names(sources, loops.first.sources.first_injection)
-        key = tuple(tuple(sorted(names.get(s, s) for s in sets)) for sets in sources)
-        members.setdefault((key, tuple(names.items()) if given else None), []).append(variant)
-    for number, variants in enumerate(members.values()):
-        shape_of[variants] = number
-    return [(key, variants) for (key, _), variants in members.items()], shape_of
+
+    action: Action
+    values: IntArray
+    injections: list[tuple[int, ...]]
+    first: int
+    uniform: list[bool]
+
+    @classmethod
+    def of(cls, loops: Loops, action: Action, *, one: bool) -> _Inputs:
+        """Those of an action; injection ports keep their numbers if there is one shape."""
+        sources = loops.first.sources
+        # In front of operators, inputs begin with the results.
+        start = sources.first_result if action is Action.OPERAND else 0
+        first, last = sources.first_injection - start, sources.identity - start
+        ports = [loops.values(Point(action, port)) for port in range(sources.ports)]
+        numbers = np.stack(ports, axis=-1).astype(int).swapaxes(0, 1)
+        values = np.where(numbers >= 0, numbers - start, IDLE)
+        uniform = [bool((values[:, rows] == values[:1, rows]).all()) for _, rows in loops.spans()]
+        used = [
+            list(dict.fromkeys(k for column in rows.T for k in np.unique(column).tolist()))
+            for rows in values
+        ]
+        used = [[k - first for k in each if first <= k < last] for each in used]
+        if action is Action.OPERAND:
+            # More of what operators select is equal then, and so one column.
+            used = [*map(sorted, used)]
+        if one:
+            every = range(max(k for each in used for k in each) + 1 if any(used) else 0)
+            used = [list(every)] * len(used)
+        for rows, each in zip(values, used, strict=True):
+            renamed = np.arange(last + 1)
+            renamed[[first + k for k in each]] = first + np.arange(len(each))
+            renamed[last] = first + len(each)
+            rows[:] = np.where(rows >= 0, renamed[rows], IDLE)
+        return cls(action, values, [tuple(each) for each in used], first, uniform)
 
 
-def _injection_names(sources: Sources, first: int) -> dict[int, int]:
-    """New numbers of injection ports, in the order in which out-ports use them."""
-    names: dict[int, int] = {}
-    for sets in sources:
-        for source in sets:
-            if source >= first:
-                names.setdefault(source, first + len(names))
-    return names
+def _numbered(keys: Iterable[Hashable]) -> tuple[IntArray, list[list[int]]]:
+    """The shape of each variant, and the variants of each, given what these have in common."""
+    shape_of, first = number_equal(keys)
+    return shape_of, [np.flatnonzero(shape_of == k).tolist() for k in range(len(first))]
+
+
+def _sources(inputs: _Inputs) -> list[Hashable]:
+    """What each out-port of each variant selects from.
+
+    Where all variants select the same in a loop, so that the sequencer gives it, injection ports
+    are distinguished by their numbers, too.
+    """
+    sources = [
+        tuple(tuple(np.unique(column[column >= 0]).tolist()) for column in rows.T)
+        for rows in inputs.values
+    ]
+    if not any(inputs.uniform):
+        return [*sources]
+    return [*zip(sources, inputs.injections, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,39 +223,30 @@ class _Planned:
     crossbar: Crossbar
     values: IntArray  # variants, rows, select registers
     spans: list[slice]  # the rows of each loop
-    injections: list[tuple[int, ...]]  # of each variant, the injection port that each input is
+    injections: dict[int, tuple[int, ...]]  # of each variant, those that its inputs are
 
 
 def _planned(
-    loops: Loops, sources: Sources, members: list[int], endpoints: EndpointPlan, *, one: bool
+    loops: Loops, inputs: _Inputs, members: list[int], late: Mapping[int, int] | None = None
 ) -> _Planned:
-    """The crossbar of a shape: select registers are shared where that suits all its variants.
+    """The crossbar of a shape: select registers are shared where that suits all its variants."""
+    values = inputs.values[members]
+    rows, inverse = np.unique(values.reshape(-1, values.shape[-1]), axis=0, return_inverse=True)
+    unused = SETTING if inputs.action is Action.SELECT else None
+    delays = [loops.delays(Point(inputs.action, port), unused) for port in range(values.shape[-1])]
+    crossbar = plan_crossbar(rows, delays, late)
+    bits = crossbar.rom[inverse.ravel()].reshape(*values.shape[:2], -1)
+    injections = {variant: inputs.injections[variant] for variant in members}
+    return _Planned(crossbar, bits, [span for _, span in loops.spans()], injections)
 
-    Where one shape serves all variants, injection ports are those of the program. The later is a
-    word, the more memories there are from which it is chosen.
-    """
-    first, select = loops.first.sources.first_injection, _selected(loops)
+
+def _late(inputs: _Inputs, members: list[int], endpoints: EndpointPlan) -> dict[int, int]:
+    """How late words are: the later, the more memories there are from which one is chosen."""
     late: dict[int, int] = {}
-    stacked, injections = [], []
     for variant in members:
-        rows = select[:, variant].astype(int)
-        names = _injection_names(sources if one else _sources(rows), first)
-        if one:
-            last = max(names, default=first - 1)
-            names = {injection: injection for injection in range(first, last + 1)}
-        rename = np.arange(max(first, *names, 0) + 1) if names else np.arange(first + 1)
-        for injection, name in names.items():
-            rename[injection] = name
-            choice = endpoints.choice(variant, injection - first)
-            late[name] = max(late.get(name, 0), choice)
-        stacked.append(np.where(rows >= 0, rename[np.maximum(rows, 0)], IDLE))
-        injections.append(
-            tuple(injection - first for injection in sorted(names, key=names.__getitem__))
-        )
-    unique, inverse = np.unique(np.concatenate(stacked), axis=0, return_inverse=True)
-    crossbar = plan_crossbar(unique, _delays(loops, Action.SELECT, SETTING), late)
-    values = crossbar.rom[inverse.ravel()].reshape(len(members), loops.rows, -1)
-    return _Planned(crossbar, values, [span for _, span in loops.spans()], injections)
+        for name, port in enumerate(inputs.injections[variant], inputs.first):
+            late[name] = max(late.get(name, 0), endpoints.choice(variant, port))
+    return late
 
 
 #: Select bits that are alike in all variants: the loop, the values, the delay.
@@ -289,6 +297,11 @@ class _RouterTable(Table):
         assert at.start is None or {*looked_up} <= {SETTING, None}, "tables show what is set next"
         return at
 
+    def selects(self, plan: _Planned, given: Sequence[Sequence[bool]]) -> tuple[Location, ...]:
+        """Find a place for what each select register of a crossbar holds."""
+        every = zip(plan.crossbar.delays, given, strict=True)
+        return tuple(self.bit(plan.values[:, :, k], *each) for k, each in enumerate(every))
+
     def point(self, point: Point) -> tuple[Location, ...]:
         """Find a place for each bit of the value of a control point; 0 where it does nothing."""
         loops, acts = self.loops, ACTIONS[point.action].acts
@@ -315,69 +328,30 @@ def _router(
     What is common to all routers, and all of loops in which they do the same, comes from the
     sequencer.
     """
-    given = {
-        "select": tuple(
-            table.bit(
-                plan.values[:, :, k],
-                delays,
-                [
-                    alike in common or whole
-                    for alike, whole in zip(_alike(plan, k), uniform, strict=True)
-                ],
-            )
-            for k, delays in enumerate(plan.crossbar.delays)
-        )
-    }
+    alike = [
+        [key in common or whole for key, whole in zip(_alike(plan, k), uniform, strict=True)]
+        for k in range(len(plan.crossbar.delays))
+    ]
+    given = {"select": table.selects(plan, alike)}
     for point in table.loops.points(Holder.ROUTER):
         bits = () if point.action is Action.SELECT else table.point(point)
         if bits:
             given[f"{point.action.value}_{point.number}"] = bits
-    injections = dict(zip(table.members, plan.injections, strict=True))
-    return RouterPlan(plan.crossbar, injections, given, table.width)
+    return RouterPlan(plan.crossbar, plan.injections, given, table.width)
 
 
 def _operands(loops: Loops, selects: ColumnSet) -> tuple[tuple[RouterPlan, ...], IntArray]:
-    """The different crossbars in front of operators, and which of them each variant has."""
+    """The different crossbars in front of operators, and which of them each variant has.
+
+    The sequencer gives all that they select, for variants of a shape do the same.
+    """
     if not any(loop.combining for loop in loops.loops):
         return (), np.zeros(loops.variants, int)
-    inputs = []
-    for loop in loops.loops:
-        fields = [loop.values(Action.OPERAND, port) for port in range(loop.ports)]
-        operand = np.stack(fields, axis=-1).astype(int)
-        # Its inputs begin with the results.
-        inputs.append(np.where(operand >= 0, operand - loop.sources.first_result, IDLE))
-    operand = loops.joined(inputs)
-    if (operand == operand[:, :1]).all():
-        every = tuple(range(len(loops.first.sources.injections)))
-        alike = [(operand[:, 0], every)] * loops.variants
-    else:
-        alike = [_named(loops, operand[:, variant]) for variant in range(loops.variants)]
-    shape_of, first = number_equal(values.tobytes() for values, _ in alike)
-    plans, everywhere = [], [True] * len(loops.loops)
-    for number, variant in enumerate(first.tolist()):
-        crossbar = plan_crossbar(alike[variant][0], _delays(loops, Action.OPERAND, None))
-        members = np.flatnonzero(shape_of == number).tolist()
-        table = _RouterTable(loops, members, selects)
-        bits = tuple(
-            table.bit(crossbar.rom[:, k][None], delays, everywhere)
-            for k, delays in enumerate(crossbar.delays)
-        )
-        injections = {member: alike[member][1] for member in members}
-        plans.append(RouterPlan(crossbar, injections, {"select": bits}, 0))
+    inputs, plans = _Inputs.of(loops, Action.OPERAND, one=False), []
+    shape_of, alike = _numbered(rows.tobytes() for rows in inputs.values)
+    for members in alike:
+        plan, table = _planned(loops, inputs, members), _RouterTable(loops, members, selects)
+        everywhere = [[True] * len(loops.loops)] * len(plan.crossbar.delays)
+        bits = {"select": table.selects(plan, everywhere)}
+        plans.append(RouterPlan(plan.crossbar, plan.injections, bits, 0))
     return tuple(plans), shape_of
-
-
-def _named(loops: Loops, operand: IntArray) -> tuple[IntArray, tuple[int, ...]]:
-    """Operands of a variant with the injection ports that it uses alone, and these."""
-    sources = loops.first.sources
-    first, last = (n - sources.first_result for n in (sources.first_injection, sources.identity))
-    within = (operand >= first) & (operand < last)
-    used = np.unique(operand[within])
-    named = np.where(operand == last, first + len(used), operand)
-    named = np.where(within, first + np.searchsorted(used, operand), named)
-    return named, tuple((used - first).tolist())
-
-
-def _delays(loops: Loops, action: Action, unused: int | None) -> list[Delays]:
-    """The delays of an action at each port; of what is never decided any will do."""
-    return [loops.delays(Point(action, port), unused) for port in range(loops.first.ports)]
