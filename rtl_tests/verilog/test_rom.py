@@ -9,8 +9,8 @@ from amaranth.hdl import Module
 from amaranth.lib.wiring import In, Out
 from verilog_bench import have_icarus, have_verilator, lint_verilator
 
-from torusfabric.rtl.leaf import Leaf
 from torusfabric.rtl.memories import rom_and_port
+from torusfabric.rtl.modules import Leaf
 from torusfabric.rtl.netlist import ROM
 from torusfabric.rtl.netlist_builder import NetlistBuilder
 from torusfabric.verilog import module_texts

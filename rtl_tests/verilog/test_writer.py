@@ -13,7 +13,7 @@ from amaranth.sim import Simulator
 from verilog_bench import have_icarus
 
 from torusfabric.errors import InputError
-from torusfabric.rtl.leaf import given_names
+from torusfabric.rtl.modules import given_names
 from torusfabric.verilog.writer import Heading, write_module
 
 INPUTS = {"a": 5, "b": 3, "c": signed(4), "d": 1, "e": signed(7), "f": 8}

@@ -9,8 +9,8 @@ from amaranth.hdl import Cat, ClockDomain, Const, DomainRenamer, Module, Signal,
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from .leaf import Leaf
 from .memories import address_width, rom_and_port
+from .modules import Leaf
 from .netlist import Fixed, Instance, Netlist, Part, Role
 
 __all__ = ["Assembly"]

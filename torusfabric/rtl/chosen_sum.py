@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 
 from .cascade import SLICE, branch_bits
+from .modules import SharedModule, Use
 from .multiplexer import Multiplexer, slice_bounds
-from .shared_modules import SharedModule, Use
 
 __all__ = ["ChosenSum", "add_chosen"]
 

@@ -18,8 +18,8 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib.wiring import In, Out
 
 from ..program.timing import DISTRIBUTION
-from .leaf import Leaf
 from .memories import address_width
+from .modules import Leaf
 from .netlist import Part, Parts, Role
 from .netlist_builder import NetlistBuilder
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 
 from .cascade import branch_bits, branched_cascade, cascade, keeper, select_bits, unmarked
-from .shared_modules import SharedModule, Use
+from .modules import SharedModule, Use
 
 __all__ = ["Multiplexer", "multiplexed", "slice_bounds"]
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .leaf import Leaf
 from .memories import address_width
+from .modules import Leaf
 
 __all__ = ["ROM", "Fixed", "Instance", "Leaf", "Netlist", "NodePort", "Part", "Parts", "Role"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from .leaf import Leaf
 from .memories import address_width
+from .modules import Leaf
 from .netlist import ROM, Fixed, Instance, Netlist, NodePort, Part, Parts, Role
 
 __all__ = ["NetlistBuilder"]

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from amaranth.hdl import ClockSignal, Const, Module, ResetSignal, Signal, Value
 
+from .modules import SharedModule, Use
 from .operator_unit import OperatorUnit
-from .shared_modules import SharedModule, Use
 
 __all__ = ["OperatorPair", "add_pair"]
 

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 from amaranth.hdl import ClockSignal, Const, Module, Signal, Value
 from amaranth.hdl._ast import Slice
 
-from .shared_modules import SharedModule, Use
+from .modules import SharedModule, Use
 
 __all__ = ["apart", "delayed", "pulsed"]
 

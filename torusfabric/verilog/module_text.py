@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ..rtl.shared_modules import SharedModule
+from ..rtl.modules import SharedModule
 
 __all__ = ["Memory", "ModuleText", "Port", "Structure"]
 

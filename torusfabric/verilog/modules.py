@@ -7,10 +7,9 @@ from pathlib import Path
 
 from amaranth.lib.wiring import Out
 
-from ..rtl.leaf import given_names
 from ..rtl.memories import LOOK_UP
+from ..rtl.modules import SharedModule, given_names
 from ..rtl.netlist import ROM, Netlist
-from ..rtl.shared_modules import SharedModule
 from .ecp5 import ECP5, ecp5_body
 from .memory_rule import AUTO, MemoryRule
 from .module_text import ModuleText, Port, Structure

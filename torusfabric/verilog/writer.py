@@ -17,7 +17,7 @@ from amaranth.hdl import _ast as ast
 from amaranth.hdl._mem import MemoryInstance
 from amaranth.lib.cdc import AsyncFFSynchronizer, FFSynchronizer
 
-from ..rtl.shared_modules import SharedModule, Use
+from ..rtl.modules import SharedModule, Use
 from .expressions import (
     Case,
     Expressions,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from amaranth.build import Platform
 from amaranth.build.run import BuildPlan
 
-from ...rtl.leaf import given_names
+from ...rtl.modules import given_names
 from ..bridge import BAUD
 from ..bridge.image import PATIENCE, Image
 from ..bridge.uart import divisor_for

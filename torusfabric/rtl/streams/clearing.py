@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from amaranth.hdl import Cat, Module, Signal, Value
 
-from ..leaf import Leaf
+from ..modules import Leaf
 
 __all__ = ["cleared", "registered_outputs", "state", "tally"]
 

@@ -12,8 +12,8 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ...program.mode import Range
-from ..leaf import Leaf
 from ..memories import choose
+from ..modules import Leaf
 from ..run_choices import ERROR_BITS, RunError
 from ..run_form import run_form
 from .ports import COMMAND, COMMAND_BITS, STATUS

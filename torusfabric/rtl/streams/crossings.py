@@ -11,7 +11,7 @@ from amaranth.hdl import Cat, ClockDomain, ClockSignal, Module, ResetSignal
 from amaranth.lib.fifo import AsyncFIFO
 from amaranth.lib.wiring import In, Out
 
-from ..leaf import Leaf
+from ..modules import Leaf
 from ..netlist import Part, Parts, Role
 
 if TYPE_CHECKING:

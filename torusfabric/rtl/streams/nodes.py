@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from amaranth.lib.wiring import SignatureMembers
 
     from ..fabric_builder import FabricBuilder
-    from ..leaf import Leaf
+    from ..modules import Leaf
     from .packets import Packets
 
 __all__ = ["add_stream_top"]

@@ -10,7 +10,7 @@ from amaranth.hdl import Const, Module, Signal
 from amaranth.lib.wiring import In, Out
 
 from ..host import RADIX, merge_levels
-from ..leaf import Leaf
+from ..modules import Leaf
 from ..netlist import Part, Parts, Role
 
 if TYPE_CHECKING:

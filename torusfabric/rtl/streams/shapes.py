@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from amaranth.hdl import Cat, Const, Mux, Value
 from amaranth.lib.wiring import Member
 
-from ..leaf import Leaf
 from ..memories import choose, fitting
+from ..modules import Leaf
 from .row_keys import RowKey
 from .sections import Sections
 from .words import WordShape, by_form

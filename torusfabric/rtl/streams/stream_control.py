@@ -5,7 +5,7 @@ from __future__ import annotations
 from amaranth.hdl import Const, Module, Mux, ResetSignal, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ..leaf import Leaf
+from ..modules import Leaf
 from ..run_choices import ERROR_BITS, RunError
 from .loader import BAD_DESTINATION, BAD_LENGTH
 from .sections import Sections

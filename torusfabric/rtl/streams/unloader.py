@@ -14,7 +14,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..cascade import keeper
-from ..leaf import Leaf
+from ..modules import Leaf
 from ..registers import apart
 from .clearing import cleared, registered_outputs, state, tally
 from .sections import Sections

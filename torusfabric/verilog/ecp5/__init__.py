@@ -1,8 +1,8 @@
 """Modules in a form for ECP5, of its cells: the usual one is for devices with tables alone."""
 
 from ...rtl.chosen_sum import ChosenSum
+from ...rtl.modules import SharedModule
 from ...rtl.multiplexer import Multiplexer
-from ...rtl.shared_modules import SharedModule
 from .multiplexers import multiplexer_body
 from .sums import sum_body
 

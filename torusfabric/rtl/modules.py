@@ -1,16 +1,23 @@
-"""Leaves: the modules that netlists are made of, as Amaranth components."""
+"""Modules: the leaves that netlists are made of, and what many of these have instances of.
+
+The latter are no part of a netlist, but each is there once in its text: the text of a module says
+of which it has instances.
+"""
+
+from __future__ import annotations
 
 import contextlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from amaranth import tracer
-from amaranth.hdl import Cat, Fragment, Value
+from amaranth.hdl import Cat, Elaboratable, Fragment, Instance, Module, Signal, Value
 from amaranth.lib import wiring
 
 from .memories import MemoryShape, recorded_memories
 
-__all__ = ["Leaf", "given_names"]
+__all__ = ["Leaf", "SharedModule", "Use", "given_names"]
 
 
 class Leaf(wiring.Component):
@@ -79,3 +86,50 @@ def given_names() -> Iterator[None]:
         yield
     finally:
         tracer.get_var_name = found
+
+
+class SharedModule(ABC):
+    """A module that many have instances of."""
+
+    #: Whether synthesis has to keep it as a module.
+    kept = False
+
+    @property
+    def clocked(self) -> bool:
+        """Whether it has a clock and a reset, be they used or not."""
+        return False
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Its name, which says what it depends on."""
+
+    @property
+    @abstractmethod
+    def about(self) -> str:
+        """What it is, in a line."""
+
+    @abstractmethod
+    def ports(self) -> list[Signal]:
+        """Its ports, apart from a clock."""
+
+    @abstractmethod
+    def module(self, ports: Sequence[Signal]) -> Module:
+        """What is inside, with what `ports` has made."""
+
+
+class Use(Elaboratable):
+    """An instance of a shared module.
+
+    Parameters
+    ----------
+    ports : Value
+        By the names of the ports, with ``i_`` or ``o_`` in front of them.
+    """
+
+    def __init__(self, module: SharedModule, **ports: Value) -> None:
+        self.module, self._ports = module, ports
+
+    def elaborate(self, platform: object) -> Instance:
+        """Make the instance."""
+        return Instance(self.module.name, **self._ports)
