@@ -16,8 +16,8 @@ from torusfabric import collective as collectives
 from torusfabric import verilog
 from torusfabric.collective import Collective
 from torusfabric.rtl.assembly import Assembly
-from torusfabric.rtl.common_parts import RootUnit
 from torusfabric.rtl.netlist import Role
+from torusfabric.rtl.tops import RootUnit
 from torusfabric.schedule import Masked
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine
 from torusfabric.toolchain import cxx
@@ -334,6 +334,6 @@ class DeafRootUnit(RootUnit):
 @pytest.mark.parametrize("collective", ROOTED)
 def test_a_root_that_is_ignored_is_found(monkeypatch, collective):
     """A fabric that ignores its root delivers wrong words."""
-    monkeypatch.setattr("torusfabric.rtl.common_parts.RootUnit", DeafRootUnit)
+    monkeypatch.setattr("torusfabric.rtl.tops.RootUnit", DeafRootUnit)
     fabric = fabric_of("2x3", collective, lengths={"flits": 1})
     assert not tf.simulate(fabric, jobs=[tf.Job(root=2)]).passed

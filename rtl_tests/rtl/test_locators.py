@@ -4,8 +4,8 @@
 import pytest
 
 import torusfabric as tf
-from torusfabric.rtl.common_parts import locator_of
 from torusfabric.rtl.locators import table
+from torusfabric.rtl.tops import locator_of
 
 
 @pytest.mark.parametrize(

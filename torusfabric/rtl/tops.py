@@ -1,26 +1,271 @@
-"""The tops of fabrics: what stands around sequencer and routers, with one builder for each.
+# amaranth: UnusedElaboratable=no
+"""The tops of fabrics, with one builder for each, and what a fabric has once: the host port, the
+tree that brings it words, the sequencer, and what finds offsets from the root.
 
 That of streams is in `torusfabric.rtl.streams.nodes`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..program import RouteMap
-from .common_parts import add_host, add_root_unit, add_sequencer
-from .endpoint_parts import add_endpoints, add_streams
-from .netlist import Fixed
-from .router_parts import add_combiners, add_routers
+import numpy as np
+from amaranth.hdl import Const, Module, Signal
+from amaranth.lib.wiring import In, Out
+
+from ..program import DirectMap, RenumberedMap, RouteMap
+from ..program.timing import direct_write_delay
+from .fabric_builder import FabricBuilder
+from .host import RADIX, Host, HostView, HostWrites, ReadMerge, merge_levels
+from .host_layout import HostLayout
+from .locators import ChunkLocator, Locator
+from .memories import address_width, choose
+from .netlist import Fixed, Leaf, Part, Parts, Role
+from .node_parts import add_combiners, add_endpoints, add_routers, add_streams
+from .sequencer import Sequencer
 
 if TYPE_CHECKING:
-    from ..program import Program
-    from .fabric_builder import FabricBuilder
-    from .host_layout import HostLayout
-    from .locators import Locator
+    from ..program import AddressMap, Program
+    from ..topology import Topology
 
-__all__ = ["Built", "add_core_top", "add_host_top", "add_inside", "is_direct"]
+__all__ = [
+    "Built",
+    "RootUnit",
+    "add_core_top",
+    "add_host",
+    "add_host_top",
+    "add_inside",
+    "add_root_unit",
+    "add_sequencer",
+    "add_single",
+    "is_direct",
+    "locator_of",
+    "write_locator_of",
+]
+
+
+def add_single(
+    build: FabricBuilder,
+    name: str,
+    role: Role,
+    make: Callable[[], Leaf],
+    inputs: Mapping[str, Parts],
+    renamed: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, tuple[Part, ...]]:
+    """A module of which there is one; returns its outputs.
+
+    They are nets of their own names, or of the names that some of them are given.
+    """
+    build.add_module(name, make, role=role)
+    leaf = make()
+    outputs = {
+        member: (renamed.get(member, member), len(getattr(leaf, member)))
+        for member, flow in leaf.signature.members.items()
+        if flow.flow is Out
+    }
+    build.add(f"the_{name}", name, inputs=dict(inputs), outputs=outputs)
+    return {member: build.whole(net) for member, (net, _) in outputs.items()}
+
+
+def add_host(
+    build: FabricBuilder, layouts: Sequence[HostLayout]
+) -> tuple[int, list[Callable[[], Locator]]]:
+    """Add the host port, and the tree that brings read data to it.
+
+    Parameters
+    ----------
+    layouts : sequence of HostLayout
+        Of each form.
+
+    Returns
+    -------
+    read_latency : int
+        Edges from an address to its data.
+    locators : list of function of () -> Locator
+        Those of what is received, and of what is sent if that is not in the order of addresses.
+    """
+    program = build.program
+    parts = [program.part(form) for form in range(len(program.forms))]
+    locators = [locator_of(part) for part in parts]
+    # One form of each send map.
+    sending = {form.layout: number for number, form in reversed([*enumerate(program.forms)])}
+    writers = [write_locator_of(parts[sending[k]]) for k in sorted(sending)]
+    bits = {
+        "host_we": 1,
+        "host_node": address_width(build.nodes),
+        "host_addr": layouts[0].address_bits,
+        "host_wdata": build.width,
+    }
+    inputs: dict[str, Parts] = {name: build.add_input(name, width) for name, width in bits.items()}
+    if any(layout.part_is_root for layout in layouts):
+        inputs["sampled_root"] = (Part("sampled_root", 0, layouts[0].root_bits),)
+    if program.several:
+        inputs["form"] = (Part("run_form", 0, address_width(len(parts))),)
+
+    def make() -> Host:
+        banks = [_banks(form.receive_map, len(program.memories)) for form in program.forms]
+        made = [locator() for locator in locators]
+        return Host(
+            [HostView(*view) for view in zip(layouts, made, banks, strict=True)],
+            [
+                HostWrites(layouts[sending[k]], writer and writer())
+                for k, writer in zip(sorted(sending), writers, strict=True)
+            ],
+            width=build.width,
+            address_bits=build.address_bits,
+            answer=build.placement.endpoints.answer,
+        )
+
+    build.from_host.extend(add_single(build, "host", Role.HOST, make, inputs))
+    _add_read_tree(build)
+    build.add_output("host_rdata", build.width)
+    return make().read_latency, [*locators, *filter(None, writers)]
+
+
+def locator_of(program: Program) -> Callable[[], Locator]:
+    """How to make the locator of what nodes have received."""
+    match program.form.receive_map:
+        case RouteMap():
+            from .locators.route import RouteLocator
+
+            return lambda: RouteLocator(program)
+        case DirectMap():
+            return lambda: ChunkLocator(program)
+        case mapped:
+            from .locators.table import TableLocator, block_table
+
+            table, memories = block_table(mapped, program), len(program.memories)
+            return lambda: TableLocator(table, flits=program.block_flits, memories=memories)
+
+
+def write_locator_of(program: Program) -> Callable[[], Locator] | None:
+    """How to make the locator of what nodes send; None where the host's order is that of memory."""
+    mapped = program.form.send_map
+    if isinstance(mapped, DirectMap) and (
+        mapped.by_chunk
+        or not direct_write_delay(program.layout, program.flits, any_length=program.any_length)
+    ):
+        return None
+    from .locators.table import TableLocator, block_table
+
+    own = [number for number, memory in enumerate(program.memories) if memory.own]
+    memories = 1 if isinstance(mapped, DirectMap) else len(own)
+    table = block_table(mapped, program, first=own[0])
+    return lambda: TableLocator(table, flits=program.block_flits, memories=memories)
+
+
+def _banks(mapped: AddressMap, memories: int) -> tuple[int, ...]:
+    """The number of each memory that a receive map knows."""
+    if isinstance(mapped, RenumberedMap):
+        return tuple(mapped.numbers.tolist())
+    return tuple(range(memories))
+
+
+def _add_read_tree(build: FabricBuilder) -> None:
+    """Brings the word read at a node to `host_rdata`, level by level."""
+    width = build.width
+    words = [Part(build.read_net(node), 0, width) for node in range(build.nodes)]
+    levels = merge_levels(build.nodes)
+    for level in range(len(levels)):
+        groups = [words[start : start + RADIX] for start in range(0, len(words), RADIX)]
+        words = []
+        for number, group in enumerate(groups):
+            module = f"read_merge_{len(group)}"
+            build.add_module(module, partial(ReadMerge, len(group), width), role=Role.READ_TREE)
+            name = f"read_{level}_{number}" if level < len(levels) - 1 else "host_rdata"
+            build.add(
+                f"read_merge_{level}_{number}",
+                module,
+                inputs={"data": tuple(group)},
+                outputs={"word": (name, width)},
+            )
+            words.append(Part(name, 0, width))
+
+
+def add_sequencer(
+    build: FabricBuilder,
+    given: Mapping[str, Parts],
+    *,
+    soon: int = 0,
+    renamed: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Add the sequencer, given what drives inputs that depend on the top."""
+    make = lambda: Sequencer(
+        [form.timing for form in build.program.forms],
+        build.placement,
+        build.choices,
+        address_bits=build.address_bits,
+        soon=soon,
+    )
+    starts = {name: build.low(name, bits) for name, bits in
+              {"start": 1, **build.choices.inputs}.items()}  # fmt: skip
+    inputs = {**starts, **given}
+    build.sequenced.update(add_single(build, "sequencer", Role.SEQUENCER, make, inputs, renamed))
+
+
+def add_root_unit(build: FabricBuilder) -> None:
+    """Add what takes the root and gives every node its offset from it."""
+    inputs = {name: build.whole(name) for name in ("accepted", "root")}
+    program = build.program
+    shown, offsets = any(form.part_is_root for form in program.forms), program.by_offset
+    make = lambda: RootUnit(program.root_groups.torus, shown=shown, offsets=offsets)
+    add_single(build, "root_unit", Role.ROOT_UNIT, make, inputs)
+
+
+class RootUnit(Leaf):
+    """Samples the root at the start, and gives every node its offset from it.
+
+    Parameters
+    ----------
+    shown, offsets : bool
+        Whether the root itself is wanted, and offsets from it.
+
+    Members
+    -------
+    accepted : In(1)
+        The root is sampled with a start that is accepted.
+    root : In
+        The number of a node.
+    sampled_root : Out
+        The root of the last run, if it is wanted.
+    offset_k_x : Out
+        Coordinate k of the offset of nodes whose coordinate k is x, if wanted.
+    """
+
+    def __init__(self, topology: Topology, *, shown: bool = False, offsets: bool = True) -> None:
+        self._topology, self._shown, self._offsets = topology, shown, offsets
+        bits = address_width(topology.nodes)
+        super().__init__(
+            {"accepted": In(1), "root": In(bits)}
+            | ({"sampled_root": Out(bits)} if shown else {})
+            | {
+                f"offset_{axis}_{at}": Out(address_width(side))
+                for axis, side in enumerate(topology.moduli if offsets else ())
+                for at in range(side)
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build a lookup of coordinates, and a register for each offset."""
+        m = Module()
+        topology, root = self._topology, self.value("root")
+        if self._shown:
+            with m.If(self.value("accepted")):
+                m.d.sync += self.sampled_root.eq(root)
+        coordinates = topology.coordinates(np.arange(topology.nodes))
+        for axis, side in enumerate(topology.moduli if self._offsets else ()):
+            bits = address_width(side)
+            at = Signal(bits, name=f"root_{axis}")
+            table = [Const(coordinate, bits) for coordinate in coordinates[axis].tolist()]
+            m.d.comb += at.eq(choose(table, root))
+            for coordinate in range(side):
+                offsets = [Const((coordinate - k) % side, bits) for k in range(side)]
+                with m.If(self.value("accepted")):
+                    m.d.sync += getattr(self, f"offset_{axis}_{coordinate}").eq(choose(offsets, at))
+        return m
 
 
 class Built(NamedTuple):

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from amaranth.lib.wiring import In, Out
 
 from ...program.timing import DISTRIBUTION
-from ..common_parts import add_sequencer, add_single
-from ..endpoint_parts import EndpointWiring, endpoint_settings
 from ..netlist import Fixed, Part, Parts, Role
-from ..tops import Built, add_inside
+from ..node_parts import EndpointWiring, endpoint_settings
+from ..tops import Built, add_inside, add_sequencer, add_single
 from .commands import Commands
 from .crossings import add_crossings
 from .endpoint import StreamEndpoint
