@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from torusfabric.rtl.endpoint_plan import _rivals, _size
-from torusfabric.rtl.netlist import Fixed, Part
-from torusfabric.rtl.netlist_builder import _low_parts
+from torusfabric.rtl.netlist import Fixed, Part, _low_parts
 from torusfabric.rtl.place import Column, ColumnSet, Location, Shown, Table, _free_bits
 
 

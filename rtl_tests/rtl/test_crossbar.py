@@ -10,18 +10,19 @@ from amaranth.sim import Simulator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torusfabric.rtl.cascade import (
+from torusfabric.rtl.crossbar import plan_crossbar, select_registers
+from torusfabric.rtl.multiplexer import (
     SLICE,
+    Multiplexer,
     bit_count,
     branch_bits,
     branched_cascade,
     cascade,
     keeper,
+    multiplexed,
     select_bits,
     unmarked,
 )
-from torusfabric.rtl.crossbar import plan_crossbar, select_registers
-from torusfabric.rtl.multiplexer import Multiplexer, multiplexed
 from torusfabric.verilog.writer import Heading, write_module
 
 

@@ -11,8 +11,7 @@ from helpers import fabric_of
 
 from torusfabric import verilog
 from torusfabric.rtl.assembly import Assembly
-from torusfabric.rtl.netlist import ROM, Fixed, Instance, Part, Role
-from torusfabric.rtl.netlist_builder import NetlistBuilder
+from torusfabric.rtl.netlist import ROM, Fixed, Instance, NetlistBuilder, Part, Role
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine
 from torusfabric.toolchain import cxx
 from torusfabric.verilog.design import RomContents

@@ -15,7 +15,7 @@ from torusfabric.algorithms import CATALOGUE, Options, find
 from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError, MissingTool, WorkFailed
 from torusfabric.program import Program
-from torusfabric.rtl.netlist_builder import NetlistBuilder
+from torusfabric.rtl.netlist import NetlistBuilder
 from torusfabric.simulation.engines import (
     ENGINES,
     AmaranthEngine,

@@ -10,11 +10,10 @@ from helpers import as_executed, fabric_of
 from verilog_bench import have_icarus, run_icarus
 
 from torusfabric.errors import WorkFailed
-from torusfabric.rtl.cascade import SLICE, branch_bits, select_bits
 from torusfabric.rtl.chosen_sum import ChosenSum
 from torusfabric.rtl.modules import Leaf, Use
-from torusfabric.rtl.multiplexer import Multiplexer
-from torusfabric.rtl.netlist_builder import NetlistBuilder
+from torusfabric.rtl.multiplexer import SLICE, Multiplexer, branch_bits, select_bits
+from torusfabric.rtl.netlist import NetlistBuilder
 from torusfabric.toolchain import tools
 from torusfabric.verilog import modules as module_file
 from torusfabric.verilog import write

@@ -11,8 +11,7 @@ from verilog_bench import have_icarus, have_verilator, lint_verilator
 
 from torusfabric.rtl.memories import rom_and_port
 from torusfabric.rtl.modules import Leaf
-from torusfabric.rtl.netlist import ROM
-from torusfabric.rtl.netlist_builder import NetlistBuilder
+from torusfabric.rtl.netlist import ROM, NetlistBuilder
 from torusfabric.verilog import module_texts
 from torusfabric.verilog.design import RomContents
 from torusfabric.verilog.writer import BLOCK, Heading, write_module

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..rtl.cascade import branch_bits
+from ..rtl.multiplexer import branch_bits
 from ..rtl.operator_pair import OperatorPair
 from ..rtl.operator_unit import OperatorUnit
 from ..rtl.placement import combiner_name

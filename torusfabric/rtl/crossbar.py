@@ -1,6 +1,6 @@
 """The crossbar of a router: only the inputs that its settings use, in the cheapest form.
 
-An out-port is a cascade of its inputs, or several side by side: see `torusfabric.rtl.cascade`.
+An out-port is a cascade of its inputs, or several side by side: see `torusfabric.rtl.multiplexer`.
 What an idle out-port carries does not matter, and select bits that may always be equal are one
 register.
 """
@@ -13,8 +13,7 @@ import numpy as np
 from amaranth.hdl import Cat, Module, Value
 
 from ..topology import IntArray
-from .cascade import SLICE, branch_bits, branch_luts
-from .multiplexer import multiplexed
+from .multiplexer import SLICE, branch_bits, branch_luts, multiplexed
 from .registers import apart
 
 __all__ = ["Crossbar", "Output", "crossbar_words", "plan_crossbar", "select_registers"]

@@ -20,8 +20,7 @@ from amaranth.lib.wiring import In, Out
 from ..program.timing import DISTRIBUTION
 from .memories import address_width
 from .modules import Leaf
-from .netlist import Part, Parts, Role
-from .netlist_builder import NetlistBuilder
+from .netlist import NetlistBuilder, Part, Parts, Role
 
 __all__ = ["BY_GROUP", "ControlStage", "Distribution", "NodeGroups"]
 

@@ -10,7 +10,6 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..program.fields import NEUTRAL
 from ..program.timing import ADDRESS, SETTING, STORE
-from .cascade import SLICE
 from .endpoint_reads import HostReads, Inputs, Reader
 from .endpoint_shape import EndpointMemory, bank_name, wide_memories
 from .host import suffix
@@ -23,7 +22,7 @@ from .memories import (
     choose,
     memory_cell,
 )
-from .multiplexer import multiplexed
+from .multiplexer import SLICE, multiplexed
 from .registers import apart, delayed
 
 if TYPE_CHECKING:

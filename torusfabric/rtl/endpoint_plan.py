@@ -14,9 +14,9 @@ import numpy as np
 
 from ..program.fields import IDLE, NEUTRAL, Action, Order, Point
 from ..topology import BoolArray, IntArray
-from .cascade import select_code
 from .endpoint_shape import EndpointMemory, EndpointReader, EndpointShape
 from .loops import Loops
+from .multiplexer import select_code
 from .place import Column, ColumnSet, Location, RowTables, Shown, Table
 from .stores import Stores, find_stores
 

@@ -11,8 +11,7 @@ import numpy as np
 from ..schedule.model import Choice
 from .distribution import Distribution
 from .memories import address_width
-from .netlist import Part
-from .netlist_builder import NetlistBuilder
+from .netlist import NetlistBuilder, Part
 from .run_choices import RunChoices
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..collective import ADD, OPERATORS, SIGNED, Operator
 from ..program.timing import DISTRIBUTION, SETTING
-from .cascade import keeper
 from .memories import address_width
+from .multiplexer import keeper
 from .registers import delayed
 
 __all__ = ["OperatorUnit"]

@@ -6,8 +6,7 @@ from printed import printed
 
 from torusfabric import verilog
 from torusfabric.fpga.synthesis.synthesize import synthesize
-from torusfabric.rtl.netlist import ROM, Role
-from torusfabric.rtl.netlist_builder import NetlistBuilder
+from torusfabric.rtl.netlist import ROM, NetlistBuilder, Role
 from torusfabric.verilog.design import Design, RomContents
 
 SWITCH = """

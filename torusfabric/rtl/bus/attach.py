@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from ..host_layout import HostLayout
-from ..netlist import Leaf, Part, Role
-from ..netlist_builder import NetlistBuilder
+from ..netlist import Leaf, NetlistBuilder, Part, Role
 from .bridge import ANSWERS, AxiLiteBridge, Bridge, WishboneBridge, accesses
 from .protocol import Bus, bus_inputs, bus_outputs
 from .register_map import RegisterMap, register_map

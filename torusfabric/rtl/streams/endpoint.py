@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Member, Out
 
-from ..cascade import bit_count, cascade, extended_cascade, keeper
 from ..endpoint import Endpoint, EndpointSettings
 from ..endpoint_builder import Copy, EndpointBuilder, asked
 from ..endpoint_reads import Reader
 from ..endpoint_shape import EndpointMemory, EndpointShape
 from ..memories import ReadPort, WritePort, add_memory, memory_cell
+from ..multiplexer import bit_count, cascade, extended_cascade, keeper
 from .clearing import cleared, state
 from .packets import KEPT
 from .sections import Sections, in_section, section_bits

@@ -10,7 +10,7 @@ from __future__ import annotations
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ..cascade import keeper
+from ..multiplexer import keeper
 from ..registers import apart
 from .clearing import cleared, registered_outputs, state, tally
 from .shapes import LoaderShape, StreamEnd
