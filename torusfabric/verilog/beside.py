@@ -1,10 +1,10 @@
 """The files beside the text: the manifest, what describes the interface, and the bench."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from ..rtl.fabric import Fabric, Top
-from .bench import bench_files, bench_names
 from .bus_page import BUS_PAGE, bus_page
 from .core_page import CORE_PAGE, core_page
 from .design import MANIFEST, TEXT, as_json
@@ -16,6 +16,26 @@ from .system_rdl import SYSTEM_RDL, system_rdl
 from .templates import INSTANCE, SVA, template_files
 
 __all__ = ["files_beside"]
+
+#: Where the files are here, and in the folder of an export.
+SOURCE, FOLDER = Path(__file__).parent / "bench" / "files", "bench"
+
+#: What all benches have.
+COMMON = ("Makefile", "collectives.py", "runs.py", "stalls.py", "test_fabric.py")
+
+#: What drives each interface.
+PORTS = {
+    "host": {"fabric_port.py": "ports/host.py", "direct_port.py": "direct_port.py"},
+    "stream": {
+        "test_fabric.py": "test_streams.py",
+        "stream_port.py": "stream_port.py",
+        "packets.py": "../packets.py",
+    },
+    "memories": {"fabric_port.py": "ports/memories.py", "direct_port.py": "direct_port.py"},
+    "streams": {"fabric_port.py": "ports/streams.py", "direct_port.py": "direct_port.py"},
+    "wishbone": {"fabric_port.py": "ports/wishbone.py", "bus_port.py": "bus_port.py"},
+    "axi-lite": {"fabric_port.py": "ports/axi_lite.py", "bus_port.py": "bus_port.py"},
+}
 
 
 def files_beside(
@@ -45,12 +65,12 @@ def files_beside(
     templates : bool
         Whether there is an instance to be copied, and assertions to be bound.
     """
-    names = [TEXT, *_describing(fabric), *bench_names(_bench(fabric))]
+    names = [TEXT, *_describing(fabric), *_bench_names(_bench(fabric))]
     names += [] if diagrams is None else docs_names(diagrams)
     names += [] if flow is None else flow_names(flow)
     names += [INSTANCE, SVA] if templates else []
     said = manifest(fabric, command=command, files=names, modules=modules)
-    texts = bench_files(_bench(fabric), said["top"])
+    texts = _bench_files(_bench(fabric), said["top"])
     if fabric.register_map:
         texts[SYSTEM_RDL] = system_rdl(fabric.register_map, said["top"], title)
         texts[BUS_PAGE] = bus_page(said)
@@ -78,3 +98,23 @@ def _bench(fabric: Fabric) -> str:
     if fabric.top is Top.CORE:
         return "streams" if fabric.streaming else "memories"
     return str(fabric.bus or fabric.top)
+
+
+def _bench_names(interface: str) -> list[str]:
+    """The files of the bench of a bus, or of what else a fabric is driven by."""
+    return [f"{FOLDER}/{name}" for name in sorted(_sources(interface))]
+
+
+def _bench_files(interface: str, top: str) -> dict[str, str]:
+    """The texts of the bench of an interface, given the name of the top module."""
+    texts = {
+        f"{FOLDER}/{name}": SOURCE.joinpath(source).read_text(encoding="utf-8")
+        for name, source in _sources(interface).items()
+    }
+    makefile = f"{FOLDER}/Makefile"
+    return texts | {makefile: texts[makefile].replace("{top}", top)}
+
+
+def _sources(interface: str) -> Mapping[str, str]:
+    """Where the text of each file is, by its name."""
+    return dict(zip(COMMON, COMMON, strict=True)) | PORTS[interface]
