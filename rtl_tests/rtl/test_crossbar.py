@@ -10,7 +10,6 @@ from amaranth.sim import Simulator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torusfabric.rtl.crossbar import plan_crossbar, select_registers
 from torusfabric.rtl.multiplexer import (
     SLICE,
     Multiplexer,
@@ -23,6 +22,7 @@ from torusfabric.rtl.multiplexer import (
     select_bits,
     unmarked,
 )
+from torusfabric.rtl.router import plan_crossbar, select_registers
 from torusfabric.verilog.writer import Heading, write_module
 
 

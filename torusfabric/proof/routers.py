@@ -14,16 +14,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..rtl.multiplexer import branch_bits
-from ..rtl.operator_pair import OperatorPair
-from ..rtl.operator_unit import OperatorUnit
+from ..rtl.operator_unit import OperatorPair, OperatorUnit
 from ..rtl.placement import combiner_name
 from .model import Model
 
 if TYPE_CHECKING:
     from ..collective import Operator
     from ..rtl import Fabric
-    from ..rtl.crossbar import Crossbar
     from ..rtl.placement import Placement, RouterPlan
+    from ..rtl.router import Crossbar
     from ..verilog.design import Design
     from .solver import Harness
 

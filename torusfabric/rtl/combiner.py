@@ -7,11 +7,11 @@ from amaranth.lib.wiring import In, Out
 
 from ..program.timing import COMBINE
 from .chosen_sum import add_chosen
-from .crossbar import Crossbar, select_registers
 from .multiplexer import multiplexed
 from .netlist import Leaf
 from .operator_unit import OperatorUnit
 from .registers import apart
+from .router import Crossbar, select_registers
 
 __all__ = ["Combiner"]
 

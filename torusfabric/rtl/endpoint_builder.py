@@ -339,7 +339,7 @@ class EndpointBuilder:
         level, unit, made = words, self._settings.unit, 0
         late = self._settings.sources.injection_delay
         if len(level) > 1:
-            from .operator_pair import add_pair
+            from .operator_unit import add_pair
 
         while len(level) > 1:
             assert unit is not None

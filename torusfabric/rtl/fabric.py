@@ -20,7 +20,7 @@ from ..toolchain.values import natural, of_type
 from .assembly import Assembly
 from .core_address_map import core_address_map
 from .fabric_builder import FabricBuilder, Top
-from .host_layout import HostLayout
+from .host import HostLayout
 from .origins import Origins, tag_cost
 from .placement import place
 from .streams import Clocks

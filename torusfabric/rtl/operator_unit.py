@@ -20,15 +20,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, ClockSignal, Const, Module, Mux, ResetSignal, Signal, Value
 
 from ..collective import ADD, OPERATORS, SIGNED, Operator
 from ..program.timing import DISTRIBUTION, SETTING
 from .memories import address_width
+from .modules import SharedModule, Use
 from .multiplexer import keeper
 from .registers import delayed
 
-__all__ = ["OperatorUnit"]
+__all__ = ["OperatorPair", "OperatorUnit", "add_pair"]
 
 assert DISTRIBUTION <= SETTING, "control bits come before the words that they concern"
 
@@ -241,3 +242,63 @@ def _placed(wanted: Sequence[Bit], columns: list[list[Bit]]) -> _Control:
                 return _Control(number, flipped)
     columns.append([*wanted])
     return _Control(len(columns) - 1, flipped=False)
+
+
+@dataclass(frozen=True)
+class OperatorPair(SharedModule):
+    """Combines two words."""
+
+    unit: OperatorUnit
+    width: int
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return f"operator_{self.width}"
+
+    @property
+    def about(self) -> str:
+        """What it is."""
+        return "What the operator of a run makes of two words."
+
+    @property
+    def clocked(self) -> bool:
+        """Whether operators have registers."""
+        return self.unit.latency > 0
+
+    def ports(self) -> list[Signal]:
+        """Two words, the control bits of the operator if there are any, and the result."""
+        code = [Signal(self.unit.bits, name="code")] if self.unit.bits else []
+        words = [Signal(self.width, name=name) for name in ("a", "b")]
+        return [*words, *code, Signal(self.width, name="result")]
+
+    def module(self, ports: Sequence[Signal]) -> Module:
+        """What is inside."""
+        m = Module()
+        a, b, *code, result = ports
+        chosen = code[0] if code else Const(0, 0)
+        m.d.comb += result.eq(self.unit.combine(m, a, b, chosen, self.width))
+        return m
+
+
+def add_pair(
+    m: Module, unit: OperatorUnit, words: tuple[Value, Value], code: Value, *, name: str | None
+) -> Value:
+    """What the chosen operator makes of two words.
+
+    Parameters
+    ----------
+    code : Value
+        The control bits of the operator.
+    name : str or None
+        Of the instance; None where the text is of no matter.
+    """
+    a, b = words
+    if name is None:
+        return unit.combine(m, a, b, code, len(a))
+    pair, result = OperatorPair(unit, len(a)), Signal(len(a), name=f"combined_{name}")
+    inputs = {"i_a": a, "i_b": b} | ({"i_code": code} if unit.bits else {})
+    if pair.clocked:
+        inputs |= {"i_clk": ClockSignal(), "i_rst": ResetSignal(allow_reset_less=True)}
+    m.submodules[f"operator_{name}"] = Use(pair, **inputs, o_result=result)
+    return result

@@ -18,10 +18,10 @@ import numpy as np
 from ..program.fields import ACTIONS, IDLE, Action, Holder, Point, number_equal
 from ..program.timing import ADDRESS, SETTING
 from ..topology import IntArray
-from .crossbar import Crossbar, plan_crossbar
 from .endpoint_plan import EndpointPlan, plan_endpoints
 from .loops import Loops
 from .place import Column, ColumnSet, Delays, Location, RowTables, Shown, Table, columns_of
+from .router import Crossbar, plan_crossbar
 
 if TYPE_CHECKING:
     from ..program import Program

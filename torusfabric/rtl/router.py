@@ -1,21 +1,205 @@
-"""The router: a crossbar with a register at each out-port."""
+"""The router: a crossbar with a register at each out-port.
+
+A crossbar has only the inputs that its settings use, in the cheapest form: an out-port is a cascade
+of its inputs, or several side by side (see `torusfabric.rtl.multiplexer`). What an idle out-port
+carries does not matter, and select bits that may always be equal are one register.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
+from typing import TypeAlias
 
+import numpy as np
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..program.timing import LINK, SETTING
-from .crossbar import Crossbar, crossbar_words, select_registers
+from ..topology import IntArray
+from .multiplexer import SLICE, branch_bits, branch_luts, multiplexed
 from .netlist import Leaf
-from .place import Location, columns_of
+from .place import Delays, Location, columns_of
 from .registers import apart
 
-__all__ = ["Router"]
+__all__ = ["Crossbar", "Output", "Router", "crossbar_words", "plan_crossbar", "select_registers"]
+
+#: Of each out-port, the select registers of each slice of its word, lowest slice first.
+Selects: TypeAlias = Sequence[Sequence[Sequence[Value]]]
+
+
+@dataclass(frozen=True)
+class Output:
+    """One out-port.
+
+    Parameters
+    ----------
+    sources : tuple of int
+        The inputs it can select: in-ports, and injection ports counted from their number on.
+    bits : tuple of int
+        The select register of each select bit, in the order of `branch_bits`.
+    """
+
+    sources: tuple[int, ...]
+    bits: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Crossbar:
+    """A crossbar, and the values of its select registers.
+
+    Parameters
+    ----------
+    outputs : tuple of Output
+        One for each out-port.
+    rom : ndarray of int8, shape (settings, select registers)
+        The value of each select register for each setting.
+    delays : tuple of Delays
+        Of each select register.
+    """
+
+    outputs: tuple[Output, ...]
+    rom: IntArray
+    delays: tuple[Delays, ...] = ()
+
+    @property
+    def rows(self) -> list[int]:
+        """The ROM as integers, one a setting; bit k is select register k."""
+        weights = [1 << k for k in range(self.rom.shape[1])]
+        return [sum(w for w, bit in zip(weights, row, strict=True) if bit) for row in self.rom]
+
+    @property
+    def luts_per_bit(self) -> int:
+        """4-input look-up tables for each bit of the width, over all out-ports."""
+        return sum(branch_luts(len(out.sources)) for out in self.outputs)
+
+
+def plan_crossbar(
+    select: IntArray, delays: Sequence[Delays] | None = None, late: Mapping[int, int] | None = None
+) -> Crossbar:
+    """The crossbar of a router class.
+
+    Parameters
+    ----------
+    select : ndarray of int, shape (settings, ports)
+        What feeds each out-port in each setting; negative where it does not matter.
+    delays : sequence of Delays, optional
+        Of each out-port; only those that change at once share select registers.
+    late : mapping of int to int, optional
+        Of inputs, how late they are (default 0). The latest come last, with the fewest tables
+        behind them.
+
+    Examples
+    --------
+    Out-port 0 always passes on in-port 1 and is made of wires; out-port 1 selects.
+
+    >>> crossbar = plan_crossbar(np.array([[1, 0], [1, 2]]))
+    >>> [output.sources for output in crossbar.outputs], crossbar.rom.tolist()
+    ([(1,), (0, 2)], [[0], [1]])
+    >>> plan_crossbar(np.array([[1, 0], [1, 2]]), late={0: 1}).outputs[1].sources
+    (2, 0)
+    """
+    registers: list[IntArray] = []
+    delays_of: list[Delays] = []
+    outputs = []
+    delays, late = [(0,)] * select.shape[1] if delays is None else list(delays), late or {}
+    for delay, column in zip(delays, select.T, strict=True):
+        sources = tuple(
+            sorted({int(s) for s in column if s >= 0}, key=lambda s: (late.get(s, 0), s))
+        )
+        count = len(sources)
+        width = len(branch_bits(count, 0)) if count else 0
+        rows = [
+            branch_bits(count, sources.index(s)) if s >= 0 else [-1] * width
+            for s in column.tolist()
+        ]
+        wanted = np.array(rows, np.int8).reshape(len(rows), width)
+        bits = tuple(_share(registers, delays_of, delay, wanted[:, k]) for k in range(width))
+        outputs.append(Output(sources, bits))
+    rom = np.stack(registers, axis=1) if registers else np.zeros((len(select), 0), np.int8)
+    return Crossbar(tuple(outputs), np.maximum(rom, 0), tuple(delays_of))
+
+
+def _share(registers: list[IntArray], delays: list[Delays], delay: Delays, wanted: IntArray) -> int:
+    """The first register that can serve a column of select bits (-1: does not matter)."""
+    for k, column in enumerate(registers):
+        if delays[k] == delay and not ((column != wanted) & (column >= 0) & (wanted >= 0)).any():
+            registers[k] = np.where(column >= 0, column, wanted)
+            return k
+    registers.append(wanted)
+    delays.append(delay)
+    return len(registers) - 1
+
+
+def crossbar_words(
+    m: Module,
+    crossbar: Crossbar,
+    words: Sequence[Value],
+    selects: Selects,
+    width: int,
+    *,
+    alone: bool,
+) -> list[Value]:
+    """What each out-port of a crossbar passes on.
+
+    Parameters
+    ----------
+    words : list of Value
+        Its inputs.
+    selects : sequence of (sequence of (sequence of Value))
+        Of each out-port, its select registers, for each slice of the word, as `select_registers`
+        makes them.
+    alone : bool
+        Whether the text of a module is written.
+
+    Returns
+    -------
+    list of Value
+        0 for an out-port without inputs.
+    """
+    passed = []
+    for port, (output, slices) in enumerate(zip(crossbar.outputs, selects, strict=True)):
+        inputs = [words[source] for source in output.sources]
+        name = f"to_port_{port}" if alone else None
+        passed.append(multiplexed(m, inputs, slices, width, name=name, branched=True))
+    return passed
+
+
+def select_registers(
+    m: Module, outputs: Sequence[Output], early: Sequence[Value], width: int, *, alone: bool
+) -> list[list[list[Value]]]:
+    """The select registers of a crossbar, given what they hold a cycle early.
+
+    Parameters
+    ----------
+    early : sequence of Value
+        By the numbers of the registers.
+    width : int
+        Bits of a word.
+    alone : bool
+        Whether the text of a module is written: then every slice of a word of every out-port has a
+        copy of its own. For a simulator there is one.
+
+    Returns
+    -------
+    list of (list of (list of Value))
+        Of each out-port, its select bits, for each slice of the word.
+    """
+    if not alone:
+        held = [*apart(m, Cat(*early), name="select_here", alone=False)] if early else []
+        return [[[held[bit] for bit in output.bits]] for output in outputs]
+    return [
+        [
+            [*apart(m, Cat(*(early[bit] for bit in output.bits)), name=f"select_{port}_{k}",
+                    alone=True)]
+            if output.bits else []
+            for k in range(-(-width // SLICE))
+        ]
+        for port, output in enumerate(outputs)
+    ]  # fmt: skip
+
 
 #: Cycles from a word at an input, with settings in the select registers, to the link.
 HOP = 1
@@ -66,7 +250,7 @@ class Router(Leaf):
     0.
 
     >>> import numpy as np
-    >>> from torusfabric.rtl.crossbar import plan_crossbar
+    >>> from torusfabric.rtl.router import plan_crossbar
     >>> router = Router(plan_crossbar(np.array([[1, 2], [1, 0]])), injections=1, width=8)
     >>> sorted(router.signature.members), len(router.tx)
     (['enable', 'inject', 'rx', 'select', 'tx'], 16)

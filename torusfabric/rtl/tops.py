@@ -19,8 +19,7 @@ from amaranth.lib.wiring import In, Out
 from ..program import DirectMap, RenumberedMap, RouteMap
 from ..program.timing import direct_write_delay
 from .fabric_builder import FabricBuilder
-from .host import RADIX, Host, HostView, HostWrites, ReadMerge, merge_levels
-from .host_layout import HostLayout
+from .host import RADIX, Host, HostLayout, HostView, HostWrites, ReadMerge, merge_levels
 from .locators import ChunkLocator, Locator
 from .memories import address_width, choose
 from .netlist import Fixed, Leaf, Part, Parts, Role

@@ -11,11 +11,10 @@ from ..program import Program
 from ..program.follow import Holder, Moment, follow
 from ..program.timing import ADDRESS, DISTRIBUTION, SETTING
 from .combiner import Combiner
-from .crossbar import select_registers
 from .distribution import ControlStage
 from .endpoint_builder import EndpointBuilder
 from .memories import add_memory
-from .router import Router
+from .router import Router, select_registers
 from .sequencer import Sequencer
 
 __all__ = ["Stage", "code_of", "word_path"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ..host_layout import HostLayout
+from ..host import HostLayout
 from ..netlist import Leaf, NetlistBuilder, Part, Role
 from .bridge import ANSWERS, AxiLiteBridge, Bridge, WishboneBridge, accesses
 from .protocol import Bus, bus_inputs, bus_outputs
