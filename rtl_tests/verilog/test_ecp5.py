@@ -15,10 +15,10 @@ from torusfabric.rtl.modules import Leaf, Use
 from torusfabric.rtl.multiplexer import SLICE, Multiplexer, branch_bits, select_bits
 from torusfabric.rtl.netlist import NetlistBuilder
 from torusfabric.toolchain import tools
-from torusfabric.verilog import modules as module_file
+from torusfabric.verilog import text as module_file
 from torusfabric.verilog import write
 from torusfabric.verilog.ecp5 import ECP5, ecp5_body
-from torusfabric.verilog.modules import module_texts
+from torusfabric.verilog.text import module_texts
 
 #: One slice of an odd number of bits, and two of which the last is shorter.
 WIDTHS = (5, SLICE + 3)

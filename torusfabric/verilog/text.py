@@ -1,27 +1,36 @@
 """Verilog of a fabric: every module once, and a structural top."""
 
+from __future__ import annotations
+
+import inspect
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import TypeVar
+
+from amaranth.lib.wiring import Out
 
 from ..program import Mode
 from ..rtl.fabric import Fabric
-from ..rtl.netlist import Fixed, Instance, Netlist, Part, Parts, Role
+from ..rtl.memories import LOOK_UP
+from ..rtl.modules import SharedModule, given_names
+from ..rtl.netlist import ROM, Fixed, Instance, Netlist, Part, Parts, Role
 from ..toolchain.quoting import line_comment
 from ..toolchain.values import of_type
 from ..toolchain.version import __version__
 from .beside import files_beside
 from .design import Design, RomContents, RouterShape
 from .diagram import Diagram
+from .ecp5 import ECP5, ecp5_body
 from .expressions import range_of
 from .flows import Flow
 from .manifest import TOP
-from .memory_rule import MemoryRule
+from .memory_rule import AUTO, MemoryRule
 from .module_text import ModuleText, Port, Structure
-from .modules import module_texts
+from .writer import Heading, write_module
 
-__all__ = ["emit"]
+__all__ = ["emit", "module_texts"]
 
 _Fact = TypeVar("_Fact")
 
@@ -327,3 +336,58 @@ def _part(netlist: Netlist, part: Part | Fixed) -> str:
     if part.width == 1:
         return f"{part.net}[{part.start}]"
     return f"{part.net}[{part.start + part.width - 1}:{part.start}]"
+
+
+#: The ports of what lies here as a file; how wide they are is said by parameters.
+TABLE = {"address": Port("input", 0), "data": Port("output", 0)}
+
+
+def module_texts(
+    netlist: Netlist, prefix: str = "", rule: MemoryRule = AUTO
+) -> dict[str, ModuleText]:
+    """The text of each module of a netlist, children before their parents.
+
+    Parameters
+    ----------
+    prefix : str
+        What the names of all modules begin with.
+    rule : MemoryRule
+        What memories are made of.
+    """
+    with given_names():
+        own: dict[str, ModuleText] = {}
+        for name, make in netlist.modules.items():
+            leaf = make()
+            about = (inspect.getdoc(type(leaf)) or "").partition("\n")[0]
+            heading = Heading(name, prefix, about, leaf.kept)
+            ports = {port: getattr(leaf, port) for port in leaf.signature.members}
+            members = leaf.signature.members.items()
+            outputs = [port for port, member in members if member.flow is Out]
+            own[prefix + name] = write_module(heading, leaf, ports, outputs=outputs, rule=rule)
+        shared = {each.name: each for module in own.values() for each in module.shared}
+        inner = {prefix + name: _shared_text(shared[name], prefix) for name in sorted(shared)}
+    if any(prefix + LOOK_UP in module.children for module in own.values()):
+        found = _written(prefix, LOOK_UP, TABLE, inner=True)
+        inner = {prefix + LOOK_UP: found} | inner
+    if any(instance.module == ROM for instance in netlist.instances):
+        inner[prefix + ROM] = _written(prefix, ROM, {"clk": Port("input")} | TABLE)
+    return inner | own
+
+
+def _written(prefix: str, name: str, ports: dict[str, Port], *, inner: bool = False) -> ModuleText:
+    """A module that lies here as a file."""
+    text = Path(__file__).with_name(f"{name}.v").read_text(encoding="utf-8")
+    text = text.replace(f"module {name} ", f"module {prefix}{name} ", 1)
+    return ModuleText(text, Structure(ports), {}, inner=inner)
+
+
+def _shared_text(shared: SharedModule, prefix: str) -> ModuleText:
+    """A module that others share, where it pays with another body for ECP5."""
+    ports = shared.ports()
+    text = write_module(
+        Heading(shared.name, prefix, shared.about, shared.kept, shared.clocked),
+        shared.module(ports),
+        {port.name: port for port in ports},
+        instead=(ECP5, ecp5_body(shared)),
+    )
+    return text._replace(inner=not shared.kept)
