@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ..collective import Layout
 
 __all__ = ["ADDRESS", "COMBINE", "CyclePiece", "DISTRIBUTION", "LINK", "MEMORY_AGE",
-           "MODE_SETUP", "PASS", "ROUND_SETUP", "RUN_SETUP", "SETTING", "TABLE_BITS", "TOLD",
+           "MODE_SETUP", "PASS", "ROUND_SETUP", "RUN_SETUP", "SETTING", "TABLE_BITS",
            "Timing", "WRITE", "block_cycles", "chunk_cycles", "direct_write_delay",
            "division_cycles", "look_up_delay", "part_cycles", "round_pause", "starts",
            "store_delay", "table_digits"]  # fmt: skip
@@ -59,9 +59,6 @@ LINK = SETTING + 1
 
 #: Cycles that an operator behind an in-port takes, besides those of its own hardware.
 COMBINE = 1
-
-#: Cycles from a slot to what nodes are told of it, for stores that they time by themselves.
-TOLD = 1 + DISTRIBUTION
 
 #: Cycles of the write of a memory.
 STORE = 1

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..program.fields import IDLE, Action, Loop, Order, Point
-from ..program.timing import TOLD
+from ..program.timing import ADDRESS
 from ..topology import BoolArray, IntArray
 from .loops import Loops
 from .place import Column, ColumnSet, Shown
@@ -195,7 +195,7 @@ class _Windows:
     def strobe(self, when: int, forms: set[int]) -> Column:
         """What the sequencer gives of a window, so many cycles after a flit was read, in forms."""
         window, ago = divmod(when, self._phases)
-        delays = tuple(TOLD + ago if k in forms else None for k in range(len(self._loops.loops)))
+        delays = tuple(ADDRESS + ago if k in forms else None for k in range(len(self._loops.loops)))
         return replace(self._columns[window], delays=delays)
 
     def timed(self, form: int, memory: int) -> tuple[IntArray, IntArray]:
@@ -230,14 +230,13 @@ class _Windows:
 
 
 def _ago(loop: Loop, memory: int) -> IntArray:
-    """How many cycles before what it stores a flit was read, as nodes are told; by row and variant.
+    """How many cycles before its word is stored a flit was read, and its row looked up.
 
-    They are told a cycle after the sequencer is, less the registers on the way, and keep what they
-    are told for a cycle.
+    By row and variant; in both a register of the node follows, as with addresses.
     """
     field = loop.field(Action.WRITE, memory)
     late = 0 if field is None else field.delay
-    ago: IntArray = late - TOLD + loop.values(Action.TAP, memory)
+    ago: IntArray = late - ADDRESS + loop.values(Action.TAP, memory)
     return ago
 
 
