@@ -15,7 +15,7 @@ more, at the end of a run, the row has a window of its own in place of the look-
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -106,14 +106,26 @@ def find_stores(
         stores.strobe[span] = np.where(when >= 0, np.searchsorted(known, when), IDLE)
         stores.start[span] = _first(loops.loops[form].values(Action.WRITE, memory))
     forms = {form for form, _ in own}
-    by_row = [loops.loops[form] for form in forms if loops.loops[form].order is Order.ROW]
-    skips = max((loop.flits.bit_length() for loop in by_row), default=0) if any_length else 0
     strobes = [windows.strobe(when, forms) for when in known.tolist()]
-    for strobe in strobes:
-        columns["store"].add(strobe)
-    every = np.ones(loops.rows, int)
-    ends = (replace(strobe, values=every, shown=Shown.END) for strobe in strobes if skips)
-    return found, Strobes(tuple(map(columns["ends"].add, ends)), skips)
+    return found, _add_strobes(strobes, columns, _skip_bits(loops, forms) if any_length else 0)
+
+
+def _add_strobes(
+    strobes: Sequence[Column], columns: Mapping[str, ColumnSet], skip_bits: int
+) -> Strobes:
+    """Add the columns of strobes, and those that say that blocks end, if pointers may skip."""
+    numbers = [columns["store"].add(strobe) for strobe in strobes]
+    assert numbers == [*range(len(strobes))], "strobes are the first columns, and all differ"
+    if not skip_bits:
+        return Strobes()
+    ends = (replace(each, values=np.ones_like(each.values), shown=Shown.END) for each in strobes)
+    return Strobes(tuple(map(columns["ends"].add, ends)), skip_bits)
+
+
+def _skip_bits(loops: Loops, forms: set[int]) -> int:
+    """Bits of what pointers skip; nothing in loops by flits."""
+    by_row = [loops.loops[form] for form in forms if loops.loops[form].order is Order.ROW]
+    return max((loop.flits.bit_length() for loop in by_row), default=0)
 
 
 def _stored(loops: Loops, memory: int) -> Stores:
