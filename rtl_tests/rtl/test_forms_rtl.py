@@ -65,9 +65,10 @@ def test_the_form_follows_from_mode_and_length(ranges):
 @pytest.mark.parametrize(
     ("modes", "options"),
     [
-        ((BROADCAST,), {"topology": "3x3"}),
+        ((BROADCAST,), {"topology": "4x5"}),
         ((SUMS, ALONE), {}),
-        ((SUMS, BROADCAST), {"root": "any", "topology": "3x3", "operators": ["add", "max"]}),
+        ((BROADCAST, ALONE), {"root": "any", "topology": "4x5"}),
+        ((SUMS, ALONE), {"operators": ["add", "max"]}),
         ((ALONE, SUMS), {"top": "stream", "barrier": True}),
     ],
 )
@@ -99,7 +100,7 @@ def off_by_one(monkeypatch):
 def test_a_threshold_off_by_one_is_seen(monkeypatch):
     """By the cycles of a run whose form is the wrong one, and by the proof."""
     off_by_one(monkeypatch)
-    fabric = engine_of(BROADCAST, topology="3x3")
+    fabric = engine_of(BROADCAST, topology="4x5")
     (mode,) = fabric.program.modes
     start = mode.starts[1]
     report = tf.simulate(fabric, jobs=[tf.Job(length=length) for length in (start - 1, start)])

@@ -36,9 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["choose_forms", "plan_forms", "resolve_forms"]
 
-#: What is no more cycles, or no greater part, above the best is as good: a form costs hardware.
-CYCLES_ALIKE, PART_ALIKE = 1, 1 / 1000
-
 
 class _Candidate(NamedTuple):
     """A selection that is planned, with its program, and its cycles at all lengths compared."""
@@ -60,7 +57,7 @@ def plan_forms(
 ) -> tuple[Schedule, ...]:
     """Plan the forms of a collective for messages of any length, and prove them right.
 
-    Of the algorithms that serve, as few are taken as come within a cycle of the best for every
+    Of the algorithms that serve, as few are taken as come within three cycles of the best for every
     length; see `compile` for what becomes of them.
 
     Parameters
@@ -160,15 +157,14 @@ def choose_forms(
     if selection.algorithm or selection.planned or not tries_all(selection):
         return ()
     from ..program.counts import estimated_luts
-    from ..program.serving import cover
+    from ..program.serving import SLACK, cover
 
     tried = list(_candidates(selection, most, root))
     if not tried:
         return ()
     cycles = np.stack([one.cycles for one in tried])
     best = cycles.min(axis=0)
-    near = cycles <= best + np.maximum(CYCLES_ALIKE, best * PART_ALIKE)
-    chosen = cover(near, [estimated_luts(one.program) for one in tried])
+    chosen = cover(cycles <= best + SLACK, [estimated_luts(one.program) for one in tried])
     forms = (tried[form].selection for _, form in chosen)
     return tuple({id(form.planned): form for form in forms}.values())
 
@@ -182,7 +178,7 @@ def _candidates(selection: Selection, most: int, root: str | None) -> Iterator[_
     for one in _planned(selection, root):
         schedule = one.planned
         assert schedule is not None
-        if best is not None and (_least(schedule, lengths) > best + CYCLES_ALIKE).all():
+        if best is not None and (_least(schedule, lengths) > best).all():
             continue
         try:
             programs = versions(schedule, most, root=root)

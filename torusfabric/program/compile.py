@@ -81,10 +81,10 @@ def compile(
 
     A tree is quicker for a short message, and four at once for a long one:
 
-    >>> broadcasts = [tf.plan("4x4", "broadcast", trees=trees) for trees in (1, 4)]
-    >>> program = tf.compile([broadcasts, tf.plan("4x4", "allgather")], max_flits=64)
+    >>> broadcasts = [tf.plan("8x8", "broadcast", trees=trees) for trees in (1, 4)]
+    >>> program = tf.compile([broadcasts, tf.plan("8x8", "allgather")], max_flits=64)
     >>> program.modes[0].starts, program.cycles(1, mode=0), program.cycles(64, mode=0)
-    ((1, 6), 11, 29)
+    ((1, 11), 15, 37)
     """
     for name in others:
         raise InputError(f"Option {name} of compile must be left out, it is not supported yet")

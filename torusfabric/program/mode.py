@@ -97,12 +97,12 @@ class Mode:
         Examples
         --------
         >>> import torusfabric as tf
-        >>> broadcasts = [tf.plan("4x4", "broadcast", trees=trees) for trees in (1, 4)]
+        >>> broadcasts = [tf.plan("4x5", "broadcast", trees=trees) for trees in (1, 4)]
         >>> mode = tf.compile([broadcasts], max_flits=12).modes[0]
         >>> [tuple(each) for each in mode.ranges], mode.chunks
-        ([(1, 0), (6, 1)], 1)
+        ([(1, 0), (7, 1)], 1)
         >>> [tuple(piece) for piece in mode.pieces(12)]
-        [(1, 10, 1), (6, 15, 0), (9, 16, 0)]
+        [(1, 10, 1), (7, 16, 0), (9, 17, 0)]
         """
         if not self.longest.any_length:
             yield from self.longest.timing.pieces(self.longest.loop.flits)

@@ -14,13 +14,14 @@ from .mode import Range
 if TYPE_CHECKING:
     from .form import Form
 
-__all__ = ["compared_lengths", "cover", "cycles_at", "ranges_of"]
+__all__ = ["SLACK", "compared_lengths", "cover", "cycles_at", "ranges_of"]
 
 #: Up to so many flits all lengths are compared; beyond, each is so much longer than the one before.
 ALL_LENGTHS, GROWTH = 1024, 1.01
 
-#: Cycles more than by the quickest form that are taken for fewer ranges.
-SLACK = 1
+#: Cycles more than by the quickest form that are taken for fewer forms, which cost hardware, and
+#: fewer ranges.
+SLACK = 3
 
 #: So many ranges there may be of any lengths; more only if the last one begins early.
 FEW_RANGES = 16
@@ -73,10 +74,10 @@ def ranges_of(forms: Sequence[Form], most: int) -> tuple[Range, ...]:
     Examples
     --------
     >>> import torusfabric as tf
-    >>> plans = [tf.plan("4x4", "broadcast", trees=trees) for trees in (4, 1)]
+    >>> plans = [tf.plan("8x8", "broadcast", trees=trees) for trees in (4, 1)]
     >>> ranges = ranges_of([tf.compile(plan, max_flits=64).form for plan in plans], 64)
     >>> [tuple(each) for each in ranges]
-    [(1, 1), (6, 0)]
+    [(1, 1), (11, 0)]
     """
     lengths = compared_lengths(most, gcd(*(form.schedule.chunks for form in forms)))
     cycles = np.stack([cycles_at(form, lengths) for form in forms])
