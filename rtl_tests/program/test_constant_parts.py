@@ -75,9 +75,9 @@ def test_simulate_says_it_of_several(capsys):
     assert main([*command, "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     costs, modes = facts["mode_costs"], facts["modes"]
-    plans = [tf.plan("2x2", mode["collective"], flits=8) for mode in modes]
+    plans = [tf.plan_forms("2x2", mode["collective"], max_flits=8) for mode in modes]
     program = tf.compile(plans, max_flits=8)
-    alone = [program.alone(mode) for mode in range(2)]
+    alone = [program.alone(mode.form_of(8)) for mode in program.modes]
     assert [cost["constant_parts"] for cost in costs] == list(map(parts_of, alone))
     assert main(command) == 0
     lines = dict(re.split("  +", line) for line in capsys.readouterr().out.splitlines())

@@ -20,7 +20,7 @@ from torusfabric.toolchain.cache import Cache
 WIDTH = 9
 
 
-def engine_of(*modes, topology="2x3", most=9, top="host", **options):
+def engine_of(*modes, topology="2x3", most=12, top="host", **options):
     """A fabric of modes, each with forms by the options of their plans."""
     plans = [[tf.plan(topology, name, **how) for how in forms] for name, *forms in modes]
     return tf.Fabric(tf.compile(plans, max_flits=most, **options), width=WIDTH, top=top)
