@@ -35,7 +35,8 @@ def test_an_unknown_name_is_refused_with_the_nearest():
 def test_choice_names_what_each_algorithm_needs():
     torus, collective = parse_topology("3x3"), parse_collective("allreduce")
     with pytest.raises(
-        InputError, match=r"^No algorithm fits 3x3 allreduce: matching needs --ports"
+        InputError,
+        match=r"^No algorithm fits 3x3 allreduce: spanning-tree needs --ports 4, .*; matc",
     ):
         choose(torus, collective, Options(ports=3))
 

@@ -8,7 +8,13 @@ import pytest
 
 import torusfabric as tf
 from torusfabric.algorithms import Options, find
-from torusfabric.algorithms.oblivious.spanning_trees import disjoint_trees, shortest_tree
+from torusfabric.algorithms.oblivious.link_trees import link_disjoint_trees
+from torusfabric.algorithms.oblivious.shallow_trees import Trees, shallower
+from torusfabric.algorithms.oblivious.spanning_trees import (
+    disjoint_trees,
+    shallow_trees,
+    shortest_tree,
+)
 from torusfabric.collective import parse_collective
 from torusfabric.schedule.recognise import recognise
 from torusfabric.topology import Torus, parse_topology
@@ -41,6 +47,109 @@ def test_trees_share_no_arc(sides):
     assert len(port) == torus.ports
     check_trees(torus, port, depth)
     assert depth.max() <= 1 + sum(side - 1 for side in sides)
+
+
+@pytest.mark.parametrize("sides", SIDES[::3], ids=str)
+def test_shallow_trees_share_no_arc(sides):
+    """As many trees, none deeper than before."""
+    torus = Torus(sides)
+    port, depth = shallow_trees(torus)
+    assert len(port) == torus.ports
+    check_trees(torus, port, depth)
+    assert depth.max() <= disjoint_trees(torus)[1].max()
+
+
+def check_link_trees(topology, trees):
+    """Trees span all nodes from a root each, are as deep as they say, and share no link."""
+    nodes, links = np.arange(topology.nodes), []
+    for entry, depth in zip(*trees, strict=True):
+        (root,) = np.flatnonzero(depth == 0)
+        others = nodes != root
+        parent = topology.neighbours[nodes, entry]
+        assert (depth[others] == depth[parent[others]] + 1).all()
+        arcs = np.stack(
+            [nodes * topology.ports + entry, parent * topology.ports + topology.opposite[entry]]
+        )
+        links += arcs.min(axis=0)[others].tolist()
+    assert len(links) == len(set(links)) == len(trees.entry) * (topology.nodes - 1)
+
+
+@pytest.mark.parametrize("sides", SIDES, ids=str)
+def test_trees_share_no_link(sides):
+    """As many trees as axes, each of all nodes, and none deeper afterwards."""
+    torus = Torus(sides)
+    trees = link_disjoint_trees(torus)
+    assert len(trees.entry) == len(sides)
+    check_link_trees(torus, trees)
+    most = max(-(-side // 2) + sum(s - 1 for s in sides) - (side - 1) for side in sides)
+    assert trees.height <= most
+    found = shallower(torus, trees, links=True, least=torus.diameter)
+    check_link_trees(torus, found)
+    assert (found.depth == 0).tolist() == (trees.depth == 0).tolist()
+    assert torus.diameter <= found.height <= trees.height
+
+
+@pytest.mark.parametrize(
+    ("name", "arcs", "links"),
+    [("4x4", 5, 4), ("8x8", 9, 8), ("5x7", 7, 6), ("4x4x4", 7, 6), ("2x2x2x2", 5, 4)],
+)
+def test_heights(name, arcs, links):
+    """The diameter and one where arcs are shared, and mostly the diameter where links are."""
+    torus = parse_topology(name)
+    assert shallow_trees(torus)[1].max() <= arcs
+    trees = link_disjoint_trees(torus)
+    assert shallower(torus, trees, links=True, least=torus.diameter).height <= links
+
+
+def test_large_trees_stay():
+    """A search that would take long is none; and none is needed where all is well."""
+    torus = Torus(49, 49, 2)
+    trees = link_disjoint_trees(torus)
+    assert shallower(torus, trees, links=True, least=torus.diameter) is trees
+    small = link_disjoint_trees(Torus(5))
+    assert shallower(Torus(5), small, links=True, least=2) is small
+
+
+def test_any_graph_has_shallower_trees():
+    """Trees of an arrowhead, from two Hamiltonian paths of no use."""
+    topology = parse_topology("arrowhead:1")
+    # Nodes 0, 1, 2, 3 in turn by ports that join them, there and back by other links.
+    entry, depth = np.zeros((2, 1, 4), int)
+    for node, (before, hops) in {1: (0, 1), 2: (1, 2), 3: (2, 3)}.items():
+        entry[0, node] = topology.neighbours[node].tolist().index(before)
+        depth[0, node] = hops
+    trees = Trees(entry, depth)
+    found = shallower(topology, trees, links=True, least=1)
+    check_link_trees(topology, found)
+    assert found.height == 1
+
+
+@pytest.mark.parametrize("sides", SIDES[::4], ids=str)
+def test_allreduce_streams(sides):
+    """All nodes get the sum of all, of any length, in as many cycles as promised."""
+    torus = Torus(sides)
+    schedule = tf.plan(torus, "allreduce", algorithm="spanning-tree")
+    assert schedule.chunks == len(sides)
+    tf.check(schedule)
+    for flits in (1, 13):
+        program = tf.compile(schedule, flits=flits)
+        words = np.random.default_rng(flits).integers(0, 2**60, (torus.nodes, flits), np.uint64)
+        assert (program.execute(words) == words.sum(axis=0)).all()
+        # A hop up takes two cycles, and one more for a child that waits for another.
+        height = schedule.steps // 2
+        assert program.cycles() <= 3 * height + -(-flits // len(sides)) + 6 + height // 2
+
+
+@pytest.mark.parametrize(
+    ("name", "flits"), [("8x8", 16), ("8x8", 64), ("7x7x7", 16), ("7x7x7", 64)]
+)
+def test_allreduce_is_near_the_limit(name, flits):
+    """1.05 times the volume, four diameters and twelve cycles."""
+    schedule = tf.plan(name, "allreduce", algorithm="spanning-tree")
+    nodes, ports = schedule.topology.nodes, schedule.topology.ports
+    volume = 2 * flits * (nodes - 1) / (nodes * ports)
+    goal = 1.05 * volume + 4 * schedule.topology.diameter + 12
+    assert tf.compile(schedule, flits=flits).cycles() <= goal
 
 
 @pytest.mark.parametrize("name", ["2", "7", "4x4", "3x5", "2x3x4", "3x3x3x3", "arrowhead:2"])
@@ -116,3 +225,6 @@ def test_misfits():
     ]:
         assert algorithm.why_not(torus, broadcast, options) == need
     assert recognise(algorithm(torus, broadcast)).form == "pattern"
+    allreduce = parse_collective("allreduce")
+    assert algorithm.why_not(torus, allreduce, Options(trees=1)) == "--trees 2"
+    assert algorithm.why_not(torus, allreduce, Options(chunks=4)) == "--chunks 2, one for each tree"

@@ -55,7 +55,7 @@ def test_what_was_meant(capsys, line, message):
         ("5x5 broadcast --algorithm diagonal --large", "needs --large left out, not --large\n"),
         (
             "4x4 allgather --trees 7",
-            "redistribute; --trees is for spanning-tree (broadcast, reduce)\n",
+            "redistribute; --trees is for spanning-tree (broadcast, reduce, allreduce)\n",
         ),
         ("4x4 allreduce --chunks 5", "divisible by the number of nodes, 16, not 5"),
     ],

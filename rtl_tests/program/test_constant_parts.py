@@ -91,7 +91,8 @@ def test_simulate_says_it_of_several(capsys):
 
 def test_simulate_says_it(capsys):
     """As a line, and as a key."""
-    command = ["simulate", "3x3", "allreduce", "--flits", "9", "--width", "8"]
+    command = ["simulate", "3x3", "allreduce", "--algorithm", "matching", "--flits", "9"]
+    command += ["--width", "8"]
     assert main([*command, "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert sum(facts["constant_parts"].values()) == facts["constant_cycles"]

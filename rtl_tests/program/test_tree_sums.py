@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import torusfabric as tf
+from torusfabric.program.request import Request
+from torusfabric.program.tree_sums import compile_tree_sums
 from torusfabric.schedule.sum_trees import sum_trees
 
 
@@ -27,6 +29,19 @@ def test_sums(topology, trees):
         assert (result == words.max(axis=0)).all()
 
 
+@pytest.mark.parametrize("topology", ["2", "7", "2x2", "4x4", "3x5", "2x3x4", "3x3x3", "2x2x2x3"])
+def test_sums_everywhere(topology):
+    """All nodes hold the sum of all messages, of any length."""
+    schedule = tf.plan(topology, "allreduce", algorithm="spanning-tree")
+    nodes = schedule.topology.nodes
+    program = tf.compile(schedule, max_flits=11, operators=["add", "max"])
+    for length in (1, 5, 11):
+        words = np.random.default_rng(length).integers(0, 2**60, (nodes, length), np.uint64)
+        assert (program.execute(words, length=length) == words.sum(axis=0)).all()
+        result = program.execute(words, length=length, operation=1)
+        assert (result == words.max(axis=0)).all()
+
+
 def test_groups():
     """Each group has trees of its own."""
     schedule = tf.plan("3x4", "reduce@1", algorithm="spanning-tree")
@@ -34,6 +49,10 @@ def test_groups():
     received = tf.compile(schedule, flits=2).execute(words)
     for row in range(3):
         assert (received[4 * row] == words[4 * row : 4 * row + 4].sum(axis=0)).all()
+    schedule = tf.plan("2x3x4", "allreduce@0+2", algorithm="spanning-tree")
+    words = np.arange(72, dtype=np.uint64).reshape(2, 3, 4, 3)
+    received = tf.compile(schedule, flits=3).execute(words.reshape(24, 3)).reshape(2, 3, 4, 3)
+    assert (received == words.sum(axis=(0, 2), keepdims=True)).all()
 
 
 @pytest.mark.parametrize("root", [0, 5])
@@ -46,17 +65,39 @@ def test_hardware_adds_as_the_program(root):
         assert report.words_wrong == 0
 
 
+@pytest.mark.parametrize("topology", ["3x3", "2x3"])
+def test_hardware_adds_everywhere(topology):
+    """Every word and the number of cycles of an all-reduce, by host and by streams."""
+    schedule = tf.plan(topology, "allreduce", algorithm="spanning-tree")
+    for lengths in ({"flits": 5}, {"max_flits": 6, "operators": ["add", "min"]}):
+        for top in ("host", "stream"):
+            report = tf.simulate(tf.Fabric(tf.compile(schedule, **lengths), width=12, top=top))
+            assert report.passed
+            assert report.words_wrong == 0
+
+
+def test_slow_operators():
+    """Operators of several cycles: sums wait for them, up the trees alone."""
+    schedule = tf.plan("3x3", "allreduce", algorithm="spanning-tree")
+    request = Request(schedule, 4, (replace(tf.Operator.parse("add"), latency=2),))
+    trees = sum_trees(schedule)
+    assert trees is not None
+    late = compile_tree_sums(request, trees).cycles()
+    soon = tf.compile(schedule, flits=4).cycles()
+    assert late > soon
+
+
 def test_trace_is_that_of_the_program():
     """Words come when the trace says so."""
     from torusfabric.program.follow import Holder, follow
     from torusfabric.program.trace import arrivals
 
-    for collective in ("broadcast", "reduce"):
+    for collective in ("broadcast", "reduce", "allreduce"):
         schedule = tf.plan("3x4", collective, algorithm="spanning-tree")
         program = tf.compile(schedule, flits=4)
         there = {(one.path[0], one.hops[0]): one.cycle for one in arrivals(program)}
         for other in range(1, 12):
-            ends = (0, other) if collective == "broadcast" else (other, 0)
+            ends = (other, 0) if collective == "reduce" else (0, other)
             for moment in follow(program, *ends):
                 if moment.holder is Holder.LINK:
                     assert there[moment.node, moment.number] == moment.cycle
@@ -68,7 +109,7 @@ def test_what_is_no_tree():
     assert isinstance(schedule, tf.Rounds)
     found = sum_trees(schedule)
     assert found is not None
-    assert found.shape == (4, 16)
+    assert found.up.shape == (4, 16)
     first, *others = schedule.transfers
     assert sum_trees(replace(schedule, transfers=(first, first, *others))) is None
     assert sum_trees(replace(schedule, transfers=tuple(others))) is None
@@ -76,11 +117,38 @@ def test_what_is_no_tree():
     assert sum_trees(tf.plan("4x4", "broadcast")) is None
 
 
+def test_what_are_no_trees_of_an_allreduce():
+    """No half of it; a sum that goes down twice, or by an arc that one goes up; shares."""
+    schedule = tf.plan("3x3", "allreduce", algorithm="spanning-tree")
+    assert isinstance(schedule, tf.Rounds)
+    found = sum_trees(schedule)
+    assert found is not None
+    assert len(set(found.roots.tolist())) == 2
+    last, others = schedule.transfers[-1], schedule.transfers[:-1]
+    assert sum_trees(replace(schedule, transfers=others)) is None
+    assert sum_trees(replace(schedule, transfers=(*others, last, last))) is None
+    assert sum_trees(tf.plan("3x3", "allreduce", algorithm="matching")) is None
+
+
+def test_files_of_allreduces(tmp_path):
+    """A file, which lists contributions, is seen to be along the same trees."""
+    schedule = tf.plan("3x4", "allreduce", algorithm="spanning-tree")
+    schedule.save(tmp_path / "plan.json")
+    loaded = tf.load(tmp_path / "plan.json")
+    mine, others = sum_trees(schedule), sum_trees(loaded)
+    assert mine is not None
+    assert others is not None
+    assert (mine.up == others.up).all()
+    assert (mine.down == others.down).all()
+    assert tf.compile(loaded, flits=6).cycles() == tf.compile(schedule, flits=6).cycles()
+
+
 def test_faults_are_found():
     """A contribution that is sent twice, or never, is seen by the checker."""
-    schedule = tf.plan("3x3", "reduce", algorithm="spanning-tree")
-    assert isinstance(schedule, tf.Rounds)
-    first, *others = schedule.transfers
-    for transfers in ((first, first, *others), tuple(others)):
-        with pytest.raises(tf.ScheduleError):
-            tf.check(replace(schedule, transfers=transfers))
+    for collective in ("reduce", "allreduce"):
+        schedule = tf.plan("3x3", collective, algorithm="spanning-tree")
+        assert isinstance(schedule, tf.Rounds)
+        first, *others = schedule.transfers
+        for transfers in ((first, first, *others), tuple(others), schedule.transfers[:-1]):
+            with pytest.raises(tf.ScheduleError):
+                tf.check(replace(schedule, transfers=transfers))

@@ -170,7 +170,7 @@ def choose_by_model(selection: Selection, costs: Costs) -> Selection:
     --------
     >>> costs = {"alpha": 1000, "beta": 1000, "tau": 1}
     >>> print(choose_by_model(select("8x8", "broadcast"), costs).why)
-    a time of 3003; spanning-tree 60001/4, spanning-tree trees=1 8001, diagonal 4004, necklace 8001
+    a time of 3003; spanning-tree 36001/4, spanning-tree trees=1 8001, diagonal 4004, necklace 8001
     """
     tried: list[tuple[Number, Selection]] = []
     for candidate in serving(selection):
@@ -207,8 +207,8 @@ def choose_by_cycles(
     --------
     >>> for flits in (1, 64):
     ...     print(choose_by_cycles(select("8x8", "broadcast"), flits).why)
-    13 cycles for 1 flit; spanning-tree 20, max-flow 23, diagonal 19, necklace 13
-    35 cycles for 64 flits; spanning-tree trees=1 76, necklace 76
+    13 cycles for 1 flit; spanning-tree 14, max-flow 23, diagonal 19, necklace 13
+    29 cycles for 64 flits
     """
     require_length(flits)
     tried = list(_tried(selection, flits, any_length=any_length, root=root))
@@ -301,7 +301,7 @@ def compare(
     >>> for row in tf.compare("8x8", "broadcast", flits=[1, 64])[::5]:
     ...     print(row.flits, row.algorithm, *row.options, row.cycles, row.limit)
     1 spanning-tree trees=1 13 8
-    64 spanning-tree 35 16
+    64 spanning-tree 29 16
     """
     selection = select(topology, collective, root=root, **options)
     lengths = [flits] if isinstance(flits, int | str) else list(flits)

@@ -112,6 +112,7 @@ def _compile(
     root: str | None,
     *,
     short: bool = False,
+    alone: bool = True,
 ) -> Program:
     """The program, as if operators took no cycles in front of injection ports."""
     flits = None if flits is None else natural("Flits", flits)
@@ -123,7 +124,7 @@ def _compile(
             f"Nodes must be at least 2 for hardware, not the one of {schedule.topology}"
         )
     if isinstance(schedule, Lifted):
-        part = _compile(schedule.part, flits, max_flits, operators, root, short=short)
+        part = _compile(schedule.part, flits, max_flits, operators, root, short=short, alone=alone)
         return lift(part, schedule)
     if schedule.collective.axes is not None:
         raise InputError(
@@ -134,11 +135,17 @@ def _compile(
         raise InputError(f"Flits must be left out with max_flits, not {flits}")
     most = next(n for n in (max_flits, flits, schedule.chunks) if n is not None)
     chosen = _operators(schedule, operators)
-    return _compile_one(Request(schedule, most, chosen, max_flits is not None, short), root)
+    request = Request(schedule, most, chosen, max_flits is not None, short, alone)
+    return _compile_one(request, root)
 
 
 def versions(
-    schedule: Schedule, most: int, operators: Sequence[Operator | str] = (), root: str | None = None
+    schedule: Schedule,
+    most: int,
+    operators: Sequence[Operator | str] = (),
+    root: str | None = None,
+    *,
+    alone: bool = True,
 ) -> list[Program]:
     """The programs of a schedule for any length: of sums also one that is quick for short messages.
 
@@ -151,13 +158,13 @@ def versions(
     """
     operators = operators if schedule.collective.reducing else ()
     root = root if schedule.collective.rooted else None
-    usual = _compile(schedule, None, most, operators, root)
+    usual = _compile(schedule, None, most, operators, root, alone=alone)
     by_flit = usual.loop.order is Order.FLIT and not usual.loop.padded
     if by_flit or not schedule.collective.reducing:
         return [usual]
     if not isinstance(schedule, Table | Masked | Lifted):
         return [usual]
-    return [usual, _compile(schedule, None, most, operators, root, short=True)]
+    return [usual, _compile(schedule, None, most, operators, root, short=True, alone=alone)]
 
 
 def _listed(operators: Operator | str | Sequence[Operator | str]) -> Sequence[Operator | str]:
@@ -218,9 +225,9 @@ def _compile_all(
         # A list of one is built as that schedule is: of any length only if that is asked for.
         (schedule,) = modes[0]
         return _compile(schedule, most, None, operators, root)
-    kept = []
+    kept, alone = [], len(modes) == 1
     for mode in modes:
-        each = [versions(schedule, most, operators, root) for schedule in mode]
+        each = [versions(schedule, most, operators, root, alone=alone) for schedule in mode]
         of_mode = [program for one in each for program in one]
         kept.append(of_mode[:1] if isinstance(mode, _One) else _quickest(of_mode, most))
     forms = [program for of_mode in kept for program in of_mode]

@@ -241,6 +241,8 @@ class Machine:
             arriving = self.link[self.upstream]
             sources = self._sources(arriving)
             result = self._combined(cycle, arriving, sources) if self.loop.combining else None
+            if result is not None and self.having.made:
+                sources[:, self.having.first_made :][:, : result.shape[1]] = result
             link = self._chosen(cycle, Action.SELECT, sources)
             read = self._read(cycle)
             self._store(cycle, sources)
@@ -286,6 +288,8 @@ class Machine:
         words = [arriving, self.later[:, list(self.having.delayed)]]
         if self.having.results:
             words += [self.result, self.later_result[:, list(self.having.delayed_results)]]
+        if self.having.made:
+            words.append(self.link)  # in place of what is made in this cycle
         return np.concatenate([*words, self._injected(), self.memory[:, -1:]], axis=1)
 
     def _chosen(self, cycle: int, action: Action, sources: Words) -> Words:

@@ -203,9 +203,11 @@ class Stage(enum.IntEnum):
     #: The operator behind an in-port, and the register behind that.
     RESULT = 2
     LATER_RESULT = 3
-    INJECTION = 4
+    #: What that operator makes, in the cycle before it is in its register.
+    MADE = 4
+    INJECTION = 5
     #: The word that changes nothing.
-    IDENTITY = 5
+    IDENTITY = 6
 
 
 #: A source: the stage, and the in-port or injection port there, if not by its number by its name.
@@ -217,8 +219,8 @@ class Sources:
     """What out-ports, operators and memories of a node select from, by number.
 
     In-ports come first, then the registers behind those of `delayed`; where operators stand behind
-    in-ports, their results, and the registers behind those of `delayed_results`; then injection
-    ports, and at last the word that changes nothing.
+    in-ports, their results, the registers behind those of `delayed_results`, and what operators
+    make; then injection ports, and at last the word that changes nothing.
 
     Parameters
     ----------
@@ -236,6 +238,9 @@ class Sources:
         Cycles that the hardware of operators takes by itself.
     injection_delay : int
         Cycles by which all words leave later for operators in front of injection ports.
+    made : bool
+        Whether out-ports take what operators make before it is in their registers, too: the
+        register of the out-port is that of the result then, and a sum leaves a cycle earlier.
 
     Examples
     --------
@@ -251,6 +256,7 @@ class Sources:
     injections: tuple[tuple[int, ...], ...] = ()
     latency: int = 0
     injection_delay: int = 0
+    made: bool = False
 
     @property
     def first_result(self) -> int:
@@ -260,6 +266,11 @@ class Sources:
     @property
     def first_injection(self) -> int:
         """The number of the first injection port."""
+        return self.first_made + (self.ports if self.made else 0)
+
+    @property
+    def first_made(self) -> int:
+        """The number of what the operator behind the first in-port makes."""
         results = self.ports + len(self.delayed_results) if self.results else 0
         return self.first_result + results
 
@@ -282,6 +293,7 @@ class Sources:
             (Stage.LATER, self.delayed),
             (Stage.RESULT, ports if self.results else ()),
             (Stage.LATER_RESULT, self.delayed_results),
+            (Stage.MADE, ports if self.made else ()),
             (Stage.INJECTION, range(len(self.injections))),
             (Stage.IDENTITY, (0,)),
         )

@@ -60,7 +60,7 @@ def merge(programs: Sequence[Program]) -> Program:
     >>> [form.schedule.collective.kind for form in program.forms]
     ['allgather', 'broadcast']
     >>> program.cycles(8, mode=0), program.cycles(8, mode=1)
-    (23, 13)
+    (23, 11)
     """
     first = programs[0]
     for program in programs:
@@ -176,6 +176,7 @@ def _common_sources(mine: Sequence[Sources], injections: Sequence[int]) -> Sourc
         tuple(sorted({port for each in mine for port in each.delayed_results})),
         tuple(tuple(range(a, b)) for a, b in pairwise(ends)),
         latency=max(each.latency for each in mine),
+        made=any(each.made for each in mine),
     )
 
 

@@ -115,7 +115,7 @@ def tree_plan(pattern: Pattern, *, by_chunk: bool = False) -> RoundPlan:
     >>> import torusfabric as tf
     >>> plan = tree_plan(tf.plan("4x4", "broadcast", algorithm="spanning-tree"))
     >>> plan.hops.tolist(), plan.blocks.tolist(), len(plan.receipts.node)
-    ([7], [1], 60)
+    ([5], [1], 60)
     """
     topology, chunks, ports = pattern.topology, pattern.chunks, pattern.topology.ports
     root = pattern.collective.root or 0

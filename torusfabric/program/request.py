@@ -36,6 +36,9 @@ class Request:
         Whether messages may be shorter.
     short : bool
         Whether sums are to be quick for short messages, where that makes a difference.
+    alone : bool
+        Whether the program will not be one of several: then sums leave nodes as soon as they can,
+        for no out-port chooses between them and what other modes send.
 
     Examples
     --------
@@ -49,6 +52,7 @@ class Request:
     operators: tuple[Operator, ...] = ()
     any_length: bool = False
     short: bool = False
+    alone: bool = True
 
     @cached_property
     def block(self) -> int:

@@ -6,20 +6,25 @@ other one with the result of the one before, and the result of the last leaves. 
 as much later than those of the child before as an operator takes, the deepest subtree last, so that
 nothing waits. A node's own word is read when its first child's comes: readers differ by how late
 they read, and each node has those of its own places in the trees.
+
+Of an all-reduce the complete sum goes on from its root, down the same links the other way, in the
+cycle in which a root of a reduction would store it: every node stores it as it passes by.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .address_map import DirectMap, NodeMap
+from .address_map import DirectMap, NodeMap, OffsetMap
 from .fields import (
     IDLE,
     Action,
     Field,
     Loop,
+    Memory,
     Order,
     Sources,
     fields_of,
@@ -30,8 +35,9 @@ from .form import CycleCost
 from .timing import ADDRESS, COMBINE, LINK, SETTING
 
 if TYPE_CHECKING:
-    from ..schedule import Schedule
-    from ..topology import IntArray
+    from ..schedule.sum_trees import SumTrees
+    from ..topology import IntArray, Topology
+    from .address_map import AddressMap
     from .program import Program
     from .request import Request
 
@@ -46,7 +52,9 @@ class _Times(NamedTuple):
     read : ndarray of int
         How much later than the first a node reads its own word.
     sent : ndarray of int
-        When its sum is in the register of its out-port, counted alike.
+        When its sum is in the register of its out-port, or at the root could be, counted alike.
+    leaving : int
+        Cycles from the result of the last child to that register: none, or one.
     after : ndarray of int
         The in-port of the child after whose words its own come next in the chain of its parent;
         -1 for the first.
@@ -54,27 +62,47 @@ class _Times(NamedTuple):
         The in-port whose result is its sum; -1 at leaves.
     cycles : int
         From the first read to the last results.
+    down : ndarray of int
+        Hops of the complete sum from the root to a node.
     """
 
     read: IntArray
     sent: IntArray
+    leaving: int
     after: IntArray
     last: IntArray
     cycles: int
+    down: IntArray
+
+    @property
+    def stored(self) -> IntArray:
+        """Cycles from the last results until nodes store the sum, of shape (chunks, nodes)."""
+        # Results stay a cycle longer in their registers where sums leave as they are made.
+        return np.where(self.down > 0, self.down, 1 - self.leaving)
+
+    @property
+    def duration(self) -> int:
+        """From the first read to the last word at the node that stores it last."""
+        return self.cycles + int(self.stored.max())
 
 
-def _times(schedule: Schedule, trees: IntArray, latency: int) -> _Times:
-    """Plan when nodes read and send, as late as the root allows."""
-    topology, chunks = schedule.topology, len(trees)
-    root, step = schedule.collective.root or 0, COMBINE + latency
+def _depth(topology: Topology, ports: IntArray, roots: IntArray) -> IntArray:
+    """Hops from each node to the roots, by the ports by which their neighbours towards it lie."""
     nodes = np.arange(topology.nodes)
-    parent = np.where(trees >= 0, topology.neighbours[nodes, trees], nodes)
-    depth = np.zeros_like(parent)
-    above = parent
-    while (above != root).any():
-        depth += above != root
+    above = parent = np.where(ports >= 0, topology.neighbours[nodes, ports], nodes)
+    depth: IntArray = (nodes != roots[:, None]).astype(int)
+    while (above != roots[:, None]).any():
+        depth += above != roots[:, None]
         above = np.take_along_axis(parent, above, axis=1)
-    depth += nodes != root
+    return depth
+
+
+def _times(topology: Topology, trees: SumTrees, latency: int, leaving: int) -> _Times:
+    """Plan when nodes read and send, as late as the roots allow."""
+    ports, step = trees.up, COMBINE + latency
+    nodes = np.arange(topology.nodes)
+    parent = np.where(ports >= 0, topology.neighbours[nodes, ports], nodes)
+    depth = _depth(topology, ports, trees.roots)
     height, rank = np.zeros((2, *parent.shape), int)
     after, last, children = np.full((3, *parent.shape), -1)
     children[:] = 0
@@ -86,84 +114,140 @@ def _times(schedule: Schedule, trees: IntArray, latency: int) -> _Times:
         group = tree * topology.nodes + up
         here = np.arange(len(group)) - np.searchsorted(group, group)
         rank[tree, child] = here
-        port = topology.opposite[trees[tree, child]]
+        port = topology.opposite[ports[tree, child]]
         np.add.at(children, (tree, up), 1)
-        np.maximum.at(height, (tree, up), height[tree, child] + 1 + step * (1 + here))
+        np.maximum.at(height, (tree, up), height[tree, child] + leaving + step * (1 + here))
         last[tree[here == 0], up[here == 0]] = port[here == 0]
         earlier = np.flatnonzero(here[1:] > 0)
         after[tree[earlier], child[earlier]] = port[earlier + 1]
     sent = np.zeros_like(depth)
     for tree, child in levels:
-        late = 1 + step * (1 + rank[tree, child])
+        late = leaving + step * (1 + rank[tree, child])
         sent[tree, child] = sent[tree, parent[tree, child]] - late
-    read = sent - 1 - step * children
+    # Of a leaf the word goes from the reader into the register of the out-port.
+    read = sent - np.where(children > 0, leaving + step * children, 1)
     first = int(read.min())
-    assert chunks == len(read)
-    return _Times(read - first, sent - first, after, last, -first)
+    stays = (trees.down < 0).all()
+    down = np.zeros_like(depth) if stays else _depth(topology, trees.down, trees.roots)
+    return _Times(read - first, sent - first, leaving, after, last, -first, down)
 
 
-def compile_tree_sums(request: Request, trees: IntArray) -> Program:
-    """The program of a reduction along trees.
+def compile_tree_sums(request: Request, trees: SumTrees) -> Program:
+    """The program of a reduction, or of an all-reduce, along trees.
 
     Parameters
     ----------
-    trees : ndarray of int, shape (chunks, nodes)
-        The trees of its schedule, see `sum_trees`.
+    trees : SumTrees
+        Those of its schedule.
 
     Examples
     --------
-    A hop of a sum takes two cycles, and each further child of a node one more.
+    A hop of a sum takes a cycle, and each further child of a node one more.
 
     >>> import torusfabric as tf
     >>> schedule = tf.plan("4x4", "reduce", algorithm="spanning-tree")
     >>> tf.compile(schedule, flits=64).cycles()
-    34
+    27
     """
-    schedule, topology, block = request.schedule, request.topology, request.block
-    root, chunks, ports = schedule.collective.root or 0, len(trees), topology.ports
-    times = _times(schedule, trees, request.latency)
-    results = np.unique(times.last[:, root])
+    topology, block = request.topology, request.block
+    chunks, ports = len(trees.up), topology.ports
+    made = request.alone
+    times = _times(topology, trees, request.latency, int(not made))
     count, reader = _readers(times.read)
-    sources = Sources(ports, results=True, injections=tuple((k,) for k in range(count)))
-    stored = np.full((topology.nodes, len(results)), IDLE)
-    place = np.searchsorted(results, times.last[:, root])
-    stored[root, place] = 0
-    fields = (
-        *_settings(schedule, trees, times, sources.first_injection + reader),
-        *_reads(times, reader, count, len(results)),
-        *_stores(stored, results, sources, times.cycles),
+    sources = Sources(ports, results=True, injections=tuple((k,) for k in range(count)), made=made)
+    kept = (_kept_at_root if request.schedule.collective.to_root else _kept_everywhere)(
+        topology, trees, times, sources
     )
+    received = len(kept.ports)
+    fields = (
+        *_settings(topology, trees, times, sources, reader),
+        *_reads(times, reader, count, received),
+        *_stores(kept, times),
+    )
+    there = (kept.source >= 0).astype(int)
     variant_of, first = number_equal(
         map(bytes, np.concatenate([f.values.T for f in fields], axis=1).astype(np.int64))
     )
     loop = Loop(
         order=Order.ROW,
         flits=block,
-        pause=np.array([times.cycles]),
+        pause=np.array([times.duration]),
         blocks=np.ones(1, int),
         sources=sources,
         fields=tuple(Field(f.point, f.values[:, first], f.delay) for f in fields),
         departure=np.zeros((1, ports), int),
-        streams=_departures(trees, times, ports),
+        streams=_departures(topology, trees, times),
     )
-    memory, base = np.zeros((2, topology.nodes, 1, chunks), int)
-    memory[root, 0], base[:] = place, -1
-    base[root] = 0
     form = request.form(
         loop,
-        send_map=DirectMap(len(results), chunks, block, by_chunk=True),
-        receive_map=NodeMap(memory, base, variant_of),
-        moving=CycleCost(1, times.cycles - 1, block, alpha=1, hop_cycles=1),
+        send_map=DirectMap(received, chunks, block, by_chunk=True),
+        receive_map=kept.addresses(variant_of),
+        moving=CycleCost(1, times.duration - 1, block, alpha=1, hop_cycles=1),
         known_by="the in-port",
     )
-    depth = np.full((topology.nodes, len(results) + chunks), block)
-    depth[:, : len(results)] = np.where(stored >= 0, block, 0)
+    depth = np.full((topology.nodes, received + chunks), block)
+    depth[:, :received] = there * block
     return request.program(
         form,
-        memories=memories_of(results.tolist(), chunks),
+        memories=(
+            *(Memory(each) for each in kept.ports),
+            *memories_of((), chunks),
+        ),
         depth=depth[first],
         variant_of=variant_of,
     )
+
+
+class _Kept(NamedTuple):
+    """What nodes store.
+
+    Parameters
+    ----------
+    ports : tuple of (tuple of int)
+        Of each memory, the in-ports whose words or results it stores.
+    source : ndarray of int, shape (nodes, memories)
+        What it stores; -1 for nothing.
+    addresses : function of (ndarray of int) -> AddressMap
+        Where the host finds it, given the variants of nodes.
+    """
+
+    ports: tuple[tuple[int, ...], ...]
+    source: IntArray
+    hops: IntArray
+    addresses: Callable[[IntArray], AddressMap]
+
+
+def _kept_at_root(topology: Topology, trees: SumTrees, times: _Times, sources: Sources) -> _Kept:
+    """Results in a memory for each in-port of the root behind which there are any."""
+    chunks, root = len(trees.up), trees.roots[0]
+    results = np.unique(times.last[:, root])
+    source = np.full((topology.nodes, len(results)), IDLE)
+    source[root] = sources.first_result + results
+    memory, base = np.zeros((2, topology.nodes, 1, chunks), int)
+    memory[root, 0], base[:] = np.searchsorted(results, times.last[:, root]), -1
+    base[root] = 0
+
+    def addresses(variant_of: IntArray) -> AddressMap:
+        return NodeMap(memory, base, variant_of)
+
+    ports = tuple((int(port),) for port in results)
+    return _Kept(ports, source, np.full_like(source, 1 - times.leaving), addresses)
+
+
+def _kept_everywhere(topology: Topology, trees: SumTrees, times: _Times, sources: Sources) -> _Kept:
+    """Complete sums in a memory for each chunk: results at its root, what arrives elsewhere."""
+    chunk, roots = np.arange(len(trees.up)), trees.roots
+    source = trees.down.copy()
+    source[chunk, roots] = sources.first_result + times.last[chunk, roots]
+    ports = tuple(
+        tuple(np.unique([*down[down >= 0], last]).tolist())
+        for down, last in zip(trees.down, times.last[chunk, roots], strict=True)
+    )
+
+    def addresses(variant_of: IntArray) -> AddressMap:
+        return OffsetMap(topology, memory=chunk[None], base=0 * chunk[None])
+
+    return _Kept(ports, source.T, times.stored.T, addresses)
 
 
 def _readers(late: IntArray) -> tuple[int, IntArray]:
@@ -176,20 +260,26 @@ def _readers(late: IntArray) -> tuple[int, IntArray]:
 
 
 def _settings(
-    schedule: Schedule, trees: IntArray, times: _Times, injection: IntArray
+    topology: Topology, trees: SumTrees, times: _Times, sources: Sources, reader: IntArray
 ) -> tuple[Field, ...]:
     """What feeds out-ports, and what operators combine with what arrives."""
-    topology = schedule.topology
-    nodes, ports = topology.nodes, topology.ports
+    nodes, ports, injection = topology.nodes, topology.ports, sources.first_injection + reader
+    made = sources.first_made if sources.made else sources.first_result
     select, operand = np.full((2, 1, nodes, ports), IDLE, np.int16)
-    # In-ports have no second registers here, so that results are numbered from `ports` on.
-    passed = np.where(times.last >= 0, ports + times.last, injection)
-    tree, child = np.nonzero(trees >= 0)
-    out = trees[tree, child]
+    passed = np.where(times.last >= 0, made + times.last, injection)
+    tree, child = np.nonzero(trees.up >= 0)
+    out = trees.up[tree, child]
     select[0, child, out] = passed[tree, child]
     parent, port = topology.neighbours[child, out], topology.opposite[out]
     after = times.after[tree, child]
-    operand[0, parent, port] = np.where(after >= 0, ports + after, injection[tree, parent])
+    earlier = sources.first_result + after
+    operand[0, parent, port] = np.where(after >= 0, earlier, injection[tree, parent])
+    # Complete sums go on from roots as their own sum would, and elsewhere as they come.
+    source = np.where(trees.down >= 0, trees.down, passed)
+    tree, child = np.nonzero(trees.down >= 0)
+    above = trees.down[tree, child]
+    parent = topology.neighbours[child, above]
+    select[0, parent, topology.opposite[above]] = source[tree, parent]
     return (
         *fields_of(Action.SELECT, select, SETTING),
         *fields_of(Action.OPERAND, operand, LINK),
@@ -209,22 +299,23 @@ def _reads(times: _Times, reader: IntArray, count: int, first: int) -> tuple[Fie
     )
 
 
-def _stores(
-    stored: IntArray, results: IntArray, sources: Sources, cycles: int
-) -> tuple[Field, ...]:
-    """What the root stores: the results of the last in-port of each tree."""
-    base, delay = stored[None], ADDRESS + cycles - 1
-    source = np.where(base >= 0, sources.first_result + results, IDLE)
+def _stores(kept: _Kept, times: _Times) -> tuple[Field, ...]:
+    """What nodes store: as many cycles after the roots have it as it is hops away."""
+    there, delay = kept.source[None] >= 0, ADDRESS + times.cycles - 1
     return (
-        *fields_of(Action.WRITE, base, delay),
-        *fields_of(Action.SOURCE, source, delay),
-        *fields_of(Action.TAP, np.where(base >= 0, 1, IDLE), delay),
+        *fields_of(Action.WRITE, np.where(there, 0, IDLE), delay),
+        *fields_of(Action.SOURCE, kept.source[None], delay),
+        *fields_of(Action.TAP, np.where(there, 1 + kept.hops[None], IDLE), delay),
     )
 
 
-def _departures(trees: IntArray, times: _Times, ports: int) -> IntArray:
+def _departures(topology: Topology, trees: SumTrees, times: _Times) -> IntArray:
     """How much later than a word read in the first slot a sum leaves, shape (nodes, ports)."""
-    late = np.zeros((trees.shape[1], ports), int)
-    tree, node = np.nonzero(trees >= 0)
-    late[node, trees[tree, node]] = times.sent[tree, node] - 1
+    late = np.zeros((topology.nodes, topology.ports), int)
+    tree, node = np.nonzero(trees.up >= 0)
+    late[node, trees.up[tree, node]] = times.sent[tree, node] - 1
+    tree, node = np.nonzero(trees.down >= 0)
+    above = trees.down[tree, node]
+    parent = topology.neighbours[node, above]
+    late[parent, topology.opposite[above]] = times.cycles - 1 + times.down[tree, parent]
     return late

@@ -33,7 +33,7 @@ __all__ = ["WORDS", "Machine", "Override"]
 Override = Mapping[str, IntArray]
 
 #: The ports in which modules give words away.
-WORDS = frozenset({"tx", "inject", "read_data", "result"})
+WORDS = frozenset({"tx", "inject", "read_data", "result", "made"})
 
 
 @dataclass
@@ -187,10 +187,16 @@ class Machine:
             for port, numbers in group.outputs.items()
             for net in numbers[~group.program.is_kept(port)].ravel()
         }
-        needs: dict[str, set[str]] = {module: set() for module in self.groups}
-        for module, group in self.groups.items():
-            for numbers in group.inputs.values():
-                needs[module] |= {driver[net] for net in numbers.ravel().tolist() if net in driver}
+        making = {module: adder for module, adder in self.adders.items() if adder.made}
+        driver |= {net: module for module, a in making.items() for net in a.gives.tolist()}
+        inputs = {
+            module: [numbers.ravel() for numbers in group.inputs.values()]
+            for module, group in self.groups.items()
+        } | {module: [adder.needs] for module, adder in making.items()}
+        needs = {
+            module: {driver[net] for nets in numbers for net in nets.tolist() if net in driver}
+            for module, numbers in inputs.items()
+        }
         return list(TopologicalSorter(needs).static_order())
 
     # States
@@ -226,9 +232,13 @@ class Machine:
         if only is None:
             self._show(now, driven)
         for module in self._active:
-            self._publish(module, now)
+            if module in self.groups:
+                self._publish(module, now)
         for module in self._active:
-            self._carry_out(module, now, overrides.get(module, {}))
+            if module in self.groups:
+                self._carry_out(module, now, overrides.get(module, {}))
+            else:
+                self.adders[module].make(now.adders[module], self.nets)
         if self.watch is not None:
             self.watch(self.nets)
 
@@ -295,6 +305,8 @@ class Machine:
         """
         states = dict(now.states)
         for module in self._active:
+            if module not in self.groups:
+                continue
             program = self.groups[module].program
             states[module] = program.after(self.values[module], now.states[module])
         if len(self._active) < len(self._order):

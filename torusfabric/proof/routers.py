@@ -50,19 +50,22 @@ class Words:
         Words of injection ports, results before them included.
     width : int
         Bits of a word.
+    made : bool
+        Of operators, whether they give away what they make before it is in a register.
     """
 
     ports: int
     delayed: tuple[int, ...]
     injections: int
     width: int
+    made: bool = False
 
 
 def router_harnesses(fabric: Fabric, design: Design, placement: Placement) -> Iterator[Harness]:
     """What is proved of routers, and of operators behind in-ports and inside endpoints."""
     program, width = fabric.program, fabric.width
     sources, ports = program.loop.sources, program.ports
-    results = ports + len(sources.delayed_results) if sources.results else 0
+    results = sources.first_injection - sources.first_result
 
     model = partial(Model, design, resets=False)
     for number, router in enumerate(placement.routers):
@@ -73,7 +76,7 @@ def router_harnesses(fabric: Fabric, design: Design, placement: Placement) -> It
     for number, plan in enumerate(placement.operands if sources.results else ()):
         injected = len(next(iter(plan.injections.values())))
         found = model(combiner_name(placement, number))
-        words = Words(ports, sources.delayed_results, injected, width)
+        words = Words(ports, sources.delayed_results, injected, width, sources.made)
         _claim_combiner(found, plan.crossbar, OperatorUnit(program.operators), words)
         yield found.harness(SAYS)
     for module in operator_modules(fabric, design):
@@ -163,6 +166,11 @@ def _claim_combiner(model: Model, crossbar: Crossbar, unit: OperatorUnit, words:
         model.claim(
             f"result_{port}_waits_while_not_enabled", f"{advancing} || {shown} == {before}", ago=2
         )
+    for port in range(words.ports if words.made else 0):
+        shown, before = model.word("result", port, width), model.word("made", port, width, ago=1)
+        model.claim(
+            f"result_{port}_is_what_was_made", f"!{advancing} || {shown} == {before}", ago=2
+        )
     for k, port in enumerate(words.delayed):
         shown = model.word("result", words.ports + k, width)
         before = model.word("result", port, width, ago=1)
@@ -181,6 +189,7 @@ def _add_results(
     """Assert what an operator makes of each operand."""
     width, results = words.width, words.ports + len(words.delayed)
     operands = [model.word("result", k, width, ago=1) for k in range(results)]
+    operands += [""] * (words.ports if words.made else 0)  # with these nothing is combined
     operands += [model.word("inject", k, width, ago=1) for k in range(words.injections)]
     operands.append(f"{width}'d{operator.identity(width)}")
     assert operator.proof is not None  # `prove` sees to that

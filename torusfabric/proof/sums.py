@@ -130,6 +130,8 @@ class Adder:
         Of each in-port.
     delayed : tuple of int
         The in-ports whose results have a second register.
+    made : bool
+        Whether what is made is given away before it is in a register.
     slice_of : int
         Which bit of words is shown.
     codes : tuple of int
@@ -143,6 +145,7 @@ class Adder:
     slice_of: int
     sums: Sums
     codes: tuple[int, ...] = ()
+    made: bool = False
     _code: IntArray = field(default_factory=lambda: np.zeros(0, int))
     _at: dict[str, IntArray] = field(default_factory=dict)
     _shape: tuple[int, int] = (0, 0)
@@ -160,7 +163,7 @@ class Adder:
             if port in ("clk", "rst"):
                 continue
             bits = range(len(pins[0][port]))
-            if port in ("rx", "inject", "result"):
+            if port in ("rx", "inject", "result", "made"):
                 bits = range(self.slice_of, len(pins[0][port]), self.width)
             self._at[port] = np.array([[net(p[port][k]) for p in pins] for k in bits], np.intp)
 
@@ -183,6 +186,21 @@ class Adder:
         """Drive the nets of results."""
         nets[self._at["result"]] = state[-self.results :]
 
+    @property
+    def needs(self) -> IntArray:
+        """The nets on which what is made depends."""
+        ports = [self._at[port].ravel() for port in ("rx", "inject") if port in self._at]
+        return np.concatenate(ports)
+
+    @property
+    def gives(self) -> IntArray:
+        """The nets of what is made; none where that is not given away."""
+        return self._at["made"].ravel() if self.made else np.zeros(0, int)
+
+    def make(self, state: IntArray, nets: IntArray) -> None:
+        """Drive the nets of what is made."""
+        nets[self._at["made"]] = np.stack(self._made(state, nets))
+
     def after(self, state: IntArray, nets: IntArray) -> IntArray:
         """The state after the next edge."""
         given = [nets[self._at[p]] for p in ("select", "operator_code") if p in self._at]
@@ -191,18 +209,29 @@ class Adder:
 
     def _results(self, state: IntArray, nets: IntArray) -> IntArray:
         """The results after the next edge."""
+        enable, old = state[-1 - self.results], state[-self.results :]
+        made = self._made(state, nets)
+        results = [multiplexed(enable, old[port], word) for port, word in enumerate(made)]
+        for k, port in enumerate(self.delayed):
+            before = old[len(self.operands) + k]
+            results.append(multiplexed(enable, before, old[port]))
+        return np.stack(results)
+
+    def _made(self, state: IntArray, nets: IntArray) -> list[IntArray]:
+        """What operators make in a cycle."""
         selects = len(self._at.get("select", ()))
         select, code = state[:selects], state[selects : -1 - self.results]
-        enable, old = state[-1 - self.results], state[-self.results :]
-        arriving = nets[self._at["rx"]]
+        old, arriving = state[-self.results :], nets[self._at["rx"]]
         injected = [nets[self._at["inject"]]] if "inject" in self._at else []
-        words = np.concatenate([old, *injected])
+        # With what is only made nothing is combined.
+        placeholders = [arriving] if self.made else []
+        words = np.concatenate([old, *placeholders, *injected])
         right = np.ones(self._shape, bool)
         for k, bit in enumerate(code):
             right &= bit == (self._code >> k & 1)
         results = []
         for port, operands in enumerate(self.operands):
-            made = np.full(self._shape, UNKNOWN, np.int32)
+            made: IntArray = np.full(self._shape, UNKNOWN, np.int32)
             for operand in operands:
                 here = right.copy()
                 for register, bit in zip(operand.registers, operand.bits, strict=True):
@@ -212,11 +241,8 @@ class Adder:
                 else:
                     result = self.sums.added_bits(arriving[port], words[operand.source])
                 made = np.where(here, result, made)
-            results.append(multiplexed(enable, old[port], made))
-        for k, port in enumerate(self.delayed):
-            before = old[len(self.operands) + k]
-            results.append(multiplexed(enable, before, old[port]))
-        return np.stack(results)
+            results.append(made)
+        return results
 
 
 def adders(fabric: Fabric, placement: Placement, sums: Sums) -> dict[str, Adder]:
@@ -240,4 +266,6 @@ def _adder(fabric: Fabric, plan: RouterPlan, sums: Sums) -> Adder:
     unit = OperatorUnit(fabric.program.operators)
     codes = unit.codes if unit.bits else ()
     count = len(next(iter(plan.injections.values())))
-    return Adder(operands, sources.delayed_results, count, fabric.width, SLICE, sums, codes)
+    return Adder(
+        operands, sources.delayed_results, count, fabric.width, SLICE, sums, codes, sources.made
+    )

@@ -27,9 +27,12 @@ class Combiner(Leaf):
     ----------
     crossbar : Crossbar
         What each in-port's words are combined with: results, then the registers behind them, then
-        injection ports, then the word that changes nothing.
+        what is made, if that is given away, then injection ports, then the word that changes
+        nothing.
     delayed : sequence of int
         The in-ports whose results have a second register behind them.
+    made : bool
+        Whether results are given away before they are in their registers, too.
     injections : int
         Number of injection ports.
     width : int
@@ -49,6 +52,8 @@ class Combiner(Leaf):
         A word from each injection port, if any.
     result : Out((ports + registers) * width)
         A result for each in-port, and those of the cycle before for `delayed`.
+    made : Out(ports * width)
+        The results of the next cycle, if they are given away.
     """
 
     def __init__(
@@ -57,12 +62,14 @@ class Combiner(Leaf):
         *,
         unit: OperatorUnit,
         delayed: Sequence[int],
+        made: bool = False,
         injections: int,
         width: int,
     ) -> None:
         ports = len(crossbar.outputs)
         self._crossbar, self._unit = crossbar, unit
         self._delayed, self._injections, self._width = delayed, injections, width
+        self._made = made
         super().__init__(
             {
                 "enable": In(1),
@@ -72,8 +79,11 @@ class Combiner(Leaf):
             }
             | ({"select": In(crossbar.rom.shape[1])} if crossbar.rom.shape[1] else {})
             | ({"operator_code": In(unit.bits)} if unit.bits else {})
+            | ({"made": Out(ports * width)} if made else {})
         )
         self.result = Signal((ports + len(delayed)) * width, reset_less=True, name="result")
+        if made:
+            self.made = Signal(ports * width, name="made")
 
     def elaborate(self, platform: object) -> Module:
         """Build the crossbar of operands, and an operator and register behind each in-port."""
@@ -87,13 +97,17 @@ class Combiner(Leaf):
         if unit.bits:
             code = apart(m, self.value("operator_code"), name="operator_here", alone=self.alone)
         injected = self.words("inject", width) if self._injections else []
-        words = [*there, *injected, unit.identity(code, width)]
+        # Nothing is combined with what is only made in the same cycle.
+        made = [Const(0, width)] * len(outputs) if self._made else []
+        words = [*there, *made, *injected, unit.identity(code, width)]
         results = [
             self._result(m, port, word, [words[k] for k in output.sources], slices, code)
             for port, (word, output, slices) in enumerate(
                 zip(arriving, outputs, selects, strict=True)
             )
         ]
+        if self._made:
+            m.d.comb += self.made.eq(Cat(*results))
         with m.If(apart(m, self.value("enable"), name="enable_here", alone=self.alone)):
             m.d.sync += self.result.eq(Cat(*results, *(there[q] for q in self._delayed)))
         return m

@@ -226,26 +226,30 @@ def add_combiners(build: FabricBuilder) -> None:
             plan.crossbar,
             unit=unit,
             delayed=build.sources.delayed_results,
+            made=build.sources.made,
             injections=len(next(iter(plan.injections.values()))),
             width=build.width,
         )
         build.add_module(combiner_name(placement, number), make, role=Role.COMBINER)
-    bits = _result_words(build) * build.width
+    sources, width = build.sources, build.width
+    given = {"result": (build.ports + len(sources.delayed_results)) * width}
+    if sources.made:
+        given["made"] = build.ports * width
     for node, variant in enumerate(build.variant_of):
-        shown = 0 if build.program.by_offset else variant
-        number = int(placement.operands_of[shown])
+        # By offset nothing is combined but what is alike at all nodes.
+        number = int(placement.operands_of[variant])
         plan = placement.operands[number]
         inputs: dict[str, Parts] = {
             "enable": build.distribution.near("busy", node),
             "rx": build.arriving(node),
         }
-        if injected := build.injected(node, plan.injections[shown]):
+        if injected := build.injected(node, plan.injections[variant]):
             inputs["inject"] = injected
         if plan.bits:
             inputs["select"] = _select(build, node, [bit.column for bit in plan.bits])
         if unit.bits:
             inputs["operator_code"] = build.distribution.near("operator_code", node)
-        outputs = {"result": (f"result_{node}", bits)}
+        outputs = {name: (f"{name}_{node}", bits) for name, bits in given.items()}
         module = combiner_name(placement, number)
         build.add(f"combiner_at_{node}", module, inputs=inputs, outputs=outputs, node=node)
 
@@ -286,7 +290,8 @@ def _add_router(
     enable = build.distribution.near("busy", node)
     inputs: dict[str, Parts] = {"enable": enable, "rx": build.arriving(node)}
     results = build.whole(f"result_{node}") if build.sources.results else ()
-    words = (*results, *build.injected(node, router.injections[variant]))
+    made = build.whole(f"made_{node}") if build.sources.made else ()
+    words = (*results, *made, *build.injected(node, router.injections[variant]))
     if words:
         inputs["inject"] = words
     if router.columns:
@@ -300,5 +305,5 @@ def _add_router(
 
 
 def _result_words(build: FabricBuilder) -> int:
-    """Results of the operators of a node, those of second registers included."""
-    return build.ports + len(build.sources.delayed_results) if build.sources.results else 0
+    """Words of the operators of a node: results, those of second registers, and what is made."""
+    return build.sources.first_injection - build.sources.first_result

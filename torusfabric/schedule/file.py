@@ -74,7 +74,7 @@ def load(path: AnyPath) -> Schedule:
     --------
     >>> import tempfile, torusfabric as tf
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     tf.plan("4x4", "allreduce").save(f"{folder}/plan.json.gz")
+    ...     tf.plan("4x4", "alltoall").save(f"{folder}/plan.json.gz")
     ...     schedule = tf.load(f"{folder}/plan.json.gz")
     >>> schedule.form, schedule.steps
     ('table', 8)

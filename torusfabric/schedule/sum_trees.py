@@ -2,23 +2,48 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..topology import IntArray
 from .base import Schedule
 from .model import Switching
 from .rounds import Rounds
-from .transfers import Listed
+from .transfers import Grouped, Listed, Transfers
 
-__all__ = ["sum_trees"]
+__all__ = ["SumTrees", "sum_trees"]
 
 
-def sum_trees(schedule: Schedule) -> IntArray | None:
-    """The out-port by which each node sends its sum of each chunk, if the sums go along trees.
+class SumTrees(NamedTuple):
+    """The trees of a reduction, one for each chunk.
 
-    Every node but the root sends its sum of each chunk once, by one hop, and no arc carries two.
-    So a node always combines what comes by the same in-ports, and passes it on by the same
-    out-port: messages of any length stream through.
+    Parameters
+    ----------
+    up : ndarray of int, shape (chunks, nodes)
+        The out-port by which each node sends its sum; -1 at the root.
+    down : ndarray of int, shape (chunks, nodes)
+        The in-port by which the complete sum comes; -1 at the root, and at all nodes where it stays
+        there.
+    """
+
+    up: IntArray
+    down: IntArray
+
+    @property
+    def roots(self) -> IntArray:
+        """The root of each tree."""
+        roots: IntArray = (self.up < 0).argmax(axis=1)
+        return roots
+
+
+def sum_trees(schedule: Schedule) -> SumTrees | None:
+    """The trees along which the sums of a reduction go, if they do.
+
+    Every node but the root of a chunk sends its sum of that chunk once, by one hop. Of an
+    all-reduce each then receives the complete sum once; roots of chunks may differ. No arc carries
+    two blocks. So a node always combines what comes by the same in-ports, and passes it on by the
+    same out-ports: messages of any length stream through.
 
     Parameters
     ----------
@@ -27,40 +52,74 @@ def sum_trees(schedule: Schedule) -> IntArray | None:
 
     Returns
     -------
-    ndarray of int, shape (chunks, nodes), or None
-        -1 at the root; None if it is no such reduction.
+    SumTrees or None
+        None if it is no such reduction.
 
     Examples
     --------
     >>> import torusfabric as tf
-    >>> sum_trees(tf.plan("2x2", "reduce", algorithm="spanning-tree"))[0].tolist()
+    >>> sum_trees(tf.plan("2x2", "reduce", algorithm="spanning-tree")).up[0].tolist()
     [-1, 1, 1, 3]
+    >>> sum_trees(tf.plan("3", "allreduce", algorithm="spanning-tree"))
+    SumTrees(up=array([[ 0, -1,  1]]), down=array([[ 0, -1,  1]]))
     """
     collective = schedule.collective
-    reduction = collective.reducing and collective.to_root and collective.axes is None
+    reduction = collective.reducing and not collective.personal and collective.axes is None
     store = schedule.switching == Switching.STORE_AND_FORWARD
     if not (reduction and store and isinstance(schedule, Rounds) and schedule.transfers):
         return None
-    found = []
+    if collective.to_all and schedule.in_shares:
+        return None
+    topology, nodes = schedule.topology, schedule.topology.nodes
+    used = np.zeros((nodes, topology.ports), bool)
+    count = np.ones((schedule.chunks, nodes), int)
+    up, down = np.full((2, schedule.chunks, nodes), -1)
     for transfers in schedule.transfers:
         if not len(transfers):
             continue
-        payload = transfers.payload
-        if not isinstance(payload, Listed) or (transfers.lengths != 1).any():
+        chunk = _chunks_of(schedule, transfers)
+        if chunk is None or (transfers.lengths != 1).any():
             return None
-        chunk = schedule.blocks.chunk(np.asarray(payload.ids))
-        lowest, highest = (
-            reduce.reduceat(chunk, payload.indptr[:-1]) for reduce in (np.minimum, np.maximum)
-        )
-        if (lowest != highest).any():
+        source, port = transfers.source, transfers.hops[:, 0].astype(int)
+        target, sent = topology.neighbours[source, port], count[chunk, source]
+        whole = sent == nodes
+        if used[source, port].any() or (up[chunk, source][~whole] >= 0).any():
             return None
-        found.append(np.stack([lowest, transfers.source, transfers.hops[:, 0]]))
-    sent, node, port = np.concatenate(found, axis=1)
-    nodes, degree = schedule.topology.nodes, schedule.topology.ports
-    cells, arcs = sent * nodes + node, node * degree + port
-    expected = schedule.chunks * (nodes - 1)
-    if not len(np.unique(cells)) == len(np.unique(arcs)) == len(cells) == expected:
-        return None
-    trees: IntArray = np.full((schedule.chunks, nodes), -1)
-    trees[sent, node] = port
-    return trees if (trees[:, collective.root or 0] < 0).all() else None
+        if (down[chunk, target][whole] >= 0).any():
+            return None
+        used[source, port] = True
+        up[chunk[~whole], source[~whole]] = port[~whole]
+        down[chunk[whole], target[whole]] = topology.opposite[port[whole]]
+        count[chunk[~whole], source[~whole]] = 0
+        np.add.at(count, (chunk, target), sent)
+    found = SumTrees(up, down)
+    return found if _spanning(schedule, found) else None
+
+
+def _chunks_of(schedule: Schedule, transfers: Transfers) -> IntArray | None:
+    """The chunk of each transfer; None if any carries several."""
+    blocks, payload = schedule.blocks, transfers.payload
+    match payload:
+        case Grouped(group=group, wanted=wanted):
+            alike = np.array_equal(group, blocks.chunk(np.arange(blocks.count)))
+            return wanted if alike else None
+        case Listed(indptr=indptr, ids=ids):
+            chunk = blocks.chunk(np.asarray(ids))
+            if len(indptr) <= 1 or (np.diff(indptr) == 0).any():
+                return None
+            bounds = indptr[:-1]
+            lowest, highest = (each.reduceat(chunk, bounds) for each in (np.minimum, np.maximum))
+            return lowest if (lowest == highest).all() else None
+    return None
+
+
+def _spanning(schedule: Schedule, trees: SumTrees) -> bool:
+    """Whether all nodes but the root of each chunk send, and receive what is delivered."""
+    (up, down), roots = trees, trees.roots
+    chunk = np.arange(len(up))
+    others = schedule.topology.nodes - 1
+    if ((up >= 0).sum(axis=1) != others).any():
+        return False
+    if schedule.collective.to_root:
+        return bool((roots == (schedule.collective.root or 0)).all() and (down < 0).all())
+    return bool(((down >= 0).sum(axis=1) == others).all() and (down[chunk, roots] < 0).all())

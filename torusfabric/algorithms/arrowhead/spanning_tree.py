@@ -163,7 +163,7 @@ def _packet_count(order: int, options: Options) -> int:
 def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
     """What the algorithm needs and does not get, or None."""
     if isinstance(topology, Torus):
-        return spanning_trees.misfit(topology, options)
+        return spanning_trees.misfit(topology, collective, options)
     if not isinstance(topology, Arrowhead) or collective.reducing:
         return "a torus" if collective.reducing else "a torus, or an arrowhead torus"
     if options.ports not in (None, 3, 6):
@@ -287,9 +287,9 @@ SPANNING_TREE = Algorithm(
     source="Edmonds 1973; Deserable 1996, section 4",
     summary="arc-disjoint trees, down which long messages stream; on an arrowhead of 4^n nodes "
     "2^n - 1 steps, and one more for each further packet",
-    collectives=("broadcast", "reduce"),
+    collectives=("broadcast", "reduce", "allreduce"),
     options=("ports", "chunks", "trees", "packets", "times", "duplex", "latency"),
     misfit=misfit,
     plan=plan,
-    variants=lambda topology, collective: ({"trees": 1},),
+    variants=lambda topology, collective: () if collective.kind == "allreduce" else ({"trees": 1},),
 )

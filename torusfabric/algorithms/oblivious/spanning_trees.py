@@ -18,6 +18,7 @@ of trees. A reduction is a broadcast backwards. The trees of a torus with any si
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -26,8 +27,10 @@ from ...schedule import Pattern, Schedule, Switching
 from ...topology import IntArray, Topology, Torus
 from ..algorithm import Options
 from ..reversal import reverse
+from .link_trees import plan_allreduce
+from .shallow_trees import Trees, shallower
 
-__all__ = ["disjoint_trees", "misfit", "plan", "shortest_tree"]
+__all__ = ["disjoint_trees", "misfit", "plan", "shallow_trees", "shortest_tree"]
 
 
 def disjoint_trees(torus: Torus) -> tuple[IntArray, IntArray]:
@@ -69,6 +72,32 @@ def disjoint_trees(torus: Torus) -> tuple[IntArray, IntArray]:
     return port, depth
 
 
+def shallow_trees(torus: Torus) -> tuple[IntArray, IntArray]:
+    """As `disjoint_trees`, but mostly not much deeper than the diameter.
+
+    Tori of thousands of nodes have trees as deep as those, and so have rings, of which there are no
+    others.
+
+    Examples
+    --------
+    >>> port, depth = shallow_trees(Torus(8, 8))
+    >>> int(depth.max())
+    9
+    """
+    return _shallow_trees(torus.sides)
+
+
+@lru_cache(maxsize=16)
+def _shallow_trees(sides: tuple[int, ...]) -> tuple[IntArray, IntArray]:
+    torus = Torus(*sides)
+    port, depth = disjoint_trees(torus)
+    if len(sides) == 1:
+        return port, depth
+    trees = Trees(torus.opposite[port], depth)
+    found = shallower(torus, trees, links=False, least=torus.diameter + 1)
+    return torus.opposite[found.entry], found.depth
+
+
 def shortest_tree(topology: Topology) -> tuple[IntArray, IntArray]:
     """A spanning tree of shortest paths out of node 0.
 
@@ -89,13 +118,14 @@ def shortest_tree(topology: Topology) -> tuple[IntArray, IntArray]:
     return nearer.argmax(axis=1)[None, :], distance[None, :].astype(int)
 
 
-def misfit(topology: Torus, options: Options) -> str | None:
+def misfit(topology: Torus, collective: Collective, options: Options) -> str | None:
     """What the trees of a torus need and do not get, or None."""
     if options.ports not in (None, topology.ports):
         return f"--ports {topology.ports}"
-    if options.trees not in (None, 1, topology.ports):
-        return f"--trees 1 or {topology.ports}"
-    trees = options.trees or topology.ports
+    able = (topology.dimensions,) if collective.kind == "allreduce" else (1, topology.ports)
+    if options.trees not in (None, *able):
+        return f"--trees {' or '.join(map(str, able))}"
+    trees = options.trees or able[-1]
     if options.chunks not in (None, trees):
         return f"--chunks {trees}, one for each tree"
     for name in ("packets", "times", "duplex", "latency"):
@@ -126,13 +156,15 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
     >>> from torusfabric.collective import parse_collective
     >>> broadcast = parse_collective("broadcast")
     >>> find("spanning-tree")(Torus(5, 7), broadcast).round_count
-    11
+    7
     >>> find("spanning-tree")(Torus(5, 7), broadcast, Options(trees=1)).round_count
     5
     """
+    if collective.kind == "allreduce":
+        return plan_allreduce(topology, collective)
     if collective.reducing:
         return reverse(plan(topology, replace(collective, kind="broadcast"), options), "reduce")
-    port, depth = shortest_tree(topology) if options.trees == 1 else disjoint_trees(topology)
+    port, depth = shortest_tree(topology) if options.trees == 1 else shallow_trees(topology)
     root = collective.root or 0
     feed = np.full((topology.nodes, topology.ports), -1, np.int8)
     inject = np.full((topology.nodes, topology.ports), -1)

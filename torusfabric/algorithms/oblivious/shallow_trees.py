@@ -1,0 +1,186 @@
+"""Shallower spanning trees that share no arc, or no link, from deep ones, on any graph.
+
+Trees are made anew, all at once, as often as that is worth it. Every node is given a level in each
+tree: at random the next to its parent's, or the last that the height of its subtree allows. A node
+may have any neighbour of a lower level as its parent, so that whatever is chosen is a tree, and no
+deeper than the levels say. Which of these is chosen, so that no arc or link is taken twice, is a
+matching of nodes in trees and arcs or links: that of the least weight, which is high where a node
+would lie deeper than is wanted. As soon as none does, a level less is wanted.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from ...topology import IntArray, Topology
+
+__all__ = ["Trees", "shallower"]
+
+#: Trees of a ring are as they are.
+WAYS_OF_A_RING = 2
+
+#: How often trees are made anew, and how often without that it helps.
+STEPS, VAIN_STEPS = 100, 40
+
+#: Nodes in trees that are given a parent, counted each time; more nodes are left as they are.
+WORK, MOST_CELLS = 40_000, 4_000
+
+#: Where the search starts.
+SEED = 2
+
+#: What it weighs if a node lies too deep, more than all else together.
+TOO_DEEP = 1000.0
+
+
+class Trees(NamedTuple):
+    """Spanning trees out of roots; arrays of shape (trees, nodes).
+
+    Parameters
+    ----------
+    entry : ndarray of int
+        The in-port by which each node is reached; of no meaning at the root.
+    depth : ndarray of int
+        After how many hops; 0 at the root.
+    """
+
+    entry: IntArray
+    depth: IntArray
+
+    @property
+    def height(self) -> int:
+        """Hops to the deepest node of any."""
+        return int(self.depth.max())
+
+
+def shallower(topology: Topology, trees: Trees, *, links: bool, least: int) -> Trees:
+    """The same number of trees with the same roots that take fewer cycles, if any are found.
+
+    Parameters
+    ----------
+    links : bool
+        Whether they share no link, and words go up and down them, rather than no arc, where
+        words go down or up.
+    least : int
+        A height than which nothing less is looked for.
+
+    Examples
+    --------
+    >>> from torusfabric.algorithms.oblivious.link_trees import link_disjoint_trees
+    >>> from torusfabric.topology import Torus
+    >>> trees = link_disjoint_trees(Torus(6, 6))
+    >>> trees.height, shallower(Torus(6, 6), trees, links=True, least=6).height
+    (8, 6)
+    """
+    cells = int((trees.depth > 0).sum())
+    if topology.ports == WAYS_OF_A_RING or not 0 < cells <= MOST_CELLS:
+        return trees
+    search = _Search(topology, trees, links=links)
+    best, cost, vain = trees, search.cost(), 0
+    for _ in range(min(STEPS, WORK // cells)):
+        search.step(max(best.height - 1, least))
+        vain += 1
+        if search.cost() < cost:
+            best, cost, vain = search.trees, search.cost(), 0
+        if vain == VAIN_STEPS:
+            break
+    return best
+
+
+class _Search:
+    """Trees that are made anew, step by step.
+
+    A *cell* is a node in a tree; cells are numbered tree by tree.
+    """
+
+    def __init__(self, topology: Topology, trees: Trees, *, links: bool) -> None:
+        nodes, ports = topology.nodes, topology.ports
+        count = len(trees.entry)
+        self.trees, self._links = trees, links
+        self._random = np.random.default_rng(SEED)
+        tree = np.arange(count)[:, None, None] * nodes
+        #: Of each cell and in-port, the cell of the neighbour there.
+        self._beside = (tree + topology.neighbours[None]).reshape(-1, ports)
+        arc = topology.neighbours * ports + topology.opposite
+        if links:
+            arc = np.minimum(arc, np.arange(nodes)[:, None] * ports + np.arange(ports))
+        self._arc = np.tile(arc, (count, 1))
+        self._roots = np.flatnonzero(trees.depth.ravel() == 0)
+        self._cells = np.flatnonzero(trees.depth.ravel() > 0)
+        self._size = nodes * ports
+
+    def step(self, wanted: int) -> None:
+        """Make all trees anew, with a height that is wanted."""
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+
+        entry, depth = (array.ravel() for array in self.trees)
+        parent = self._beside[np.arange(len(entry)), entry]
+        level = self._levels(parent, depth, wanted)
+        mine, beside = level[self._cells], level[self._beside[self._cells]]
+        cell, port = np.nonzero(beside < mine[:, None])
+        lower = beside[cell, port]
+        weight = 1 + 0.5 * self._random.random(len(cell)) + 2 * lower / wanted
+        weight[lower >= wanted] += TOO_DEEP
+        arc = self._arc[self._cells[cell], port]
+        shape = len(self._cells), self._size
+        ways = csr_array((weight, (cell, arc)), shape=shape)
+        _, chosen = min_weight_full_bipartite_matching(ways)
+        taken = arc == chosen[cell]
+        entry = entry.copy()
+        entry[self._cells[cell[taken]]] = port[taken]
+        self.trees = Trees(
+            entry.reshape(self.trees.entry.shape),
+            self._depths(entry).reshape(self.trees.depth.shape),
+        )
+
+    def cost(self) -> tuple[int, int]:
+        """What to keep small: cycles of words up and down, or of words down, and then of those up.
+
+        Down it is one for each hop. Up a sum waits a cycle more for each further child.
+        """
+        entry, depth = (array.ravel() for array in self.trees)
+        parent = self._beside[np.arange(len(entry)), entry]
+        time = np.zeros_like(depth)
+        for layer in reversed(_layers(depth)):
+            order = np.lexsort((-time[layer], parent[layer]))
+            child, above = layer[order], parent[layer][order]
+            rank = np.arange(len(child)) - np.searchsorted(above, above)
+            np.maximum.at(time, above, time[child] + 1 + rank)
+        up, down = int(time.max()), self.trees.height
+        return (up + down, down) if self._links else (down, up)
+
+    def _levels(self, parent: IntArray, depth: IntArray, wanted: int) -> IntArray:
+        """A level for each cell, below that of its parent, and such that its subtree has room."""
+        layers = _layers(depth)
+        height = np.zeros_like(depth)
+        for layer in reversed(layers):
+            np.maximum.at(height, parent[layer], height[layer] + 1)
+        count = len(self.trees.entry)
+        share = np.repeat(self._random.random(count), len(depth) // count)
+        last = self._random.random(len(depth)) < share
+        level = np.zeros_like(depth)
+        for layer in layers:
+            least = level[parent[layer]] + 1
+            most = np.maximum(wanted - height[layer], least)
+            level[layer] = np.where(last[layer], most, least)
+        return level
+
+    def _depths(self, entry: IntArray) -> IntArray:
+        """Hops from the roots."""
+        parent = self._beside[np.arange(len(entry)), entry]
+        parent[self._roots] = self._roots
+        depth: IntArray = (parent != np.arange(len(parent))).astype(int)
+        # Each time twice as far towards the roots.
+        while (parent[parent] != parent).any():
+            depth, parent = depth + depth[parent], parent[parent]
+        return depth
+
+
+def _layers(depth: IntArray) -> list[IntArray]:
+    """The cells of each depth, from 1 on."""
+    order = np.argsort(depth, kind="stable")
+    bounds = np.searchsorted(depth[order], np.arange(1, depth.max() + 2))
+    return [order[a:b] for a, b in pairwise(bounds)]
