@@ -86,11 +86,11 @@ def plan_forms(
     Examples
     --------
     >>> import torusfabric as tf
-    >>> forms = tf.plan_forms("8x8", "broadcast", max_flits=64)
+    >>> forms = tf.plan_forms("9", "broadcast", max_flits=64)
     >>> [form.chunks for form in forms]
-    [1, 4]
+    [1, 2]
     >>> tf.compile([forms], max_flits=64).modes[0].starts
-    (1, 11)
+    (1, 10)
     """
     any_root = "any" if root == "any" else None
     selection = select(topology, collective, root=0 if any_root else root, **options)
@@ -149,10 +149,10 @@ def choose_forms(
     Examples
     --------
     >>> from torusfabric.planning import select
-    >>> for form in choose_forms(select("8x8", "broadcast"), 64):
+    >>> for form in choose_forms(select("9", "broadcast"), 64):
     ...     print(form.algorithm.name, form.planned.chunks)
     spanning-tree 1
-    spanning-tree 4
+    spanning-tree 2
     """
     if selection.algorithm or selection.planned or not tries_all(selection):
         return ()

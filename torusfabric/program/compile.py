@@ -79,12 +79,13 @@ def compile(
     >>> tf.compile(tf.plan(tf.Torus(4, 4), "allgather"), flits=2).cycles()
     13
 
-    A tree is quicker for a short message, and four at once for a long one:
+    Trees are quicker for a short message, and what scatters sums for a long one:
 
-    >>> broadcasts = [tf.plan("8x8", "broadcast", trees=trees) for trees in (1, 4)]
-    >>> program = tf.compile([broadcasts, tf.plan("8x8", "allgather")], max_flits=64)
+    >>> names = ("spanning-tree", "necklace")
+    >>> sums = [tf.plan("4x4", "allreduce", algorithm=name) for name in names]
+    >>> program = tf.compile([sums, tf.plan("4x4", "allgather")], max_flits=64)
     >>> program.modes[0].starts, program.cycles(1, mode=0), program.cycles(64, mode=0)
-    ((1, 11), 15, 37)
+    ((1, 45), 21, 42)
     """
     for name in others:
         raise InputError(f"Option {name} of compile must be left out, it is not supported yet")

@@ -118,8 +118,8 @@ def mode_alone(program: Program, mode: int) -> Program:
     Examples
     --------
     >>> import torusfabric as tf
-    >>> broadcasts = [tf.plan("4x5", "broadcast", trees=trees) for trees in (1, 4)]
-    >>> program = tf.compile([tf.plan("4x5", "allgather"), broadcasts], max_flits=64)
+    >>> broadcasts = [tf.plan("9", "broadcast", trees=trees) for trees in (1, 2)]
+    >>> program = tf.compile([tf.plan("9", "allgather"), broadcasts], max_flits=64)
     >>> [len(mode_alone(program, mode).forms) for mode in (0, 1)]
     [1, 2]
     """

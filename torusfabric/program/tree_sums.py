@@ -147,7 +147,7 @@ def compile_tree_sums(request: Request, trees: SumTrees) -> Program:
     >>> import torusfabric as tf
     >>> schedule = tf.plan("4x4", "reduce", algorithm="spanning-tree")
     >>> tf.compile(schedule, flits=64).cycles()
-    27
+    26
     """
     topology, block = request.topology, request.block
     chunks, ports = len(trees.up), topology.ports
