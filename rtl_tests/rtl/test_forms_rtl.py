@@ -27,7 +27,7 @@ def engine_of(*modes, topology="2x3", most=9, top="host", **options):
 
 
 BROADCAST = ("broadcast", {"trees": 1}, {"trees": 2})
-SUMS = ("allreduce", {"flits": 1}, {"algorithm": "matching"})
+SUMS = ("allreduce", {"algorithm": "ring-exchange"}, {"algorithm": "matching"})
 ALONE = ("allgather", {})
 
 
@@ -65,9 +65,12 @@ def test_the_form_follows_from_mode_and_length(ranges):
 @pytest.mark.parametrize(
     ("modes", "options"),
     [
-        ((BROADCAST,), {"topology": "9"}),
+        ((BROADCAST,), {"topology": "9", "most": 16}),
         ((SUMS, ALONE), {}),
-        ((SUMS, BROADCAST), {"root": "any", "topology": "9", "operators": ["add", "max"]}),
+        (
+            (SUMS, BROADCAST),
+            {"root": "any", "topology": "9", "most": 16, "operators": ["add", "max"]},
+        ),
         ((ALONE, SUMS), {"top": "stream", "barrier": True}),
     ],
 )
@@ -99,7 +102,7 @@ def off_by_one(monkeypatch):
 def test_a_threshold_off_by_one_is_seen(monkeypatch):
     """By the cycles of a run whose form is the wrong one, and by the proof."""
     off_by_one(monkeypatch)
-    fabric = engine_of(BROADCAST, topology="9")
+    fabric = engine_of(BROADCAST, topology="9", most=16)
     (mode,) = fabric.program.modes
     start = mode.starts[1]
     report = tf.simulate(fabric, jobs=[tf.Job(length=length) for length in (start - 1, start)])
