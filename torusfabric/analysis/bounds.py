@@ -17,7 +17,17 @@ import numpy as np
 
 from ..collective import Collective
 from ..errors import InputError
-from ..schedule import Duplex, Lifted, Pattern, Rounds, Schedule, SumTable, Switching, Table
+from ..schedule import (
+    Duplex,
+    Lifted,
+    Pattern,
+    Rounds,
+    Schedule,
+    SumPattern,
+    SumTable,
+    Switching,
+    Table,
+)
 from ..schedule.file import AnyPath, given_schedule
 from ..topology import Topology
 from .check import Traffic, check
@@ -159,7 +169,7 @@ def _longest_message(schedule: Schedule, traffic: Traffic | None) -> int | None:
     """Blocks of the longest message of a schedule, None for circuits, which may hold any number."""
     if schedule.switching == Switching.CIRCUIT:
         return None
-    if traffic is None and isinstance(schedule, Pattern | Table | SumTable):
+    if traffic is None and isinstance(schedule, Pattern | SumPattern | Table | SumTable):
         return 1
     return max(1, *(traffic or check(schedule)).round_blocks, 1)
 

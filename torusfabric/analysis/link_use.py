@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..schedule import Lifted, Pattern, Schedule, Table
+from ..schedule import Lifted, Pattern, Schedule, SumPattern, Table
 from ..topology import BoolArray, IntArray, Topology
 
 __all__ = ["LinkUse", "busy_arcs", "link_use"]
@@ -96,6 +96,9 @@ def busy_arcs(schedule: Schedule) -> Iterator[BoolArray]:
     shape = topology.nodes, topology.ports
     if isinstance(schedule, Pattern):
         yield from _busy_in_pattern(schedule)
+        return
+    if isinstance(schedule, SumPattern):
+        yield from [schedule.inject >= 0] * schedule.round_count
         return
     if isinstance(schedule, Table):
         for row in schedule.offset >= 0:

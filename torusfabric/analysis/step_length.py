@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..schedule import Lifted, Pattern, Schedule, SumTable, Table
+from ..schedule import Lifted, Pattern, Schedule, SumPattern, SumTable, Table
 from .check import Traffic, check
 
 __all__ = ["StepLength", "step_length"]
@@ -56,7 +56,7 @@ def step_length(schedule: Schedule, traffic: Traffic | None = None) -> StepLengt
     """
     if isinstance(schedule, Lifted):
         return step_length(schedule.part, traffic)
-    if traffic is None and isinstance(schedule, Pattern | Table | SumTable):
+    if traffic is None and isinstance(schedule, Pattern | SumPattern | Table | SumTable):
         blocks = {1}
     else:
         blocks = set((traffic or check(schedule)).round_blocks) - {0} or {0}

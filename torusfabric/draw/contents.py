@@ -1,7 +1,7 @@
 """What to draw of a schedule: panels of strokes with a key, whatever form the schedule has."""
 
 from ..errors import InputError
-from ..schedule import Lifted, Pattern, Schedule, Switching, Table
+from ..schedule import Lifted, Pattern, Schedule, SumPattern, Switching, Table
 from ..topology import Arrowhead, Topology
 from .cycles import draw_cycles
 from .frame import MAX_PANELS
@@ -39,7 +39,7 @@ def contents(schedule: Schedule) -> Picture:
     check_size(topology)
     if isinstance(schedule, Lifted):
         return draw_lifted(schedule, contents(schedule.part))
-    if isinstance(schedule, Pattern):
+    if isinstance(schedule, Pattern | SumPattern):
         return draw_cycles(schedule)
     if isinstance(schedule, Table) or (
         schedule.blocks.single_origin and schedule.switching == Switching.STORE_AND_FORWARD

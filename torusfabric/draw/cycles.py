@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..schedule import Pattern
+from ..schedule import Pattern, SumPattern
 from ..schedule.flows import Flows
 from .frame import COLOURS, GREY, PLAIN, panels_of, titled
 from .picture import Key, Picture, Sketch, Stroke
@@ -10,7 +10,7 @@ from .picture import Key, Picture, Sketch, Stroke
 __all__ = ["draw_cycles", "number_cycles"]
 
 
-def draw_cycles(schedule: Pattern) -> Picture:
+def draw_cycles(schedule: Pattern | SumPattern) -> Picture:
     """A pattern: one colour a cycle, thin arrows for copies that leave it."""
     topology = schedule.topology
     number, on_cycle, count = number_cycles(schedule)
@@ -41,14 +41,14 @@ def draw_cycles(schedule: Pattern) -> Picture:
     return titled(schedule, panels_of(schedule, [sketch]), keys)
 
 
-def number_cycles(pattern: Pattern) -> tuple[np.ndarray, np.ndarray, int]:
+def number_cycles(pattern: Pattern | SumPattern) -> tuple[np.ndarray, np.ndarray, int]:
     """Number the cycles of a pattern.
 
     Two cycles of which each is the other's way back have one number.
 
     Parameters
     ----------
-    pattern : Pattern
+    pattern : Pattern or SumPattern
         Of any topology.
 
     Returns

@@ -6,6 +6,7 @@ from .masked import Masked
 from .model import Duplex, Switching
 from .pattern import Pattern
 from .rounds import Rounds
+from .sum_pattern import SumPattern
 from .sum_table import SumTable
 from .table import Table
 from .transfers import ALL, Everything, Grouped, KeptSums, Listed, Transfers
@@ -22,6 +23,7 @@ __all__ = [
     "Pattern",
     "Rounds",
     "Schedule",
+    "SumPattern",
     "SumTable",
     "Switching",
     "Table",

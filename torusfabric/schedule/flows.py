@@ -13,6 +13,7 @@ from typing_extensions import Self
 
 from ..topology import BoolArray, IntArray, IntLike
 from .pattern import Pattern
+from .sum_pattern import SumPattern
 
 __all__ = ["Flows"]
 
@@ -70,7 +71,7 @@ class Flows:
     injected: IntArray
 
     @classmethod
-    def of(cls, pattern: Pattern) -> Self:
+    def of(cls, pattern: Pattern | SumPattern) -> Self:
         """The flows of a pattern, in time near-linear in the number of arcs."""
         shape = pattern.feed.shape
         feeder = _feeders(pattern)
@@ -146,7 +147,7 @@ class Flows:
         return origin, chunk
 
 
-def _feeders(pattern: Pattern) -> IntArray:
+def _feeders(pattern: Pattern | SumPattern) -> IntArray:
     """The feeder of each arc; itself if there is none."""
     topology, feed = pattern.topology, pattern.feed
     nodes = np.arange(len(feed))[:, None]

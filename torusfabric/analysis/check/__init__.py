@@ -14,7 +14,7 @@ from functools import partial
 
 from ...collective import Operator
 from ...errors import ScheduleError
-from ...schedule import Lifted, Pattern, Schedule, SumTable, Table
+from ...schedule import Lifted, Pattern, Schedule, SumPattern, SumTable, Table
 from ...schedule.file import AnyPath, given_schedule
 from ...schedule.quotient import Quotient
 from .blocks import track_blocks
@@ -29,6 +29,7 @@ from .pattern import check_pattern, inspect_pattern, pattern_is_static, pattern_
 from .progress import Progress
 from .quotient import check_quotient
 from .structure import inspect_round, inspect_schedule
+from .sum_pattern import check_sum_pattern, inspect_sum_pattern
 from .sums import track_sums
 from .table import check_table, inspect_table, table_traffic
 from .table_sums import check_sums_table, sums_per_owner
@@ -85,6 +86,8 @@ def check(
     match schedule:
         case SumTable():
             return check_sum_table(schedule, twice=twice)
+        case SumPattern():
+            return check_sum_pattern(schedule)
         case Quotient():
             return check_quotient(schedule, progress=progress)
         case Pattern() if not collective.reducing and pattern_is_static(schedule):
@@ -117,6 +120,8 @@ def _inspect(schedule: Schedule) -> None:
             inspect_table(schedule)
         case SumTable():
             inspect_sum_table(schedule)
+        case SumPattern():
+            inspect_sum_pattern(schedule)
 
 
 def _follow_rounds(

@@ -6,6 +6,8 @@ depends on it: a `Pattern` needs little more than wires, a `Table` one program f
 
 - An all-gather in which each out-port always carries what the same in-port received in the step
   before is a `Pattern`, and so is a broadcast down trees.
+- A reduce-scatter or an all-reduce in which all sums go around cycles through all nodes is a
+  `SumPattern`.
 - An all-gather, a total exchange, a reduce-scatter or an all-reduce that looks the same from every
   node is a `Table`, or a `SumTable` where nodes keep their sums. What node 0 does is the candidate;
   all other nodes must do the same.
@@ -38,6 +40,7 @@ from .groups import grouped
 from .lifted import lifted_from_group
 from .patterns import pattern_of_steps, pattern_of_table, without_unused_feeds
 from .steps import Irregular, steps_of
+from .sum_patterns import sum_pattern_of_steps, sum_pattern_of_table
 from .sum_tables import keeps_sums, sum_table_of
 from .sums import with_listed_sums
 from .tables import table_of_steps
@@ -58,8 +61,8 @@ def recognise(schedule: Schedule) -> Schedule:
     Returns
     -------
     Schedule
-        A `Pattern` or a `Table`, perhaps `Lifted`, that lists the same transfers; the schedule
-        itself if it is in its smallest form already.
+        A `Pattern`, a `SumPattern` or a `Table`, perhaps `Lifted`, that lists the same transfers;
+        the schedule itself if it is in its smallest form already.
 
     Examples
     --------
@@ -78,7 +81,7 @@ def recognise(schedule: Schedule) -> Schedule:
         case Pattern():
             return without_unused_feeds(schedule)
         case Table():
-            return _first_of(schedule, [pattern_of_table])
+            return _first_of(schedule, [pattern_of_table, sum_pattern_of_table])
         case Lifted():
             return replace(schedule, part=recognise(schedule.part))
         case Rounds() if schedule.collective.axes is not None:
@@ -108,7 +111,7 @@ def _from_rounds(schedule: Rounds) -> Schedule:
         steps = list(steps_of(schedule))
     except Irregular:
         return schedule
-    forms = pattern_of_steps, table_of_steps
+    forms = pattern_of_steps, sum_pattern_of_steps, table_of_steps
     return _first_of(schedule, [partial(form, steps=steps) for form in forms])
 
 

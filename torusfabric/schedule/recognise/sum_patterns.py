@@ -1,0 +1,66 @@
+"""Oblivious sums: cycles through all nodes along which every node adds its own contribution."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..rounds import Rounds
+from ..sum_pattern import SumPattern
+from ..table import Table
+from .steps import Irregular, Step, agree, common, steps_of
+
+__all__ = ["sum_pattern_of_steps", "sum_pattern_of_table"]
+
+
+def sum_pattern_of_steps(schedule: Rounds | Table, steps: Sequence[Step]) -> SumPattern:
+    """Steps as a pattern of sums.
+
+    Raises
+    ------
+    Irregular
+        If they are none.
+    """
+    topology, blocks, collective = schedule.topology, schedule.blocks, schedule.collective
+    around = (topology.nodes - 1) * (1 + collective.to_all)
+    if not collective.reducing or topology.nodes < 3 or len(steps) % around:
+        raise Irregular  # two nodes just exchange words
+    first = steps[0]
+    if len(first.ids) != len(first.arc):
+        raise Irregular
+    inject = np.full((topology.nodes, topology.ports), -1)
+    inject.ravel()[first.arc] = blocks.chunk(first.ids) % _sums_of_owner(schedule)
+    arriving = inject[topology.neighbours, topology.opposite]
+    fits = (inject[:, :, None] == arriving[:, None, :]) & (inject >= 0)[:, :, None]
+    feed = np.where(fits.any(axis=2), fits.argmax(axis=2), -1).astype(np.int8)
+    pattern = SumPattern(**common(schedule), feed=feed, inject=inject, turns=len(steps) // around)
+    if not _goes_around(pattern) or not agree(pattern, steps):
+        raise Irregular
+    return pattern
+
+
+def sum_pattern_of_table(table: Table) -> SumPattern:
+    """A table as a pattern of sums.
+
+    Raises
+    ------
+    Irregular
+        If it is none.
+    """
+    if not table.collective.reducing or ((table.offset >= 0) != (table.offset[:1] >= 0)).any():
+        raise Irregular  # in a pattern the same ports are busy in all steps
+    return sum_pattern_of_steps(table, list(steps_of(table)))
+
+
+def _sums_of_owner(schedule: Rounds | Table) -> int:
+    """How many sums a node completes."""
+    if schedule.collective.personal:
+        return schedule.chunks
+    return max(schedule.chunks // schedule.topology.nodes, 1)
+
+
+def _goes_around(pattern: SumPattern) -> bool:
+    """Whether every chunk that is sent in the first step leaves every node once."""
+    sent = pattern.inject[pattern.inject >= 0]
+    numbers, counts = np.unique(sent, return_counts=True)
+    once = all(((pattern.inject == number).sum(axis=1) == 1).all() for number in numbers)
+    return once and bool((pattern.feed >= 0).sum() == len(sent)) and len(counts) > 0
