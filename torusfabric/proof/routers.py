@@ -71,7 +71,8 @@ def router_harnesses(fabric: Fabric, design: Design, placement: Placement) -> It
     for number, router in enumerate(placement.routers):
         injected = results + len(next(iter(router.injections.values())))
         found = model(f"router_{number}")
-        _claim_router(found, router, Words(ports, sources.delayed, injected, width))
+        unit = OperatorUnit(program.operators) if program.operators else None
+        _claim_router(found, router, Words(ports, sources.delayed, injected, width), unit)
         yield found.harness(SAYS)
     for number, plan in enumerate(placement.operands if sources.results else ()):
         injected = len(next(iter(plan.injections.values())))
@@ -94,8 +95,13 @@ def operator_modules(fabric: Fabric, design: Design) -> list[str]:
     return [name] if name in design.modules else []
 
 
-def _claim_router(model: Model, router: RouterPlan, words: Words) -> None:
-    """Every out-port passes what the select bits stand for, as the plan of the router has it."""
+def _claim_router(
+    model: Model, router: RouterPlan, words: Words, unit: OperatorUnit | None
+) -> None:
+    """Every out-port passes what the select bits stand for, as the plan of the router has it.
+
+    The word that changes nothing is the last source, and may depend on the operator.
+    """
     model.input("enable", 1)
     model.input("rx", words.ports * words.width)
     if words.injections:
@@ -105,6 +111,10 @@ def _claim_router(model: Model, router: RouterPlan, words: Words) -> None:
     # A second register holds the word of the cycle before, while words advance.
     sources += [model.word("rx", port, words.width, ago=2) for port in words.delayed]
     sources += [model.word("inject", k, words.width, ago=1) for k in range(words.injections)]
+    known = [{"": source} for source in sources]
+    if any(len(sources) in output.sources for output in router.crossbar.outputs):
+        assert unit is not None
+        known.append(_neutral(model, unit, words.width))
     held = model.ago(early, LATENCY, max(len(router.bits), 1))
     advancing = model.ago("enable", 2)
     later = {words.ports + k for k in range(len(words.delayed))}
@@ -119,12 +129,26 @@ def _claim_router(model: Model, router: RouterPlan, words: Words) -> None:
             chosen = _selected(held, output.bits, branch_bits(len(output.sources), number))
             # The second register holds that word if words advanced the cycle before, too.
             before = [model.ago("enable", 3)] if source in later else []
-            conditions = " && ".join([advancing, *before, *chosen])
-            model.claim(
-                f"tx_{port}_passes_source_{source}",
-                f"!({conditions}) || {shown} == {sources[source]}",
-                ago=3,
-            )
+            for code, word in known[source].items():
+                conditions = " && ".join(filter(None, [advancing, *before, *chosen, code]))
+                of_code = f"_of_{code.split()[-1]}" if code else ""
+                model.claim(
+                    f"tx_{port}_passes_source_{source}{of_code}",
+                    f"!({conditions}) || {shown} == {word}",
+                    ago=3,
+                )
+
+
+def _neutral(model: Model, unit: OperatorUnit, width: int) -> dict[str, str]:
+    """The word that changes nothing, by what control bits of the operator are if that matters."""
+    words = [f"{width}'d{operator.identity(width)}" for operator in unit.operators]
+    bits = unit.identity_bits(width)
+    if not bits:
+        return {"": words[0]}
+    model.input("operator_code", bits)
+    chosen = model.ago("operator_code", LATENCY, bits)
+    codes = [f"{chosen} == {code}" for code in unit.codes]
+    return dict(zip(codes, words, strict=True))
 
 
 def _early(model: Model, router: RouterPlan) -> str:

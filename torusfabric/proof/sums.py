@@ -239,7 +239,7 @@ class Adder:
                 if operand.source == len(words):
                     result = arriving[port]
                 else:
-                    result = self.sums.added_bits(arriving[port], words[operand.source])
+                    result = self.sums.combined_bits(arriving[port], words[operand.source])
                 made = np.where(here, result, made)
             results.append(made)
         return results

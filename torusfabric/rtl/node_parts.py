@@ -272,6 +272,7 @@ def add_routers(build: FabricBuilder) -> list[tuple[str, int]]:
             delayed=build.sources.delayed,
             injections=_result_words(build) + len(next(iter(router.injections.values()))),
             width=build.width,
+            unit=build.operator_unit,
         )
         build.add_module(f"router_{number}", make, role=Role.ROUTER)
     counts = [0] * len(control.routers)
@@ -294,6 +295,8 @@ def _add_router(
     words = (*results, *made, *build.injected(node, router.injections[variant]))
     if words:
         inputs["inject"] = words
+    if _needs_code(build, router):
+        inputs["operator_code"] = build.distribution.near("operator_code", node)
     if router.columns:
         inputs["select"] = _select(build, node, router.columns)
     if router.row_bits:
@@ -302,6 +305,15 @@ def _add_router(
         inputs["setting"] = build.whole(f"setting_{node}")
     outputs = {"tx": (f"tx_{node}", build.ports * build.width)}
     build.add(f"router_at_{node}", module, inputs=inputs, outputs=outputs, node=node)
+
+
+def _needs_code(build: FabricBuilder, router: RouterPlan) -> bool:
+    """Whether what out-ports select depends on the operator: the word that changes nothing may."""
+    injections = len(next(iter(router.injections.values())))
+    neutral = build.ports + len(build.sources.delayed) + _result_words(build) + injections
+    selected = any(neutral in output.sources for output in router.crossbar.outputs)
+    unit = build.operator_unit if selected else None
+    return unit is not None and unit.identity_bits(build.width) > 0
 
 
 def _result_words(build: FabricBuilder) -> int:

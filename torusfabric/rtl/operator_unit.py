@@ -130,9 +130,14 @@ class OperatorUnit:
             return Const(int(flipped), 1)
         return ~code[column] if flipped else code[column]
 
+    def identity_bits(self, width: int) -> int:
+        """Control bits on which the word that changes nothing depends; none if it is a constant."""
+        same = len({operator.identity(width) for operator in self.operators}) == 1
+        return 0 if same else self.bits
+
     def identity(self, code: Value, width: int) -> Value:
         """The word that changes nothing; a constant where all operators have the same."""
-        if len({operator.identity(width) for operator in self.operators}) == 1:
+        if not self.identity_bits(width):
             return Const(self.operators[0].identity(width), width)
         low, high = self._control("low", code), self._control("high", code)
         word: Value = Cat(*[low] * (width - 1), high)

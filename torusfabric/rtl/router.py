@@ -21,6 +21,7 @@ from ..program.timing import LINK, SETTING
 from ..topology import IntArray
 from .multiplexer import SLICE, branch_bits, branch_luts, multiplexed
 from .netlist import Leaf
+from .operator_unit import OperatorUnit
 from .place import Delays, Location, columns_of
 from .registers import apart
 
@@ -216,7 +217,8 @@ class Router(Leaf):
     Parameters
     ----------
     crossbar : Crossbar
-        Its inputs are the in-ports, then the registers behind some of them, then injection ports.
+        Its inputs are the in-ports, then the registers behind some of them, then injection ports,
+        then the word that changes nothing.
     given : mapping of str to (sequence of Location), optional
         Where what it is given bit by bit lies, `select` for the select registers: by default in a
         column for each.
@@ -228,6 +230,8 @@ class Router(Leaf):
         Number of injection ports.
     width : int
         Bits of a word.
+    unit : OperatorUnit, optional
+        Says which word changes nothing, where out-ports select it.
 
     Members
     -------
@@ -235,6 +239,9 @@ class Router(Leaf):
         What the sequencer gives, a cycle before the words that it concerns enter; if any.
     setting : In
         The node's table, a cycle before the words that it concerns enter; if any.
+    operator_code : In
+        The control bits of the operator, while a run is under way; if the word that changes nothing
+        depends on them.
     enable : In(1)
         Whether words advance, a cycle before they do.
     rx : In(ports * width)
@@ -265,6 +272,7 @@ class Router(Leaf):
         delayed: Sequence[int] = (),
         injections: int = 0,
         width: int,
+        unit: OperatorUnit | None = None,
     ) -> None:
         ports = len(crossbar.outputs)
         registers = range(crossbar.rom.shape[1])
@@ -272,7 +280,10 @@ class Router(Leaf):
         self._given = given or {"select": [Location(1, (0,), column=k) for k in registers]}
         self._columns = columns_of(self._given)
         self._delayed, self._injections, self._width = delayed, injections, width
+        known = ports + len(delayed) + injections
+        self._unit = unit if any(known in output.sources for output in crossbar.outputs) else None
         inputs = {
+            "operator_code": self._unit.identity_bits(width) if self._unit else 0,
             "select": len(self._columns),
             "setting": row_bits,
             "inject": injections * width,
@@ -295,6 +306,8 @@ class Router(Leaf):
         arriving = self.words("rx", width)
         later = [Signal(width, reset_less=True, name=f"rx_{port}_d1") for port in self._delayed]
         words = arriving + later + (self.words("inject", width) if self._injections else [])
+        if self._unit:
+            words.append(self._unit.identity(self._code(m), width))
         outputs = self._crossbar.outputs
         selects = select_registers(m, outputs, self.given("select"), width, alone=self.alone)
         out = crossbar_words(m, self._crossbar, words, selects, width, alone=self.alone)
@@ -322,3 +335,9 @@ class Router(Leaf):
     def _column(self, number: int) -> Value:
         """What a column of the sequencer shows."""
         return self.value("select")[self._columns.index(number)]
+
+    def _code(self, m: Module) -> Value:
+        """The control bits of the operator, where the word that changes nothing needs them."""
+        if "operator_code" not in self.signature.members:
+            return Const(0, 0)
+        return apart(m, self.value("operator_code"), name="operator_here", alone=self.alone)
