@@ -1,6 +1,14 @@
 """Programs: schedules as what every router and endpoint does, in order."""
 
-from .address_map import AddressMap, DirectMap, NodeMap, OffsetMap, RenumberedMap, RouteMap
+from .address_map import (
+    AddressMap,
+    CycleMap,
+    DirectMap,
+    NodeMap,
+    OffsetMap,
+    RenumberedMap,
+    RouteMap,
+)
 from .compile import compile
 from .fields import (
     IDLE,
@@ -26,6 +34,7 @@ __all__ = [
     "AddressMap",
     "CycleCost",
     "CyclePiece",
+    "CycleMap",
     "DirectMap",
     "Loop",
     "Form",

@@ -22,8 +22,8 @@ from ..topology import IntArray
 if TYPE_CHECKING:
     from ..topology import Topology
 
-__all__ = ["AddressMap", "DirectMap", "NodeMap", "OffsetMap", "RenumberedMap", "Route",
-           "RouteMap"]  # fmt: skip
+__all__ = ["AddressMap", "CycleMap", "DirectMap", "NodeMap", "OffsetMap", "RenumberedMap",
+           "Route", "RouteMap"]  # fmt: skip
 
 #: Memories and bases.
 Located: TypeAlias = tuple[IntArray, IntArray]
@@ -248,6 +248,55 @@ class RouteMap(AddressMap):
         for route in self.routes:
             found |= set(np.unique(route.port[nodes][route.position[nodes] >= 0]).tolist())
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class CycleMap(AddressMap):
+    """By how far behind a node its parts are on the cycles of a pattern of sums.
+
+    Every chunk goes around one cycle through all nodes, along which parts lie one after another.
+
+    Parameters
+    ----------
+    index, memory : ndarray of int, shape (cycles, nodes)
+        Where each node is on each cycle, and the memory of what comes by there.
+    cycle, first, stride : ndarray of int, shape (chunks,)
+        Of each chunk its cycle, the base of the first part, and the distance to that of the next.
+    lead : int
+        How far behind a node the first part is.
+
+    Examples
+    --------
+    On a cycle of nine nodes, the sum of the node behind comes by first, and the node's own last.
+
+    >>> import torusfabric as tf
+    >>> schedule = tf.plan(tf.Torus(9), "reduce-scatter", algorithm="hamiltonian")
+    >>> mapped = tf.compile(schedule, flits=4).form.send_map
+    >>> mapped.index[0].tolist()
+    [0, 1, 2, 3, 4, 5, 6, 7, 8]
+    >>> memory, base = mapped.locate(4, [3, 2, 4], 0)
+    >>> memory.tolist(), base.tolist()
+    ([3, 3, 3], [0, 2, 16])
+    """
+
+    index: IntArray
+    memory: IntArray
+    cycle: IntArray
+    first: IntArray
+    stride: IntArray
+    lead: int
+
+    @override
+    def locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
+        nodes, part, chunk = np.broadcast_arrays(nodes, part, chunk)
+        cycle = self.cycle[chunk]
+        behind = self.index[cycle, nodes] - self.index[cycle, part] - self.lead
+        base = self.first[chunk] + self.stride[chunk] * (behind % self.index.shape[1])
+        return self.memory[cycle, nodes], base
+
+    @override
+    def memories(self, nodes: IntArray) -> set[int]:
+        return set(np.unique(self.memory[:, nodes]).tolist())
 
 
 @dataclass(frozen=True, eq=False)

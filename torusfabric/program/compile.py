@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..collective import ADD, Operator
 from ..errors import InputError
-from ..schedule import Lifted, Masked, Pattern, Rounds, Schedule, SumTable, Table
+from ..schedule import Lifted, Masked, Pattern, Rounds, Schedule, SumPattern, SumTable, Table
 from ..schedule.recognise import keeps_sums
 from ..schedule.sum_trees import sum_trees
 from ..toolchain.values import flag, natural, shown
@@ -22,6 +22,7 @@ from .patterns import compile_pattern
 from .request import Request
 from .rounds import compile_rounds
 from .serving import ranges_of
+from .sum_patterns import compile_sum_pattern
 from .tables import compile_table
 from .tree_sums import compile_tree_sums
 
@@ -201,6 +202,8 @@ def _compile_one(request: Request, root: str | None) -> Program:
         )
     if isinstance(schedule, Pattern):
         return compile_pattern(request)
+    if isinstance(schedule, SumPattern):
+        return compile_sum_pattern(request)
     if isinstance(schedule, SumTable) and not all(each.idempotent for each in request.operators):
         from ..analysis.check import check  # a schedule may have been checked for others
 

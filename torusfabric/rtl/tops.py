@@ -16,7 +16,7 @@ import numpy as np
 from amaranth.hdl import Const, Module, Signal
 from amaranth.lib.wiring import In, Out
 
-from ..program import DirectMap, RenumberedMap, RouteMap
+from ..program import CycleMap, DirectMap, RenumberedMap, RouteMap
 from ..program.timing import direct_write_delay
 from .fabric_builder import FabricBuilder
 from .host import RADIX, Host, HostLayout, HostView, HostWrites, ReadMerge, merge_levels
@@ -131,6 +131,11 @@ def locator_of(program: Program) -> Callable[[], Locator]:
             from .locators.route import RouteLocator
 
             return lambda: RouteLocator(program)
+        case CycleMap() as cycles:
+            from .locators.cycle import CycleLocator
+
+            count, flits = len(program.memories), program.block_flits
+            return lambda: CycleLocator(cycles, first=0, memories=count, flits=flits)
         case DirectMap():
             return lambda: ChunkLocator(program)
         case mapped:
@@ -148,9 +153,14 @@ def write_locator_of(program: Program) -> Callable[[], Locator] | None:
         or not direct_write_delay(program.layout, program.flits, any_length=program.any_length)
     ):
         return None
+    own = [number for number, memory in enumerate(program.memories) if memory.own]
+    if isinstance(mapped, CycleMap):
+        from .locators.cycle import CycleLocator
+
+        flits = program.block_flits
+        return lambda: CycleLocator(mapped, first=own[0], memories=len(own), flits=flits)
     from .locators.table import TableLocator, block_table
 
-    own = [number for number, memory in enumerate(program.memories) if memory.own]
     memories = 1 if isinstance(mapped, DirectMap) else len(own)
     table = block_table(mapped, program, first=own[0])
     return lambda: TableLocator(table, flits=program.block_flits, memories=memories)

@@ -1,0 +1,229 @@
+"""Programs of patterns of sums: around each cycle, a node adds to all that passes.
+
+All that arrives at an in-port comes along one cycle. The operator behind it combines each word with
+the node's own contribution to the same sum, which lies in a memory of the in-port in the order in
+which sums come by; the result goes on by the out-port that the in-port feeds. At the beginning of a
+cycle words arrive that change nothing, so that the first contribution takes the same way as all
+others. So a node has a reader and an operator for each in-port, and wires; all nodes do the same,
+but for which out-port each in-port feeds.
+
+A word is on its next link as many cycles later as the operator and the out-port take: so many
+chunks can take turns on a cycle. Where there are more, they go around one group after another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..schedule import SumPattern
+from .address_map import CycleMap, NodeMap
+from .fields import IDLE, Action, Field, Loop, Order, Point, Sources, memories_of, number_equal
+from .form import CycleCost
+from .timing import ADDRESS, COMBINE, LINK, PASS, SETTING, store_delay
+
+if TYPE_CHECKING:
+    from ..topology import BoolArray, IntArray
+    from .address_map import AddressMap
+    from .program import Program
+    from .request import Request
+
+__all__ = ["compile_sum_pattern"]
+
+
+def compile_sum_pattern(request: Request) -> Program:
+    """The program of a pattern of sums.
+
+    Examples
+    --------
+    Two chunks take turns on each of four cycles, and pass nine nodes each.
+
+    >>> import torusfabric as tf
+    >>> pattern = tf.plan("3x3", "reduce-scatter", algorithm="hamiltonian")
+    >>> program = tf.compile(pattern, flits=16)
+    >>> program.loop.rows, program.cycles()
+    (18, 45)
+    """
+    pattern, block = request.schedule, request.block
+    assert isinstance(pattern, SumPattern)
+    node = _Node(pattern)
+    rows = _Rows.of(pattern, COMBINE + PASS + request.latency)
+    loop = Loop(
+        order=Order.FLIT,
+        flits=block,
+        pause=np.zeros(len(rows.hop), int),
+        blocks=np.ones(len(rows.hop), int),
+        sources=node.sources,
+        fields=(*_selects(rows, node), *_sums(rows, node, block), *_stores(rows, node, request)),
+        departure=rows.departure(node.sources.ports),
+    )
+    form = request.form(
+        loop,
+        send_map=node.map(rows, block, first_memory=len(node.live), lead=1),
+        receive_map=_receive_map(pattern, node, rows, block),
+        moving=CycleCost(pattern.round_count, 0, pattern.round_count * block),
+        known_by="position on the cycle",
+    )
+    owners = pattern.topology.nodes if pattern.collective.to_all else 1
+    words = block * pattern.turns * np.array([owners, pattern.topology.nodes])
+    return request.program(
+        form,
+        memories=memories_of(node.live.tolist(), len(node.live)),
+        depth=np.concatenate([count * node.there for count in words], axis=1),
+        variant_of=node.variant_of,
+    )
+
+
+class _Node:
+    """What nodes have.
+
+    Attributes
+    ----------
+    live : ndarray of int
+        The in-ports that bring anything to any node: each has a memory of results, and after these
+        one of what the node sends, with a reader.
+    sources : Sources
+    variant_of : ndarray of int, shape (nodes,)
+    passed : ndarray of int, shape (variants, ports)
+        The result that each out-port passes on.
+    there : ndarray of bool, shape (variants, live in-ports)
+        Which in-ports bring anything.
+    """
+
+    def __init__(self, pattern: SumPattern) -> None:
+        topology = pattern.topology
+        arriving = pattern.inject[topology.neighbours, topology.opposite]
+        self.pattern = pattern
+        self.live = np.flatnonzero((arriving >= 0).any(axis=0))
+        injections = tuple((reader,) for reader in range(len(self.live)))
+        self.sources = Sources(topology.ports, results=True, injections=injections)
+        passed = np.where(pattern.feed >= 0, self.sources.first_result + pattern.feed, IDLE)
+        self.variant_of, found = number_equal(map(bytes, passed))
+        self.passed = passed[found]
+        self.there = arriving[found][:, self.live] >= 0
+        chunk, _ = pattern.along
+        entry = (arriving == chunk[:, None, None]).argmax(axis=2)
+        #: Of each cycle and node the in-port by which it comes, counted among those in use.
+        self.entry = np.searchsorted(self.live, entry)
+
+    def map(self, rows: _Rows, block: int, *, first_memory: int, lead: int) -> CycleMap:
+        """Where words lie as they come by, first that of the owner `lead` nodes behind."""
+        cycle, turn = np.divmod(np.arange(self.pattern.sums_of_owner), self.pattern.turns)
+        first, stride = block * rows.order[:, turn]
+        return CycleMap(
+            index=self.pattern.index,
+            memory=first_memory + self.entry,
+            cycle=cycle,
+            first=first,
+            stride=stride,
+            lead=lead,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """What arrives at all nodes in each row, which is a cycle.
+
+    Parameters
+    ----------
+    hop : ndarray of int, shape (rows,)
+        How many nodes have added to it, or passed it; -1 where nothing arrives.
+    turn : ndarray of int, shape (rows,)
+        Which of the chunks that take turns it is of.
+    order : ndarray of int, shape (2, turns)
+        In the order in which words come by, which the first one of each turn is, and by how many
+        the next one is later.
+    """
+
+    hop: IntArray
+    turn: IntArray
+    order: IntArray
+
+    @classmethod
+    def of(cls, pattern: SumPattern, period: int) -> _Rows:
+        """Those of a pattern in which a word is on its next link so many cycles later."""
+        nodes = pattern.topology.nodes
+        # Results go around once more, but for the last hop, which would bring them home.
+        hops = nodes + (nodes - 1) * (pattern.times_around - 1)
+        spans, order = [], []
+        for start in range(0, pattern.turns, period):
+            together = min(period, pattern.turns - start)
+            hop, turn = np.divmod(np.arange((hops - 1) * period + together), period)
+            spans.append(np.where(turn < together, [hop, start + turn], IDLE))
+            order += [(start * nodes + k, together) for k in range(together)]
+        hop, turn = np.concatenate(spans, axis=1)
+        return cls(hop, turn, np.array(order).T)
+
+    def place(self, hop: int) -> IntArray:
+        """Of each row, which word it has in the order in which those come by from some hop on."""
+        first, stride = self.order[:, self.turn]
+        place: IntArray = first + (self.hop - hop) * stride
+        return place
+
+    def departure(self, ports: int) -> IntArray:
+        """The row in which what a node sends arrives, by step and port."""
+        row = np.zeros((self.hop.max() + 1, self.turn.max() + 1), int)
+        there = np.flatnonzero(self.hop >= 0)
+        row[self.hop[there], self.turn[there]] = there
+        return np.repeat(row[1:].reshape(-1, 1), ports, axis=1)
+
+
+def _selects(rows: _Rows, node: _Node) -> Iterator[Field]:
+    """What out-ports pass on: results, and at the beginning what changes nothing."""
+    begins, there = rows.hop[:, None] == 0, rows.hop[:, None] >= 0
+    for port, result in enumerate(node.passed.T):
+        values = np.where(begins & (result >= 0), node.sources.identity, result)
+        values = np.where(there, values, IDLE).astype(np.int16)
+        yield Field(Point(Action.SELECT, port), values, SETTING)
+
+
+def _sums(rows: _Rows, node: _Node, block: int) -> Iterator[Field]:
+    """What operators combine with what arrives: words that are read, and with results nothing."""
+    sources, late = node.sources, ADDRESS + PASS
+    adds = (rows.hop >= 0) & (rows.hop < node.pattern.topology.nodes)
+    operand = np.where(adds, sources.first_injection, sources.identity)
+    for reader, port in enumerate(node.live.tolist()):
+        there = node.there[:, reader]
+        own = np.where(adds, operand + reader, operand)
+        memory = np.where(adds, len(node.live) + reader, IDLE)
+        base = np.where(adds, block * rows.place(0), IDLE)
+        for action, number, values, delay in [
+            (Action.OPERAND, port, np.where(rows.hop >= 0, own, IDLE), LINK),
+            (Action.MEMORY, reader, memory, late),
+            (Action.READ, reader, base, late),
+        ]:
+            yield Field(Point(action, number), _where(there, values), delay)
+
+
+def _stores(rows: _Rows, node: _Node, request: Request) -> Iterator[Field]:
+    """What is stored: of each turn the last word, or of an all-reduce the results of all owners."""
+    nodes, to_all = node.pattern.topology.nodes, node.pattern.collective.to_all
+    complete, late = rows.hop >= nodes - 1, store_delay(latency=request.latency)
+    place = rows.place(nodes - 1) if to_all else rows.turn
+    base = np.where(complete, request.block * place, IDLE)
+    for number, port in enumerate(node.live.tolist()):
+        source = np.where(complete, node.sources.first_result + port, IDLE)
+        for action, values in [
+            (Action.WRITE, base),
+            (Action.SOURCE, source),
+            (Action.TAP, np.where(complete, 1, IDLE)),
+        ]:
+            yield Field(Point(action, number), _where(node.there[:, number], values), late)
+
+
+def _where(there: BoolArray, values: IntArray) -> IntArray:
+    """Values of rows in the variants that do anything, shape (rows, variants)."""
+    return np.where(there, values[:, None], IDLE)
+
+
+def _receive_map(pattern: SumPattern, node: _Node, rows: _Rows, block: int) -> AddressMap:
+    """Where nodes store sums: their own, or those of all owners."""
+    if pattern.collective.to_all:
+        return node.map(rows, block, first_memory=0, lead=0)
+    cycle, turn = np.divmod(np.arange(pattern.chunks), pattern.turns)
+    memory = node.entry[cycle].T[:, None]
+    base = np.broadcast_to(block * turn, memory.shape)
+    return NodeMap(memory, base, node.variant_of)
