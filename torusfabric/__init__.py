@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from .planning import Program, compile, import_schedule, plan, plan_forms
     from .planning.choice import Candidate, compare
     from .rtl import Fabric
-    from .schedule import Pattern, Rounds, Schedule, SumTable, Table
+    from .schedule import Pattern, Rounds, Schedule, SumPattern, SumTable, Table
     from .schedule.file import load, save
     from .schedule.foreign.export import export_schedule
     from .simulation.engines import Job

@@ -37,7 +37,7 @@ def test_parts_are_all_cycles(topology, collective):
         assert (parts["hop"], parts["write"]) == (int(step), int(step))
         assert (parts["sequencer"], parts["distribution"]) == (1, 2)
         open_ended = tf.compile(plan, max_flits=flits)
-        assert parts_of(open_ended)["start"] >= max(1, parts["start"])
+        assert parts_of(open_ended)["start"] >= 1
         several = tf.compile([plan, tf.plan(topology, "allgather")], max_flits=flits)
         assert parts_of(several.alone(0))["start"] >= 2
 

@@ -160,6 +160,9 @@ class Algorithm:
     variants : function of (Topology, Collective) -> sequence of mappings from str to value
         Options with which it plans otherwise: where they are left open, those are tried, too, when
         the fewest cycles are looked for. In groups it is asked for one of them.
+    last_for : tuple of str
+        The collectives for which all others are preferred where neither an algorithm nor a length
+        is given: it is the best for very long messages only.
     most_arcs : int, optional
         Arcs of the network up to which it is tried where no algorithm is named: for a search that
         takes long and is never quicker than what stands beside it.
@@ -168,7 +171,7 @@ class Algorithm:
     --------
     >>> from torusfabric.algorithms import find
     >>> find("hamiltonian").collectives
-    ('allgather',)
+    ('allgather', 'reduce-scatter', 'allreduce')
     """
 
     name: str
@@ -179,6 +182,7 @@ class Algorithm:
     misfit: Callable[[Topology, Collective, Options], str | None]
     plan: Planner
     variants: Variants = lambda topology, collective: ()
+    last_for: tuple[str, ...] = ()
     most_arcs: int | None = None
 
     def why_not(self, topology: Topology, collective: Collective, options: Options) -> str | None:

@@ -148,7 +148,17 @@ class Catalogue(Sequence[Algorithm]):
 
     def able(self, collective: Collective) -> list[Algorithm]:
         """The algorithms that know a collective, on whatever topology."""
-        return [entry for entry in self if collective.kind in entry.collectives]
+        return [*self.preferred(collective)]
+
+    def preferred(self, collective: Collective) -> Iterator[Algorithm]:
+        """The algorithms that know a collective, in order of preference for it."""
+        last = []
+        for entry in self:
+            if collective.kind in entry.last_for:
+                last.append(entry)
+            elif collective.kind in entry.collectives:
+                yield entry
+        yield from last
 
     def choose(
         self, topology: Topology, collective: Collective, options: Options | None = None
@@ -163,9 +173,7 @@ class Catalogue(Sequence[Algorithm]):
         """
         options = options or Options()
         seeded, options = options, replace(options, seed=Options.seed)
-        for algorithm in self:
-            if collective.kind not in algorithm.collectives:
-                continue
+        for algorithm in self.preferred(collective):
             if algorithm.why_not(topology, collective, options) is None:
                 if algorithm.why_not(topology, collective, seeded) is not None:
                     raise _no_seed(algorithm, topology, collective, seeded, self.able(collective))

@@ -120,7 +120,8 @@ def serving(selection: Selection) -> Iterator[Selection]:
     """Every algorithm that serves a selection, in the order of the catalogue, and its variants."""
     topology, collective, asked = selection.topology, selection.collective, selection.options
     arcs = topology.nodes * topology.ports
-    for algorithm in CATALOGUE if selection.algorithm is None else (selection.algorithm,):
+    all_ = CATALOGUE.preferred(collective)
+    for algorithm in all_ if selection.algorithm is None else (selection.algorithm,):
         if collective.kind not in algorithm.collectives or arcs > (algorithm.most_arcs or arcs):
             continue
         of_this = replace(selection, algorithm=algorithm)

@@ -1,0 +1,122 @@
+"""Sums around cycles: words, cycles, hardware, and what may be chosen at the start of a run."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from amaranth.hdl import Signal
+
+import torusfabric as tf
+from torusfabric.program.timing import COMBINE, LINK
+from torusfabric.rtl.placement import place
+
+TOPOLOGIES = ["3", "4", "2x2", "3x3", "3x4", "5x3", "2x4", "2x3x3", "2x2x2x2"]
+
+
+def plan(topology, kind, turns=2):
+    torus = tf.parse_topology(topology)
+    chunks = turns * torus.ports * (torus.nodes if kind == "allreduce" else 1)
+    return tf.plan(torus, kind, algorithm="hamiltonian", chunks=chunks)
+
+
+def drawn(program, length):
+    shape = program.topology.nodes, program.layout.send_words(length)
+    return np.random.default_rng(length).integers(0, 2**40, shape, np.uint64)
+
+
+@pytest.mark.parametrize("turns", [1, 2, 5])
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_words(topology, turns):
+    """Every node holds its sums, of any length and by any operator."""
+    for kind in ("reduce-scatter", "allreduce"):
+        schedule = plan(topology, kind, turns)
+        for flits in (1, 40):
+            program = tf.compile(schedule, flits=flits)
+            words = drawn(program, flits)
+            assert (program.execute(words) == program.delivered(words)[0]).all()
+        program = tf.compile(schedule, max_flits=23, operators=["add", "min"])
+        for length, operation in ((1, 0), (11, 1)):
+            words, chosen = drawn(program, length), {"length": length, "operation": operation}
+            assert (program.execute(words, **chosen) == program.delivered(words, **chosen)[0]).all()
+
+
+@pytest.mark.parametrize(("topology", "nodes", "ports"), [("4x4", 16, 4), ("8x8", 64, 4)])
+def test_cycles(topology, nodes, ports):
+    """A flit of each of two chunks takes a cycle a node on every link; nothing waits."""
+    for flits in (16, 64):
+        program = tf.compile(plan(topology, "reduce-scatter"), flits=flits)
+        passing = nodes * flits // ports
+        # The first word is on its link after one operator, and stored after the last one.
+        assert program.cycles() == program.timing.wait + passing + LINK + COMBINE
+
+
+@pytest.mark.parametrize("latency", [1, 3])
+def test_operators_with_registers(latency):
+    """As many chunks take turns as fit between an arrival and the next."""
+
+    def slow_sum(m, a, b):
+        word = (a + b)[: len(a)]
+        for _ in range(latency):
+            register = Signal(len(a))
+            m.d.sync += register.eq(word)
+            word = register
+        return word
+
+    slow = replace(tf.Operator.parse("add"), name="slow", hardware=slow_sum, latency=latency)
+    cycles = {}
+    for turns in (2, 2 + latency):
+        program = tf.compile(plan("3x3", "reduce-scatter", turns), flits=60, operators=[slow])
+        words = drawn(program, 60)
+        assert (program.execute(words) == program.delivered(words)[0]).all()
+        cycles[turns] = program.cycles()
+    assert cycles[2 + latency] < cycles[2]
+    program = tf.compile(plan("3", "allreduce"), max_flits=14, operators=[slow])
+    assert tf.simulate(tf.Fabric(program, width=8), jobs=3).passed
+
+
+@pytest.mark.parametrize(
+    ("topology", "kind", "lengths"),
+    [
+        ("3x3", "reduce-scatter", {"flits": 9}),
+        ("2x2", "reduce-scatter", {"max_flits": 9, "operators": ["add", "min"]}),
+        ("3x4", "reduce-scatter@1", {"flits": 3}),
+        ("4", "allreduce", {"max_flits": 20}),
+    ],
+)
+@pytest.mark.parametrize("top", ["host", "stream"])
+def test_hardware(topology, kind, lengths, top):
+    """Every word and the number of cycles, by the host port and by streams."""
+    schedule = tf.plan(topology, kind, algorithm="hamiltonian")
+    fabric = tf.Fabric(tf.compile(schedule, **lengths), width=9, top=top)
+    assert tf.simulate(fabric, engine="amaranth").passed
+
+
+def test_with_others_in_an_engine():
+    """Memories and readers are shared with what goes other ways."""
+    kinds = ("reduce-scatter", "allgather", "allreduce", "reduce-scatter")
+    algorithms = ("hamiltonian", "hamiltonian", "hamiltonian", "matching")
+    plans = [tf.plan("3x3", kind, algorithm=by) for kind, by in zip(kinds, algorithms, strict=True)]
+    program = tf.compile(plans, max_flits=10, operators=["add", "max"])
+    jobs = [tf.Job(mode=mode, length=length, operation=mode % 2 if mode != 1 else None)
+            for mode in range(4) for length in (1, 10)]  # fmt: skip
+    assert tf.simulate(tf.Fabric(program, width=8), jobs=jobs).passed
+
+
+def test_a_node_is_wires_and_operators():
+    """Out-ports pass one result or the word that changes nothing; all endpoints are alike."""
+    placement = place(tf.compile(plan("4x4", "reduce-scatter"), flits=16))
+    assert len(placement.operands) == len(placement.endpoints.shapes) == 1
+    for router in placement.routers:
+        assert not router.row_bits
+        assert all(len(output.sources) == 2 for output in router.crossbar.outputs)
+    assert all(not plan.bits for plan in placement.operands)
+
+
+def test_trace_is_that_of_the_program():
+    """Words come when the trace says so."""
+    from torusfabric.program.trace import arrivals
+
+    program = tf.compile(plan("3x3", "reduce-scatter"), flits=8)
+    cycles = sorted({one.cycle for one in arrivals(program)})
+    assert cycles[0] == program.timing.wait + LINK + 2
+    assert cycles[-1] < program.cycles()
