@@ -41,6 +41,19 @@ def test_work_simulates():
     assert result["cycles"] == result["predicted_cycles"]
 
 
+def test_the_best_is_that_for_the_length():
+    """As commands take it: by the flits of a message, or of any length in several forms."""
+    point = plan_step("4x4", collective="allreduce", algorithm="best", width=8) | {"step": "simulate"}
+    for flits in (1, 64):
+        expected = tf.plan("4x4", "allreduce", flits=flits).algorithm
+        assert work(point | {"flits": flits})["result"]["algorithm"] == expected
+    engine = work(point | {"max_flits": 64})["result"]
+    program = tf.compile([tf.plan_forms("4x4", "allreduce", max_flits=64)], max_flits=64)
+    assert engine["words_wrong"] == 0
+    for job in engine["jobs"]:
+        assert job["cycles"] == program.cycles(job["length"])
+
+
 def test_what_does_not_fit_is_a_row():
     row = work(plan_step("4x4", algorithm="lee-code"))
     assert row["status"] == "misfit"

@@ -17,7 +17,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..errors import InputError, MissingTool, NotEnoughMemory, TorusfabricError, WorkFailed
 from ..schedule import Schedule
@@ -28,6 +28,9 @@ from .grid import Point, key, plan_contents
 from .results import Results, Row
 
 __all__ = ["contents_of", "failed_row", "on_cores", "require_processes", "run", "work"]
+
+#: A schedule, or the forms of a collective for messages of any length.
+Planned: TypeAlias = Schedule | tuple[Schedule, ...]
 
 #: Processes on one machine; Windows cannot wait for more than some sixty.
 MOST_JOBS = 60 if os.name == "nt" else 1024
@@ -132,25 +135,31 @@ def _outcome(point: Point, plans: Sequence[bytes] | None) -> dict[str, Any]:
     return {"status": "done", "result": _plain(measure(point, made))}
 
 
-def _schedules(point: Point, plans: Sequence[bytes]) -> list[Schedule]:
-    """The schedules of a point: planned, or from the contents of files."""
-    from ..planning import plan_selection, select
+def _schedules(point: Point, plans: Sequence[bytes]) -> list[Planned]:
+    """The schedules of a point, or the forms of each: planned, or from the contents of files."""
+    from ..planning import plan_selection, resolve, resolve_forms, select
 
     if "plan" in point:
-        return _loaded(point["plan"], plans)
+        return [*_loaded(point["plan"], plans)]
     best = point["algorithm"] == "best"
-    return [
-        plan_selection(
-            select(
-                point["topology"],
-                collective,
-                algorithm=None if best else point["algorithm"],
-                ports=point.get("ports"),
-                chunks=point.get("chunks"),
-            )
+    names, most = point["collective"].split(","), point.get("max_flits")
+    found: list[Planned] = []
+    for name in names:
+        selection = select(
+            point["topology"],
+            name,
+            algorithm=None if best else point["algorithm"],
+            ports=point.get("ports"),
+            chunks=point.get("chunks"),
         )
-        for collective in point["collective"].split(",")
-    ]
+        if most:
+            forms = tuple(map(plan_selection, resolve_forms(selection, most)))
+            found.append(forms if len(forms) > 1 else forms[0])
+        else:
+            any_length = len(names) > 1
+            chosen = resolve(selection, flits=point.get("flits"), any_length=any_length)
+            found.append(plan_selection(chosen))
+    return found
 
 
 def _loaded(plan: str, contents: Sequence[bytes]) -> list[Schedule]:
@@ -171,22 +180,26 @@ def _loaded(plan: str, contents: Sequence[bytes]) -> list[Schedule]:
     return schedules
 
 
-def _plan(point: Point, schedules: list[Schedule]) -> dict[str, Any]:
-    """Measure what was planned and checked."""
+def _plan(point: Point, schedules: list[Planned]) -> dict[str, Any]:
+    """Measure what was planned and checked; lengths do not matter, so that nothing has forms."""
     from ..analysis.facts import facts_together, schedule_facts
 
-    return facts_together(list(map(schedule_facts, schedules)))
+    alone = [schedule for schedule in schedules if isinstance(schedule, Schedule)]
+    assert alone == schedules
+    return facts_together(list(map(schedule_facts, alone)))
 
 
-def _fabric(point: Point, schedules: list[Schedule]) -> Any:
+def _fabric(point: Point, schedules: list[Planned]) -> Any:
     """The fabric of a point; what comes from files is checked before."""
     from ..analysis.check import check
     from ..planning import compile
     from ..rtl import Fabric
 
     for schedule in schedules if "plan" in point else ():
+        assert isinstance(schedule, Schedule)
         check(schedule)
-    whole = schedules if len(schedules) > 1 else schedules[0]
+    alone = len(schedules) == 1 and isinstance(schedules[0], Schedule)
+    whole = schedules[0] if alone else schedules
     program = compile(whole, flits=point.get("flits"), max_flits=point.get("max_flits"))
     return Fabric(program, width=point["width"])
 
