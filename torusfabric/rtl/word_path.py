@@ -10,6 +10,7 @@ import numpy as np
 from ..program import Program
 from ..program.follow import Holder, Moment, follow
 from ..program.timing import ADDRESS, DISTRIBUTION, SETTING
+from ..topology import IntArray
 from .combiner import Combiner
 from .distribution import ControlStage
 from .endpoint_builder import EndpointBuilder
@@ -122,6 +123,9 @@ def _stages(program: Program, moments: list[Moment]) -> Iterator[tuple[int, str,
                 what = f"an operator of node {node} combines what it reads"
                 yield cycle, what, node, -1, vars(EndpointBuilder)["_combined"]
         elif holder is Holder.LINK:
+            if _made(program, node, number):
+                what = f"an operator of node {node} combines it on its way to the out-port"
+                yield cycle - 1, what, node, -1, vars(Combiner)["_result"]
             what = f"{_name(program, moment)} has it"
             yield cycle, what, node, number, vars(Router)["elaborate"]
         else:
@@ -161,9 +165,21 @@ def _selects(program: Program, node: int, port: int) -> bool:
 
     That of a node by offset has what it needs at any of them.
     """
+    return len(_sources(program, node, port)) > 1
+
+
+def _made(program: Program, node: int, port: int) -> bool:
+    """Whether an out-port of a node takes what an operator makes, before that is in a register."""
+    sources = program.loop.sources
+    first, end = sources.first_made, sources.first_injection
+    return any(first <= source < end for source in _sources(program, node, port).tolist())
+
+
+def _sources(program: Program, node: int, port: int) -> IntArray:
+    """What feeds an out-port of a node."""
     settings = program.loop.select[:, :, port]
     own = settings if program.by_offset else settings[:, program.variant_of[node]]
-    return len(np.unique(own[own >= 0])) > 1
+    return np.unique(own[own >= 0])
 
 
 def _place(code: Any) -> tuple[str, str, int]:
