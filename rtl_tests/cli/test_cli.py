@@ -203,7 +203,7 @@ def test_help_has_an_example(capsys, command):
 def test_simulate_reductions(capsys, collective, options):
     """Sums, minima and the like are simulated, and compared word by word."""
     result = run_json(capsys, "simulate", "3x3", collective, *options)
-    words = {"reduce": 4, "reduce-scatter": 9, "allreduce": 81}[collective]
+    words = {"reduce": 4, "reduce-scatter": 72, "allreduce": 81}[collective]
     operator = {"reduce": "add", "reduce-scatter": "signed min", "allreduce": "xor"}[collective]
     assert result["passed"] is True
     assert (result["words_checked"], result["operator"]) == (words, operator)
@@ -245,12 +245,12 @@ def test_several_operators(capsys):
 def test_sums_take_the_latency_that_is_quickest(capsys):
     """With --latency auto, hardware for sums is built for the one that needs the fewest cycles."""
     cycles = [
-        run_json(capsys, "simulate", "2x3", "allreduce", *more)["cycles"]
+        run_json(capsys, "simulate", "2x3", "allreduce:matching", *more)["cycles"]
         for more in (("--latency", k) for k in ("auto", "1", "2", "3"))
     ]
     assert cycles[0] == min(cycles[1:])
-    planned = run_json(capsys, "plan", "8x8", "allreduce", "--latency", "auto")
-    assert planned["rounds"] > run_json(capsys, "plan", "8x8", "allreduce")["rounds"]
+    planned = run_json(capsys, "plan", "8x8", "allreduce:matching", "--latency", "auto")
+    assert planned["rounds"] > run_json(capsys, "plan", "8x8", "allreduce:matching")["rounds"]
 
 
 def test_no_trace_of_an_open_root(capsys, tmp_path):

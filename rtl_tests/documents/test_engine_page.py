@@ -9,7 +9,6 @@ import pytest
 
 import torusfabric as tf
 from torusfabric.cli import main
-from torusfabric.planning import plan_any_root, select
 
 DOCS = Path(__file__).parents[2] / "docs" / "tutorials"
 TEXT = (DOCS / "engines.md").read_text()
@@ -31,8 +30,10 @@ def test_commands_and_manifest(tmp_path, monkeypatch, capsys):
     exec(compile(FOUND["cycles.py"], "cycles.py", "exec"), {})
     said = capsys.readouterr().out.splitlines()
     manifest = json.loads(Path("out/manifest.json").read_text())
-    broadcast = plan_any_root(select("3x3", "broadcast"), flits=4, any_length=True)[1]
-    plans = [tf.plan("3x3", "allgather", flits=4), broadcast]
+    plans = [
+        tf.plan_forms("3x3", "allgather", max_flits=4),
+        tf.plan_forms("3x3", "broadcast", max_flits=4, root="any"),
+    ]
     program = tf.compile(plans, max_flits=4, root="any")
     assert said == [
         f"{name} {[program.cycles(length, mode=mode) for length in (1, 2, 3, 4)]}"

@@ -105,7 +105,7 @@ def check_whole(place):
             for line in path.read_text("utf-8").splitlines(keepends=True):
                 assert line.endswith("\n") or not line.startswith("{") or json.loads(line)
         elif path.name == "fabric.v":
-            assert path.read_text("utf-8").endswith("endmodule\n")
+            assert path.read_text("utf-8").endswith("endmodule\n\n`default_nettype wire\n")
 
 
 def files_of(place):
@@ -185,7 +185,7 @@ def test_caches_that_cannot_be_written(place, monkeypatch):
     file = place.parent / "file"
     file.write_text("")
     monkeypatch.setenv("TORUSFABRIC_CACHE", str(file / "cache"))
-    assert verilog(place).endswith("endmodule\n")
+    assert verilog(place).endswith("endmodule\n\n`default_nettype wire\n")
 
 
 def test_two_processes_with_one_cache(place):

@@ -141,7 +141,7 @@ OTHERS = (
     Fault("sums", "combiner", r">=", "<="),
     Fault("sums", "combiner", r"\.given\(operator_code\)", ".given(~operator_code)"),
     Fault("sums", "combiner", r"result <= (\{[^}]*\});", r"result <= \1 ^ 1'b1;"),
-    Fault("sums", "combiner", r"3'd0 : inject\[8:6\]", "3'd1 : inject[8:6]", 1),
+    Fault("sums", "combiner", r"3'd0 : inject\[5:3\]", "3'd1 : inject[5:3]", 1),
     Fault("table", "host", r"~host_addr\[4\]", "host_addr[4]"),
     Fault("engine", "host", r"next_read_address = (.+);", r"next_read_address = ~(\1);"),
     Fault("table", "host", r"= host_we & ", "= "),

@@ -116,7 +116,8 @@ def test_a_threshold_off_by_one_is_seen(monkeypatch):
 def test_forms_are_proved(monkeypatch, planted):
     if planted:
         off_by_one(monkeypatch)
-    fabric = engine_of(SUMS, most=8)
+    fabric = engine_of(SUMS, topology="3", most=8)
+    assert fabric.program.modes[0].several
     found = prove(fabric, cache=Cache())
     assert found.proved == (not planted)
     if planted:

@@ -21,6 +21,10 @@ SCRIPTS = {
         {"torus", "collective", "length", "cycles", "goal", "met"},
     ),
     "engine_speed.py --times 0": ("rows", set()),
+    "form_cycles.py --tori 3x3 --most 4": (
+        "3x3",
+        {"torus", "collective", "forms", "cycles", "alone"},
+    ),
     "hardware_targets.py --only none": ("rows", set()),
     "necklace_tables.py --limit 30 --largest 8": ("table_4", {"axes", "necklaces", "printed"}),
     "other_planners.py --largest 5 --planned 9 --flits 1": (

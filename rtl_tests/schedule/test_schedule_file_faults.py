@@ -40,7 +40,7 @@ WRONG = [
     ({"duplx": "half"},
      "Schedule must have no keys but format, version, topology, collective, algorithm, switchi"),
     ({"topology": {"kind": "mesh"}},
-     'Topology must be {"kind": "torus", "sides": [..]} or {"kind": "arrowhead", "order": ..},'),
+     'Topology must be {"kind": "torus", "sides": [..]} or {"kind": "arrowhead", "order": ..} or'),
     ({"topology": {"kind": "torus", "sides": [1, 8]}},
      "topology.sides[0] must be a side length of at least 2, not 1"),
     ({"topology": {"kind": "torus", "sides": ["8"]}},

@@ -152,7 +152,7 @@ def resolve(
     Examples
     --------
     >>> from torusfabric.planning import select
-    >>> chosen = resolve(select("4x4", "reduce-scatter", latency="auto"))
+    >>> chosen = resolve(select("4x4", "allreduce:matching", latency="auto"))
     >>> chosen.algorithm.name, chosen.options.latency
     ('matching', 3)
     """

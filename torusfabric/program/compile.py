@@ -271,8 +271,12 @@ def _each_mode(
 
 def _quickest(programs: list[Program], most: int) -> list[Program]:
     """The programs of a mode that are the quickest for any length, for the shortest ones first."""
-    ranges = ranges_of([program.form for program in programs], most)
-    return [programs[k] for k in dict.fromkeys(each.form for each in ranges)]
+    while True:
+        ranges = ranges_of([program.form for program in programs], most)
+        kept = [programs[k] for k in dict.fromkeys(each.form for each in ranges)]
+        if len(kept) == len(programs):
+            return kept
+        programs = kept  # fewer may do without the others
 
 
 def _operators(schedule: Schedule, operators: Sequence[Operator | str]) -> tuple[Operator, ...]:

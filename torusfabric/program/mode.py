@@ -97,12 +97,13 @@ class Mode:
         Examples
         --------
         >>> import torusfabric as tf
-        >>> broadcasts = [tf.plan("4x5", "broadcast", trees=trees) for trees in (1, 4)]
-        >>> mode = tf.compile([broadcasts], max_flits=12).modes[0]
+        >>> names = ("ring-exchange", "matching")
+        >>> sums = [tf.plan("2x2", "allreduce", algorithm=name) for name in names]
+        >>> mode = tf.compile([sums], max_flits=8).modes[0]
         >>> [tuple(each) for each in mode.ranges], mode.chunks
-        ([(1, 0), (7, 1)], 1)
-        >>> [tuple(piece) for piece in mode.pieces(12)]
-        [(1, 10, 1), (7, 16, 0), (9, 17, 0)]
+        ([(1, 0), (5, 1)], 2)
+        >>> [tuple(piece) for piece in mode.pieces(8)]
+        [(1, 8, 4), (3, 18, 0)]
         """
         if not self.longest.any_length:
             yield from self.longest.timing.pieces(self.longest.loop.flits)

@@ -74,16 +74,16 @@ def ranges_of(forms: Sequence[Form], most: int) -> tuple[Range, ...]:
     Examples
     --------
     >>> import torusfabric as tf
-    >>> plans = [tf.plan("8x8", "broadcast", trees=trees) for trees in (4, 1)]
+    >>> plans = [tf.plan("9", "broadcast", trees=trees) for trees in (2, 1)]
     >>> ranges = ranges_of([tf.compile(plan, max_flits=64).form for plan in plans], 64)
     >>> [tuple(each) for each in ranges]
-    [(1, 1), (11, 0)]
+    [(1, 1), (10, 0)]
     """
     lengths = compared_lengths(most, gcd(*(form.schedule.chunks for form in forms)))
     cycles = np.stack([cycles_at(form, lengths) for form in forms])
     best, slack = cycles.min(axis=0), SLACK
     while True:
-        chosen = _earlier(cover(cycles <= best + slack, [1] * len(forms)), cycles)
+        chosen = _earlier(cover(cycles <= best + slack, cycles.sum(axis=1).tolist()), cycles)
         if len(chosen) <= FEW_RANGES or int(lengths[chosen[-1][0]]) <= ALL_LENGTHS:
             return tuple(Range(int(lengths[first]), form) for first, form in chosen)
         slack *= 2
