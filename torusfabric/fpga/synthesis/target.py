@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from ...toolchain.hints import no_such
 from .cost import Cost
-from .families import FAMILIES
 from .family import Family
 from .parts import PARTS
 
@@ -45,6 +44,8 @@ class Target:
     @property
     def tools(self) -> Family:
         """The cells of its family, and the tools that map to them."""
+        from .families import FAMILIES  # here: it knows the text, and so Amaranth; names do not
+
         return FAMILIES[self.family]
 
     def over(self, cost: Cost) -> str | None:
