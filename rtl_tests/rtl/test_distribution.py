@@ -41,7 +41,7 @@ def test_copies_stay_apart():
     )
     assert len(copies) == 4 * 2
     for name in {*copies, "control_stage"}:
-        assert f"\n(* keep_hierarchy = \"yes\" *)\nmodule {name} (" in design.modules[name]
+        assert f'\n(* keep_hierarchy = "yes" *)\nmodule {name} (' in design.modules[name]
     assert "keep_hierarchy" not in design.modules["router_0"]
 
 

@@ -24,7 +24,12 @@ FABRICS = {
     "sums of words": ("2x3", ["allreduce:matching"], {"flits": 6}, {}),
     "lengths": ("3", ["allgather"], {"max_flits": 5}, {}),
     "engine": ("2x3", ["alltoall", "broadcast"], {"max_flits": 3, "root": "any"}, {}),
-    "many rows": ("3x3", ["alltoall", "allreduce:matching", "allgather", "scatter"], {"max_flits": 2}, {}),
+    "many rows": (
+        "3x3",
+        ["alltoall", "allreduce:matching", "allgather", "scatter"],
+        {"max_flits": 2},
+        {},
+    ),
     "injected sums": (
         "3x3",
         ["reduce:max-flow"],

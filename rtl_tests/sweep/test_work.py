@@ -43,7 +43,8 @@ def test_work_simulates():
 
 def test_the_best_is_that_for_the_length():
     """As commands take it: by the flits of a message, or of any length in several forms."""
-    point = plan_step("4x4", collective="allreduce", algorithm="best", width=8) | {"step": "simulate"}
+    step = plan_step("4x4", collective="allreduce", algorithm="best", width=8)
+    point = step | {"step": "simulate"}
     for flits in (1, 64):
         expected = tf.plan("4x4", "allreduce", flits=flits).algorithm
         assert work(point | {"flits": flits})["result"]["algorithm"] == expected
