@@ -95,7 +95,7 @@ def test_trees_share_no_link(sides):
 )
 def test_heights(name, arcs, links):
     """The diameter and one where arcs are shared, and mostly the diameter where links are."""
-    torus = parse_topology(name)
+    torus = Torus(*map(int, name.split("x")))
     assert shallow_trees(torus)[1].max() <= arcs
     trees = link_disjoint_trees(torus)
     assert shallower(torus, trees, links=True, least=torus.diameter).height <= links
