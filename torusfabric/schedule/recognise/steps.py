@@ -12,7 +12,7 @@ from ..base import Schedule
 from ..held_blocks import HeldBlocks
 from ..transfers import Listed, Transfers
 
-__all__ = ["Ints", "Irregular", "Step", "agree", "common", "steps_of"]
+__all__ = ["Ints", "Irregular", "Step", "agree", "common", "one_step", "steps_of"]
 
 Ints = npt.NDArray[np.integer]
 
@@ -48,11 +48,17 @@ def steps_of(schedule: Schedule) -> Iterator[Step]:
             raise Irregular from None
     for transfers in rounds:
         listed = held_blocks.carry_out(transfers) if held_blocks else transfers
-        yield _one_step(schedule.topology, listed)
+        yield one_step(schedule.topology, listed)
 
 
-def _one_step(topology: Topology, transfers: Transfers) -> Step:
-    """One step."""
+def one_step(topology: Topology, transfers: Transfers) -> Step:
+    """A step from its transfers.
+
+    Raises
+    ------
+    Irregular
+        If a path has several hops, or an arc carries two messages.
+    """
     none = np.empty(0, np.int64)
     if not len(transfers):
         return Step(none, np.zeros(1, np.int64), none)
@@ -75,6 +81,6 @@ def _one_step(topology: Topology, transfers: Transfers) -> Step:
 def agree(candidate: Schedule, steps: Sequence[Step]) -> bool:
     """Whether a candidate lists the transfers of all steps, and no others."""
     return all(
-        all(map(np.array_equal, _one_step(candidate.topology, transfers), step))
+        all(map(np.array_equal, one_step(candidate.topology, transfers), step))
         for transfers, step in zip(candidate.rounds(), steps, strict=True)
     )

@@ -7,12 +7,12 @@ import numpy as np
 from ..rounds import Rounds
 from ..sum_pattern import SumPattern
 from ..table import Table
-from .steps import Irregular, Step, agree, common, steps_of
+from .steps import Irregular, Step, agree, common, one_step, steps_of
 
 __all__ = ["sum_pattern_of_steps", "sum_pattern_of_table"]
 
 
-def sum_pattern_of_steps(schedule: Rounds | Table, steps: Sequence[Step]) -> SumPattern:
+def sum_pattern_of_steps(schedule: Rounds, steps: Sequence[Step]) -> SumPattern:
     """Steps as a pattern of sums.
 
     Raises
@@ -20,20 +20,8 @@ def sum_pattern_of_steps(schedule: Rounds | Table, steps: Sequence[Step]) -> Sum
     Irregular
         If they are none.
     """
-    topology, blocks, collective = schedule.topology, schedule.blocks, schedule.collective
-    around = (topology.nodes - 1) * (1 + collective.to_all)
-    if not collective.reducing or topology.nodes < 3 or len(steps) % around:
-        raise Irregular  # two nodes just exchange words
-    first = steps[0]
-    if len(first.ids) != len(first.arc):
-        raise Irregular
-    inject = np.full((topology.nodes, topology.ports), -1)
-    inject.ravel()[first.arc] = blocks.chunk(first.ids) % _sums_of_owner(schedule)
-    arriving = inject[topology.neighbours, topology.opposite]
-    fits = (inject[:, :, None] == arriving[:, None, :]) & (inject >= 0)[:, :, None]
-    feed = np.where(fits.any(axis=2), fits.argmax(axis=2), -1).astype(np.int8)
-    pattern = SumPattern(**common(schedule), feed=feed, inject=inject, turns=len(steps) // around)
-    if not _goes_around(pattern) or not agree(pattern, steps):
+    pattern = _pattern_from(schedule, steps[0])
+    if not agree(pattern, steps):
         raise Irregular
     return pattern
 
@@ -46,9 +34,33 @@ def sum_pattern_of_table(table: Table) -> SumPattern:
     Irregular
         If it is none.
     """
-    if not table.collective.reducing or ((table.offset >= 0) != (table.offset[:1] >= 0)).any():
-        raise Irregular  # in a pattern the same ports are busy in all steps
-    return sum_pattern_of_steps(table, list(steps_of(table)))
+    if not (table.collective.reducing and table.round_count):
+        raise Irregular
+    # Its first step tells most that are none, long before all contributions are listed.
+    pattern = _pattern_from(table, one_step(table.topology, next(table.rounds())))
+    if not agree(pattern, list(steps_of(table))):
+        raise Irregular
+    return pattern
+
+
+def _pattern_from(schedule: Rounds | Table, first: Step) -> SumPattern:
+    """The only pattern of sums that begins with a step; `Irregular` if there is none."""
+    topology, blocks, collective = schedule.topology, schedule.blocks, schedule.collective
+    around = (topology.nodes - 1) * (1 + collective.to_all)
+    turns, rest = divmod(schedule.round_count, around)
+    if not collective.reducing or topology.nodes < 3 or rest:
+        raise Irregular  # two nodes just exchange words
+    if len(first.ids) != len(first.arc):
+        raise Irregular
+    inject = np.full((topology.nodes, topology.ports), -1)
+    inject.ravel()[first.arc] = blocks.chunk(first.ids) % _sums_of_owner(schedule)
+    arriving = inject[topology.neighbours, topology.opposite]
+    fits = (inject[:, :, None] == arriving[:, None, :]) & (inject >= 0)[:, :, None]
+    feed = np.where(fits.any(axis=2), fits.argmax(axis=2), -1).astype(np.int8)
+    pattern = SumPattern(**common(schedule), feed=feed, inject=inject, turns=turns)
+    if not _goes_around(pattern):
+        raise Irregular
+    return pattern
 
 
 def _sums_of_owner(schedule: Rounds | Table) -> int:
