@@ -6,6 +6,7 @@ from typing import Any
 
 from ..collective import OPERATORS, SIGNED, Collective, Operator
 from ..errors import InputError
+from ..planning.selection import FormChoice
 from .arguments import length_or_range, natural
 
 __all__ = [
@@ -52,8 +53,8 @@ def add_fabric_options(
         )
         group.add_argument(
             "--forms",
-            choices=("short", "long", "all"),
-            default="all",
+            choices=tuple(map(str, FormChoice)),
+            default=str(FormChoice.ALL),
             help="with --max-flits, of algorithms of which each is the best for some lengths, that "
             "for short messages alone, that for long ones, or all, chosen by the length of a run "
             "(default all)",

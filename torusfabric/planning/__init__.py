@@ -14,11 +14,10 @@ if TYPE_CHECKING:
     from ..program import Program, compile
     from .any_root import plan_any_root
     from .foreign import import_schedule
-    from .form_choice import FormChoice
     from .forms import plan_forms, resolve_forms
     from .limits import announce, require_hardware, require_results
     from .plans import plan, plan_selection, resolve
-    from .selection import PlanOptions, Selection, select
+    from .selection import FormChoice, PlanOptions, Selection, select
 
 __all__ = [
     "announce",
@@ -44,11 +43,10 @@ __getattr__ = exported(
     {
         "..program": ("Program", "compile"),
         ".any_root": ("plan_any_root",),
-        ".form_choice": ("FormChoice",),
         ".forms": ("plan_forms", "resolve_forms"),
         ".foreign": ("import_schedule",),
         ".limits": ("announce", "require_hardware", "require_results"),
         ".plans": ("plan", "plan_selection", "resolve"),
-        ".selection": ("PlanOptions", "Selection", "select"),
+        ".selection": ("FormChoice", "PlanOptions", "Selection", "select"),
     },
 )

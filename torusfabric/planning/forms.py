@@ -20,10 +20,9 @@ from ..errors import InputError
 from ..toolchain.values import natural
 from ..topology import IntArray
 from .choice import serving
-from .form_choice import FormChoice
 from .planned import LATENCIES, planned
 from .plans import plan_selection, resolve, tries_all
-from .selection import select
+from .selection import FormChoice, select
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -13,6 +13,7 @@ from ..analysis.cost import Costs, read_costs
 from ..collective import Collective, parse_collective
 from ..errors import InputError
 from ..schedule import Duplex, Schedule
+from ..schedule.model import Choice
 from ..toolchain.hints import no_such
 from ..toolchain.reading import read_text
 from ..toolchain.values import shown
@@ -21,7 +22,7 @@ from ..topology import Topology, parse_topology
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["PlanOptions", "Selection", "select"]
+__all__ = ["FormChoice", "PlanOptions", "Selection", "select"]
 
 
 #: Bytes of a file of broken links.
@@ -32,6 +33,16 @@ Link: TypeAlias = str | tuple[int, int | str] | os.PathLike[str]
 
 #: What decides among algorithms.
 OBJECTIVES = ("cycles", "time")
+
+
+class FormChoice(Choice):
+    """Which forms an engine has of those that are the best for some lengths."""
+
+    #: That for short messages alone.
+    SHORT = "short"
+    #: That for long messages alone.
+    LONG = "long"
+    ALL = "all"
 
 
 class PlanOptions(TypedDict, total=False):
