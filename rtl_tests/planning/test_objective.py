@@ -50,6 +50,16 @@ def test_starts_decide_for_few_rounds():
         assert chosen.algorithm == algorithm
 
 
+def test_time_decides_for_any_length():
+    """Of the longest messages; there are no forms by cycles then."""
+    wishes = {"objective": "time", "costs": {"alpha": 1000, "beta": 1000, "tau": 1}}
+    (form,) = tf.plan_forms("4x4", "broadcast", max_flits=16, **wishes)
+    assert form.algorithm == tf.plan("4x4", "broadcast", flits=16, **wishes).algorithm
+    assert form.algorithm not in {
+        each.algorithm for each in tf.plan_forms("4x4", "broadcast", max_flits=16)
+    }
+
+
 def test_length_comes_before_flits():
     costs = {"beta": 10, "tau": 1, "length": 1}
     (first, *_) = tf.compare("4x4", "allgather", flits=64, objective="time", costs=costs)

@@ -153,7 +153,8 @@ def choose_forms(
     spanning-tree 1
     spanning-tree 2
     """
-    if selection.algorithm or selection.planned or not tries_all(selection):
+    decided = selection.algorithm or selection.planned or selection.costs
+    if decided or not tries_all(selection):
         return ()
     from ..program.counts import estimated_luts
     from ..program.serving import SLACK, cover
