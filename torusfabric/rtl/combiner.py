@@ -108,6 +108,7 @@ class Combiner(Leaf):
         ]
         if self._made:
             m.d.comb += self.made.eq(Cat(*results))
+            results = [self.made[k * width : (k + 1) * width] for k in range(len(outputs))]
         with m.If(apart(m, self.value("enable"), name="enable_here", alone=self.alone)):
             m.d.sync += self.result.eq(Cat(*results, *(there[q] for q in self._delayed)))
         return m
