@@ -22,6 +22,18 @@ FABRICS = {
     "rounds": ("3x3", ["broadcast"], {"flits": 3}, {}),
     "sums": ("2x3", ["allreduce:matching"], {"flits": 6, "operators": ["add", "max"]}, {}),
     "sums of words": ("2x3", ["allreduce:matching"], {"flits": 6}, {}),
+    "sums along trees": (
+        "2x3",
+        ["allreduce:spanning-tree"],
+        {"flits": 2, "operators": ["add", "max"]},
+        {},
+    ),
+    "sums around cycles": (
+        "3x3",
+        ["reduce-scatter:hamiltonian"],
+        {"flits": 8, "operators": ["add", "min"]},
+        {},
+    ),
     "lengths": ("3", ["allgather"], {"max_flits": 5}, {}),
     "engine": ("2x3", ["alltoall", "broadcast"], {"max_flits": 3, "root": "any"}, {}),
     "many rows": (
