@@ -88,7 +88,10 @@ def test_near_the_limit(name, kind, flits):
     assert tf.compile(schedule, flits=flits).cycles() <= 1.05 * volume + torus.diameter + 12
 
 
-@pytest.mark.parametrize("name", ["2", "3", "2x3", "3x3", "4x4", "2x2x2"])
+@pytest.mark.parametrize(
+    "name",
+    ["2", "2x3", *(pytest.param(name, marks=pytest.mark.long) for name in ("3", "4x4", "2x2x2"))],
+)
 @pytest.mark.parametrize("kind", ["scatter", "gather"])
 @pytest.mark.parametrize("parts", [1, None])
 def test_hardware(name, kind, parts):

@@ -65,7 +65,7 @@ def test_hardware_adds_as_the_program(root):
         assert report.words_wrong == 0
 
 
-@pytest.mark.parametrize("topology", ["3x3", "2x3"])
+@pytest.mark.parametrize("topology", [pytest.param("3x3", marks=pytest.mark.long), "2x3"])
 def test_hardware_adds_everywhere(topology):
     """Every word and the number of cycles of an all-reduce, by host and by streams."""
     schedule = tf.plan(topology, "allreduce", algorithm="spanning-tree")

@@ -65,8 +65,8 @@ def test_the_form_follows_from_mode_and_length(ranges):
 @pytest.mark.parametrize(
     ("modes", "options"),
     [
-        ((BROADCAST,), {"topology": "9", "most": 16}),
-        ((SUMS, ALONE), {}),
+        pytest.param((BROADCAST,), {"topology": "9", "most": 16}, marks=pytest.mark.long),
+        pytest.param((SUMS, ALONE), {}, marks=pytest.mark.long),
         (
             (SUMS, BROADCAST),
             {"root": "any", "topology": "9", "most": 16, "operators": ["add", "max"]},

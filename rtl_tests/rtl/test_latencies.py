@@ -41,7 +41,9 @@ def outcome(folder, **constants):
     return run.stdout.splitlines(), run.stderr.splitlines()[-1:]
 
 
-@pytest.mark.parametrize("registers", [2, 3, 4])
+@pytest.mark.parametrize(
+    "registers", [*(pytest.param(k, marks=pytest.mark.long) for k in (2, 4)), 3]
+)
 def test_registers_on_the_way_to_nodes(tmp_path, registers):
     """Of any number: every word is right, and every run takes the cycles that are predicted."""
     found, _ = outcome(tmp_path, DISTRIBUTION=registers)

@@ -361,7 +361,13 @@ SLOW = {cycles: slow_sum(cycles) for cycles in (1, 3)}
     [*CASES, ("3x3", "reduce-scatter", "necklace"), ("2x2x2", "allreduce", "matching")],
     ids=" ".join,
 )
-@pytest.mark.parametrize("operators", [[SLOW[3]], ["max", SLOW[1], "xor"]], ids=["one", "three"])
+@pytest.mark.parametrize(
+    "operators",
+    [
+        pytest.param([SLOW[3]], id="one", marks=pytest.mark.long),
+        pytest.param(["max", SLOW[1], "xor"], id="three"),
+    ],
+)
 def test_operators_of_several_cycles(selection: tuple[str, str, str], operators: list) -> None:
     """Alone and beside quick ones, of one length and of any: as executed, to the cycle."""
     schedule = tf.plan(selection[0], selection[1], algorithm=selection[2])

@@ -16,7 +16,7 @@ from torusfabric.rtl.word_path import code_of, word_path
 ROOT = Path(tf.__file__).parents[1]
 
 CASES = [
-    ("4x4", "allgather:hamiltonian", 3),
+    pytest.param("4x4", "allgather:hamiltonian", 3, marks=pytest.mark.long),
     ("3x3", "allgather:matching", 2),
     ("4x4", "broadcast:max-flow", 2),
     ("arrowhead:2", "broadcast:wormhole-forest", 8),
@@ -27,9 +27,9 @@ CASES = [
     ("2x3", "allreduce", 1),
     ("2x3", "allreduce", 6),
     ("4x4", "allreduce", 1),  # memories hold one sum after another
-    ("5x5", "alltoall", 1),
+    pytest.param("5x5", "alltoall", 1, marks=pytest.mark.long),
     ("arrowhead:2", "broadcast:spanning-tree", 4),
-    ("4x4", "reduce", 4),
+    pytest.param("4x4", "reduce", 4, marks=pytest.mark.long),
     ("3x3", "reduce-scatter", 2),
     ("2x3", "allreduce+3", 6),
     ("3x3", "reduce+2", 2),

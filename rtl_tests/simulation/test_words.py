@@ -15,19 +15,24 @@ needs_compiler = pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ comp
 #: Selections, and how they are compiled: each form of address map, ragged messages, chunks, groups,
 #: any root, several modes, memories of a single word, copies, and words that are cut in two.
 CASES = [
-    ("4x5", "allgather:hamiltonian", {"flits": 3}, 33),
     ("4x4", "allgather:matching", {"flits": 1}, 8),
-    ("4x4", "alltoall", {"flits": 2}, 65),
     ("3x4", "scatter", {"flits": 5}, 8),
-    ("5x5", "gather:lee-code", {"flits": 2}, 16),
-    ("4x4", "reduce:max-flow", {"flits": 3}, 16),
     ("3x3", "reduce-scatter", {"flits": 4}, 16),
-    ("4x4", "allreduce@1", {"flits": 3}, 16),
     ("arrowhead:1", "broadcast:wormhole-forest", {"flits": 7}, 8),
     ("3x3", "gather", {"max_flits": 3, "root": "any"}, 16),
+    ("2x3", "allgather,alltoall,allreduce,scatter", {"max_flits": 4, "root": "any"}, 16),
+    ("3", "allgather", {"flits": 2}, 1021),
+]
+
+#: What takes longer.
+MORE = [
+    ("4x5", "allgather:hamiltonian", {"flits": 3}, 33),
+    ("4x4", "alltoall", {"flits": 2}, 65),
+    ("5x5", "gather:lee-code", {"flits": 2}, 16),
+    ("4x4", "reduce:max-flow", {"flits": 3}, 16),
+    ("4x4", "allreduce@1", {"flits": 3}, 16),
     ("3x3", "broadcast", {"max_flits": 5, "root": "any"}, 16),
     ("3x3", "allgather,alltoall,allreduce,scatter", {"max_flits": 4, "root": "any"}, 16),
-    ("3", "allgather", {"flits": 2}, 1021),
 ]
 
 
@@ -64,7 +69,11 @@ def check_both_ways(case, engine, monkeypatch, **settings):
     assert every.jobs == direct.jobs
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[1]}")
+@pytest.mark.parametrize(
+    "case",
+    [*CASES, *(pytest.param(case, marks=pytest.mark.long) for case in MORE)],
+    ids=lambda case: f"{case[0]}-{case[1]}",
+)
 def test_memories_are_what_the_port_shows(case, monkeypatch):
     """Nearly all words in the memories of Amaranth's simulator."""
     check_both_ways(case, AmaranthEngine, monkeypatch)
@@ -75,7 +84,7 @@ def test_memories_are_what_the_port_shows(case, monkeypatch):
     "case",
     [
         CASES[0],
-        *(pytest.param(case, marks=pytest.mark.long) for case in CASES[1:]),
+        *(pytest.param(case, marks=pytest.mark.long) for case in CASES[1:] + MORE),
         ("3x3", "allgather,allreduce", {"max_flits": 3}, 33),
     ],
     ids=lambda case: f"{case[0]}-{case[1]}",

@@ -106,7 +106,9 @@ def test_every_collective_runs(name, kind, tmp_path):
     assert (program.execute(words)[receives] == expected[receives]).all()
 
 
-@pytest.mark.parametrize("name", ["3x4~1", "circulant:8:1,4", "cube:3"])
+@pytest.mark.parametrize(
+    "name", ["2x3~1", *(pytest.param(k, marks=pytest.mark.long) for k in ("3x4~1", "cube:3"))]
+)
 def test_hardware(name):
     schedules = [tf.plan(name, kind) for kind in ("allgather", "allreduce", "broadcast")]
     fabric = tf.Fabric(tf.compile(schedules, max_flits=3, root="any"), width=5)

@@ -126,6 +126,7 @@ def drawn(folder, **environ):
     return runs, limit
 
 
+@pytest.mark.long
 def test_a_large_bench_takes_a_sample(tmp_path):
     """Runs are shorter and words fewer, by what all of them together may take."""
     folder = exported(tmp_path, *ENGINE, width=32)

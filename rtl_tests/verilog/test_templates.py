@@ -87,6 +87,7 @@ def simulated(folder, name, drive, *, text=None, sva=None):
     (folder / SVA).write_text(sva or made.files[SVA])
     (folder / "drive.cpp").write_text(drive)
     command = [VERILATOR, "--cc", "--exe", "--build", "--assert", "--top-module", "fabric",
+               "-MAKEFLAGS", "OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0",
                "-Wno-fatal", "-O0", "fabric.v", SVA, "drive.cpp"]  # fmt: skip
     built = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stdout + built.stderr
