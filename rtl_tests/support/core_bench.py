@@ -3,8 +3,6 @@
 import numpy as np
 from amaranth.sim import Simulator
 
-from torusfabric.rtl.assembly import Assembly
-
 __all__ = ["run_core", "run_stream_core"]
 
 
@@ -18,7 +16,7 @@ def block_and_flit(fabric, word):
 
 def run_core(fabric, messages, *, starts=1, root=None):
     """Write all send memories at once, run, and read all blocks; returns words and cycles."""
-    design, address_map = Assembly(fabric.netlist), fabric.address_map()
+    address_map = fabric.address_map()
     nodes = range(fabric.nodes)
     found: list[list] = [[] for _ in nodes]
 
@@ -28,14 +26,15 @@ def run_core(fabric, messages, *, starts=1, root=None):
                 number, flit = block_and_flit(fabric, k)
                 bank, first = address_map["sent"][node][number]
                 # A node with a single bank to write has no port to choose it.
-                if bank or hasattr(design, f"write_bank_{node}"):
-                    ctx.set(getattr(design, f"write_bank_{node}"), bank)
-                ctx.set(getattr(design, f"write_address_{node}"), first + flit)
-                ctx.set(getattr(design, f"write_data_{node}"), int(messages[node][k]))
-                ctx.set(getattr(design, f"write_enable_{node}"), 1)
+                ports = fabric.node[node]
+                if bank or hasattr(ports, "write_bank"):
+                    ctx.set(ports.write_bank, bank)
+                ctx.set(ports.write_address, first + flit)
+                ctx.set(ports.write_data, int(messages[node][k]))
+                ctx.set(ports.write_enable, 1)
             await ctx.tick()
         for node in nodes:
-            ctx.set(getattr(design, f"write_enable_{node}"), 0)
+            ctx.set(fabric.node[node].write_enable, 0)
 
     async def read(ctx):
         for k in range(fabric.layout.recv_words):
@@ -43,29 +42,29 @@ def run_core(fabric, messages, *, starts=1, root=None):
             for node in nodes:
                 entry = address_map["received"][node][number]
                 if entry is not None:
-                    ctx.set(getattr(design, f"read_bank_{node}"), entry[0])
-                    ctx.set(getattr(design, f"read_address_{node}"), entry[1] + flit)
+                    ctx.set(fabric.node[node].read_bank, entry[0])
+                    ctx.set(fabric.node[node].read_address, entry[1] + flit)
             await ctx.tick().repeat(fabric.read_latency)
             for node in nodes:
-                found[node].append(ctx.get(getattr(design, f"read_data_{node}")))
+                found[node].append(ctx.get(fabric.node[node].read_data))
 
     async def testbench(ctx):
         await write(ctx)
         if root is not None:
-            ctx.set(design.root, root)
+            ctx.set(fabric.root, root)
         for _ in range(starts):
-            ctx.set(design.start, 1)
+            ctx.set(fabric.start, 1)
             await ctx.tick()
-            ctx.set(design.start, 0)
+            ctx.set(fabric.start, 0)
             edges = 0
-            while not ctx.get(design.done):
+            while not ctx.get(fabric.done):
                 await ctx.tick()
                 edges += 1
                 assert edges <= fabric.predicted_cycles
-            assert edges == ctx.get(design.cycles) == fabric.predicted_cycles
+            assert edges == ctx.get(fabric.cycles) == fabric.predicted_cycles
         await read(ctx)
 
-    simulator = Simulator(design)
+    simulator = Simulator(fabric)
     simulator.add_clock(1e-6)
     simulator.add_testbench(testbench)
     simulator.run()
@@ -80,7 +79,7 @@ def run_stream_core(fabric, messages):
     dict
         The word that arrived, by (origin, flit of the message, node), where it arrives first.
     """
-    design, block = Assembly(fabric.netlist), fabric.layout.block_flits
+    block = fabric.layout.block_flits
     loop, width = fabric.program.loop, fabric.width
     injections = len(loop.sources.injections)
     arrivals, found = fabric.address_map()["arrivals"], {}
@@ -92,12 +91,12 @@ def run_stream_core(fabric, messages):
             injected = [
                 padded[number * block + flit] << number * width for number in range(injections)
             ]
-            ctx.set(getattr(design, f"inject_{node}"), sum(injected))
+            ctx.set(fabric.node[node].inject, sum(injected))
 
     def record(ctx):
-        wave, step = divmod(ctx.get(design.rx_address), loop.rows)
+        wave, step = divmod(ctx.get(fabric.rx_address), loop.rows)
         for node, ports in enumerate(arrivals):
-            words = ctx.get(getattr(design, f"receive_{node}"))
+            words = ctx.get(fabric.node[node].receive)
             for port, names in enumerate(ports):
                 if names[step] is not None:
                     origin, chunk = names[step]
@@ -105,22 +104,22 @@ def run_stream_core(fabric, messages):
                     found[origin, chunk * block + wave, node] = word
 
     async def testbench(ctx):
-        ctx.set(design.start, 1)
+        ctx.set(fabric.start, 1)
         await ctx.tick()
-        ctx.set(design.start, 0)
+        ctx.set(fabric.start, 0)
         edges, flit = 0, None
-        while not ctx.get(design.done):
+        while not ctx.get(fabric.done):
             if flit is not None:
                 feed(ctx, flit)
-            flit = ctx.get(design.tx_address)
-            if ctx.get(design.rx_enable):
+            flit = ctx.get(fabric.tx_address)
+            if ctx.get(fabric.rx_enable):
                 record(ctx)
             await ctx.tick()
             edges += 1
             assert edges <= fabric.predicted_cycles
-        assert edges == ctx.get(design.cycles) == fabric.predicted_cycles
+        assert edges == ctx.get(fabric.cycles) == fabric.predicted_cycles
 
-    simulator = Simulator(design)
+    simulator = Simulator(fabric)
     simulator.add_clock(1e-6)
     simulator.add_testbench(testbench)
     simulator.run()

@@ -7,6 +7,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from functools import cached_property
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from amaranth.hdl import Module
@@ -123,7 +124,8 @@ class Fabric(wiring.Component):
         The root, sampled with `start`, where any is possible; in groups, its position in each.
     node : array of (send : In(stream), receive : Out(stream))
         The streams of each node, in place of `start` and what is sampled with it; stream top only.
-        Payloads have `data`, `last`, and `destination` or `origin`.
+        Payloads have `data`, `last`, and `destination` or `origin`. Of a core, the ports of each
+        node by their names without its number: `node[3].read_data` is `read_data_3`.
     command : In(stream)
     status : Out(stream)
         Streams of words, where runs choose a mode, a root or an operator; stream top only.
@@ -182,6 +184,17 @@ class Fabric(wiring.Component):
             | {name: Out(bits) for name, bits in self._levels(self.netlist.outputs)}
             | streams
         )
+        if self.top is Top.CORE:
+            self.node = self._ports_of_nodes()
+
+    def _ports_of_nodes(self) -> tuple[SimpleNamespace, ...]:
+        """The ports of each node of a core, by their names without its number."""
+        found: list[dict[str, Any]] = [{} for _ in range(self.nodes)]
+        for port in (*self.netlist.inputs, *self.netlist.outputs):
+            name, _, node = port.rpartition("_")
+            if node.isdecimal():
+                found[int(node)][name] = getattr(self, port)
+        return tuple(SimpleNamespace(**ports) for ports in found)
 
     def _check_top(self) -> None:
         """See to it that the top is one for the program, and for what else is wanted."""
