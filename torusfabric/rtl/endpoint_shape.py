@@ -149,12 +149,15 @@ class EndpointShape:
 
     @property
     def host_reader(self) -> int | None:
-        """A reader that can pass on every memory the host reads, by its index, or None."""
-        wanted = {*self.host_memories}
-        if len(wanted) < 2 or self.sectioned:
+        """A reader that can pass on every memory the host reads, by its index, or None.
+
+        It reads the first copy of each, as the host does.
+        """
+        first = [{*m.groups[0]} if m.groups else set() for m in self.memories
+                 if m.number in self.host_memories]  # fmt: skip
+        if len(first) < 2 or self.sectioned:
             return None
-        found = (k for k, reader in enumerate(self.readers) if wanted <= {*reader.memories})
-        return next(found, None)
+        return min(set.intersection(*first), default=None)
 
     @property
     def read_stages(self) -> int:
