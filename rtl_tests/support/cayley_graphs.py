@@ -4,12 +4,12 @@ import re
 
 import numpy as np
 
-from torusfabric.topology import Topology
+from torusfabric.topology import CayleyGraph
 
 __all__ = ["AnyGraph"]
 
 
-class AnyGraph(Topology):
+class AnyGraph(CayleyGraph):
     """A product of cyclic groups with a port for each generator, given by its coordinates.
 
     Parameters

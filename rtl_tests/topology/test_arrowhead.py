@@ -185,7 +185,7 @@ def test_order_is_limited(order):
 @pytest.mark.parametrize("text", ["arrowhead", "arrowhead:", "arrowhead:-1", "arrowhead:3x", "a:3"])
 def test_unknown_names(text):
     """A name that is almost one says what is expected."""
-    words = rf"^Topology must be side lengths .*, arrowhead:ORDER, .* or cube:AXES, not '{text}'$"
+    words = rf"^Topology must be side lengths .*, arrowhead:ORDER, .*, cube:AXES, .*, not '{text}'$"
     with pytest.raises(InputError, match=words):
         parse_topology(text)
 

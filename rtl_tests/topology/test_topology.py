@@ -10,7 +10,7 @@ from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError, ScheduleError
 from torusfabric.schedule.file import load, save
 from torusfabric.topology import (
-    Topology,
+    CayleyGraph,
     Torus,
     parse_topology,
     register_topology,
@@ -58,7 +58,7 @@ def test_wrong_sides(sides):
         Torus(*sides)
 
 
-class Circulant(Topology):
+class Circulant(CayleyGraph):
     """A ring of N nodes with chords of a given length."""
 
     kind = "ring"

@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 
 import torusfabric as tf
-from torusfabric.topology import Topology, registry, topology_from_json
+from torusfabric.topology import CayleyGraph, registry, topology_from_json
 from torusfabric.topology.validate import MOST_PAIRED, validate
 
 ROWS = COLUMNS = 4
 TWIST = 2
 
 
-class Twisted(Topology):
+class Twisted(CayleyGraph):
     """The twisted torus of 4 by 4 nodes: node 4 x + y stands for the point (x, y)."""
 
     kind = "twisted"
@@ -89,8 +89,8 @@ class Twisted(Topology):
 class ByCoordinates(Twisted):
     """As small as it can be: how nodes are added, and distances, follow from coordinates."""
 
-    add, subtract = Topology.add, Topology.subtract
-    distances = Topology.distances
+    add, subtract = CayleyGraph.add, CayleyGraph.subtract
+    distances = CayleyGraph.distances
 
 
 @pytest.mark.parametrize("family", [Twisted, ByCoordinates])
@@ -116,7 +116,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a group by coordinates alone": (
         {"moduli": (4, 4), "coordinates": lambda _, nodes: np.stack(np.divmod(nodes, 4)),
-         "add": Topology.add, "subtract": Topology.subtract},
+         "add": CayleyGraph.add, "subtract": CayleyGraph.subtract},
         "Opposite of port +0 .* must be the port that leads back, .* modulo (4, 4), not -0",
     ),
     "moduli of too few": ({"moduli": (2, 4)}, "Moduli of .* product is the 16 nodes, not (2, 4)"),
@@ -280,7 +280,7 @@ def test_a_subclass_of_ours_is_the_same_network():
         type("Rolled", (tf.Arrowhead,), rolled)(2)
 
 
-@pytest.mark.parametrize("family", [int, "torus", type("Bare", (Topology,), {"kind": "bare"})])
+@pytest.mark.parametrize("family", [int, "torus", type("Bare", (CayleyGraph,), {"kind": "bare"})])
 def test_what_is_registered_is_a_class_of_topologies(family):
     with pytest.raises(tf.InputError, match=r"^Class of topologies .*must"):
         tf.register_topology(family)

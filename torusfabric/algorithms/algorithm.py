@@ -1,14 +1,14 @@
 """What an algorithm of the catalogue is."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
 from ..collective import Collective
 from ..errors import InputError
 from ..schedule import Duplex, Lifted, Schedule
 from ..toolchain.values import flag, natural, positive, real, shown
-from ..topology import Groups, Topology
+from ..topology import CayleyGraph, Topology
 
 __all__ = ["Algorithm", "Options", "Planner", "as_flag", "asked_for"]
 
@@ -23,14 +23,6 @@ def _times(what: str, value: object) -> tuple[float, ...]:
     return tuple(real(what, number) for number in value)
 
 
-def _arcs(what: str, value: object) -> tuple[tuple[int, int], ...]:
-    """Pairs of numbers; those who know the topology take names, too."""
-    rows = value if isinstance(value, tuple | list) else (value,)
-    if not all(isinstance(row, tuple | list) and len(row) == 2 for row in rows):
-        raise InputError(f"{what} must be pairs of a node and a port number, not {shown(value)}")
-    return tuple((natural("Node", node), natural("Port", port)) for node, port in rows)
-
-
 #: How each option is read; and those that may be None.
 _READ: dict[str, Callable[[str, object], object]] = {
     "ports": positive,
@@ -38,7 +30,6 @@ _READ: dict[str, Callable[[str, object], object]] = {
     "large": flag,
     "seed": natural,
     "latency": positive,
-    "broken_links": _arcs,
     "duplex": lambda _, value: Duplex(value),
     "trees": positive,
     "packets": positive,
@@ -63,8 +54,6 @@ class Options:
         Where a search starts; the same seed gives the same schedule.
     latency : int
         What arrives in step t may leave in step t + latency at the earliest; the papers have 1.
-    broken_links : tuple of (int, int)
-        Links out of order, each named by one of its arcs (node, out-port); both arcs are avoided.
     duplex : Duplex
         Whether a link carries a message each way in a round, or one in all.
     trees : int or None
@@ -92,7 +81,6 @@ class Options:
     large: bool = False
     seed: int = 0
     latency: int = 1
-    broken_links: tuple[tuple[int, int], ...] = ()
     duplex: Duplex = Duplex.FULL
     trees: int | None = None
     packets: int | None = None
@@ -109,12 +97,6 @@ class Options:
     def given(self) -> list[str]:
         """Names of the options that differ from their default."""
         return [f.name for f in fields(self) if getattr(self, f.name) != f.default]
-
-    def in_group(self, groups: Groups) -> "Options":
-        """The same for one of several groups: a link that is broken in any is avoided in all."""
-        arcs = ((groups.position[node], groups.port_in_group[p]) for node, p in self.broken_links)
-        broken = sorted({(int(node), int(port)) for node, port in arcs if port >= 0})
-        return replace(self, broken_links=tuple(broken))
 
 
 def as_flag(name: str) -> str:
@@ -184,6 +166,7 @@ class Algorithm:
     variants: Variants = lambda topology, collective: ()
     last_for: tuple[str, ...] = ()
     most_arcs: int | None = None
+    any_network: bool = False
 
     def why_not(self, topology: Topology, collective: Collective, options: Options) -> str | None:
         """Why this algorithm cannot serve a selection, or None if it can.
@@ -192,11 +175,13 @@ class Algorithm:
         """
         if collective.axes is not None:
             groups = collective.groups(topology)
-            return self.why_not(groups.torus, collective.in_one_group, options.in_group(groups))
+            return self.why_not(groups.torus, collective.in_one_group, options)
         if collective.kind not in self.collectives:
             return f"one of the collectives {', '.join(self.collectives)}"
         for name in self.unknown(options):
             return f"{as_flag(name)} left out"
+        if not (self.any_network or isinstance(topology, CayleyGraph)):
+            return "a network that looks the same from every node, such as a torus"
         return self.misfit(topology, collective, options)
 
     def unknown(self, options: Options) -> list[str]:
@@ -220,6 +205,6 @@ class Algorithm:
             raise InputError(f"Algorithm {self.name} needs {reason}, not {given}")
         if collective.axes is not None:
             groups = collective.groups(topology)
-            part = self(groups.torus, collective.in_one_group, options.in_group(groups))
+            part = self(groups.torus, collective.in_one_group, options)
             return Lifted.of(part, topology, collective)
         return self.plan(topology, collective, options)

@@ -20,6 +20,7 @@ from .arrowhead.wormhole_forest import WORMHOLE_FOREST
 from .circuit.diagonal import DIAGONAL
 from .circuit.lee_code import LEE_CODE
 from .circuit.max_flow import MAX_FLOW
+from .network.plan import ANY_NETWORK
 from .oblivious.farthest_first import FARTHEST_FIRST
 from .oblivious.hamiltonian import HAMILTONIAN
 from .oblivious.one_packet import ONE_PACKET
@@ -46,6 +47,7 @@ BUILT_IN: tuple[Algorithm, ...] = (
     NECKLACE,
     REDISTRIBUTE,
     RING_EXCHANGE,
+    ANY_NETWORK,
 )
 
 #: The group of entry points by which other packages offer algorithms.

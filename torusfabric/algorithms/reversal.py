@@ -1,4 +1,4 @@
-"""Gather and reduce from a broadcast, by running it backwards.
+"""Gather and reduce from a broadcast, reduce-scatter from an all-gather, by running it backwards.
 
 In a broadcast every node but the root receives each chunk for the first time once, from a node that
 has it already: these receipts form a tree a chunk. Reversed rounds in reverse order and reversed
@@ -43,26 +43,28 @@ def from_broadcast(plan: Planner) -> Planner:
         if collective.single_origin:
             return plan(topology, collective, options)
         broadcast = replace(collective, kind="broadcast")
-        return reverse(plan(topology, broadcast, options), collective.kind)
+        return reverse(plan(topology.backwards, broadcast, options), collective.kind)
 
     return planned
 
 
 def reverse(schedule: Schedule, kind: str) -> Rounds:
-    """Run a broadcast or a scatter backwards.
+    """Run a broadcast, an all-gather or a scatter backwards.
 
     Parameters
     ----------
     schedule : Schedule
-        A broadcast of any form, or a scatter whose transfers list their blocks. What reaches a node
-        of a broadcast a second time is left out.
+        A broadcast or an all-gather of any form, or a scatter whose transfers list their blocks.
+        What reaches a node a second time is left out, but of a scatter.
     kind : str
-        ``gather`` or ``reduce``; only ``gather`` for a scatter.
+        ``gather`` or ``reduce`` of a broadcast; ``reduce-scatter`` of an all-gather; ``gather`` of
+        a scatter.
 
     Returns
     -------
     Rounds
-        As many rounds. Messages list the contributions they bring: those of a subtree.
+        As many rounds, on the topology with all arcs the other way. Messages list the contributions
+        they bring: those of a subtree.
     """
     rounds = list(schedule.rounds())
     if schedule.collective.personal:
@@ -70,7 +72,7 @@ def reverse(schedule: Schedule, kind: str) -> Rounds:
     else:
         backwards = list(_reverse_trees(schedule, rounds))
     return Rounds(
-        topology=schedule.topology,
+        topology=schedule.topology.backwards,
         collective=replace(schedule.collective, kind=kind),
         algorithm=schedule.algorithm,
         switching=schedule.switching,
@@ -78,7 +80,6 @@ def reverse(schedule: Schedule, kind: str) -> Rounds:
         chunks=schedule.chunks,
         duplex=schedule.duplex,
         transfers=tuple(backwards[::-1]),
-        broken_links=schedule.broken_links if isinstance(schedule, Rounds) else (),
     )
 
 
@@ -94,7 +95,8 @@ def _backwards(topology: Topology, transfers: Transfers, payload: Payload) -> Tr
 def _reverse_trees(schedule: Schedule, rounds: list[Transfers]) -> Iterator[Transfers]:
     """The reversed rounds of a broadcast, in the broadcast's order.
 
-    A *cell* is node * chunks + chunk, which is also the number of the node's contribution. Cells in
+    A *cell* is node * blocks + block, which is also the number of the node's contribution: to the
+    sum of a chunk, or in a reduce-scatter to the sum that the origin of the block owns. Cells in
     preorder have each subtree in one piece.
     """
     receipts = list(_first_receipts(schedule, rounds))
@@ -110,25 +112,25 @@ def _reverse_trees(schedule: Schedule, rounds: list[Transfers]) -> Iterator[Tran
 
 
 def _first_receipts(schedule: Schedule, rounds: list[Transfers]) -> Iterator[Receipts]:
-    """For each round the transfer, sending cell and receiving cell of each chunk's first receipts.
+    """For each round the transfer, sending cell and receiving cell of each block's first receipts.
 
     Sorted by transfer.
     """
-    chunks = schedule.chunks
-    held = np.zeros((schedule.topology.nodes, chunks), bool)
-    held[schedule.collective.root] = True
+    count = schedule.blocks.count
+    held = np.zeros((schedule.topology.nodes, count), bool)
+    held[schedule.blocks.origin(np.arange(count)), np.arange(count)] = True
     for transfers in rounds:
         target = transfers.walk(schedule.topology)[:, -1].astype(np.int64)
         index, chunk = np.nonzero(_carried(transfers, held) & ~held[target])
-        child = target[index] * chunks + chunk
+        child = target[index] * count + chunk
         keep = np.sort(np.unique(child, return_index=True)[1])
         index, chunk, child = index[keep], chunk[keep], child[keep]
         held.reshape(-1)[child] = True
-        yield index, transfers.source[index].astype(np.int64) * chunks + chunk, child
+        yield index, transfers.source[index].astype(np.int64) * count + chunk, child
 
 
 def _carried(transfers: Transfers, held: np.ndarray) -> np.ndarray:
-    """The chunks that each transfer carries, a bool array of shape (transfers, chunks)."""
+    """The blocks that each transfer carries, a bool array of shape (transfers, blocks)."""
     payload = transfers.payload
     sent: np.ndarray = held[transfers.source]
     match payload:
@@ -147,13 +149,13 @@ def _preorder(
     schedule: Schedule, receipts: list[Receipts]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Cells in preorder, the position of each cell, and the size of its subtree."""
-    nodes, chunks = schedule.topology.nodes, schedule.chunks
-    size = np.ones(nodes * chunks, np.int64)
+    nodes, blocks = schedule.topology.nodes, schedule.blocks
+    size = np.ones(nodes * blocks.count, np.int64)
     for _, parent, child in reversed(receipts):
         np.add.at(size, parent, size[child])
     position = np.zeros_like(size)
-    roots = (schedule.collective.root or 0) * chunks + np.arange(chunks)
-    position[roots] = np.arange(chunks) * nodes
+    block = np.arange(blocks.count)
+    position[blocks.origin(block) * blocks.count + block] = block * nodes
     free = position + 1
     for _, parent, child in receipts:
         by_parent = np.argsort(parent, kind="stable")

@@ -1,14 +1,11 @@
 """Lower bounds on rounds.
 
-They hold for every schedule that `check` accepts, whether partial sums are moved or copied; on
-every topology that looks the same from each node; in groups they are those of one group, which no
-message leaves. Each is proved in the
-docstring of its function; `lower_bound` takes the largest that applies. N is the number of nodes, D
-the diameter, M the number of chunks, P the number of ports in use, b the most blocks a message may
-carry.
+They hold for every schedule that `check` accepts, whether partial sums are moved or copied; in
+groups they are those of one group, which no message leaves. Each is proved in the docstring of its
+function; `lower_bound` takes the largest that applies. N is the number of nodes, D the diameter, M
+the number of chunks, P the number of ports in use, b the most blocks a message may carry.
 """
 
-from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil
 from typing import NamedTuple
@@ -16,12 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..collective import Collective
-from ..errors import InputError
 from ..schedule import (
     Duplex,
     Lifted,
     Pattern,
-    Rounds,
     Schedule,
     SumPattern,
     SumTable,
@@ -29,10 +24,10 @@ from ..schedule import (
     Table,
 )
 from ..schedule.file import AnyPath, given_schedule
-from ..topology import Topology
+from ..topology import CayleyGraph, Topology
 from .check import Traffic, check
 from .distance_bounds import bufferless_steps, delivery_steps
-from .volume import arc_load, least_time
+from .volume import arc_load, least_time, reach
 
 __all__ = ["Bound", "all_pairs_rounds", "arc_load", "bound", "find_bound", "lower_bound",
            "spread_around", "spread_rounds"]  # fmt: skip
@@ -43,8 +38,7 @@ def bound(schedule: Schedule | AnyPath, traffic: Traffic | None = None) -> int:
 
     With store-and-forward switching, the model includes the length of the longest message; that no
     block ever rests, if none does; and in a total exchange, that all nodes do the same, if they do.
-    In a reduction other schedules may copy partial sums, whether this one does or not. Links that
-    the schedule was planned without are out of order for all.
+    In a reduction other schedules may copy partial sums, whether this one does or not.
 
     Parameters
     ----------
@@ -114,16 +108,11 @@ def find_bound(schedule: Schedule, traffic: Traffic | None = None) -> Bound:
         blocks=_longest_message(schedule, traffic),
         duplex=schedule.duplex,
     )
-    if isinstance(schedule, Rounds) and schedule.broken_links:
-        root = schedule.collective.root
-        least = max(
-            least, spread_around(schedule.topology, root, schedule.ports, schedule.broken_links)
-        )
     topology, chunks = schedule.topology, schedule.chunks
     restricted = Bound(0)
     if isinstance(schedule, Table) and schedule.collective.kind == "alltoall":
         restricted = Bound(_invariant_exchange(topology, chunks), "all nodes do the same")
-    elif _bufferless(schedule):
+    elif isinstance(topology, CayleyGraph) and _bufferless(schedule):
         restricted = Bound(bufferless_steps(topology, chunks), "no block rests")
     return restricted if restricted.rounds > least else Bound(least)
 
@@ -211,8 +200,10 @@ def lower_bound(
         return 0
     ports = topology.ports if ports is None else ports
     forward = switching == Switching.STORE_AND_FORWARD
-    results = [spread_rounds(topology.nodes, ports), topology.diameter if forward else 1]
-    if not forward and not collective.rooted:
+    results = [spread_rounds(topology.nodes, ports), reach(topology, collective) if forward else 1]
+    if not isinstance(topology, CayleyGraph):
+        results.append(spread_around(topology, collective, ports))
+    elif not forward and not collective.rooted:
         results.append(all_pairs_rounds(topology, ports, duplex))
     if forward and blocks is not None:
         results.append(_volume_rounds(topology, collective, ports, chunks, blocks, duplex))
@@ -234,57 +225,43 @@ def spread_rounds(nodes: int, ports: int) -> int:
     return rounds
 
 
-def spread_around(
-    topology: Topology, root: int | None, ports: int, broken_links: Sequence[tuple[int, int]]
-) -> int:
-    """Rounds like `spread_rounds`, with some links out of order in both directions.
+def spread_around(topology: Topology, collective: Collective, ports: int) -> int:
+    """Rounds like `spread_rounds`, where nodes have different numbers of links.
 
     Parameters
     ----------
-    root : int or None
-        Where data start, or come together; None where those of all nodes do.
     ports : int
         How many messages a node may send, or receive, in a round.
-    broken_links : sequence of (int, int)
-        Links out of order, each as a node and a port.
-
-    Raises
-    ------
-    InputError
-        If they cut off too many nodes for data to come to all.
 
     Notes
     -----
-    A node sends by no more links than it has left, and receives by no more. Data start at the root,
-    or, where there is none, at the node with the fewest links, too; at best they come to the nodes
-    with the most links first. Read backwards, the same holds for what comes together at a node.
+    A node sends by no more links than it has, and receives by no more. Data start at the root, or,
+    where there is none, at the node with the fewest links, too; at best they come to the nodes with
+    the most links first. Read backwards, the same holds for what comes together at a node.
 
     Examples
     --------
     A root with one of four links left reaches 2, 7, and then at most 35 nodes.
 
-    >>> from torusfabric.topology import Torus
-    >>> spread_around(Torus(4, 4), 0, 4, [(0, 0), (0, 1), (0, 2)])
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import parse_topology
+    >>> topology = parse_topology("4x4!0:+0,0:-0,0:+1")
+    >>> spread_around(topology, parse_collective("broadcast"), 4)
     3
     """
-    node, port = np.array(broken_links).T
-    alive = np.ones((topology.nodes, topology.ports), bool)
-    alive[node, port] = False
-    alive[topology.neighbours[node, port], topology.opposite[port]] = False
-    sends = np.minimum(alive.sum(axis=1), ports)
-    start = int(sends.argmin()) if root is None else root
+    network = topology.backwards if collective.to_root else topology
+    sends = np.minimum(network.linked.sum(axis=1), ports)
+    start = collective.root if collective.rooted else int(sends.argmin())
+    assert start is not None
     order = [int(sends[start]), *np.sort(np.delete(sends, start))[::-1].tolist()]
     rounds, reached = 0, 1
     while reached < topology.nodes:
-        new = sum(order[:reached])
-        if not new:
-            raise InputError("Broken links must leave a path between all nodes, not cut one off")
-        rounds, reached = rounds + 1, reached + new
+        rounds, reached = rounds + 1, reached + sum(order[:reached])
     return rounds
 
 
 def all_pairs_rounds(
-    topology: Topology, ports: int | None = None, duplex: Duplex = Duplex.FULL
+    topology: CayleyGraph, ports: int | None = None, duplex: Duplex = Duplex.FULL
 ) -> int:
     """Rounds of a circuit-switched collective in which every node has to reach every other.
 
@@ -327,6 +304,8 @@ def _volume_rounds(
       allow, `delivery_steps`.
     """
     moved = least_time(topology, collective, ports=ports, duplex=duplex) * chunks / blocks
+    if not isinstance(topology, CayleyGraph):
+        return ceil(moved)
     if collective.reducing and collective.to_all:
         return ceil(moved)
     if collective.rooted and not (collective.personal or collective.from_each):

@@ -6,19 +6,19 @@ aim at them, and `bounds` compares their schedules with them.
 
 import numpy as np
 
-from ..topology import IntArray, Topology
+from ..topology import CayleyGraph, IntArray
 
 __all__ = ["delivery_steps", "parities", "bufferless_steps"]
 
 
 def delivery_steps(
-    topology: Topology, chunks: int = 1, latency: int = 1, capacity: int | None = None
+    topology: CayleyGraph, chunks: int = 1, latency: int = 1, capacity: int | None = None
 ) -> int:
     """Steps that no all-gather, and no scatter, can do without.
 
     Parameters
     ----------
-    topology : Topology
+    topology : CayleyGraph
         Any Cayley graph of an abelian group.
     chunks : int
         M, the chunks of a message.
@@ -53,12 +53,12 @@ def delivery_steps(
     return steps
 
 
-def bufferless_steps(topology: Topology, chunks: int = 1) -> int:
+def bufferless_steps(topology: CayleyGraph, chunks: int = 1) -> int:
     """Steps that no all-gather can do without in which no block ever rests.
 
     Parameters
     ----------
-    topology : Topology
+    topology : CayleyGraph
         Any Cayley graph of an abelian group.
     chunks : int
         M, the chunks of a message, which all leave their origin in the first step.
@@ -80,7 +80,7 @@ def bufferless_steps(topology: Topology, chunks: int = 1) -> int:
     return max(least, 2 * -(-after_first // ports) + 1, 2 * -(-chunks * even // ports))
 
 
-def parities(topology: Topology) -> IntArray:
+def parities(topology: CayleyGraph) -> IntArray:
     """Parity of the distance of each node if the network is bipartite, else 0."""
     parity = topology.distances % 2
     bipartite = (parity[topology.neighbours] != parity[:, None]).all()

@@ -114,8 +114,7 @@ def busy_arcs(schedule: Schedule) -> Iterator[BoolArray]:
 def _busy_in_pattern(pattern: Pattern) -> Iterator[BoolArray]:
     """The same of a pattern: an arc is busy if the one that feeds it was."""
     topology, feed = pattern.topology, pattern.feed
-    nodes = np.arange(topology.nodes)[:, None]
-    upstream = topology.neighbours[nodes, feed], topology.opposite[feed]
+    upstream = topology.feeding(feed)
     busy: BoolArray = pattern.inject >= 0
     for _ in range(pattern.steps):
         yield busy

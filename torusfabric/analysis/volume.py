@@ -12,9 +12,11 @@ import numpy as np
 
 from ..collective import Collective
 from ..schedule import Duplex, Switching
-from ..topology import Topology, Torus
+from ..topology import CayleyGraph, Topology, Torus
+from .congestion import exchange_time
+from .cuts import worst_cut
 
-__all__ = ["arc_load", "least_time", "limit"]
+__all__ = ["arc_load", "least_time", "limit", "reach"]
 
 
 def least_time(
@@ -46,6 +48,9 @@ def least_time(
     - Total exchange: the messages travel N S hops in all; on a torus also per axis (`arc_load`).
       Where a path is held, it takes up all arcs at once, however few ports a node uses.
 
+    On networks that do not look the same from each node it is what `worst_cut` must let through;
+    of an all-reduce also the receipts above, of a total exchange `exchange_time`.
+
     Examples
     --------
     >>> from torusfabric.collective import parse_collective
@@ -58,6 +63,8 @@ def least_time(
     nodes, degree = topology.nodes, topology.ports
     if nodes == 1:
         return Fraction(0)
+    if not isinstance(topology, CayleyGraph):
+        return _least_anywhere(topology, collective, ports)
     ports = degree if ports is None else ports
     half = 2 if duplex == Duplex.HALF else 1
     each = Fraction(min(ports * half, degree), half)
@@ -98,11 +105,44 @@ def limit(topology: Topology, collective: Collective, flits: int) -> int:
     >>> limit(Torus(8, 8), broadcast, 64), limit(Torus(8, 8), broadcast, 1)
     (16, 8)
     """
-    torus = topology if collective.axes is None else collective.groups(topology).torus
-    return max(ceil(least_time(topology, collective) * flits), torus.diameter)
+    groups = collective.groups(topology)
+    hops = reach(groups.torus, collective)
+    return max(ceil(least_time(topology, collective) * flits), hops)
 
 
-def arc_load(topology: Topology) -> Fraction:
+def reach(topology: Topology, collective: Collective) -> int:
+    """Hops that some message has to go, whatever its way: from the root, or to it, or between any.
+
+    Examples
+    --------
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import parse_topology
+    >>> mesh = parse_topology("mesh:5")
+    >>> [reach(mesh, parse_collective("broadcast", root=root)) for root in range(3)]
+    [4, 3, 2]
+    """
+    if isinstance(topology, CayleyGraph) or not collective.rooted:
+        return topology.diameter
+    away = topology.all_distances
+    return int((away[:, collective.root] if collective.to_root else away[collective.root]).max())
+
+
+def _least_anywhere(topology: Topology, collective: Collective, ports: int | None) -> Fraction:
+    """`least_time` on any network."""
+    cut, nodes = worst_cut(topology, collective), topology.nodes
+    assert cut is not None
+    several = collective.personal or collective.from_each
+    least = [cut.time]
+    if ports is not None:
+        least.append(Fraction(nodes - 1 if several else 1, ports))
+    if collective.reducing and collective.to_all:
+        least.append(Fraction(2 * (nodes - 1), int(topology.linked.sum())))
+    elif collective.from_each and collective.personal and not collective.reducing:
+        least.append(exchange_time(topology))
+    return max(least)
+
+
+def arc_load(topology: CayleyGraph) -> Fraction:
     """How many of the N (N - 1) paths between all nodes some arc must carry at least.
 
     The paths have at least N S hops together, S the sum of all distances from a node, and there are

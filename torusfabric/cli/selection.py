@@ -23,7 +23,7 @@ from ..planning import (
 )
 from ..schedule import Schedule
 from ..schedule.file import load
-from ..topology import Topology, parse_topology
+from ..topology import Topology, parse_topology, require_alike
 from .output import progress_bar
 from .selection_options import given_options
 
@@ -198,18 +198,22 @@ def parse_selection(arguments: Namespace, *, any_root: bool = False) -> Selectio
     names = ("ports", "chunks", "large", "seed", "latency", "duplex", "trees", "packets")
     options = {name: getattr(arguments, name) for name in names} | {
         "broken_links": [*arguments.broken_link, *map(Path, _listed(arguments.broken_links))],
+        "broken_nodes": arguments.broken_node,
         "times": tuple(arguments.times) if arguments.times else None,
     }
     for name in ("objective", "costs"):
         if hasattr(arguments, name):  # of a command that plans by one algorithm
             options[name] = getattr(arguments, name)
-    return select(
+    selection = select(
         topology,
         collective,
         algorithm=algorithm,
         root=root,
         **cast(PlanOptions, options),
     )
+    if arguments.root == "any":
+        require_alike(selection.topology)
+    return selection
 
 
 def _named(arguments: Namespace) -> tuple[str, str | None]:
@@ -243,8 +247,6 @@ def _open_root(arguments: Namespace, collective: str, *, allowed: bool) -> int:
     _check_open(parse_collective(collective))
     if not allowed:
         raise InputError(f"Root must be a node number for {arguments.command}, not any")
-    if arguments.broken_link or arguments.broken_links:
-        raise InputError("Root must be a node number where links are broken, not any")
     return 0
 
 
@@ -275,8 +277,5 @@ def _words(selection: Selection, arguments: Namespace) -> Iterator[str]:
                 yield "--large"
             case "times":
                 yield from ("--times", *map(str, value))
-            case "broken_links":
-                for node, port in value:
-                    yield from ("--broken-link", f"{node}:{topology.port_names[port]}")
             case _:
                 yield from (f"--{name}", str(value))

@@ -98,7 +98,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "NODE:PORT",
         "action": "append",
         "default": [],
-        "help": "a link out of order, e.g. 9:+0; may be repeated (max-flow)",
+        "help": "a link out of order, e.g. 9:+0, or one way 9:+0:out; may be repeated",
+    },
+    "--broken-node": {
+        "metavar": "NODE",
+        "action": "append",
+        "default": [],
+        "help": "a node out of order: the others are renumbered; may be repeated",
     },
     "--broken-links": {"metavar": "FILE", "help": "file with one NODE:PORT a line"},
 }

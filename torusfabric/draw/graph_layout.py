@@ -7,7 +7,7 @@ the links would pull them, or on a circle if they are very many.
 
 import numpy as np
 
-from ..topology import Arrowhead, BoolArray, IntArray, Topology, Torus
+from ..topology import Arrowhead, BoolArray, IntArray, Topology, Torus, cayley
 from .layout import Layout, arrowhead_layout, axis_directions, rows_and_layers, torus_layout
 
 __all__ = ["graph_layout", "layout_of"]
@@ -134,7 +134,7 @@ def _port_directions(
     topology: Topology, sides: tuple[int, ...], coordinates: IntArray
 ) -> np.ndarray:
     """The direction of each port in a grid, of length 1; that of its opposite is the contrary."""
-    parts = coordinates[:, topology.generators]
+    parts = coordinates[:, cayley(topology).generators]
     half = np.array(sides)[:, None] / 2
     around = np.where(parts > half, parts - 2 * half, parts)
     second = topology.opposite < np.arange(topology.ports)

@@ -56,7 +56,7 @@ def _uses(schedule: Schedule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if isinstance(schedule, Table):
         step, port = np.nonzero(schedule.offset >= 0)
         there = schedule.offset[step, port]
-        source = topology.subtract(there, topology.generators[port])
+        source = schedule.topology.subtract(there, schedule.topology.generators[port])
         return source * topology.ports + port, step + 1, schedule.chunk[step, port]
     arcs, steps, chunks = [], [], []
     for number, transfers in enumerate(schedule.rounds(), 1):

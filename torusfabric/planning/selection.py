@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast
@@ -16,19 +16,20 @@ from ..schedule import Duplex, Schedule
 from ..schedule.model import Choice
 from ..toolchain.hints import no_such
 from ..toolchain.reading import read_text
-from ..toolchain.values import shown
-from ..topology import Topology, parse_topology
+from ..toolchain.values import natural, shown
+from ..topology import Faulty, Topology, parse_topology
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["FormChoice", "PlanOptions", "Selection", "select"]
+__all__ = ["FormChoice", "PlanOptions", "Selection", "select", "with_faults"]
 
 
 #: Bytes of a file of broken links.
 MOST_LINKS = 2**24
 
-#: A link out of order: ``0:+0``, a node and a port by name or number, or a file with one a line.
+#: A link out of order: ``0:+0``, a node and a port by name or number, ``0:+0:out`` for one way
+#: alone, or a file with one a line.
 Link: TypeAlias = str | tuple[int, int | str] | os.PathLike[str]
 
 #: What decides among algorithms.
@@ -50,8 +51,9 @@ class PlanOptions(TypedDict, total=False):
 
     Numbers may be given as text. A ``latency`` of ``auto`` is the one with which hardware for sums
     takes the fewest cycles. Broken links are named as on the command line, ``0:+0``, or by node and
-    port, one or several; a `Path` is a file with one a line. Among algorithms the fewest cycles
-    decide, or with an ``objective`` of ``time`` the least time in the model with these ``costs``.
+    port, one or several; a `Path` is a file with one a line. They, and broken nodes, are part of
+    the topology. Among algorithms the fewest cycles decide, or with an ``objective`` of ``time``
+    the least time in the model with these ``costs``.
     """
 
     ports: int | str | None
@@ -60,6 +62,7 @@ class PlanOptions(TypedDict, total=False):
     seed: int | str
     latency: int | str | Literal["auto"]
     broken_links: Link | Iterable[Link]
+    broken_nodes: int | str | Iterable[int | str]
     duplex: Duplex | str
     trees: int | str | None
     packets: int | str | None
@@ -146,7 +149,9 @@ def select(
     >>> select("4x4", "gossip", algorithm="matching").collective.kind
     'allgather'
     """
-    topology = parse_topology(topology)
+    asked: dict[str, Any] = dict(options)
+    faults = (asked.pop(name, ()) for name in ("broken_links", "broken_nodes"))
+    topology = with_faults(parse_topology(topology), *faults)
     if not isinstance(collective, str | Collective):
         raise InputError(f"Collective must be a name or a Collective, not {shown(collective)}")
     kind = collective
@@ -162,13 +167,10 @@ def select(
     collective = parse_collective(str(kind), root=root, axes=axes, topology=topology)
     if algorithm is not None and not isinstance(algorithm, Algorithm):
         algorithm = find(algorithm)
-    asked: dict[str, Any] = dict(options)
     costs = _costs(asked.pop("objective", "cycles"), asked.pop("costs", None))
     for name in asked:
         if name not in (known := [option.name for option in fields(Options)]):
             raise no_such("Option", name, known)
-    if "broken_links" in asked:
-        asked["broken_links"] = parse_links(topology, asked["broken_links"])
     any_latency = asked.get("latency") == "auto"
     if any_latency:
         del asked["latency"]
@@ -191,36 +193,52 @@ def _costs(objective: object, costs: Costs | None) -> Costs | None:
     return None
 
 
-def parse_links(topology: Topology, links: Link | Iterable[Link]) -> tuple[tuple[int, int], ...]:
-    """The links that are out of order, each by one of its arcs.
+def with_faults(
+    topology: Topology,
+    links: Link | Iterable[Link] = (),
+    nodes: int | str | Iterable[int | str] = (),
+) -> Topology:
+    """A topology with some links and nodes out of order.
 
     Parameters
     ----------
     links : link, or iterable of links
         Each as `PlanOptions` has it; several in one text are separated by commas.
+    nodes : int or str, or iterable of these
+        As numbers, or as text; several in one text are separated by commas.
 
     Raises
     ------
     InputError
-        If there is no such link, or no such file.
+        If there is no such link or node, no such file, or nodes are cut off.
 
     Examples
     --------
     >>> from torusfabric.topology import Torus
-    >>> parse_links(Torus(4, 4), "0:+0"), parse_links(Torus(4, 4), [(0, "+0"), (1, 2)])
-    (((0, 0),), ((0, 0), (1, 2)))
+    >>> with_faults(Torus(4, 4), "0:+0"), with_faults(Torus(4, 4), [(0, "+0"), (1, 2)], 10)
+    (<Faulty 4x4!0:+0>, <Faulty 4x4!0:+0,1:+1,10>)
     """
+    found = list(_links(topology, links))
+    single = isinstance(nodes, int | str) or not isinstance(nodes, Iterable)
+    each = cast(list[int | str], [nodes]) if single else list(cast(Iterable[int | str], nodes))
+    words = [
+        word for node in each for word in (node.split(",") if isinstance(node, str) else [node])
+    ]
+    broken = [natural("Broken node", word) for word in words]
+    return Faulty(topology, found, broken) if found or broken else topology
+
+
+def _links(topology: Topology, links: Link | Iterable[Link]) -> Iterator[str | tuple[int, int]]:
+    """Broken links, one by one."""
     pair = isinstance(links, tuple) and len(links) == 2 and isinstance(links[0], int)
     if pair or isinstance(links, str | os.PathLike) or not isinstance(links, Iterable):
         links = cast(list[Link], [links])
-    found: list[tuple[int, int]] = []
     for link in links:
         if isinstance(link, os.PathLike):
             lines = read_text(Path(link), "File of broken links", most=MOST_LINKS).splitlines()
             texts = [line.split("#")[0].strip() for line in lines]
-            found += [topology.arc(text) for text in texts if text]
+            yield from (text for text in texts if text)
         elif isinstance(link, str):
-            found += [topology.arc(text.strip()) for text in link.split(",")]
+            yield from (text.strip() for text in link.split(","))
         else:
-            found.append(topology.arc(link))
-    return tuple(found)
+            yield topology.arc(link)

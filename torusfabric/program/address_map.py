@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from typing_extensions import override
 
-from ..topology import IntArray
+from ..topology import IntArray, cayley
 
 if TYPE_CHECKING:
     from ..topology import Topology
@@ -120,7 +120,7 @@ class OffsetMap(AddressMap):
         if len(self.memory) == 1:
             return self.memory[0, chunk], self.base[0, chunk]
         pair = (part, nodes) if self.ahead else (nodes, part)
-        offset = self.topology.subtract(*pair)
+        offset = cayley(self.topology).subtract(*pair)
         return self.memory[offset, chunk], self.base[offset, chunk]
 
     @override

@@ -12,6 +12,7 @@ from ..schedule import Lifted, Masked, Pattern, Rounds, Schedule, SumPattern, Su
 from ..schedule.recognise import keeps_sums
 from ..schedule.sum_trees import sum_trees
 from ..toolchain.values import flag, natural, shown
+from ..topology import require_alike
 from .any_root import compile_any_root
 from .fields import Order
 from .lift import lift
@@ -184,6 +185,7 @@ def _compile_one(request: Request, root: str | None) -> Program:
     """The program of a schedule, by its form."""
     schedule = request.schedule
     if root == "any":
+        require_alike(schedule.topology)
         if schedule.collective.root:
             raise InputError(
                 f"Root must be any for a schedule from node 0, not from {schedule.collective.root}"

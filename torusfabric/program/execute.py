@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..toolchain.values import natural, positive
-from ..topology import IntArray
+from ..topology import IntArray, cayley
 from .data import ProgramData
 from .fields import Action, Loop, Order
 from .form import block_flits
@@ -147,7 +147,7 @@ def variants_in(program: ProgramData, form: Form, root: int) -> IntArray:
     if not form.by_offset:
         return program.variant_of
     groups = form.groups
-    offset = groups.members[0, groups.torus.subtract(groups.position, root)]
+    offset = groups.members[0, cayley(groups.torus).subtract(groups.position, root)]
     variant: IntArray = program.variant_at[offset]
     return variant
 
@@ -205,7 +205,7 @@ class Machine:
             self.memory[:, -1] = self.operator.identity(width)
         self._load(words)
         ports = topology.ports
-        self.upstream = topology.neighbours, topology.opposite[None, :]
+        self.upstream = topology.upstream
         self.link = np.zeros((topology.nodes, ports), words.dtype)
         self.result, self.later, self.later_result = self.link, self.link, self.link
         # What is inside operators, the newest first.

@@ -196,7 +196,7 @@ def routes_of(pattern: Pattern, flows: Flows) -> list[Route]:
     """
     topology = pattern.topology
     ports = np.arange(topology.ports)
-    upstream = topology.neighbours, np.broadcast_to(topology.opposite, topology.neighbours.shape)
+    upstream = topology.upstream
     arriving, index = flows.flow[upstream], flows.index[upstream]
     tail = _tails(pattern, flows)[upstream]
     routes = []

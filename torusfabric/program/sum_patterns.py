@@ -95,7 +95,7 @@ class _Node:
 
     def __init__(self, pattern: SumPattern) -> None:
         topology = pattern.topology
-        arriving = pattern.inject[topology.neighbours, topology.opposite]
+        arriving = pattern.inject[topology.upstream]
         self.pattern = pattern
         self.live = np.flatnonzero((arriving >= 0).any(axis=0))
         injections = tuple((reader,) for reader in range(len(self.live)))

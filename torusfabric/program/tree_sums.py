@@ -86,10 +86,10 @@ class _Times(NamedTuple):
         return self.cycles + int(self.stored.max())
 
 
-def _depth(topology: Topology, ports: IntArray, roots: IntArray) -> IntArray:
-    """Hops from each node to the roots, by the ports by which their neighbours towards it lie."""
-    nodes = np.arange(topology.nodes)
-    above = parent = np.where(ports >= 0, topology.neighbours[nodes, ports], nodes)
+def _depth(ends: IntArray, ports: IntArray, roots: IntArray) -> IntArray:
+    """Hops from each node to the roots, given the node at each port, and the ports towards them."""
+    nodes = np.arange(len(ends))
+    above = parent = np.where(ports >= 0, ends[nodes, ports], nodes)
     depth: IntArray = (nodes != roots[:, None]).astype(int)
     while (above != roots[:, None]).any():
         depth += above != roots[:, None]
@@ -102,7 +102,7 @@ def _times(topology: Topology, trees: SumTrees, latency: int, leaving: int) -> _
     ports, step = trees.up, COMBINE + latency
     nodes = np.arange(topology.nodes)
     parent = np.where(ports >= 0, topology.neighbours[nodes, ports], nodes)
-    depth = _depth(topology, ports, trees.roots)
+    depth = _depth(topology.neighbours, ports, trees.roots)
     height, rank = np.zeros((2, *parent.shape), int)
     after, last, children = np.full((3, *parent.shape), -1)
     children[:] = 0
@@ -128,7 +128,7 @@ def _times(topology: Topology, trees: SumTrees, latency: int, leaving: int) -> _
     read = sent - np.where(children > 0, leaving + step * children, 1)
     first = int(read.min())
     stays = (trees.down < 0).all()
-    down = np.zeros_like(depth) if stays else _depth(topology, trees.down, trees.roots)
+    down = np.zeros_like(depth) if stays else _depth(topology.upstream[0], trees.down, trees.roots)
     return _Times(read - first, sent - first, leaving, after, last, -first, down)
 
 
@@ -278,8 +278,8 @@ def _settings(
     source = np.where(trees.down >= 0, trees.down, passed)
     tree, child = np.nonzero(trees.down >= 0)
     above = trees.down[tree, child]
-    parent = topology.neighbours[child, above]
-    select[0, parent, topology.opposite[above]] = source[tree, parent]
+    parent, port = (end[child, above] for end in topology.upstream)
+    select[0, parent, port] = source[tree, parent]
     return (
         *fields_of(Action.SELECT, select, SETTING),
         *fields_of(Action.OPERAND, operand, LINK),
@@ -316,6 +316,6 @@ def _departures(topology: Topology, trees: SumTrees, times: _Times) -> IntArray:
     late[node, trees.up[tree, node]] = times.sent[tree, node] - 1
     tree, node = np.nonzero(trees.down >= 0)
     above = trees.down[tree, node]
-    parent = topology.neighbours[node, above]
-    late[parent, topology.opposite[above]] = times.cycles - 1 + times.down[tree, parent]
+    parent, port = (end[node, above] for end in topology.upstream)
+    late[parent, port] = times.cycles - 1 + times.down[tree, parent]
     return late

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
 from ..rtl.distribution import BY_GROUP
 from ..rtl.host import merge_levels
 from ..rtl.netlist import Role
@@ -98,12 +100,11 @@ def _arriving(fabric: Fabric, text: GateText) -> list[list[list[Bit]]]:
     """What should arrive at each node by each in-port."""
     topology, width = fabric.program.topology, fabric.width
     sent = {i.node: text.instances[i.name].pins["tx"] for i in fabric.netlist.having(Role.ROUTER)}
-    opposite = topology.opposite.tolist()
+    ends = np.stack(topology.upstream, axis=2).tolist()
     return [
-        [sent[there][port * width : (port + 1) * width]
-         for there, port in zip(neighbours, opposite, strict=True)]
-        for neighbours in topology.neighbours.tolist()
-    ]  # fmt: skip
+        [sent[there][port * width : (port + 1) * width] for there, port in by_port]
+        for by_port in ends
+    ]
 
 
 def _of_topology(fabric: Fabric, text: GateText) -> Wires:

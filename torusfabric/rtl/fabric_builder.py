@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from ..schedule.model import Choice
+from ..topology import cayley
 from .distribution import Distribution
 from .memories import address_width
 from .netlist import NetlistBuilder, Part
@@ -120,13 +121,15 @@ class FabricBuilder(NetlistBuilder):
         return [int(variant) for variant in self.program.variant_of]
 
     @cached_property
-    def _senders(self) -> list[list[int]]:
-        return [[int(node) for node in row] for row in self.topology.neighbours]
+    def _senders(self) -> list[list[tuple[int, int]]]:
+        """The node and the out-port from which words come by each in-port of each node."""
+        ends = np.stack(self.topology.upstream, axis=2).tolist()
+        return [[(there, port) for there, port in row] for row in ends]
 
     def arriving(self, node: int, what: str = "tx", width: int | None = None) -> tuple[Part, ...]:
         """The words at a node's in-ports, or whatever else its neighbours send: slices of that."""
         bits = width or self.width
-        sent = zip(self._senders[node], self.topology.opposite.tolist(), strict=True)
+        sent = self._senders[node]
         return tuple(Part(f"{what}_{there}", port * bits, bits) for there, port in sent)
 
     def incoming(self, node: int) -> tuple[Part, ...]:
@@ -149,7 +152,7 @@ class FabricBuilder(NetlistBuilder):
     def offset(self, node: int) -> tuple[Part, ...]:
         """The offset of a node from the root of its group: one coordinate after the other."""
         groups = self.program.root_groups
-        coordinates = groups.torus.coordinates(groups.position[[node]])[:, 0].tolist()
+        coordinates = cayley(groups.torus).coordinates(groups.position[[node]])[:, 0].tolist()
         names = [f"offset_{axis}_{coordinate}" for axis, coordinate in enumerate(coordinates)]
         return tuple(Part(name, 0, self.nets[name]) for name in names)
 
@@ -183,9 +186,10 @@ class FabricBuilder(NetlistBuilder):
     def _by_offset(self, tables: RowTables, bits: int, variant: int) -> Rows:
         """Contents for all offsets, addressed by so many bits and then by coordinates."""
         program, groups = self.program, self.program.root_groups
-        coordinates = groups.torus.coordinates(np.arange(groups.size))
+        torus = cayley(groups.torus)
+        coordinates = torus.coordinates(np.arange(groups.size))
         key, shift = np.zeros(groups.size, int), bits
-        for coordinate, side in zip(coordinates, groups.torus.moduli, strict=True):
+        for coordinate, side in zip(coordinates, torus.moduli, strict=True):
             key |= coordinate << shift
             shift += address_width(side)
         by_offset = [program.forms[form].by_offset for form in tables.forms]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..program import DirectMap, RenumberedMap
 from ..program.timing import DISTRIBUTION
+from ..topology import cayley
 from .distribution import ControlStage
 from .endpoint import Endpoint, EndpointSettings
 from .fabric_builder import FabricBuilder, Top
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from amaranth.lib.wiring import SignatureMembers
 
     from ..program import Form
+    from ..topology import Groups
     from .operator_unit import OperatorUnit
 
 __all__ = [
@@ -100,10 +102,15 @@ def endpoint_settings(build: FabricBuilder) -> EndpointSettings:
         gathered=build.top is Top.HOST and build.nodes > 1,
         host_stages=build.placement.endpoints.read_stages,
         halves=halves,
-        offset_bits=sum(map(address_width, program.root_groups.torus.moduli)) if any(halves) else 0,
+        offset_bits=_offset_bits(program.root_groups) if any(halves) else 0,
         unit=_adding(build),
         spare=_spare(build),
     )
+
+
+def _offset_bits(groups: Groups) -> int:
+    """Bits of the offset from the root of a group."""
+    return sum(map(address_width, cayley(groups.torus).moduli))
 
 
 def _half(form: Form) -> int:

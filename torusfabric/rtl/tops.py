@@ -18,6 +18,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..program import CycleMap, DirectMap, RenumberedMap, RouteMap
 from ..program.timing import direct_write_delay
+from ..topology import cayley
 from .fabric_builder import FabricBuilder
 from .host import RADIX, Host, HostLayout, HostView, HostWrites, ReadMerge, merge_levels
 from .locators import ChunkLocator, Locator
@@ -28,7 +29,7 @@ from .sequencer import Sequencer
 
 if TYPE_CHECKING:
     from ..program import AddressMap, Program
-    from ..topology import Topology
+    from ..topology import CayleyGraph
 
 __all__ = [
     "Built",
@@ -220,7 +221,7 @@ def add_root_unit(build: FabricBuilder) -> None:
     inputs = {name: build.whole(name) for name in ("accepted", "root")}
     program = build.program
     shown, offsets = any(form.part_is_root for form in program.forms), program.by_offset
-    make = lambda: RootUnit(program.root_groups.torus, shown=shown, offsets=offsets)
+    make = lambda: RootUnit(cayley(program.root_groups.torus), shown=shown, offsets=offsets)
     add_single(build, "root_unit", Role.ROOT_UNIT, make, inputs)
 
 
@@ -244,7 +245,7 @@ class RootUnit(Leaf):
         Coordinate k of the offset of nodes whose coordinate k is x, if wanted.
     """
 
-    def __init__(self, topology: Topology, *, shown: bool = False, offsets: bool = True) -> None:
+    def __init__(self, topology: CayleyGraph, *, shown: bool = False, offsets: bool = True) -> None:
         self._topology, self._shown, self._offsets = topology, shown, offsets
         bits = address_width(topology.nodes)
         super().__init__(

@@ -150,9 +150,8 @@ class Flows:
 def _feeders(pattern: Pattern | SumPattern) -> IntArray:
     """The feeder of each arc; itself if there is none."""
     topology, feed = pattern.topology, pattern.feed
-    nodes = np.arange(len(feed))[:, None]
-    fed = topology.neighbours[nodes, feed].astype(np.int64) * topology.ports
-    fed += topology.opposite[feed]
+    node, port = topology.feeding(feed)
+    fed = node.astype(np.int64) * topology.ports + port
     return np.where(feed >= 0, fed, np.arange(feed.size).reshape(feed.shape)).ravel()
 
 

@@ -205,7 +205,7 @@ class _Round:
         inner = np.ones(len(flat), bool)
         inner[ends - 1] = False
         here, there = flat[inner], flat[np.flatnonzero(inner) + 1]
-        leads = topology.neighbours[here] == there[:, None]
+        leads = topology.linked[here] & (topology.neighbours[here] == there[:, None])
         owner = np.repeat(np.arange(len(paths)), lengths)
         column = np.arange(len(here)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         hops = np.full((len(paths), int(lengths.max(initial=1))), -1, np.int8)
@@ -220,11 +220,12 @@ class _Round:
     def _ports(self, transfer: int) -> list[int]:
         """Out-ports of one path, with the help of its ``via``."""
         topology, ports = self.topology, []
+        leads = np.where(topology.linked, topology.neighbours, -1)
         path, via = self.entries[transfer]["path"], self.entries[transfer].get("via")
         if via is not None and len(via) != len(path) - 1:
             raise self._wrong(transfer, f".via must list the {len(path) - 1} out-ports of the path")
         for hop, (here, there) in enumerate(pairwise(path)):
-            able = np.flatnonzero(topology.neighbours[here] == there).tolist()
+            able = np.flatnonzero(leads[here] == there).tolist()
             if not able:
                 raise self._wrong(
                     transfer,

@@ -76,7 +76,7 @@ class Pattern(Schedule):
         topology, blocks = self.topology, self.blocks
         nodes = np.arange(topology.nodes)[:, None]
         carried = np.where(self.inject >= 0, blocks.encode(nodes, self.inject), -1)
-        upstream = topology.neighbours[nodes, self.feed], topology.opposite[self.feed]
+        upstream = topology.feeding(self.feed)
         for _ in range(self.steps):
             source, port = np.nonzero(carried >= 0)
             yield Transfers(

@@ -20,9 +20,6 @@ class Rounds(Schedule):
     ----------
     transfers : tuple of Transfers
         One entry a round.
-    broken_links : tuple of (int, int)
-        Links, each as a node and a port, that it was planned without: they count as out of order
-        when it is compared with a lower bound. Files do not have them.
 
     Examples
     --------
@@ -47,7 +44,6 @@ class Rounds(Schedule):
     form: ClassVar[str] = "rounds"
 
     transfers: tuple[Transfers, ...]
-    broken_links: tuple[tuple[int, int], ...] = ()
 
     @property
     @override

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from typing_extensions import override
 
-from ..topology import IntArray
+from ..topology import CayleyGraph, IntArray
 from .base import Schedule
 from .transfers import KeptSums, Transfers
 
@@ -53,6 +53,7 @@ class SumTable(Schedule):
 
     form: ClassVar[str] = "table"
 
+    topology: CayleyGraph
     chunk: IntArray
     passed: IntArray
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from typing_extensions import override
 
-from ..topology import IntArray, IntLike
+from ..topology import CayleyGraph, IntArray, IntLike
 from .base import Schedule
 from .transfers import Listed, Payload, Transfers
 
@@ -66,6 +66,7 @@ class Table(Schedule):
 
     form: ClassVar[str] = "table"
 
+    topology: CayleyGraph
     offset: IntArray
     chunk: IntArray
     destination: IntArray | None = None

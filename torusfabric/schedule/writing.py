@@ -16,6 +16,7 @@ import numpy as np
 from ..collective import Blocks
 from ..toolchain.files import writing_text
 from ..toolchain.owned import require_like
+from ..topology import Topology
 from .held_blocks import EVERY_ORIGIN, HeldBlocks, whole_sum
 from .transfers import Everything, Grouped, KeptSums, Listed, Transfers
 
@@ -82,17 +83,24 @@ def _entries(blocks: Blocks, transfers: Transfers) -> list[dict[str, Any]]:
     """The transfers of a round as in a file."""
     topology = blocks.groups.topology
     paths, hops = transfers.walk(topology).tolist(), np.asarray(transfers.hops).tolist()
-    _, same, many = np.unique(topology.generators, return_inverse=True, return_counts=True)
-    ambiguous = set(np.flatnonzero(many[same] > 1).tolist())
+    ambiguous = _parallel(topology)
     entries = []
     for path, ports, length, carried in zip(
         paths, hops, transfers.lengths.tolist(), _carried(blocks, transfers), strict=True
     ):
         entry = {"path": path[: length + 1]}
-        if ambiguous and not ambiguous.isdisjoint(ports[:length]):
+        if ambiguous and not ambiguous.isdisjoint(zip(path, ports[:length], strict=False)):
             entry["via"] = [topology.port_names[port] for port in ports[:length]]
         entries.append(entry | carried)
     return entries
+
+
+def _parallel(topology: Topology) -> set[tuple[int, int]]:
+    """The arcs, by node and port, beside which others lead to the same node."""
+    there = topology.neighbours
+    alike = (there[:, :, None] == there[:, None, :]) & topology.linked[:, None, :]
+    several = topology.linked & (alike.sum(axis=2) > 1)
+    return {(node, port) for node, port in np.argwhere(several).tolist()}
 
 
 def _carried(blocks: Blocks, transfers: Transfers) -> list[dict[str, Any]]:

@@ -2,30 +2,40 @@
 
 from .arrays import BoolArray, IntArray, IntLike
 from .arrowhead import Arrowhead
-from .cayley import Topology
+from .cayley import CayleyGraph, cayley, require_alike
 from .circulant import Circulant, Complete, Cube
+from .graph import Graph
 from .groups import Groups, parse_axes
+from .part import Faulty, Mesh
 from .registry import parse_topology, register_topology, topology_from_json
+from .topology import Topology, hops_from
 from .torus import Torus
 from .twisted import TwistedTorus
 
 __all__ = [
     "Arrowhead",
     "BoolArray",
+    "CayleyGraph",
     "Circulant",
     "Complete",
     "Cube",
+    "Faulty",
+    "Graph",
     "Groups",
     "IntArray",
     "IntLike",
+    "Mesh",
     "Topology",
     "Torus",
     "TwistedTorus",
+    "cayley",
+    "hops_from",
     "parse_axes",
     "parse_topology",
     "register_topology",
+    "require_alike",
     "topology_from_json",
 ]
 
-for family in (Torus, Arrowhead, TwistedTorus, Circulant, Complete, Cube):
+for family in (Torus, Arrowhead, TwistedTorus, Circulant, Complete, Cube, Mesh, Graph, Faulty):
     register_topology(family)

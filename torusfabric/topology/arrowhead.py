@@ -15,7 +15,7 @@ from typing_extensions import Self, override
 
 from ..errors import InputError
 from .arrays import IntArray, IntLike
-from .cayley import Topology
+from .cayley import CayleyGraph
 
 __all__ = ["Arrowhead"]
 
@@ -27,7 +27,7 @@ MAX_ORDER = 12
 DIRECTIONS = np.array([(1, 0), (0, 1), (-1, -1), (-1, 0), (0, -1), (1, 1)])
 
 
-class Arrowhead(Topology):
+class Arrowhead(CayleyGraph):
     """An arrowhead torus.
 
     A node's number is its quaternary label read as a number: digit q_k of the label puts the node

@@ -10,7 +10,7 @@ from typing_extensions import Self, override
 
 from ..errors import InputError
 from .arrays import IntArray, IntLike
-from .cayley import Topology
+from .cayley import CayleyGraph
 
 __all__ = ["Circulant", "Complete", "Cube"]
 
@@ -18,7 +18,7 @@ __all__ = ["Circulant", "Complete", "Cube"]
 MOST_NODES, MOST_COMPLETE, MOST_AXES = 2**20, 1024, 16
 
 
-class Circulant(Topology):
+class Circulant(CayleyGraph):
     """A ring with links to the nodes some steps away, each way.
 
     Ports are ``+1 -1 +4 -4 ..``: by how many steps a link leads on. A link half way round leads to
@@ -161,7 +161,7 @@ class Complete(Circulant):
         return {"kind": "complete", "nodes": self.nodes}
 
 
-class Cube(Topology):
+class Cube(CayleyGraph):
     """A hypercube: nodes whose numbers differ in one bit are linked.
 
     Port k leads to the node whose bit k is the other. A torus of sides of 2 has two links in place

@@ -8,7 +8,8 @@ import numpy as np
 
 from ..errors import InputError
 from .arrays import IntArray, IntLike
-from .cayley import Topology
+from .part import Faulty, Part
+from .topology import Topology
 from .torus import Torus
 
 __all__ = ["Groups", "parse_axes"]
@@ -60,14 +61,17 @@ class Groups:
     @property
     def size(self) -> int:
         """Number of nodes of a group."""
-        return self.torus.nodes
+        return self._whole.nodes
 
     @cached_property
     def torus(self) -> Topology:
-        """The topology of each group."""
+        """The topology of each group: without each link that is missing in any."""
+        torus = self._whole
         if self.axes is None:
-            return self.topology
-        return Torus([self._sides[axis] for axis in self.axes])
+            return torus
+        linked = self.topology.linked[:, self.ports][self.members].all(axis=0)
+        broken = [f"{v}:{torus.port_names[p]}:out" for v, p in np.argwhere(~linked).tolist()]
+        return Faulty(torus, broken) if broken else torus
 
     @cached_property
     def members(self) -> IntArray:
@@ -111,11 +115,21 @@ class Groups:
         """The nodes at positions in the groups of other nodes, elementwise."""
         return self.members[self.group[nodes], position]
 
+    @cached_property
+    def _whole(self) -> Topology:
+        """The same with all links."""
+        if self.axes is None:
+            return self.topology
+        return Torus([self._sides[axis] for axis in self.axes])
+
     @property
     def _sides(self) -> tuple[int, ...]:
         """The sides of the torus that is cut into groups."""
-        assert isinstance(self.topology, Torus)
-        return self.topology.sides
+        whole = self.topology
+        while isinstance(whole, Part):
+            whole = whole.whole
+        assert isinstance(whole, Torus)
+        return whole.sides
 
 
 def parse_axes(topology: Topology, axes: Sequence[int] | None) -> tuple[int, ...] | None:

@@ -11,7 +11,7 @@ from typing_extensions import Self, override
 
 from ..errors import InputError
 from .arrays import IntArray, IntLike
-from .cayley import Topology
+from .cayley import CayleyGraph
 
 __all__ = ["Torus"]
 
@@ -19,7 +19,7 @@ __all__ = ["Torus"]
 MAX_NODES = 2**31 - 1
 
 
-class Torus(Topology):
+class Torus(CayleyGraph):
     """A torus of any number of sides.
 
     Nodes are numbered row-major, the last coordinate fastest. Ports are ``+0 -0 +1 -1 ..``: sign

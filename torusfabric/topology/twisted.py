@@ -16,7 +16,7 @@ from typing_extensions import Self, override
 
 from ..errors import InputError
 from .arrays import IntArray, IntLike
-from .cayley import Topology
+from .cayley import CayleyGraph
 
 __all__ = ["TwistedTorus"]
 
@@ -24,7 +24,7 @@ __all__ = ["TwistedTorus"]
 MOST_NODES = 2**24
 
 
-class TwistedTorus(Topology):
+class TwistedTorus(CayleyGraph):
     """A torus in which the way round an axis ends some steps away along the next axis.
 
     Nodes and ports are those of the plain torus. The axis that follows the last is axis 0.

@@ -19,7 +19,8 @@ from ..errors import InputError
 from ..toolchain.resources import available_memory, memory_text
 from . import registry
 from .arrays import IntArray, IntLike
-from .cayley import Topology, hops_from
+from .cayley import CayleyGraph
+from .topology import hops_from
 from .torus import Torus
 
 __all__ = ["MOST_PAIRED", "validate"]
@@ -37,18 +38,18 @@ MOST_NODES = 2**31 - 1
 PER_NODE, PER_PORT = 64, 24
 
 #: What has been proved, by class and as it is written in a schedule file.
-_proved: set[tuple[type[Topology], str]] = set()
+_proved: set[tuple[type[CayleyGraph], str]] = set()
 
 #: Whether topologies are being made to compare with one that is not proved yet.
 _comparing: ContextVar[bool] = ContextVar("_comparing", default=False)
 
 
-def validate(topology: Topology, like: Callable[[], Topology] | None = None) -> None:
+def validate(topology: CayleyGraph, like: Callable[[], CayleyGraph] | None = None) -> None:
     """Refuse a topology that is not what it must be; each value is looked at once.
 
     Parameters
     ----------
-    like : function of () -> Topology, optional
+    like : function of () -> CayleyGraph, optional
         The topology of a class of ours that algorithms take this one for, being of a subclass.
 
     Raises
@@ -72,20 +73,20 @@ def validate(topology: Topology, like: Callable[[], Topology] | None = None) -> 
     generators = _check_generators(topology)
     _check_links(topology, generators)
     if like is not None:
-        _check_same(topology, _read(topology, "Class", "one that Topology knows", like))
+        _check_same(topology, _read(topology, "Class", "one that CayleyGraph knows", like))
     _check_names(topology)
     _check_round_trips(topology)
     _proved.add(key)
 
 
-def _refuse(topology: Topology, what: str, must: str, found: object) -> NoReturn:
+def _refuse(topology: CayleyGraph, what: str, must: str, found: object) -> NoReturn:
     """Raise the error of a member that is wrong."""
     name = getattr(topology, "name", None) or type(topology).__name__
     text = " ".join(str(found).split())
     raise InputError(f"{what} of topology {name} must be {must}, not {text[:200]}")
 
 
-def _read(topology: Topology, what: str, must: str, read: Callable[[], Any]) -> Any:
+def _read(topology: CayleyGraph, what: str, must: str, read: Callable[[], Any]) -> Any:
     """What a member of a class that is not ours gives, whatever it raises."""
     try:
         return read()
@@ -94,7 +95,7 @@ def _read(topology: Topology, what: str, must: str, read: Callable[[], Any]) -> 
 
 
 def _table(
-    topology: Topology, what: str, read: Callable[[], Any], shape: tuple[int, ...], below: int
+    topology: CayleyGraph, what: str, read: Callable[[], Any], shape: tuple[int, ...], below: int
 ) -> IntArray:
     """An array of numbers from 0, as it must be."""
     must = f"integers of shape {shape} from 0 to {below - 1}"
@@ -108,7 +109,7 @@ def _table(
     return found.astype(np.int64, copy=False)
 
 
-def _entry(topology: Topology) -> str:
+def _entry(topology: CayleyGraph) -> str:
     """The topology as text of a schedule file."""
     must = f'a dictionary that JSON can write, of the kind "{topology.kind}"'
 
@@ -119,7 +120,7 @@ def _entry(topology: Topology) -> str:
     return text
 
 
-def _check_numbers(topology: Topology) -> None:
+def _check_numbers(topology: CayleyGraph) -> None:
     """Its size, the names of its ports, and that its tables fit in memory."""
     for what, read, least in (
         ("Nodes", lambda: topology.nodes, 1),
@@ -146,7 +147,7 @@ def _check_numbers(topology: Topology) -> None:
         _refuse(topology, "Dimensions", "left out, for only a torus is cut into groups", dimensions)
 
 
-def _check_group(topology: Topology) -> None:
+def _check_group(topology: CayleyGraph) -> None:
     """Coordinates are one to one onto a product of cyclic groups, and node 0 is neutral."""
     must = f"orders of cyclic groups whose product is the {topology.nodes} nodes"
     moduli = _read(topology, "Moduli", must, lambda: tuple(topology.moduli))
@@ -174,7 +175,7 @@ def _check_group(topology: Topology) -> None:
         _refuse(topology, "Coordinates of node 0", "all 0", coordinates[:, 0].tolist())
 
 
-def _check_generators(topology: Topology) -> IntArray:
+def _check_generators(topology: CayleyGraph) -> IntArray:
     """The neighbours of node 0, and that the port that leads back does."""
     ports = topology.ports
     must = (ports,), topology.nodes
@@ -191,11 +192,11 @@ def _check_generators(topology: Topology) -> IntArray:
     return generators
 
 
-def _check_sums(topology: Topology) -> None:
+def _check_sums(topology: CayleyGraph) -> None:
     """Own ways to add and subtract are those of the group, for all pairs of nodes."""
     nodes = topology.nodes
     step = max(1, PAIRS // nodes)
-    for name, ours, sign in (("add", Topology.add, 1), ("subtract", Topology.subtract, -1)):
+    for name, ours, sign in (("add", CayleyGraph.add, 1), ("subtract", CayleyGraph.subtract, -1)):
         own = getattr(topology, name)
         if getattr(own, "__func__", None) is ours:
             continue
@@ -210,7 +211,7 @@ def _check_sums(topology: Topology) -> None:
 
 
 def _compare_sums(
-    topology: Topology, own: Callable[[IntLike, IntLike], Any], sign: int, a: IntLike, b: IntLike
+    topology: CayleyGraph, own: Callable[[IntLike, IntLike], Any], sign: int, a: IntLike, b: IntLike
 ) -> None:
     """An own way to add, or to subtract, is that of coordinates for some nodes."""
     what = "Add" if sign > 0 else "Subtract"
@@ -224,7 +225,7 @@ def _compare_sums(
         _refuse(topology, f"{what} of nodes {first} and {second}", must, found[at])
 
 
-def _check_links(topology: Topology, generators: IntArray) -> None:
+def _check_links(topology: CayleyGraph, generators: IntArray) -> None:
     """Ports lead where generators say, all nodes are reached, and distances are counted right."""
     nodes, ports = topology.nodes, topology.ports
     neighbours = _table(topology, "Neighbours", lambda: topology.neighbours, (nodes, ports), nodes)
@@ -249,10 +250,10 @@ def _check_links(topology: Topology, generators: IntArray) -> None:
         _refuse(topology, "Diameter", str(hops.max()), diameter)
 
 
-def _check_same(topology: Topology, plain: Topology) -> None:
+def _check_same(topology: CayleyGraph, plain: CayleyGraph) -> None:
     """What is of a subclass of ours is the same network, whatever its nodes are called."""
     nodes = np.arange(plain.nodes)
-    tables: tuple[tuple[str, Callable[[Topology], Any]], ...] = (
+    tables: tuple[tuple[str, Callable[[CayleyGraph], Any]], ...] = (
         ("Names of ports", lambda network: network.port_names),
         ("Opposite ports", lambda network: network.opposite),
         ("Moduli", lambda network: network.moduli),
@@ -263,10 +264,10 @@ def _check_same(topology: Topology, plain: Topology) -> None:
         if not np.array_equal(read(topology), read(plain)):
             family = type(plain).__name__
             _refuse(topology, what, f"those of {plain}, for its class is a subclass of {family}",
-                    "others: make it a subclass of Topology")  # fmt: skip
+                    "others: make it a subclass of CayleyGraph")  # fmt: skip
 
 
-def _check_names(topology: Topology) -> None:
+def _check_names(topology: CayleyGraph) -> None:
     """What people and files call it, and its nodes."""
     last = topology.nodes - 1
     for what, read in (
@@ -282,7 +283,7 @@ def _check_names(topology: Topology) -> None:
             _refuse(topology, what, "a line of text", repr(found))
 
 
-def _check_round_trips(topology: Topology) -> None:
+def _check_round_trips(topology: CayleyGraph) -> None:
     """What is read back from its entry, and from its name, is the same topology."""
     entry = json.loads(_entry(topology))
     token = _comparing.set(True)

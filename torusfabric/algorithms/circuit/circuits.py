@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ...schedule import Transfers
-from ...topology import Topology, Torus
+from ...topology import CayleyGraph, Torus
 
 __all__ = ["Circuits", "Grid", "Run", "translated"]
 
@@ -132,7 +132,9 @@ class Circuits:
         self.pending = []
 
 
-def translated(topology: Topology, root: int, rounds: Iterable[Transfers]) -> tuple[Transfers, ...]:
+def translated(
+    topology: CayleyGraph, root: int, rounds: Iterable[Transfers]
+) -> tuple[Transfers, ...]:
     """Rounds planned for node 0, moved to another root."""
     return tuple(replace(t, source=topology.add(t.source, root)) for t in rounds)
 

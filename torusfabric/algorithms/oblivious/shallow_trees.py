@@ -15,9 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...collective import Collective
+from ...schedule import Pattern, Switching
 from ...topology import IntArray, Topology
 
-__all__ = ["Trees", "shallower"]
+__all__ = ["Trees", "shallower", "tree_pattern"]
 
 #: Trees of a ring are as they are.
 WAYS_OF_A_RING = 2
@@ -53,6 +55,40 @@ class Trees(NamedTuple):
     def height(self) -> int:
         """Hops to the deepest node of any."""
         return int(self.depth.max())
+
+
+def tree_pattern(
+    topology: Topology, collective: Collective, algorithm: str, trees: Trees
+) -> Pattern:
+    """A broadcast that sends chunk c down tree c: trees share no arc.
+
+    Examples
+    --------
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import Torus
+    >>> ring = Torus(3)
+    >>> trees = Trees(np.array([[0, 1, 0]]), np.array([[0, 1, 1]]))
+    >>> tree_pattern(ring, parse_collective("broadcast"), "by hand", trees).inject.tolist()
+    [[0, 0], [-1, -1], [-1, -1]]
+    """
+    feed = np.full((topology.nodes, topology.ports), -1, np.int8)
+    inject = np.full((topology.nodes, topology.ports), -1)
+    tree, child = np.nonzero(trees.depth)
+    parent, out = (end[child, trees.entry[tree, child]] for end in topology.upstream)
+    first = trees.depth[tree, parent] == 0
+    inject[parent[first], out[first]] = tree[first]
+    feed[parent[~first], out[~first]] = trees.entry[tree, parent][~first]
+    return Pattern(
+        topology=topology,
+        collective=collective,
+        algorithm=algorithm,
+        switching=Switching.STORE_AND_FORWARD,
+        ports=topology.ports,
+        chunks=len(trees.entry),
+        steps=int(trees.depth.max()),
+        feed=feed,
+        inject=inject,
+    )
 
 
 def shallower(topology: Topology, trees: Trees, *, links: bool, least: int) -> Trees:
@@ -101,9 +137,11 @@ class _Search:
         self.trees, self._links = trees, links
         self._random = np.random.default_rng(SEED)
         tree = np.arange(count)[:, None, None] * nodes
-        #: Of each cell and in-port, the cell of the neighbour there.
-        self._beside = (tree + topology.neighbours[None]).reshape(-1, ports)
-        arc = topology.neighbours * ports + topology.opposite
+        node, port = topology.upstream
+        here = np.where(topology.linked[node, port], node, np.arange(nodes)[:, None])
+        #: Of each cell and in-port, the cell of the neighbour from which words come there.
+        self._beside = (tree + here[None]).reshape(-1, ports)
+        arc = node * ports + port
         if links:
             arc = np.minimum(arc, np.arange(nodes)[:, None] * ports + np.arange(ports))
         self._arc = np.tile(arc, (count, 1))

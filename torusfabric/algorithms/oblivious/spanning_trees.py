@@ -23,12 +23,12 @@ from functools import lru_cache
 import numpy as np
 
 from ...collective import Collective
-from ...schedule import Pattern, Schedule, Switching
-from ...topology import IntArray, Topology, Torus
+from ...schedule import Schedule
+from ...topology import CayleyGraph, IntArray, Torus
 from ..algorithm import Options
 from ..reversal import reverse
 from .link_trees import plan_allreduce
-from .shallow_trees import Trees, shallower
+from .shallow_trees import Trees, shallower, tree_pattern
 
 __all__ = ["disjoint_trees", "misfit", "plan", "shallow_trees", "shortest_tree"]
 
@@ -98,7 +98,7 @@ def _shallow_trees(sides: tuple[int, ...]) -> tuple[IntArray, IntArray]:
     return torus.opposite[found.entry], found.depth
 
 
-def shortest_tree(topology: Topology) -> tuple[IntArray, IntArray]:
+def shortest_tree(topology: CayleyGraph) -> tuple[IntArray, IntArray]:
     """A spanning tree of shortest paths out of node 0.
 
     Returns
@@ -165,24 +165,6 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
     if collective.reducing:
         return reverse(plan(topology, replace(collective, kind="broadcast"), options), "reduce")
     port, depth = shortest_tree(topology) if options.trees == 1 else shallow_trees(topology)
-    root = collective.root or 0
-    feed = np.full((topology.nodes, topology.ports), -1, np.int8)
-    inject = np.full((topology.nodes, topology.ports), -1)
-    tree, child = np.nonzero(depth)
-    out = port[tree, child]
-    parent = topology.subtract(child, topology.generators[out])
-    node = topology.add(parent, root)
-    first = parent == 0
-    inject[node[first], out[first]] = tree[first]
-    feed[node[~first], out[~first]] = topology.opposite[port[tree, parent]][~first]
-    return Pattern(
-        topology=topology,
-        collective=collective,
-        algorithm="spanning-tree",
-        switching=Switching.STORE_AND_FORWARD,
-        ports=topology.ports,
-        chunks=len(port),
-        steps=int(depth.max()),
-        feed=feed,
-        inject=inject,
-    )
+    offset = topology.subtract(np.arange(topology.nodes), collective.root or 0)
+    trees = Trees(topology.opposite[port][:, offset], depth[:, offset])
+    return tree_pattern(topology, collective, "spanning-tree", trees)

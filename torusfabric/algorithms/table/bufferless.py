@@ -20,7 +20,7 @@ import numpy as np
 from ...analysis.distance_bounds import bufferless_steps, parities
 from ...collective import Collective
 from ...schedule import Switching, Table
-from ...topology import Topology, Torus
+from ...topology import CayleyGraph, Topology, Torus
 from ..algorithm import Algorithm, Options
 from ..requirements import every_port
 from .bipartite import match
@@ -71,13 +71,13 @@ def snake(topology: Torus) -> np.ndarray:
 
 
 def search(
-    topology: Topology, seed: int = 0, start: Sequence[Sequence[int]] | np.ndarray = ()
+    topology: CayleyGraph, seed: int = 0, start: Sequence[Sequence[int]] | np.ndarray = ()
 ) -> np.ndarray:
     """Find heads for any torus, at the bound or as near to it as the search gets.
 
     Parameters
     ----------
-    topology : Topology
+    topology : CayleyGraph
         Any Cayley graph of an abelian group.
     seed : int
         Where the search starts; the same seed gives the same schedule.
@@ -115,7 +115,7 @@ class _Search:
     """The state of a search: which offsets each step so far delivers, and what is left."""
 
     def __init__(
-        self, topology: Topology, seed: int, start: Sequence[Sequence[int]] | np.ndarray
+        self, topology: CayleyGraph, seed: int, start: Sequence[Sequence[int]] | np.ndarray
     ) -> None:
         self.topology = topology
         self.neighbours = topology.neighbours.tolist()
@@ -211,12 +211,12 @@ def misfit(topology: Topology, collective: Collective, options: Options) -> str 
     return every_port(options, topology.ports)
 
 
-def plan(topology: Topology, collective: Collective, options: Options) -> Table:
+def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Table:
     """Plan an all-gather; chunks are gathered one after the other.
 
     Parameters
     ----------
-    topology : Topology
+    topology : CayleyGraph
         Any Cayley graph of an abelian group.
     collective : Collective
         All-gather.

@@ -4,7 +4,7 @@ import numpy as np
 
 from ...collective import Collective
 from ...schedule import Switching, Table
-from ...topology import Topology
+from ...topology import CayleyGraph, Topology
 from .reversal import as_collective
 
 __all__ = ["build_table", "chunks_of_owner"]
@@ -21,7 +21,7 @@ def chunks_of_owner(topology: Topology, collective: Collective, chunks: int | No
 
 
 def build_table(
-    topology: Topology,
+    topology: CayleyGraph,
     collective: Collective,
     columns: tuple[np.ndarray, ...],
     *,

@@ -2,10 +2,13 @@
 
 from typing import SupportsInt
 
+import numpy as np
+
 from ...errors import ScheduleError
 from ...schedule import Duplex, Schedule
+from ...topology import BoolArray
 
-__all__ = ["busy_arc", "busy_node", "fault", "unfinished"]
+__all__ = ["busy_arc", "busy_node", "check_links", "fault", "unfinished"]
 
 
 def fault(
@@ -47,6 +50,18 @@ def fault(
     return ScheduleError(
         message[0].upper() + message[1:], round=number, node=at, port=arc, block=named
     )
+
+
+def check_links(schedule: Schedule, used: BoolArray) -> None:
+    """Check that there is a link at each out-port in use, given by node and port.
+
+    Raises
+    ------
+    ScheduleError
+    """
+    none = np.argwhere(used & ~schedule.topology.linked)
+    if len(none):
+        raise fault(schedule, 1, "has no link", node=none[0][0], port=none[0][1])
 
 
 def busy_arc(

@@ -20,7 +20,7 @@ import numpy as np
 from ...schedule import Duplex, Pattern
 from ...topology import IntArray
 from .blocks import Words, popcount
-from .fault import fault, unfinished
+from .fault import check_links, fault, unfinished
 from .progress import Progress
 from .structure import ranks
 from .traffic import Traffic
@@ -47,6 +47,7 @@ def inspect_pattern(schedule: Pattern) -> None:
         raise fault(schedule, None, f"a pattern cannot address the blocks of {collective.kind}")
     if np.shape(schedule.feed) != shape or np.shape(schedule.inject) != shape:
         raise fault(schedule, None, f"the tables of a pattern must have shape {shape}")
+    check_links(schedule, (schedule.feed >= 0) | (schedule.inject >= 0))
     if schedule.steps < 0:
         raise fault(schedule, None, f"steps must not be negative, not {schedule.steps}")
     for table, limit, text in [
@@ -69,7 +70,7 @@ def pattern_is_static(schedule: Pattern) -> bool:
         return False
     topology = schedule.topology
     used = (schedule.feed >= 0) | (schedule.inject >= 0)
-    arriving = used[topology.neighbours, topology.opposite]
+    arriving = used[topology.upstream]
     if used.sum(axis=1).max() > schedule.ports or arriving.sum(axis=1).max() > schedule.ports:
         return False
     return schedule.duplex == Duplex.FULL or not bool((used & arriving).any())
@@ -187,10 +188,9 @@ class _Feeders:
 
     def __init__(self, schedule: Pattern) -> None:
         self.schedule, topology = schedule, schedule.topology
-        nodes = np.arange(topology.nodes)[:, None]
         self.arcs = topology.nodes * topology.ports
-        before = topology.neighbours[nodes, schedule.feed].astype(np.int64) * topology.ports
-        before += topology.opposite[schedule.feed]
+        node, port = topology.feeding(schedule.feed)
+        before = node.astype(np.int64) * topology.ports + port
         feeder = np.where(schedule.feed >= 0, before, self.arcs).reshape(-1)
         self.feeder = np.append(feeder, self.arcs)
 

@@ -131,6 +131,10 @@ def _check_arcs(schedule: Schedule, number: int, transfers: Transfers) -> None:
     nodes = transfers.walk(topology)
     row, column = np.nonzero(hops >= 0)
     port = hops[row, column].astype(np.int64)
+    none = np.flatnonzero(~topology.linked[nodes[row, column], port])
+    if len(none):
+        at = none[0]
+        raise fault(schedule, number, "has no link", node=nodes[row[at], column[at]], port=port[at])
     arcs = nodes[row, column] * np.int64(topology.ports) + port
     twice = _overfull(arcs, 1, topology.nodes * topology.ports)
     if twice is None and schedule.duplex == Duplex.HALF:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...schedule import SumPattern
 from ...schedule.model import Duplex
-from .fault import busy_arc, busy_node, fault, unfinished
+from .fault import busy_arc, busy_node, check_links, fault, unfinished
 from .traffic import Traffic
 
 __all__ = ["check_sum_pattern", "inspect_sum_pattern"]
@@ -36,6 +36,7 @@ def inspect_sum_pattern(schedule: SumPattern) -> None:
         raise fault(schedule, None, f"a pattern of sums cannot carry out {collective.kind}")
     if np.shape(schedule.feed) != shape or np.shape(schedule.inject) != shape:
         raise fault(schedule, None, f"the tables of a pattern must have shape {shape}")
+    check_links(schedule, (schedule.feed >= 0) | (schedule.inject >= 0))
     if schedule.turns < 1:
         raise fault(schedule, None, f"turns must be at least 1, not {schedule.turns}")
     if not schedule.sums_of_owner or (not collective.personal and schedule.chunks % topology.nodes):
@@ -60,7 +61,7 @@ def _inspect_ports(schedule: SumPattern) -> None:
     """Check that ports and links are kept free: in every step, all that are ever used are busy."""
     topology = schedule.topology
     used = schedule.inject >= 0
-    there = topology.neighbours, topology.opposite
+    there = topology.upstream
     for verb, busy in ("sends", used), ("receives", used[there]):
         bad = np.argwhere(busy.sum(axis=1) > schedule.ports)
         if len(bad):
@@ -107,7 +108,7 @@ def _inspect_feeds(schedule: SumPattern) -> None:
     Of each chunk a single in-port of a node brings anything.
     """
     topology, feed, inject = schedule.topology, schedule.feed, schedule.inject
-    arriving = inject[topology.neighbours, topology.opposite]
+    arriving = inject[topology.upstream]
     nodes = np.arange(topology.nodes)[:, None]
     bad = np.argwhere(np.where(feed >= 0, arriving[nodes, feed], -1) != inject)
     if len(bad):

@@ -6,7 +6,7 @@ import numpy as np
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
 from ...program import AddressMap, DirectMap, NodeMap, OffsetMap, Program
-from ...topology import IntArray, Topology
+from ...topology import CayleyGraph, IntArray, Topology, cayley
 from ..registers import delayed
 from . import Locator
 
@@ -71,8 +71,11 @@ def block_table(mapped: AddressMap, program: Program, *, first: int = 0) -> Bloc
 
 def _by_variant(table: BlockTable, variant_of: IntArray) -> BlockTable | None:
     """A table by node as one by variant and offset, or None where nodes of a variant differ."""
-    nodes = np.arange(table.topology.nodes)
-    part = table.topology.add(nodes[:, None], nodes[None, :])
+    topology = table.topology
+    if not isinstance(topology, CayleyGraph):
+        return None
+    nodes = np.arange(topology.nodes)
+    part = topology.add(nodes[:, None], nodes[None, :])
     first = np.unique(variant_of, return_index=True)[1]
     memory, base = (values[nodes[:, None], part] for values in (table.memory, table.base))
     if any((values[first][variant_of] != values).any() for values in (memory, base)):
@@ -127,7 +130,7 @@ class TableLocator(Locator):
         """A table as rows that are addressed by the parts of the key, side by side."""
         shape = values.shape
         if self._table.by_offset:
-            moduli = self._table.topology.moduli
+            moduli = cayley(self._table.topology).moduli
             order = np.argsort(np.ravel_multi_index(tuple(self._coordinates()), moduli))
             values, shape = values[:, order], (shape[0], *moduli, shape[2])
         values = values.reshape([side for side in shape if side > 1])
@@ -138,16 +141,17 @@ class TableLocator(Locator):
 
     def _coordinates(self) -> list[IntArray]:
         """The coordinates of all nodes along each axis."""
-        topology = self._table.topology
+        topology = cayley(self._table.topology)
         return [*topology.coordinates(np.arange(topology.nodes))]
 
     def _key_by_offset(self, m: Module) -> list[Value]:
         """Variant, where it matters, and the offset in each cyclic group, after two cycles."""
         by_node, by_origin = self.columns(self.node), self.columns(self.origin)
         key: list[Value] = []
+        moduli = cayley(self._table.topology).moduli
         if self._table.variant_of is not None:
             key.append(delayed(m, by_node.read(self._table.variant_of), 1))
-        for values, side in zip(self._coordinates(), self._table.topology.moduli, strict=True):
+        for values, side in zip(self._coordinates(), moduli, strict=True):
             if side == 1:
                 continue
             node, origin = by_node.read(values), by_origin.read(values)

@@ -28,7 +28,7 @@ def pattern_of_steps(schedule: Rounds, steps: Sequence[Step]) -> Pattern:
     spreads = collective.to_all and not collective.reducing
     if not spreads or any(len(step.ids) != len(step.arc) for step in steps):
         raise Irregular
-    upstream = topology.neighbours, np.broadcast_to(topology.opposite, shape)
+    upstream = topology.upstream
 
     def on_ports() -> Iterator[tuple[Ints, Ints]]:
         for step in steps:
@@ -105,10 +105,10 @@ def _feed(on_ports: Iterable[tuple[Ints, Ints]], opposite: Ints) -> npt.NDArray[
 def without_unused_feeds(pattern: Pattern) -> Pattern:
     """A pattern without the feeds by which nothing ever comes."""
     topology, feed = pattern.topology, pattern.feed
-    fed, upstream = feed >= 0, topology.neighbours[np.arange(topology.nodes)[:, None], feed]
+    fed, upstream = feed >= 0, topology.feeding(feed)
     full, used = pattern.inject >= 0, np.zeros(feed.shape, bool)
     for _ in range(1, pattern.steps):
-        full = fed & full[upstream, topology.opposite[feed]]
+        full = fed & full[upstream]
         if not (full & ~used).any():
             break
         used |= full

@@ -54,7 +54,7 @@ def _pattern_from(schedule: Rounds | Table, first: Step) -> SumPattern:
         raise Irregular
     inject = np.full((topology.nodes, topology.ports), -1)
     inject.ravel()[first.arc] = blocks.chunk(first.ids) % _sums_of_owner(schedule)
-    arriving = inject[topology.neighbours, topology.opposite]
+    arriving = inject[topology.upstream]
     fits = (inject[:, :, None] == arriving[:, None, :]) & (inject >= 0)[:, :, None]
     feed = np.where(fits.any(axis=2), fits.argmax(axis=2), -1).astype(np.int8)
     pattern = SumPattern(**common(schedule), feed=feed, inject=inject, turns=turns)

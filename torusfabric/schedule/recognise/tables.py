@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...topology import CayleyGraph
 from ..rounds import Rounds
 from ..table import Table
 from .steps import Irregular, Step, agree, common
@@ -20,6 +21,8 @@ def table_of_steps(schedule: Rounds, steps: Sequence[Step]) -> Table:
         If they do not.
     """
     topology, blocks, collective = schedule.topology, schedule.blocks, schedule.collective
+    if not isinstance(topology, CayleyGraph):
+        raise Irregular
     # An all-reduce counts chunks within the share of the message that its owner completes.
     shared = collective.reducing and collective.to_all
     part = schedule.chunks // topology.nodes if shared else schedule.chunks

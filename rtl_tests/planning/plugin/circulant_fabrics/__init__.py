@@ -5,12 +5,12 @@ from functools import cached_property
 
 import numpy as np
 
-from torusfabric import Algorithm, InputError, Pattern, Topology
+from torusfabric import Algorithm, CayleyGraph, InputError, Pattern
 
 __all__ = ["MARCH", "Circulant"]
 
 
-class Circulant(Topology):
+class Circulant(CayleyGraph):
     """A circulant graph: node v of n is linked to v + 1, v - 1, v + k and v - k.
 
     Parameters

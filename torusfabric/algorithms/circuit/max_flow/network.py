@@ -1,8 +1,7 @@
-"""Flows of messages through a network: the arcs that are in order, and the paths of a flow."""
+"""Flows of messages through a network, and the paths of a flow."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -18,21 +17,11 @@ __all__ = ["Network", "path", "transfers"]
 
 
 class Network:
-    """The arcs that are in order, as capacities between pairs of nodes; node 0 is the root.
+    """The arcs between different nodes, as capacities between pairs of nodes."""
 
-    Parameters
-    ----------
-    broken_links : iterable of (int, int)
-        Links out of order, each named by one of its arcs.
-    """
-
-    def __init__(self, topology: Topology, broken_links: Iterable[tuple[int, int]] = ()) -> None:
+    def __init__(self, topology: Topology) -> None:
         self.topology, self.nodes = topology, topology.nodes
-        alive = topology.neighbours != np.arange(self.nodes)[:, None]
-        for node, port in broken_links:
-            alive[node, port] = False
-            alive[topology.neighbours[node, port], topology.opposite[port]] = False
-        self.tail, self.port = np.nonzero(alive)
+        self.tail, self.port = np.nonzero(topology.neighbours != np.arange(self.nodes)[:, None])
         self.head = topology.neighbours[self.tail, self.port]
         self.source, self.sink = self.nodes, self.nodes + 1
 
@@ -47,15 +36,6 @@ class Network:
         units = np.concatenate([np.ones(len(self.tail), np.int32), supply, demand])
         shape = (self.nodes + 2, self.nodes + 2)
         return csr_array(coo_array((units.astype(np.int32), (tail, head)), shape=shape))
-
-    def cut_off(self) -> np.ndarray:
-        """The nodes that no path leads to from node 0."""
-        from scipy.sparse import csr_array
-        from scipy.sparse.csgraph import breadth_first_order
-
-        graph = csr_array((np.ones(len(self.tail)), (self.tail, self.head)), (self.nodes,) * 2)
-        reached = breadth_first_order(graph, 0, return_predecessors=False)
-        return np.setdiff1d(np.arange(self.nodes), reached)
 
 
 def transfers(network: Network, flow: csr_array) -> Transfers:

@@ -1,4 +1,4 @@
-"""Circuit-switched broadcast by maximum flows, on any topology and around broken links.
+"""Circuit-switched broadcast by maximum flows, on any topology.
 
 Rules of the model:
 
@@ -11,14 +11,11 @@ falls apart into paths. What decides whether later rounds can be as good is wher
 they are chosen far from each other and from the informed ones, as if these repelled them.
 """
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from ....collective import Collective
-from ....errors import InputError
 from ....schedule import Rounds, Switching
-from ....topology import Topology, Torus
+from ....topology import CayleyGraph, Topology, Torus, cayley
 from ...algorithm import Algorithm, Options
 from ...requirements import one_chunk, some_ports
 from ...reversal import from_broadcast
@@ -43,7 +40,7 @@ def max_flow_broadcast(topology: Topology, collective: Collective, options: Opti
     collective : Collective
         Broadcast from any root.
     options : Options
-        ``ports`` is alpha, ``seed`` where to start, ``broken_links`` what to avoid.
+        ``ports`` is alpha, ``seed`` where to start.
 
     Returns
     -------
@@ -51,11 +48,6 @@ def max_flow_broadcast(topology: Topology, collective: Collective, options: Opti
         ceil(log_(alpha + 1) N) rounds, the lower bound of Lemma 1 of [1]_, on every torus of two or
         more dimensions on which this has been tried; there is no proof that it always is. On rings
         the messages go as in `segments`, which meets the bound.
-
-    Raises
-    ------
-    InputError
-        If a broken link does not exist or if broken links cut off a node.
 
     Notes
     -----
@@ -78,64 +70,22 @@ def max_flow_broadcast(topology: Topology, collective: Collective, options: Opti
     3
     """
     root, ports = collective.root or 0, options.ports or topology.ports
-    network = network_from(topology, root, options.broken_links)
-    if isinstance(topology, Torus) and len(topology.sides) == 1 and not options.broken_links:
+    regular = isinstance(topology, CayleyGraph)  # planned for node 0, and translated
+    if isinstance(topology, Torus) and len(topology.sides) == 1:
         circuits = Circuits(topology)
         axis_rounds(circuits, Grid(topology.sides), ports)
         rounds = circuits.rounds
     else:
-        rounds = search(network, np.arange(topology.nodes) == 0, ports, options.seed)
+        informed = np.arange(topology.nodes) == (0 if regular else root)
+        rounds = search(Network(topology), informed, ports, options.seed)
     return Rounds(
         topology=topology,
         collective=collective,
         algorithm="max-flow",
         switching=Switching.CIRCUIT,
         ports=ports,
-        transfers=translated(topology, root, rounds),
-        broken_links=named_once(topology, options.broken_links),
+        transfers=translated(cayley(topology), root, rounds) if regular else tuple(rounds),
     )
-
-
-def network_from(topology: Topology, root: int, broken_links: Iterable[tuple[int, int]]) -> Network:
-    """The arcs that are in order, translated so that the root is node 0.
-
-    Raises
-    ------
-    InputError
-        If a broken link does not exist or if broken links cut off a node.
-    """
-    broken_links = list(broken_links)
-    check_broken(topology, broken_links)
-    network = Network(topology, [(int(topology.subtract(v, root)), p) for v, p in broken_links])
-    missing = network.cut_off()
-    if len(missing):
-        node = int(topology.add(missing, root).min())
-        raise InputError(
-            f"Broken links must leave a path from node {root} to every node, "
-            f"not cut off node {node} {topology.node_name(node)}"
-        )
-    return network
-
-
-def named_once(
-    topology: Topology, broken_links: Iterable[tuple[int, int]]
-) -> tuple[tuple[int, int], ...]:
-    """Links in order, each by the lower of its two ends."""
-    ends = (
-        ((node, port), (int(topology.neighbours[node, port]), int(topology.opposite[port])))
-        for node, port in broken_links
-    )
-    return tuple(sorted({min(pair) for pair in ends}))
-
-
-def check_broken(topology: Topology, broken_links: Iterable[tuple[int, int]]) -> None:
-    """Raise `InputError` if a broken link does not exist."""
-    for node, port in broken_links:
-        if not (0 <= node < topology.nodes and 0 <= port < topology.ports):
-            raise InputError(
-                f"Broken link must be a node from 0 to {topology.nodes - 1} and a port from 0 to "
-                f"{topology.ports - 1}, not {node}, {port}"
-            )
 
 
 def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
@@ -150,7 +100,8 @@ MAX_FLOW = Algorithm(
     source="beyond Wang, Tseng, Ni and Sheu 2001",
     summary="circuit-switched broadcast on any topology, at the lower bound wherever tried on tori",
     collectives=("broadcast", "gather", "reduce"),
-    options=("ports", "chunks", "seed", "broken_links"),
+    options=("ports", "chunks", "seed"),
     misfit=misfit,
     plan=from_broadcast(max_flow_broadcast),
+    any_network=True,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....topology import Topology
+from ....topology import CayleyGraph, Topology, cayley
 
 __all__ = ["Repulsion"]
 
@@ -23,7 +23,9 @@ class Repulsion:
 
     def __init__(self, topology: Topology, random: np.random.Generator | None) -> None:
         self.topology, self.nodes = topology, np.arange(topology.nodes)
-        self.kernel = (topology.distances + 0.3) ** -2.0
+        regular = isinstance(topology, CayleyGraph)
+        away = cayley(topology).distances if regular else topology.all_distances
+        self.kernel = (away + 0.3) ** -2.0
         self.total = np.zeros(topology.nodes)
         self.bias = np.ones(topology.nodes)
         if random is not None:
@@ -31,7 +33,9 @@ class Repulsion:
 
     def around(self, node: int) -> np.ndarray:
         """What a node adds to all others."""
-        return self.kernel[self.topology.subtract(self.nodes, node)]
+        if isinstance(self.topology, CayleyGraph):
+            return np.asarray(self.kernel[self.topology.subtract(self.nodes, node)])
+        return np.asarray(self.kernel[node])
 
     def add(self, node: int) -> None:
         """Let a node repel from now on."""

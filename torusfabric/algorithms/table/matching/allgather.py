@@ -20,7 +20,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ....analysis.distance_bounds import delivery_steps
-from ....topology import Topology
+from ....topology import CayleyGraph
 from ..bipartite import match
 from .heads import few_heads
 from .nearness import nearness
@@ -42,13 +42,13 @@ LARGE = 8_000
 
 
 def allgather(
-    topology: Topology, chunks: int = 1, latency: int = 1, seed: int = 0
+    topology: CayleyGraph, chunks: int = 1, latency: int = 1, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Deliver every chunk of node 0 to every node, in the fewest steps found.
 
     Parameters
     ----------
-    topology : Topology
+    topology : CayleyGraph
         Any Cayley graph of an abelian group.
     chunks : int
         M, the chunks of a message.
@@ -84,7 +84,7 @@ def allgather(
 
 
 def _nearest_first(
-    topology: Topology, chunks: int, latency: int, seed: int, bound: int
+    topology: CayleyGraph, chunks: int, latency: int, seed: int, bound: int
 ) -> Deliveries:
     """The best of some schedules without regard to the router."""
     best = _attempt(topology, chunks, latency, _urgency(topology, chunks, None, 0.0))
@@ -99,7 +99,7 @@ def _nearest_first(
 
 
 def _urgency(
-    topology: Topology, chunks: int, rng: np.random.Generator | None, noise: float
+    topology: CayleyGraph, chunks: int, rng: np.random.Generator | None, noise: float
 ) -> list[Preference]:
     """For each port the rank of each delivery, and the deliveries by rank.
 
@@ -122,7 +122,7 @@ def _urgency(
 
 
 def _attempt(
-    topology: Topology, chunks: int, latency: int, urgency: list[Preference]
+    topology: CayleyGraph, chunks: int, latency: int, urgency: list[Preference]
 ) -> Deliveries:
     """Plan with given preferences: for each step the delivery of each port, or -1."""
     done = bytearray(topology.nodes * chunks)

@@ -15,7 +15,7 @@ from itertools import islice
 
 import numpy as np
 
-from ....topology import Topology
+from ....topology import CayleyGraph
 from ..bipartite import match
 from .exchange import exchange
 
@@ -39,12 +39,12 @@ def alltoall_bound(routes: np.ndarray, latency: int = 1) -> int:
     return max(int(routes.sum(axis=0).max()), 1 + (longest - 1) * latency)
 
 
-def balanced_routes(topology: Topology, chunks: int = 1) -> np.ndarray:
+def balanced_routes(topology: CayleyGraph, chunks: int = 1) -> np.ndarray:
     """Choose shortest routes that load the ports evenly.
 
     Parameters
     ----------
-    topology : Topology
+    topology : CayleyGraph
         Any Cayley graph of an abelian group.
     chunks : int
         The chunks of a message; each is routed by itself.
@@ -94,7 +94,7 @@ def _squares(hops: Sequence[int], load: Sequence[int]) -> int:
     return sum(more * (2 * carried + more) for more, carried in zip(hops, load, strict=True))
 
 
-def _shortest(topology: Topology) -> list[list[tuple[int, ...]]]:
+def _shortest(topology: CayleyGraph) -> list[list[tuple[int, ...]]]:
     """For each node all shortest routes from node 0, as tuples of hops on each port."""
     distance, neighbours = topology.distances.tolist(), topology.neighbours.tolist()
     found: list[set[tuple[int, ...]]] = [set() for _ in distance]
@@ -109,13 +109,13 @@ def _shortest(topology: Topology) -> list[list[tuple[int, ...]]]:
 
 
 def alltoall(
-    topology: Topology, chunks: int = 1, latency: int = 1, seed: int = 0
+    topology: CayleyGraph, chunks: int = 1, latency: int = 1, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Send every node's own chunks from node 0, in the fewest steps.
 
     Parameters
     ----------
-    topology : Topology
+    topology : CayleyGraph
         Any Cayley graph of an abelian group.
     chunks : int
         The chunks of a message.
@@ -155,7 +155,7 @@ def alltoall(
     return node, np.where(idle, -1, block % chunks), np.where(idle, -1, block // chunks)
 
 
-def _reached(topology: Topology, block: np.ndarray) -> np.ndarray:
+def _reached(topology: CayleyGraph, block: np.ndarray) -> np.ndarray:
     """Which node each block reaches in each step, -1 for an idle port."""
     node: dict[int, int] = {}
     reached = np.full(block.shape, -1)
@@ -169,7 +169,7 @@ def _reached(topology: Topology, block: np.ndarray) -> np.ndarray:
 class _Shop:
     """The state of the open shop: what each block and each port has yet to do."""
 
-    def __init__(self, topology: Topology, routes: np.ndarray, latency: int) -> None:
+    def __init__(self, topology: CayleyGraph, routes: np.ndarray, latency: int) -> None:
         self.routes = routes.tolist()
         self.length = routes.sum(axis=1).tolist()
         self.load = routes.sum(axis=0).tolist()

@@ -10,7 +10,7 @@ from itertools import islice
 
 import numpy as np
 
-from ....topology import Topology
+from ....topology import CayleyGraph
 from ..bipartite import match
 from .small_router import MEMORY_AGE, NOISES, Goal, Move, Patience, Row, SmallRouter, smallest
 from .turns import few_turns, first_axes
@@ -32,13 +32,13 @@ UNDO = 4
 
 
 def exchange(
-    topology: Topology, routes: np.ndarray, latency: int, steps: int, seed: int = 0
+    topology: CayleyGraph, routes: np.ndarray, latency: int, steps: int, seed: int = 0
 ) -> list[list[int]] | None:
     """Take every block along its hops, with one block an in-port and step.
 
     Parameters
     ----------
-    topology : Topology
+    topology : CayleyGraph
         Any Cayley graph of an abelian group.
     routes : ndarray of int, shape (blocks, ports)
         The hops that each block takes from node 0, in any order.

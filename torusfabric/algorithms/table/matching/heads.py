@@ -7,7 +7,7 @@ and more axes, blocks that take few turns only are tried first.
 
 from heapq import heappop, heappush
 
-from ....topology import Topology
+from ....topology import CayleyGraph
 from .choice import Head, choose_heads
 from .nearness import nearness
 from .small_router import MEMORY_AGE, NOISES, Goal, Move, Patience, Row, SmallRouter, smallest
@@ -34,13 +34,13 @@ RARE = 16
 
 
 def few_heads(
-    topology: Topology, chunks: int, latency: int, steps: int, seed: int = 0
+    topology: CayleyGraph, chunks: int, latency: int, steps: int, seed: int = 0
 ) -> list[list[int]] | None:
     """Deliver every chunk of node 0 to every node, with one head an in-port and step.
 
     Parameters
     ----------
-    topology : Topology
+    topology : CayleyGraph
         Any Cayley graph of an abelian group.
     chunks : int
         M, the chunks of a message.
@@ -72,7 +72,7 @@ def few_heads(
     return None
 
 
-def _choices(topology: Topology, chunks: int) -> list[tuple[list[list[int]], int]]:
+def _choices(topology: CayleyGraph, chunks: int) -> list[tuple[list[list[int]], int]]:
     """What to try: by which out-ports words may leave, and from how many memories own blocks."""
     anywhere = all_turns(topology)
     # One block cannot use parallel links at once.
@@ -86,7 +86,7 @@ def _choices(topology: Topology, chunks: int) -> list[tuple[list[list[int]], int
     return choices
 
 
-def _may_hurry(topology: Topology, latency: int, steps: int) -> bool:
+def _may_hurry(topology: CayleyGraph, latency: int, steps: int) -> bool:
     """Whether there can be time enough if no block rests.
 
     If the network is bipartite, offsets at an odd distance are then reached in the first, third, ..

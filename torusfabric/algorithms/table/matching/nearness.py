@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from ....topology import Topology
+from ....topology import CayleyGraph
 
 __all__ = ["nearness"]
 
 
-def nearness(topology: Topology) -> np.ndarray:
+def nearness(topology: CayleyGraph) -> np.ndarray:
     """A number for each node, the less the sooner it should be reached.
 
     Near nodes come first, and of those at one distance the ones with most neighbours farther away.

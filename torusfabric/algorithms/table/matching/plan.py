@@ -27,7 +27,7 @@ from dataclasses import replace
 
 from ....collective import Collective
 from ....schedule import Rounds, Switching, Table
-from ....topology import Topology
+from ....topology import CayleyGraph, Topology
 from ...algorithm import Algorithm, Options
 from ...requirements import chunk_for_each, every_port
 from ...reversal import reverse
@@ -47,12 +47,12 @@ def misfit(topology: Topology, collective: Collective, options: Options) -> str 
     return every_port(options, topology.ports) or chunk_for_each(topology, collective, options)
 
 
-def plan(topology: Topology, collective: Collective, options: Options) -> Table | Rounds:
+def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Table | Rounds:
     """Plan a collective.
 
     Parameters
     ----------
-    topology : Topology
+    topology : CayleyGraph
         Any Cayley graph of an abelian group.
     collective : Collective
         Any but a broadcast and a reduce.

@@ -11,18 +11,18 @@ import numpy as np
 from ....analysis.distance_bounds import delivery_steps
 from ....collective import Blocks
 from ....schedule import Listed, Transfers
-from ....topology import Topology
+from ....topology import CayleyGraph
 from ..bipartite import match
 
 __all__ = ["port_trees", "scatter"]
 
 
-def port_trees(topology: Topology) -> np.ndarray:
+def port_trees(topology: CayleyGraph) -> np.ndarray:
     """Grow a tree of shortest routes from each port of node 0, no arc in two trees.
 
     Parameters
     ----------
-    topology : Topology
+    topology : CayleyGraph
         The network.
 
     Returns
@@ -56,13 +56,13 @@ def port_trees(topology: Topology) -> np.ndarray:
 
 
 def scatter(
-    topology: Topology, root: int, blocks: Blocks, latency: int = 1
+    topology: CayleyGraph, root: int, blocks: Blocks, latency: int = 1
 ) -> tuple[Transfers, ...]:
     """Plan a scatter in the fewest steps that these trees allow.
 
     Parameters
     ----------
-    topology : Topology
+    topology : CayleyGraph
         The network.
     root : int
         Where all blocks are.
@@ -95,7 +95,7 @@ def scatter(
 
 
 def _climb(
-    topology: Topology, last: np.ndarray, node: np.ndarray, blocks: np.ndarray
+    topology: CayleyGraph, last: np.ndarray, node: np.ndarray, blocks: np.ndarray
 ) -> list[np.ndarray]:
     """The hops of blocks from their destinations back to node 0, an array for each distance.
 
@@ -112,7 +112,7 @@ def _climb(
 
 
 def _share(
-    topology: Topology, last: np.ndarray, chunks: int, latency: int, steps: int
+    topology: CayleyGraph, last: np.ndarray, chunks: int, latency: int, steps: int
 ) -> np.ndarray | None:
     """How many chunks of each node each tree takes so that all arrive in time, or None.
 
@@ -145,7 +145,7 @@ def _share(
 
 
 def _launches(
-    topology: Topology, shares: np.ndarray
+    topology: CayleyGraph, shares: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Destination, chunk, tree and step, counted from 0, of each block: far nodes first."""
     node, tree = np.nonzero(shares)

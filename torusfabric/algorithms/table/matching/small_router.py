@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
-from ....topology import Topology
+from ....topology import CayleyGraph
 
 __all__ = [
     "NOISES",
@@ -76,7 +76,7 @@ class Goal(NamedTuple):
         Where the search starts; the same seed gives the same schedule.
     """
 
-    topology: Topology
+    topology: CayleyGraph
     latency: int
     steps: int
     seed: int

@@ -1,0 +1,227 @@
+"""Collectives on any network: meshes, networks with faults, graphs of one's own.
+
+Rules of the model: store-and-forward, full duplex, on all ports. A network is a directed graph of
+links; nothing is assumed of it but that every node reaches every other.
+
+- Broadcast: trees that share no arc, as many as the least cut from the root allows; messages stream
+  down them. Reduce: the same backwards.
+- All-gather: step by step, see `allgather`. Reduce-scatter: the same backwards. All-reduce: one
+  after the other, or for short messages up a tree and down again.
+- Scatter, total exchange: a path for each message, see `routes`. Gather: a scatter backwards.
+
+Sources: J. Edmonds, "Edge-disjoint branchings", 1973, for the number of trees; L. Zhao and others,
+"ForestColl: throughput-optimal collective communications on heterogeneous network fabrics", 2024,
+for the bounds, which the all-gather meets but for its last step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...analysis.cuts import worst_cut
+from ...analysis.volume import least_time
+from ...collective import Collective
+from ...schedule import Grouped, Listed, Rounds, Schedule, Switching, Transfers
+from ...topology import Arrowhead, CayleyGraph, Topology, Torus
+from ..algorithm import Algorithm, Options
+from ..oblivious.shallow_trees import tree_pattern
+from ..requirements import every_port
+from ..reversal import reverse
+from .allgather import allgather_rounds, chunks_for
+from .routes import routed, timed
+from .trees import MOST_ARCS, disjoint_trees_from, nearest_tree
+
+__all__ = ["ANY_NETWORK"]
+
+#: More nodes are planned by algorithms that use how alike nodes are.
+MOST_NODES = 1024
+
+
+def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
+    """What the algorithm needs and does not get, or None."""
+    if isinstance(topology, CayleyGraph):
+        trees = collective.kind in ("broadcast", "reduce")
+        if not trees or isinstance(topology, Torus | Arrowhead):
+            return "a network that does not look the same from every node"
+    if topology.nodes > MOST_NODES or topology.linked.sum() > MOST_ARCS:
+        return f"at most {MOST_NODES} nodes and {MOST_ARCS} arcs"
+    if topology.nodes == 1:
+        return "at least two nodes"
+    streams = collective.kind in ("broadcast", "reduce")
+    one = collective.kind == "allreduce" and options.trees
+    if options.trees is not None and not (streams or one):
+        return "--trees left out"
+    most = _cut_from_root(topology, collective) if streams else 1
+    if options.trees is not None and options.trees > most:
+        return f"--trees 1 to {most}, by the least cut" if streams else "--trees 1"
+    if options.chunks is not None and (streams or one):
+        return "--chunks left out, where each tree has one"
+    if collective.kind == "allreduce" and (options.chunks or 0) % topology.nodes:
+        return f"--chunks divisible by the number of nodes, {topology.nodes}"
+    return every_port(options, topology.ports)
+
+
+def _cut_from_root(topology: Topology, collective: Collective) -> int:
+    """As many trees as the least cut allows."""
+    cut = worst_cut(topology, collective)
+    return 1 if cut is None else cut.arcs
+
+
+def plan(topology: Topology, collective: Collective, options: Options) -> Schedule:
+    """Plan a collective on any network.
+
+    Parameters
+    ----------
+    options : Options
+        ``trees``, ``chunks`` (the fewest that come near the bound), ``seed`` of all-gathers and of
+        what is like them.
+
+    Examples
+    --------
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import parse_topology
+    >>> faulty = parse_topology("8x8!0:+0")
+    >>> ANY_NETWORK(faulty, parse_collective("allgather")).round_count
+    21
+    >>> ANY_NETWORK(faulty, parse_collective("scatter")).round_count
+    21
+    """
+    match collective.kind:
+        case "broadcast":
+            return _broadcast(topology, collective, options)
+        case "reduce":
+            spread = replace(collective, kind="broadcast")
+            return reverse(_broadcast(topology.backwards, spread, options), "reduce")
+        case "gather":
+            spread = replace(collective, kind="scatter")
+            return reverse(_routed(topology.backwards, spread, options), "gather")
+        case "scatter" | "alltoall":
+            return _routed(topology, collective, options)
+        case "allgather":
+            return _allgather(topology, collective, options)
+        case "reduce-scatter":
+            spread = Collective("allgather")
+            return reverse(_allgather(topology.backwards, spread, options), "reduce-scatter")
+    return (
+        _up_and_down(topology, collective)
+        if options.trees
+        else _allreduce(topology, collective, options)
+    )
+
+
+def _rounds(
+    topology: Topology, collective: Collective, chunks: int, transfers: Sequence[Transfers]
+) -> Rounds:
+    """A schedule in rounds."""
+    return Rounds(
+        topology=topology,
+        collective=collective,
+        algorithm=NAME,
+        switching=Switching.STORE_AND_FORWARD,
+        ports=topology.ports,
+        chunks=chunks,
+        transfers=tuple(transfers),
+    )
+
+
+def _broadcast(topology: Topology, collective: Collective, options: Options) -> Schedule:
+    """A chunk down each tree."""
+    root = collective.root or 0
+    count = options.trees or _cut_from_root(topology, collective)
+    near = nearest_tree(topology, root)
+    trees = near if count == 1 else disjoint_trees_from(topology, root, count)
+    return tree_pattern(topology, collective, NAME, trees)
+
+
+def _allgather(topology: Topology, collective: Collective, options: Options) -> Rounds:
+    """Step by step."""
+    chunks = options.chunks or chunks_for(topology, collective)
+    steps = allgather_rounds(topology, chunks, options.seed)
+    return _rounds(topology, collective, chunks, steps)
+
+
+def _routed(topology: Topology, collective: Collective, options: Options) -> Rounds:
+    """On paths."""
+    blocks = collective.blocks(topology, options.chunks or 1)
+    ids = np.arange(blocks.count)
+    origin, target = blocks.origin(ids), blocks.destination(ids)
+    moved = origin != target
+    most = float(least_time(topology, collective) * blocks.chunks)
+    paths = routed(topology, origin[moved], target[moved], most, options.seed)
+    return _rounds(topology, collective, blocks.chunks, timed(topology, paths, ids[moved]))
+
+
+def _allreduce(topology: Topology, collective: Collective, options: Options) -> Rounds:
+    """Sums are scattered over all nodes, and gathered by all."""
+    nodes, part = topology.nodes, Options(seed=options.seed)
+    if options.chunks:
+        part = replace(part, chunks=options.chunks // nodes)
+    scattered = plan(topology, Collective("reduce-scatter"), part)
+    part = replace(part, chunks=scattered.chunks)
+    gathered = _allgather(topology, Collective("allgather"), part)
+    sums = nodes * scattered.chunks
+    whole = [_whole(transfers, nodes, sums) for transfers in gathered.transfers]
+    return _rounds(topology, collective, sums, [*scattered.rounds(), *whole])
+
+
+def _whole(transfers: Transfers, nodes: int, sums: int) -> Transfers:
+    """Complete sums in place of the blocks of an all-gather: the contributions of all nodes."""
+    ids = transfers.listed.ids[:, None] + sums * np.arange(nodes)
+    indptr = nodes * np.arange(len(ids) + 1)
+    return Transfers(transfers.source, transfers.hops, Listed(indptr, ids.ravel()))
+
+
+def _up_and_down(topology: Topology, collective: Collective) -> Rounds:
+    """Sums up the shortest paths to a node amid all, and down again."""
+    away = topology.all_distances
+    root = int((away.max(axis=0) + away.max(axis=1)).argmin())
+    up, down = nearest_tree(topology.backwards, root), nearest_tree(topology, root)
+    blocks = collective.blocks(topology, 1)
+    group = blocks.chunk(np.arange(blocks.count))
+    rounds = []
+    node, port = topology.upstream
+    for level in range(up.height, 0, -1):
+        child = np.flatnonzero(up.depth[0] == level)
+        # What is an in-port backwards is an out-port here.
+        rounds.append((child, up.entry[0, child]))
+    for level in range(1, down.height + 1):
+        child = np.flatnonzero(down.depth[0] == level)
+        entry = down.entry[0, child]
+        rounds.append((node[child, entry], port[child, entry]))
+    return _rounds(topology, collective, 1, [
+        Transfers(source, hops[:, None].astype(np.int8), Grouped(group, np.zeros_like(source)))
+        for source, hops in rounds
+    ])  # fmt: skip
+
+
+def _variants(topology: Topology, collective: Collective) -> Sequence[Mapping[str, Any]]:
+    """A single tree is quicker for short messages."""
+    return ({"trees": 1},) if collective.kind in ("broadcast", "reduce", "allreduce") else ()
+
+
+NAME = "any-network"
+
+ANY_NETWORK = Algorithm(
+    name=NAME,
+    source="Edmonds 1973; Lovasz 1976; ForestColl 2024",
+    summary="all collectives on any strongly connected network, by cuts, trees and paths",
+    collectives=(
+        "broadcast",
+        "reduce",
+        "allgather",
+        "reduce-scatter",
+        "allreduce",
+        "scatter",
+        "gather",
+        "alltoall",
+    ),
+    options=("ports", "chunks", "trees", "seed"),
+    misfit=misfit,
+    plan=plan,
+    variants=_variants,
+    any_network=True,
+)

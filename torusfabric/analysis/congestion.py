@@ -1,0 +1,101 @@
+"""How much some arc must carry where every node sends a message to every other.
+
+Whatever lengths the arcs are given, messages go at least as far as their ends are apart; so the
+busiest arc carries no less than all distances together, divided by all lengths together. This is
+the dual of the linear program of multicommodity flow. Lengths that make the bound large are found
+by multiplicative weights (Garg and Koenemann): all messages go on shortest paths, and arcs become
+the longer the more they carry.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from ..topology import IntArray, Topology
+
+__all__ = ["Lengths", "exchange_time"]
+
+#: How often lengths are changed, times nodes; more nodes have fewer tries.
+WORK, MOST_TRIES = 4096, 64
+
+#: How far lengths are changed at once, and how much of a length is a unit.
+PACE, UNIT = 0.5, 1 << 20
+
+
+class Lengths:
+    """Arcs with lengths, and shortest paths between all nodes.
+
+    Attributes
+    ----------
+    tail, port, head : ndarray of int, shape (arcs,)
+        The arcs in order of tail and port.
+    """
+
+    def __init__(self, topology: Topology) -> None:
+        self.nodes = topology.nodes
+        self.tail, self.port = np.nonzero(topology.linked)
+        self.head = topology.neighbours[self.tail, self.port].astype(np.int64)
+        self._pair = self.tail * self.nodes + self.head
+
+    def shortest(self, length: IntArray) -> tuple[np.ndarray, IntArray]:
+        """Distances, and the arc by which the path from each node (a row) comes to each other.
+
+        Of parallel arcs it is the shortest, the first of several. -1 where there is no arc.
+        """
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import dijkstra
+
+        order = np.lexsort((length, self._pair))
+        pair, first = np.unique(self._pair[order], return_index=True)
+        arc = order[first]
+        shape = self.nodes, self.nodes
+        graph = csr_array((length[arc].astype(float), np.divmod(pair, self.nodes)), shape=shape)
+        distance, before = dijkstra(graph, return_predecessors=True)
+        node = np.arange(self.nodes)
+        found = np.searchsorted(pair, np.where(before >= 0, before * self.nodes + node, 0))
+        return distance, np.where(before >= 0, arc[np.minimum(found, len(arc) - 1)], -1)
+
+    def carried(self, distance: np.ndarray, by: IntArray) -> IntArray:
+        """What each arc carries if a message goes from each node to each other on these paths."""
+        below = np.ones((self.nodes, self.nodes), np.int64)
+        row = np.arange(self.nodes)
+        load = np.zeros(len(self.tail), np.int64)
+        for node in np.argsort(-distance, axis=1, kind="stable").T:
+            arc = by[row, node]
+            there = arc >= 0
+            amount = below[row[there], node[there]]
+            np.add.at(load, arc[there], amount)
+            below[row[there], self.tail[arc[there]]] += amount
+        return load
+
+
+@lru_cache(maxsize=16)
+def exchange_time(topology: Topology) -> Fraction:
+    """Message times that no total exchange can do without, by what some arc must carry.
+
+    Examples
+    --------
+    >>> from torusfabric.topology import parse_topology
+    >>> float(exchange_time(parse_topology("mesh:4x4"))) > 15
+    True
+    """
+    if topology.nodes == 1:
+        return Fraction(0)
+    arcs = Lengths(topology)
+    weight = np.ones(len(arcs.tail))
+    best, sum_of_loads = Fraction(0), np.zeros(len(arcs.tail))
+    for tried in range(1, 1 + max(4, min(MOST_TRIES, WORK // topology.nodes))):
+        length = np.maximum(1, np.rint(weight / weight.max() * UNIT)).astype(np.int64)
+        distance, by = arcs.shortest(length)
+        bound = Fraction(int(np.rint(distance.sum())), int(length.sum()))
+        best = max(best, bound)
+        load = arcs.carried(distance, by)
+        sum_of_loads += load
+        mean = sum_of_loads / tried
+        if bound and mean.max() <= bound:
+            break
+        weight = weight * np.exp(PACE * load / load.max())
+    return best

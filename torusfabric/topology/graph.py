@@ -1,0 +1,362 @@
+"""Any network: strongly connected directed graphs, read from files or from NetworkX.
+
+Ports of a graph without names are numbered so that a message that leaves by port p arrives by
+in-port p: the arcs are coloured so that no two of one colour leave or enter the same node, with as
+many colours as the largest degree (König).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from typing_extensions import Self, override
+
+from ..errors import InputError
+from ..toolchain.reading import read_text
+from ..toolchain.values import shown
+from .arrays import BoolArray, IntArray
+from .topology import Topology
+
+__all__ = ["Graph", "named_nodes"]
+
+#: The most nodes, and the most arcs, of a graph.
+MOST_NODES, MOST_ARCS = 4096, 2**16
+
+#: Bytes of a file of a graph.
+MOST_BYTES = 2**26
+
+
+class Arc(NamedTuple):
+    """An arc between two nodes, and the name of its port; empty for none."""
+
+    tail: int
+    head: int
+    port: str = ""
+
+
+class Graph(Topology):
+    """Any strongly connected directed graph, perhaps with parallel arcs.
+
+    Parameters
+    ----------
+    graph : networkx graph, or iterable of (tail, head) or (tail, head, port)
+        Of a graph of NetworkX, nodes are numbered in its order, and an edge without direction is
+        two arcs. An attribute ``port`` of an edge names the out-port at its source, and ``back``
+        that at its target, of an edge without direction. Names are left out, or given to all arcs;
+        of those into a node each has another name, too.
+    name : str
+        What users call it.
+
+    Raises
+    ------
+    InputError
+        If it is no such graph, or not strongly connected.
+
+    Examples
+    --------
+    >>> ring = Graph([(0, 1), (1, 2), (2, 0), (1, 0)])
+    >>> ring.nodes, ring.ports, ring.diameter
+    (3, 2, 2)
+    """
+
+    kind = "graph"
+    notation = "graph:FILE"
+    entry = '{"kind": "graph", "nodes": .., "arcs": [[TAIL, HEAD, PORT], ..]}'
+
+    _neighbours: IntArray
+    _linked: BoolArray
+    _names: list[str]
+
+    def __init__(self, graph: Any, *, name: str = "") -> None:
+        names, arcs = _read(graph)
+        self._names = names
+        self._lay(len(names), arcs)
+        self.name = name or f"graph:{self.nodes}-nodes"
+
+    @classmethod
+    @override
+    def parse(cls, text: str) -> Self | None:
+        if not text.startswith("graph:"):
+            return None
+        path = Path(text.removeprefix("graph:"))
+        return cls(_from_file(path), name=text)
+
+    @classmethod
+    @override
+    def from_json(cls, entry: dict[str, Any]) -> Self | None:
+        match entry:
+            case {"nodes": int(count), "arcs": [*arcs]}:
+                return cls(_Listed([str(k) for k in range(count)], arcs))
+            case {"nodes": [*names], "arcs": [*arcs]}:
+                return cls(_Listed([str(name) for name in names], arcs))
+        return None
+
+    @override
+    def to_json(self) -> dict[str, Any]:
+        plain = self._names == [str(node) for node in range(self.nodes)]
+        arcs = [
+            [node, int(self.neighbours[node, port]), self.port_names[port]]
+            for node, port in np.argwhere(self.linked).tolist()
+        ]
+        return {"kind": "graph", "nodes": self.nodes if plain else self._names, "arcs": arcs}
+
+    @property
+    @override
+    def neighbours(self) -> IntArray:
+        return self._neighbours
+
+    @property
+    @override
+    def linked(self) -> BoolArray:
+        return self._linked
+
+    @cached_property
+    @override
+    def upstream(self) -> tuple[IntArray, IntArray]:
+        node, port = np.full((2, self.nodes, self.ports), -1)
+        for number, entry in enumerate(self.opposite.tolist()):
+            tails = np.flatnonzero(self.linked[:, number])
+            node[self.neighbours[tails, number], entry] = tails
+            node[node[:, entry] < 0, entry] = np.flatnonzero(~self.linked[:, number])
+            port[:, entry] = number
+        return node, port
+
+    @cached_property
+    @override
+    def backwards(self) -> Topology:
+        return self if self._same_backwards() else Backwards(self)
+
+    @property
+    @override
+    def grid(self) -> tuple[tuple[int, ...], IntArray]:
+        return (), np.empty((0, self.nodes), int)
+
+    @override
+    def node_name(self, node: int) -> str:
+        return f"({self._names[int(node)]})"
+
+    @override
+    def validate(self) -> None:
+        cut_off = self._cut_off()
+        if len(cut_off):
+            raise InputError(
+                f"Graph must have a path from each node to every other, not cut off "
+                f"{named_nodes(self, cut_off)}"
+            )
+
+    def _cut_off(self) -> IntArray:
+        """The nodes outside the largest part in which all reach all."""
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import connected_components
+
+        tail, port = np.nonzero(self.linked)
+        ones, pairs = np.ones(len(tail)), (tail, self.neighbours[tail, port])
+        graph = csr_array((ones, pairs), shape=(self.nodes, self.nodes))
+        _, part = connected_components(graph, connection="strong")
+        others: IntArray = np.flatnonzero(part != np.bincount(part).argmax())
+        return others
+
+    def _same_backwards(self) -> bool:
+        """Whether the opposite of each port leads back."""
+        tail, port = np.nonzero(self.linked)
+        head, entry = self.neighbours[tail, port], self.opposite[port]
+        twice = np.array_equal(self.opposite[self.opposite], np.arange(self.ports))
+        leads_back = self.linked[head, entry] & (self.neighbours[head, entry] == tail)
+        return twice and bool(leads_back.all())
+
+    def _lay(self, nodes: int, arcs: Sequence[Arc]) -> None:
+        """Fill the tables of so many nodes with arcs."""
+        if not 1 <= nodes <= MOST_NODES:
+            raise InputError(f"Nodes of a graph must be from 1 to {MOST_NODES}, not {nodes}")
+        if len(arcs) > MOST_ARCS:
+            raise InputError(f"Arcs of a graph must be at most {MOST_ARCS}, not {len(arcs)}")
+        given = [arc for arc in arcs if arc.port]
+        if given and len(given) < len(arcs):
+            bare = next(arc for arc in arcs if not arc.port)
+            raise InputError(
+                f"Ports of a graph must be named for all arcs or for none, not left out from node "
+                f"{bare.tail} to node {bare.head}"
+            )
+        self.port_names = tuple(dict.fromkeys(arc.port for arc in given))
+        if given:
+            colours = [self.port_names.index(arc.port) for arc in arcs]
+            _check_names(arcs)
+        else:
+            colours = _coloured(nodes, arcs)
+            self.port_names = tuple(map(str, range(max(colours, default=-1) + 1)))
+        self.nodes, self.ports = nodes, len(self.port_names)
+        self.opposite = np.arange(self.ports)
+        self._neighbours = np.tile(np.arange(nodes, dtype=np.int32)[:, None], self.ports)
+        self._linked = np.zeros((nodes, self.ports), bool)
+        for arc, port in zip(arcs, colours, strict=True):
+            self._neighbours[arc.tail, port] = arc.head
+            self._linked[arc.tail, port] = True
+
+    def __hash__(self) -> int:
+        return hash((self.nodes, self._neighbours.tobytes()))
+
+
+class Backwards(Graph):
+    """A graph with all arcs the other way; planners use it to plan what is then run backwards."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._forwards = graph
+        node, _ = graph.upstream
+        self.name, self.nodes, self.ports = f"{graph.name} backwards", graph.nodes, graph.ports
+        self.opposite = np.argsort(graph.opposite).astype(np.int64)
+        self.port_names = tuple(graph.port_names[port] for port in self.opposite)
+        self._names = [graph.node_name(node)[1:-1] for node in range(graph.nodes)]
+        heads, port = np.nonzero(graph.linked)
+        self._linked = np.zeros_like(graph.linked)
+        self._linked[graph.neighbours[heads, port], graph.opposite[port]] = True
+        here = np.arange(graph.nodes)[:, None]
+        self._neighbours = np.where(self._linked, node, here).astype(np.int32)
+
+    @property
+    @override
+    def backwards(self) -> Topology:
+        return self._forwards
+
+
+def named_nodes(topology: Topology, nodes: Iterable[int]) -> str:
+    """Nodes for people: node 3 (0,3), or nodes 3 (0,3) and 7 (1,3)."""
+    names = [f"{node} {topology.node_name(int(node))}" for node in nodes]
+    *first, last = names
+    return f"nodes {', '.join(first)} and {last}" if first else f"node {last}"
+
+
+class _Listed(NamedTuple):
+    """A graph as a schedule file has it."""
+
+    names: list[str]
+    arcs: list[Any]
+
+
+def _read(graph: Any) -> tuple[list[str], list[Arc]]:
+    """The names of nodes, and the arcs, of whatever is given."""
+    if isinstance(graph, _Listed):
+        return graph.names, [_arc(arc, len(graph.names)) for arc in graph.arcs]
+    if hasattr(graph, "is_directed") and hasattr(graph, "edges"):
+        return _from_networkx(graph)
+    if isinstance(graph, str) or not isinstance(graph, Iterable):
+        raise InputError(f"Graph must be of NetworkX, or a list of arcs, not {shown(graph)}")
+    arcs = [_arc(arc, MOST_NODES) for arc in graph]
+    count = 1 + max((max(arc.tail, arc.head) for arc in arcs), default=0)
+    return [str(node) for node in range(count)], arcs
+
+
+def _arc(given: Any, below: int) -> Arc:
+    """An arc of a list."""
+    if not isinstance(given, tuple | list) or not 2 <= len(given) <= 3:
+        raise InputError(f"Arc must be TAIL, HEAD and perhaps a port, not {shown(given)}")
+    tail, head, *port = given
+    for node in (tail, head):
+        if type(node) is not int or not 0 <= node < below:
+            raise InputError(f"Node of an arc must be from 0 to {below - 1}, not {shown(node)}")
+    if tail == head:
+        raise InputError(f"Arc must lead to another node, not from node {tail} to itself")
+    if port and (not isinstance(port[0], str) or not port[0] or port[0].split()[1:]):
+        raise InputError(f"Port of an arc must be a word, not {shown(port[0])}")
+    return Arc(tail, head, *port)
+
+
+def _from_networkx(graph: Any) -> tuple[list[str], list[Arc]]:
+    """Nodes and arcs of a graph of NetworkX."""
+    labels = list(graph.nodes)
+    number = {label: node for node, label in enumerate(labels)}
+    arcs = []
+    for tail, head, data in graph.edges(data=True):
+        if data.get("latency", 1) != 1 or data.get("rate", 1) != 1:
+            raise InputError(
+                "Latency and rate of an edge must be 1 or left out, not "
+                f"{data.get('latency', 1)} and {data.get('rate', 1)}"
+            )
+        ends = number[tail], number[head]
+        arcs.append(_arc([*ends, *_port(data, "port")], len(labels)))
+        if not graph.is_directed():
+            arcs.append(_arc([*ends[::-1], *_port(data, "back")], len(labels)))
+    return [str(label) for label in labels], arcs
+
+
+def _port(data: Mapping[str, Any], key: str) -> list[str]:
+    """The name of a port, if an edge has one."""
+    return [str(data[key])] if key in data else []
+
+
+def _check_names(arcs: Sequence[Arc]) -> None:
+    """Arcs out of a node, and into a node, have ports of different names."""
+    for verb, ends in ("leave", [arc.tail for arc in arcs]), ("enter", [arc.head for arc in arcs]):
+        found: set[tuple[int, str]] = set()
+        for node, arc in zip(ends, arcs, strict=True):
+            if (node, arc.port) in found:
+                raise InputError(
+                    f"Ports of arcs that {verb} a node must have different names, not "
+                    f"{arc.port} twice at node {node}"
+                )
+            found.add((node, arc.port))
+
+
+def _coloured(nodes: int, arcs: Sequence[Arc]) -> list[int]:
+    """A port for each arc: different for all that leave a node, and for all that enter one."""
+    ends = np.array([arc[:2] for arc in arcs], np.int64).reshape(-1, 2)
+    degree = max(int(np.bincount(column, minlength=nodes).max()) for column in ends.T)
+    leaving, entering = np.full((2, nodes, degree), -1)
+    for number, (tail, head, _) in enumerate(arcs):
+        out, into = (int((row < 0).argmax()) for row in (leaving[tail], entering[head]))
+        if leaving[tail, into] >= 0:
+            # Exchange the two colours along the path that begins with what leaves by `into`.
+            side, node, colour, path = 0, tail, into, []
+            while (arc := int((leaving, entering)[side][node, colour])) >= 0:
+                path.append((arc, colour))
+                side, node = 1 - side, int(ends[arc, 1 - side])
+                colour = out if colour == into else into
+            for arc, colour in path:
+                for table, end in ((leaving, 0), (entering, 1)):
+                    if table[ends[arc, end], colour] == arc:
+                        table[ends[arc, end], colour] = -1
+            for arc, colour in path:
+                other = out if colour == into else into
+                leaving[ends[arc, 0], other] = entering[ends[arc, 1], other] = arc
+        leaving[tail, into] = entering[head, into] = number
+    colours = [0] * len(arcs)
+    for tail, colour in np.argwhere(leaving >= 0).tolist():
+        colours[int(leaving[tail, colour])] = colour
+    return colours
+
+
+def _from_file(path: Path) -> Any:
+    """What a file of a graph holds: node-link JSON as NetworkX writes it, or an edge list."""
+    import networkx as nx
+
+    text = read_text(path, "File of a graph", most=MOST_BYTES)
+    if text.lstrip().startswith("{"):
+        try:
+            data = json.loads(text)
+            key = "edges" if "edges" in data else "links"
+            return nx.node_link_graph(data, edges=key)
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise InputError(
+                f"File of a graph must be node-link JSON or an edge list, not {path} ({reason})"
+            ) from error
+    graph = nx.MultiGraph()
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.split("#")[0].split()
+        if words and (len(words) < 2 or not all(word.isdecimal() for word in words[:2])):
+            raise InputError(
+                f"Line {number} of {path} must be two node numbers, not {shown(line.strip())}"
+            )
+        if words:
+            graph.add_edge(int(words[0]), int(words[1]))
+    count = 1 + max(graph.nodes, default=0)
+    if count > MOST_NODES:
+        raise InputError(f"Nodes of a graph must be from 1 to {MOST_NODES}, not {count}")
+    ordered = nx.MultiGraph()
+    ordered.add_nodes_from(range(count))
+    ordered.add_edges_from(graph.edges())
+    return ordered

@@ -1,0 +1,222 @@
+"""What every topology is: a strongly connected directed graph with named ports, as numpy tables.
+
+A node is an integer. A message that leaves node ``v`` by port ``p`` arrives at node
+``neighbours[v, p]`` by its in-port ``opposite[p]``. Where no link is, ``linked[v, p]`` is False,
+and the neighbour is the node itself. Topologies of which more is known, their translations, are
+`CayleyGraph`.
+"""
+
+import re
+from abc import ABCMeta, abstractmethod
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from typing_extensions import Self
+
+from ..errors import InputError
+from ..toolchain.hints import no_such
+from .arrays import BoolArray, IntArray, IntLike
+
+__all__ = ["Topology", "hops_from"]
+
+
+class _Validated(ABCMeta):
+    """What makes topologies, and has each of them validated as soon as it is made."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        topology = super().__call__(*args, **kwargs)
+        topology.validate()
+        return topology
+
+
+class Topology(metaclass=_Validated):
+    """A strongly connected directed graph with named ports, perhaps with parallel arcs.
+
+    A class of topologies defines the members that are abstract here, and the attributes. Users name
+    its topologies once it is registered with `register_topology`.
+
+    Attributes
+    ----------
+    kind : str
+        The name of the class in a schedule file.
+    notation : str
+        How users write its topologies, for error messages, e.g. ``arrowhead:ORDER``.
+    entry : str
+        How a schedule file writes them, for error messages.
+    name : str
+        What the user writes, e.g. ``8x8``.
+    nodes : int
+        Number of nodes, N.
+    ports : int
+        Number of ports of a node, counting parallel links; the most that any node has.
+    port_names : tuple of str
+        The name of each port.
+    opposite : ndarray of int, shape (ports,)
+        The in-port of the neighbour by which a message leaving on a port arrives; different for all
+        ports.
+    link_latency : int
+        Cycles from one end of a link to the other; values other than 1 are refused for the present.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> topology = tf.parse_topology("mesh:3x4")
+    >>> topology.nodes, topology.ports, topology.diameter
+    (12, 4, 5)
+    >>> topology.linked[0].tolist()
+    [True, False, True, False]
+    """
+
+    kind: ClassVar[str]
+    notation: ClassVar[str]
+    entry: ClassVar[str]
+
+    name: str
+    nodes: int
+    ports: int
+    port_names: tuple[str, ...]
+    opposite: IntArray
+    link_latency: int = 1
+
+    @classmethod
+    @abstractmethod
+    def parse(cls, text: str) -> Self | None:
+        """The topology that a user names, or None if the text names none of this class."""
+
+    @classmethod
+    @abstractmethod
+    def from_json(cls, entry: dict[str, Any]) -> Self | None:
+        """The topology of an entry of a schedule file, or None if the entry has another form."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """The topology as an entry of a schedule file; its ``kind`` is that of the class."""
+
+    @property
+    @abstractmethod
+    def neighbours(self) -> IntArray:
+        """Neighbour table: an int32 array of shape (nodes, ports); the node itself for no link."""
+
+    @abstractmethod
+    def node_name(self, node: int) -> str:
+        """The name of a node for people, e.g. ``(1,2)``."""
+
+    @abstractmethod
+    def validate(self) -> None:
+        """Refuse a topology that is not what it must be; called when it is made.
+
+        Raises
+        ------
+        InputError
+            Names the first member that is wrong.
+        """
+
+    @property
+    @abstractmethod
+    def grid(self) -> tuple[tuple[int, ...], IntArray]:
+        """The sides of a grid, and where in it each node is drawn; no sides where there is none."""
+
+    @property
+    def dimensions(self) -> int:
+        """Number of axes along which the topology can be cut into groups; 0 where it has none."""
+        return 0
+
+    @cached_property
+    def linked(self) -> BoolArray:
+        """Whether a link leaves by a port, shape (nodes, ports)."""
+        return np.ones((self.nodes, self.ports), bool)
+
+    @property
+    def upstream(self) -> tuple[IntArray, IntArray]:
+        """The node and the out-port from which messages come by each in-port, (nodes, ports) each.
+
+        Where none come, it is an out-port without a link, a different one for each in-port.
+        """
+        opposite = np.broadcast_to(self.opposite, (self.nodes, self.ports))
+        return self.neighbours, opposite
+
+    def feeding(self, entry: IntArray) -> tuple[IntArray, IntArray]:
+        """The node and the out-port from which messages come by in-ports of each node (a row)."""
+        node, port = self.upstream
+        here = np.arange(self.nodes).reshape(-1, *[1] * (entry.ndim - 1))
+        return node[here, entry], port[here, entry]
+
+    @property
+    def backwards(self) -> "Topology":
+        """The topology with all arcs the other way: its out-ports are in-ports here."""
+        return self
+
+    @cached_property
+    def all_distances(self) -> IntArray:
+        """Hops from each node (a row) to each other: an int32 array of shape (nodes, nodes)."""
+        return np.stack([hops_from(self.neighbours, node) for node in range(self.nodes)])
+
+    @cached_property
+    def diameter(self) -> int:
+        """The largest distance between two nodes."""
+        return int(self.all_distances.max())
+
+    def distance(self, a: IntLike, b: IntLike) -> IntArray:
+        """Distance from node ``a`` to node ``b``, elementwise."""
+        return self.all_distances[a, b]
+
+    def port(self, name: str | int) -> int:
+        """The number of a port, given its name or number.
+
+        Raises
+        ------
+        InputError
+            If there is no such port.
+        """
+        if name in self.port_names:
+            return self.port_names.index(str(name))
+        if re.fullmatch(r"\d{1,9}", str(name)) and int(name) < self.ports:
+            return int(name)
+        raise no_such("Port", name, self.port_names)
+
+    def arc(self, link: object) -> tuple[int, int]:
+        """The arc that a user names: ``9:+0``, or a node and a port's name or number.
+
+        Raises
+        ------
+        InputError
+            If there is no such node or port.
+        """
+        node, port = "", ""
+        if isinstance(link, str):
+            node, _, port = link.partition(":")
+        elif isinstance(link, tuple | list) and len(link) == 2:
+            node, port = link
+        if not re.fullmatch(r"\d{1,18}", str(node)) or int(node) >= self.nodes or port == "":
+            raise InputError(
+                f"Broken link must be NODE:PORT with a node below {self.nodes}, not {link!r}"
+            )
+        return int(node), self.port(port)
+
+    def arc_name(self, node: int, port: int) -> str:
+        """An arc for people, e.g. ``node 9 (1,1) port +0``."""
+        return f"node {node} {self.node_name(node)} port {self.port_names[port]}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Topology) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+
+def hops_from(neighbours: IntArray, root: int = 0) -> IntArray:
+    """Hops from a node to every node of a neighbour table, -1 where there is no way."""
+    hops = np.full(len(neighbours), -1, np.int32)
+    reached, count = np.full(1, root, np.int64), 0
+    while reached.size:
+        hops[reached] = count
+        following = neighbours[reached].ravel()
+        reached, count = np.unique(following[hops[following] < 0]), count + 1
+    return hops
