@@ -6,11 +6,12 @@ from typing import Any
 from ..collective import Operator
 from ..errors import InputError
 from ..schedule import Schedule, Switching
+from ..topology import Faulty
 from .bounds import find_bound
 from .check import Progress, check
 from .cost import schedule_cost
 from .step_length import step_length
-from .volume import least_time, limit
+from .volume import least_time, limit, network_cut
 
 __all__ = [
     "bound_in_words",
@@ -63,7 +64,9 @@ def schedule_facts(
         1/2 message", and ``bound_where`` for which schedules alone the bound holds, if not for all;
         ``delta`` counts hops; ``tau`` and ``tau_bound`` are message times, which compare schedules
         with steps of different length: a `Fraction`. No hardware takes fewer cycles than ``limit``
-        for messages of ``limit_flits`` flits, see `torusfabric.analysis.volume.limit`.
+        for messages of ``limit_flits`` flits, see `torusfabric.analysis.volume.limit`. On networks
+        that do not look the same from each node, ``cut`` is what makes ``tau_bound``, and
+        ``renumbered`` says which nodes of the whole network have which numbers.
 
     Raises
     ------
@@ -104,7 +107,19 @@ def schedule_facts(
         ),
         "transfers": cost.transfers,
         "checked": True,
+        **_of_network(schedule),
     }
+
+
+def _of_network(schedule: Schedule) -> dict[str, str]:
+    """The cut that makes the bound in message times, and nodes that are numbered anew, if any."""
+    topology, found = schedule.topology, {}
+    cut = network_cut(topology, schedule.collective)
+    if cut:
+        found["cut"] = cut
+    if isinstance(topology, Faulty) and topology.broken_nodes:
+        found["renumbered"] = topology.renumbered or "none"
+    return found
 
 
 def facts_together(found: Sequence[dict[str, Any]]) -> dict[str, Any]:

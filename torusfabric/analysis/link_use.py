@@ -38,12 +38,17 @@ class LinkUse:
     @property
     def share(self) -> float:
         """The share of all arcs in all rounds that is busy."""
-        return float(self.of_arc.sum() / max(self.of_arc.size * len(self.of_round), 1))
+        return float(self.of_arc.sum() / max(self.arcs * len(self.of_round), 1))
+
+    @property
+    def arcs(self) -> int:
+        """How many arcs there are."""
+        return int(self.topology.linked.sum())
 
     @property
     def unused(self) -> int:
         """How many arcs are never busy."""
-        return int((self.of_arc == 0).sum())
+        return int(((self.of_arc == 0) & self.topology.linked).sum())
 
     @property
     def busiest(self) -> tuple[int, int]:
@@ -55,7 +60,7 @@ class LinkUse:
         """The numbers as plain data."""
         node, port = self.busiest
         return {
-            "arcs": self.of_arc.size,
+            "arcs": self.arcs,
             "use": round(self.share, 4),
             "unused": self.unused,
             "busiest": f"{node}:{self.topology.port_names[port]}",

@@ -14,9 +14,9 @@ from ..collective import Collective
 from ..schedule import Duplex, Switching
 from ..topology import CayleyGraph, Topology, Torus
 from .congestion import exchange_time
-from .cuts import worst_cut
+from .cuts import cut_in_words, worst_cut
 
-__all__ = ["arc_load", "least_time", "limit", "reach"]
+__all__ = ["arc_load", "least_time", "limit", "network_cut", "reach"]
 
 
 def least_time(
@@ -125,6 +125,26 @@ def reach(topology: Topology, collective: Collective) -> int:
         return topology.diameter
     away = topology.all_distances
     return int((away[:, collective.root] if collective.to_root else away[collective.root]).max())
+
+
+def network_cut(topology: Topology, collective: Collective) -> str:
+    """The cut that makes `least_time`, for people; empty where something else does.
+
+    Examples
+    --------
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import parse_topology
+    >>> network_cut(parse_topology("mesh:4x6"), parse_collective("alltoall"))
+    '144 messages over 4 links into nodes 0 (0,0), 1 (0,1), 2 (0,2) and 9 more'
+    """
+    if collective.axes is not None:
+        topology, collective = collective.groups(topology).torus, collective.in_one_group
+    if isinstance(topology, CayleyGraph) or topology.nodes == 1:
+        return ""
+    cut = worst_cut(topology, collective)
+    if cut is None or cut.time < least_time(topology, collective):
+        return ""
+    return cut_in_words(topology, cut)
 
 
 def _least_anywhere(topology: Topology, collective: Collective, ports: int | None) -> Fraction:

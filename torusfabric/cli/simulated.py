@@ -7,8 +7,8 @@ from ..errors import WorkFailed
 __all__ = ["SimulationReport", "raise_if_wrong", "simulated"]
 
 #: What the check of a schedule found that stands in the report of a simulation, too.
-KNOWN = ("unit", "bound_where", "limit", "limit_flits", "why", "delta", "tau", "tau_bound", "modes",
-         "forms")  # fmt: skip
+KNOWN = ("unit", "bound_where", "cut", "renumbered", "limit", "limit_flits", "why", "delta", "tau",
+         "tau_bound", "modes", "forms")  # fmt: skip
 
 
 class SimulationReport(Protocol):

@@ -83,7 +83,10 @@ def _part(name: str) -> str:
 def _content(program: Program) -> dict[str, Any]:
     """What the page shows, as plain values."""
     schedule, topology = program.schedule, program.topology
-    layout = layout_of(topology, schedule.collective.root or 0)
+    layout = layout_of(topology, root=schedule.collective.root or 0)
+    steps, back = layout.ends
+    if layout.steps.shape[1] == 1 and steps.shape[1] == topology.ports:
+        steps = steps[:1]  # of all nodes alike
     blocks = _blocks(program)
     start: list[list[int]] = [[] for _ in range(topology.nodes)]
     for block, (origin, _, _) in enumerate(blocks):
@@ -92,9 +95,9 @@ def _content(program: Program) -> dict[str, Any]:
     return {
         "nodes": np.round(layout.positions.T, 4).tolist(),
         "names": [topology.node_name(node) for node in range(topology.nodes)],
-        "steps": np.round(np.moveaxis(layout.steps, 0, 2), 4).tolist(),
+        "steps": np.round(steps, 4).tolist(),
         "near": topology.neighbours.tolist(),
-        "opposite": topology.opposite.tolist(),
+        "opposite": back.tolist(),
         "joined": layout.joined.astype(int).tolist(),
         "box": layout.box.tolist(),
         "regions": [(region.corners.T.tolist(), region.fill) for region in layout.regions],

@@ -44,7 +44,7 @@ class Brush:
         self._topology = panel.layout.topology
         self._origin = np.asarray(middle) - HOP * panel.layout.box.mean(axis=0)
         self._positions = panel.layout.positions.T
-        self._steps = panel.layout.hops
+        self._steps, self._back = panel.layout.ends
         self._length = np.hypot(*np.moveaxis(self._steps, 2, 0))
         self._along = self._steps / self._length[:, :, None]
         # to the right of somebody who looks along the port, on a page whose y grows downwards
@@ -113,7 +113,7 @@ class Brush:
             if not joined:
                 end = STUB * self._length[node, port]
                 pieces[-1].append(self._aside(node, port, offset, end))
-            node, back = self._topology.neighbours[node, port], self._topology.opposite[port]
+            node, back = self._topology.neighbours[node, port], self._back[port]
             if not joined:
                 end = STUB * self._length[node, back]
                 pieces.append([self._aside(node, back, -offset, end)])

@@ -16,7 +16,7 @@ def draw_cycles(schedule: Pattern | SumPattern) -> Picture:
     number, on_cycle, count = number_cycles(schedule)
     colours = [COLOURS[k % len(COLOURS)] for k in range(count)] + [GREY]
     used = (schedule.inject >= 0) | (schedule.feed >= 0)
-    there = topology.neighbours, topology.opposite
+    there = topology.upstream
     both = on_cycle & on_cycle[there] & (number == number[there])
     strokes = []
     for node, port in np.argwhere(used).tolist():
@@ -63,7 +63,7 @@ def number_cycles(pattern: Pattern | SumPattern) -> tuple[np.ndarray, np.ndarray
     flows, topology = Flows.of(pattern), pattern.topology
     endless = np.append(flows.length > 0, False)[flows.flow]
     on_cycle = flows.on_cycle & endless
-    there = topology.neighbours, topology.opposite
+    there = topology.upstream
     opposite = np.where(on_cycle[there], flows.flow[there], -1)[on_cycle]
     along = flows.flow[on_cycle]
     least = np.full(len(flows), len(flows))

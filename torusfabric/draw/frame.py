@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from ..analysis.step_length import step_length
 from ..errors import ScheduleError
 from ..schedule import Schedule
-from ..topology import Arrowhead, Torus
-from .graph_layout import graph_layout
-from .layout import arrowhead_layout, hexagon_layout, torus_layout
+from ..topology import Arrowhead
+from .graph_layout import layout_of
+from .layout import arrowhead_layout, hexagon_layout
 from .picture import Key, Panel, Picture, Sketch
 from .svg import ramp
 
@@ -87,11 +87,7 @@ def panels_of(
     topology = schedule.topology
     if not isinstance(topology, Arrowhead):
         several = len(sketches) > 1
-        layout = (
-            torus_layout(topology, centre=centre, in_one_row=several)
-            if isinstance(topology, Torus)
-            else graph_layout(topology, centre=centre, in_one_row=several)
-        )
+        layout = layout_of(topology, centre=centre, in_one_row=several)
         return [Panel(layout, sketch.title, sketch.strokes, sketch.fills) for sketch in sketches]
     root = centre or 0
     hexagon = hexagon_layout(topology, root)

@@ -7,7 +7,7 @@ the links would pull them, or on a circle if they are very many.
 
 import numpy as np
 
-from ..topology import Arrowhead, BoolArray, IntArray, Topology, Torus, cayley
+from ..topology import Arrowhead, BoolArray, IntArray, Part, Topology, Torus, cayley
 from .layout import Layout, arrowhead_layout, axis_directions, rows_and_layers, torus_layout
 
 __all__ = ["graph_layout", "layout_of"]
@@ -25,19 +25,32 @@ MOST_PAIRED, MOST_LINKED = 256, 1024
 TURN = 2.0
 
 
-def layout_of(topology: Topology, root: int = 0) -> Layout:
+def layout_of(
+    topology: Topology, *, centre: int | None = None, root: int = 0, in_one_row: bool = False
+) -> Layout:
     """Where the nodes of a topology are drawn, whatever it is.
 
     Parameters
     ----------
+    centre : int, optional
+        The node that is drawn in the middle, if it can be any; a network with edges stays.
     root : int
         The node in the middle, of an arrowhead torus.
+    in_one_row : bool
+        Whether the layers of a grid stand side by side.
     """
+    if isinstance(topology, Part):
+        whole = layout_of(topology.whole, in_one_row=in_one_row)
+        kept = topology.kept
+        steps = whole.steps[:, kept] if whole.steps.shape[1] > 1 else whole.steps
+        return Layout(
+            topology, whole.positions[:, kept], steps, whole.regions, whole.captions, whole.ghosts
+        )
     if isinstance(topology, Torus):
-        return torus_layout(topology)
+        return torus_layout(topology, centre=centre, in_one_row=in_one_row)
     if isinstance(topology, Arrowhead):
         return arrowhead_layout(topology, root)
-    return graph_layout(topology)
+    return graph_layout(topology, centre=centre, in_one_row=in_one_row)
 
 
 def graph_layout(
@@ -62,7 +75,7 @@ def graph_layout(
         positions, captions = rows_and_layers(
             sides, coordinates[cyclic], centre=centre, in_one_row=in_one_row
         )
-    elif len(cyclic) > 3 and topology.nodes <= MOST_LINKED:
+    elif len(cyclic) != 1 and 1 < topology.nodes <= MOST_LINKED:
         positions = _springs(topology)
     else:
         place = coordinates[cyclic[0]] if len(cyclic) == 1 else np.arange(topology.nodes)
@@ -115,6 +128,8 @@ def _first_links(topology: Topology) -> BoolArray:
     there = topology.neighbours.reshape(-1).astype(np.int64)
     link = np.minimum(np.arange(nodes * ports), there * ports + np.tile(topology.opposite, nodes))
     pair = np.minimum(here, there) * nodes + np.maximum(here, there)
+    if topology.backwards is not topology:
+        link, pair = np.arange(nodes * ports), here * nodes + there  # each way is a link of its own
     order = np.lexsort((link, pair))
     _, starts, which = np.unique(pair[order], return_index=True, return_inverse=True)
     first = np.empty(len(link), bool)

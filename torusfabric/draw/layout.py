@@ -81,7 +81,7 @@ class Layout:
         """Whether the neighbour at each port is one hop away, a bool array (nodes, ports)."""
         there = self.positions[:, self.topology.neighbours]
         gap = there - self.positions[:, :, None] - self.steps
-        return np.asarray(np.hypot(*gap) < 1e-6)
+        return np.asarray((np.hypot(*gap) < 1e-6) & self.topology.linked)
 
     @cached_property
     def hops(self) -> np.ndarray:
@@ -90,12 +90,27 @@ class Layout:
         return np.moveaxis(np.broadcast_to(self.steps, shape), 0, 2)
 
     @cached_property
+    def ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """One hop along each end of a link, (nodes, ends, 2), and the end at which ports arrive.
+
+        The first ends are the out-ports. Where links lead both ways, in-ports are the same; else
+        they follow.
+        """
+        topology = self.topology
+        if topology.backwards is topology:
+            return self.hops, topology.opposite
+        came = -self.hops[topology.upstream]
+        return np.concatenate([self.hops, came], axis=1), topology.ports + topology.opposite
+
+    @cached_property
     def links(self) -> np.ndarray:
         """What shows each link once: rows (node, port), of both its ends where it is two stubs."""
+        if self.topology.backwards is not self.topology:
+            return np.argwhere(self.topology.linked)
         near, back = self.topology.neighbours, self.topology.opposite
         nodes, ports = np.arange(self.topology.nodes)[:, None], np.arange(self.topology.ports)
         first = (ports < back) | ((ports == back) & (nodes < near))
-        return np.argwhere(first | ~self.joined)
+        return np.argwhere((first | ~self.joined) & self.topology.linked)
 
     @cached_property
     def box(self) -> np.ndarray:

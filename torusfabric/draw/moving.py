@@ -56,7 +56,7 @@ class _Film:
 
     def __init__(self, program: Program, node: int) -> None:
         self.program, self.node, self.svg = program, node, Svg()
-        self.layout = layout_of(program.topology, program.schedule.collective.root or 0)
+        self.layout = layout_of(program.topology, root=program.schedule.collective.root or 0)
         count = max(program.schedule.round_count, 1)
         self.round = min(0.8, LONGEST / count)
         self.seconds = self.round * count + REST
@@ -117,7 +117,8 @@ class _Film:
     def _hop(self, node: int, port: int) -> Iterable[tuple[np.ndarray, np.ndarray]]:
         """The lines of a hop: one, or a stub at either end."""
         layout, there = self.layout, self.program.topology.neighbours[node, port]
-        back = layout.hops[there, self.program.topology.opposite[port]]
+        ends, back_at = layout.ends
+        back = ends[there, back_at[port]]
         step = layout.hops[node, port]
         places = layout.positions[:, node], layout.positions[:, there]
         if layout.joined[node, port]:

@@ -16,6 +16,7 @@ from ..rtl.bus import DATA_BITS, Bus, Field, Register, RegisterMap, Window
 from ..rtl.fabric import Fabric, Top
 from ..rtl.streams import needs_commands
 from ..rtl.streams.ports import COMMAND, STATUS
+from ..topology import Faulty, Topology
 from .ports import port_facts
 
 __all__ = ["ADDRESS_MAP", "TOP", "interface", "manifest"]
@@ -61,12 +62,20 @@ def manifest(
         **({} if program.any_length else {"predicted_cycles": fabric.predicted_cycles}),
         "modes": [_mode(fabric, number) for number in range(len(program.modes))],
         "topology": program.topology.to_json(),
+        **_renumbered(program.topology),
         **({"operator": str(program.operators[0])} if len(program.operators) == 1 else {}),
         **_functions(program.operators),
         **_schedules(fabric),
         "router_classes": len(fabric.router_classes),
         "command": command,
     }
+
+
+def _renumbered(topology: Topology) -> dict[str, list[int]]:
+    """Of each node its number in the whole network, where some nodes of that are broken."""
+    if not isinstance(topology, Faulty) or not topology.broken_nodes:
+        return {}
+    return {"numbers_in_whole": topology.kept.tolist()}
 
 
 def _functions(operators: Sequence[Operator]) -> dict[str, dict[str, str]]:

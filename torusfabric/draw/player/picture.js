@@ -84,6 +84,7 @@ function paintLinks() {
   const use = $("links").value === "use";
   for (let node = 0; node < count; node++)
     for (let port = 0; port < degree; port++) {
+      if (near[node][port] === node && count > 1) continue;  // no link
       const carried = used[node * degree + port];
       if (use && carried) {
         pen.strokeStyle = ramp(HEAT, carried / mostUsed);

@@ -1,0 +1,166 @@
+"""Collectives on any network: at the bounds of their cuts, and right in hardware."""
+
+from dataclasses import replace
+from math import ceil
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import torusfabric as tf
+from torusfabric.algorithms import Options
+from torusfabric.algorithms.network.plan import ANY_NETWORK
+from torusfabric.algorithms.network.trees import disjoint_trees_from
+from torusfabric.analysis.cuts import tight_sets, worst_cut
+from torusfabric.analysis.facts import schedule_facts
+from torusfabric.analysis.volume import least_time
+from torusfabric.collective import parse_collective
+from torusfabric.topology import Graph, parse_topology
+
+KINDS = ANY_NETWORK.collectives
+
+#: One way round a ring, and back from one node alone; two cliques that one link joins.
+ONE_WAY = Graph([(0, 1), (1, 2), (2, 3), (3, 0), (2, 0)])
+CLIQUES = Graph(nx.barbell_graph(4, 0))
+
+
+def plan(topology, kind, **options):
+    """A checked schedule."""
+    network = topology if isinstance(topology, tf.Topology) else parse_topology(topology)
+    collective = parse_collective(kind, topology=network)
+    schedule = ANY_NETWORK(network, collective, Options(**options))
+    tf.check(schedule)
+    return schedule
+
+
+# Sections 7.3 of what ForestColl reaches: message times of an all-gather, by faults.
+@pytest.mark.parametrize(
+    ("name", "chunks", "steps"),
+    [
+        ("4x4!0:+0", 1, 5),
+        ("5x5!0:+0", 1, 8),
+        ("6x6!0:+0", 3, 35),
+        ("8x8!0:+0", 1, 21),
+        ("4x4x4!0:+0", 5, 63),
+        ("4x4!0:+0,0:-0", 2, 15),
+        ("4x4!10", 3, 14),
+        ("5x5!10", 3, 23),
+        ("6x6!14", 3, 34),
+        ("4x4x4!3", 5, 62),
+        ("mesh:4x6", 2, 23),
+        ("8|x8", 1, 21),
+        ("cube:4!0:1", 1, 5),
+    ],
+)
+def test_all_gathers_meet_the_cut(name, chunks, steps):
+    """And reduce-scatters, which are the same backwards."""
+    for kind in ("allgather", "reduce-scatter"):
+        schedule = plan(name, kind, chunks=chunks)
+        assert schedule.round_count == steps == tf.bound(schedule)
+    topology = parse_topology(name)
+    assert worst_cut(topology, parse_collective("allgather")).time * chunks == steps
+
+
+@pytest.mark.parametrize("topology", ["4x4!5:-1,10", "mesh:3x4", ONE_WAY, CLIQUES], ids=str)
+def test_scatters_meet_the_cut_but_for_a_step(topology):
+    """So do gathers, backwards."""
+    for kind in ("scatter", "gather"):
+        schedule = plan(topology, kind)
+        least = ceil(least_time(schedule.topology, schedule.collective))
+        assert least <= schedule.round_count <= least + 1
+
+
+@pytest.mark.parametrize("name", ["4x4!0:+0", "mesh:4x6", "6x6!14"])
+def test_total_exchanges_are_near_the_bound(name):
+    schedule = plan(name, "alltoall")
+    assert schedule.round_count <= 1.1 * least_time(schedule.topology, schedule.collective) + 1
+
+
+def test_the_cut_between_cliques():
+    """A link between two cliques carries each block once, and all the time."""
+    cut = worst_cut(CLIQUES, parse_collective("allgather"))
+    assert (cut.messages, cut.arcs, len(cut.inside)) == (4, 1, 4)
+    assert sorted(len(np.flatnonzero(inside)) for inside in tight_sets(CLIQUES, cut.time)) == [4, 4]
+    schedule = plan(CLIQUES, "allgather")
+    assert schedule.round_count == 5  # what crosses last has yet to go on
+    facts = schedule_facts(schedule)
+    assert facts["cut"].startswith("4 messages over 1 link into nodes ")
+
+
+@pytest.mark.parametrize("topology", ["4x4!0:+0", "mesh:3x3", "8x4~4", ONE_WAY], ids=str)
+def test_trees_share_no_arc(topology):
+    """As many as the least cut: one more there cannot be."""
+    network = topology if isinstance(topology, tf.Topology) else parse_topology(topology)
+    count = worst_cut(network, parse_collective("broadcast", root=1)).arcs
+    trees = disjoint_trees_from(network, 1, count)
+    node, port = network.upstream
+    used = [
+        (int(node[child, trees.entry[tree, child]]), int(port[child, trees.entry[tree, child]]))
+        for tree, child in zip(*np.nonzero(trees.depth), strict=True)
+    ]
+    assert len(set(used)) == len(used) == count * (network.nodes - 1)
+    for tree, child in zip(*np.nonzero(trees.depth), strict=True):
+        parent = node[child, trees.entry[tree, child]]
+        assert network.linked[parent, port[child, trees.entry[tree, child]]]
+        assert trees.depth[tree, child] == trees.depth[tree, parent] + 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("topology", ["mesh:2x3", "3x3!1:+1:out,4", ONE_WAY], ids=str)
+def test_hardware(topology, kind):
+    """Every word is right, after as many cycles as the program says."""
+    schedule = plan(topology, kind)
+    program = tf.compile(schedule, flits=schedule.chunks)
+    report = tf.simulate(tf.Fabric(program, width=8))
+    assert (report.words_wrong, report.cycles) == (0, program.cycles())
+
+
+def test_short_sums_go_up_a_tree_and_down():
+    """For long messages sums are scattered and gathered."""
+    for flits, steps in ((1, 8), (4096, 10)):
+        schedule = tf.plan("4x4!0:+0", "allreduce", flits=flits)
+        assert (schedule.algorithm, schedule.round_count) == ("any-network", steps)
+
+
+def test_saved_and_loaded(tmp_path):
+    """A file holds the network, with its faults; a schedule that uses a broken link is refused."""
+    for topology in ("4x4!5:-1,10", "mesh:2x3", ONE_WAY):
+        schedule = plan(topology, "allgather")
+        schedule.save(tmp_path / "plan.json", force=True)
+        loaded = tf.load(tmp_path / "plan.json")
+        assert loaded.topology == schedule.topology
+        assert loaded.digest == schedule.digest
+    whole = tf.plan("4x4", "broadcast", algorithm="spanning-tree")
+    for broken in ("0:+0", "0:+0:out"):
+        wrong = replace(whole, topology=parse_topology(f"4x4!{broken}"))
+        with pytest.raises(tf.ScheduleError, match=r"node 0 \(0,0\) port \+0 has no link"):
+            tf.check(wrong)
+
+
+@pytest.mark.parametrize(
+    ("topology", "kind", "options", "message"),
+    [
+        ("8x8", "allgather", {}, "a network that does not look the same from every node"),
+        ("mesh:3x3", "broadcast", {"trees": 3}, "--trees 1 to 2, by the least cut, not 3"),
+        ("mesh:3x3", "allreduce", {"chunks": 2}, "--chunks divisible by the number of nodes, 9"),
+        ("mesh:3x3", "alltoall", {"trees": 2}, "--trees left out, not 2"),
+        ("mesh:3x3", "alltoall", {"ports": 2}, "--ports 4"),
+    ],
+)
+def test_refused(topology, kind, options, message):
+    with pytest.raises(tf.InputError, match=f"^Algorithm any-network needs {message}"):
+        plan(topology, kind, **options)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(20))
+def test_faults_at_random(seed):
+    """Up to three faults of tori: within 3 % of the cut, or a step."""
+    random = np.random.default_rng(seed)
+    sides = random.integers(3, 9, 2)
+    faults = [f"{node}:{port}" for node, port in random.integers(0, (sides.prod(), 4), (2, 2))]
+    faults += [str(random.integers(sides.prod()))] * (seed % 2)
+    topology = parse_topology(f"{sides[0]}x{sides[1]}!{','.join(faults)}")
+    schedule = plan(topology, "allgather")
+    least = worst_cut(topology, schedule.collective).time * schedule.chunks
+    assert schedule.round_count <= max(1.03 * least, ceil(least) + 1)

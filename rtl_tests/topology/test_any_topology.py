@@ -1,0 +1,131 @@
+"""Networks that are no Cayley graphs: meshes, graphs of one's own, faults."""
+
+import json
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from torusfabric.errors import InputError
+from torusfabric.topology import Faulty, Graph, Mesh, Torus, parse_topology, topology_from_json
+
+
+def arcs(topology):
+    """All arcs as pairs of nodes."""
+    there = np.argwhere(topology.linked).tolist()
+    return sorted((node, int(topology.neighbours[node, port])) for node, port in there)
+
+
+def check_tables(topology):
+    """What leaves by an out-port comes in by the in-port that is opposite, and by no other."""
+    node, port = topology.upstream
+    assert len(set(zip(node.ravel().tolist(), port.ravel().tolist(), strict=True))) == node.size
+    for tail, out in np.argwhere(topology.linked).tolist():
+        head, entry = topology.neighbours[tail, out], topology.opposite[out]
+        assert (node[head, entry], port[head, entry]) == (tail, out)
+    absent = ~topology.linked
+    here = np.arange(topology.nodes)[:, None]
+    assert (np.where(absent, topology.neighbours, here) == here).all()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_graphs_have_as_many_ports_as_their_degree(seed):
+    graph = nx.gnp_random_graph(8, 0.5, seed=seed, directed=True)
+    if not nx.is_strongly_connected(graph):
+        with pytest.raises(InputError, match=r"^Graph must have a path .*, not cut off node"):
+            Graph(graph)
+        return
+    topology = Graph(graph)
+    assert arcs(topology) == sorted(graph.edges())
+    assert topology.ports == max(max(dict(ways).values()) for ways in
+                                 (graph.in_degree(), graph.out_degree()))  # fmt: skip
+    assert arcs(topology.backwards) == sorted((b, a) for a, b in graph.edges())
+    assert topology.diameter == nx.diameter(graph)
+    for each in (topology, topology.backwards):
+        check_tables(each)
+    assert topology.backwards.backwards is topology
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["mesh:4x6", "mesh:5", "8|x8", "3x4|x2", "4x4!4:+1,10", "4x4!0:+0:out", "mesh:3x3!0:+0",
+     "cube:3!0:1", "arrowhead:1!0:N", "circulant:9:1,2!3", "8x4~4!0:+0"],
+)  # fmt: skip
+def test_names_and_entries(name):
+    """Both are read as the same network again."""
+    topology = parse_topology(name)
+    assert topology.name == name
+    assert topology_from_json(json.loads(json.dumps(topology.to_json()))) == topology
+    check_tables(topology)
+
+
+def test_mesh():
+    """A grid graph, its nodes row by row."""
+    grid = nx.convert_node_labels_to_integers(nx.grid_2d_graph(3, 4), ordering="sorted")
+    both = sorted([*grid.edges(), *((b, a) for a, b in grid.edges())])
+    assert arcs(Mesh([3, 4])) == both
+    assert Mesh([3, 4]).distance(0, 11) == 5
+    cylinder = Mesh([3, 4], [False, True])
+    assert cylinder.name == "3|x4"
+    assert cylinder.distance(0, 3) == 1
+
+
+def test_faults():
+    """A link is broken both ways, or one way; nodes are renumbered, and keep their names."""
+    whole = set(arcs(Torus(4, 4)))
+    assert whole - set(arcs(Faulty(Torus(4, 4), ["0:+1"]))) == {(0, 1), (1, 0)}
+    assert whole - set(arcs(Faulty(Torus(4, 4), ["0:+1:out"]))) == {(0, 1)}
+    faulty = Faulty(Torus(4, 4), [(0, "+1")], [5, 10])
+    assert faulty == Faulty(Faulty(Torus(4, 4), ["1:-1"]), broken_nodes=[10, 5])
+    assert faulty.nodes == 14
+    assert faulty.renumbered == "6 to 9 as 5 to 8, 11 to 15 as 9 to 13"
+    assert faulty.node_name(5) == "(1,2)"
+    assert (0, 1) not in arcs(faulty)
+
+
+def test_files(tmp_path):
+    """Node-link JSON as NetworkX writes it, with names of ports if it has any; or an edge list."""
+    ring = nx.DiGraph()
+    for node in range(4):
+        ring.add_edge(node, (node + 1) % 4, port="on")
+        ring.add_edge((node + 1) % 4, node, port="back")
+    path = tmp_path / "ring.json"
+    path.write_text(json.dumps(nx.node_link_data(ring, edges="edges")))
+    topology = parse_topology(f"graph:{path}")
+    assert topology.port_names == ("on", "back")
+    assert topology.neighbours[:, 0].tolist() == [1, 2, 3, 0]
+    assert topology.name == f"graph:{path}"
+    (tmp_path / "edges").write_text("0 1\n1 2  # a comment\n\n2 0\n0 1\n")
+    assert arcs(parse_topology(f"graph:{tmp_path / 'edges'}")) == sorted(
+        [(0, 1), (1, 0), (1, 2), (2, 1), (2, 0), (0, 2), (0, 1), (1, 0)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Graph(4), "Graph must be of NetworkX, or a list of arcs, not 4"),
+        (lambda: Graph([(0, 1)]), "Graph must have a path from each node to every other, not cut"),
+        (lambda: Graph([(0, 0)]), "Arc must lead to another node, not from node 0 to itself"),
+        (lambda: Graph([(0, 1, "a"), (1, 0)]), "Ports of a graph must be named for all arcs or"),
+        (lambda: Graph([(0, 1, "a"), (1, 0, "a"), (0, 1, "a")]),
+         "Ports of arcs that leave a node must have different names, not a twice at node 0"),
+        (lambda: Graph([(0, 2, "a"), (1, 2, "a"), (2, 0, "a"), (2, 1, "b")]),
+         "Ports of arcs that enter a node must have different names, not a twice at node 2"),
+        (lambda: Mesh([4, 4], [True, True]), "Mesh must have an axis without wrap, not the torus"),
+        (lambda: Mesh([4, 1]), "Sides of a torus must be integers of at least 2"),
+        (lambda: Faulty(Torus(4), ["0:+1"]), "Port must be "),
+        (lambda: Faulty(Torus(4), ["4:+0"]), "Broken link must be NODE:PORT with a node below 4"),
+        (lambda: Faulty(Torus(4), [], [4]), "Broken node must be a node from 0 to 3, not 4"),
+        (lambda: Faulty(Torus(4)), "Faults of 4 must be at least one link or node, not none"),
+        (lambda: Faulty(Torus(4), [], range(4)), "Broken nodes must leave at least one node"),
+        (lambda: Faulty(Mesh([3]), ["0:-0"]), "Broken link must be one of mesh:3, not 0:-0"),
+        (lambda: Faulty(Mesh([4]), [], [1]),
+         "Broken links and nodes must leave a path from each node to every other, not cut off "
+         r"node 0 \(0\)"),
+        (lambda: parse_topology("graph:/none/such"), "File of a graph /none/such could not be"),
+    ],
+)  # fmt: skip
+def test_refused(make, message):
+    with pytest.raises(InputError, match=f"^{message}"):
+        make()
