@@ -41,8 +41,6 @@ class Part(Graph):
 
     def _take(self, whole: Topology, kept: BoolArray, arcs: BoolArray) -> None:
         """Fill the tables with the nodes that are kept, and arcs of the whole between them."""
-        if whole.nodes > MOST_NODES:
-            raise InputError(f"Nodes must be at most {MOST_NODES} for {self.name}")
         self.whole, self.kept = whole, np.flatnonzero(kept)
         self.nodes, self.ports = len(self.kept), whole.ports
         self.port_names, self.opposite = whole.port_names, whole.opposite
@@ -185,7 +183,12 @@ class Faulty(Part):
             broken_links = [*whole.broken_links, *broken_links]
             broken_nodes = [*whole.broken_nodes, *broken_nodes]
             whole = whole.whole
-        self.name, kept = f"{whole}!", np.ones(whole.nodes, bool)
+        self.name = f"{whole}!"
+        if whole.nodes > MOST_NODES:
+            raise InputError(
+                f"Network with faults must have at most {MOST_NODES} nodes, not {whole}"
+            )
+        kept = np.ones(whole.nodes, bool)
         for node in broken_nodes:
             if type(node) is not int or not 0 <= node < whole.nodes:
                 raise InputError(
