@@ -7,7 +7,14 @@ import pytest
 
 import torusfabric as tf
 from torusfabric.program.form import block_flits
-from torusfabric.program.serving import SLACK, compared_lengths
+from torusfabric.program.serving import (
+    CYCLES_ALIKE,
+    MOST_ALIKE,
+    SLACK,
+    compared_lengths,
+    spared,
+    worth_having,
+)
 from torusfabric.verilog import manifest
 
 
@@ -93,6 +100,23 @@ def test_a_form_that_is_never_the_quickest_is_left_out():
     program = tf.compile([[other, trees, tree]], max_flits=64)
     assert [form.schedule for form in program.forms] == [tree, trees]
     assert tf.compile([[tree, other]], max_flits=2).forms[0].schedule is tree
+
+
+@pytest.mark.parametrize(("best", "more"), [(100, 3), (257, 6), (4000, 6)])
+def test_a_form_that_saves_few_cycles_is_left_out(best, more):
+    assert more == min(int(CYCLES_ALIKE * best), MOST_ALIKE)
+    short, long = np.array([20, best + more]), np.array([60, best])
+    assert worth_having([short, long], [1, 2]) == [0]
+    # What costs less is taken for that length alone: then only so much more is granted as before.
+    assert worth_having([short, long], [2, 1]) == ([0] if more <= SLACK else [0, 1])
+    assert worth_having([short + np.array([0, 1 + SLACK]), long], [1, 2]) == [0, 1]
+
+
+def test_each_schedule_keeps_a_version_and_no_length_loses_more_than_is_granted():
+    long, short = np.array([40, 70]), np.array([14, 149])
+    assert spared([[0, 1]], [long, short]) == set()
+    assert spared([[0, 1], [2, 3]], [long, short, long + 3, short + 3]) == {0}
+    assert spared([[0], [1]], [long, long]) == set()
 
 
 def test_forms_may_be_of_one_collective_only():

@@ -43,8 +43,7 @@ __all__ = [
 ]
 
 
-#: Of cycles, and of message times: what is no more than so much above the least is as good.
-CYCLES_ALIKE = Fraction(3, 100)
+#: Of message times: what is no more than so much above the least is as good.
 TIMES_ALIKE = Fraction(1, 10)
 
 
@@ -224,6 +223,8 @@ def choose_by_cycles(
 
 def _best(tried: Sequence[_Tried]) -> _Tried:
     """The one of the fewest cycles; of several that take nearly as few, the smallest."""
+    from ..program.serving import CYCLES_ALIKE
+
     fewest = min(one.cycles for one in tried)
     near = [one for one in tried if one.cycles <= (1 + CYCLES_ALIKE) * fewest]
     if len(near) == 1:

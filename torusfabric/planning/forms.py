@@ -56,8 +56,9 @@ def plan_forms(
 ) -> tuple[Schedule, ...]:
     """Plan the forms of a collective for messages of any length, and prove them right.
 
-    Of the algorithms that serve, as few are taken as come within three cycles of the best for every
-    length; see `compile` for what becomes of them.
+    Of the algorithms that serve, as few are taken as come within three cycles, for every length, of
+    the cheapest that is within 3 % and six cycles of the best; see `compile` for what becomes of
+    them.
 
     Parameters
     ----------
@@ -157,15 +158,13 @@ def choose_forms(
     if decided or not tries_all(selection):
         return ()
     from ..program.counts import estimated_luts
-    from ..program.serving import SLACK, cover
+    from ..program.serving import worth_having
 
     tried = list(_candidates(selection, most, root))
     if not tried:
         return ()
-    cycles = np.stack([one.cycles for one in tried])
-    best = cycles.min(axis=0)
-    chosen = cover(cycles <= best + SLACK, [estimated_luts(one.program) for one in tried])
-    forms = (tried[form].selection for _, form in chosen)
+    luts = [estimated_luts(one.program) for one in tried]
+    forms = (tried[form].selection for form in worth_having([one.cycles for one in tried], luts))
     return tuple({id(form.planned): form for form in forms}.values())
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ..collective import ADD, Operator
 from ..errors import InputError
@@ -14,6 +17,7 @@ from ..schedule.sum_trees import sum_trees
 from ..toolchain.values import flag, natural, shown
 from ..topology import require_alike
 from .any_root import compile_any_root
+from .counts import estimated_luts
 from .fields import Order
 from .lift import lift
 from .merge import merge
@@ -22,7 +26,7 @@ from .operator_demands import check_agreement, wait_for_operators
 from .patterns import compile_pattern
 from .request import Request
 from .rounds import compile_rounds
-from .serving import ranges_of
+from .serving import compared_lengths, cycles_at, ranges_of, spared
 from .sum_patterns import compile_sum_pattern
 from .tables import compile_table
 from .tree_sums import compile_tree_sums
@@ -234,8 +238,7 @@ def _compile_all(
     kept, alone = [], len(modes) == 1
     for mode in modes:
         each = [versions(schedule, most, operators, root, alone=alone) for schedule in mode]
-        of_mode = [program for one in each for program in one]
-        kept.append(of_mode[:1] if isinstance(mode, _One) else _quickest(of_mode, most))
+        kept.append(each[0][:1] if isinstance(mode, _One) else _quickest(_needed(each, most), most))
     forms = [program for of_mode in kept for program in of_mode]
     if len(forms) == 1:
         return forms[0]
@@ -269,6 +272,18 @@ def _each_mode(
                     f"{schedule.collective}"
                 )
     return modes
+
+
+def _needed(each: Sequence[Sequence[Program]], most: int) -> list[Program]:
+    """The versions of the schedules of a mode without those that it can do without."""
+    programs = [program for one in each for program in one]
+    if len(programs) == len(each):
+        return programs
+    lengths, ends = compared_lengths(most), np.cumsum([0, *map(len, each)]).tolist()
+    luts = [estimated_luts(program) for program in programs]
+    dearest = [sorted(range(a, b), key=lambda k: -luts[k]) for a, b in pairwise(ends)]
+    without = spared(dearest, [cycles_at(program.form, lengths) for program in programs])
+    return [program for k, program in enumerate(programs) if k not in without]
 
 
 def _quickest(programs: list[Program], most: int) -> list[Program]:

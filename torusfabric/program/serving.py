@@ -1,8 +1,9 @@
-"""Which form of a mode serves for which lengths of messages: that with the fewest cycles."""
+"""Which forms a mode has, and which serves for which lengths: few, and nearly the quickest."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from math import gcd
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,10 +15,24 @@ from .mode import Range
 if TYPE_CHECKING:
     from .form import Form
 
-__all__ = ["SLACK", "compared_lengths", "cover", "cycles_at", "ranges_of"]
+__all__ = [
+    "CYCLES_ALIKE",
+    "MOST_ALIKE",
+    "SLACK",
+    "compared_lengths",
+    "cover",
+    "cycles_at",
+    "ranges_of",
+    "spared",
+    "worth_having",
+]
 
 #: Up to so many flits all lengths are compared; beyond, each is so much longer than the one before.
 ALL_LENGTHS, GROWTH = 1024, 1.01
+
+#: What takes no more than so much more cycles is as quick; in an engine, where that is no more than
+#: so many.
+CYCLES_ALIKE, MOST_ALIKE = Fraction(3, 100), 6
 
 #: Cycles more than by the quickest form that are taken for fewer forms, which cost hardware, and
 #: fewer ranges.
@@ -66,6 +81,72 @@ def cycles_at(form: Form, lengths: IntArray) -> IntArray:
     constant, per_flit = (np.array(column)[at] for column in list(zip(*pieces, strict=True))[1:])
     cycles: IntArray = constant + per_flit * blocks - timing.wait
     return cycles
+
+
+def worth_having(cycles: Sequence[IntArray], luts: Sequence[int]) -> list[int]:
+    """Which of several forms a mode has: as few as can be, of these the cheapest.
+
+    Each length has one that takes hardly more cycles than the cheapest of those that are as quick
+    as the quickest there.
+
+    Parameters
+    ----------
+    cycles : sequence of (ndarray of int, shape (lengths,))
+        Of each form at the lengths that are compared.
+    luts : sequence of int
+        What each costs.
+
+    Returns
+    -------
+    list of int
+        The one for the shortest messages first.
+
+    Examples
+    --------
+    The first takes more cycles for the longest messages, but not by 3 %.
+
+    >>> worth_having([np.array([21, 133, 261]), np.array([68, 131, 257])], [2304, 2432])
+    [0]
+    """
+    table = np.stack(cycles)
+    alike = table <= _as_quick(table)
+    chosen = np.where(alike, np.array(luts)[:, None], np.inf).argmin(axis=0)
+    taken = table[chosen, np.arange(table.shape[1])]
+    return list(dict.fromkeys(form for _, form in cover(table <= taken + SLACK, luts)))
+
+
+def spared(versions: Sequence[Sequence[int]], cycles: Sequence[IntArray]) -> set[int]:
+    """Which versions of schedules a mode can do without; each schedule keeps one or more.
+
+    Parameters
+    ----------
+    versions : sequence of (sequence of int)
+        Those of each schedule, the one to be spared first first, by number.
+    cycles : sequence of (ndarray of int, shape (lengths,))
+        Of each version at the lengths that are compared.
+
+    Examples
+    --------
+    >>> spared([[0, 1]], [np.array([13, 80]), np.array([37, 73])])
+    set()
+    >>> spared([[0, 1]], [np.array([13, 80]), np.array([16, 73])])
+    {0}
+    """
+    table = np.stack(cycles)
+    enough, found = _as_quick(table) + SLACK, set[int]()
+    for of_schedule in versions:
+        for number in of_schedule[:-1]:
+            rest = [k for k in range(len(table)) if k not in found and k != number]
+            if (table[rest].min(axis=0) <= enough).all():
+                found.add(number)
+    return found
+
+
+def _as_quick(table: IntArray) -> np.ndarray:
+    """The most cycles at each length that are as good as the fewest."""
+    fewest = table.min(axis=0)
+    most: np.ndarray = fewest + np.minimum(float(CYCLES_ALIKE) * fewest, MOST_ALIKE)
+    return most
 
 
 def ranges_of(forms: Sequence[Form], most: int) -> tuple[Range, ...]:
