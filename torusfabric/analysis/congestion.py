@@ -79,7 +79,7 @@ def exchange_time(topology: Topology) -> Fraction:
     Examples
     --------
     >>> from torusfabric.topology import parse_topology
-    >>> float(exchange_time(parse_topology("mesh:4x4"))) > 15
+    >>> float(exchange_time(parse_topology("mesh:4x4"))) > 14
     True
     """
     if topology.nodes == 1:

@@ -166,6 +166,7 @@ class _Flows:
     Parameters
     ----------
     root : int or None
+        Where all messages start; None where each node sends.
     several : bool
         Whether nodes send, or receive, messages of their own each.
     """

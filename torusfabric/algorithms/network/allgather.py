@@ -39,7 +39,7 @@ def chunks_for(topology: Topology, collective: Collective) -> int:
     >>> from torusfabric.collective import parse_collective
     >>> from torusfabric.topology import parse_topology
     >>> [chunks_for(parse_topology(name), parse_collective("allgather"))
-    ...  for name in ("8x8!0:+0", "6x6!0:+0", "mesh:4x6")]
+    ...  for name in ("8x8!0:+0", "4x4!10", "mesh:4x6")]
     [1, 3, 2]
     """
     cut = worst_cut(topology, collective)
