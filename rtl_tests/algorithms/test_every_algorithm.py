@@ -13,7 +13,7 @@ from torusfabric.topology import parse_topology
 
 #: Small topologies: each algorithm serves one at least.
 TOPOLOGIES = ["2", "5", "2x3", "4x4", "3x5", "5x5", "6x6", "7x7x7", "3x3x3", "arrowhead:0",
-              "arrowhead:2"]  # fmt: skip
+              "arrowhead:2", "mesh:3x4", "4x4!5:-1,10"]  # fmt: skip
 
 #: 7x7x7 takes long for all but the algorithm made for it.
 LARGE = {"7x7x7": ("lee-code",)}
@@ -75,7 +75,7 @@ def test_options_that_an_algorithm_does_not_know_are_refused(algorithm):
     """In words that name the option and the selection."""
     topology = parse_topology("4x4")
     collective = collective_on(algorithm.collectives[0], topology)
-    for options in (Options(trees=1), Options(broken_links=((0, 0),)), Options(large=True)):
+    for options in (Options(trees=1), Options(packets=2), Options(large=True)):
         (name,) = options.given()
         if name not in algorithm.options:
             option = f"--{name.replace('_', '-')}"
