@@ -10,7 +10,7 @@ from sweeps import lines_of, plan_step
 import torusfabric as tf
 from torusfabric.cli import main
 from torusfabric.errors import InputError
-from torusfabric.sweep.grid import AXES, key, load, points
+from torusfabric.sweep.grid import AXES, Simulated, key, load, points
 from torusfabric.sweep.work import work
 
 
@@ -53,6 +53,32 @@ def test_each_step_is_done_once_for_what_matters_to_it(write):
         "pnr": True,
         "seeds": 3,
     }
+
+
+def test_cycles_take_the_place_of_simulations(write):
+    """In a sample are the first of each collective and algorithm, and some that are drawn."""
+    grid = load(
+        write(
+            """
+            steps = ["simulate", "plan"]
+            topologies = ["3x3", "3x4", "4x4"]
+            collectives = ["allgather", "broadcast"]
+            widths = [1, 2, 4, 8, 16, 32]
+            flits = [1, 2, 4, 8]
+            """
+        )
+    )
+    every, sample, none = (points(grid, simulated) for simulated in Simulated)
+    steps = [[point["step"] for point in found] for found in (every, sample, none)]
+    assert [found.count("simulate") for found in steps][::2] == [144, 0]
+    assert [found.count("plan") for found in steps] == [6, 6, 6]
+    assert 2 + 142 // 16 < steps[1].count("simulate") < 2 + 142 // 4
+    assert {*map(len, steps)} == {150}
+    first = {}
+    for point in sample:
+        first.setdefault((point["step"] == "plan", point["collective"]), point["step"])
+    assert set(first.values()) == {"simulate", "plan"}
+    assert [point | {"step": "simulate"} for point in none[:144]] == every[:144]
 
 
 def test_several_collectives_and_lengths_of_any_run(write):
@@ -136,7 +162,7 @@ def test_all_stands_for_the_algorithms_that_know_the_collective(write):
             'steps = ["synth"]\ntopologies = ["4x4"]\ncollectives = ["allgather"]',
             r"^Sweep must have targets, not leave them out$",
         ),
-        ('steps = ["fly"]', r"^Step must be one of plan, simulate, synth, not 'fly'$"),
+        ('steps = ["fly"]', r"^Step must be one of plan, cycles, simulate, synth, not 'fly'$"),
         (
             'topologies = ["4x4"]\ncollectives = ["allgather"]\nchunks = [0]',
             r"^Key chunks of a sweep must be a list of positive integers, not \[0\]$",

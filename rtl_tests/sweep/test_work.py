@@ -41,6 +41,16 @@ def test_work_simulates():
     assert result["cycles"] == result["predicted_cycles"]
 
 
+def test_cycles_are_those_of_a_simulation():
+    """Of a run, and of the runs of a fabric that leaves a choice."""
+    for others in ({}, {"max_flits": 4}):
+        point = plan_step("3x3", algorithm="best", width=8, **others)
+        said, counted = (work(point | {"step": step})["result"] for step in ("cycles", "simulate"))
+        assert said["cycles"] == counted["cycles"]
+        assert [job["cycles"] for job in said["jobs"]] == [job["cycles"] for job in counted["jobs"]]
+        assert set(said) < set(counted)
+
+
 def test_the_best_is_that_for_the_length():
     """As commands take it: by the flits of a message, or of any length in several forms."""
     step = plan_step("3", collective="allreduce", algorithm="best", width=8)

@@ -18,7 +18,7 @@ example: torusfabric sweep grid.toml -o grid.jsonl
 plans = ["plan.json", "a.json,b.json", ..], or --plan, puts schedule files in place of the
 five lists from topologies to chunks; without them grid.toml holds (all but topologies and
 collectives may be left out):
-  steps = ["plan", "simulate", "synth"]  # default plan alone
+  steps = ["plan", "cycles", "simulate", "synth"]  # default plan alone
   topologies = ["4x4", "6x8", "4x4x4"]
   collectives = ["allgather", "allgather,alltoall:necklace"]    # several make one fabric
   algorithms = ["best", "hamiltonian"]   # or all that know the collective: ["all"]
@@ -50,6 +50,13 @@ def add_commands(commands: Commands) -> None:
         help="file of the results, a line of JSON each; what is there is not done again "
         "(default FILE with the suffix .jsonl)",
     )
+    parser.add_argument(
+        "--simulate",
+        choices=("all", "sample", "none"),
+        default="all",
+        help="which simulations to carry out: of the others, take the cycles of the compiled "
+        "program (default all; sample: the first of each collective and algorithm, and one in 8)",
+    )
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
         "--jobs", metavar="N", type=positive, default=2, help="processes to use (default 2)"
@@ -64,13 +71,13 @@ def add_commands(commands: Commands) -> None:
 def run_sweep(arguments: Namespace) -> None:
     """Do what is missing, and report the outcome."""
     from ..sweep.cluster import on_cluster
-    from ..sweep.grid import load, points
+    from ..sweep.grid import Simulated, load, points
     from ..sweep.results import Results
     from ..sweep.work import on_cores, require_processes, run
 
     require_processes(arguments.jobs)
     plans = [arguments.plan] if arguments.plan else []
-    todo = points(load(arguments.file, plans=plans))
+    todo = points(load(arguments.file, plans=plans), Simulated(arguments.simulate))
     path = arguments.output or Path(arguments.file).with_suffix(".jsonl")
     if arguments.scheduler:
         workers = partial(on_cluster, address=arguments.scheduler)

@@ -21,7 +21,14 @@ from .throughput import throughput, throughput_bound
 if TYPE_CHECKING:
     from .streams import StreamEngine, StreamReport
 
-__all__ = ["SimulationReport", "WrongWord", "report_of_runs", "simulate", "simulate_runs"]
+__all__ = [
+    "SimulationReport",
+    "WrongWord",
+    "predictions_of",
+    "report_of_runs",
+    "simulate",
+    "simulate_runs",
+]
 
 
 class Comparison(NamedTuple):
@@ -201,7 +208,7 @@ def _job_reports(
     fabric: Fabric, jobs: Sequence[Job], runs: Sequence[EngineRun], compared: list[Comparison]
 ) -> tuple[JobReport, ...]:
     """What came of each run, where a fabric leaves a choice of lengths or operators."""
-    if not {"length", "operation"} & set(fabric.netlist.inputs):
+    if not _differing_runs(fabric):
         return ()
     return tuple(
         JobReport.of(
@@ -213,6 +220,35 @@ def _job_reports(
         )
         for job, run, found in zip(jobs, runs, compared, strict=True)
     )
+
+
+def _differing_runs(fabric: Fabric) -> bool:
+    """Whether runs are reported one by one, as their lengths or operators may differ."""
+    return not {"length", "operation"}.isdisjoint(fabric.netlist.inputs)
+
+
+def predictions_of(fabric: Fabric) -> dict[str, Any]:
+    """What is known of the simulation of a fabric without one: the cycles of the runs it has.
+
+    Returns
+    -------
+    dict
+        The entries of `SimulationReport.to_json` that say what is simulated, and ``cycles``; with
+        ``jobs`` where the runs of the fabric differ.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> fabric = tf.Fabric(tf.compile(tf.plan("3x3", "allreduce"), flits=9), width=16)
+    >>> predictions_of(fabric)["cycles"] == tf.simulate(fabric).cycles
+    True
+    """
+    program, jobs = fabric.program, []
+    for job in default_jobs(fabric) if _differing_runs(fabric) else ():
+        cycles = program.cycles(job.length, mode=job.mode)
+        jobs.append(job.inputs | {"cycles": cycles})
+    cycles = sum(job["cycles"] for job in jobs) if jobs else fabric.predicted_cycles
+    return facts_of(fabric) | {"cycles": cycles, "jobs": jobs}
 
 
 def _report(

@@ -2,13 +2,13 @@
 
 A sweep is described by a TOML file::
 
-    steps = ["plan", "simulate", "synth"]    # what to do; the default is plan alone
+    steps = ["plan", "cycles", "simulate", "synth"]  # what to do; the default is plan alone
     topologies = ["4x4", "6x8", "4x4x4"]
     collectives = ["allgather", "broadcast"]
     algorithms = ["best", "hamiltonian"]     # or ["all"] that know the collective; default best
     ports = [2, 4]                           # these two may be left out
     chunks = [1, 2]
-    widths = [8, 32]                         # for simulate and synth; default 32
+    widths = [8, 32]                         # for all steps but plan; default 32
     flits = [2, 8]                           # the same; default one for each chunk
     max_flits = [16]                         # further fabrics: each run chooses up to so many
     targets = ["ecp5-25k", "ice40-hx8k"]     # the rest for synth; there is no default target
@@ -26,13 +26,14 @@ In place of topologies and collectives, and of what goes with them, schedule fil
     plans = ["mine.json", "theirs.json.gz", "mine.json,another.json"]
 
 Each step is done once for every combination of what matters to it: a plan does not depend on the
-width, nor a simulation on the device. The results are lines of JSON, one a combination, with a
-``status`` of ``done`` or, where no algorithm or length fits, ``misfit`` with a ``reason``. Whoever
-works gets the content of schedule files, and row and result are of that content. A line
-is written as a whole and forced to the disk as soon as it is known. Whoever starts the same sweep
-again, after whatever happened, gets the missing lines; a line that is there is never done again.
-What failed, be it for want of memory, is printed and not kept, so it is tried again. Only one sweep
-at a time may use a file.
+width, nor a simulation on the device. Cycles are those of the compiled program, and no simulation
+counts others; `Simulated` puts them in place of simulations. The results are lines of JSON, one a
+combination, with a ``status`` of ``done`` or, where no algorithm or length fits, ``misfit`` with a
+``reason``. Whoever works gets the content of schedule files, and row and result are of that
+content. A line is written as a whole and forced to the disk as soon as it is known. Whoever starts
+the same sweep again, after whatever happened, gets the missing lines; a line that is there is never
+done again. What failed, be it for want of memory, is printed and not kept, so it is tried again.
+Only one sweep at a time may use a file.
 """
 
 import math
@@ -40,6 +41,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
@@ -61,12 +63,12 @@ try:
 except ImportError:  # Python 3.10
     import tomli as tomllib
 
-__all__ = ["AXES", "Axis", "Point", "key", "load", "plan_contents", "points"]
+__all__ = ["AXES", "Axis", "Point", "Simulated", "key", "load", "plan_contents", "points"]
 
 #: A thing to do: plain values by name.
 Point = dict[str, Any]
 
-STEPS = ("plan", "simulate", "synth")
+STEPS = ("plan", "cycles", "simulate", "synth")
 
 #: Of the file that describes a sweep.
 MOST_BYTES = 2**20
@@ -81,7 +83,18 @@ MOST_POINTS = 2**20
 LENGTHS = ("flits", "max_flits")
 
 #: Steps that need hardware, and steps that need a device.
-BUILT, MAPPED = STEPS[1:], STEPS[2:]
+BUILT, MAPPED = STEPS[1:], STEPS[3:]
+
+#: Of so many simulations one is in the sample, beside the first of each collective and algorithm.
+SAMPLED = 8
+
+
+class Simulated(Enum):
+    """Which simulations of a sweep are carried out; the rest is what the program says of cycles."""
+
+    ALL = "all"
+    SAMPLE = "sample"
+    NONE = "none"
 
 
 @dataclass(frozen=True)
@@ -236,7 +249,7 @@ def _check_names(grid: dict[str, Any]) -> None:
                 raise InputError(f"Plan must be a schedule file, not {name}")
 
 
-def points(grid: dict[str, Any]) -> list[Point]:
+def points(grid: dict[str, Any], simulated: Simulated = Simulated.ALL) -> list[Point]:
     """All combinations, each a thing to do."""
     found: dict[str, Point] = {}
     for step in grid["steps"]:
@@ -245,7 +258,27 @@ def points(grid: dict[str, Any]) -> list[Point]:
                 point |= {"pnr": grid["pnr"]} | ({"seeds": grid["seeds"]} if grid["pnr"] else {})
             for each in _concrete(point):
                 found[key(each)] = each
-    return list(found.values())
+    return list(_sampled(found, simulated).values())
+
+
+def _sampled(points: dict[str, Point], simulated: Simulated) -> dict[str, Point]:
+    """Points by their keys, with cycles of the program in place of simulations not carried out.
+
+    Whether a point is drawn depends on its key alone, so that a grid that grows keeps its sample.
+    """
+    if simulated is Simulated.ALL:
+        return points
+    found, seen = {}, set()
+    for name, point in points.items():
+        if point["step"] == "simulate":
+            about = tuple(point.get(part) for part in ("plan", "collective", "algorithm"))
+            drawn = about not in seen or int(name, 16) % SAMPLED == 0
+            seen.add(about)
+            if simulated is Simulated.NONE or not drawn:
+                point = point | {"step": "cycles"}
+                name = key(point)
+        found[name] = point
+    return found
 
 
 def _combinations(grid: dict[str, Any], step: str) -> Iterator[Point]:

@@ -204,6 +204,13 @@ def _fabric(point: Point, schedules: list[Planned]) -> Any:
     return Fabric(program, width=point["width"])
 
 
+def _cycles(point: Point, fabric: Any) -> dict[str, Any]:
+    """What the program says: cycles of the runs that a simulation would carry out."""
+    from ..simulation.simulate import predictions_of
+
+    return predictions_of(fabric)
+
+
 def _simulate(point: Point, fabric: Any) -> dict[str, Any]:
     """Simulate, and compare every word; where there is a choice, some of each."""
     from ..simulation.simulate import simulate
@@ -234,7 +241,7 @@ def _synth(point: Point, fabric: Any) -> dict[str, Any]:
     return {"algorithm": ",".join(algorithms)} | report.to_json()
 
 
-_STEPS = {"plan": _plan, "simulate": _simulate, "synth": _synth}
+_STEPS = {"plan": _plan, "cycles": _cycles, "simulate": _simulate, "synth": _synth}
 
 
 def _plain(value: Any) -> Any:
