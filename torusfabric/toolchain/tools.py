@@ -39,7 +39,6 @@ __all__ = [
     "TOOLS",
     "Tool",
     "call",
-    "cut_off",
     "env_var",
     "error_line",
     "find",
@@ -256,11 +255,6 @@ def call(
         raise WorkFailed(
             f"Tool {name} {where} must be a program that runs, not fail to ({error.strerror})"
         ) from None
-
-
-def cut_off(name: str, made: str) -> WorkFailed:
-    """The error of a file that lacks its end; a tool may not notice that it could not write."""
-    return WorkFailed(f"Tool {name} must write all of {made}, not a part (is the disk full?)")
 
 
 def origin(name: str, path: str) -> str:

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstring>
 #include <ctime>
-#include <vector>
 
 namespace {
 
@@ -50,44 +49,14 @@ int outcome_so_far(Machine &machine, const Task &task) {
     return machine.wave_error() ? NO_FILE : DONE;
 }
 
-// The nodes that the last few words are for.
-class Window {
-public:
-    Window(uint64_t length) : length_(length) {}
-
-    const std::vector<uint64_t> &with(uint64_t node) {
-        nodes_.clear();
-        now_++;
-        size_t kept = 0;
-        for (size_t k = 0; k < known_.size(); k++)
-            if (known_[k].node != node && known_[k].last + length_ > now_)
-                known_[kept++] = known_[k];
-        known_.resize(kept);
-        known_.push_back({node, now_});
-        for (const Known &known : known_)
-            nodes_.push_back(known.node);
-        return nodes_;
-    }
-
-private:
-    struct Known {
-        uint64_t node, last;
-    };
-
-    uint64_t length_, now_ = 0;
-    std::vector<Known> known_;
-    std::vector<uint64_t> nodes_;
-};
-
 template <class Machine>
 int write(Machine &machine, Task &task) {
-    Window window(task.latency + 1);
     number(machine, HOST_WE, 1);
     for (uint64_t k = 0; k < task.count; k++) {
         number(machine, HOST_NODE, task.nodes[k]);
         number(machine, HOST_ADDR, task.addresses[k]);
         machine.set(HOST_WDATA, task.words + k * task.chunks, task.chunks);
-        machine.tick(window.with(task.nodes[k]));
+        machine.tick();
         task.done = k + 1;
         if (int const outcome = outcome_so_far(machine, task))
             return outcome;
@@ -117,7 +86,6 @@ int collect(Machine &machine, Task &task) {
 
 template <class Machine>
 int read(Machine &machine, Task &task) {
-    Window window(task.latency + 1);
     for (uint64_t k = 0; k < task.count + task.latency; k++) {
         if (k >= task.latency) {
             uint32_t *const word = task.words + (k - task.latency) * task.chunks;
@@ -127,21 +95,16 @@ int read(Machine &machine, Task &task) {
         uint64_t const asked = k < task.count ? k : task.count - 1;
         number(machine, HOST_NODE, task.nodes[asked]);
         number(machine, HOST_ADDR, task.addresses[asked]);
-        const std::vector<uint64_t> &concerned = window.with(task.nodes[asked]);
-        // What nodes showed before is gone by the time that the first word comes.
-        if (k < task.latency)
-            machine.tick();
-        else
-            machine.tick(concerned);
+        machine.tick();
         if (int const outcome = outcome_so_far(machine, task))
             return outcome;
     }
     return DONE;
 }
 
-// A machine has set(input, chunks, count), busy(), done(), cycles(), host_rdata(), tick() for a clock
-// edge that all nodes need, and tick(nodes) for one that only these nodes need. Of its waves,
-// flush_waves() writes all up to now, and wave_error() is the number of the first error, or 0.
+// A machine has set(input, chunks, count), busy(), done(), cycles(), host_rdata(), and tick() for a
+// clock edge. Of its waves, flush_waves() writes all up to now, and wave_error() is the number of the
+// first error, or 0.
 template <class Machine>
 int drive(Machine &machine, Task &task) {
     uint64_t const began = now();

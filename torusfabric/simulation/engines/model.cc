@@ -1,10 +1,12 @@
 // Runs a compiled model: clock edges, the host port or streams, and waves.
+//
+// A clock edge runs the loops of which something that they read has changed; whatever else there is
+// stays as it is. So what waits costs nothing.
 
 #include "drive.h"
 #include "model.h"
 #include "streams.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -12,40 +14,26 @@
 #include <string>
 #include <vector>
 
-using model::Class;
-using model::Word;
-
 namespace {
 
-// Instances of one class on one level: all they read that is not registered is on lower levels.
-struct Group {
-    const Class *type;
-    void *instances;
-    const Word *rows;
-    const Word *shared;
-    uint64_t count;
-    uint64_t first;   // number of its first instance among all
-    uint64_t common;  // whether they are of no node
+// Words that a loop works out, and the loops that read them: readers[first] .. readers[last - 1].
+struct Span {
+    u64 offset, bytes;
+    u64 first, last;
 };
 
-struct Lists {
-    const uint32_t *start;
-    const uint32_t *items;
+struct Loop {
+    Function function;
+    const u64 *data;
+    u64 count;
+    u64 first, last;  // its spans
 };
 
-// An output that common instances read: those numbered in items[first] .. items[last - 1].
-struct Watch {
-    const uint32_t *value;
-    uint32_t *old;
-    uint64_t chunks;
-    uint64_t first, last;
-};
-
-// The watched outputs of each instance: numbers start[k] .. start[k + 1] - 1.
-struct Watches {
-    const uint32_t *start;
-    const Watch *watches;
-    const uint32_t *items;
+// Bits of a word among all, and of a value outside that has 32 bits a chunk.
+struct Tap {
+    u64 offset;
+    u32 size, shift, width, at;
+    u32 *value;
 };
 
 struct Net {
@@ -56,18 +44,20 @@ struct Net {
 };
 
 struct Design {
-    const Group *groups;
-    uint64_t group_count;
-    uint64_t nodes;
-    Lists of_node;             // instances of each node, in order of their groups
-    Watches at_once, next_time;  // combinational outputs, and registers
-    Lists of_input;            // common instances that read each input
-    uint32_t **inputs;         // start, host_we, host_node, host_addr, host_wdata
+    char *now, *next;
+    // First those whose words follow at once, then those of registers, then those that write.
+    const Loop *loops;
+    u64 at_once, registered, loop_count;
+    const Span *spans;
+    const u32 *readers;
+    const Tap *inputs;
+    const u64 *input_spans;    // the span of each
+    u64 input_count;
+    u32 *reset;
+    uint32_t **places;         // start, host_we, host_node, host_addr, host_wdata
     const uint32_t *busy, *done, *cycles, *host_rdata;
-    uint64_t settle;           // whether outputs of the whole are combinational
-    uint64_t gated;
     const Net *nets;           // to be written as waves
-    uint64_t net_count;
+    u64 net_count;
     const char *wave;
 };
 
@@ -162,29 +152,57 @@ private:
     bool written_ = false;
 };
 
+// Bits of a value that has 32 bits a chunk.
+inline u64 bits_of(const u32 *value, u32 at, u32 width) {
+    u64 word = 0;
+    for (u32 k = 0; k < width;) {
+        u32 const low = (at + k) % 32, count = 32 - low < width - k ? 32 - low : width - k;
+        word |= (u64)(value[(at + k) / 32] >> low & (((u64)1 << count) - 1)) << k;
+        k += count;
+    }
+    return word;
+}
+
+inline void put_bits(u32 *value, u32 at, u32 width, u64 word) {
+    for (u32 k = 0; k < width;) {
+        u32 const low = (at + k) % 32, count = 32 - low < width - k ? 32 - low : width - k;
+        u32 const mask = (u32)((((u64)1 << count) - 1) << low);
+        u32 &chunk = value[(at + k) / 32];
+        chunk = (chunk & ~mask) | ((u32)(word >> k) << low & mask);
+        k += count;
+    }
+}
+
 class Model {
 public:
     Model(const Design &design) : design_(design), wave_(design) {
-        for (uint64_t g = 0; g < design.group_count; g++) {
-            const Group &group = design.groups[g];
-            total_ += group.count;
-            for (uint64_t k = 0; k < group.count; k++)
-                group_of_.push_back((uint32_t)g);
-        }
-        dirty_.assign(total_ / 64 + 1, ~(uint64_t)0);
-        reset();
+        dirty_.assign(design.loop_count, 1);
+    }
+
+    // An edge with the reset held, as a design that has just been switched on needs it.
+    void begin() {
+        *design_.reset = 1;
+        evaluate(true);
+        finish();
+        *design_.reset = 0;
     }
 
     bool ready() const { return !design_.wave || wave_.open(); }
 
     int run(Task &task) {
         clocks_ = 0;
+        dirty_.assign(design_.loop_count, 1);  // memories may have been changed meanwhile
         int const outcome = drive(*this, task);
         task.clocks = clocks_;
         return outcome;
     }
 
     int run(StreamTask &task) { return drive_streams(*this, task); }
+
+    void watch(const Tap *taps, u64 count) {
+        taps_.insert(taps_.end(), taps, taps + count);
+        show();
+    }
 
     int wave_error() const { return wave_.error(); }
     void flush_waves() { wave_.flush(); }
@@ -195,185 +213,119 @@ public:
     const uint32_t *host_rdata() const { return design_.host_rdata; }
 
     void set(Input input, const uint32_t *value, uint64_t chunks) {
-        uint32_t *const place = design_.inputs[input];
-        if (!std::memcmp(place, value, chunks * sizeof(uint32_t)))
-            return;
-        std::memcpy(place, value, chunks * sizeof(uint32_t));
-        mark(design_.of_input, input);
+        std::memcpy(design_.places[input], value, chunks * sizeof(uint32_t));
     }
 
-    // A clock edge for the common part and all nodes.
     void tick() {
         evaluate();
         finish();
     }
 
-    // Work out all that follows from inputs and registers, and what registers become.
-    void evaluate() {
-        before();
-        evaluated_.clear();
-        for (uint64_t g = 0; g < design_.group_count; g++) {
-            const Group &group = design_.groups[g];
-            if (group.common) {
-                eval_common(group);
-                continue;
-            }
-            eval(group, 0, group.count, true);
-            look(design_.at_once, group.first, group.first + group.count);
-        }
+    // Work out all that follows from inputs and registers at once.
+    void evaluate(bool reset = false) {
+        take_inputs();
+        settle();
+        before(reset);
     }
 
     // Let the clock edge take effect.
     void finish() {
-        for (uint64_t g = 0; g < design_.group_count; g++) {
-            const Group &group = design_.groups[g];
-            if (group.common)
-                continue;
-            group.type->commit(group.instances, 0, group.count);
-            look(design_.next_time, group.first, group.first + group.count);
-        }
-        for (uint64_t number : evaluated_)
-            commit(number);
-        after();
-    }
-
-    // A clock edge for the common part and some nodes.
-    void tick(const std::vector<uint64_t> &nodes) {
-        if (!design_.gated)
-            return tick();
-        before();
         evaluated_.clear();
-        wanted_.clear();
-        const Lists &places = design_.of_node;
-        for (uint64_t node : nodes)
-            wanted_.insert(wanted_.end(), places.items + places.start[node],
-                           places.items + places.start[node + 1]);
-        if (nodes.size() > 1)
-            std::sort(wanted_.begin(), wanted_.end());
-        size_t next = 0;
-        for (uint64_t g = 0; g < design_.group_count; g++) {
-            const Group &group = design_.groups[g];
-            if (group.common)
-                eval_common(group);
-            for (; next < wanted_.size() && group_of_[wanted_[next]] == g; next++) {
-                uint64_t const k = wanted_[next] - group.first;
-                eval(group, k, k + 1, true);
-                look(design_.at_once, wanted_[next], wanted_[next] + 1);
-                evaluated_.push_back(wanted_[next]);
+        for (u64 k = design_.at_once; k < design_.registered; k++)
+            if (dirty_[k]) {
+                dirty_[k] = 0;
+                call(k);
+                evaluated_.push_back(k);
             }
-        }
-        for (uint64_t number : evaluated_)
-            commit(number);
+        for (u64 k = design_.registered; k < design_.loop_count; k++)
+            if (dirty_[k]) {
+                dirty_[k] = 0;
+                if (call(k))
+                    mark(design_.spans[design_.loops[k].first]);
+            }
+        for (u64 k : evaluated_)
+            commit(k);
         after();
     }
 
 private:
-    void mark(const Lists &lists, uint64_t number) {
-        for (uint32_t k = lists.start[number]; k < lists.start[number + 1]; k++)
-            mark(lists.items[k]);
+    int call(u64 k) {
+        const Loop &loop = design_.loops[k];
+        return loop.function(design_.now, design_.next, loop.data, loop.count);
     }
 
-    // Mark those that read outputs of instances first .. last - 1, where these have changed.
-    void look(const Watches &watches, uint64_t first, uint64_t last) {
-        for (uint32_t k = watches.start[first]; k < watches.start[last]; k++) {
-            const Watch &watch = watches.watches[k];
-            bool changed = false;
-            for (uint64_t chunk = 0; chunk < watch.chunks; chunk++) {
-                changed |= watch.old[chunk] != watch.value[chunk];
-                watch.old[chunk] = watch.value[chunk];
+    void mark(const Span &span) {
+        for (u64 k = span.first; k < span.last; k++)
+            dirty_[design_.readers[k]] = 1;
+    }
+
+    void commit(u64 k) {
+        const Loop &loop = design_.loops[k];
+        for (u64 s = loop.first; s < loop.last; s++) {
+            const Span &span = design_.spans[s];
+            char *const now = design_.now + span.offset;
+            const char *const next = design_.next + span.offset;
+            if (!std::memcmp(now, next, span.bytes))
+                continue;
+            std::memcpy(now, next, span.bytes);
+            mark(span);
+        }
+    }
+
+    void take_inputs() {
+        for (u64 k = 0; k < design_.input_count; k++) {
+            const Tap &tap = design_.inputs[k];
+            u64 const word = bits_of(tap.value, tap.at, tap.width);
+            if (!std::memcmp(design_.now + tap.offset, &word, tap.size))
+                continue;
+            std::memcpy(design_.now + tap.offset, &word, tap.size);
+            mark(design_.spans[design_.input_spans[k]]);
+        }
+    }
+
+    void settle() {
+        bool changed = false;
+        for (u64 k = 0; k < design_.at_once; k++)
+            if (dirty_[k]) {
+                dirty_[k] = 0;
+                call(k);
+                commit(k);
+                changed = true;
             }
-            if (changed)
-                for (uint64_t item = watch.first; item < watch.last; item++)
-                    mark(watches.items[item]);
+        if (changed)
+            show();
+    }
+
+    void show() {
+        for (const Tap &tap : taps_) {
+            u64 word = 0;
+            std::memcpy(&word, design_.now + tap.offset, tap.size);
+            put_bits(tap.value, tap.at, tap.width, word >> tap.shift);
         }
     }
 
-    void eval(const Group &group, uint64_t first, uint64_t last, bool edge) {
-        group.type->eval(group.instances, group.rows, group.shared, first, last, edge);
-    }
-
-    // A common instance whose inputs and state are as they were at the last edge stays as it is.
-    void eval_common(const Group &group) {
-        uint64_t const last = group.first + group.count;
-        for (uint64_t number = group.first; number < last; number++) {
-            if (design_.gated) {
-                uint64_t const left = dirty_[number / 64] >> number % 64;
-                if (!left) {
-                    number |= 63;
-                    continue;
-                }
-                number += __builtin_ctzll(left);
-                if (number >= last)
-                    return;
-            }
-            dirty_[number / 64] &= ~((uint64_t)1 << number % 64);
-            eval(group, number - group.first, number - group.first + 1, true);
-            look(design_.at_once, number, number + 1);
-            evaluated_.push_back(number);
-        }
-    }
-
-    void mark(uint64_t number) { dirty_[number / 64] |= (uint64_t)1 << number % 64; }
-
-    void commit(uint64_t number) {
-        const Group &group = design_.groups[group_of_[number]];
-        uint64_t const k = number - group.first;
-        if (group.type->commit(group.instances, k, k + 1)) {
-            if (group.common)
-                mark(number);
-            look(design_.next_time, number, number + 1);
-        }
-    }
-
-    // An edge with the reset held, as a design that has just been switched on needs it.
-    void reset() {
-        hold(true);
-        before(true);
-        for (uint64_t g = 0; g < design_.group_count; g++)
-            eval(design_.groups[g], 0, design_.groups[g].count, true);
-        for (uint64_t g = 0; g < design_.group_count; g++)
-            design_.groups[g].type->commit(design_.groups[g].instances, 0, design_.groups[g].count);
-        after();
-        hold(false);
-    }
-
-    void hold(bool on) {
-        for (uint64_t g = 0; g < design_.group_count; g++)
-            design_.groups[g].type->reset(design_.groups[g].instances, design_.groups[g].count, on);
-    }
-
-    // Inputs change, and what follows from them settles, half a cycle before the edge.
-    void before(bool reset = false) {
-        if (!wave_.open())
-            return;
-        settle();
-        wave_.write(all_clocks_, false, reset);
+    void before(bool reset) {
+        if (wave_.open())
+            wave_.write(all_clocks_, false, reset);
     }
 
     void after() {
         clocks_++;
-        if (wave_.open() || design_.settle)
-            settle();
+        settle();
+        show();
         if (wave_.open())
             wave_.write(all_clocks_++, true, false);
     }
 
-    void settle() {
-        for (uint64_t g = 0; g < design_.group_count; g++)
-            eval(design_.groups[g], 0, design_.groups[g].count, false);
-    }
-
     const Design &design_;
     Wave wave_;
-    uint64_t total_ = 0, clocks_ = 0, all_clocks_ = 0;
-    std::vector<uint64_t> dirty_;  // a bit for each instance
-    std::vector<uint32_t> group_of_, wanted_;
-    std::vector<uint64_t> evaluated_;
+    u64 clocks_ = 0, all_clocks_ = 0;
+    std::vector<u8> dirty_;
+    std::vector<u64> evaluated_;
+    std::vector<Tap> taps_;
 };
 
 }  // namespace
-
-#define EXPORT extern "C" __attribute__((visibility("default")))
 
 EXPORT void *model_open(const Design *design) {
     Model *const model = new Model(*design);
@@ -389,30 +341,11 @@ EXPORT int model_run_streams(void *model, StreamTask *task) {
     return static_cast<Model *>(model)->run(*task);
 }
 
-// Put words into memories, or take them from there: bits `low[k]` and following at `address[k]`.
-EXPORT void model_move(bool put, const uint64_t *address, const uint32_t *low, uint64_t count,
-                       uint64_t width, uint32_t *words) {
-    uint64_t const chunks = (width + 31) / 32;
-    for (uint64_t k = 0; k < count; k++) {
-        uint32_t *const place = reinterpret_cast<uint32_t *>(address[k]);
-        uint32_t *const word = words + k * chunks;
-        for (uint64_t bit = 0; bit < width; bit += 32) {
-            uint64_t const bits = width - bit < 32 ? width - bit : 32;
-            uint64_t const first = (low[k] + bit) / 32, shift = (low[k] + bit) % 32;
-            uint64_t const mask = ((uint64_t)1 << bits) - 1;
-            bool const more = shift + bits > 32;
-            if (put) {
-                uint64_t const value = (word[bit / 32] & mask) << shift;
-                place[first] = (place[first] & ~(uint32_t)(mask << shift)) | (uint32_t)value;
-                if (more)
-                    place[first + 1] = (place[first + 1] & ~(uint32_t)(mask << shift >> 32)) |
-                                       (uint32_t)(value >> 32);
-            } else {
-                uint64_t const both = place[first] | (more ? (uint64_t)place[first + 1] << 32 : 0);
-                word[bit / 32] = (uint32_t)(both >> shift & mask);
-            }
-        }
-    }
+// Let taps show what they show from now on.
+EXPORT void model_watch(void *model, const Tap *taps, uint64_t count) {
+    static_cast<Model *>(model)->watch(taps, count);
 }
+
+EXPORT void model_begin(void *model) { static_cast<Model *>(model)->begin(); }
 
 EXPORT void model_close(void *model) { delete static_cast<Model *>(model); }

@@ -1,4 +1,6 @@
-"""The objects of a compiled model in memory, and the functions of its library."""
+"""The words of a compiled model in memory, and the functions of its library."""
+
+from __future__ import annotations
 
 import ctypes
 from collections import defaultdict
@@ -8,45 +10,40 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...rtl.endpoint_shape import Bank
 from ...rtl.fabric import Fabric
-from ...rtl.netlist import Role
+from ...rtl.netlist import Part
 from ...topology import IntArray
-from .host_port import from_chunks, to_chunks
-from .model import Column, Group, Model, Source
-from .words import Cells
+from .elaborated import runs_of
+from .model import Model
+from .vectors import RESET, Loop
+from .words import Cells, as_words
 
-__all__ = ["CDesign", "CNet", "CWatch", "CompiledCells", "Lists", "Objects", "Watches"]
-
-
-class Lists(ctypes.Structure):
-    """Lists of numbers, one after another."""
-
-    _fields_ = [("start", ctypes.c_void_p), ("items", ctypes.c_void_p)]
+__all__ = ["CDesign", "CNet", "CompiledCells", "Objects"]
 
 
-class CWatch(ctypes.Structure):
-    """As `Watch` in ``model.cc``."""
+class CSpan(ctypes.Structure):
+    """As `Span` in ``model.cc``."""
+
+    _fields_ = [(name, ctypes.c_uint64) for name in ("offset", "bytes", "first", "last")]
+
+
+class CLoop(ctypes.Structure):
+    """As `Loop` in ``model.cc``."""
 
     _fields_ = [
-        ("value", ctypes.c_void_p),
-        ("old", ctypes.c_void_p),
-        *((name, ctypes.c_uint64) for name in ("chunks", "first", "last")),
+        ("function", ctypes.c_void_p),
+        ("data", ctypes.c_void_p),
+        *((name, ctypes.c_uint64) for name in ("count", "first", "last")),
     ]
 
 
-class Watches(ctypes.Structure):
-    """As `Watches` in ``model.cc``."""
-
-    _fields_ = [(name, ctypes.c_void_p) for name in ("start", "watches", "items")]
-
-
-class CGroup(ctypes.Structure):
-    """As `Group` in ``model.cc``."""
+class CTap(ctypes.Structure):
+    """As `Tap` in ``model.cc``."""
 
     _fields_ = [
-        *((name, ctypes.c_void_p) for name in ("type", "instances", "rows", "shared")),
-        *((name, ctypes.c_uint64) for name in ("count", "first", "common")),
+        ("offset", ctypes.c_uint64),
+        *((name, ctypes.c_uint32) for name in ("size", "shift", "width", "at")),
+        ("value", ctypes.c_void_p),
     ]
 
 
@@ -66,151 +63,167 @@ class CDesign(ctypes.Structure):
     """As `Design` in ``model.cc``."""
 
     _fields_ = [
-        ("groups", ctypes.c_void_p),
-        ("group_count", ctypes.c_uint64),
-        ("nodes", ctypes.c_uint64),
-        ("of_node", Lists),
-        ("at_once", Watches),
-        ("next_time", Watches),
-        ("of_input", Lists),
+        ("now", ctypes.c_void_p),
+        ("next", ctypes.c_void_p),
+        ("loops", ctypes.c_void_p),
+        *((name, ctypes.c_uint64) for name in ("at_once", "registered", "loop_count")),
+        ("spans", ctypes.c_void_p),
+        ("readers", ctypes.c_void_p),
         ("inputs", ctypes.c_void_p),
+        ("input_spans", ctypes.c_void_p),
+        ("input_count", ctypes.c_uint64),
+        ("reset", ctypes.c_void_p),
+        ("places", ctypes.c_void_p),
         *((name, ctypes.c_void_p) for name in ("busy", "done", "cycles", "host_rdata")),
-        *((name, ctypes.c_uint64) for name in ("settle", "gated")),
         ("nets", ctypes.c_void_p),
         ("net_count", ctypes.c_uint64),
         ("wave", ctypes.c_char_p),
     ]
 
 
-class CClass(ctypes.Structure):
-    """As `Class` in ``model.h``."""
-
-    _fields_ = [
-        ("make", ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)),
-        ("destroy", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
-        ("output", ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t,
-                                    ctypes.c_size_t)),
-        ("bank", ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, *(ctypes.c_size_t,) * 3)),
-        ("eval", ctypes.c_void_p),
-        ("commit", ctypes.c_void_p),
-        ("reset", ctypes.c_void_p),
-    ]  # fmt: skip
-
-
-INPUTS = ("start", "host_we", "host_node", "host_addr", "host_wdata")
-
-
 class Objects:
-    """The objects of a model, all in their initial state, and where each net lies.
+    """The words of a model, all in their initial state.
 
     Attributes
     ----------
     library : CDLL
     inputs : dict of str to ndarray of uint32
         The inputs of the whole, in chunks of 32 bits.
-    address : dict of str to int
-        Where each net lies.
-    number : ndarray of int
-        The number of each instance, counted group by group.
-    groups : array of CGroup
+    memories : list of ndarray, shape (depth, instances)
+        The columns of all memories; of one that nothing writes, shape (depth, 1).
+    now, next : ndarray of uint8
+        All words of registers.
     """
 
     def __init__(self, model: Model) -> None:
         self.library = ctypes.CDLL(str(model.library))
-        self._model = model
-        self._kept: list[np.ndarray] = []
-        self._memory: list[tuple[Any, int]] = []
-        #: The objects of each group, and the functions of their class.
-        self._made: list[tuple[Any, int]] = []
-        self._contents: dict[tuple[tuple[int, ...], int], int] = {}
+        self._loops = ctypes.CDLL(str(model.loops))
+        self._model, vectors = model, model.vectors
+        self._kept: list[Any] = []
         netlist = model.netlist
         self.inputs = {
-            name: np.zeros(-(-width // 32) + 1, np.uint32) for name, width in netlist.inputs.items()
+            name: np.zeros(-(-width // 32) + 1, np.uint32)
+            for name, width in (netlist.inputs | {RESET: 1}).items()
         }
-        self.address = {name: array.ctypes.data for name, array in self.inputs.items()}
-        self.number = np.empty(len(netlist.instances), np.int64)
-        names = list(dict.fromkeys(group.name for group in model.groups))
-        self._types = {name: f"class_{k}_type" for k, name in enumerate(names)}
-        first = 0
-        made = []
-        for group in model.groups:
-            made.append(self._make(group))
-            self.number[group.instances] = np.arange(first, first + len(group.instances))
-            first += len(group.instances)
-        self.groups = (CGroup * len(model.groups))(*map(self._fill, model.groups, made))
+        self.memories = [self._memory(number) for number in range(len(vectors.memories))]
+        self.now = vectors.initial()
+        self.next = self.now.copy()
+        self._values: dict[str, np.ndarray] = {}
 
-    def _make(self, group: Group) -> tuple[int, int]:
-        """Make the objects of a group, and note where their outputs are."""
-        kind = CClass.in_dll(self.library, self._types[group.name])
-        objects = kind.make(len(group.instances))
-        self._memory.append((kind.destroy, objects))
-        self._made.append((kind, objects))
-        for k, port in enumerate(self._model.classes[group.name].outputs):
-            start = kind.output(objects, 0, k)
-            step = kind.output(objects, 1, k) - start
-            for place, number in enumerate(group.instances):
-                instance = self._model.netlist.instances[number]
-                if port in instance.outputs:
-                    self.address[instance.outputs[port]] = start + place * step
-        return ctypes.addressof(kind), objects
+    def _memory(self, number: int) -> np.ndarray:
+        member, store, k = self._model.vectors.memories[number]
+        column = store.columns[k]
+        ones = (1 << column.width) - 1
+        kind = self._model.vectors.kind_of(column.width)
+        if not any(store.init):
+            rows = np.zeros(store.depth, kind)
+        else:
+            rows = np.array([row >> column.low & ones for row in store.init], kind)
+        count = len(member.instances) if store.writers else 1
+        if not rows.any():
+            return np.zeros((store.depth, count), kind)
+        return np.ascontiguousarray(np.repeat(rows[:, None], count, axis=1))
 
-    def banks(self) -> Iterator[tuple[int, str, list[int]]]:
-        """Where the first words of the banks of endpoints lie.
-
-        Yields
-        ------
-        instance : int
-        bank : str
-        addresses : list of int
-            One; of a register two, that of what it becomes as well.
-        """
-        for group, (kind, objects) in zip(self._model.groups, self._made, strict=True):
-            for number, name in enumerate(self._model.banks[group.name]):
-                for place, instance in enumerate(group.instances):
-                    found = [kind.bank(objects, place, number, copy) for copy in range(2)]
-                    yield instance, name, [address for address in found if address]
-
-    def _fill(self, group: Group, made: tuple[int, int]) -> CGroup:
-        """Note for the objects of a group where their inputs come from, and what ROMs hold."""
-        columns = self._model.columns[group.name]
-        shared: list[int] = []
-        rows: list[list[int]] = []
-        sources = [self._model.sources[number] for number in group.instances]
-        for column, place in zip(columns, _places(columns), strict=True):
-            pieces = [source[column.port][place] for source in sources]
-            if column.shared:
-                shared.append(self._where(pieces[0]))
-                continue
-            rows.append([self._where(piece) for piece in pieces])
-            if column.shift is None:
-                rows.append([piece.start % 32 for piece in pieces])
-        if self._model.classes[group.name].rom:
-            roms = [self._model.netlist.instances[number] for number in group.instances]
-            rows.append([self._rows(rom.contents, rom.width) for rom in roms])
-            rows.append([len(rom.contents) for rom in roms])
-        table = np.array(rows, np.uintp).reshape(len(rows), len(sources)).T
-        common = self._model.netlist.instances[group.instances[0]].node is None
-        return CGroup(
-            *made, self.keep(table), self.keep(np.array(shared, np.uintp)),
-            len(sources), int(self.number[group.instances[0]]), common,
+    def design(self, **others: Any) -> CDesign:
+        """The design as C++ has it."""
+        vectors, netlist = self._model.vectors, self._model.netlist
+        loops = vectors.loops
+        readers: dict[int, list[int]] = defaultdict(list)
+        for number, loop in enumerate(loops):
+            for read in loop.reads:
+                readers[read].append(number)
+        spans: list[tuple[int, int, int]] = []
+        for loop in loops:
+            for output in loop.outputs:
+                size = vectors.size[output]
+                spans.append((vectors.start(loop, output), size * loop.count, output))
+            if loop.memory >= 0:
+                spans.append((0, 0, -1 - loop.memory))
+        taps, input_spans = [], []
+        for name, value in self.inputs.items():
+            for source, low, width, at in self._parts(
+                Part(name, 0, (netlist.inputs | {RESET: 1})[name])
+            ):
+                input_spans.append(len(spans))
+                spans.append((vectors.base[source], vectors.size[source], source))
+                taps.append(CTap(vectors.base[source], vectors.size[source], low, width, at,
+                                 value.ctypes.data))  # fmt: skip
+        order: list[int] = []
+        c_spans = (CSpan * len(spans))()
+        for k, (offset, size, read) in enumerate(spans):
+            c_spans[k] = CSpan(offset, size, len(order), len(order) + len(readers[read]))
+            order += readers[read]
+        functions = (ctypes.c_void_p * len(vectors.functions)).in_dll(self._loops, "loops")
+        c_loops, place = (CLoop * len(loops))(), 0
+        for k, loop in enumerate(loops):
+            count = len(loop.outputs) + (loop.memory >= 0)
+            c_loops[k] = CLoop(functions[loop.function], self._data(loop), loop.count, place,
+                               place + count)  # fmt: skip
+            place += count
+        return CDesign(
+            now=self.now.ctypes.data, next=self.next.ctypes.data,
+            loops=self._array(c_loops), at_once=vectors.combinational,
+            registered=vectors.registered, loop_count=len(loops), spans=self._array(c_spans),
+            readers=self.keep(np.array(order, np.uint32)),
+            inputs=self._array((CTap * len(taps))(*taps)),
+            input_spans=self.keep(np.array(input_spans, np.uint64)), input_count=len(taps),
+            reset=self.inputs[RESET].ctypes.data,
+            **others,
         )  # fmt: skip
 
-    def _rows(self, contents: tuple[int, ...], width: int) -> int:
-        """The address of the rows of a ROM, each in chunks of 32 bits."""
-        key = contents, width
-        if key not in self._contents:
-            size = 4 * -(-width // 32)
-            raw = b"".join(row.to_bytes(size, "little") for row in contents)
-            self._contents[key] = self.keep(np.frombuffer(raw, "<u4"))
-        return self._contents[key]
+    def _array(self, array: Any) -> int:
+        self._kept.append(array)
+        return ctypes.addressof(array)
 
-    def _where(self, piece: Source) -> int:
-        """The address of the first bits of a source."""
-        if piece.net not in self.address:
-            value, size = int(piece.net), -(-piece.width // 32) + 1
-            words = [value >> 32 * k & 0xFFFFFFFF for k in range(size)]
-            self.address[piece.net] = self.keep(np.array(words, np.uint32))
-        return self.address[piece.net] + piece.start // 32 * 4
+    def _data(self, loop: Loop) -> int:
+        """What goes with the text of a loop."""
+        found = []
+        for each in loop.data:
+            if isinstance(each, np.ndarray):
+                found.append(self.keep(each))
+            elif isinstance(each, tuple):
+                found.append(self.memories[each[1]].ctypes.data)
+            else:
+                found.append(each)
+        return self.keep(np.array(found, np.uint64))
+
+    def _parts(self, part: Part) -> list[tuple[int, int, int, int]]:
+        """Bits of a net as bits of pieces: piece, its lowest bit, width, and bit in the part."""
+        vectors, found, at = self._model.vectors, [], 0
+        for driver, low, width, _ in vectors.resolved(part):
+            inner = at
+            if driver is not None:
+                for source, shift, size in vectors.parts_of(driver, low, width):
+                    if source is not None:
+                        found.append((source, shift, size, inner))
+                    inner += size
+            at += width
+        return found
+
+    def value(self, net: str) -> tuple[np.ndarray, list[CTap]]:
+        """Where the value of a net is shown, in chunks of 32 bits, and the taps that it needs."""
+        if net in self.inputs:
+            return self.inputs[net], []
+        if net in self._values:
+            return self._values[net], []
+        netlist, vectors = self._model.netlist, self._model.vectors
+        width = netlist.nets[net]
+        value = self._values[net] = np.zeros(-(-width // 32) + 1, np.uint32)
+        taps, at = [], 0
+        for driver, low, size, instance in vectors.resolved(Part(net, 0, width)):
+            inner = at
+            if driver is not None:
+                for source, shift, bits in vectors.parts_of(driver, low, size):
+                    if source is None:
+                        fixed = shift << inner % 32
+                        for k in range(0, inner % 32 + bits, 32):
+                            value[inner // 32 + k // 32] |= fixed >> k & 0xFFFFFFFF
+                    else:
+                        taps.append(CTap(vectors.address(source, instance), vectors.size[source],
+                                         shift, bits, inner, value.ctypes.data))  # fmt: skip
+                    inner += bits
+            at += size
+        return value, taps
 
     def keep(self, array: np.ndarray) -> int:
         """Keep an array as long as the objects; returns its address."""
@@ -218,88 +231,111 @@ class Objects:
         self._kept.append(array)
         return array.ctypes.data
 
-    def close(self) -> None:
-        """Give the memory back."""
-        for destroy, objects in self._memory:
-            destroy(objects)
-        self._memory = []
-
-
-def _places(columns: list[Column]) -> Iterator[int]:
-    """The place of each column among those of its input."""
-    seen: dict[str, int] = defaultdict(int)
-    for column in columns:
-        yield seen[column.port]
-        seen[column.port] += 1
-
 
 class CompiledCells(Cells):
-    """The words of the memories of endpoints, as the objects of a model hold them."""
+    """The words of the memories of endpoints, as a model holds them."""
 
-    def __init__(self, objects: Objects, fabric: Fabric) -> None:
+    def __init__(self, objects: Objects, model: Model, fabric: Fabric) -> None:
         super().__init__(fabric)
-        self._move, self._width = objects.library.model_move, fabric.width
-        self._move.argtypes = [ctypes.c_bool, *(ctypes.c_void_p,) * 2,
-                               *(ctypes.c_uint64,) * 2, ctypes.c_void_p]  # fmt: skip
-        self._move.restype = None
-        netlist, shape = fabric.netlist, self.exists.shape
-        #: Where each memory of each node begins, once for each place that holds its words.
-        self._first: list[IntArray] = []
-        #: Bytes of a word there, and its first bit.
-        self._bytes, self._low = np.zeros(shape, np.uint64), np.zeros(shape, np.uint32)
-        places: dict[int, dict[str, list[int]]] = defaultdict(dict)
-        for number, name, addresses in objects.banks():
-            places[number][name] = addresses
-        modules = {instance.module for instance in netlist.having(Role.ENDPOINT)}
-        banks = {module: netlist.modules[module]().banks for module in modules}
-        for number, instance in enumerate(netlist.instances):
-            found, node = places[number], instance.node
-            for memory, copies in banks.get(instance.module, {}).items():
-                assert node is not None
-                self.exists[node, memory] = True
-                if all(bank.name in found for bank in copies):
-                    addresses = [place for bank in copies for place in found[bank.name]]
-                    self._note((node, memory), addresses, copies[0])
-
-    def _note(self, at: tuple[int, int], addresses: list[int], bank: Bank) -> None:
-        """Note where a memory of a node is."""
-        self.reached[at] = True
-        self._bytes[at], self._low[at] = 4 * -(-bank.width // 32), bank.low
-        while len(self._first) < len(addresses):
-            self._first.append(np.zeros(self.reached.shape, np.uint64))
-        for first, address in zip(self._first, addresses, strict=False):
-            first[at] = address
+        self._width = fabric.width
+        #: Of each module and memory, where its words are: one list of parts for each copy.
+        self._copies: dict[tuple[int, int], list[list[_Bits]]] = {}
+        self._member = np.full(fabric.nodes, -1)
+        self._instance = np.zeros(fabric.nodes, np.int64)
+        vectors = model.vectors
+        for number, (name, banks) in enumerate(model.banks.items()):
+            member = vectors.members[name]
+            nodes = np.array([model.netlist.instances[k].node for k in member.instances])
+            self._member[nodes], self._instance[nodes] = number, np.arange(len(nodes))
+            for memory, copies in banks.items():
+                self.exists[nodes, memory] = True
+                found = [_bits_of(objects, model, name, bank, fabric.width) for bank in copies]
+                if all(found):
+                    self.reached[nodes, memory] = True
+                    self._copies[number, memory] = found
 
     def put(
         self, nodes: IntArray, memory: IntArray, address: IntArray, words: NDArray[Any]
     ) -> None:
         """Put words into memories, in all copies of these."""
-        chunks = to_chunks(words, self._width)
-        for first in self._first:
-            there = first[nodes, memory] > 0
-            at = nodes[there], memory[there], address[there]
-            self._call(first, *at, np.ascontiguousarray(chunks[there]), put=True)
+        for copies, at in self._groups(nodes, memory):
+            for parts in copies:
+                for part in parts:
+                    part.put(self._instance[nodes[at]], address[at], words[at])
 
     def take(self, nodes: IntArray, memory: IntArray, address: IntArray) -> NDArray[Any]:
         """Take words from memories."""
-        chunks = np.empty((len(nodes), -(-self._width // 32)), np.uint32)
-        if len(nodes):
-            self._call(self._first[0], nodes, memory, address, chunks, put=False)
-        return from_chunks(chunks, self._width)
+        words = as_words(self._fabric, np.zeros(len(nodes), np.uint64).tolist())
+        for copies, at in self._groups(nodes, memory):
+            for part in copies[0]:
+                words[at] |= part.take(self._instance[nodes[at]], address[at], words.dtype)
+        return words
 
-    def _call(
-        self,
-        first: IntArray,
-        nodes: IntArray,
-        memory: IntArray,
-        address: IntArray,
-        chunks: NDArray[np.uint32],
-        *,
-        put: bool,
-    ) -> None:
-        """Move words between places and chunks."""
-        at = nodes, memory
-        places = first[at] + self._bytes[at] * address.astype(np.uint64)
-        low = np.ascontiguousarray(self._low[at])
-        self._move(put, places.ctypes.data, low.ctypes.data, len(places), self._width,
-                   chunks.ctypes.data)  # fmt: skip
+    def _groups(
+        self, nodes: IntArray, memory: IntArray
+    ) -> Iterator[tuple[list[list[_Bits]], IntArray]]:
+        """Words by their module and memory."""
+        key = self._member[nodes] * (int(memory.max(initial=0)) + 1) + memory
+        for number in np.unique(key):
+            at = np.flatnonzero(key == number)
+            yield self._copies[int(self._member[nodes[at[0]]]), int(memory[at[0]])], at
+
+
+class _Bits:
+    """Bits of a word, in the words of columns of a memory, or of registers."""
+
+    def __init__(self, arrays: list[np.ndarray], slot: np.ndarray | None, low: int, at: int,
+                 width: int) -> None:  # fmt: skip
+        self._arrays, self._slot = arrays, slot
+        self._low, self._at, self._width = low, at, width
+
+    def put(self, instance: IntArray, address: IntArray, words: NDArray[Any]) -> None:
+        """Put the bits of words there."""
+        ones = (1 << self._width) - 1
+        for array in self._arrays:
+            kind = array.dtype.type
+            bits = (words >> words.dtype.type(self._at) if words.dtype != object
+                    else words >> self._at)  # fmt: skip
+            bits = (bits & (ones if words.dtype == object else words.dtype.type(ones))).astype(kind)
+            where = (address, instance) if self._slot is None else (self._slot[instance],)
+            keep = kind(~(ones << self._low) & (1 << 8 * array.itemsize) - 1)
+            array[where] = (array[where] & keep) | (bits << kind(self._low))
+
+    def take(self, instance: IntArray, address: IntArray, kind: Any) -> NDArray[Any]:
+        """The bits of words from there."""
+        array = self._arrays[0]
+        where = (address, instance) if self._slot is None else (self._slot[instance],)
+        bits = array[where].astype(np.uint64) >> np.uint64(self._low)
+        bits = (bits & np.uint64((1 << self._width) - 1)).astype(kind)
+        return bits << (self._at if kind == np.dtype(object) else np.uint64(self._at))
+
+
+def _bits_of(objects: Objects, model: Model, name: str, bank: Any, width: int) -> list[_Bits]:
+    """Where a word of a bank is; nothing if it cannot be reached."""
+    vectors = model.vectors
+    member = vectors.members[name]
+    module = member.module
+    found = []
+    for store in module.stores.values():
+        if (store.name, store.width, store.depth) == (bank.name, bank.width, bank.depth):
+            for k, column in enumerate(store.columns):
+                low, high = (max(bank.low, column.low),
+                             min(bank.low + width, column.low + column.width))  # fmt: skip
+                if low < high:
+                    number = vectors.memory(name, store.cell, k)
+                    found.append(_Bits([objects.memories[number]], None, low - column.low,
+                                       low - bank.low, high - low))  # fmt: skip
+            return found
+    nets = module.signals.get(bank.name, ())
+    if bank.depth > 1 or len(nets) != bank.width:
+        return []
+    at = 0
+    for run in runs_of(nets[bank.low : bank.low + width]):
+        if run.cell not in module.pieces_of:
+            return []
+        for k, low, size in module.split(run):
+            number = member.first_piece + k
+            arrays = [vectors.words(each, number) for each in (objects.now, objects.next)]
+            found.append(_Bits(arrays, vectors.slot[number], low, at, size))
+            at += size
+    return found

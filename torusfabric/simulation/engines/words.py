@@ -36,7 +36,7 @@ class Cells(ABC):
     """
 
     def __init__(self, fabric: Fabric) -> None:
-        shape = fabric.nodes, len(fabric.program.memories)
+        self._fabric, shape = fabric, (fabric.nodes, len(fabric.program.memories))
         self.exists, self.reached = np.zeros(shape, bool), np.zeros(shape, bool)
 
     @abstractmethod

@@ -13,7 +13,6 @@ import numpy as np
 from ...errors import InputError, WorkFailed
 from ...rtl.fabric import Fabric
 from ...rtl.streams import Clocks
-from ...verilog import module_texts
 from ..engines.compiled import Session
 from ..engines.host_port import NO_FILE, from_chunks, to_chunks, watched
 from ..engines.model import build_model
@@ -99,7 +98,7 @@ class CompiledStreams(StreamEngine):
                 "Engine must be amaranth for nodes with clocks of their own, not compiled"
             )
         began = time.perf_counter()
-        self._model = build_model(fabric.netlist, module_texts(fabric.netlist))
+        self._model = build_model(fabric.netlist, word=fabric.width)
         self.build_seconds = time.perf_counter() - began
 
     def run(self, traffic: Traffic, progress: Progress | None = None) -> Log:
@@ -107,7 +106,7 @@ class CompiledStreams(StreamEngine):
         fabric = self.fabric
         with (
             recording(self._wave, fabric) as vcd,
-            Session(self._model, fabric, gated=False, vcd=vcd) as session,
+            Session(self._model, fabric, vcd=vcd) as session,
         ):
             task = _Task(session, fabric, traffic)
             report = partial(_report, progress, traffic.beats) if progress else None
