@@ -189,7 +189,7 @@ WRONG = [
     (lambda: fabric(width="x"), "simulate 2x2 allreduce --width x", "width must be a whole number"),
     (lambda: fabric(top="x"), "verilog 2x2 allreduce --top x -o none", "top must be one of host"),
     (lambda: fabric(top=4), None, "Top must be one of host, core, stream, not 4"),
-    (lambda: fabric(bus=["x"]), None, r"Bus must be wishbone or axi-lite, not \['x'\]"),
+    (lambda: fabric(bus=["x"]), None, r"Bus must be one of wishbone, axi-lite, axi4, not \['x'\]"),
     (lambda: fabric(prefix=4), None, "Prefix must be a letter or _"),
     (lambda: tf.emit("x"), None, "Fabric must be a Fabric, as tf.Fabric makes it, not 'x'"),
     (lambda: tf.simulate("x"), None, "Fabric must be a Fabric, as tf.Fabric makes it, not 'x'"),

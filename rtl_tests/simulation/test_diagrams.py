@@ -24,6 +24,7 @@ FABRICS = {
     "wishbone": ("2x2", "broadcast", {"max_flits": 6}, {"bus": "wishbone"}),
     "stream": ("3", "broadcast", {"flits": 4}, {"top": "stream"}),
     "axi-lite": ("2x2", "reduce", {"flits": 2}, {"bus": "axi-lite"}),
+    "axi4": ("2x2", "reduce", {"flits": 2}, {"bus": "axi4"}),
 }
 
 

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.skipif(not have_bench(), reason="cocotb, make or Icarus
 EXPORTS = {
     "host": ("2x2", "alltoall,allreduce", {"max_flits": 4, "operators": ["max:signed", "xor"]}, {}),
     "axi-lite": ("3", "reduce,alltoall", {"max_flits": 2}, {"bus": "axi-lite", "prefix": "net_"}),
+    "axi4": ("3", "reduce,alltoall", {"max_flits": 2}, {"bus": "axi4"}),
     "memories": ("2x2", "scatter", {"flits": 3}, {"top": "core"}),
     "streams": ("2x3@1", "allgather", {"flits": 3}, {"top": "core"}),
 }

@@ -87,7 +87,7 @@ def test_the_page_lists_registers_windows_and_ports(tmp_path, bus, unit):
 
 
 @pytest.mark.skipif(not have_verilator(), reason="Verilator is not installed")
-@pytest.mark.parametrize("bus", ["wishbone", "axi-lite"])
+@pytest.mark.parametrize("bus", ["wishbone", "axi-lite", "axi4"])
 def test_verilator_has_nothing_to_say(tmp_path, bus):
     written(tmp_path, bus=bus, width=70)
     assert lint_verilator(tmp_path) == []

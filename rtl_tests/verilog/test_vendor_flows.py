@@ -19,6 +19,7 @@ FABRICS = {
     "stream": {"top": "stream"},
     "per-node": {"top": "stream", "clocks": "per-node"},
     "axi-lite": {"bus": "axi-lite"},
+    "axi4": {"bus": "axi4"},
     "wishbone": {"bus": "wishbone", "prefix": "my_"},
 }
 

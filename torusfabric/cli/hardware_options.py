@@ -93,7 +93,7 @@ def add_bus_option(parser: argparse.ArgumentParser) -> None:
     """Add the argument that puts a fabric behind a bus."""
     parser.add_argument(
         "--bus",
-        choices=("wishbone", "axi-lite"),
+        choices=("wishbone", "axi-lite", "axi4"),
         help="put the host port behind a bus: registers, and windows onto the memories",
     )
 

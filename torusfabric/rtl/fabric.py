@@ -88,7 +88,7 @@ class Fabric(wiring.Component):
     prefix : str
         What the names of all modules begin with in Verilog, up to 64 letters, digits and
         underscores. Fabrics with different prefixes can be parts of one design.
-    bus : {"wishbone", "axi-lite"} or Bus, optional
+    bus : {"wishbone", "axi-lite", "axi4"} or Bus, optional
         What the host port stands behind.
     clocks : {"one", "per-node"} or Clocks
         Of the streams of nodes: that of the fabric, or each node one of its own; stream top only.

@@ -35,6 +35,11 @@ PORTS = {
     "streams": {"fabric_port.py": "ports/streams.py", "direct_port.py": "direct_port.py"},
     "wishbone": {"fabric_port.py": "ports/wishbone.py", "bus_port.py": "bus_port.py"},
     "axi-lite": {"fabric_port.py": "ports/axi_lite.py", "bus_port.py": "bus_port.py"},
+    "axi4": {
+        "fabric_port.py": "ports/axi4.py",
+        "axi_lite.py": "ports/axi_lite.py",
+        "bus_port.py": "bus_port.py",
+    },
 }
 
 

@@ -19,6 +19,10 @@ Offsets count bytes, of {size:#x} in all; an address of this bus counts {unit}.
 Bus words are {data_width} bits; flits are {width}, each in {words}.
 """
 
+BURSTS = """\
+Registers are behind `s_axil`, windows behind `s_axi`, whose beats are {beats} bits: a flit each.
+"""
+
 
 def bus_page(manifest: Mapping[str, Any]) -> str:
     """The page about a fabric behind a bus.
@@ -35,6 +39,7 @@ def bus_page(manifest: Mapping[str, Any]) -> str:
     """
     bus = manifest["bus"]
     words = -(-manifest["width"] // bus["data_width"])
+    beats = bus.get("beat_width")
     text = ADDRESSES.format(
         **bus,
         width=manifest["width"],
@@ -50,6 +55,7 @@ def bus_page(manifest: Mapping[str, Any]) -> str:
             *table(("port", "", "bits", ""), _ports(manifest["ports"])),
             "",
             text,
+            *([BURSTS.format(beats=beats)] if beats else []),
             *table(("offset", "register", "access", "bits", ""), _fields(bus["registers"])),
             "",
             *table(("offset", "window", "access", ""), _windows(bus["windows"])),

@@ -241,6 +241,7 @@ def _bus_facts(bus: Bus, register_map: RegisterMap) -> dict[str, Any]:
     return {
         "protocol": bus.value,
         "data_width": DATA_BITS,
+        **({"beat_width": 8 * register_map.flit_bytes} if bus.bursts else {}),
         "address_unit": bus.address_unit,
         "size": register_map.size,
         "registers": {r.name: _register(r) for r in register_map.registers},

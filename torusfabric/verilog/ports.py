@@ -28,6 +28,8 @@ class Protocol(Choice):
     WISHBONE = "wishbone-b4"
     #: AMBA AXI4-Lite.
     AXI_LITE = "axi4-lite"
+    #: AMBA AXI4.
+    AXI4 = "axi4"
     #: AMBA AXI4-Stream: a word passes at each edge at which both `tvalid` and `tready` are high.
     AXI_STREAM = "axi4-stream"
 
@@ -81,12 +83,50 @@ AXI_LITE = {
     "rready": "rdata is taken",
 }
 
+AXI4 = {
+    **{
+        f"{channel}{name}": meaning
+        for channel, way in (("aw", "write"), ("ar", "read"))
+        for name, meaning in {
+            "id": "who asks; the answer has the same",
+            "addr": f"the address of the first byte to {way}",
+            "len": f"beats to {way}, less one",
+            "size": "bytes of a beat are 1 << size",
+            "burst": "whether the address stays (0), counts up (1) or wraps (2)",
+            "lock": "not used",
+            "cache": "not used",
+            "prot": "not used",
+            "valid": "the burst is asked for",
+            "ready": "the burst is taken",
+        }.items()
+    },
+    "wdata": "the flit of a beat, from its least byte on",
+    "wstrb": "the bytes to write",
+    "wlast": "not used: beats are counted",
+    "wvalid": "wdata is there",
+    "wready": "wdata is taken",
+    "bid": "who asked for what is written",
+    "bresp": "0 if the burst is written, 2 (SLVERR) if a beat of it is refused",
+    "bvalid": "bresp is there",
+    "bready": "bresp is taken",
+    "rid": "who asked for what is read",
+    "rdata": "the flit read, from its least byte on",
+    "rresp": "0 if the flit is read, 2 (SLVERR) if that is refused",
+    "rlast": "it is the last of its burst",
+    "rvalid": "rdata is there",
+    "rready": "rdata is taken",
+}
+
 #: What every port of the buses is for.
 BUS_MEANINGS = {
     **{name: PortMeaning("bus", Protocol.WISHBONE, meaning) for name, meaning in WISHBONE.items()},
     **{
         f"s_axil_{name}": PortMeaning("bus", Protocol.AXI_LITE, meaning)
         for name, meaning in AXI_LITE.items()
+    },
+    **{
+        f"s_axi_{name}": PortMeaning("bus", Protocol.AXI4, meaning)
+        for name, meaning in AXI4.items()
     },
 }
 

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from ..netlist import Leaf
 from .protocol import BYTES, DATA_BITS, Bus, bus_inputs, bus_outputs
 
-__all__ = ["ANSWERS", "AxiLiteBridge", "Bridge", "WishboneBridge", "accesses"]
+__all__ = ["ANSWERS", "SLAVE_ERROR", "AxiLiteBridge", "Bridge", "WishboneBridge", "accesses"]
 
 #: What a bridge is given by the registers, and its width.
 ANSWERS = {"access_done": 1, "access_error": 1, "access_word": DATA_BITS}

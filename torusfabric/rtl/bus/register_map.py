@@ -161,6 +161,11 @@ class RegisterMap:
         return BYTES << self.address_bits
 
     @property
+    def flit_bytes(self) -> int:
+        """Bytes from a flit to the next."""
+        return BYTES << self.part_bits
+
+    @property
     def part_bits(self) -> int:
         """Bits of the number of a bus word within a flit."""
         return (self.parts - 1).bit_length()

@@ -94,6 +94,8 @@ class FlitParts:
 class Registers(Leaf):
     """Carries out accesses to registers and to the memories of the nodes, one after another.
 
+    Where the map has no windows, there is no host port.
+
     `access` and what belongs to it are held until `access_done`, which is high for one cycle.
 
     - A read of a window is done when the word is there, a write when it is in memory, so that no
@@ -154,11 +156,12 @@ class Registers(Leaf):
         left = Signal(range(max(self._read_latency, self._write_latency)), name="left")
         refused = Signal(name="refused")
         checked = self._checked(m, given, at, parts)
-        m.d.comb += [
-            self.host_node.eq(at.node),
-            self.host_addr.eq(Cat(at.flit, at.quarter[1])),
-            self.host_wdata.eq(parts.flit),
-        ]
+        if self._map.windows:
+            m.d.comb += [
+                self.host_node.eq(at.node),
+                self.host_addr.eq(Cat(at.flit, at.quarter[1])),
+                self.host_wdata.eq(parts.flit),
+            ]
         with m.FSM():
             with m.State("IDLE"):
                 m.d.comb += idle.eq(1)
@@ -176,14 +179,15 @@ class Registers(Leaf):
             with m.State("STARTED"):
                 m.d.sync += self.access_error.eq(refused | ~self.value("busy"))
                 m.next = "DONE"
-            with m.State("WAIT"):
-                m.d.sync += left.eq(left - 1)
-                with m.If(~self.value("access")):
-                    m.next = "IDLE"
-                with m.Elif(left == 0):
-                    word = choose(self._parts_of(self.value("host_rdata")), at.part)
-                    m.d.sync += self.access_word.eq(Mux(write, 0, word))
-                    m.next = "DONE"
+            if self._map.windows:
+                with m.State("WAIT"):
+                    m.d.sync += left.eq(left - 1)
+                    with m.If(~self.value("access")):
+                        m.next = "IDLE"
+                    with m.Elif(left == 0):
+                        word = choose(self._parts_of(self.value("host_rdata")), at.part)
+                        m.d.sync += self.access_word.eq(Mux(write, 0, word))
+                        m.next = "DONE"
             with m.State("DONE"):
                 m.d.comb += self.access_done.eq(1)
                 m.next = "IDLE"
@@ -207,8 +211,8 @@ class Registers(Leaf):
         Returns
         -------
         dict of str to Signal
-            ``partial``: a write of not all bytes; ``hits``: bit k for register k; ``serves``: there
-            is a place in a window, and it may be written or read now.
+            ``partial``: a write of not all bytes; ``hits``: bit k for register k; ``serves``, if
+            there are windows: there is a place in one, and it may be written or read now.
         """
         write, strobes = given["access_write"], given["access_strobes"]
         within = given["access_address"][: self._map.quarter_bits]
@@ -219,13 +223,15 @@ class Registers(Leaf):
         checked = {
             "partial": Signal(name="partial"),
             "hits": Signal(len(hits), name="hits"),
-            "serves": Signal(name="serves"),
         }
         m.d.sync += [
             checked["partial"].eq(write & ~strobes.all()),
             checked["hits"].eq(Cat(hits)),
-            checked["serves"].eq(at.serves(write) & ~self.value("busy") & (~write | parts.fits)),
         ]
+        if self._map.windows:
+            checked["serves"] = Signal(name="serves")
+            served = at.serves(write) & ~self.value("busy") & (~write | parts.fits)
+            m.d.sync += checked["serves"].eq(served)
         return checked
 
     def _carry_out(
@@ -243,6 +249,10 @@ class Registers(Leaf):
             m.d.sync += self.access_error.eq(given["access_strobes"].any())
         with m.Elif(hits.any()):
             self._access_registers(m, hits, write, given["access_data"])
+        if not self._map.windows:
+            with m.Else():
+                m.d.sync += self.access_error.eq(1)
+            return
         with m.Elif(~checked["serves"]):
             m.d.sync += self.access_error.eq(1)
         with m.Elif(~write):

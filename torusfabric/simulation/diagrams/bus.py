@@ -19,12 +19,13 @@ MOST_CYCLES = 64
 class Master(ABC):
     """What speaks the protocol of a bus."""
 
-    #: The lines of writes, and of reads.
+    #: The lines of writes, and of reads; of writes of registers, if these are others.
     writing: tuple[str, ...]
     reading: tuple[str, ...]
+    starting: tuple[str, ...] = ()
 
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
+    def __init__(self, stage: Stage, registers: RegisterMap) -> None:
+        self._stage, self._registers = stage, registers
 
     @abstractmethod
     async def write(self, address: int, word: int) -> None:
@@ -100,7 +101,58 @@ class AxiLite(Master):
         await stage.edges()
 
 
-MASTERS: dict[Bus, type[Master]] = {Bus.WISHBONE: Wishbone, Bus.AXI_LITE: AxiLite}
+class Axi4(AxiLite):
+    """Registers as there; windows by bursts of one beat, of a bus word."""
+
+    starting = AxiLite.writing
+    writing = tuple(
+        f"s_axi_{name}"
+        for name in ("awvalid", "awready", "awaddr", "awsize", "wvalid", "wready", "wdata",
+                     "wstrb", "bvalid", "bready", "bresp")
+    )  # fmt: skip
+    reading = tuple(
+        f"s_axi_{name}"
+        for name in ("arvalid", "arready", "araddr", "arsize", "rvalid", "rready", "rdata",
+                     "rresp", "rlast")
+    )  # fmt: skip
+
+    async def write(self, address: int, word: int) -> None:
+        """Write a word, where it is in its flit."""
+        if not self._in_window(address):
+            return await super().write(address, word)
+        stage, first = self._stage, address % self._registers.flit_bytes
+        stage.set(s_axi_awvalid=1, s_axi_awaddr=address, s_axi_awsize=2, s_axi_awburst=1)
+        stage.set(s_axi_wvalid=1, s_axi_wdata=word << 8 * first, s_axi_wstrb=0xF << first)
+        stage.set(s_axi_wlast=1, s_axi_bready=1)
+        await stage.until(lambda: bool(stage.get("s_axi_awready")), limit=MOST_CYCLES)
+        await stage.edges()
+        stage.set(s_axi_awvalid=0, s_axi_awaddr=0)
+        await stage.until(lambda: bool(stage.get("s_axi_wready")), limit=MOST_CYCLES)
+        await stage.edges()
+        stage.set(s_axi_wvalid=0, s_axi_wdata=0, s_axi_wstrb=0, s_axi_wlast=0)
+        return await self._finish("s_axi_bvalid", "s_axi_bready")
+
+    async def read(self, address: int) -> None:
+        """Read a word."""
+        if not self._in_window(address):
+            return await super().read(address)
+        stage = self._stage
+        stage.set(s_axi_arvalid=1, s_axi_araddr=address, s_axi_arsize=2, s_axi_arburst=1)
+        stage.set(s_axi_rready=1)
+        await stage.until(lambda: bool(stage.get("s_axi_arready")), limit=MOST_CYCLES)
+        await stage.edges()
+        stage.set(s_axi_arvalid=0, s_axi_araddr=0)
+        return await self._finish("s_axi_rvalid", "s_axi_rready")
+
+    def _in_window(self, address: int) -> bool:
+        return address >= self._registers.windows[0].offset
+
+
+MASTERS: dict[Bus, type[Master]] = {
+    Bus.WISHBONE: Wishbone,
+    Bus.AXI_LITE: AxiLite,
+    Bus.AXI4: Axi4,
+}
 
 
 def bus_scene(fabric: Fabric) -> Scene:
@@ -110,7 +162,7 @@ def bus_scene(fabric: Fabric) -> Scene:
     master, registers, shown = MASTERS[fabric.bus], fabric.register_map, sample(fabric)
 
     async def play(stage: Stage) -> None:
-        bus = master(stage)
+        bus = master(stage, registers)
         offset = {register.name: register.offset for register in registers.registers}
         stage.begin("write")
         await stage.edges()
@@ -142,6 +194,7 @@ def bus_scene(fabric: Fabric) -> Scene:
 def _sketches(fabric: Fabric, master: type[Master]) -> list[Sketch]:
     shown = sample(fabric)
     writing = tuple(map(Watched, master.writing))
+    starting = tuple(map(Watched, master.starting or master.writing))
     write = f"A flit of what node {shown.source} sends is written through the window `send`."
     run = (
         "`interrupt_enable`, then what is chosen for the run, then `start`. The interrupt at its "
@@ -153,7 +206,7 @@ def _sketches(fabric: Fabric, master: type[Master]) -> list[Sketch]:
     )
     return [
         Sketch("write", "Writing a flit", write, writing),
-        Sketch("run", "A run", run, (*writing, Watched("irq"))),
+        Sketch("run", "A run", run, (*starting, Watched("irq"))),
         Sketch("read", "Reading a register and a flit", read, tuple(map(Watched, master.reading))),
     ]
 

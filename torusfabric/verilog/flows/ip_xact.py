@@ -27,8 +27,12 @@ INTERRUPT: BusType = ("xilinx.com", "signal", "interrupt", "1.0")
 BUSES: Mapping[str, BusType] = {
     "axi4-stream": ("xilinx.com", "interface", "axis", "1.0"),
     "axi4-lite": ("xilinx.com", "interface", "aximm", "1.0"),
+    "axi4": ("xilinx.com", "interface", "aximm", "1.0"),
     "wishbone-b4": ("opencores.org", "interface", "wishbone", "b4"),
 }
+
+#: What a memory-mapped protocol of AXI is called there.
+AXI = {"axi4-lite": "AXI4LITE", "axi4": "AXI4"}
 
 #: What an access is called there.
 ACCESS = {
@@ -66,7 +70,7 @@ def component(manifest: Mapping[str, Any], title: str) -> str:
         _add_bus(interfaces, name, ports)
     _add_signals(interfaces, manifest, buses)
     if "bus" in manifest:
-        _add_memory_map(_add(root, "memoryMaps"), next(iter(buses)), manifest["bus"])
+        _add_memory_maps(_add(root, "memoryMaps"), buses, manifest["bus"])
     _add_model(root, manifest)
     files = _add(_add(root, "fileSets"), "fileSet")
     _add(files, "name", "verilog")
@@ -157,9 +161,9 @@ def _add_bus(parent: ET.Element, name: str, ports: Mapping[str, Mapping[str, Any
             "HAS_TKEEP": 0,
             "HAS_TLAST": int("TLAST" in widths),
         })  # fmt: skip
-    elif protocol == "axi4-lite":
+    elif protocol in AXI:
         _parameters(found, {
-            "PROTOCOL": "AXI4LITE",
+            "PROTOCOL": AXI[protocol],
             "DATA_WIDTH": ports[f"{name}_wdata"]["width"],
             "ADDR_WIDTH": ports[f"{name}_awaddr"]["width"],
         })  # fmt: skip
@@ -189,12 +193,26 @@ def _add_signals(
             _parameters(found, {"SENSITIVITY": "LEVEL_HIGH"})
 
 
-def _add_memory_map(parent: ET.Element, name: str, bus: Mapping[str, Any]) -> None:
-    """Registers, and windows onto the memories of nodes."""
-    found, width = _add(parent, "memoryMap"), bus["data_width"]
-    _add(found, "name", name)
+def _add_memory_maps(
+    parent: ET.Element, buses: Mapping[str, Mapping[str, Any]], bus: Mapping[str, Any]
+) -> None:
+    """What each bus has of registers, and of windows onto the memories of nodes."""
+    for name, ports in buses.items():
+        bursts = next(iter(ports.values()))["protocol"] == "axi4"
+        found = _add(parent, "memoryMap")
+        _add(found, "name", name)
+        if not bursts:
+            _add_registers(found, bus)
+        if bursts or len(buses) == 1:
+            _add_windows(found, bus)
+        _add(found, "addressUnitBits", 8)
+
+
+def _add_registers(parent: ET.Element, bus: Mapping[str, Any]) -> None:
+    """A block of registers."""
+    width = bus["data_width"]
     windows = sorted(window["offset"] for window in bus["windows"].values())
-    block = _add_block(found, "registers", 0, min([*windows, bus["size"]]), width, "register")
+    block = _add_block(parent, "registers", 0, min([*windows, bus["size"]]), width, "register")
     for register, each in bus["registers"].items():
         entry = _add(block, "register")
         _add(entry, "name", register)
@@ -210,11 +228,15 @@ def _add_memory_map(parent: ET.Element, name: str, bus: Mapping[str, Any]) -> No
             _add(part, "bitWidth", bits["width"])
             if each["access"] in MODIFIED:
                 _add(part, "modifiedWriteValue", MODIFIED[each["access"]])
+
+
+def _add_windows(parent: ET.Element, bus: Mapping[str, Any]) -> None:
+    """A block for each window."""
+    width = bus.get("beat_width", bus["data_width"])
     for window, each in bus["windows"].items():
         size = each["stride"] * each["nodes"]
-        block = _add_block(found, window, each["offset"], size, width, "memory")
+        block = _add_block(parent, window, each["offset"], size, width, "memory")
         _add(block, "access", ACCESS[each["access"]])
-    _add(found, "addressUnitBits", 8)
 
 
 def _add_block(

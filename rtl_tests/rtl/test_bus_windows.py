@@ -1,0 +1,295 @@
+"""Bursts of AXI4 in Amaranth's simulator: at random, at full rate, and faults that must be seen."""
+
+import random
+
+import pytest
+from amaranth.hdl import Const
+from amaranth.sim import Simulator
+
+import torusfabric as tf
+from torusfabric.rtl.bus import attach, windows
+from torusfabric.rtl.bus.windows import Windows
+
+FIXED, INCR, WRAP = range(3)
+
+
+def windows_of(width=16, nodes="3", flits=4, make=Windows, **latencies):
+    """The windows of a fabric, with no fabric behind them."""
+    program = tf.compile(tf.plan(nodes, "alltoall"), max_flits=flits)
+    fabric = tf.Fabric(program, width=width, bus="axi4")
+    made = fabric.netlist.modules["bus_windows"]()
+    given = {"busy": 1, "host_rdata": width}
+    gives = {name: len(getattr(made, name))
+             for name in ("host_we", "host_node", "host_addr", "host_wdata")}  # fmt: skip
+    latencies = {"read_latency": 9, "write_latency": 5} | latencies
+    return fabric.register_map, make(
+        fabric.register_map, width=width, given=given, gives=gives, **latencies
+    )
+
+
+def beats_of(address, count, size, kind):
+    """The address of each beat, by the rules of AXI4."""
+    found, whole = [], count << size
+    for k in range(count):
+        at = address if k == 0 or kind == FIXED else (address >> size << size) + (k << size)
+        if kind == WRAP:
+            low = address // whole * whole
+            at = low + (at - low) % whole
+        found.append(at)
+    return found
+
+
+class Bench:
+    """A master, and a host port that answers at its latency."""
+
+    def __init__(self, ctx, dut, register_map, seed, pace=0.3):
+        self.ctx, self.dut, self.map = ctx, dut, register_map
+        self.random, self.pace = random.Random(seed), pace
+        self.written, self.line, self.time = {}, [0] * 9, 0
+
+    def word(self, node, address):
+        """What a node has received."""
+        return (node * 977 + address * 131 + 7) % (1 << len(self.dut.host_rdata))
+
+    async def tick(self):
+        """An edge, and what the host port makes of it."""
+        dut, get = self.dut, self.ctx.get
+        node, address = get(dut.host_node), get(dut.host_addr)
+        if get(dut.host_we):
+            self.written[node, address] = get(dut.host_wdata)
+        self.line = [self.word(node, address), *self.line[:-1]]
+        await self.ctx.tick()
+        self.ctx.set(dut.host_rdata, self.line[-1])
+        self.time += 1
+
+    def port(self, name):
+        return getattr(self.dut, f"s_axi_{name}")
+
+    def rests(self):
+        return self.random.random() < self.pace
+
+    async def offer(self, channel, **values):
+        """Hold something until it is taken."""
+        while self.rests():
+            await self.tick()
+        for name, value in values.items():
+            self.ctx.set(self.port(channel + name), value)
+        self.ctx.set(self.port(f"{channel}valid"), 1)
+        hangs = self.time + 100
+        while not self.ctx.get(self.port(f"{channel}ready")):
+            await self.tick()
+            assert self.time < hangs, f"{channel} is not taken"
+        await self.tick()
+        self.ctx.set(self.port(f"{channel}valid"), 0)
+
+    async def taken(self, channel, *names):
+        """Take an answer; until then it stays."""
+        held, hangs = None, self.time + 100
+        while True:
+            rests = self.rests()
+            self.ctx.set(self.port(f"{channel}ready"), not rests)
+            if self.ctx.get(self.port(f"{channel}valid")):
+                values = [self.ctx.get(self.port(channel + name)) for name in names]
+                assert held in (None, values), "an answer changes while it waits"
+                held = values
+                if not rests:
+                    await self.tick()
+                    self.ctx.set(self.port(f"{channel}ready"), 0)
+                    return held
+            else:
+                assert held is None, "an answer goes while it waits"
+            assert self.time < hangs, f"no answer by {channel}"
+            await self.tick()
+
+    async def write(self, address, data, size, kind=INCR):
+        """Write bytes by their addresses, in a burst that begins at an address; its response."""
+        number = self.random.getrandbits(8)
+        await self.offer("aw", addr=address, len=len(data) - 1, size=size, burst=kind, id=number)
+        for k, (at, lanes) in enumerate(data):
+            wide = self.map.flit_bytes
+            word = sum(byte << 8 * (where % wide) for where, byte in lanes.items())
+            strobes = sum(1 << where % wide for where in lanes)
+            assert all(where // wide == at // wide for where in lanes)
+            await self.offer("w", data=word, strb=strobes, last=k == len(data) - 1)
+        resp, answered = await self.taken("b", "resp", "id")
+        assert answered == number
+        return resp
+
+    async def read(self, address, count, size, kind=INCR):
+        """The flits and responses of a burst."""
+        number = self.random.getrandbits(8)
+        await self.offer("ar", addr=address, len=count - 1, size=size, burst=kind, id=number)
+        found = []
+        for k in range(count):
+            data, resp, last, answered = await self.taken("r", "data", "resp", "last", "id")
+            assert (last, answered) == (k == count - 1, number)
+            found.append((data, resp))
+        return found
+
+
+def simulate(register_map, dut, play, *, seed=1, pace=0.3):
+    """Play something with a bench; returns what it returns."""
+    results = []
+
+    async def testbench(ctx):
+        results.append(await play(Bench(ctx, dut, register_map, seed, pace)))
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(testbench)
+    simulator.run()
+    return results[0]
+
+
+def lanes_of(at, size, generator):
+    """The bytes that a beat writes, all that it may."""
+    stop = (at >> size << size) + (1 << size)
+    return {where: generator.getrandbits(8) for where in range(at, stop)}
+
+
+async def random_bursts(bench, count=25):
+    """Bursts of all kinds against a model of bytes."""
+    sent, received = bench.map.windows
+    wide, generator = bench.map.flit_bytes, bench.random
+    full, used = wide.bit_length() - 1, -(-len(bench.dut.host_wdata) // 8)
+    mask = (1 << len(bench.dut.host_wdata)) - 1
+    whole, known, at_now = {}, {}, None
+    flit_of = lambda window, at: divmod((at - window.offset) // wide, window.stride // wide)
+    for _ in range(count):
+        window, size = generator.choice([sent, received]), generator.randint(0, full)
+        size = generator.choice([size, full])
+        kind = generator.choice([INCR, INCR, FIXED, WRAP])
+        length = generator.choice([2, 4, 8]) if kind == WRAP else generator.randint(1, 12)
+        address = window.offset + generator.randrange(window.nodes * window.stride)
+        address = address >> size << size if kind == WRAP or generator.random() < 0.6 else address
+        beats = beats_of(address, length, size, kind)
+        if address // 4096 != (address + (length << size)) // 4096:
+            continue
+        inside = lambda at, window=window: (
+            window.offset <= at and flit_of(window, at)[0] < window.nodes
+            and flit_of(window, at)[1] < window.flits
+        )  # fmt: skip
+        if window is received:
+            found = await bench.read(address, length, size, kind)
+            for at, (data, resp) in zip(beats, found, strict=True):
+                assert (resp == 0) == inside(at), hex(at)
+                if resp == 0:
+                    node, flit = flit_of(window, at)
+                    half = 1 << len(bench.dut.host_addr) - 1
+                    assert data == bench.word(node, half + flit)
+            continue
+        data = [(at, lanes_of(at, size, generator)) for at in beats]
+        wrong = False
+        for at, lanes in data:
+            flit = at // wide
+            if flit != at_now:
+                wrong |= bool(known)
+                known, at_now = {}, flit
+            known |= {k: byte for k, byte in ((w % wide, b) for w, b in lanes.items()) if k < used}
+            wrong |= not inside(at)
+            if all(k in known for k in range(used)):
+                if inside(at):
+                    word = sum(known[k] << 8 * k for k in range(used)) & mask
+                    whole[flit_of(window, at)] = word
+                known = {}
+        resp = await bench.write(address, data, size, kind)
+        assert (resp == 2) == wrong, (hex(address), length, size, kind)
+        assert bench.written == whole
+
+
+@pytest.mark.parametrize("width", [16, 32, 40, 128])
+def test_bursts_of_all_kinds(width):
+    simulate(*windows_of(width), random_bursts)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("width", [1, 8, 24, 32, 64, 100, 512])
+@pytest.mark.parametrize("seed", range(4))
+def test_many_bursts(width, seed):
+    simulate(*windows_of(width, "2x3", 9), lambda bench: random_bursts(bench, 200), seed=seed)
+
+
+async def full_rate(bench):
+    """Cycles of three bursts of writes, one behind the other, and of as many reads."""
+    sent, received = bench.map.windows
+    wide, ctx, taken = bench.map.flit_bytes, bench.ctx, []
+    size = wide.bit_length() - 1
+    for channel, answer, window in (("aw", "b", sent), ("ar", "r", received)):
+        for name, value in (("len", 15), ("size", size), ("burst", INCR), ("valid", 1)):
+            ctx.set(bench.port(channel + name), value)
+        ctx.set(bench.port(channel + "addr"), window.offset)
+        for name in ("bready", "rready", "wvalid"):
+            ctx.set(bench.port(name), 1)
+        ctx.set(bench.port("wstrb"), (1 << wide) - 1)
+        bursts, times, answers = 0, [], []
+        while len(answers) < (48 if answer == "r" else 3):
+            bursts += ctx.get(bench.port(channel + "ready"))
+            if ctx.get(bench.port("wready")):
+                times.append(bench.time)
+            if ctx.get(bench.port(answer + "valid")):
+                answers.append(bench.time)
+            await bench.tick()
+            ctx.set(bench.port(channel + "valid"), bursts < 3)
+            assert bench.time < 500
+        taken.append((times, answers))
+    return taken
+
+
+def test_a_beat_passes_in_every_cycle():
+    """Within bursts and from one to the next; the answers come when the words are in memory."""
+    (written, answers), (_, read) = simulate(*windows_of(32, "3", 16), full_rate, pace=0)
+    assert written == [*range(written[0], written[0] + 48)]
+    assert [answer - written[15 + 16 * k] for k, answer in enumerate(answers)] == [7, 7, 7]
+    assert read == [*range(read[0], read[0] + 48)]
+
+
+async def while_busy(bench):
+    """What windows answer while a run is under way."""
+    sent, received = bench.map.windows
+    bench.ctx.set(bench.dut.busy, 1)
+    full = bench.map.flit_bytes
+    data = [(sent.offset, dict.fromkeys(range(sent.offset, sent.offset + full), 1))]
+    return [
+        await bench.write(sent.offset, data, full.bit_length() - 1),
+        (await bench.read(received.offset, 1, 0))[0][1],
+        bench.written,
+    ]
+
+
+def test_windows_are_closed_during_a_run():
+    assert simulate(*windows_of(), while_busy) == [2, 2, {}]
+
+
+def sees(name, value):
+    """Windows that see one of their inputs always as one value."""
+
+    class Altered(Windows):
+        def value(self, port):
+            found = super().value(port)
+            return Const(value, len(found)) if port == name else found
+
+    return Altered
+
+
+@pytest.mark.parametrize(
+    ("port", "value"),
+    [("s_axi_wstrb", 0b11), ("s_axi_awburst", INCR), ("s_axi_arburst", INCR), ("s_axi_awsize", 1),
+     ("s_axi_arlen", 3), ("s_axi_rready", 1), ("s_axi_wvalid", 1), ("s_axi_arid", 1)],
+)  # fmt: skip
+def test_faults_are_seen(port, value):
+    with pytest.raises(AssertionError):
+        simulate(*windows_of(make=sees(port, value)), lambda bench: random_bursts(bench, 60))
+
+
+@pytest.mark.parametrize("by", [-1, 1])
+def test_a_word_at_another_time_is_seen(by):
+    with pytest.raises(AssertionError):
+        simulate(*windows_of(read_latency=9 + by), random_bursts)
+
+
+def test_a_flit_is_no_wider_than_a_beat():
+    program = tf.compile(tf.plan("2", "allgather"))
+    with pytest.raises(tf.InputError, match="at most 512 bits, not 520"):
+        tf.Fabric(program, width=520, bus="axi4")
+    assert attach.MOST_BEAT == 512
+    assert windows.ID_BITS == 8

@@ -1,0 +1,301 @@
+"""AXI4: bursts into and out of the windows onto the nodes' memories, a flit a beat."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib.wiring import In, Out
+
+from ..memories import ReadPort, WritePort, add_memory, fitting, memory_cell
+from ..netlist import Leaf
+from ..registers import delayed, pulsed
+from .bridge import SLAVE_ERROR
+from .protocol import BYTES, ID_BITS, burst_inputs, burst_outputs
+from .registers import WindowAddress
+
+if TYPE_CHECKING:
+    from .register_map import RegisterMap
+
+__all__ = ["Windows"]
+
+#: Bits of an address that a burst counts up: it does not cross a border of 4 KB.
+PAGE_BITS = 12
+
+#: The burst whose address stays, and the one that returns to where it began; else it counts up.
+FIXED, WRAP = 0, 2
+
+#: Writes that wait for their answers to be taken.
+WRITES = 16
+
+#: Cycles from a word in its queue to the master's having taken it, if it does at once, and from
+#: then to the room being known.
+TURNAROUND = 4
+
+
+class Beats:
+    """The beats of one burst after another, as the address channel asks for them.
+
+    Where a burst follows another that is not of a single beat, there is no cycle between them.
+
+    Parameters
+    ----------
+    channel : str
+        ``aw`` or ``ar``.
+    room : Value
+        Whether a burst may begin.
+
+    Attributes
+    ----------
+    active : Signal
+        Whether there is a beat.
+    address, id : Signal
+        Its own.
+    last : Value
+        Whether it is the last of its burst.
+    begins : Value
+        Whether the next cycle has the first beat of a burst.
+    step : Signal
+        To be driven: the beat is done.
+    """
+
+    def __init__(self, m: Module, ports: Leaf, channel: str, *, room: Value) -> None:
+        port = lambda name: ports.value(f"s_axi_{channel}{name}")
+        self.active = Signal(name=f"{channel}_active")
+        self.step = Signal(name=f"{channel}_step")
+        self.address = Signal(len(port("addr")), name=f"{channel}_beat")
+        self.id = Signal(ID_BITS, name=f"{channel}_of", reset_less=True)
+        left = Signal(8, name=f"{channel}_left")
+        self.last = left == 0
+        waits = Signal(name=f"{channel}_waits")
+        asked = {
+            name: Signal(len(port(name)), name=f"{channel}_{name}_asked", reset_less=True)
+            for name in ("addr", "id", "len", "size", "burst")
+        }
+        m.d.comb += getattr(ports, f"s_axi_{channel}ready").eq(~waits)
+        with m.If(~waits):
+            m.d.sync += waits.eq(port("valid"))
+            m.d.sync += [held.eq(port(name)) for name, held in asked.items()]
+        self.begins = waits & room & (~self.active | (self.step & self.last))
+        with m.If(self.step):
+            m.d.sync += [left.eq(left - 1), self.active.eq(~self.last)]
+        self._count(m, channel, asked)
+        with m.If(self.begins):
+            m.d.sync += [waits.eq(0), self.active.eq(1), left.eq(asked["len"])]
+            m.d.sync += [self.id.eq(asked["id"]), self.address.eq(asked["addr"])]
+
+    def _count(self, m: Module, channel: str, asked: Mapping[str, Signal]) -> None:
+        """The address of the next beat: bits that change are counted, the others stay."""
+        bits = min(len(self.address), PAGE_BITS)
+        size = Signal(bits, name=f"{channel}_size", reset_less=True)
+        changes = Signal(bits, name=f"{channel}_changes", reset_less=True)
+        first, kind = (Const(1, 1) << asked["size"])[:bits], asked["burst"]
+        all_bytes = fitting(asked["len"] << asked["size"], bits)
+        around = all_bytes | (first - 1)[:bits]
+        with m.If(self.begins):
+            m.d.sync += size.eq(first)
+            m.d.sync += changes.eq(
+                Mux(kind == FIXED, 0, Mux(kind == WRAP, around, ~Const(0, bits)))
+            )
+        low = self.address[:bits]
+        following = ((low & ~(size - 1)[:bits]) + size)[:bits]
+        with m.If(self.step):
+            m.d.sync += low.eq((low & ~changes) | (following & changes))
+
+
+class Queue:
+    """Words that wait for the master to take them; there must be room for those that come.
+
+    Attributes
+    ----------
+    valid, word : Value
+        What is offered.
+    room : Value
+        Whether there is room for one more of those that are announced.
+    """
+
+    def __init__(
+        self, m: Module, name: str, *, depth: int, announced: Value, comes: Value, word: Value,
+        ready: Value,
+    ) -> None:  # fmt: skip
+        bits = (depth - 1).bit_length()
+        into, out = Signal(bits, name=f"{name}_into"), Signal(bits, name=f"{name}_out")
+        stored = Signal(range(depth + 1), name=f"{name}_stored")
+        owed = Signal(range(depth + 1), name=f"{name}_owed")
+        self.valid = Signal(name=f"{name}_valid")
+        self.room = owed != depth
+        fetch = Signal(name=f"{name}_fetch")
+        m.d.comb += fetch.eq((stored != 0) & (~self.valid | ready))
+        cell = memory_cell(f"{name}_words", width=len(word), depth=depth)
+        self.word = add_memory(
+            m, name, cell, write=WritePort(into, word, comes), read=ReadPort(out, fetch)
+        )
+        m.d.sync += [
+            into.eq(into + comes),
+            out.eq(out + fetch),
+            stored.eq(stored + comes - fetch),
+            owed.eq(owed + announced - (self.valid & ready)),
+            self.valid.eq(fetch | (self.valid & ~ready)),
+        ]
+
+
+class FlitBytes:
+    """The bytes of a flit that is being written, by one beat or by several narrow ones.
+
+    Parameters
+    ----------
+    width : int
+        Bits of a flit: bytes above them need not be written.
+
+    Attributes
+    ----------
+    flit : Signal
+        The bytes so far, a cycle after they came.
+    whole : Value
+        Whether with this beat all are there.
+    lost : Value
+        Whether this beat is for another flit, and the one before was not whole.
+    """
+
+    def __init__(
+        self, m: Module, width: int, *, take: Value, place: Value, data: Value, strobes: Value
+    ) -> None:
+        count = -(-width // 8)
+        at = Signal(len(place), name="held_place")
+        there = Signal(count, name="held_bytes")
+        self.flit = Signal(8 * count, name="held", reset_less=True)
+        known = Mux(at == place, there, 0)
+        now = known | strobes[:count]
+        self.whole = strobes.any() & now.all()
+        self.lost = strobes.any() & (at != place) & there.any()
+        with m.If(take & strobes.any()):
+            m.d.sync += [at.eq(place), there.eq(Mux(now.all(), 0, now))]
+        for k in range(count):
+            with m.If(take & strobes[k]):
+                m.d.sync += self.flit.word_select(k, 8).eq(data.word_select(k, 8))
+
+
+class Windows(Leaf):
+    """Carries out bursts, a beat in each cycle: writes of what nodes send, reads of what they got.
+
+    The host port has one address: where both come, beats take turns. Answers keep the order of
+    bursts; that to a write comes when its words are in memory. A beat of a place that the map does
+    not have, or one that comes while a run is under way, is answered with an error. Flits are
+    written when all their bytes have come, in one beat or in several; a flit of which the next
+    beat is of another flit is lost, and that beat is answered with an error.
+
+    Parameters
+    ----------
+    width : int
+        Bits of a flit.
+    read_latency, write_latency : int
+        Edges that a read takes, and a write.
+
+    Members
+    -------
+    s_axi_.. : In, Out
+        The port.
+    host_we, host_node, host_addr, host_wdata : Out
+        The host port of the fabric.
+    host_rdata, busy : In
+    """
+
+    def __init__(
+        self,
+        register_map: RegisterMap,
+        *,
+        width: int,
+        given: Mapping[str, int],
+        gives: Mapping[str, int],
+        read_latency: int,
+        write_latency: int,
+    ) -> None:
+        self._map, self._width = register_map, width
+        self._read_latency, self._write_latency = read_latency, write_latency
+        inputs = burst_inputs(register_map.address_bits, register_map.flit_bytes)
+        super().__init__(
+            {name: In(bits) for name, bits in (inputs | dict(given)).items()}
+            | {name: Out(bits)
+               for name, bits in (burst_outputs(register_map.flit_bytes) | dict(gives)).items()}
+        )  # fmt: skip
+
+    def elaborate(self, platform: object) -> Module:
+        """Build both ways, and the turns that they take."""
+        m = Module()
+        take, turn, asked = Signal(name="take"), Signal(name="turn"), Signal(name="asked")
+        write = self._write(m, take)
+        read = self._read(m, asked)
+        wanted = read.active & self._room
+        m.d.comb += [
+            self.s_axi_wready.eq(write.active & (~wanted | turn)),
+            take.eq(self.s_axi_wready & self.value("s_axi_wvalid")),
+            asked.eq(wanted & ~take),
+            write.step.eq(take),
+            read.step.eq(asked),
+        ]
+        m.d.sync += turn.eq(~take)
+        at = self._at(Mux(take, write.address, read.address))
+        m.d.sync += [
+            self.host_node.eq(at.node),
+            self.host_addr.eq(Cat(at.flit, at.quarter[1])),
+        ]
+        return m
+
+    def _at(self, address: Value) -> WindowAddress:
+        """Where the flit of an address is."""
+        byte_bits = (BYTES - 1).bit_length() + self._map.part_bits
+        words = Cat(Const(0, self._map.part_bits), address[byte_bits:])
+        return WindowAddress(self._map, words)
+
+    def _write(self, m: Module, take: Value) -> Beats:
+        """Gather flits, write them, and answer each burst once they are in memory."""
+        room, strobes = Signal(name="room_for_writes"), self.value("s_axi_wstrb")
+        beats = Beats(m, self, "aw", room=room)
+        at = self._at(beats.address)
+        place = beats.address[(self._map.flit_bytes - 1).bit_length() :]
+        held = FlitBytes(m, self._width, take=take, place=place,
+                         data=self.value("s_axi_wdata"), strobes=strobes)  # fmt: skip
+        served = at.serves(Const(1, 1)) & ~self.value("busy")
+        failed, answer = Signal(name="failed"), Signal(name="answer")
+        failing = failed | (strobes.any() & (~served | held.lost))
+        with m.If(take):
+            m.d.sync += failed.eq(failing & ~beats.last)
+        m.d.sync += self.host_we.eq(take & held.whole & served)
+        m.d.comb += [answer.eq(take & beats.last), self.host_wdata.eq(held.flit[: self._width])]
+        latency = self._write_latency
+        queue = Queue(
+            m, "answers", depth=WRITES, announced=beats.begins,
+            comes=pulsed(m, answer, latency, name="answered"),
+            word=delayed(m, Cat(failing, beats.id), latency, "answer_to"),
+            ready=self.value("s_axi_bready"),
+        )  # fmt: skip
+        m.d.comb += [
+            room.eq(queue.room),
+            self.s_axi_bvalid.eq(queue.valid),
+            self.s_axi_bresp.eq(Mux(queue.word[0], SLAVE_ERROR, 0)),
+            self.s_axi_bid.eq(queue.word[1:]),
+        ]
+        return beats
+
+    def _read(self, m: Module, asked: Value) -> Beats:
+        """Ask for flits as long as there is room for them."""
+        beats = Beats(m, self, "ar", room=Const(1, 1))
+        refused = ~self._at(beats.address).serves(Const(0, 1)) | self.value("busy")
+        latency = 1 + self._read_latency
+        of = delayed(m, Cat(refused, beats.last, beats.id), latency, "read_of")
+        word = Cat(of[0] | self.value("busy"), of[1:], self.value("host_rdata"))
+        queue = Queue(
+            m, "words", depth=1 << (latency + TURNAROUND - 1).bit_length(), announced=asked,
+            comes=pulsed(m, asked, latency, name="read"), word=word,
+            ready=self.value("s_axi_rready"),
+        )  # fmt: skip
+        self._room = queue.room
+        m.d.comb += [
+            self.s_axi_rvalid.eq(queue.valid),
+            self.s_axi_rresp.eq(Mux(queue.word[0], SLAVE_ERROR, 0)),
+            self.s_axi_rlast.eq(queue.word[1]),
+            self.s_axi_rid.eq(queue.word[2 : 2 + ID_BITS]),
+            self.s_axi_rdata.eq(queue.word[2 + ID_BITS :]),
+        ]
+        return beats

@@ -1,0 +1,112 @@
+"""AXI4 with AXI4-Lite beside it: bursts of any size for windows, with pauses in all channels."""
+
+import logging
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import axi_lite
+from cocotbext.axi import AxiBurstType, AxiBus, AxiMaster, AxiResp
+from collectives import Words
+
+__all__ = ["FabricPort"]
+
+#: The most flits between two pieces that are written or read as one.
+GAP = 8
+
+
+class FabricPort(axi_lite.FabricPort):
+    """Loads and reads a fabric by bursts, and runs it by its registers."""
+
+    def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
+        super().__init__(dut, manifest)
+        self.cycles_of_a_word = GAP
+        self.random = random.Random(self.stalls.generator.random())
+        self.bytes = self.bus["beat_width"] // 8
+        self.master_of_windows = AxiMaster(AxiBus.from_prefix(dut, "s_axi"), dut.clk, dut.rst)
+        reads, writes = self.master_of_windows.read_if, self.master_of_windows.write_if
+        for side in (reads, writes):
+            side.log.setLevel(logging.WARNING)
+        for channel in (reads.ar_channel, reads.r_channel,
+                        writes.aw_channel, writes.w_channel, writes.b_channel):  # fmt: skip
+            channel.set_pause_generator(self.stalls.forever())
+
+    async def load(self, sent: list[Words]) -> None:
+        """Write what each node sends, what lies side by side in one piece."""
+        flits = {
+            self._address("send", node, part, flit): word
+            for node, words in enumerate(sent)
+            for (part, flit), word in words.items()
+        }
+        writes = []
+        for start, count in self._pieces(flits):
+            addresses = range(start, start + count * self.bytes, self.bytes)
+            data = b"".join(
+                self._word(flits, at).to_bytes(self.bytes, "little") for at in addresses
+            )
+            for first, last in self._cut(start, len(data)):
+                part = data[first - start : last - start]
+                writes.append(self.master_of_windows.init_write(first, part, size=self._size()))
+        for write in writes:
+            await write.wait()
+            assert write.data.resp == AxiResp.OKAY, f"a write must not be refused: {write.data}"
+
+    async def read(self, places: list[tuple[int, int, int]]) -> list[int]:
+        """Read flits by node, origin and number, what lies side by side in one piece."""
+        addresses = [self._address("receive", *place) for place in places]
+        reads = [
+            (start, self.master_of_windows.init_read(start, count * self.bytes, size=self._size()))
+            for start, count in self._pieces(addresses)
+        ]
+        found: dict[int, int] = {}
+        for start, read in reads:
+            await read.wait()
+            assert read.data.resp == AxiResp.OKAY, f"the read of {start:#x} must not be refused"
+            for k in range(0, len(read.data.data), self.bytes):
+                flit = read.data.data[k : k + self.bytes]
+                found[start + k] = int.from_bytes(flit, "little")
+        # A few of them again, by bursts that wrap or stay.
+        for at in self.random.sample(addresses, min(len(addresses), 2)):
+            await self._wrap(at, found)
+        return [found[at] for at in addresses]
+
+    async def _wrap(self, at: int, found: dict[int, int]) -> None:
+        """Read two flits in a burst that wraps, and in one that stays."""
+        other = at ^ self.bytes
+        for kind, second in ((AxiBurstType.WRAP, other), (AxiBurstType.FIXED, at)):
+            answer = await self.master_of_windows.read(at, 2 * self.bytes, burst=kind)
+            for k, where in enumerate((at, second)):
+                flit = answer.data[k * self.bytes : (k + 1) * self.bytes]
+                if where in found:
+                    assert int.from_bytes(flit, "little") == found[where], f"{where:#x} by {kind!r}"
+
+    def _word(self, flits: dict[int, int], at: int) -> int:
+        """What is written at an address: anything where nothing is looked for."""
+        return flits[at] if at in flits else self.random.getrandbits(self.manifest["width"])
+
+    def _pieces(self, addresses: Any) -> Iterator[tuple[int, int]]:
+        """Where flits lie nearly side by side: where pieces begin, and how many flits they are."""
+        stride = self.bus["windows"]["send"]["stride"]
+        pieces: list[list[int]] = []
+        for at in sorted(addresses):
+            if pieces and self._joins(pieces[-1][1], at, stride):
+                pieces[-1][1] = at
+            else:
+                pieces.append([at, at])
+        for first, last in pieces:
+            yield first, (last - first) // self.bytes + 1
+
+    def _joins(self, before: int, at: int, stride: int) -> bool:
+        """Whether a flit goes on a piece: the next one, or one of the same node nearby."""
+        near = at - before <= GAP * self.bytes and at // stride == before // stride
+        return near or at == before + self.bytes
+
+    def _cut(self, start: int, count: int) -> Iterator[tuple[int, int]]:
+        """Bytes in two pieces, cut anywhere."""
+        cut = start + self.random.randrange(count)
+        return iter([(start, cut), (cut, start + count)] if cut > start else [(start, cut + count)])
+
+    def _size(self) -> int:
+        """The width of beats: that of the bus, or a narrow one."""
+        full: int = self.bytes.bit_length() - 1
+        return full if self.random.random() < 2 / 3 else self.random.randint(0, full)
