@@ -215,6 +215,7 @@ async def full_rate(bench):
     wide, ctx, taken = bench.map.flit_bytes, bench.ctx, []
     size = wide.bit_length() - 1
     for channel, answer, window in (("aw", "b", sent), ("ar", "r", received)):
+        asked = bench.time
         for name, value in (("len", 15), ("size", size), ("burst", INCR), ("valid", 1)):
             ctx.set(bench.port(channel + name), value)
         ctx.set(bench.port(channel + "addr"), window.offset)
@@ -231,16 +232,19 @@ async def full_rate(bench):
             await bench.tick()
             ctx.set(bench.port(channel + "valid"), bursts < 3)
             assert bench.time < 500
-        taken.append((times, answers))
+        taken.append((asked, times, answers))
     return taken
 
 
 def test_a_beat_passes_in_every_cycle():
     """Within bursts and from one to the next; the answers come when the words are in memory."""
-    (written, answers), (_, read) = simulate(*windows_of(32, "3", 16), full_rate, pace=0)
-    assert written == [*range(written[0], written[0] + 48)]
-    assert [answer - written[15 + 16 * k] for k, answer in enumerate(answers)] == [7, 7, 7]
-    assert read == [*range(read[0], read[0] + 48)]
+    register_map, dut = windows_of(32, "3", 16)
+    writes, reads = simulate(register_map, dut, full_rate, pace=0)
+    asked, written, answers = writes
+    assert written == [*range(asked + 2, asked + 50)]
+    assert [answer - written[15 + 16 * k] for k, answer in enumerate(answers)] == [5 + 2] * 3
+    asked, _, read = reads
+    assert read == [*range(asked + 9 + 5, asked + 9 + 53)]
 
 
 async def while_busy(bench):

@@ -12,7 +12,7 @@ from ..collective import OPERATORS, SIGNED, Operator
 from ..program import CyclePiece, Mode
 from ..program.mode import Range
 from ..program.timing import ADDRESS, LINK, SETTING
-from ..rtl.bus import DATA_BITS, Bus, Field, Register, RegisterMap, Window
+from ..rtl.bus import DATA_BITS, Bus, Field, Register, Window
 from ..rtl.fabric import Fabric, Top
 from ..rtl.streams import needs_commands
 from ..rtl.streams.ports import COMMAND, STATUS
@@ -173,7 +173,7 @@ def interface(fabric: Fabric) -> dict[str, Any]:
     ['+0', '-0', '+1', '-1']
     """
     if fabric.bus and fabric.register_map:
-        return {"stride": fabric.flits, "bus": _bus_facts(fabric.bus, fabric.register_map)}
+        return {"stride": fabric.flits, "bus": _bus_facts(fabric, fabric.bus)}
     if fabric.top is Top.HOST:
         return _host(fabric)
     if fabric.top is Top.STREAM:
@@ -236,14 +236,18 @@ def _memories(fabric: Fabric) -> dict[str, Any]:
     }
 
 
-def _bus_facts(bus: Bus, register_map: RegisterMap) -> dict[str, Any]:
+def _bus_facts(fabric: Fabric, bus: Bus) -> dict[str, Any]:
     """The protocol of a bus, and its registers and windows; offsets and strides count bytes."""
+    register_map = fabric.register_map
+    assert register_map is not None
     return {
         "protocol": bus.value,
         "data_width": DATA_BITS,
         **({"beat_width": 8 * register_map.flit_bytes} if bus.bursts else {}),
         "address_unit": bus.address_unit,
         "size": register_map.size,
+        "read_latency": fabric.read_latency,
+        "write_latency": fabric.write_latency,
         "registers": {r.name: _register(r) for r in register_map.registers},
         "windows": {w.name: _window(w) for w in register_map.windows},
     }
