@@ -146,8 +146,8 @@ class ProgramData:
     def any_length(self) -> bool:
         """Whether the length of messages is chosen at the start of a run.
 
-        Flit f of a message then lies in chunk ``f % chunks``, at ``f // chunks``; else chunks
-        follow one another.
+        With R flits a beat, beat b of a message then lies in chunk ``b % chunks``, from flit
+        ``b // chunks * R`` on; else chunks follow one another.
         """
         return self.form.any_length
 
@@ -228,14 +228,14 @@ class ProgramData:
 
         Words are counted as if parts followed one another without a gap.
         """
-        layout, block = self.layout, block_flits(self.schedule, length)
+        layout, beat = self.layout, self.form.beat
         if not self.any_length:
             part, within = np.divmod(word, layout.part_flits(length))
-            return part, *np.divmod(within, block)
+            return part, *np.divmod(within, block_flits(self.schedule, length))
         message, within = np.divmod(word, length)
-        flit, chunk = np.divmod(within, self.schedule.chunks)
+        turn, chunk = np.divmod(within // beat, self.schedule.chunks)
         share, chunk = np.divmod(chunk, layout.part_chunks)
-        return message + share, chunk, flit
+        return message + share, chunk, turn * beat + within % beat
 
     def cycles(self, length: int | None = None, *, mode: int | None = None) -> int:
         """Clock edges from the start pulse to done.
@@ -249,7 +249,30 @@ class ProgramData:
         """
         length = self.length_of(length)
         form = self.forms[self.form_of(mode, length)]
-        return form.timing_of(block_flits(form.schedule, length)).cycles
+        return form.timing_of(form.block_of(length)).cycles
+
+    def by_beats(self, beat: int) -> Self:
+        """The same where messages go to their chunks by so many flits at a time.
+
+        Only where the length is chosen, and there are several chunks, that makes a difference.
+
+        Examples
+        --------
+        >>> import torusfabric as tf
+        >>> program = tf.compile(tf.plan("4x4", "broadcast", chunks=4), max_flits=64)
+        >>> program.by_beats(4).cycles(1) - program.cycles(1)
+        3
+        """
+        if beat == 1 or not self.any_length:
+            return self
+        forms = tuple(
+            replace(form, beat=beat) if form.schedule.chunks > 1 else form for form in self.forms
+        )
+        parts = tuple(part.by_beats(beat) for part in self.parts)
+        program = replace(self, forms=forms, parts=parts)
+        if not self.served:
+            return program
+        return replace(program, served=tuple(mode.aligned for mode in program.modes))
 
     @cached_property
     def digest(self) -> str:
@@ -264,6 +287,8 @@ class ProgramData:
         for form in self.forms:
             _update(digest, (form.any_root, form.by_offset, form.write_delay, form.loop))
             _update(digest, (tuple(map(str, form.operators)), form.schedule.collective.to_json()))
+            if form.beat > 1:
+                _update(digest, ("beat", form.beat))
         return digest.hexdigest()
 
     def __repr__(self) -> str:

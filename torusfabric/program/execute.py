@@ -17,7 +17,6 @@ from ..toolchain.values import natural, positive
 from ..topology import IntArray, cayley
 from .data import ProgramData
 from .fields import Action, Loop, Order
-from .form import block_flits
 from .host_words import word_addresses
 from .timing import starts
 
@@ -190,7 +189,7 @@ class Machine:
         # Words that change nothing pass the operators of other forms.
         self.operator = operator or next(iter(program.operators), None)
         self.loop, self.having = self.form.loop, self.form.loop.sources
-        self.slots = Slots(self.loop, block_flits(self.part.schedule, run.length))
+        self.slots = Slots(self.loop, self.part.form.block_of(run.length))
         self.fields = {action: _groups(self.loop, action) for action in Action}
         topology = program.topology
         self.nodes = np.arange(topology.nodes)

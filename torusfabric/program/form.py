@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..errors import InputError
 from ..toolchain.values import natural
 from .fields import Loop
-from .timing import MODE_SETUP, RUN_SETUP, Timing
+from .timing import MODE_SETUP, RUN_SETUP, CyclePiece, Timing
 
 if TYPE_CHECKING:
     from ..collective import Operator
@@ -137,6 +137,9 @@ class Form:
         What the cycles are made of, without those that are constant.
     any_length : bool
         Whether the length of messages is chosen at the start of a run.
+    beat : int
+        Flits that go to a chunk together, where the length is chosen and there are several chunks:
+        those of a stream word.
     chosen : bool
         Whether it is one of several.
     layout : int
@@ -155,6 +158,7 @@ class Form:
     write_delay: int = 0
     moving: CycleCost
     any_length: bool = False
+    beat: int = 1
     chosen: bool = False
     layout: int = 0
     known_by: str
@@ -178,6 +182,15 @@ class Form:
         return parts
 
     @property
+    def grain(self) -> int:
+        """Flits of a message by which blocks grow: as many in turn take the same cycles."""
+        return self.beat * self.schedule.chunks
+
+    def block_of(self, length: int) -> int:
+        """Flits of a block, given the flits of a message."""
+        return self.beat * -(-length // self.grain)
+
+    @property
     def timing(self) -> Timing:
         """When what happens, for blocks of as many flits as there may be."""
         return self.timing_of(self.loop.flits)
@@ -187,6 +200,16 @@ class Form:
         latency = self.schedule.topology.link_latency
         setup = RUN_SETUP * self.any_length + MODE_SETUP * self.chosen
         return Timing(self.loop, flits, self.write_delay, latency, setup)
+
+    def pieces(self, first: int) -> list[CyclePiece]:
+        """The cycles of runs as a function of the beats of a block, from so many on."""
+        pieces, beat = self.timing.pieces(self.beat * first), self.beat
+        starts = [-(-piece.first // beat) for piece in pieces]
+        return [
+            CyclePiece(start, piece.constant, piece.per_flit * beat)
+            for start, piece, following in zip(starts, pieces, [*starts[1:], None], strict=True)
+            if start != following
+        ]
 
     @property
     def groups(self) -> Groups:

@@ -81,8 +81,8 @@ class Mode:
 
     @property
     def chunks(self) -> int:
-        """What the chunks of all forms are a multiple of."""
-        return gcd(*(form.schedule.chunks for form in self.forms))
+        """What the chunks of all forms are a multiple of, each as often as a beat has flits."""
+        return gcd(*(form.grain for form in self.forms))
 
     def pieces(self, most: int) -> Iterator[CyclePiece]:
         """The cycles of runs as a function of n, the flits of a message for each of `chunks`.
@@ -113,7 +113,13 @@ class Mode:
         ends = [*firsts[1:], -(-most // chunks) + 1]
         for (_, number), first, end in zip(self.ranges, firsts, ends, strict=True):
             form = self.forms[number]
-            yield from _between(form, first, end, form.schedule.chunks // chunks)
+            yield from _between(form, first, end, form.grain // chunks)
+
+    @property
+    def aligned(self) -> tuple[Range, ...]:
+        """The ranges as they are where cycles change only at lengths after a multiple of chunks."""
+        starts = {(start - 1) // self.chunks * self.chunks + 1: form for start, form in self.ranges}
+        return tuple(Range(start, form) for start, form in starts.items())
 
     @property
     def longest(self) -> Form:
@@ -160,7 +166,7 @@ def _between(form: Form, first: int, end: int, factor: int) -> Iterator[CyclePie
     if end <= first:
         return
     last = (end - 2) // factor + 1
-    pieces = [p for p in form.timing.pieces((first - 1) // factor + 1) if p.first <= last]
+    pieces = [p for p in form.pieces((first - 1) // factor + 1) if p.first <= last]
     ends = [*(piece.first for piece in pieces[1:]), last + 1]
     for piece, stop in zip(pieces, ends, strict=True):
         if factor == 1:

@@ -76,7 +76,7 @@ def cycles_at(form: Form, lengths: IntArray) -> IntArray:
     """
     timing = form.timing
     pieces = timing.pieces(1)
-    blocks = -(-lengths // form.schedule.chunks)
+    blocks = form.beat * -(-lengths // form.grain)
     at = np.searchsorted([piece.first for piece in pieces], blocks, "right") - 1
     constant, per_flit = (np.array(column)[at] for column in list(zip(*pieces, strict=True))[1:])
     cycles: IntArray = constant + per_flit * blocks - timing.wait
@@ -160,7 +160,7 @@ def ranges_of(forms: Sequence[Form], most: int) -> tuple[Range, ...]:
     >>> [tuple(each) for each in ranges]
     [(1, 1), (10, 0)]
     """
-    lengths = compared_lengths(most, gcd(*(form.schedule.chunks for form in forms)))
+    lengths = compared_lengths(most, gcd(*(form.grain for form in forms)))
     cycles = np.stack([cycles_at(form, lengths) for form in forms])
     best, slack = cycles.min(axis=0), SLACK
     while True:

@@ -78,7 +78,11 @@ class RunChoices:
         if program.any_length:
             from .run_length import Lengths
 
-            lengths = Lengths(program.flits, tuple(form.schedule.chunks for form in program.forms))
+            lengths = Lengths(
+                program.flits,
+                tuple(form.schedule.chunks for form in program.forms),
+                tuple(form.beat for form in program.forms),
+            )
         if program.operators:
             from .operator_unit import OperatorUnit
 

@@ -1,6 +1,7 @@
 """The length of a run: what the sequencer keeps of it.
 
-A message of L flits in C chunks makes blocks of n = ceil(L / C) flits. Addresses leave room for N
+A message of L flits in C chunks makes blocks of n = ceil(L / C) flits, or of n = R * ceil(L / RC)
+where they go to chunks by beats of R, a power of two. Addresses leave room for N
 flits a block, so that from the last flit of a block to the first of the next the address grows by
 N - (n - 1).
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..program.timing import MODE_SETUP, RUN_SETUP
 from .division import divided
@@ -32,6 +33,8 @@ class Lengths:
         Flits of the longest message.
     chunks : tuple of int
         Of a message, in each form.
+    beats : tuple of int
+        Of each form, the flits that go to a chunk together; by default 1.
 
     Examples
     --------
@@ -42,6 +45,12 @@ class Lengths:
 
     most: int
     chunks: tuple[int, ...]
+    beats: tuple[int, ...] = ()
+
+    @property
+    def cuts(self) -> list[tuple[int, int]]:
+        """Of each form, the flits of a beat and the chunks."""
+        return [*zip(self.beats or (1,) * len(self.chunks), self.chunks, strict=True)]
 
     @property
     def bits(self) -> int:
@@ -51,7 +60,7 @@ class Lengths:
     @property
     def blocks(self) -> tuple[int, ...]:
         """Flits of the longest block, in each form."""
-        return tuple(-(-self.most // chunks) for chunks in self.chunks)
+        return tuple(beat * -(-self.most // (beat * chunks)) for beat, chunks in self.cuts)
 
 
 class RunLength:
@@ -103,11 +112,11 @@ class RunLength:
             with m.If(begin):
                 m.d.sync += [self.form.eq(form), held.eq(before)]
             before, settled = held, Const(1)
-        quotients = {chunks: divided(before, chunks) for chunks in set(lengths.chunks)}
+        quotients = {cut: _last_of_block(before, *cut) for cut in dict.fromkeys(lengths.cuts)}
         last = self.of_form(
             [
-                Const(loop.flits - 1) if loop.padded else quotients[chunks]
-                for loop, chunks in zip(loops.loops, lengths.chunks, strict=True)
+                Const(loop.flits - 1) if loop.padded else quotients[cut]
+                for loop, cut in zip(loops.loops, lengths.cuts, strict=True)
             ]
         )
         block = self.constant(lengths.blocks)
@@ -143,3 +152,11 @@ class RunLength:
         if len(set(values)) == 1:
             return Const(values[0], width)
         return choose([Const(value, width) for value in values], self.form)
+
+
+def _last_of_block(last: Value, beat: int, chunks: int) -> Value:
+    """The number of the last flit of a block, given that of the last of a message."""
+    bits = beat.bit_length() - 1
+    return (
+        Cat(Const(beat - 1, bits), divided(last[bits:], chunks)) if bits else divided(last, chunks)
+    )
