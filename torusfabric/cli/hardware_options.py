@@ -128,6 +128,14 @@ def add_top_options(parser: argparse.ArgumentParser, *tops: str) -> None:
         help="with --top stream, give the streams of each node a clock of their own, unrelated to "
         "all others (default one for all)",
     )
+    group.add_argument(
+        "--beat",
+        metavar="R",
+        type=lambda text: int(text) if text.isdecimal() else text,
+        default=1,
+        help="with --top stream, flits of a word of the streams of nodes: a power of two, or auto, "
+        "the least with which these ports do not limit the runs (default 1)",
+    )
 
 
 def operators_of(arguments: Namespace, collective: Collective) -> tuple[Operator, ...]:
@@ -181,6 +189,7 @@ def hardware_words(arguments: Namespace, *, width: int, length: int) -> tuple[st
         **{name: given.get(name) for name in ("top", "bus", "prefix", "barrier")},
         "forms": None if given.get("forms") == "all" or not most else given.get("forms"),
         "clocks": None if given.get("clocks") == "one" else given.get("clocks"),
+        "beat": None if given.get("beat") == 1 else given.get("beat"),
         "ram": None if given.get("ram") == "auto" else given.get("ram"),
     }
     words: list[str] = []

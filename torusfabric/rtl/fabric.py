@@ -25,6 +25,7 @@ from .host import HostLayout
 from .origins import Origins, tag_cost
 from .placement import place
 from .streams import Clocks
+from .streams.beats import AUTO, chosen_beat
 from .streams.signatures import connect_streams, is_stream, stream_members
 from .tops import Built, add_core_top, add_host_top, is_direct
 
@@ -92,6 +93,9 @@ class Fabric(wiring.Component):
         What the host port stands behind.
     clocks : {"one", "per-node"} or Clocks
         Of the streams of nodes: that of the fabric, or each node one of its own; stream top only.
+    beat : int or "auto"
+        Flits of a word of the streams of nodes, a power of two; stream top only. `auto` is the
+        least with which these ports do not limit the runs.
 
     Attributes
     ----------
@@ -156,6 +160,7 @@ class Fabric(wiring.Component):
         prefix: str = "",
         bus: Bus | str | None = None,
         clocks: Clocks | str = Clocks.ONE,
+        beat: int | str = 1,
     ) -> None:
         of_type("Program", program, Program, "a Program, as tf.compile returns it")
         self.width, self.prefix = natural("Width", width), prefix
@@ -167,6 +172,12 @@ class Fabric(wiring.Component):
         self.program, self.flits, self.top = program, program.flits, Top(top)
         self.bus, self.clocks = None if bus is None else _bus(bus), Clocks(clocks)
         self._check_top()
+        self.beat = 1
+        if self.top is Top.STREAM:
+            self.beat = chosen_beat(program, self.width, beat)
+            self.program = program = program.by_beats(self.beat)
+        elif beat not in (1, AUTO):
+            raise InputError(f"Beat must be 1 for the top {self.top}, not {beat}")
         self.nodes, self.ports = program.topology.nodes, program.ports
         parts = [program.part(form) for form in range(len(program.forms))]
         words = max(max(part.send_words, part.recv_words) for part in parts)
@@ -178,7 +189,7 @@ class Fabric(wiring.Component):
         self.router_classes, self.read_latency, self._locators = self._built(build)
         self.register_map = self._behind_bus(build, self.bus) if self.bus else None
         self.netlist = build.done()
-        streams = stream_members(program, self.width) if self.top is Top.STREAM else {}
+        streams = stream_members(program, self.width, self.beat) if self.top is Top.STREAM else {}
         super().__init__(
             {name: In(bits) for name, bits in self._levels(self.netlist.inputs)}
             | {name: Out(bits) for name, bits in self._levels(self.netlist.outputs)}
@@ -230,7 +241,7 @@ class Fabric(wiring.Component):
             return add_core_top(build)
         from .streams.nodes import add_stream_top  # a guest
 
-        return add_stream_top(build, self.clocks)
+        return add_stream_top(build, self.clocks, self.beat)
 
     def _behind_bus(self, build: FabricBuilder, bus: Bus) -> RegisterMap:
         """Put the host port behind a bus."""

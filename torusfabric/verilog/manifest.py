@@ -145,10 +145,10 @@ def _form(mode: Mode, served: Range) -> dict[str, Any]:
     return {
         "from": start,
         "algorithm": schedule.algorithm,
-        "chunks": schedule.chunks,
+        "chunks": form.grain,
         "rounds": schedule.round_count,
         "schedule_digest": schedule.digest,
-        "cycles": _cycles(form.timing.pieces(-(-start // schedule.chunks))),
+        "cycles": _cycles(form.pieces(-(-start // form.grain))),
     }
 
 
@@ -195,11 +195,12 @@ def _host(fabric: Fabric) -> dict[str, Any]:
 
 
 def _axi_streams(fabric: Fabric) -> dict[str, Any]:
-    """The words of commands and statuses in their order, and the mode that is a barrier, if any."""
+    """The words of commands and statuses, the mode that is a barrier, and flits of a word."""
+    beat = {"beat": fabric.beat} if fabric.beat > 1 else {}
     if not needs_commands(fabric.program):
-        return {}
+        return beat
     barrier = {"barrier": len(fabric.program.modes)} if fabric.program.barrier else {}
-    return {"command_words": list(COMMAND), "status_words": list(STATUS), **barrier}
+    return {"command_words": list(COMMAND), "status_words": list(STATUS), **barrier, **beat}
 
 
 def _streams(fabric: Fabric) -> dict[str, Any]:

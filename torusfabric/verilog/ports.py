@@ -234,7 +234,7 @@ def _stream_meanings(fabric: Fabric) -> dict[str, PortMeaning]:
     >>> _stream_meanings(fabric)["m_axis_1_tid"].role
     'data'
     """
-    ports = stream_ports(fabric.program, fabric.width, fabric.clocks)
+    ports = stream_ports(fabric.program, fabric.width, fabric.clocks, beat=fabric.beat)
     return {
         port.name: PortMeaning(_role(port), Protocol(port.protocol.lower()), port.meaning)
         for port in ports
@@ -243,7 +243,7 @@ def _stream_meanings(fabric: Fabric) -> dict[str, PortMeaning]:
 
 def _stream_clocks(fabric: Fabric) -> dict[str, str | None]:
     """In the domain of which clock each port is, None for a clock."""
-    ports = stream_ports(fabric.program, fabric.width, fabric.clocks)
+    ports = stream_ports(fabric.program, fabric.width, fabric.clocks, beat=fabric.beat)
     return {port.name: port.clock for port in ports}
 
 

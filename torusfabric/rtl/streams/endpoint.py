@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Member, Out
@@ -11,9 +12,10 @@ from amaranth.lib.wiring import In, Member, Out
 from ..endpoint import Endpoint, EndpointSettings
 from ..endpoint_builder import Copy, EndpointBuilder, asked
 from ..endpoint_reads import Reader
-from ..endpoint_shape import EndpointMemory, EndpointShape
-from ..memories import ReadPort, WritePort, add_memory, memory_cell
+from ..endpoint_shape import EndpointMemory, EndpointShape, bank_name
+from ..memories import ReadPort, WritePort, add_memory, fitting, memory_cell
 from ..multiplexer import bit_count, cascade, extended_cascade, keeper
+from ..registers import delayed
 from .clearing import cleared, state
 from .packets import KEPT
 from .sections import Sections, in_section, section_bits
@@ -33,11 +35,14 @@ class StreamEnds:
     ----------
     own : tuple of int
         The numbers of the memories of what is sent.
+    pitch : int
+        From the address of a received word of a chunk to that of the next.
     """
 
     loader: LoaderShape
     unloader: UnloaderShape
     own: tuple[int, ...]
+    pitch: int = 1
 
     @property
     def sections(self) -> Sections:
@@ -127,7 +132,7 @@ class StreamEndpoint(Endpoint):
             "run_begins": In(1),
             "write_enable": In(1),
             "write_address": In(loader.address_bits),
-            "write_data": In(self.settings.width),
+            "write_data": In(loader.width),
             "write_section": In(number_bits),
             "read_advance": In(1),
             "read_address": In(loader.address_bits),
@@ -170,6 +175,9 @@ class StreamEndpointBuilder(EndpointBuilder):
         The loader writes the one while the other stores what arrives.
         """
         memory = group[0]
+        if self._streams.loader.flit_bits:
+            yield from chain.from_iterable(self._by_beats(each, readers) for each in group)
+            return
         if memory.own is None or not memory.sources:
             yield from super().memories(group, readers)
             return
@@ -188,6 +196,57 @@ class StreamEndpointBuilder(EndpointBuilder):
             with self.m.If(here.enable):
                 self.m.d.sync += chosen.eq(here.address[bits])
             yield Copy(memory, reading, Mux(chosen, stored, sent))
+
+    def _by_beats(self, memory: EndpointMemory, readers: Sequence[Reader]) -> Iterator[Copy]:
+        """A memory with copies for readers; rows that are loaded or unloaded are of a beat."""
+        for number, reading in enumerate(memory.groups or [()] * memory.host_reads):
+            name, early = bank_name(memory.number, number), self.early([memory], reading)
+            read = self.read(
+                memory, [readers[index] for index in reading], copy=number, early=early
+            )
+            write, words, width = self.write(memory), self.words(memory), self.width
+            flit: Value | None = None
+            if memory.own is not None:
+                bits = self._streams.loader.flit_bits
+                words, width = self._rows(memory), self._streams.loader.width
+                flit = Signal(bits, name=f"flit_{memory.number}_{number}", reset_less=True)
+                with self.m.If(read.enable):
+                    self.m.d.sync += flit.eq(read.address[:bits])
+                read = read._replace(address=read.address[bits:])
+            elif not reading:
+                words, width = self._rows(memory), self._streams.loader.width
+                write = self._stored_in_rows(memory)
+            cell = memory_cell(name, width=width, depth=words, parts=len(write.enable))
+            many = self._settings.forms > 1
+            word = add_memory(self.m, name, cell, write=write, read=read, many=many)
+            if flit is not None:
+                word = word.word_select(flit, self.width)
+            yield Copy(memory, reading, delayed(self.m, word, 1) if early else word)
+
+    def _depth(self, memory: EndpointMemory) -> int:
+        """Rows of a section of a memory whose rows are of a beat."""
+        pitch = self._streams.pitch if memory.own is None else 1
+        if not self._streams.loader.flit_bits:
+            return memory.depth
+        return -(-memory.depth // (self._streams.loader.beat * pitch)) * pitch
+
+    def _rows(self, memory: EndpointMemory) -> int:
+        """Rows of such a memory as it is built."""
+        depth = self._depth(memory)
+        return depth + ((self._sections.count - 1) << section_bits(depth))
+
+    def _stored_in_rows(self, memory: EndpointMemory) -> WritePort:
+        """What arrives, into rows of a beat; see `row_of`."""
+        port, beat = self.stored(memory), self._streams.loader.beat
+        low, bits = self._streams.pitch.bit_length() - 1, beat.bit_length() - 1
+        address = fitting(port.address, max(len(port.address), low + bits + 1))
+        flit = address[low : low + bits]
+        row = Cat(address[:low], address[low + bits :])
+        return WritePort(
+            in_section(row, self._depth(memory), self._section),
+            port.data.replicate(beat),
+            Cat(*(port.enable & (flit == k) for k in range(beat))),
+        )
 
     def _part(
         self, memory: EndpointMemory, name: str, read: ReadPort, write: WritePort, section: Value
@@ -217,7 +276,8 @@ class StreamEndpointBuilder(EndpointBuilder):
             port, section = self.stored(memory), self._section
         else:
             port, section = self._loaded(memory), self._of_number("write_section")
-        return port._replace(address=in_section(port.address, memory.depth, section))
+        depth = memory.depth if memory.own is None else self._depth(memory)
+        return port._replace(address=in_section(port.address, depth, section))
 
     def _of_number(self, name: str) -> Value:
         """The section of the message or run whose number is given."""
@@ -237,7 +297,7 @@ class StreamEndpointBuilder(EndpointBuilder):
         """The read port of a copy: of the readers, or of the unloader."""
         if not readers:
             section = self._of_number("read_section")
-            address = in_section(self.value("read_address"), memory.depth, section)
+            address = in_section(self.value("read_address"), self._depth(memory), section)
             return ReadPort(address, self.value("read_advance"))
         address = in_section(asked(memory, readers), memory.depth, self._section)
         return self.port(address, self.value("busy"), memory, copy=copy, early=early)
@@ -256,10 +316,11 @@ class StreamEndpointBuilder(EndpointBuilder):
         with m.If(advance):
             if len(code):
                 m.d.sync += code.eq(self.value("read_code"))
-        keep = [keeper(m, self.width)] if self.endpoint.alone else []
+        width = self._streams.loader.width
+        keep = [keeper(m, width)] if self.endpoint.alone else []
         first, rest = inputs[:AT_ONCE], inputs[AT_ONCE:]
         bits = bit_count(len(first))
-        chosen = cascade(first, [*code[:bits]], self.width, *keep)
+        chosen = cascade(first, [*code[:bits]], width, *keep)
         if self._streams.late:
             chosen, code, *rest = self._a_cycle_later([chosen, code[bits:], *rest])
             chosen = extended_cascade(chosen, rest, [*code], *keep)
@@ -284,7 +345,7 @@ class StreamEndpointBuilder(EndpointBuilder):
         return add_memory(
             self.m,
             "kept",
-            memory_cell("kept", width=self.width, depth=words),
+            memory_cell("kept", width=self._streams.loader.width, depth=words),
             write=WritePort(write, value("write_data"), value("write_kept")),
             read=ReadPort(read, value("read_advance")),
         )

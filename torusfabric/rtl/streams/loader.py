@@ -7,6 +7,8 @@ as long as no run is under way.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
@@ -30,7 +32,7 @@ class Loader(StreamEnd):
 
     Members
     -------
-    tdata, tvalid, tlast, tdest : In
+    tdata, tkeep, tvalid, tlast, tdest : In
     tready : Out(1)
         The stream of what the node sends.
     sends : In
@@ -56,7 +58,7 @@ class Loader(StreamEnd):
     bad : Out(2)
         What is wrong with it.
     length : Out
-        The number of the last word of its packets.
+        The number of the last flit of its packets.
     counts : Out(1)
         Whether it has any words, if some nodes send nothing.
     """
@@ -74,6 +76,7 @@ class Loader(StreamEnd):
                 "tvalid": In(1),
                 "tready": Out(1),
                 "tlast": In(1),
+                "tkeep": In(shape.keep_bits),
                 "tdest": In(shape.packet_bits),
                 "sends": In(len(shape.packets)),
                 "position": In(shape.position_bits),
@@ -123,7 +126,7 @@ class Loader(StreamEnd):
         found, so_far = Signal(2, name="wrong"), state(2, name="wrong_so_far")
         # This matters only in a cycle in which a word is taken.
         m.d.comb += found.eq(so_far | Cat(
-            Mux(last, unequal, at_last),
+            self._torn(Mux(last, unequal, at_last)),
             last & self._wrong_destination(m, ends_packet, last_packet),
         ))  # fmt: skip
         with m.If(beat):
@@ -186,15 +189,46 @@ class Loader(StreamEnd):
         self, m: Module, counter: WordCounter, ends: Value, first: Value, at_last: Value
     ) -> tuple[Value, Value]:
         """The length of the first packet of a message, and whether that of another is wrong."""
-        shape = self.shape
+        shape, number = self.shape, counter.index
+        beyond: Value | None = None
+        if shape.flit_bits:
+            number, rest = Cat(self._last_flit(m), number), (shape.most_flits - 1) % shape.beat
+            beyond = at_last & (number[: shape.flit_bits] > rest)
+            at_last &= number[: shape.flit_bits] == rest
         if not shape.any_length:
             return Const(0, 1), ~at_last
         if max(shape.packets) == 1:
-            return counter.index, Const(0)
+            return number, Const(0) if beyond is None else beyond
         held = Signal(shape.length_bits, name="first_length", reset_less=True)
         with m.If(ends & first):
-            m.d.sync += held.eq(counter.index)
-        return Mux(first, counter.index, held), ~first & (counter.index != held)
+            m.d.sync += held.eq(number)
+        differs = ~first & (number != held)
+        return Mux(first, number, held), differs if beyond is None else differs | beyond
+
+    def _full(self) -> list[Value]:
+        """Whether each flit of a beat is full."""
+        keep = self.value("tkeep")
+        return [keep.word_select(k, len(keep) // self.shape.beat).all()
+                for k in range(self.shape.beat)]  # fmt: skip
+
+    def _last_flit(self, m: Module) -> Value:
+        """The number of the last flit of a beat that is full."""
+        last = Signal(self.shape.flit_bits, name="last_flit")
+        for k, full in enumerate(self._full()[1:], 1):
+            with m.If(full):
+                m.d.comb += last.eq(k)
+        return last
+
+    def _torn(self, wrong: Value) -> Value:
+        """Whether a beat is wrong, or lacks bytes other than whole flits at the end of a packet."""
+        if not self.shape.flit_bits:
+            return wrong
+        keep, full = self.value("tkeep"), self._full()
+        parts = [keep.word_select(k, len(keep) // len(full)).any() for k in range(len(full))]
+        gaps = [part & ~before for before, part in pairwise([full[0], *parts[1:]])]
+        halves = [part & ~whole for part, whole in zip(parts, full, strict=True)]
+        torn = Cat(*gaps, *halves, ~full[0], ~self.value("tlast") & ~full[-1]).any()
+        return wrong | torn
 
     def _wrong_destination(self, m: Module, ends: Value, last: Value) -> Value:
         """Whether a packet is for a destination that there is not, or that had one already.

@@ -40,9 +40,10 @@ __all__ = ["add_stream_top"]
 SOON = DISTRIBUTION + 1
 
 
-def add_stream_top(build: FabricBuilder, clocks: Clocks) -> Built:
+def add_stream_top(build: FabricBuilder, clocks: Clocks, beat: int = 1) -> Built:
     """Every node has a stream of what it sends, and one of what it receives."""
-    streams, ports = plan_streams(build), stream_ports(build.program, build.width, clocks)
+    streams = plan_streams(build, beat)
+    ports = stream_ports(build.program, build.width, clocks, beat=beat)
     for port in ports:
         # In the name of a port of a node, the number is not always at the end.
         name = port.name if port.node is None else port.name.replace(str(port.node), "{}", 1)

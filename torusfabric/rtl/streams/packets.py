@@ -6,7 +6,7 @@ where blocks have a fixed number B of flits. The address map says where each chu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ __all__ = [
     "barrier_packets",
     "packets_received",
     "packets_sent",
+    "row_of",
     "received_count",
     "sent_count",
 ]
@@ -80,6 +81,19 @@ class Packets:
         """Chunks of a packet, as far as they do not simply follow one another in a memory."""
         return 1 if self._contiguous else int(self.memory.shape[2])
 
+    def by_beats(self, beat: int) -> Packets:
+        """The same counted in beats of so many flits, in memories with a row for each beat."""
+        base = np.where(self.memory == KEPT, self.base // beat, row_of(self.base, beat, self.pitch))
+        return replace(self, base=base, flits=-(-self.flits // beat))
+
+    def fits(self, beat: int) -> bool:
+        """Whether beats of so many flits begin with chunks, and each lies in a row of a memory."""
+        if beat == 1:
+            return True
+        there = self.base[(self.memory != KEPT) & (self.memory != NOWHERE)]
+        whole = self.chunks == 1 or self.flits % beat == 0
+        return self.pitch.bit_count() == 1 and whole and not (there // self.pitch % beat).any()
+
     @property
     def _contiguous(self) -> bool:
         if self.memory.shape[2] == 1:
@@ -87,6 +101,17 @@ class Packets:
         follow = self.base[:, :, :1] + self.flits * np.arange(self.memory.shape[2])
         same = (self.memory == self.memory[:, :, :1]) & (self.base == follow)
         return not self.in_turn and self.pitch == 1 and bool(same[self.there].all())
+
+
+def row_of(address: IntArray, beat: int, pitch: int) -> IntArray:
+    """The row of an address, where words so far apart lie side by side in rows of a beat.
+
+    Examples
+    --------
+    >>> row_of(np.array([0, 1, 4, 5, 16, 17]), beat=4, pitch=4).tolist()
+    [0, 1, 0, 1, 4, 5]
+    """
+    return address // (beat * pitch) * pitch + address % pitch
 
 
 def sent_count(program: Program, form: int) -> int:

@@ -71,8 +71,8 @@ class StreamPlan:
     commands: CommandShape | None
 
 
-def plan_streams(build: FabricBuilder) -> StreamPlan:
-    """Plan how nodes load and unload."""
+def plan_streams(build: FabricBuilder, beat: int = 1) -> StreamPlan:
+    """Plan how nodes load and unload, so many flits at a time."""
     program, endpoints = build.program, build.placement.endpoints
     forms = range(len(program.forms))
     sent = tuple(packets_sent(program, form) for form in forms)
@@ -81,16 +81,18 @@ def plan_streams(build: FabricBuilder) -> StreamPlan:
     if program.barrier:
         sent += (barrier_packets(program, own[0]),)
         received += (barrier_packets(program, KEPT),)
+    pitch = max(each.pitch for each in received)
+    sent, received = (tuple(p.by_beats(beat) for p in of_end) for of_end in (sent, received))
     shapes = tuple(map(sectioned, endpoints.shapes))
     variants = [0] * build.nodes if program.by_offset else build.variant_of
     shape_of = tuple(int(endpoints.shape_of[variant]) for variant in variants)
     keeps = _keeps(received, shape_of, len(shapes))
     orders = [unloaded(shape, kept=k) for shape, k in zip(shapes, keeps, strict=True)]
     facts = _facts(build)
-    loader, loads = _loaders(build, facts, sent, own, kept=any(keeps))
-    unloader, unloads = _unloaders(build, facts, received, [orders[s] for s in shape_of])
+    loader, loads = _loaders(build, facts, beat, sent, own, kept=any(keeps))
+    unloader, unloads = _unloaders(build, facts, beat, received, [orders[s] for s in shape_of])
     commands = _commands(build, facts) if facts.commanded else None
-    ends = StreamEnds(loader, unloader, own)
+    ends = StreamEnds(loader, unloader, own, pitch)
     return StreamPlan(sent, received, shapes, keeps, shape_of, ends, loads, unloads, commands)
 
 
@@ -133,17 +135,21 @@ def _commands(build: FabricBuilder, facts: RunFacts) -> CommandShape:
 
 
 def _common(
-    build: FabricBuilder, facts: RunFacts, packets: Sequence[Packets], bases: Sequence[IntArray]
+    build: FabricBuilder,
+    facts: RunFacts,
+    beat: int,
+    packets: Sequence[Packets],
+    bases: Sequence[IntArray],
 ) -> dict[str, Any]:
     """What the shape of loaders and that of unloaders have by the same names."""
-    flits = build.program.flits
+    beats = -(-build.program.flits // beat)
     used = [base[:, :, : each.chunks] for each, base in zip(packets, bases, strict=True)]
     shifts = _shifts(used)
     chunk_bits = tuple((each.chunks - 1).bit_length() for each in packets)
     packet_bits = tuple((each.memory.shape[1] - 1).bit_length() for each in packets)
     return {
         "words": WordShape(
-            most=flits,
+            most=beats,
             chunks=tuple(each.chunks for each in packets),
             block=max(each.flits for each in packets),
             in_turn=build.program.any_length,
@@ -156,7 +162,11 @@ def _common(
         "at_root": tuple(each.at_root for each in packets),
         "base_bits": _bits(used, shifts),
         # Of a memory, or of what a node gets from itself.
-        "address_bits": max(build.address_bits, address_width(flits)),
+        "address_bits": max(build.address_bits - (beat.bit_length() - 1), address_width(beats)),
+        "width": beat * build.width,
+        "data_bits": 8 * -(-beat * build.width // 8),
+        "beat": beat,
+        "most_flits": build.program.flits,
     }
 
 
@@ -184,6 +194,7 @@ def _shifts(bases: Sequence[IntArray]) -> tuple[int, ...]:
 def _loaders(
     build: FabricBuilder,
     facts: RunFacts,
+    beat: int,
     sent: tuple[Packets, ...],
     own: tuple[int, ...],
     *,
@@ -196,12 +207,10 @@ def _loaders(
     bank_bits = (len(own) - 1).bit_length()
     some = any(each.at_root or not each.there.all() for each in sent)
     shape = LoaderShape(
-        **_common(build, facts, sent, [each.base for each in sent]),
+        **_common(build, facts, beat, sent, [each.base for each in sent]),
         packet_bits=ports.get("s_axis_0_tdest", 0),
         memory_bits=bank_bits,
         kept=kept,
-        width=build.width,
-        data_bits=ports["s_axis_0_tdata"],
         named=tuple(each.named for each in sent),
         some=some and build.program.any_length,
     )
@@ -215,6 +224,7 @@ def _loaders(
 def _unloaders(
     build: FabricBuilder,
     facts: RunFacts,
+    beat: int,
     received: tuple[Packets, ...],
     orders: list[tuple[int, ...]],
 ) -> tuple[UnloaderShape, Rows]:
@@ -228,7 +238,7 @@ def _unloaders(
         for each in received
     ]
     shape = UnloaderShape(
-        **_common(build, facts, received, bases),
+        **_common(build, facts, beat, received, bases),
         packet_bits=(max(each.memory.shape[1] for each in received) - 1).bit_length(),
         memory_bits=max(bit_count(len(order)) for order in orders if order),
         kept=any(KEPT in order for order in orders),

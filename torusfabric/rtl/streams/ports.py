@@ -87,7 +87,7 @@ def needs_commands(program: Program) -> bool:
 
 
 def stream_ports(
-    program: Program, width: int, clocks: Clocks | str = Clocks.ONE
+    program: Program, width: int, clocks: Clocks | str = Clocks.ONE, *, beat: int = 1
 ) -> list[StreamPort]:
     """The ports of a fabric whose nodes have streams, clock and reset aside.
 
@@ -97,6 +97,8 @@ def stream_ports(
         Bits of a flit.
     clocks : Clocks
         Of the streams of nodes.
+    beat : int
+        Flits of a word of these streams.
 
     Returns
     -------
@@ -121,7 +123,12 @@ def stream_ports(
     ports: list[StreamPort] = []
     for node in range(nodes):
         ports += _of_node(
-            node, width, address_width(nodes), personal=personal, own_clock=own_clocks
+            node,
+            width * beat,
+            address_width(nodes),
+            personal=personal,
+            own_clock=own_clocks,
+            keeps=beat > 1,
         )
     if needs_commands(program):
         ports += _stream("s_axis_cmd", "in", COMMAND_BITS, f"a command: {', '.join(COMMAND)}")
@@ -138,7 +145,7 @@ def stream_ports(
 
 
 def _of_node(
-    node: int, width: int, number_bits: int, *, personal: bool, own_clock: bool
+    node: int, width: int, number_bits: int, *, personal: bool, own_clock: bool, keeps: bool
 ) -> list[StreamPort]:
     """The ports of a node: its clock, if it has one, what it sends, and what it receives."""
     clock, of_node = f"clk_{node}", f"of the streams of node {node}"
@@ -148,11 +155,12 @@ def _of_node(
         StreamPort(f"rst_{node}", "in", 1, node, LEVEL, of_reset, clock),
     ]
     what = "a packet for each destination" if personal else "its message"
-    sent = _stream(f"s_axis_{node}", "in", width, f"what node {node} sends, {what}")
+    sent = _stream(f"s_axis_{node}", "in", width, f"what node {node} sends, {what}", keeps=keeps)
     if personal:
         meaning = "the destination of the packet, where the collective has several"
         sent.append(_signal(f"s_axis_{node}_tdest", "in", number_bits, meaning))
-    received = _stream(f"m_axis_{node}", "out", width, f"what node {node} receives")
+    meaning = f"what node {node} receives"
+    received = _stream(f"m_axis_{node}", "out", width, meaning, keeps=keeps)
     meaning = "the origin of the packet, ascending; 0 where words are combined"
     received.append(_signal(f"m_axis_{node}_tid", "out", number_bits, meaning))
     domain = clock if own_clock else "clk"
@@ -160,14 +168,20 @@ def _of_node(
     return clocks * own_clock + streams
 
 
-def _stream(prefix: str, direction: str, width: int, meaning: str) -> list[StreamPort]:
+def _stream(
+    prefix: str, direction: str, width: int, meaning: str, *, keeps: bool = False
+) -> list[StreamPort]:
     """The data and the handshake of a stream; data are whole bytes."""
     back = "out" if direction == "in" else "in"
+    kept = _signal(
+        f"{prefix}_tkeep", direction, width // 8, "which bytes of the last word are full"
+    )
     return [
         _signal(f"{prefix}_tdata", direction, 8 * -(-width // 8), f"a word of {meaning}"),
         _signal(f"{prefix}_tvalid", direction, 1, "a word is there"),
         _signal(f"{prefix}_tready", back, 1, "it is taken with this edge, if it is there"),
         _signal(f"{prefix}_tlast", direction, 1, "it is the last of its packet"),
+        *[kept] * keeps,
     ]
 
 

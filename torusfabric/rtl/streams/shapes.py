@@ -89,6 +89,12 @@ class EndShape:
         Bits of the address of a memory.
     kept : bool
         Whether any node gets anything from itself.
+    width, data_bits : int
+        Bits of a beat, and of the data of a stream.
+    beat : int
+        Flits of a beat; the words that are counted are beats.
+    most_flits : int
+        Of a packet.
     """
 
     words: WordShape
@@ -102,6 +108,25 @@ class EndShape:
     base_bits: int
     address_bits: int
     kept: bool
+    width: int
+    data_bits: int
+    beat: int
+    most_flits: int
+
+    @property
+    def flit_bits(self) -> int:
+        """Bits of the number of a flit in a beat."""
+        return self.beat.bit_length() - 1
+
+    @property
+    def last_bits(self) -> int:
+        """Bits of the number of the last flit of a packet."""
+        return self.words.index_bits + self.flit_bits
+
+    @property
+    def keep_bits(self) -> int:
+        """Bytes of a beat, if it has several flits."""
+        return self.width // 8 if self.flit_bits else 0
 
     @property
     def any_length(self) -> bool:
@@ -146,16 +171,12 @@ class LoaderShape(EndShape):
 
     Parameters
     ----------
-    width, data_bits : int
-        Bits of a flit, and of the data of a stream.
     named : tuple of bool
         Of each form, whether packets have destinations.
     some : bool
         Whether any nodes send nothing in any form, which matters where packets may be shorter.
     """
 
-    width: int
-    data_bits: int
     named: tuple[bool, ...]
     some: bool
 
@@ -165,8 +186,8 @@ class LoaderShape(EndShape):
 
     @property
     def length_bits(self) -> int:
-        """Bits of the number of the last word of a packet, where that is to be found out."""
-        return self.words.index_bits if self.any_length else 0
+        """Bits of the number of the last flit of a packet, where that is to be found out."""
+        return self.last_bits if self.any_length else 0
 
 
 @dataclass(frozen=True, kw_only=True)

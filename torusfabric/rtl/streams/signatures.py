@@ -19,16 +19,24 @@ if TYPE_CHECKING:
 __all__ = ["connect_streams", "is_stream", "stream_members"]
 
 #: The signal of AXI4-Stream that each field of a payload is.
-SIGNALS = {"data": "tdata", "last": "tlast", "destination": "tdest", "origin": "tid"}
+SIGNALS = {
+    "data": "tdata",
+    "last": "tlast",
+    "keep": "tkeep",
+    "destination": "tdest",
+    "origin": "tid",
+}
 
 
-def stream_members(program: Program, width: int) -> dict[str, Member]:
+def stream_members(program: Program, width: int, beat: int = 1) -> dict[str, Member]:
     """The members of a fabric in place of the ports of its streams.
 
     Parameters
     ----------
     width : int
         Bits of a flit.
+    beat : int
+        Flits of a word of a stream.
 
     Examples
     --------
@@ -39,8 +47,8 @@ def stream_members(program: Program, width: int) -> dict[str, Member]:
     >>> fabric.node[8].receive.payload.shape()
     StructLayout({'data': 12, 'last': 1, 'origin': 4})
     """
-    ports = {port.name: port.width for port in stream_ports(program, width)}
-    send, receive = (_stream(ports, f"{side}_0", width) for side in ("s_axis", "m_axis"))
+    ports = {port.name: port.width for port in stream_ports(program, width, beat=beat)}
+    send, receive = (_stream(ports, f"{side}_0", width * beat) for side in ("s_axis", "m_axis"))
     node = wiring.Signature({"send": In(send), "receive": Out(receive)})
     members = {"node": Out(node).array(program.topology.nodes)}
     if needs_commands(program):

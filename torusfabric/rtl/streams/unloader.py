@@ -29,7 +29,7 @@ class Unloader(StreamEnd):
 
     Members
     -------
-    tvalid, tlast, tid : Out
+    tvalid, tlast, tkeep, tid : Out
     tready : In(1)
         The stream of what the node receives; its data are a register of the endpoint.
     receives : In
@@ -45,7 +45,7 @@ class Unloader(StreamEnd):
     unload_mode, unload_root : In
         What its command said.
     run_last : In
-        The number of the last word of its packets.
+        The number of the last flit of its packets.
     row : In
         Of the ROM: where a chunk lies that `key` has named a cycle before.
     key : Out
@@ -71,6 +71,7 @@ class Unloader(StreamEnd):
                 "tvalid": Out(1),
                 "tready": In(1),
                 "tlast": Out(1),
+                "tkeep": Out(shape.keep_bits),
                 "tid": Out(shape.id_bits),
                 "receives": In(len(shape.packets)),
                 "position": In(shape.position_bits),
@@ -79,7 +80,7 @@ class Unloader(StreamEnd):
                 "run_ends": In(1),
                 "run_empty": In(sections.count),
                 **{name: In(bits) for name, bits in shape.facts.unload_widths.items()},
-                "run_last": In(sections.count * shape.words.index_bits if shape.any_length else 0),
+                "run_last": In(sections.count * shape.last_bits if shape.any_length else 0),
                 "row": In(shape.row_bits),
                 "key": Out(shape.key_bits),
                 "read_advance": Out(1),
@@ -112,26 +113,37 @@ class Unloader(StreamEnd):
         following = runs.following(finishes)
         packet, last_follows = self._packets(m, goes_on, there, ends_packet, following)
         with m.If(goes_on | ~there):
-            ends = counter.next_index == self._last(following)
+            ends = counter.next_index == self._last_beat(following)
             m.d.sync += [ends_packet.eq(ends), finishes.eq(ends & last_follows)]
         cleared(m, self.value("clear"), ends_packet, finishes, *counter.registers)
         if shape.key_bits:
             known_by = self._of_root(section, packet)
             m.d.comb += self.key.eq(self._key(counter.chunk, known_by, self._form))
         tags = Cat(finishes, ends_packet, self._id(packet, section))
+        if shape.flit_bits:
+            last_flit = self._last(section)[: shape.flit_bits]
+            tags = Cat(tags, last_flit | (~ends_packet).replicate(shape.flit_bits))
         sought = self._stage(m, advance, there, tags, "sought")
         self._address(m, advance, counter, runs.run)
         asked = self._stage(m, advance, sought[0], sought[2:], "asked")
         read = self._stage(m, advance, asked[0], asked[1:], "read")
         if shape.late:
             read = self._stage(m, advance, read[0], read[1:], "chosen")
-        shown = self._stage(m, advance, read[0], read[1:], "shown")
+        known = read[1:]
+        if shape.flit_bits:
+            known = Cat(known[: 1 + shape.id_bits], self._full(known[1 + shape.id_bits :]))
+        shown = self._stage(m, advance, read[0], known, "shown")
         m.d.comb += [
             shows.eq(shown[0]),
             self.tvalid.eq(shows & ~self.value("clear")),
             Cat(self.tlast, self.tid).eq(shown[1:]),
             goes_on.eq(self._goes_on(m, read[0], "words")),
         ]
+        if shape.flit_bits:
+            count = shape.keep_bits // shape.beat
+            m.d.comb += self.tkeep.eq(
+                Cat(*(full.replicate(count) for full in shown[2 + shape.id_bits :]))
+            )
         # What counts runs shares no level of logic with what counts words.
         turns = self._goes_on(m, read[0], "runs")
         runs.add_turns(
@@ -164,11 +176,21 @@ class Unloader(StreamEnd):
         return self._takes_part(number) & ~self.value("run_empty")[section]
 
     def _last(self, section: Value) -> Value:
-        """The number of the last word of the packets of a run."""
-        words = self.shape.words
+        """The number of the last flit of the packets of a run."""
+        bits = self.shape.last_bits
         if not self.shape.any_length:
-            return Const(words.most - 1)
-        return self.value("run_last").word_select(section, words.index_bits)
+            last = self.shape.most_flits - 1
+            return Const(last, bits) if self.shape.flit_bits else Const(last)
+        return self.value("run_last").word_select(section, bits)
+
+    def _last_beat(self, section: Value) -> Value:
+        """The number of the last beat of the packets of a run."""
+        last, bits = self._last(section), self.shape.flit_bits
+        return last[bits:] if bits else last
+
+    def _full(self, last: Value) -> Value:
+        """Which flits of a beat are full, given the number of the last of them."""
+        return Cat(*(last >= k for k in range(self.shape.beat)))
 
     def _packets(
         self, m: Module, goes_on: Value, there: Value, ends_packet: Value, following: Value

@@ -25,7 +25,7 @@ LIMIT = 256
 TAG = 2
 
 #: The signals of a stream, in the order in which they are shown.
-SIGNALS = ("tvalid", "tready", "tdata", "tlast", "tdest", "tid")
+SIGNALS = ("tvalid", "tready", "tdata", "tkeep", "tlast", "tdest", "tid")
 
 
 @dataclass
@@ -121,7 +121,9 @@ def _ends(fabric: Fabric, send: str, receive: str) -> tuple[list[_Source], list[
     numbers = np.arange(layout.send_words(length)) + FIRST
     words = (numbers + 16 * np.arange(fabric.nodes)[:, None]).astype(object)
     exchange = exchange_of(fabric, job, words % (1 << fabric.width))
-    sources = [_Source(f"s_axis_{node}", deque(beats_of(exchange.sent[node]))) for node in nodes]
+    sources = [
+        _Source(f"s_axis_{node}", deque(beats_of(exchange.sent[node], fabric))) for node in nodes
+    ]
     sinks = [_Sink(f"m_axis_{node}") for node in nodes]
     if needs_commands(fabric.program):
         sources.append(_Source("s_axis_cmd", deque(command_of(TAG, job))))

@@ -28,13 +28,17 @@ private:
     uint64_t state_;
 };
 
-// The signals of a stream; `tag` is tdest or tid, and null where there is none.
+// The signals of a stream; `keep`, and `tag`, which is tdest or tid, are null where there are none.
 struct Signals {
-    uint32_t *valid, *ready, *data, *last, *tag;
-    uint64_t chunks, data_bits, tag_bits;
+    uint32_t *valid, *ready, *data, *keep, *last, *tag;
+    uint64_t chunks, data_bits, keep_chunks, keep_bits, tag_bits;
+
+    // Where in a beat it says whether that is the last.
+    uint64_t last_at() const { return chunks + keep_chunks; }
 };
 
-// A beat is so many chunks of data, then whether it is the last of its packet, then its tag.
+// A beat is so many chunks of data, and of what is kept, then whether it is the last of its packet,
+// then its tag.
 struct Source {
     Signals signals;
     const uint32_t *beats;
@@ -67,7 +71,7 @@ struct StreamTask {
     uint64_t file_error;
 };
 
-// Chunks that a beat has beside its data.
+// Chunks that a beat has behind these.
 enum { LAST, TAG, CYCLE };
 
 inline void scramble(uint32_t *value, uint64_t bits, Random &random) {
@@ -88,15 +92,19 @@ public:
         if (!offered_) {
             scramble(s.data, s.data_bits, random);
             scramble(s.last, 1, random);
+            if (s.keep)
+                scramble(s.keep, s.keep_bits, random);
             if (s.tag)
                 scramble(s.tag, s.tag_bits, random);
             return;
         }
-        const uint32_t *const beat = source_.beats + source_.sent * (s.chunks + 2);
+        const uint32_t *const beat = source_.beats + source_.sent * (s.last_at() + 2);
         std::memcpy(s.data, beat, s.chunks * sizeof(uint32_t));
-        *s.last = beat[s.chunks + LAST];
+        if (s.keep)
+            std::memcpy(s.keep, beat + s.chunks, s.keep_chunks * sizeof(uint32_t));
+        *s.last = beat[s.last_at() + LAST];
         if (s.tag)
-            *s.tag = beat[s.chunks + TAG];
+            *s.tag = beat[s.last_at() + TAG];
     }
 
     bool look() {
@@ -114,7 +122,7 @@ private:
 
 class Taker {
 public:
-    explicit Taker(Sink &sink) : sink_(sink), shown_(sink.signals.chunks + 2), held_(shown_) {}
+    explicit Taker(Sink &sink) : sink_(sink), shown_(sink.signals.last_at() + 2), held_(shown_) {}
 
     void offer(Random &random) { *sink_.signals.ready = !random.rests(sink_.stall); }
 
@@ -125,17 +133,19 @@ public:
             return false;
         }
         std::memcpy(shown_.data(), s.data, s.chunks * sizeof(uint32_t));
-        shown_[s.chunks + LAST] = *s.last;
-        shown_[s.chunks + TAG] = s.tag ? *s.tag : 0;
+        if (s.keep)
+            std::memcpy(shown_.data() + s.chunks, s.keep, s.keep_chunks * sizeof(uint32_t));
+        shown_[s.last_at() + LAST] = *s.last;
+        shown_[s.last_at() + TAG] = s.tag ? *s.tag : 0;
         steady &= !waits_ || shown_ == held_;
         held_ = shown_;
         waits_ = !*s.ready;
         if (waits_)
             return false;
         if (sink_.count < sink_.capacity) {
-            uint32_t *const place = sink_.beats + sink_.count * (s.chunks + 3);
+            uint32_t *const place = sink_.beats + sink_.count * (s.last_at() + 3);
             std::memcpy(place, shown_.data(), shown_.size() * sizeof(uint32_t));
-            place[s.chunks + CYCLE] = (uint32_t)cycle;
+            place[s.last_at() + CYCLE] = (uint32_t)cycle;
         }
         sink_.count++;
         return true;

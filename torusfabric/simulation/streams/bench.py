@@ -129,6 +129,7 @@ class _Driver(_Port):
         self.beats, self._stall, self._random = deque(source.beats), source.stall, random
         self._valid, self._ready = self.signal("tvalid"), self.signal("tready")
         self._data, self._last, self._dest = map(self.signal, ("tdata", "tlast", "tdest"))
+        self._keep = self.signal("tkeep")
         self._offered = False
 
     def offer(self) -> None:
@@ -137,10 +138,14 @@ class _Driver(_Port):
             return
         self._offered = bool(self.beats) and self._random.random() >= self._stall
         any_word = int(self._random.integers(1 << 31))
-        beat = self.beats[0] if self._offered else Beat(any_word, bool(any_word & 1), any_word)
+        beat = (
+            self.beats[0]
+            if self._offered
+            else Beat(any_word, bool(any_word & 1), any_word, any_word)
+        )
         self._ctx.set(self._valid, self._offered)
         for signal, value in ((self._data, beat.word), (self._last, beat.last),
-                              (self._dest, beat.dest)):  # fmt: skip
+                              (self._dest, beat.dest), (self._keep, beat.keep)):  # fmt: skip
             if signal is not None:
                 self._ctx.set(signal, value & (1 << len(signal)) - 1)
 
@@ -168,9 +173,9 @@ class _Taker(_Port):
         self._stall, self._random, self._log = sink.stall, random, log
         self._arrivals = log.arrivals.setdefault(sink.prefix, [])
         self._valid, self._ready = self.signal("tvalid"), self.signal("tready")
-        self._shown = list(map(self.signal, ("tdata", "tlast", "tid")))
+        self._shown = list(map(self.signal, ("tdata", "tlast", "tid", "tkeep")))
         self._takes = False
-        self._held: tuple[int, bool, int] | None = None
+        self._held: Arrival | None = None
 
     def offer(self) -> None:
         """Be ready, or not."""
@@ -182,11 +187,11 @@ class _Taker(_Port):
         if not self._ctx.get(self._valid):
             self._steady(None)
             return False
-        word, last, number = (s is not None and self._ctx.get(s) for s in self._shown)
-        arrival = Arrival(int(word), bool(last), int(number), cycle)
+        word, last, number, keep = (s is not None and self._ctx.get(s) for s in self._shown)
+        arrival = Arrival(int(word), bool(last), int(number), cycle, int(keep))
         self._steady(arrival)
         if not self._takes:
-            self._held = arrival[:3]
+            self._held = arrival
             return False
         self._held = None
         self._arrivals.append(arrival)
@@ -194,5 +199,7 @@ class _Taker(_Port):
 
     def _steady(self, arrival: Arrival | None) -> None:
         """Note if a beat that waits has changed."""
-        if self._held is not None and (arrival is None or arrival[:3] != self._held):
+        if self._held is not None and (
+            arrival is None or arrival._replace(cycle=self._held.cycle) != self._held
+        ):
             self._log.unsteady = self.prefix

@@ -33,8 +33,11 @@ class CSignals(ctypes.Structure):
     """As `Signals` in ``streams.h``."""
 
     _fields_ = [
-        *((name, ctypes.c_void_p) for name in ("valid", "ready", "data", "last", "tag")),
-        *((name, ctypes.c_uint64) for name in ("chunks", "data_bits", "tag_bits")),
+        *((name, ctypes.c_void_p) for name in ("valid", "ready", "data", "keep", "last", "tag")),
+        *(
+            (name, ctypes.c_uint64)
+            for name in ("chunks", "data_bits", "keep_chunks", "keep_bits", "tag_bits")
+        ),
     ]
 
 
@@ -76,6 +79,11 @@ class CStreamTask(ctypes.Structure):
                                                "settling", "seed", "clocks", "run_ns", "unsteady",
                                                "done", "stop", "file_error")),
     ]  # fmt: skip
+
+
+def _chunks(bits: int) -> int:
+    """Chunks of 32 bits."""
+    return -(-bits // 32)
 
 
 class CompiledStreams(StreamEngine):
@@ -173,21 +181,30 @@ class _Task:
         """Words that have come, given in chunks."""
         if not len(rows):
             return []
-        words = from_chunks(rows[None, :, :-3], self._widths[f"{prefix}_tdata"])[0].tolist()
+        bits, keep_bits = self._bits(prefix)
+        chunks = _chunks(bits)
+        words = from_chunks(rows[None, :, :chunks], bits)[0].tolist()
+        keeps: list[int] = [0] * len(rows)
+        if keep_bits:
+            keeps = from_chunks(rows[None, :, chunks:-3], keep_bits)[0].tolist()
         others = rows[:, -3:].tolist()
         return [
-            Arrival(word, bool(last), number, cycle)
-            for word, (last, number, cycle) in zip(words, others, strict=True)
+            Arrival(word, bool(last), number, cycle, keep)
+            for word, keep, (last, number, cycle) in zip(words, keeps, others, strict=True)
         ]
+
+    def _bits(self, prefix: str) -> tuple[int, int]:
+        """Bits of the data of a stream, and bytes of which it says whether they are kept."""
+        return self._widths[f"{prefix}_tdata"], self._widths.get(f"{prefix}_tkeep", 0)
 
     def _source(self, source: Source) -> CSource:
         signals = self._signals(source.prefix, "tdest")
-        beats = self._keep(self._rows(source.beats, signals.data_bits))
+        beats = self._keep(self._rows(source.beats, *self._bits(source.prefix)))
         return CSource(signals, beats, len(source.beats), 0, round(source.stall * ALL))
 
     def _room(self, sink: Sink) -> np.ndarray:
         """Room for the words of a stream."""
-        chunks = -(-self._widths[f"{sink.prefix}_tdata"] // 32)
+        chunks = sum(map(_chunks, self._bits(sink.prefix)))
         return np.zeros((sink.expected + MORE, chunks + 3), np.uint32)
 
     def _sink(self, sink: Sink, room: np.ndarray) -> CSink:
@@ -198,23 +215,29 @@ class _Task:
 
     def _signals(self, prefix: str, tag: str) -> CSignals:
         """Where the signals of a stream are."""
-        names = {name: f"{prefix}_{name}" for name in ("tvalid", "tready", "tdata", "tlast", tag)}
+        kinds = ("tvalid", "tready", "tdata", "tkeep", "tlast", tag)
+        names = {name: f"{prefix}_{name}" for name in kinds}
         places: dict[str, Any] = {
             name: self._session.address(port) if port in self._widths else None
             for name, port in names.items()
         }
-        bits = self._widths[names["tdata"]]
+        bits, keep_bits = self._bits(prefix)
         return CSignals(
-            places["tvalid"], places["tready"], places["tdata"], places["tlast"], places[tag],
-            -(-bits // 32), bits, self._widths.get(names[tag], 0),
+            places["tvalid"], places["tready"], places["tdata"], places["tkeep"], places["tlast"],
+            places[tag], _chunks(bits), bits, _chunks(keep_bits), keep_bits,
+            self._widths.get(names[tag], 0),
         )  # fmt: skip
 
     @staticmethod
-    def _rows(beats: Sequence[Beat], width: int) -> np.ndarray:
+    def _rows(beats: Sequence[Beat], width: int, keep_bits: int) -> np.ndarray:
         """Beats as C has them."""
-        words = to_chunks([[beat.word for beat in beats]], width)[0] if beats else np.zeros((0, 1))
-        others = np.array([beat[1:] for beat in beats], np.uint32).reshape(len(beats), 2)
-        return np.hstack([words, others]).astype(np.uint32)
+        if not beats:
+            return np.zeros((0, 3), np.uint32)
+        columns = [to_chunks([[beat.word for beat in beats]], width)[0]]
+        if keep_bits:
+            columns.append(to_chunks([[beat.keep for beat in beats]], keep_bits)[0])
+        columns.append(np.array([beat[1:3] for beat in beats]))
+        return np.hstack(columns).astype(np.uint32)
 
     def _keep(self, array: np.ndarray) -> int:
         array = np.ascontiguousarray(array)

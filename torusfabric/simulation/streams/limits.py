@@ -8,6 +8,7 @@ import numpy as np
 
 from ...verilog.bench.packets import Packet
 from .messages import Exchange
+from .traffic import beat_count
 
 __all__ = ["Rate", "sustained_rate"]
 
@@ -88,6 +89,7 @@ def sustained_rate(
     stall: float,
     buffers: int,
     width: int,
+    beat: int = 1,
 ) -> Rate | None:
     """How fast runs followed one another; None of a single one.
 
@@ -105,15 +107,19 @@ def sustained_rate(
         Messages that a node holds on each side.
     width : int
         Bits of a word.
+    beat : int
+        Words that a port takes or gives in a cycle.
     """
     if len(exchanges) < 2:
         return None
-    sent = np.array([_words(exchange.sent) for exchange in exchanges]) / (1 - stall)
-    received = np.array([_words(exchange.received) for exchange in exchanges]) / (1 - stall)
+    sent, received = (
+        np.array([_beats(of_run, beat) for of_run in of_end]) / (1 - stall)
+        for of_end in zip(*exchanges, strict=True)
+    )
     least = _least_ends(sent, run_cycles, received, buffers)
     return Rate(
         runs=len(exchanges) - 1,
-        words=sum(sum(_words(exchange.received)) for exchange in exchanges[1:]),
+        words=sum(sum(_beats(exchange.received, 1)) for exchange in exchanges[1:]),
         cycles=ends[-1] - ends[0],
         least_cycles=least[-1] - least[0],
         load_cycles=float(sent[1:].sum(axis=0).max()),
@@ -124,9 +130,9 @@ def sustained_rate(
     )
 
 
-def _words(packets: list[list[Packet]]) -> list[int]:
-    """The words of each node."""
-    return [sum(len(packet.words) for packet in of_node) for of_node in packets]
+def _beats(packets: list[list[Packet]], beat: int) -> list[int]:
+    """The beats of each node, of so many words."""
+    return [sum(beat_count(packet, beat) for packet in of_node) for of_node in packets]
 
 
 def _least_ends(

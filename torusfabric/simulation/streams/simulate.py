@@ -5,6 +5,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 from ...errors import InputError
 from ...rtl.fabric import Fabric, Top
@@ -119,6 +120,9 @@ def simulate_streams(
     traffic = traffic_of(fabric, runs, stall=stall, seed=seed, cycles=max(planned))
     began = time.perf_counter()
     log = engine.run(traffic, progress)
+    for prefix in (f"m_axis_{node}" for node in range(fabric.nodes)):
+        beats = (beat.flits(fabric.beat, fabric.width) for beat in log.arrivals[prefix])
+        log.arrivals[prefix] = list(chain.from_iterable(beats))
     seconds = time.perf_counter() - began
     found, errors = Comparison(exchanges, log), [run.error for run in runs]
     found.compare_statuses(log, errors, planned)
@@ -129,7 +133,13 @@ def simulate_streams(
         ends = _ends(exchanges, log)
         buffers = sections_of(fabric.program).buffers
         rate = sustained_rate(
-            exchanges, planned, ends, stall=stall, buffers=buffers, width=fabric.width
+            exchanges,
+            planned,
+            ends,
+            stall=stall,
+            buffers=buffers,
+            width=fabric.width,
+            beat=fabric.beat,
         )
     jobs_done = _job_reports(fabric, runs, found, log)
     return StreamReport(

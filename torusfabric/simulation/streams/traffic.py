@@ -1,5 +1,7 @@
 """What is sent into streams, and what came out of them, beat by beat."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -20,6 +22,7 @@ __all__ = [
     "Sink",
     "Source",
     "Traffic",
+    "beat_count",
     "beats_of",
     "command_of",
     "traffic_of",
@@ -41,6 +44,7 @@ class Beat(NamedTuple):
     word: int
     last: bool
     dest: int = 0
+    keep: int = 0
 
 
 class Arrival(NamedTuple):
@@ -50,6 +54,25 @@ class Arrival(NamedTuple):
     last: bool
     number: int
     cycle: int
+    keep: int = 0
+
+    def flits(self, beat: int, width: int) -> Iterable[Arrival]:
+        """The words of a beat that are kept; one that is torn is of no origin."""
+        if beat == 1:
+            return (self,)
+        every = (1 << beat * width // 8) - 1
+        count = self.keep.bit_length() * 8 // width
+        torn = self.keep != every >> (beat - count) * width // 8 or (count < beat and not self.last)
+        mask = (1 << width) - 1
+        return (
+            Arrival(
+                self.word >> k * width & mask,
+                self.last and k == count - 1,
+                -1 if torn else self.number,
+                self.cycle,
+            )
+            for k in range(max(count, 1))
+        )
 
 
 class Source(NamedTuple):
@@ -161,8 +184,8 @@ def traffic_of(
     for node in range(fabric.nodes):
         sent = (packet for exchange in exchanges for packet in exchange.sent[node])
         received = (packet for exchange in exchanges for packet in exchange.received[node])
-        sources.append(Source(f"s_axis_{node}", list(beats_of(sent)), stall))
-        count = sum(len(packet.words) for packet in received)
+        sources.append(Source(f"s_axis_{node}", list(beats_of(sent, fabric)), stall))
+        count = sum(beat_count(packet, fabric.beat) for packet in received)
         sinks.append(Sink(f"m_axis_{node}", count, stall))
     if needs_commands(fabric.program):
         commands = [
@@ -192,8 +215,17 @@ def command_of(
     return (Beat(words[name], name == COMMAND[-1]) for name in COMMAND)
 
 
-def beats_of(packets: Iterable[Packet]) -> Iterable[Beat]:
+def beat_count(packet: Packet, beat: int) -> int:
+    """How many beats a packet has."""
+    return -(-len(packet.words) // beat)
+
+
+def beats_of(packets: Iterable[Packet], fabric: Fabric) -> Iterable[Beat]:
     """The beats of packets."""
+    beat, width = fabric.beat, fabric.width
     for number, words in packets:
-        for k, word in enumerate(words):
-            yield Beat(word, k == len(words) - 1, number)
+        for start in range(0, len(words), beat):
+            flits = words[start : start + beat]
+            word = sum(flit << k * width for k, flit in enumerate(flits))
+            keep = (1 << len(flits) * width // 8) - 1
+            yield Beat(word, start + beat >= len(words), number, keep)

@@ -1,6 +1,7 @@
 """Streams: packets are sent and received, and every port rests at random."""
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 from cocotb.triggers import RisingEdge
@@ -19,11 +20,17 @@ class Stream:
         Those of the manifest.
     prefix : str
         Of the names of its signals.
+    beat : int
+        Flits of a word.
     """
 
-    def __init__(self, dut: Any, ports: dict[str, Any], prefix: str, stalls: Stalls) -> None:
+    def __init__(
+        self, dut: Any, ports: dict[str, Any], prefix: str, stalls: Stalls, beat: int = 1
+    ) -> None:
         self.dut, self.ports, self.prefix, self.stalls = dut, ports, prefix, stalls
         self.clock = getattr(dut, ports[f"{prefix}_tvalid"]["clock"])
+        # Flits of a word, of so many bits, where it says which of its bytes are full.
+        self.beat, self.bits = beat, ports[f"{prefix}_tdata"]["width"] // beat
 
     def has(self, name: str) -> bool:
         """Whether there is a signal of this name."""
@@ -47,8 +54,10 @@ class Source(Stream):
         What is still to be sent.
     """
 
-    def __init__(self, dut: Any, ports: dict[str, Any], prefix: str, stalls: Stalls) -> None:
-        super().__init__(dut, ports, prefix, stalls)
+    def __init__(
+        self, dut: Any, ports: dict[str, Any], prefix: str, stalls: Stalls, beat: int = 1
+    ) -> None:
+        super().__init__(dut, ports, prefix, stalls, beat)
         self.packets: deque[Packet] = deque()
 
     async def run(self) -> None:
@@ -56,22 +65,25 @@ class Source(Stream):
         while True:
             await self.rest()
             packet = self.packets[0]
-            for k, word in enumerate(packet.words):
-                await self.send(word, last=k == len(packet.words) - 1, dest=packet.number)
+            for k in range(0, len(packet.words), self.beat):
+                last = k + self.beat >= len(packet.words)
+                await self.send(packet.words[k : k + self.beat], last=last, dest=packet.number)
             self.packets.popleft()
 
     async def rest(self) -> None:
         """Rest at least until there is a packet."""
         while not self.packets or self.stalls.due():
             self.signal("tvalid").value = 0
-            names = [name for name in ("tdata", "tlast", "tdest") if self.has(name)]
+            names = [name for name in ("tdata", "tkeep", "tlast", "tdest") if self.has(name)]
             self.stalls.scramble(*(f"{self.prefix}_{name}" for name in names))
             await self.edge()
 
-    async def send(self, word: int, *, last: bool, dest: int) -> None:
-        """Offer a word until it is taken."""
+    async def send(self, flits: Sequence[int], *, last: bool, dest: int) -> None:
+        """Offer the flits of a word until it is taken."""
         await self.rest()
-        self.signal("tdata").value = word
+        self.signal("tdata").value = sum(flit << self.bits * k for k, flit in enumerate(flits))
+        if self.has("tkeep"):
+            self.signal("tkeep").value = (1 << len(flits) * self.bits // 8) - 1
         self.signal("tlast").value = int(last)
         if self.has("tdest"):
             self.signal("tdest").value = dest
@@ -91,8 +103,10 @@ class Sink(Stream):
         What has been received.
     """
 
-    def __init__(self, dut: Any, ports: dict[str, Any], prefix: str, stalls: Stalls) -> None:
-        super().__init__(dut, ports, prefix, stalls)
+    def __init__(
+        self, dut: Any, ports: dict[str, Any], prefix: str, stalls: Stalls, beat: int = 1
+    ) -> None:
+        super().__init__(dut, ports, prefix, stalls, beat)
         self.packets: list[Packet] = []
 
     async def run(self) -> None:
@@ -108,15 +122,26 @@ class Sink(Stream):
             waiting = None if takes else shown
             if not takes or shown is None:
                 continue
-            word, last, number = shown
-            words.append(word)
+            word, last, number, keep = shown
+            words += self.flits(word, keep, last=bool(last))
             if last:
                 self.packets.append(Packet(number, tuple(words)))
                 words = []
 
-    def shown(self) -> tuple[int, int, int] | None:
-        """The word that is offered, whether it is the last, and its origin; None without one."""
+    def flits(self, word: int, keep: int, *, last: bool) -> list[int]:
+        """The flits of a word that are kept."""
+        count = keep.bit_length() * 8 // self.bits if self.has("tkeep") else 1
+        assert last or count == self.beat, f"{self.prefix}: only the last word may have free bytes"
+        return [word >> self.bits * k & (1 << self.bits) - 1 for k in range(count)]
+
+    def shown(self) -> tuple[int, int, int, int] | None:
+        """The word, whether it is the last, its origin and what is kept; None without one."""
         if self.signal("tvalid").value == 0:
             return None
         number = int(self.signal("tid").value) if self.has("tid") else 0
-        return int(self.signal("tdata").value), int(self.signal("tlast").value), number
+        word, last, keep = self.signal("tdata").value, int(self.signal("tlast").value), 0
+        if self.has("tkeep"):
+            keep = int(self.signal("tkeep").value)
+            assert keep, f"{self.prefix}: a word must have bytes"
+            word = word[8 * keep.bit_length() - 1 : 0]  # others may be unknown
+        return int(word), last, number, keep

@@ -40,6 +40,9 @@ COMMANDED = "command_words" in MANIFEST
 #: The mode that is a barrier, if there is one.
 BARRIER = MANIFEST.get("barrier")
 
+#: Flits of a word of the streams of nodes.
+BEAT = MANIFEST.get("beat", 1)
+
 #: Runs that are no good, for each good one.
 FAULTS = float(os.environ.get("FAULTS") or 0.5)
 
@@ -55,8 +58,8 @@ class Bench:
 
     def __init__(self, dut: Any) -> None:
         self.dut, stalls = dut, Stalls(dut, MANIFEST)
-        self.sources = [Source(dut, PORTS, f"s_axis_{node}", stalls) for node in NODES]
-        self.sinks = [Sink(dut, PORTS, f"m_axis_{node}", stalls) for node in NODES]
+        self.sources = [Source(dut, PORTS, f"s_axis_{node}", stalls, BEAT) for node in NODES]
+        self.sinks = [Sink(dut, PORTS, f"m_axis_{node}", stalls, BEAT) for node in NODES]
         self.commands = [Source(dut, PORTS, "s_axis_cmd", stalls)] if COMMANDED else []
         self.statuses = [Sink(dut, PORTS, "m_axis_status", stalls)] if COMMANDED else []
         self.cycles: list[int] = []

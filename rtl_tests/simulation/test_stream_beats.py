@@ -1,0 +1,113 @@
+"""Streams whose words are beats of several flits."""
+
+import numpy as np
+import pytest
+
+import torusfabric as tf
+from torusfabric.errors import InputError
+from torusfabric.rtl.streams.packets import Packets, row_of
+from torusfabric.simulation.streams import simulate_streams
+from torusfabric.simulation.streams.traffic import Arrival
+
+
+def fabric_of(topology, collective, *, beat, width=8, **lengths):
+    program = tf.compile(tf.plan(topology, collective), **lengths)
+    return tf.Fabric(program, width=width, top="stream", beat=beat)
+
+
+@pytest.mark.parametrize("beat", [2, 4])
+def test_every_word_comes_by_beats(beat):
+    fabric = fabric_of("2", "alltoall", beat=beat, max_flits=8)
+    report = simulate_streams(fabric, jobs=[tf.Job(length=n) for n in (8, 1, 5)], stall=0.2)
+    assert report.passed
+    assert report.words_checked == 4 * (8 + 1 + 5)
+
+
+def test_what_is_no_good_is_dropped_by_beats():
+    fabric = fabric_of("2", "allgather", beat=4, flits=6)
+    assert simulate_streams(fabric, jobs=[tf.Job()] * 6, faults=0.5).passed
+
+
+@pytest.mark.parametrize(("topology", "collective"), [("4x4", "allgather"), ("4x4", "scatter")])
+@pytest.mark.parametrize("beat", [2, 4])
+def test_messages_go_to_chunks_by_beats(topology, collective, beat):
+    program = tf.compile(tf.plan(topology, collective, flits=64), max_flits=64).by_beats(beat)
+    assert program.schedule.chunks > 1
+    mode = program.modes[0]
+    for length in (2, 17, 64):
+        words = np.arange(program.topology.nodes * program.layout.send_words(length))
+        words = words.reshape(program.topology.nodes, -1).astype(np.uint64)
+        got = program.execute(words, length=length)
+        right, receives = program.delivered(words, length=length)
+        assert (got[receives] == right[receives]).all()
+        n = -(-length // mode.chunks)
+        piece = [piece for piece in mode.pieces(64) if piece.first <= n][-1]
+        assert piece.constant + piece.per_flit * n == program.cycles(length)
+
+
+def test_ranges_begin_where_cycles_change():
+    sums = [tf.plan("4x4", "allreduce", algorithm=name) for name in ("spanning-tree", "necklace")]
+    program = tf.compile([sums], max_flits=256).by_beats(2)
+    mode = program.modes[0]
+    for length in range(1, 257, 3):
+        n = -(-length // mode.chunks)
+        piece = [piece for piece in mode.pieces(256) if piece.first <= n][-1]
+        assert piece.constant + piece.per_flit * n == program.cycles(length)
+
+
+@pytest.mark.parametrize(
+    ("collective", "flits", "beat"),
+    [("allgather", 64, 4), ("alltoall", 64, 2), ("alltoall", 16, 2), ("scatter", 64, 4)],
+)
+def test_the_least_beat_that_does_not_limit_runs(collective, flits, beat):
+    program = tf.compile(tf.plan("4x4", collective, flits=flits), max_flits=flits)
+    assert tf.Fabric(program, width=16, top="stream", beat="auto").beat == beat
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"beat": 3}, "Beat must be auto or a power of two, not 3"),
+        ({"beat": 2, "width": 12}, "Beat must be 1 for flits of 12 bits"),
+        ({"beat": 16}, "Beat must be at most the 8 flits of a message, not 16"),
+        ({"beat": 2, "top": "host"}, "Beat must be 1 for the top host, not 2"),
+    ],
+)
+def test_a_beat_that_does_not_fit_is_refused(options, message):
+    program = tf.compile(tf.plan("2x2", "allgather"), max_flits=8)
+    with pytest.raises(InputError, match=message):
+        tf.Fabric(program, **{"width": 8, "top": "stream", **options})
+
+
+def test_a_root_of_each_run_has_beats_of_one_flit():
+    program = tf.compile(tf.plan("2x2", "broadcast"), max_flits=8, root="any")
+    with pytest.raises(InputError, match="Beat must be 1 where the root is chosen for each run"):
+        tf.Fabric(program, width=8, top="stream", beat=2)
+    assert tf.Fabric(program, width=8, top="stream", beat="auto").beat == 1
+
+
+def test_ports_have_the_bytes_of_a_beat():
+    ports = fabric_of("2", "allgather", beat=4, max_flits=8).netlist
+    assert ports.outputs["m_axis_1_tdata"] == 32
+    assert ports.inputs["s_axis_1_tkeep"] == 4
+
+
+def test_words_of_a_beat_lie_in_a_row():
+    assert len(set(row_of(np.array([6, 10, 14, 18]), 4, 4).tolist())) == 2
+    assert len(set(row_of(np.array([2, 6, 10, 14]), 4, 4).tolist())) == 1
+    memory, base = np.zeros((1, 1, 2), int), np.array([[[0, 6]]])
+    packets = Packets(
+        count=1, there=np.ones(1, bool), memory=memory, base=base, flits=6, in_turn=True
+    )
+    assert packets.fits(2)
+    assert not packets.fits(4)
+
+
+@pytest.mark.parametrize(
+    ("keep", "last", "count", "origin"),
+    [(0b11, False, 2, 5), (0b01, True, 1, 5), (0b01, False, 1, -1), (0b10, True, 2, -1)],
+)
+def test_torn_beats_are_of_no_origin(keep, last, count, origin):
+    flits = list(Arrival(0x0201, last, 5, 9, keep).flits(2, 8))
+    assert [flit.number for flit in flits] == [origin] * count
+    assert [flit.word for flit in flits] == [1, 2][:count]
