@@ -27,9 +27,10 @@ def test_aliases(kind):
         assert parse_collective(alias.upper().replace("-", " ")).kind == kind
 
 
-def test_eight_of_nine_combinations_of_content_and_target():
-    found = {(entry.content, entry.target) for entry in COLLECTIVES.values()}
-    assert len(found) == len(COLLECTIVES) == 8
+def test_eight_of_nine_combinations_of_content_and_target_and_two_local():
+    found = {(entry.content, entry.target, entry.local) for entry in COLLECTIVES.values()}
+    assert len(found) == len(COLLECTIVES) == 10
+    assert [kind for kind, entry in COLLECTIVES.items() if entry.local] == ["exchange", "halo"]
 
 
 def delivered(kind, sent, root, chunks):
@@ -58,6 +59,21 @@ def delivered(kind, sent, root, chunks):
             return [part(total, node) for node in NODES]
         case "allreduce":
             return [total for _ in NODES]
+        case "halo":
+            return [[word for at in _sources(node) for word in sent[at]] for node in NODES]
+        case "exchange":
+            parts = [np.split(np.array(words), 4) for words in sent]
+            return [
+                [word for k, at in enumerate(_sources(node)) for word in parts[at][k].tolist()]
+                for node in NODES
+            ]
+
+
+def _sources(node):
+    """From which nodes of two rows of three the messages by +0, -0, +1 and -1 come."""
+    row, column = divmod(node, 3)
+    sides = (1 - row, column), (1 - row, column), (row, (column - 1) % 3), (row, (column + 1) % 3)
+    return [3 * x + y for x, y in sides]
 
 
 @pytest.mark.parametrize("chunks", [1, 2, 6])
@@ -93,8 +109,16 @@ def test_conditions(kind):
         name = blocks.name(block)
         assert blocks.parse(list(name)) == block
         assert blocks.precondition(block) == name[0]
+        node, same = blocks.final(np.array([block]))
+        assert set(same.tolist()) == {block}
+        if blocks.collective.local:
+            goals = [goal for goal in NODES for k, at in enumerate(_sources(goal))
+                     if at == name[0] and name[1:-1] in ((), (k,))]  # fmt: skip
+            assert sorted(node.tolist()) == goals
+            continue
         goal = name[1] if len(name) == 3 else 0 if Collective(kind).to_root else EVERY_NODE
         assert blocks.postcondition(block) == goal
+        assert node.tolist() == ([*NODES] if goal == EVERY_NODE else [goal])
 
 
 def test_received_blocks_are_those_that_must_be_delivered():

@@ -200,7 +200,13 @@ def lower_bound(
         return 0
     ports = topology.ports if ports is None else ports
     forward = switching == Switching.STORE_AND_FORWARD
-    results = [spread_rounds(topology.nodes, ports), reach(topology, collective) if forward else 1]
+    results = [reach(topology, collective) if forward else 1]
+    if collective.local:
+        moved = least_time(topology, collective, switching=switching, ports=ports, duplex=duplex)
+        if forward and blocks is not None:
+            results.append(ceil(moved * chunks / blocks))
+        return max(results)
+    results.append(spread_rounds(topology.nodes, ports))
     if not isinstance(topology, CayleyGraph):
         results.append(spread_around(topology, collective, ports))
     elif not forward and not collective.rooted:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..collective import Collective
 from ..schedule import Duplex, Switching
-from ..topology import CayleyGraph, Topology, Torus
+from ..topology import CayleyGraph, Topology, Torus, cayley
 from .congestion import exchange_time
 from .cuts import cut_in_words, worst_cut
 
@@ -45,6 +45,8 @@ def least_time(
     - All-reduce: N nodes receive each part of a message 2 (N - 1) times together, even if partial
       sums are copied. Take the receipts one after another: before the first node has a whole sum,
       each other node has sent once; after that, each other node still has to receive.
+    - Exchange: a node receives a message for each offset, halo: from each node at an offset; and
+      the messages of an exchange travel to their offsets as those of a total exchange do.
     - Total exchange: the messages travel N S hops in all; on a torus also per axis (`arc_load`).
       Where a path is held, it takes up all arcs at once, however few ports a node uses.
 
@@ -73,12 +75,22 @@ def least_time(
         return Fraction(nodes - 1 if several else 1, ports)
     if collective.reducing and collective.to_all:
         return 2 * Fraction(nodes - 1, nodes) / each
+    if collective.local:
+        return _local_time(topology, collective, each)
     received = (nodes - 1) / each
     if collective.reducing or collective.to_all:
         return received
     hops = int(topology.distances.sum(dtype=np.int64))
     arcs = each if switching == Switching.STORE_AND_FORWARD else Fraction(degree, half)
     return max(received, hops / arcs, arc_load(topology) * half)
+
+
+def _local_time(topology: Topology, collective: Collective, each: Fraction) -> Fraction:
+    """Message times of an exchange or halo, where a node receives so many messages at once."""
+    offsets = collective.offset_nodes(topology)
+    if not collective.personal:
+        return len(np.unique(offsets)) / each
+    return max(len(offsets), int(cayley(topology).distances[offsets].sum(dtype=np.int64))) / each
 
 
 def limit(topology: Topology, collective: Collective, flits: int) -> int:
@@ -106,7 +118,7 @@ def limit(topology: Topology, collective: Collective, flits: int) -> int:
     (16, 8)
     """
     groups = collective.groups(topology)
-    hops = reach(groups.torus, collective)
+    hops = reach(groups.torus, collective.in_one_group)
     return max(ceil(least_time(topology, collective) * flits), hops)
 
 
@@ -121,6 +133,8 @@ def reach(topology: Topology, collective: Collective) -> int:
     >>> [reach(mesh, parse_collective("broadcast", root=root)) for root in range(3)]
     [4, 3, 2]
     """
+    if collective.local:
+        return int(cayley(topology).distances[collective.offset_nodes(topology)].max())
     if isinstance(topology, CayleyGraph) or not collective.rooted:
         return topology.diameter
     away = topology.all_distances

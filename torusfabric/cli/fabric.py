@@ -5,7 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..analysis.facts import facts_together, schedule_facts
-from ..collective import Operator
+from ..collective import Operator, split_names
 from ..errors import InputError
 from ..planning import compile, require_hardware
 from ..toolchain.quoting import shell_command
@@ -57,7 +57,7 @@ def _with_barrier(arguments: Namespace) -> Namespace:
     InputError
         If there is no other collective.
     """
-    names = (arguments.collective or "").split(",")
+    names = split_names(arguments.collective or "")
     if BARRIER not in names:
         return arguments
     others = [name for name in names if name != BARRIER]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 
-from ..collective import Collective, parse_collective
+from ..collective import Collective, parse_collective, split_names
 from ..errors import InputError
 from ..planning import (
     FormChoice,
@@ -218,7 +218,7 @@ def parse_selection(arguments: Namespace, *, any_root: bool = False) -> Selectio
 
 def _named(arguments: Namespace) -> tuple[str, str | None]:
     """The names of the collective, and of the algorithm if one is named."""
-    if "," in arguments.collective:
+    if len(split_names(arguments.collective)) > 1:
         raise InputError(
             f"Collective must be one for {arguments.command}, not {arguments.collective}"
         )

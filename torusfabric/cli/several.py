@@ -10,7 +10,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from functools import partial
 
-from ..collective import parse_collective
+from ..collective import parse_collective, split_names
 from ..errors import InputError
 from ..schedule.file import load
 from ..toolchain.reading import listed_files
@@ -95,7 +95,7 @@ def each_selection(arguments: Namespace) -> list[Namespace]:
         parts = listed_files(path)
         each = [Namespace(**vars(arguments) | {"plan": part}) for part in parts]
     else:
-        names = (arguments.collective or "").split(",")
+        names = split_names(arguments.collective or "")
         each = [Namespace(**vars(arguments) | {"collective": name}) for name in names]
     if len(each) == 1:
         return [arguments]

@@ -3,6 +3,7 @@
 from .collective import EVERY_NODE, Blocks, Collective, Layout
 from .definitions import COLLECTIVES, Content, Definition, Target
 from .names import parse_collective
+from .offsets import split_names
 from .operators import ADD, OPERATORS, SIGNED, Operator, Words, register_operator
 from .words import expected_words, random_messages
 
@@ -24,4 +25,5 @@ __all__ = [
     "parse_collective",
     "random_messages",
     "register_operator",
+    "split_names",
 ]

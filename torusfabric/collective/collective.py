@@ -23,8 +23,9 @@ import numpy as np
 
 from ..errors import InputError
 from ..toolchain.hints import no_such
-from ..topology import Groups, IntArray, IntLike, Topology
+from ..topology import CayleyGraph, Groups, IntArray, IntLike, Topology, cayley
 from .definitions import COLLECTIVES, Content, Definition, Target
+from .offsets import parse_offset
 
 __all__ = ["EVERY_NODE", "Blocks", "Collective", "Layout"]
 
@@ -45,6 +46,9 @@ class Collective:
         where no node is special.
     axes : tuple of int or None
         The axes that span the groups in which it runs, ascending; None for one group of all nodes.
+    offsets : tuple of str
+        Of an exchange or halo: to which offsets nodes send, each the name of a port or signed
+        coordinates; none for the neighbours by all ports of a group.
 
     Examples
     --------
@@ -59,6 +63,7 @@ class Collective:
     kind: str
     root: int | None = None
     axes: tuple[int, ...] | None = None
+    offsets: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind not in COLLECTIVES:
@@ -81,7 +86,7 @@ class Collective:
 
     @property
     def from_each(self) -> bool:
-        """Whether a message of each node is delivered: allgather, gather, alltoall."""
+        """Whether messages of several nodes are delivered: allgather, gather, alltoall, halo."""
         return self.definition.content is Content.EACH
 
     @property
@@ -105,14 +110,40 @@ class Collective:
         return self.definition.target is Target.PERSONAL
 
     @property
+    def local(self) -> bool:
+        """Whether nodes send to those at some offsets only: exchange, halo."""
+        return self.definition.local
+
+    @property
     def name(self) -> str:
-        """What the user writes, e.g. ``allreduce@0+2``."""
-        return self.kind if self.axes is None else f"{self.kind}@{'+'.join(map(str, self.axes))}"
+        """What the user writes, e.g. ``allreduce@0+2`` or ``exchange[+0,-0]``."""
+        offsets = f"[{','.join(self.offsets)}]" if self.offsets else ""
+        axes = "" if self.axes is None else f"@{'+'.join(map(str, self.axes))}"
+        return self.kind + offsets + axes
 
     @property
     def in_one_group(self) -> Collective:
         """The same collective of one group alone."""
-        return replace(self, axes=None)
+        axes = self.axes or ()
+        offsets = tuple(_in_group(offset, axes) for offset in self.offsets)
+        return replace(self, axes=None, offsets=offsets if axes else self.offsets)
+
+    def offset_nodes(self, topology: Topology) -> IntArray:
+        """To which positions the node at position 0 of a group sends, in the order of the parts.
+
+        Raises
+        ------
+        InputError
+            If an offset is none of the group's, or nodes of the group are not alike.
+        """
+        torus, group = self.groups(topology).torus, self.in_one_group
+        if not isinstance(torus, CayleyGraph):
+            raise InputError(
+                f"Topology must look the same from every node for {self.kind}, not {torus}"
+            )
+        if not self.offsets:
+            return np.asarray(torus.generators)
+        return np.array([parse_offset(offset, torus) for offset in group.offsets])
 
     def groups(self, topology: Topology) -> Groups:
         """The groups of a topology in which it runs."""
@@ -133,10 +164,22 @@ class Collective:
             entry["root"] = self.root
         if self.axes is not None:
             entry["axes"] = list(self.axes)
+        if self.offsets:
+            entry["offsets"] = list(self.offsets)
         return entry
 
     def __str__(self) -> str:
         return self.name + (f" from {self.root}" if self.root else "")
+
+
+def _in_group(offset: str, axes: tuple[int, ...]) -> str:
+    """An offset as the group that some axes span names it: ports go by the axes of the group."""
+    sign, axis = offset[:1], offset[1:]
+    if not axes or sign not in "+-" or not axis.isdigit():
+        return offset
+    if int(axis) not in axes:
+        raise InputError(f"Offset must go along the axes {list(axes)} of the groups, not {offset}")
+    return f"{sign}{axes.index(int(axis))}"
 
 
 @dataclass(frozen=True)
@@ -145,7 +188,8 @@ class Blocks:
 
     Without a destination, block (origin, chunk) has number ``origin_index * chunks + chunk``; with
     one, ``(origin_index * nodes + destination) * chunks + chunk``. The origin index is the origin's
-    position, or 0 where the root is the only origin.
+    position, or 0 where the root is the only origin. In an exchange the number of the offset takes
+    the place of the destination: two offsets may lead to the same node.
 
     Examples
     --------
@@ -178,7 +222,32 @@ class Blocks:
     @property
     def per_origin(self) -> int:
         """Number of blocks of one origin."""
-        return self.chunks * (self.nodes if self.collective.personal else 1)
+        return self.chunks * self.goals
+
+    @cached_property
+    def goals(self) -> int:
+        """Number of messages of an origin: one for each destination or offset, or one for all."""
+        if not self.collective.personal:
+            return 1
+        return len(self.offsets) if self.collective.local else self.nodes
+
+    @cached_property
+    def offsets(self) -> IntArray:
+        """Of an exchange or halo: the position to which position 0 sends by each offset."""
+        return self.collective.offset_nodes(self.groups.topology)
+
+    @cached_property
+    def parts(self) -> int:
+        """Number of messages that a node receives: one of each origin or offset, or one in all."""
+        if not self.collective.from_each:
+            return 1
+        return len(self.offsets) if self.collective.local else self.nodes
+
+    def origin_of(self, position: IntLike, part: IntLike) -> IntArray:
+        """From which position each part comes that a position receives, elementwise."""
+        if not self.collective.local:
+            return np.broadcast_arrays(position, part)[1]
+        return cayley(self.groups.torus).subtract(position, self.offsets[part])
 
     @cached_property
     def count(self) -> int:
@@ -193,7 +262,7 @@ class Blocks:
         if self.single_origin:
             index = np.zeros_like(index)
         if self.collective.personal:
-            index = index * self.nodes + np.asarray(destination)
+            index = index * self.goals + np.asarray(destination)
         return index * self.chunks + chunk
 
     def origin(self, block: IntLike) -> IntArray:
@@ -203,8 +272,8 @@ class Blocks:
         return np.asarray(block) // self.per_origin
 
     def destination(self, block: IntLike) -> IntArray:
-        """Destinations of personal blocks, elementwise."""
-        return np.asarray(block) // self.chunks % self.nodes
+        """Destinations of personal blocks, or the numbers of their offsets, elementwise."""
+        return np.asarray(block) // self.chunks % self.goals
 
     def chunk(self, block: IntLike) -> IntArray:
         """Chunks of blocks, elementwise."""
@@ -222,12 +291,30 @@ class Blocks:
     def postcondition(self, block: IntLike) -> IntArray:
         """The position that must hold each block after the collective, or `EVERY_NODE`.
 
-        In a reduction it must hold the complete sum that the block is a contribution to.
+        In a reduction it must hold the complete sum that the block is a contribution to. Not of a
+        halo, of which several must, see `final`.
         """
         if self.collective.personal:
-            return self.destination(block)
+            goal = self.destination(block)
+            if self.collective.local:
+                return cayley(self.groups.torus).add(self.origin(block), self.offsets[goal])
+            return goal
         node = self.collective.root if self.collective.to_root else EVERY_NODE
         return np.full_like(np.asarray(block), node)
+
+    def final(self, block: IntArray) -> tuple[IntArray, IntArray]:
+        """Which nodes must hold blocks after the collective: pairs of node and block."""
+        if self.collective.definition.target is Target.OFFSETS:
+            position = cayley(self.groups.torus).add(
+                self.origin(block)[:, None], self.offsets[None, :]
+            )
+            block = np.repeat(block, len(self.offsets))
+        else:
+            position = self.postcondition(block)
+        if (position == EVERY_NODE).any():
+            position = np.tile(np.arange(self.nodes), len(block))
+            block = np.repeat(block, self.nodes)
+        return self.groups.members[:, position.ravel()].ravel(), np.tile(block, self.groups.count)
 
     def name(self, block: int) -> tuple[int, ...]:
         """A block as in a schedule file: (origin, chunk) or (origin, destination, chunk)."""
@@ -252,7 +339,8 @@ class Blocks:
             raise InputError(f"Block must be {form}, not {entry!r}")
         origin, destination, chunk = entry[0], entry[1] if size == 3 else 0, entry[-1]
         only_origin = self.collective.root if self.single_origin else None
-        if max(origin, destination) >= self.nodes or chunk >= self.chunks:
+        goals = self.goals if size == 3 else 1
+        if origin >= self.nodes or destination >= goals or chunk >= self.chunks:
             raise InputError(
                 f"Block must lie within {self.nodes} nodes and {self.chunks} chunks, not {entry!r}"
             )
@@ -309,12 +397,12 @@ class Layout:
     @property
     def send_parts(self) -> int:
         """Number of parts of a send memory."""
-        return self.blocks.nodes if self.in_shares or self.blocks.collective.personal else 1
+        return self.blocks.nodes if self.in_shares else self.blocks.goals
 
     @property
     def recv_parts(self) -> int:
         """Number of parts of a receive memory."""
-        return self.blocks.nodes if self.in_shares or self.blocks.collective.from_each else 1
+        return self.blocks.nodes if self.in_shares else self.blocks.parts
 
     @property
     def send_blocks(self) -> int:
@@ -369,5 +457,7 @@ class Layout:
             From 0 to `recv_blocks` - 1.
         """
         nodes, index = np.broadcast_arrays(nodes, index)
-        origin, chunk = np.divmod(index, self.blocks.chunks)
-        return self.blocks.encode(origin, chunk, self.blocks.groups.position[nodes])
+        part, chunk = np.divmod(index, self.blocks.chunks)
+        position = self.blocks.groups.position[nodes]
+        origin = self.blocks.origin_of(position, part)
+        return self.blocks.encode(origin, chunk, part if self.blocks.collective.local else position)

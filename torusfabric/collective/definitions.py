@@ -20,6 +20,7 @@ class Target(Enum):
     ROOT = "at the root"
     ALL = "at every node"
     PERSONAL = "at every node a message, or a share, of its own"
+    OFFSETS = "at the nodes at some offsets, the same message"
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,14 @@ class Definition:
     ----------
     aliases : tuple of str
         The names that papers use for it.
+    local : bool
+        Whether nodes send to those at some offsets only: to their neighbours, if none are listed.
     """
 
     content: Content
     target: Target
     aliases: tuple[str, ...]
+    local: bool = False
 
 
 #: Every collective.
@@ -80,5 +84,17 @@ COLLECTIVES = {
         Content.COMBINED,
         Target.ALL,
         ("all-reduce",),
+    ),
+    "exchange": Definition(
+        Content.EACH,
+        Target.PERSONAL,
+        ("neighbour-exchange", "neighbor-exchange", "neighbor-alltoall"),
+        local=True,
+    ),
+    "halo": Definition(
+        Content.EACH,
+        Target.OFFSETS,
+        ("halo-exchange", "neighbor-allgather"),
+        local=True,
     ),
 }  # fmt: skip

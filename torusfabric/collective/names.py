@@ -12,6 +12,7 @@ from ..toolchain.hints import no_such
 from ..topology import Topology, parse_axes
 from .collective import Collective
 from .definitions import COLLECTIVES
+from .offsets import split_offsets
 
 __all__ = ["parse_collective"]
 
@@ -25,6 +26,7 @@ def parse_collective(
     *,
     root: int | str | None = None,
     axes: Sequence[int] | int | str | None = None,
+    offsets: Sequence[str] | str = (),
     topology: Topology | None = None,
 ) -> Collective:
     """The collective a user names.
@@ -38,6 +40,9 @@ def parse_collective(
         The special node of a rooted collective (default 0): its position in its group.
     axes : sequence of int, int or str, optional
         The axes that span the groups in which it runs, if the name does not say: also ``"0+2"``.
+    offsets : sequence of str or str, optional
+        Of an exchange or halo, to which offsets nodes send, if the name does not say in brackets:
+        names of ports, or coordinates such as ``"(1,-2)"``.
     topology : Topology, optional
         The root must be one of its nodes, and the axes some of its axes.
 
@@ -49,20 +54,45 @@ def parse_collective(
     Examples
     --------
     >>> parse_collective("All-to-all broadcast")
-    Collective(kind='allgather', root=None, axes=None)
+    Collective(kind='allgather', root=None, axes=None, offsets=())
     >>> from torusfabric.topology import Torus
     >>> parse_collective("reduction@1", root=2, topology=Torus(8, 4))
-    Collective(kind='reduce', root=2, axes=(1,))
+    Collective(kind='reduce', root=2, axes=(1,), offsets=())
     >>> parse_collective("allreduce@0+1", topology=Torus(8, 4))
-    Collective(kind='allreduce', root=None, axes=None)
+    Collective(kind='allreduce', root=None, axes=None, offsets=())
+    >>> print(parse_collective("exchange[+1, (1, -2)]"))
+    exchange[+1,(1,-2)]
     """
-    kind, axes = _parse_name(name if isinstance(name, str) else repr(name), axes)
-    collective = Collective(kind, axes=_parse_axes(axes, topology))
+    name, offsets = _take_offsets(name if isinstance(name, str) else repr(name), offsets)
+    kind, axes = _parse_name(name, axes)
+    if offsets and not COLLECTIVES[kind].local:
+        raise InputError(f"Offsets must be left out for {kind}, not [{','.join(offsets)}]")
+    collective = Collective(kind, axes=_parse_axes(axes, topology), offsets=offsets)
+    if topology is not None and collective.local:
+        _check_offsets(collective, topology)
     if collective.rooted:
         return replace(collective, root=_parse_root(root, collective, topology))
     if root is not None:
         raise InputError(f"Root must be left out for {kind}, which has none, not {root!r}")
     return collective
+
+
+def _take_offsets(name: str, offsets: Sequence[str] | str) -> tuple[str, tuple[str, ...]]:
+    """A name without the offsets in its brackets, and these."""
+    inside = re.fullmatch(r"([^\[\]]*)\[([^\[\]]*)\]([^\[\]]*)", name)
+    if inside and offsets:
+        raise InputError(f"Offsets must be given once, not by {name!r} and as {offsets!r}")
+    if inside:
+        return inside[1] + inside[3], split_offsets(inside[2])
+    text = offsets if isinstance(offsets, str) else ",".join(map(str, offsets))
+    return name, split_offsets(text) if text else ()
+
+
+def _check_offsets(collective: Collective, topology: Topology) -> None:
+    """See to it that the offsets are those of a group, and no more than its nodes."""
+    nodes, count = collective.groups(topology).size, len(collective.offset_nodes(topology))
+    if count > nodes:
+        raise InputError(f"Offsets must be at most as many as the {nodes} nodes, not {count}")
 
 
 def _parse_name(name: str, axes: Axes) -> tuple[str, Axes]:

@@ -108,7 +108,11 @@ def _group_words(
         return np.broadcast_to(sums, (len(nodes), len(sums)))
     # Hosts know no chunks: a part is the message of an origin, to all or to this node alone.
     sent = messages.reshape(len(nodes), layout.send_parts, -1)
-    origin = nodes[None, :] if blocks.collective.from_each else np.array([[blocks.collective.root]])
-    part = nodes[:, None] if blocks.collective.personal else np.zeros((len(nodes), 1), int)
+    parts = np.arange(blocks.parts)[None, :]
+    origin = np.array([[blocks.collective.root]])
+    if blocks.collective.from_each:
+        origin = blocks.origin_of(nodes[:, None], parts)
+    part = parts if blocks.collective.local else nodes[:, None]
+    part = part if blocks.collective.personal else np.zeros((len(nodes), 1), int)
     words: NDArray[Any] = sent[origin, part]
     return words.reshape(len(nodes), -1)

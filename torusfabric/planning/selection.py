@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast
 
@@ -158,7 +158,8 @@ def select(
     if isinstance(collective, Collective):
         if root is not None or axes is not None:
             raise InputError("Root and axes must be those of the collective, not given again")
-        kind, root, axes = collective.kind, collective.root, collective.axes
+        kind, root = replace(collective, axes=None).name, collective.root
+        axes = collective.axes
     elif ":" in collective:
         kind, _, named = collective.partition(":")
         if algorithm is not None:

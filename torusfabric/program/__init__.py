@@ -6,6 +6,7 @@ from .address_map import (
     DirectMap,
     NodeMap,
     OffsetMap,
+    PartMap,
     RenumberedMap,
     RouteMap,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "Mode",
     "NodeMap",
     "OffsetMap",
+    "PartMap",
     "Order",
     "Point",
     "Program",

@@ -22,8 +22,8 @@ from ..topology import IntArray, cayley
 if TYPE_CHECKING:
     from ..topology import Topology
 
-__all__ = ["AddressMap", "CycleMap", "DirectMap", "NodeMap", "OffsetMap", "RenumberedMap",
-           "Route", "RouteMap"]  # fmt: skip
+__all__ = ["AddressMap", "CycleMap", "DirectMap", "NodeMap", "OffsetMap", "PartMap",
+           "RenumberedMap", "Route", "RouteMap"]  # fmt: skip
 
 #: Memories and bases.
 Located: TypeAlias = tuple[IntArray, IntArray]
@@ -122,6 +122,35 @@ class OffsetMap(AddressMap):
         pair = (part, nodes) if self.ahead else (nodes, part)
         offset = cayley(self.topology).subtract(*pair)
         return self.memory[offset, chunk], self.base[offset, chunk]
+
+    @override
+    def memories(self, nodes: IntArray) -> set[int]:
+        return set(np.unique(self.memory[self.base >= 0]).tolist())
+
+
+@dataclass(frozen=True, eq=False)
+class PartMap(AddressMap):
+    """By the number of a part, the same at all nodes.
+
+    Parameters
+    ----------
+    memory, base : ndarray of int, shape (parts, chunks)
+
+    Examples
+    --------
+    >>> parts = PartMap(memory=np.array([[2], [3]]), base=np.array([[0], [4]]))
+    >>> memory, base = parts.locate(7, [0, 1], 0)
+    >>> memory.tolist(), base.tolist()
+    ([2, 3], [0, 4])
+    """
+
+    memory: IntArray
+    base: IntArray
+
+    @override
+    def locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
+        _, part, chunk = np.broadcast_arrays(nodes, part, chunk)
+        return self.memory[part, chunk], self.base[part, chunk]
 
     @override
     def memories(self, nodes: IntArray) -> set[int]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..topology import IntArray
-from .address_map import DirectMap, OffsetMap, RenumberedMap
+from .address_map import DirectMap, OffsetMap, PartMap, RenumberedMap
 from .common_injections import common_injections
 from .fields import (
     IDLE,
@@ -280,4 +280,7 @@ def _send_layout(program: Program) -> Hashable:
             tables = mapped.memory - _first_own(program), mapped.base
             groups = tuple(program.groups.ports)
             return "offset", facts, groups, mapped.ahead, *(table.tobytes() for table in tables)
+        case PartMap():
+            tables = mapped.memory - _first_own(program), mapped.base
+            return "part", facts, *(table.tobytes() for table in tables)
     return id(program)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from typing_extensions import override
 
-from ..collective import EVERY_NODE
 from ..schedule import Listed
 from ..topology import IntArray
 from .round_follower import BlockFollower, Message, RoundPlan
@@ -34,7 +33,11 @@ class _PassingFollower(BlockFollower):
     def __init__(self, schedule: Schedule, came: list[IntArray]) -> None:
         super().__init__(schedule)
         self._came, blocks = came, schedule.blocks
-        self._wanted: list[int] = blocks.postcondition(np.arange(blocks.count)).tolist()
+        #: Pairs of node and block; None where all nodes receive all.
+        self._wanted: set[tuple[int, ...]] | None = None
+        if not blocks.collective.to_all:
+            pairs = np.stack(blocks.final(np.arange(blocks.count)), axis=1).tolist()
+            self._wanted = set(map(tuple, pairs))
         senders = [
             np.stack([t.source, t.hops[:, 0]], axis=1)[by < 0]
             for t, by in zip(schedule.rounds(), came, strict=True)
@@ -59,7 +62,7 @@ class _PassingFollower(BlockFollower):
 
     @override
     def _is_new(self, node: int, payload: Message) -> bool:
-        wanted = all(self._wanted[block] in (EVERY_NODE, node) for block in payload)
+        wanted = self._wanted is None or all((node, block) in self._wanted for block in payload)
         return wanted and super()._is_new(node, payload)
 
 

@@ -164,11 +164,12 @@ class _Planner:
         reads = self._rest()
         kept = self._kept()
         slots, receive = self._receive_memories(reads, kept)
-        memory, slot = np.full((2, self.table.topology.nodes, send_slot.shape[1]), -1)
-        memory[0], slot[0] = len(receive) + send_memory[0], send_slot[0]
-        for (offset, chunk), arrival in kept.items():
-            memory[offset, chunk] = arrival.port
-            slot[offset, chunk] = slots[(arrival.port, 0), arrival]
+        memory, slot = np.full((2, self.table.blocks.parts, send_slot.shape[1]), -1)
+        if not self.table.collective.local:
+            memory[0], slot[0] = len(receive) + send_memory[0], send_slot[0]
+        for (part, chunk), arrival in kept.items():
+            memory[part, chunk] = arrival.port
+            slot[part, chunk] = slots[(arrival.port, 0), arrival]
         names = {name: number for number, name in enumerate([*receive, *range(len(send))])}
         sources = Sources(self.ports, delayed, injections=tuple((k,) for k in names.values()))
         return NodePlan(
@@ -207,7 +208,7 @@ class _Planner:
         Blocks that leave in one step are in different ones.
         """
         personal = self.table.destination is not None
-        shape = (self.table.topology.nodes if personal else 1, self.table.chunks)
+        shape = (self.table.blocks.goals, self.table.chunks)
         sent = self.transfers.sent
         blocks: list[SentBlock] = [(goal, chunk) for goal, chunk in np.ndindex(shape)]
         number = _number_apart(blocks, sent)
@@ -272,8 +273,14 @@ class _Planner:
         return min((number for number in range(len(used) + 1) if number not in used), key=cost)
 
     def _kept(self) -> dict[tuple[int, int], Arrival]:
-        """How each block arrives that is delivered, by offset and chunk."""
+        """How each block arrives that is delivered, by offset, or its number, and chunk."""
         personal = self.table.destination is not None
+        if self.table.collective.local:
+            return {
+                (part, chunk): self.transfers.arrivals[offset, part if personal else 0, chunk][0]
+                for part, offset in enumerate(self.table.blocks.offsets.tolist())
+                for chunk in range(self.table.chunks)
+            }
         return {
             (offset, chunk): arrivals[0]
             for (offset, destination, chunk), arrivals in self.transfers.arrivals.items()

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..schedule import SumTable, Table
 from ..topology import IntArray
-from .address_map import DirectMap, OffsetMap
+from .address_map import DirectMap, OffsetMap, PartMap
 from .fields import IDLE, Action, Field, Loop, Order, fields_of, memories_of
 from .form import CycleCost
 from .request import Request
@@ -50,7 +50,7 @@ def compile_table(request: Request) -> Program:
     form = request.form(
         _loop(plan, table.topology.opposite, block),
         send_map=_send_map(table, plan, block),
-        receive_map=OffsetMap(table.topology, plan.memory, _words(plan.slot, block)),
+        receive_map=_receive_map(table, plan, block),
         moving=CycleCost(table.round_count, 0, table.round_count * block),
         known_by="step and port",
     )
@@ -78,7 +78,16 @@ def _words(slot: IntArray, block: int) -> IntArray:
     return np.where(slot >= 0, slot * block, -1)
 
 
-def _send_map(table: Table | SumTable, plan: NodePlan, block: int) -> DirectMap | OffsetMap:
+def _receive_map(table: Table | SumTable, plan: NodePlan, block: int) -> OffsetMap | PartMap:
+    """Where a node keeps what it has received."""
+    if table.collective.local:
+        return PartMap(plan.memory, _words(plan.slot, block))
+    return OffsetMap(table.topology, plan.memory, _words(plan.slot, block))
+
+
+def _send_map(
+    table: Table | SumTable, plan: NodePlan, block: int
+) -> DirectMap | OffsetMap | PartMap:
     """Where a node keeps what it sends."""
     if (
         len(plan.send_memories) == 1
@@ -87,6 +96,8 @@ def _send_map(table: Table | SumTable, plan: NodePlan, block: int) -> DirectMap 
     ):
         return DirectMap(len(plan.receive_memories), table.chunks, block)
     memory = plan.send_memory + len(plan.receive_memories)
+    if table.collective.local:
+        return PartMap(memory, _words(plan.send_slot, block))
     return OffsetMap(table.topology, memory, _words(plan.send_slot, block), ahead=True)
 
 

@@ -105,6 +105,7 @@ def _collective(entry: dict[str, Any], topology: Topology) -> Collective:
         entry["kind"],
         root=entry.get("root"),
         axes=entry.get("axes"),
+        offsets=entry.get("offsets", ()),
         topology=topology,
     )
 
@@ -282,7 +283,7 @@ class _Round:
                 columns = np.array(entries, np.int64).reshape(-1, size)
             except OverflowError:
                 columns = np.array(entries, object).reshape(-1, size)
-            limit = np.array([blocks.nodes] * (size - 1) + [blocks.chunks])
+            limit = np.array([blocks.nodes, *[blocks.goals] * (size - 2), blocks.chunks])
             origin, chunk = columns[:, 0], columns[:, -1]
             rooted = not blocks.single_origin or (origin == blocks.collective.root).all()
             if rooted and (columns < limit).all():

@@ -20,7 +20,8 @@ class Table(Schedule):
 
     In step ``t`` every node ``u`` sends on port ``g`` a block that belongs to node ``u + g - d``,
     so that it arrives at offset ``d = offset[t, g]`` from there. A block belongs to its origin: it
-    is (origin, chunk), or for a total exchange (origin, origin ``+ destination[t, g]``, chunk).
+    is (origin, chunk), or for a total exchange (origin, origin ``+ destination[t, g]``, chunk), or
+    for an exchange with some offsets (origin, the number ``destination[t, g]`` of one, chunk).
 
     In a reduction sums move instead, and a sum belongs to the node that is to complete it, its
     owner. In the first ``reducing`` steps a node sends the partial sum it has gathered for an owner
@@ -38,7 +39,8 @@ class Table(Schedule):
     chunk : ndarray of int, shape (steps, ports)
         Its chunk.
     destination : ndarray of int, shape (steps, ports), or None
-        The offset from its origin to which a block is going; a sum goes to its owner.
+        The offset from its origin to which a block is going, or the number of the offset where a
+        collective lists some; a sum goes to its owner.
     reducing : int
         In how many steps, from the first on, partial sums move.
 
@@ -103,8 +105,14 @@ class Table(Schedule):
         """The block that each node (a row) sends on each port (a column) in use."""
         destination = None
         if self.destination is not None:
-            destination = self.topology.add(origin, self.destination[step, ports][None, :])
+            destination = self.goal(origin, self.destination[step, ports][None, :])
         return self.blocks.encode(origin, self.chunk[step, ports][None, :], destination)
+
+    def goal(self, origin: IntArray, destination: IntArray) -> IntArray:
+        """What blocks name as their destination, given what the table says, elementwise."""
+        if self.collective.local:
+            return np.broadcast_arrays(origin, destination)[1]
+        return self.topology.add(origin, destination)
 
     def _sums(
         self,

@@ -48,7 +48,7 @@ from pathlib import Path
 from typing import Any
 
 from ..algorithms import CATALOGUE, find
-from ..collective import parse_collective
+from ..collective import parse_collective, split_names
 from ..errors import InputError
 from ..fpga.synthesis.family import find_mapping
 from ..fpga.synthesis.target import find_target
@@ -231,7 +231,7 @@ def _check_names(grid: dict[str, Any]) -> None:
     for name in grid["topologies"]:
         parse_topology(name)
     for each in grid["collectives"]:
-        for name in each.split(","):
+        for name in split_names(each):
             collective, colon, algorithm = name.partition(":")
             parse_collective(collective)
             if colon:
@@ -309,7 +309,7 @@ def _concrete(point: Point) -> list[Point]:
     """A point for each algorithm that it names; that of files with the digest of their content."""
     if "plan" in point:
         return [point | {"plan_digest": _digest_of(_contents(point["plan"]))}]
-    if not {",", ":"}.isdisjoint(point["collective"]):
+    if ":" in point["collective"] or len(split_names(point["collective"])) > 1:
         return [point | {"algorithm": "best"}]
     if point["algorithm"] != "all":
         return [point]

@@ -19,6 +19,7 @@ from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from typing import Any, TypeAlias
 
+from ..collective import split_names
 from ..errors import InputError, MissingTool, NotEnoughMemory, TorusfabricError, WorkFailed
 from ..schedule import Schedule
 from ..toolchain import processes
@@ -142,7 +143,7 @@ def _schedules(point: Point, plans: Sequence[bytes]) -> list[Planned]:
     if "plan" in point:
         return [*_loaded(point["plan"], plans)]
     best = point["algorithm"] == "best"
-    names, most = point["collective"].split(","), point.get("max_flits")
+    names, most = split_names(point["collective"]), point.get("max_flits")
     found: list[Planned] = []
     for name in names:
         selection = select(

@@ -51,7 +51,7 @@ def build_table(
     offset, chunk, *destination = columns
     table = Table(
         topology=topology,
-        collective=collective if destination else Collective("allgather"),
+        collective=Collective("allgather") if collective.reducing else collective,
         algorithm=algorithm,
         switching=Switching.STORE_AND_FORWARD,
         ports=ports,

@@ -255,10 +255,10 @@ class _Window:
     def finish(self, found: _Findings) -> None:
         """Check that every node holds what it must, and count what it came to hold."""
         blocks = self.schedule.blocks
-        required = blocks.postcondition(self.ids)
+        every = self.schedule.collective.to_all
         start = blocks.groups.count * len(self.ids)
         found.fresh += int(popcount(self.held).sum(dtype=np.int64)) - start
-        if required.size and required[0] < 0:
+        if every:
             full = np.zeros(len(self.held), np.uint64)
             bit = np.uint64(1) << (self.ids & 63).astype(np.uint64)
             np.bitwise_or.at(full, (self.ids >> 6) - self.first, bit)
@@ -268,8 +268,7 @@ class _Window:
                 lacking = self.held.reshape(-1)[at] & bit == 0
                 found.not_there(nodes[0], self.ids[lacking][0])
         else:
-            node = blocks.groups.members[:, required].ravel()
-            ids = np.tile(self.ids, blocks.groups.count)
+            node, ids = blocks.final(self.ids)
             at, bit = self.bits(node, ids)
             lacking = np.flatnonzero(self.held.reshape(-1)[at] & bit == 0)
             if lacking.size:

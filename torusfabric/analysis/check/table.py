@@ -36,7 +36,7 @@ def inspect_table(schedule: Table) -> None:
         (schedule.chunk, 0, schedule.chunks, "chunk"),
     ]
     if personal:
-        columns.append((schedule.destination, 0, topology.nodes, "destination"))
+        columns.append((schedule.destination, 0, schedule.blocks.goals, "destination"))
     for column, _, _, _ in columns:
         if np.shape(column) != shape:
             raise fault(schedule, None, f"the entries of a table must have shape {shape}")
@@ -133,7 +133,7 @@ def _raise_first(schedule: Table, step: IntArray, port: IntArray, early: BoolArr
     origin = topology.subtract(topology.generators[bad], schedule.offset[now, bad])
     destination = schedule.destination
     if destination is not None:
-        destination = topology.add(origin, destination[now, bad])
+        destination = schedule.goal(origin, destination[now, bad])
     block = schedule.blocks.encode(origin, schedule.chunk[now, bad], destination)
     raise fault(schedule, now + 1, "sends {block} before it holds it", node=0, port=bad,
                 block=block)  # fmt: skip
@@ -141,13 +141,14 @@ def _raise_first(schedule: Table, step: IntArray, port: IntArray, early: BoolArr
 
 def _check_coverage(schedule: Table, delivered: IntArray) -> None:
     """Check that all offsets, or all destinations, are delivered."""
-    topology = schedule.topology
-    offset = np.repeat(np.arange(1, topology.nodes), schedule.chunks)
-    chunk = np.tile(np.arange(schedule.chunks), topology.nodes - 1)
-    destination = offset if schedule.collective.personal else None
-    required = _encode(schedule, offset, chunk, destination)
+    topology, blocks, personal = schedule.topology, schedule.blocks, schedule.collective.personal
+    offset = blocks.offsets if schedule.collective.local else np.arange(1, topology.nodes)
+    goal = np.arange(len(offset)) if schedule.collective.local else offset
+    chunk = np.tile(np.arange(schedule.chunks), len(offset))
+    offset, goal = np.repeat(offset, schedule.chunks), np.repeat(goal, schedule.chunks)
+    required = _encode(schedule, offset, chunk, goal if personal else None)
     missing = ~np.isin(required, delivered)
     if missing.any():
         origin = topology.subtract(0, offset[missing])
-        block = schedule.blocks.encode(origin, chunk[missing], 0).min()
-        raise unfinished(schedule, 0, block)
+        named = schedule.goal(origin, goal[missing])
+        raise unfinished(schedule, 0, blocks.encode(origin, chunk[missing], named).min())

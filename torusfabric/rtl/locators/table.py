@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
-from ...program import AddressMap, DirectMap, NodeMap, OffsetMap, Program
+from ...program import AddressMap, DirectMap, NodeMap, OffsetMap, PartMap, Program
 from ...topology import CayleyGraph, IntArray, Topology, cayley
 from ..registers import delayed
 from . import Locator
@@ -54,6 +54,8 @@ def block_table(mapped: AddressMap, program: Program, *, first: int = 0) -> Bloc
                 mapped.topology, mapped.memory[None], mapped.base[None], len(mapped.memory) > 1,
                 mapped.ahead,
             )  # fmt: skip
+        case PartMap():
+            known = BlockTable(topology, mapped.memory[None], mapped.base[None])
         case NodeMap():
             known = BlockTable(topology, mapped.memory, mapped.base)
             if mapped.memory.shape[1] > 1 and mapped.memory.size > DIRECT_ROWS:

@@ -115,15 +115,15 @@ def row_of(address: IntArray, beat: int, pitch: int) -> IntArray:
 
 
 def sent_count(program: Program, form: int) -> int:
-    """How many packets a node sends in a form: one for each destination, or one for all."""
+    """How many packets a node sends in a form: one for each destination or offset, or one."""
     part = program.part(form)
-    return part.groups.size if part.schedule.collective.personal else 1
+    return part.schedule.blocks.goals
 
 
 def received_count(program: Program, form: int) -> int:
-    """How many packets a node receives in a form: one from each origin, or one in all."""
+    """How many packets a node receives in a form: one from each origin or offset, or one."""
     part = program.part(form)
-    return part.groups.size if part.schedule.collective.from_each else 1
+    return part.schedule.blocks.parts
 
 
 def packets_sent(program: Program, form: int) -> Packets:

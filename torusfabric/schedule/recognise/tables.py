@@ -40,7 +40,8 @@ def table_of_steps(schedule: Rounds, steps: Sequence[Step]) -> Table:
         offset[number, port] = topology.subtract(topology.neighbours[0, port], owner)
         chunk[number, port] = blocks.chunk(first) % part
         if exchange:
-            destination[number, port] = topology.subtract(blocks.destination(first), owner)
+            goal = blocks.destination(first)
+            destination[number, port] = goal if collective.local else topology.subtract(goal, owner)
         if (np.diff(step.indptr) < topology.nodes).any():
             partial = number + 1
     table = Table(

@@ -81,9 +81,9 @@ def exchange_of(
     layout = part.layout if job.root is None else part.layout.with_root(job.root)
     delivered, receives = fabric.program.delivered(words, **job.inputs, width=fabric.width)
     collective, groups = layout.blocks.collective, layout.blocks.groups
-    destinations = groups.size if collective.personal else 1
+    destinations = layout.blocks.goals
     if collective.from_each:
-        origins = range(groups.size)
+        origins = range(layout.blocks.parts)
     else:
         only = (collective.root or 0) if collective.single_origin else 0
         origins = range(only, only + 1)

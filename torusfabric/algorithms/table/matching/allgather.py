@@ -20,7 +20,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ....analysis.distance_bounds import delivery_steps
-from ....topology import CayleyGraph
+from ....topology import CayleyGraph, IntArray
 from ..bipartite import match
 from .heads import few_heads
 from .nearness import nearness
@@ -42,9 +42,13 @@ LARGE = 8_000
 
 
 def allgather(
-    topology: CayleyGraph, chunks: int = 1, latency: int = 1, seed: int = 0
+    topology: CayleyGraph,
+    chunks: int = 1,
+    latency: int = 1,
+    seed: int = 0,
+    goals: IntArray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Deliver every chunk of node 0 to every node, in the fewest steps found.
+    """Deliver every chunk of node 0 to every node, or to some, in the fewest steps found.
 
     Parameters
     ----------
@@ -56,6 +60,8 @@ def allgather(
         What arrives in step t leaves in step t + latency or later.
     seed : int
         Where retries start; they are rarely needed.
+    goals : ndarray of int, optional
+        To which nodes alone; nodes between them and node 0 get the chunks as well.
 
     Returns
     -------
@@ -71,6 +77,13 @@ def allgather(
     met; it was met on every torus tried. A schedule with no more steps and a small router is then
     looked for, see `heads`, and preferred.
     """
+    if goals is not None:
+        among = _with_between(topology, goals)
+        skipped = np.setdiff1d(np.arange(1, topology.nodes), among)
+        farthest = int(topology.distances[goals].max())
+        bound = max(-(-len(among) * chunks // topology.ports), 1 + (farthest - 1) * latency)
+        best = _nearest_first(topology, chunks, latency, seed, bound, skipped)
+        return _columns(topology, chunks, best)
     bound = delivery_steps(topology, chunks, latency)
     best = _nearest_first(topology, chunks, latency, seed, bound)
     if topology.nodes * chunks <= LARGE:
@@ -79,22 +92,54 @@ def allgather(
             if found is not None:
                 best = found
                 break
-    made = np.array(best, dtype=np.int64).reshape(-1, topology.ports)
+    return _columns(topology, chunks, best)
+
+
+def _with_between(topology: CayleyGraph, goals: IntArray) -> IntArray:
+    """Nodes, and as few others as are needed to reach each by shortest paths through these alone.
+
+    The farthest come first. A path prefers nodes that are reached anyway, then the port that fewest
+    paths take.
+    """
+    reached, load = set(goals.tolist()), [0] * topology.ports
+    generators, distance = topology.generators, topology.distances
+    for node in sorted(reached, key=lambda goal: -int(distance[goal])):
+        while distance[node] > 1:
+            before = topology.subtract(node, generators).tolist()
+            nearer = [p for p, at in enumerate(before) if distance[at] < distance[node]]
+            port = min(nearer, key=lambda p: (before[p] not in reached, load[p]))
+            load[port] += 1
+            if (node := before[port]) in reached:
+                break
+            reached.add(node)
+    return np.array(sorted(reached))
+
+
+def _columns(
+    topology: CayleyGraph, chunks: int, steps: Deliveries
+) -> tuple[np.ndarray, np.ndarray]:
+    """The node and chunk of each delivery, -1 for none."""
+    made = np.array(steps, dtype=np.int64).reshape(-1, topology.ports)
     return np.where(made >= 0, made // chunks, -1), np.where(made >= 0, made % chunks, -1)
 
 
 def _nearest_first(
-    topology: CayleyGraph, chunks: int, latency: int, seed: int, bound: int
+    topology: CayleyGraph,
+    chunks: int,
+    latency: int,
+    seed: int,
+    bound: int,
+    skipped: IntArray | None = None,
 ) -> Deliveries:
     """The best of some schedules without regard to the router."""
-    best = _attempt(topology, chunks, latency, _urgency(topology, chunks, None, 0.0))
+    best = _attempt(topology, chunks, latency, _urgency(topology, chunks, None, 0.0), skipped)
     budget = BUDGET // (topology.nodes * chunks)
     rng, noises = np.random.default_rng(seed), (2.0, 1.0, 0.6 * topology.diameter)
     for retry in range(min(ATTEMPTS, budget)):
         if len(best) == bound:
             break
         order = _urgency(topology, chunks, rng, noises[retry % len(noises)])
-        best = min(best, _attempt(topology, chunks, latency, order), key=len)
+        best = min(best, _attempt(topology, chunks, latency, order, skipped), key=len)
     return best
 
 
@@ -122,15 +167,20 @@ def _urgency(
 
 
 def _attempt(
-    topology: CayleyGraph, chunks: int, latency: int, urgency: list[Preference]
+    topology: CayleyGraph,
+    chunks: int,
+    latency: int,
+    urgency: list[Preference],
+    skipped: IntArray | None = None,
 ) -> Deliveries:
     """Plan with given preferences: for each step the delivery of each port, or -1."""
     done = bytearray(topology.nodes * chunks)
-    done[:chunks] = b"\1" * chunks
+    for node in [0] if skipped is None else [0, *skipped.tolist()]:
+        done[node * chunks : (node + 1) * chunks] = b"\1" * chunks
     neighbours = topology.neighbours.tolist()
     heaps: list[list[int]] = [[] for _ in range(topology.ports)]
     ready = [list(range(chunks)), *([] for _ in range(latency - 1))]
-    left, steps = (topology.nodes - 1) * chunks, []
+    left, steps = done.count(0), []
     while left:
         for delivery in ready.pop(0):
             node, chunk = divmod(delivery, chunks)

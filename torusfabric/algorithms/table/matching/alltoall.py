@@ -15,7 +15,7 @@ from itertools import islice
 
 import numpy as np
 
-from ....topology import CayleyGraph
+from ....topology import CayleyGraph, IntArray
 from ..bipartite import match
 from .exchange import exchange
 
@@ -39,7 +39,9 @@ def alltoall_bound(routes: np.ndarray, latency: int = 1) -> int:
     return max(int(routes.sum(axis=0).max()), 1 + (longest - 1) * latency)
 
 
-def balanced_routes(topology: CayleyGraph, chunks: int = 1) -> np.ndarray:
+def balanced_routes(
+    topology: CayleyGraph, chunks: int = 1, goals: IntArray | None = None
+) -> np.ndarray:
     """Choose shortest routes that load the ports evenly.
 
     Parameters
@@ -48,11 +50,13 @@ def balanced_routes(topology: CayleyGraph, chunks: int = 1) -> np.ndarray:
         Any Cayley graph of an abelian group.
     chunks : int
         The chunks of a message; each is routed by itself.
+    goals : ndarray of int, optional
+        To which nodes messages go from node 0; by default one to each.
 
     Returns
     -------
-    ndarray of int, shape (nodes * chunks, ports)
-        The hops on each port that block ``destination * chunks + chunk`` takes.
+    ndarray of int, shape (goals * chunks, ports)
+        The hops on each port that block ``goal * chunks + chunk`` takes, goals by their numbers.
 
     Notes
     -----
@@ -63,10 +67,12 @@ def balanced_routes(topology: CayleyGraph, chunks: int = 1) -> np.ndarray:
     routes has a smaller largest load.
     """
     choices = _shortest(topology)
+    if goals is not None:
+        choices = [choices[node] for node in goals.tolist()]
     shared = np.array([np.min(routes, axis=0) for routes in choices])
     extras = {
-        node * chunks + chunk: (np.array(options) - shared[node]).tolist()
-        for node, options in enumerate(choices)
+        goal * chunks + chunk: (np.array(options) - shared[goal]).tolist()
+        for goal, options in enumerate(choices)
         if len(options) > 1
         for chunk in range(chunks)
     }
@@ -109,7 +115,11 @@ def _shortest(topology: CayleyGraph) -> list[list[tuple[int, ...]]]:
 
 
 def alltoall(
-    topology: CayleyGraph, chunks: int = 1, latency: int = 1, seed: int = 0
+    topology: CayleyGraph,
+    chunks: int = 1,
+    latency: int = 1,
+    seed: int = 0,
+    goals: IntArray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Send every node's own chunks from node 0, in the fewest steps.
 
@@ -123,11 +133,14 @@ def alltoall(
         What arrives in step t leaves in step t + latency or later.
     seed : int
         Where the search for a small router starts.
+    goals : ndarray of int, optional
+        To which nodes messages go from node 0; by default one to each.
 
     Returns
     -------
     offset, chunk, destination : ndarray of int, shape (steps, ports)
-        Where each port takes a block, and which: its chunk and destination; -1 for an idle port.
+        Where each port takes a block, and which: its chunk and destination, or the number of its
+        goal; -1 for an idle port.
 
     Notes
     -----
@@ -137,7 +150,7 @@ def alltoall(
     spare starts a new block only while fewer than ``ports * (2 latency - 1)`` are in flight, so
     that few have to be kept.
     """
-    routes = balanced_routes(topology, chunks)
+    routes = balanced_routes(topology, chunks, goals)
     bound = alltoall_bound(routes, latency)
     shop = _Shop(topology, routes, latency)
     rows = []

@@ -11,6 +11,8 @@ gather         as scatter, which it is in reverse
 alltoall       max(largest load of a port, diameter); see `alltoall_bound`
 reduce-scatter as all-gather, which it is in reverse
 allreduce      twice that: a reduce-scatter, then an all-gather, of N chunks a message
+exchange       as total exchange, of the blocks to some offsets: 1 to all neighbours
+halo           as all-gather, of these offsets and what lies between: 1 to all neighbours
 ============== ===================================================================
 
 Among schedules of so many steps those are sought whose routers are small: see `small_router`.
@@ -27,7 +29,7 @@ from dataclasses import replace
 
 from ....collective import Collective
 from ....schedule import Rounds, Switching, Table
-from ....topology import CayleyGraph, Topology
+from ....topology import CayleyGraph, Topology, cayley
 from ...algorithm import Algorithm, Options
 from ...requirements import chunk_for_each, every_port
 from ...reversal import reverse
@@ -87,7 +89,10 @@ def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Tab
             transfers=scatter(topology, collective.root or 0, blocks, options.latency),
         )
     exchange = collective.from_each and collective.personal
-    columns = (alltoall if exchange else allgather)(topology, chunks, options.latency, options.seed)
+    goals = collective.offset_nodes(topology) if collective.local else None
+    columns = (alltoall if exchange else allgather)(
+        topology, chunks, options.latency, options.seed, goals
+    )
     return build_table(
         topology,
         collective,
@@ -100,11 +105,16 @@ def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Tab
 
 
 def variants(topology: Topology, collective: Collective) -> list[dict[str, int]]:
-    """Options with which sums take fewer cycles at some lengths.
+    """Options with which messages take fewer cycles at some lengths.
+
+    Blocks of an exchange or halo to nodes farther away share ports better in several chunks.
 
     Sums that leave a step later than they could keep operators busy. Two chunks for each node waste
     less of the last step, where ports do not divide N - 1, and less of the last flit of a chunk.
     """
+    if collective.local:
+        far = (cayley(topology).distances[collective.offset_nodes(topology)] > 1).any()
+        return [{"chunks": chunks} for chunks in (2, 4) if far]
     nodes, few = topology.nodes, topology.nodes <= FEW_NODES
     if not collective.reducing or collective.rooted:
         return []
@@ -117,7 +127,16 @@ MATCHING = Algorithm(
     name="matching",
     source="beyond the papers; Lemma 5 of Fragopoulou and Akl 1994",
     summary="ports are matched to open deliveries step by step: the lower bound on any torus",
-    collectives=("allgather", "scatter", "gather", "alltoall", "reduce-scatter", "allreduce"),
+    collectives=(
+        "allgather",
+        "scatter",
+        "gather",
+        "alltoall",
+        "reduce-scatter",
+        "allreduce",
+        "exchange",
+        "halo",
+    ),
     options=("ports", "chunks", "latency", "seed"),
     misfit=misfit,
     plan=plan,

@@ -1,0 +1,124 @@
+"""Exchange and halo: messages to the nodes at some offsets, from lists of them to hardware."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import torusfabric as tf
+from torusfabric.analysis.check import check_rounds
+from torusfabric.analysis.volume import limit
+from torusfabric.collective import parse_collective, split_names
+from torusfabric.topology import parse_topology
+
+CORNERS = "(1,1),(1,-1),(-1,1),(-1,-1),+0,-0,+1,-1"
+
+
+@pytest.mark.parametrize("kind", ["exchange", "halo"])
+@pytest.mark.parametrize("name", ["2", "3", "2x2", "2x5", "4x4", "2x3x4", "8x4~4", "arrowhead:2"])
+def test_neighbours_take_one_step(name, kind):
+    """One row: a hop for all flits, whatever the length."""
+    schedule = tf.plan(name, kind)
+    assert schedule.steps == tf.bound(schedule) == 1
+    traffic = check_rounds(schedule)
+    assert tf.check(schedule) == traffic
+    constant = {"exchange": 8, "halo": 5}[kind]
+    for flits in (1, 8):
+        assert tf.compile(schedule, flits=flits).cycles() == flits + constant
+    torus, collective = schedule.topology, schedule.collective
+    if min(getattr(torus, "sides", [3])) > 2:
+        assert limit(torus, collective, 8) == 8
+
+
+@pytest.mark.parametrize(
+    ("name", "steps", "bound"),
+    [
+        ("exchange[+0]", 1, 1),
+        ("exchange[(1,2)]", 3, 3),
+        ("halo[(1,2)]", 3, 3),
+        (f"halo[{CORNERS}]", 2, 2),
+        (f"exchange[{CORNERS}]", 3, 3),
+        ("halo[(2,0),(1,0),(-1,0),(-2,0),(0,2),(0,1),(0,-1),(0,-2)]", 2, 2),
+        ("exchange[-1]@1", 1, 1),
+        ("halo[(2)]@0", 2, 2),
+    ],
+)
+def test_offsets(name, steps, bound, tmp_path):
+    schedule = tf.plan("8x8", name)
+    assert (schedule.steps, tf.bound(schedule)) == (steps, bound)
+    check_rounds(schedule)
+    schedule.save(tmp_path / "plan.json")
+    again = tf.load(tmp_path / "plan.json")
+    assert again.collective == schedule.collective
+    assert str(again.collective) == name
+    assert (type(again), again.steps) == (type(schedule), steps)
+
+
+@pytest.mark.parametrize("kind", ["exchange", "halo"])
+def test_two_ports_to_one_neighbour(kind):
+    """Where both ports of a side of 2 lead to the same node, each has a message of its own."""
+    program = tf.compile(tf.plan("2", kind), flits=1)
+    words = np.array([[10, 11], [20, 21]])[:, : program.send_words]
+    found = program.execute(words, width=8).tolist()
+    assert found == ([[20, 21], [10, 11]] if kind == "exchange" else [[20, 20], [10, 10]])
+
+
+@pytest.mark.parametrize(("kind", "column"), [("halo", "offset"), ("exchange", "destination")])
+def test_planted_faults(kind, column):
+    """A neighbour that is left out, and a message to the wrong one, are found by both checks."""
+    schedule = tf.plan("4x4", kind)
+    values = getattr(schedule, column).copy()
+    values[0, 1] = -1 if kind == "halo" else values[0, 0]
+    wrong = replace(schedule, **{column: values})
+    for check in (tf.check, check_rounds):
+        with pytest.raises(
+            tf.ScheduleError, match=r"node 0 \(0,0\) ends without block \(4, (1, )?0\)"
+        ):
+            check(wrong)
+
+
+def test_an_engine_of_both():
+    """Modes of one fabric, one in groups, and an all-gather beside them."""
+    names = ["exchange", "halo[+1,-1]@1", "allgather:matching"]
+    program = tf.compile([tf.plan("2x2", name) for name in names], max_flits=2)
+    jobs = [tf.Job(mode=mode, length=2) for mode in range(3)]
+    assert tf.simulate(tf.Fabric(program, width=8), jobs=jobs, engine="amaranth").passed
+
+
+@pytest.mark.parametrize("name", ["exchange[(1,1),+1]", "halo"])
+def test_streams(name):
+    """Packets carry the number of the offset."""
+    program = tf.compile(tf.plan("2x2", name), flits=2)
+    fabric = tf.Fabric(program, width=8, top="stream")
+    assert tf.simulate(fabric, engine="amaranth").passed
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("exchange[]", "Offsets must be ports or coordinates, as in .*, not ..$"),
+        ("halo[+0,+0]", "Offsets must be different ones, not ..0,.0.$"),
+        ("halo[+7]", "Offset must be one of the ports .0, -0, .1, -1 or 2 coordinates .*, not .7$"),
+        ("halo[(1)]", r"Offset must be one of .*, not \(1\)$"),
+        ("halo[(4,4)]", r"Offset must lead to another node of 4x4, not \(4,4\)$"),
+        ("halo[+0]@1", "Offset must go along the axes .1. of the groups, not .0$"),
+        ("allgather[+0]", "Offsets must be left out for allgather, not ..0.$"),
+    ],
+)
+def test_bad_offsets(name, message):
+    with pytest.raises(tf.InputError, match=message):
+        tf.plan("4x4", name)
+
+
+def test_names():
+    assert split_names("exchange[+0,(1,2)]@0+1:matching,halo") == [
+        "exchange[+0,(1,2)]@0+1:matching",
+        "halo",
+    ]
+    torus = parse_topology("3x4x5")
+    exchange = parse_collective("exchange[+2, -0]@0+2", topology=torus)
+    assert str(exchange) == "exchange[+2,-0]@0+2"
+    assert exchange.in_one_group.offsets == ("+1", "-0")
+    assert exchange.offset_nodes(torus).tolist() == [1, 10]
+    with pytest.raises(tf.InputError, match="Offsets must be at most as many as the 2 nodes"):
+        tf.plan("2", "halo[+0,-0,(1)]")
