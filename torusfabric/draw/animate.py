@@ -119,7 +119,7 @@ def _blocks(program: Program) -> list[list[int]]:
     ids, members = np.arange(blocks.count), blocks.groups.members
     origin = members[:, blocks.origin(ids)]
     personal = blocks.collective.personal
-    destination = members[:, blocks.destination(ids)] if personal else np.full_like(origin, -1)
+    destination = members[:, blocks.postcondition(ids)] if personal else np.full_like(origin, -1)
     columns = np.broadcast_arrays(origin, destination, blocks.chunk(ids))
     rows: list[list[int]] = np.stack(columns, axis=-1).reshape(-1, 3).tolist()
     return rows

@@ -82,10 +82,20 @@ def follow(program: Program, origin: int, destination: int, flit: int = 0) -> li
     if index >= program.flits:
         raise InputError(f"Flit must be from 0 to {program.flits - 1}, not {flit}")
     if program.schedule.collective.from_each:
-        index += program.flits * int(program.groups.position[origin])
+        index += program.flits * _part(program, origin, destination)
     recorder = _Recorder(program, origin)
     recorder.run()
     return list(recorder.path(int(recorder.received()[destination, index])))
+
+
+def _part(program: Program, origin: int, destination: int) -> int:
+    """Which of the messages that a node receives is the first that comes from another."""
+    blocks, position = program.schedule.blocks, program.groups.position
+    parts = blocks.origin_of(position[destination], np.arange(blocks.parts))
+    there = np.flatnonzero(parts == position[origin])
+    if not len(there):
+        raise InputError(f"Destination must be one to which node {origin} sends, not {destination}")
+    return int(there[0])
 
 
 def _check(program: Program, origin: int, destination: int) -> None:

@@ -107,9 +107,12 @@ class StreamAccess(Access):
         words = np.arange(part.layout.send_words(run.length))
         if not part.schedule.collective.personal:
             shape = self.program.topology.nodes, len(words)
-            return np.ones(shape, int), np.broadcast_to(words, shape)
+            itself = np.full(shape, int(not part.schedule.collective.local))
+            return itself, np.broadcast_to(words, shape)
         packet, index = np.divmod(words, run.length)
         itself = (mode.groups.position[:, None] == packet).astype(int)
+        if part.schedule.collective.local:
+            itself = 0 * itself
         return itself, np.broadcast_to(index, itself.shape)
 
     def reads(self, runs: Sequence[Run]) -> Steps:

@@ -22,7 +22,8 @@ def throughput(fabric: Fabric, cycles: int, flits: int) -> float:
     if collective.reducing:
         messages = len(receivers) * fabric.layout.recv_words // int(fabric.flits)
     elif collective.from_each:
-        messages = len(receivers) * (layout.blocks.nodes - 1)
+        blocks = layout.blocks
+        messages = len(receivers) * (blocks.parts if collective.local else blocks.nodes - 1)
     else:
         own = layout.blocks.groups.position[receivers]
         messages = int((own != collective.root).sum())

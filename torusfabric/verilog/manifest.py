@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
 from ..collective import OPERATORS, SIGNED, Operator
 from ..program import CyclePiece, Mode
 from ..program.mode import Range
@@ -116,6 +118,16 @@ def _chosen_root(mode: Mode) -> dict[str, str]:
     return {"root": "any"} if mode.any_root else {}
 
 
+def _offsets(mode: Mode) -> dict[str, Any]:
+    """Of an exchange or halo the offsets, and from where each position receives by each."""
+    blocks, collective = mode.schedule.blocks, mode.schedule.collective
+    if not collective.local:
+        return {}
+    origins = blocks.origin_of(np.arange(blocks.nodes)[:, None], np.arange(blocks.parts)[None, :])
+    names = collective.offsets or blocks.groups.torus.port_names
+    return {"offsets": list(names), "origins": origins.tolist()}
+
+
 def _mode(fabric: Fabric, number: int) -> dict[str, Any]:
     """What a run of a mode does, and how long it takes; of several forms also what each does."""
     mode, layout = fabric.program.modes[number], fabric.layouts[number]
@@ -128,6 +140,7 @@ def _mode(fabric: Fabric, number: int) -> dict[str, Any]:
         "axes": list(axes),
         "root": collective.root if collective.rooted else None,
         **_chosen_root(mode),
+        **_offsets(mode),
         "algorithm": mode.algorithms,
         "operators": [operator.name for operator in mode.operators],
         "chunks": mode.chunks,

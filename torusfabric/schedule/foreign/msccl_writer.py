@@ -54,6 +54,11 @@ def write_msccl(schedule: Schedule, path: str | os.PathLike[str]) -> None:
         raise InputError(
             f"Schedule must be of all nodes together for msccl, not {schedule.collective.name}"
         )
+    if schedule.collective.local:
+        raise InputError(
+            f"Schedule must be of a collective that msccl knows, not {schedule.collective.name} "
+            "(--format csv takes any)"
+        )
     if any(isinstance(transfers.payload, KeptSums) for transfers in schedule.rounds()):
         raise InputError(
             "Schedule must move its partial sums for msccl, not keep them: a receiver there adds "

@@ -61,10 +61,11 @@ def _choices(fabric: Fabric, job: Job) -> Choices:
     if is_barrier(fabric, job):
         return Choices(program.flits, program.any_length, commands, 0, 0)
     mode = program.modes[job.mode or 0]
-    size, personal = mode.groups.size, mode.schedule.collective.personal
+    size, collective = mode.groups.size, mode.schedule.collective
+    destinations = mode.schedule.blocks.goals if collective.personal else 0
     if job.root is not None:
         commands["root"] = size
     if len(program.operators) > 1 and mode.operators:
         commands["operation"] = len(mode.operators)
     bits = address_width(fabric.nodes)
-    return Choices(program.flits, program.any_length, commands, size * personal, bits)
+    return Choices(program.flits, program.any_length, commands, destinations, bits)

@@ -40,29 +40,38 @@ def groups(topology: dict[str, Any], nodes: int, axes: list[int]) -> list[list[i
     return list(members.values())
 
 
-def parts_sent(collective: str, size: int) -> int:
+def parts_sent(mode: dict[str, Any], size: int) -> int:
     """Parts of what a node sends in a group of some size."""
+    collective = mode["collective"]
+    if collective == "exchange":
+        return len(mode["offsets"])
     return size if collective in IN_PARTS else 1
 
 
-def expected_words(collective: str, sent: list[Words], root: int, combine: Combine) -> list[Words]:
+def expected_words(
+    mode: dict[str, Any], sent: list[Words], root: int, combine: Combine
+) -> list[Words]:
     """What each position of a group receives.
 
     Parameters
     ----------
+    mode : dict
+        Of the manifest.
     sent : list of dict
         Of each position the words that it sends, by part and flit.
 
     Returns
     -------
     list of dict
-        Of each position the words that it receives, by origin and flit; empty if it receives none.
+        Of each position the words that it receives, by origin and flit, or in an exchange or halo
+        by the number of the offset; empty if it receives none.
         What is combined has the origin 0.
     """
     positions = range(len(sent))
     flits = sorted({flit for words in sent for _, flit in words})
     every = [(origin, flit) for origin in positions for flit in flits]
     sums = {place: combine([words[place] for words in sent]) for place in sent[0]}
+    origins = [[*enumerate(each)] for each in mode.get("origins", [])]
     receive = {
         "barrier": lambda p: sent[p],
         "broadcast": lambda p: {(0, f): sent[root][0, f] for f in flits},
@@ -73,7 +82,9 @@ def expected_words(collective: str, sent: list[Words], root: int, combine: Combi
         "reduce": lambda p: sums if p == root else {},
         "allreduce": lambda p: sums,
         "reduce-scatter": lambda p: {(0, f): sums[p, f] for f in flits},
-    }[collective]
+        "exchange": lambda p: {(k, f): sent[o][k, f] for k, o in origins[p] for f in flits},
+        "halo": lambda p: {(k, f): sent[o][0, f] for k, o in origins[p] for f in flits},
+    }[mode["collective"]]
     return [receive(position) for position in positions]
 
 

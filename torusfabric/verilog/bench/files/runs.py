@@ -106,7 +106,7 @@ def draw_words(generator: random.Random, run: Run, most: float = math.inf) -> li
 
     Of the flits there are no more than make up the most words, the last one among them.
     """
-    parts = parts_sent(run.mode["collective"], len(members(run.mode)[0]))
+    parts = parts_sent(run.mode, len(members(run.mode)[0]))
     last, flits = run.length - 1, list(range(run.length))
     count = most / (MANIFEST["nodes"] * parts)
     if count < run.length:
@@ -167,7 +167,7 @@ def delivered(
     expected: list[Words] = [{} for _ in sent]
     for nodes in members(run.mode):
         of_group = [sent[node] for node in nodes]
-        words = expected_words(run.mode["collective"], of_group, run.root, combine)
+        words = expected_words(run.mode, of_group, run.root, combine)
         for node, received in zip(nodes, words, strict=True):
             expected[node] = received
     return expected

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
-from collectives import Words
+from collectives import Words, parts_sent
 from packets import Choices, Packet, Spoiled, spoiled
 from runs import (
     MANIFEST,
@@ -179,16 +179,16 @@ def received_packets(run: Run, sent: list[Words]) -> list[list[Packet]]:
 def choices_of(run: Run) -> Choices:
     """What there is to be chosen for a run."""
     size, most = len(members(run.mode)[0]), MANIFEST.get("max_flits") or MANIFEST["flits"]
-    commands: dict[str, int] = {}
+    parts, commands = parts_sent(run.mode, size), dict[str, int]()
     if COMMANDED:
         commands = {"mode": len(MANIFEST["modes"]) + (BARRIER is not None), "length": most + 1}
         if run.mode.get("root") == "any":
             commands["root"] = size
         if len(run.mode["operators"]) > 1:
             commands["operation"] = len(run.mode["operators"])
-    personal = run.mode["collective"] in ("scatter", "alltoall", "reduce-scatter")
+    personal = run.mode["collective"] in ("scatter", "alltoall", "reduce-scatter", "exchange")
     bits = PORTS["s_axis_0_tdest"]["width"] if personal else 0
-    return Choices(most, "max_flits" in MANIFEST, commands, size * personal, bits)
+    return Choices(most, "max_flits" in MANIFEST, commands, parts * personal, bits)
 
 
 def draw(generator: random.Random) -> list[Drawn]:
