@@ -15,6 +15,8 @@ from torusfabric.schedule.held_blocks import HeldBlocks
 from torusfabric.schedule.recognise import recognise
 from torusfabric.topology import parse_topology
 
+#: Collectives that MSCCL knows.
+KINDS = [kind for kind, definition in COLLECTIVES.items() if not definition.local]
 QUICK = ("5", "2x3", "3x3", "arrowhead:1")
 #: Algorithms by store-and-forward, where the first of the catalogue is not.
 STORING = {"broadcast": "necklace", "reduce": "necklace"}
@@ -26,7 +28,7 @@ def selections():
     """Every store-and-forward algorithm of the catalogue, for every collective it plans."""
     for name in QUICK + LONG:
         topology = parse_topology(name)
-        for kind in COLLECTIVES:
+        for kind in KINDS:
             collective = parse_collective(kind)
             if collective.rooted:
                 collective = parse_collective(kind, root=topology.nodes - 1)
@@ -90,7 +92,7 @@ def test_export(tmp_path, topology, collective, algorithm):
 
 def test_offsets_are_equal(tmp_path):
     """Wherever a chunk goes it lies at the same offset, but in an all-to-all."""
-    for kind in sorted(COLLECTIVES.keys() - {"alltoall"}):
+    for kind in sorted({*KINDS} - {"alltoall"}):
         tf.export_schedule(tf.plan("3x3", kind, algorithm=STORING.get(kind)), tmp_path / "plan.xml")
         for step in ElementTree.parse(tmp_path / "plan.xml").iter("step"):
             assert step.get("srcoff") == step.get("dstoff")
@@ -155,3 +157,9 @@ def test_csv(tmp_path, kind):
         found[int(row["step"]) - 1].setdefault((source, port), []).append(block)
     listed = [sorted((*arc, tuple(sorted(ids))) for arc, ids in step.items()) for step in found]
     assert listed == content(schedule)
+
+
+@pytest.mark.parametrize("kind", ["exchange", "halo"])
+def test_messages_with_offsets_are_refused(kind, tmp_path):
+    with pytest.raises(tf.InputError, match=f"that msccl knows, not {kind} "):
+        tf.export_schedule(tf.plan("3x3", kind), tmp_path / "plan.xml")

@@ -129,9 +129,10 @@ def add_selection(
     several : bool
         Whether there may be several collectives, or files.
     """
-    kinds = f"{', '.join(list(COLLECTIVES)[:-1])} or {list(COLLECTIVES)[-1]}; followed by @ and "
-    kinds += "axes (allgather@1, allreduce@0+2) in all sub-tori that these axes span at once, and "
-    kinds += "by : and an algorithm"
+    kinds = f"{', '.join(list(COLLECTIVES)[:-1])} or {list(COLLECTIVES)[-1]}; the last two "
+    kinds += "followed by offsets (exchange[+0,(1,2)]), all by @ and axes "
+    kinds += "(allgather@1, allreduce@0+2) in all sub-tori that these axes span at once, and by : "
+    kinds += "and an algorithm"
     if several:
         kinds += "; several, separated by commas, in one fabric"
     for name, text in (("topology", topology_help), ("collective", kinds)):
