@@ -56,8 +56,12 @@ def test_filled_up_runs_add_what_is_there(length):
 def test_ports_wait_for_each_other_up_to_a_limit():
     """Ports are tried one after the other, and the first skews that keep all rules are taken."""
     apart = {_Rule(0, 0, 1), _Rule(0, 0, 2), _Rule(0, 1, 2)}
-    quick, slow = (SimpleNamespace(ports=3, combine=n, age=n + 1) for n in (1, 4))
+    quick, slow = (SimpleNamespace(ports=3, combine=n, age=n + 1, longer=[0, 0, 0]) for n in (1, 4))
+    long = SimpleNamespace(ports=3, combine=1, age=2, longer=[0, 2, 0])
     assert _skews(5, quick, 1, set(), apart) is None
     assert _skews(5, quick, 2, set(), apart) == [0, 1, 2]
     assert _skews(5, slow, 8, set(), apart) == [0, 4, 8]
+    # What comes by a longer link comes later by itself.
+    assert _skews(5, long, 1, set(), apart) == [0, 0, 1]
+    assert _skews(5, long, 1, {_Rule(0, 1, 2)}, apart) is None
     assert _skews(5, quick, 3, {_Rule(0, 0, 1), _Rule(1, 0, 2)}, apart) == [0, 2, 1]

@@ -33,6 +33,16 @@ QUICK = (
     Fault("table", "sequencer", r"~stages\[4\]", "~stages[3]"),
 )
 
+LINKS = (
+    Fault("long links", "fabric", r"link_2 link_from_0_0", "link_7 link_from_0_0"),
+    Fault("long links", "link_7", r"at >= 3'd5", "at >= 3'd4"),
+    Fault("long links", "link_7", r"at >= 3'd5", "at >= 3'd6"),
+    Fault("long links", "link_2", r"arrived <= sent", "arrived <= {sent[1:0], sent[2]}"),
+    Fault("long links", "fabric", r"\.sent\(tx_0\[2:0\]\)", ".sent(tx_1[2:0])"),
+    Fault("long links", "fabric", r"\.rx\(\{(\w+), (\w+), ", r".rx({\2, \1, "),
+    Fault("long links", "fabric", r"\.rx\(\{(.*), arrived_0_(\d)", r".rx({\1, tx_\2[2:0]"),
+)
+
 WIRES = (
     Fault("table", "fabric", r"\.rx\(\{tx_(\d)", ".rx({tx_0"),
     Fault("table", "fabric", r"\.node\(3'd2\)", ".node(3'd3)"),
@@ -178,7 +188,7 @@ def test_a_refuted_run_has_waves_with_its_words():
     assert "word_1" in wrong.wave
 
 
-EVERY = WIRES + ROUTERS + SEQUENCERS + ENDPOINTS + OTHERS
+EVERY = LINKS + WIRES + ROUTERS + SEQUENCERS + ENDPOINTS + OTHERS
 
 
 def test_every_fault_can_be_planted():

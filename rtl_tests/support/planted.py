@@ -71,6 +71,7 @@ FABRICS = {
         {"max_flits": 2, "barrier": True},
         {"top": "stream"},
     ),
+    "long links": (tf.Torus(2, 3, link_latency=(2, 7)), ["alltoall"], {"flits": 2}, {}),
     "streaming core": ("3x3", ["allgather:hamiltonian"], {"flits": 3}, {"top": "core"}),
 }
 

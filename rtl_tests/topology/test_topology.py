@@ -7,7 +7,7 @@ import pytest
 from torusfabric.algorithms import find
 from torusfabric.analysis.check import check
 from torusfabric.collective import parse_collective
-from torusfabric.errors import InputError, ScheduleError
+from torusfabric.errors import InputError
 from torusfabric.schedule.file import load, save
 from torusfabric.topology import (
     CayleyGraph,
@@ -125,13 +125,6 @@ def test_a_topology_from_outside(tmp_path, monkeypatch):
     assert load(path).topology == topology
     with pytest.raises(InputError, match=r"^Topology must be .* or ring:NODES:CHORD, not 'x'"):
         parse_topology("x")
-
-
-def test_long_links_are_refused(monkeypatch):
-    schedule = find("hamiltonian")(Torus(4, 4), parse_collective("allgather"))
-    monkeypatch.setattr(schedule.topology, "link_latency", 2)
-    with pytest.raises(ScheduleError, match=r"^Latency of a link must be 1, not 2$"):
-        check(schedule)
 
 
 def test_a_kind_is_registered_once():

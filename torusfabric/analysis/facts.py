@@ -6,7 +6,7 @@ from typing import Any
 from ..collective import Operator
 from ..errors import InputError
 from ..schedule import Schedule, Switching
-from ..topology import Faulty
+from ..topology import Faulty, Topology
 from .bounds import find_bound
 from .check import Progress, check
 from .cost import schedule_cost
@@ -84,6 +84,7 @@ def schedule_facts(
     return {
         "topology": str(schedule.topology),
         "nodes": schedule.topology.nodes,
+        **_latency(schedule.topology),
         "collective": str(schedule.collective),
         "algorithm": schedule.algorithm,
         "switching": schedule.switching,
@@ -122,6 +123,11 @@ def _of_network(schedule: Schedule) -> dict[str, str]:
     return found
 
 
+def _latency(topology: Topology) -> dict[str, Any]:
+    """The cycles of links, where they are more than one."""
+    return {} if topology.link_latency == 1 else {"link_latency": topology.latency_text}
+
+
 def facts_together(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """What is known of the schedules of one fabric: the facts of one, or of several as modes.
 
@@ -137,7 +143,7 @@ def facts_together(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """
     if len(found) == 1:
         return found[0]
-    common = ("topology", "nodes")
+    common = [name for name in ("topology", "nodes", "link_latency") if name in found[0]]
     return {
         **{name: found[0][name] for name in common},
         "collective": ",".join(facts["collective"] for facts in found),

@@ -104,8 +104,8 @@ def limit(topology: Topology, collective: Collective, flits: int) -> int:
     Returns
     -------
     int
-        The larger of what the links have to carry (`least_time`), and the hops that the farthest
-        flit has to go, a cycle each.
+        The larger of what the links have to carry (`least_time`), and the cycles of the links on
+        the shortest way of the farthest flit.
 
     Examples
     --------
@@ -118,12 +118,17 @@ def limit(topology: Topology, collective: Collective, flits: int) -> int:
     (16, 8)
     """
     groups = collective.groups(topology)
-    hops = reach(groups.torus, collective.in_one_group)
-    return max(ceil(least_time(topology, collective) * flits), hops)
+    far = reach(groups.torus, collective.in_one_group, in_cycles=True)
+    return max(ceil(least_time(topology, collective) * flits), far)
 
 
-def reach(topology: Topology, collective: Collective) -> int:
+def reach(topology: Topology, collective: Collective, *, in_cycles: bool = False) -> int:
     """Hops that some message has to go, whatever its way: from the root, or to it, or between any.
+
+    Parameters
+    ----------
+    in_cycles : bool
+        Whether to count the cycles of links in place of hops.
 
     Examples
     --------
@@ -132,7 +137,22 @@ def reach(topology: Topology, collective: Collective) -> int:
     >>> mesh = parse_topology("mesh:5")
     >>> [reach(mesh, parse_collective("broadcast", root=root)) for root in range(3)]
     [4, 3, 2]
+    >>> reach(mesh.on_links(3), parse_collective("allgather"), in_cycles=True)
+    12
     """
+    latency = topology.link_latency if in_cycles else 1
+    if isinstance(latency, int):
+        return latency * _most_hops(topology, collective)
+    if collective.local:
+        return int(topology.cycles_from(0)[collective.offset_nodes(topology)].max())
+    if collective.root is None:
+        return topology.diameter_cycles
+    network = topology.backwards if collective.to_root else topology
+    return int(network.cycles_from(collective.root).max())
+
+
+def _most_hops(topology: Topology, collective: Collective) -> int:
+    """Hops that some message has to go."""
     if collective.local:
         return int(cayley(topology).distances[collective.offset_nodes(topology)].max())
     if isinstance(topology, CayleyGraph) or not collective.rooted:

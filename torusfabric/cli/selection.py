@@ -195,7 +195,8 @@ def parse_selection(arguments: Namespace, *, any_root: bool = False) -> Selectio
     root = arguments.root
     if root == "any":
         root = _open_root(arguments, collective, allowed=any_root)
-    names = ("ports", "chunks", "large", "seed", "latency", "duplex", "trees", "packets")
+    names = ("ports", "chunks", "large", "seed", "latency", "duplex", "trees", "packets",
+             "link_latency")  # fmt: skip
     options = {name: getattr(arguments, name) for name in names} | {
         "broken_links": [*arguments.broken_link, *map(Path, _listed(arguments.broken_links))],
         "broken_nodes": arguments.broken_node,
@@ -264,6 +265,8 @@ def _words(selection: Selection, arguments: Namespace) -> Iterator[str]:
     """The words that select the same again, with every choice made."""
     topology, options = selection.topology, selection.options
     yield from (str(topology), selection.collective.name)
+    if topology.link_latency != 1:
+        yield from ("--link-latency", topology.latency_text)
     if selection.algorithm is not None:
         yield from ("--algorithm", selection.algorithm.name)
     elif selection.any_latency:

@@ -72,6 +72,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "help": "steps from the arrival of a block to its departure (default 1), or auto: for a "
         "table of sums, what needs the fewest cycles in hardware",
     },
+    "--link-latency": {
+        "metavar": "K|AXIS:K,..",
+        "help": "cycles of a link, 1 to 64 (default 1): of all, or by axis as in 0:1,1:4",
+    },
     "--duplex": {
         "choices": tuple(map(str, Duplex)),
         "default": "full",

@@ -24,6 +24,7 @@ collectives may be left out):
   algorithms = ["best", "hamiltonian"]   # or all that know the collective: ["all"]
   ports = [2, 4]
   chunks = [1, 2]
+  link_latencies = ["1", "0:1,1:4"]    # cycles of links
   widths = [8, 32]                       # default 32
   flits = [2, 8]                         # default one for each chunk
   max_flits = [8, 64]                    # further ones, in which each run chooses up to so many

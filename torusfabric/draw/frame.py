@@ -63,7 +63,7 @@ def titled(
     chunks = f", {schedule.chunks} chunks" if schedule.chunks > 1 else ""
     count = schedule.round_count
     return Picture(
-        title=f"{schedule.topology} {schedule.collective}, {schedule.algorithm}",
+        title=f"{schedule.topology.title} {schedule.collective}, {schedule.algorithm}",
         subtitle=f"{count} {kind}{'s' * (count != 1)}{_each(schedule)}, {schedule.switching}, "
         f"{schedule.duplex} duplex, {schedule.ports} ports{chunks}{note}",
         panels=panels,

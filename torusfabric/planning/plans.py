@@ -61,7 +61,8 @@ def plan(
     **options
         What to ask of the algorithm: ports, chunks, large, seed, latency (a number, or ``"auto"``
         for the quickest hardware), broken_links (as on the command line, ``"0:+0"``, or pairs of a
-        node and a port; one or several), duplex, trees, packets, times. Numbers may be text. And
+        node and a port; one or several), link_latency (as of `Torus`), duplex, trees, packets,
+        times. Numbers may be text. And
         what decides among algorithms: ``objective="time"`` takes the least time in the model of the
         papers, with these ``costs``: a mapping, see `time`, whose length is `flits` if left out.
 

@@ -17,7 +17,7 @@ from ..schedule.model import Choice
 from ..toolchain.hints import no_such
 from ..toolchain.reading import read_text
 from ..toolchain.values import natural, shown
-from ..topology import Faulty, Topology, parse_topology
+from ..topology import Faulty, Latency, Topology, parse_topology
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -52,8 +52,9 @@ class PlanOptions(TypedDict, total=False):
     Numbers may be given as text. A ``latency`` of ``auto`` is the one with which hardware for sums
     takes the fewest cycles. Broken links are named as on the command line, ``0:+0``, or by node and
     port, one or several; a `Path` is a file with one a line. They, and broken nodes, are part of
-    the topology. Among algorithms the fewest cycles decide, or with an ``objective`` of ``time``
-    the least time in the model with these ``costs``.
+    the topology, as a ``link_latency`` is, which makes links so many cycles long, see `Torus`.
+    Among algorithms the fewest cycles decide, or with an ``objective`` of ``time`` the least time
+    in the model with these ``costs``.
     """
 
     ports: int | str | None
@@ -63,6 +64,7 @@ class PlanOptions(TypedDict, total=False):
     latency: int | str | Literal["auto"]
     broken_links: Link | Iterable[Link]
     broken_nodes: int | str | Iterable[int | str]
+    link_latency: Latency | None
     duplex: Duplex | str
     trees: int | str | None
     packets: int | str | None
@@ -150,8 +152,10 @@ def select(
     'allgather'
     """
     asked: dict[str, Any] = dict(options)
+    links = asked.pop("link_latency", None)
     faults = (asked.pop(name, ()) for name in ("broken_links", "broken_nodes"))
     topology = with_faults(parse_topology(topology), *faults)
+    topology = topology if links is None else topology.on_links(links)
     if not isinstance(collective, str | Collective):
         raise InputError(f"Collective must be a name or a Collective, not {shown(collective)}")
     kind = collective

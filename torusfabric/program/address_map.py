@@ -232,13 +232,16 @@ class Route:
 class RouteMap(AddressMap):
     """By the positions of nodes and origins on the routes of an oblivious schedule.
 
-    What arrives in step t is stored at base ``t - 1`` of the memory of its in-port; the step is a
-    difference of two positions (see `Route`). What is a node's own lies in its send memories.
+    What arrives in step t is stored at base ``(t - 1) * apart`` of the memory of its in-port; the
+    step is a difference of two positions (see `Route`). What is a node's own lies in its send
+    memories.
 
     Parameters
     ----------
     own : int
         The memory of the node's own chunk 0.
+    apart : int
+        From the address of a step to that of the next: 1 where steps come flit by flit.
 
     Examples
     --------
@@ -256,6 +259,7 @@ class RouteMap(AddressMap):
     routes: tuple[Route, ...]
     steps: int
     own: int
+    apart: int = 1
 
     @override
     def locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
@@ -267,7 +271,7 @@ class RouteMap(AddressMap):
             step = route.step(nodes, part, chunk)
             hit = (base < 0) & (step >= 1) & (step <= self.steps)
             memory = np.where(hit, route.port[nodes], memory)
-            base = np.where(hit, step - 1, base)
+            base = np.where(hit, (step - 1) * self.apart, base)
         return memory, base
 
     @override

@@ -95,7 +95,7 @@ def _broadcast(request: Request) -> Program:
         loop,
         send_map=send_map,
         receive_map=replace(send_map, base=half),
-        moving=cost_of(plan, block),
+        moving=cost_of(plan, block, request.topology),
         known_by="the root",
     )
     memory, source = plan.receipts.memory, plan.receipts.source

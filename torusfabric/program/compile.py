@@ -154,7 +154,7 @@ def versions(
     *,
     alone: bool = True,
 ) -> list[Program]:
-    """The programs of a schedule for any length: of sums also one that is quick for short messages.
+    """The programs of a schedule for any length: perhaps also one that is quick for short messages.
 
     Examples
     --------
@@ -167,7 +167,8 @@ def versions(
     root = root if schedule.collective.rooted else None
     usual = _compile(schedule, None, most, operators, root, alone=alone)
     by_flit = usual.loop.order is Order.FLIT and not usual.loop.padded
-    if by_flit or not schedule.collective.reducing:
+    waits = schedule.collective.reducing or schedule.topology.longest_link > 1
+    if by_flit or not waits:
         return [usual]
     if not isinstance(schedule, Table | Masked | Lifted):
         return [usual]

@@ -278,7 +278,7 @@ class ProgramData:
     def digest(self) -> str:
         """A name for the content: hexadecimal SHA-256 over everything that hardware is made of."""
         digest = hashlib.sha256()
-        _update(digest, (self.topology.to_json(), self.flits, self.any_length))
+        _update(digest, (self.topology.to_entry(), self.flits, self.any_length))
         _update(digest, (self.memories, self.depth, self.variant_of, self.offset_variant_of))
         if self.barrier:
             _update(digest, ("barrier",))

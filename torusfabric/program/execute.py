@@ -206,6 +206,9 @@ class Machine:
         ports = topology.ports
         self.upstream = topology.upstream
         self.link = np.zeros((topology.nodes, ports), words.dtype)
+        # What is on links behind the registers of out-ports, the newest first.
+        self.cycles_of_port = topology.cycles_of_port - 1
+        self.under_way: deque[Words] = deque()
         self.result, self.later, self.later_result = self.link, self.link, self.link
         # What is inside operators, the newest first.
         self.combining: deque[Words] = deque()
@@ -237,7 +240,7 @@ class Machine:
     def run(self) -> None:
         """Pass all edges of a run; cycle 0 is the first slot."""
         for cycle in range(len(self.slots) + self.form.timing.drain):
-            arriving = self.link[self.upstream]
+            arriving = self._at_the_end_of_links()[self.upstream]
             sources = self._sources(arriving)
             result = self._combined(cycle, arriving, sources) if self.loop.combining else None
             if result is not None and self.having.made:
@@ -250,6 +253,20 @@ class Machine:
             if result is not None:
                 self.later_result = self._registered(Holder.LATER_RESULT, cycle, self.result)
                 self.result = self._registered(Holder.RESULT, cycle, result)
+
+    def _at_the_end_of_links(self) -> Words:
+        """The words that come out of the links behind all out-ports."""
+        longest = int(self.cycles_of_port.max(initial=0))
+        if not longest:
+            return self.link
+        line, now = self.under_way, self.link
+        line.appendleft(now)
+        while len(line) <= longest:
+            line.append(np.zeros_like(now))
+        each = enumerate(self.cycles_of_port.tolist())
+        out = np.stack([line[late][:, port] for port, late in each], axis=1)
+        line.pop()
+        return out
 
     def hold(
         self, holder: Holder, cycle: int, words: Words, node: IntArray, number: IntArray
@@ -330,10 +347,9 @@ class Machine:
     def _store(self, cycle: int, sources: Words) -> None:
         """Store what has arrived."""
         groups = (self.fields[action] for action in (Action.WRITE, Action.SOURCE, Action.TAP))
-        latency = self.form.timing.link_latency
         for base_of, source_of, tap_of in zip(*groups, strict=True):
             for tap in np.unique(tap_of.values[base_of.values >= 0]).tolist():
-                at = self.slots.at(cycle - base_of.delay - tap * latency)
+                at = self.slots.at(cycle - base_of.delay - tap)
                 if at is None or at.block >= self.loop.blocks[at.row]:
                     continue
                 base, taps = self._of_nodes(base_of, at.row), self._of_nodes(tap_of, at.row)

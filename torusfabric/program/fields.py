@@ -45,7 +45,8 @@ class Action(enum.Enum):
     WRITE = "write"
     #: Of a memory: the source of the words that it stores.
     SOURCE = "source"
-    #: Of a memory: the hops from the sender of these words, 0 for what the node makes itself.
+    #: Of a memory: the cycles of the links from the sender of these words, 0 for what the node
+    #: makes itself.
     TAP = "tap"
 
 

@@ -197,9 +197,8 @@ class Form:
 
     def timing_of(self, flits: int) -> Timing:
         """When what happens, for blocks of so many flits."""
-        latency = self.schedule.topology.link_latency
         setup = RUN_SETUP * self.any_length + MODE_SETUP * self.chosen
-        return Timing(self.loop, flits, self.write_delay, latency, setup)
+        return Timing(self.loop, flits, self.write_delay, setup)
 
     def pieces(self, first: int) -> list[CyclePiece]:
         """The cycles of runs as a function of the beats of a block, from so many on."""

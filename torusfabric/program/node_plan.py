@@ -75,7 +75,7 @@ class NodePlan:
     departure : ndarray of int, shape (table steps, ports)
         The row in which what leaves by a port in a step of the table does so; -1 for nothing.
     period : int
-        The least cycles of a row of sums, at least `flits` unless by waves; where the length is
+        The least cycles of a row; of sums at least `flits` unless by waves; where the length is
         chosen at the start of a run, the least of any.
     skew : tuple of int
         By how many cycles words leave later by each out-port; none where nothing is combined.
@@ -121,6 +121,12 @@ class NodePlan:
         read = sum(bool((memory.read >= 0).any()) for memory in self.receive_memories)
         tables = sum(-(-count // 2) for count in inputs if count > 1)
         return tables, read, len(self.sources.delayed)
+
+    @property
+    def rows_cycles(self) -> int:
+        """Cycles of all rows."""
+        each = self.flits if self.by_waves else max(self.period, self.flits)
+        return self.steps * each
 
     @property
     def duration(self) -> int:

@@ -106,10 +106,11 @@ def passing_plan(schedule: Schedule) -> RoundPlan | None:
     --------
     >>> import torusfabric as tf
     >>> plan = passing_plan(tf.plan("5", "scatter", algorithm="farthest-first"))
-    >>> len(plan.hops), plan.bursts.node.tolist(), sorted(plan.receipts.node.tolist())
+    >>> len(plan.links), plan.bursts.node.tolist(), sorted(plan.receipts.node.tolist())
     (2, [0, 0, 0, 0], [1, 2, 3, 4])
     """
-    came = _arrived_by(schedule)
+    # On longer links a block has not come when the next flit is to leave.
+    came = _arrived_by(schedule) if schedule.topology.longest_link == 1 else None
     if came is None:
         return None
     plan = _PassingFollower(schedule, came).follow()

@@ -29,7 +29,7 @@ from .form import CycleCost
 from .request import Request
 from .round_follower import Bursts, Receipts, RoundPlan
 from .rounds import program_of
-from .timing import ADDRESS, SETTING, store_delay
+from .timing import ADDRESS, MEMORY_AGE, SETTING, store_delay
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,6 +57,8 @@ def compile_pattern(request: Request) -> Program:
     assert isinstance(pattern, Pattern)
     if pattern.streams:
         return program_of(request, tree_plan(pattern))
+    if pattern.topology.longest_link > 1:
+        return _compile_by_rows(request, pattern)
     waves, steps = request.block, pattern.steps
     ports, chunks = pattern.topology.ports, pattern.chunks
     inject = np.where(pattern.inject >= 0, ports + pattern.inject, IDLE)
@@ -84,19 +86,90 @@ def compile_pattern(request: Request) -> Program:
         pitch=(steps,) * ports,
         departure=np.broadcast_to(np.arange(steps)[:, None], (steps, ports)),
     )
+    return _program(request, pattern, loop, variant_of, first, 1)
+
+
+def _program(
+    request: Request,
+    pattern: Pattern,
+    loop: Loop,
+    variant_of: IntArray,
+    first: IntArray,
+    apart: int,
+) -> Program:
+    """The program of rows in which every in-port, and every chunk, has a memory.
+
+    Parameters
+    ----------
+    apart : int
+        From the address of what arrives in a row to that of the next.
+    """
+    block, steps, chunks = request.block, pattern.steps, pattern.chunks
+    ports = pattern.topology.ports
+    routes = tuple(routes_of(pattern, Flows.of(pattern)))
     form = request.form(
         loop,
-        send_map=DirectMap(ports, chunks, waves, by_chunk=True),
-        receive_map=RouteMap(tuple(routes_of(pattern, Flows.of(pattern))), steps, ports),
-        moving=CycleCost(steps, 0, steps * waves),
+        send_map=DirectMap(ports, chunks, block, by_chunk=True),
+        receive_map=RouteMap(routes, steps, ports, apart),
+        moving=CycleCost(steps, 0, steps * block),
         known_by="position on the stream",
     )
     return request.program(
         form,
         memories=memories_of(range(ports), chunks),
-        depth=np.tile([steps * waves] * ports + [waves] * chunks, (len(first), 1)),
+        depth=np.tile([steps * block] * ports + [block] * chunks, (len(first), 1)),
         variant_of=variant_of,
     )
+
+
+def _compile_by_rows(request: Request, pattern: Pattern) -> Program:
+    """The program on links of several cycles: all flits of a block in each row.
+
+    A row takes as many cycles as the longest link, or as there are flits. What has arrived in a row
+    goes on in the next: off its in-port, out of the register behind that, or out of its memory,
+    whichever has it then.
+    """
+    topology, block, steps = pattern.topology, request.block, pattern.steps
+    ports, chunks, links = topology.ports, pattern.chunks, topology.cycles_of_port
+    least = topology.longest_link
+    if request.any_length and (block > least or not isinstance(topology.link_latency, int)):
+        least += MEMORY_AGE - 1  # then whatever the length, all is in memory
+    age = (least if request.any_length else max(block, least)) - links + 1
+    delayed, rests = np.flatnonzero(age == 2), np.flatnonzero(age >= MEMORY_AGE)
+    sources = Sources(
+        ports, tuple(delayed.tolist()), injections=tuple((k,) for k in range(chunks + len(rests)))
+    )
+    entry = np.append(np.arange(ports), IDLE)
+    entry[delayed] = ports + np.arange(len(delayed))
+    entry[rests] = sources.first_injection + chunks + np.arange(len(rests))
+    inject = np.where(pattern.inject >= 0, sources.first_injection + pattern.inject, IDLE)
+    forward = entry[pattern.feed]
+    variant_of, first = number_equal(map(bytes, np.hstack([inject, forward])))
+    select = np.broadcast_to(forward[first], (steps, len(first), ports)).astype(np.int16)
+    select[0] = inject[first]
+    row, port = np.arange(steps)[:, None, None], np.arange(ports)
+    # Chunks are read in the first row, and in all later ones what came in the row before.
+    read = np.append(ports + np.arange(chunks), rests)
+    own = np.arange(len(read)) < chunks
+    there, base = own == (row == 0), np.where(own, 0, row - 1) * block
+    loop = Loop(
+        order=Order.ROW,
+        flits=block,
+        pause=np.zeros(steps, int),
+        blocks=np.ones(steps, int),
+        least=least,
+        sources=sources,
+        fields=(
+            *fields_of(Action.SELECT, select, SETTING),
+            *_alike(Action.MEMORY, np.where(there, read, IDLE), select, ADDRESS),
+            *_alike(Action.READ, np.where(there, base, IDLE), select, ADDRESS),
+            *_alike(Action.WRITE, row * block + 0 * port, select, store_delay()),
+            *_alike(Action.SOURCE, port + 0 * row, select, store_delay()),
+            *_alike(Action.TAP, links + 0 * row, select, store_delay()),
+        ),
+        departure=np.broadcast_to(np.arange(steps)[:, None], (steps, ports)),
+    )
+    return _program(request, pattern, loop, variant_of, first, block)
 
 
 def tree_plan(pattern: Pattern, *, by_chunk: bool = False) -> RoundPlan:
@@ -114,12 +187,12 @@ def tree_plan(pattern: Pattern, *, by_chunk: bool = False) -> RoundPlan:
     --------
     >>> import torusfabric as tf
     >>> plan = tree_plan(tf.plan("4x4", "broadcast", algorithm="spanning-tree"))
-    >>> plan.hops.tolist(), plan.blocks.tolist(), len(plan.receipts.node)
+    >>> plan.links.tolist(), plan.blocks.tolist(), len(plan.receipts.node)
     ([5], [1], 60)
     """
     topology, chunks, ports = pattern.topology, pattern.chunks, pattern.topology.ports
     root = pattern.collective.root or 0
-    select, streams, (node, chunk, source, hops) = _branches(pattern)
+    select, streams, (node, chunk, source, links) = _branches(pattern)
     numbers, none = np.arange(chunks), np.zeros(chunks, int)
     own, slot = (0, 1) if by_chunk else (ports, 0)
     memory = chunk if by_chunk else source
@@ -132,12 +205,12 @@ def tree_plan(pattern: Pattern, *, by_chunk: bool = False) -> RoundPlan:
     stored = np.zeros_like(node)
     return RoundPlan(
         select=select[None],
-        hops=np.array([hops.max(initial=0)]),
+        links=np.array([links.max(initial=0)]),
         blocks=np.ones(1, int),
         bursts=Bursts(
             none, none + root, numbers, none, none, own + numbers, none, np.ones(chunks, int)
         ),
-        receipts=Receipts(stored, node, memory, source, hops, stored + slot, stored + 1),
+        receipts=Receipts(stored, node, memory, source, links, stored + slot, stored + 1),
         depth=depth,
         memory=located[0],
         slot=located[1],
@@ -146,9 +219,9 @@ def tree_plan(pattern: Pattern, *, by_chunk: bool = False) -> RoundPlan:
 
 
 def _branches(pattern: Pattern) -> tuple[IntArray, IntArray, IntArray]:
-    """The settings of trees, the hops from the root to what sends, and what nodes receive.
+    """The settings of trees, the cycles from the root to what sends, and what nodes receive.
 
-    Of the first arrival of each chunk these are columns: node, chunk, in-port and hops.
+    Of the first arrival of each chunk these are columns: node, chunk, in-port and cycles of links.
     """
     topology = pattern.topology
     node: IntArray
@@ -160,17 +233,20 @@ def _branches(pattern: Pattern) -> tuple[IntArray, IntArray, IntArray]:
     held[pattern.collective.root or 0] = True
     node, port = np.nonzero(pattern.inject >= 0)
     chunk, entry = pattern.inject[node, port], topology.ports + pattern.inject[node, port]
+    cycles = np.zeros_like(node)
     found = [np.zeros((0, 4), int)]
-    for hops in range(1, pattern.steps + 1):
-        select[node, port], late[node, port] = entry, hops - 1
+    for _ in range(pattern.steps):
+        select[node, port], late[node, port] = entry, cycles
+        cycles = cycles + topology.cycles_of_port[port]
         node, entry = topology.neighbours[node, port], topology.opposite[port]
-        arrived = np.stack([node, chunk, entry, np.full(len(node), hops)], axis=1)
+        arrived = np.stack([node, chunk, entry, cycles], axis=1)
         new = arrived[~held[node, chunk]]
         new = new[np.unique(new[:, :2], axis=0, return_index=True)[1]]
         held[new[:, 0], new[:, 1]] = True
         found.append(new)
         branch, port = np.nonzero(pattern.feed[node] == entry[:, None])
         node, chunk, entry = node[branch], chunk[branch], entry[branch]
+        cycles = cycles[branch]
     return select, late, np.concatenate(found).T
 
 

@@ -55,7 +55,7 @@ class Bursts(NamedTuple):
 class Receipts(NamedTuple):
     """Messages that nodes store, elementwise.
 
-    A memory stores ``length`` blocks from a slot on. They come over a path of so many hops by an
+    A memory stores ``length`` blocks from a slot on. They come over a path of so many cycles by an
     in-port, the source; or, numbered after these, from an injection port of the node itself.
     """
 
@@ -63,7 +63,7 @@ class Receipts(NamedTuple):
     node: IntArray
     memory: IntArray
     source: IntArray
-    hops: IntArray
+    links: IntArray
     slot: IntArray
     length: IntArray
 
@@ -75,8 +75,8 @@ class RoundPlan(NamedTuple):
     ----------
     select : ndarray of int16, shape (rounds, nodes, ports)
         What feeds each out-port: an in-port, or, numbered after those, an injection port.
-    hops, blocks : ndarray of int, shape (rounds,)
-        The longest path and the longest message of each round.
+    links, blocks : ndarray of int, shape (rounds,)
+        The cycles of the longest path, and the longest message of each round.
     depth : ndarray of int, shape (nodes, memories)
         Blocks in the memory of each in-port, and in those of what a node sends.
     memory, slot : ndarray of int, shape (nodes, receive blocks)
@@ -89,7 +89,7 @@ class RoundPlan(NamedTuple):
     """
 
     select: IntArray
-    hops: IntArray
+    links: IntArray
     blocks: IntArray
     bursts: Bursts
     receipts: Receipts
@@ -116,7 +116,7 @@ class BlockFollower:
         self.held: list[dict[int, list[Location]]] = [{} for _ in range(self.topology.nodes)]
         self.filled = np.zeros((self.topology.nodes, self.topology.ports + 1), int)
         self._select: list[IntArray] = []
-        self._hops: list[int] = []
+        self._links: list[int] = []
         self._message: list[int] = []
         self._bursts: list[tuple[int, ...]] = []
         self._receipts: list[tuple[int, ...]] = []
@@ -134,7 +134,7 @@ class BlockFollower:
         bursts = Bursts(*np.array(self._bursts, int).reshape(-1, len(Bursts._fields)).T)
         return RoundPlan(
             select=np.stack(self._select),
-            hops=np.array(self._hops),
+            links=np.array(self._links),
             blocks=np.array(self._message),
             bursts=bursts._replace(memory=np.where(bursts.memory == SEND, own, bursts.memory)),
             receipts=Receipts(*np.array(self._receipts, int).reshape(-1, len(Receipts._fields)).T),
@@ -194,16 +194,16 @@ class BlockFollower:
             on = hops[:, hop] >= 0
             select[walk[on, hop], hops[on, hop]] = entry[on]
             entry = np.where(on, topology.opposite[hops[:, hop]], entry)
-        ends = walk[:, -1].tolist(), entry.tolist(), transfers.lengths.tolist()
-        for node, port, length, payload in zip(*ends, payloads, strict=True):
+        ends = walk[:, -1].tolist(), entry.tolist(), transfers.link_cycles(topology).tolist()
+        for node, port, links, payload in zip(*ends, payloads, strict=True):
             if self._is_new(node, payload):
-                self._store(node, port, length, payload, self._place(node, port, payload))
+                self._store(node, port, links, payload, self._place(node, port, payload))
         self._end(select, max(ends[2], default=0), max(map(len, payloads), default=0))
 
-    def _end(self, select: IntArray, hops: int, message: int) -> None:
-        """End a round, given its settings, longest path and longest message."""
+    def _end(self, select: IntArray, links: int, message: int) -> None:
+        """End a round, given its settings, cycles of its longest path, and longest message."""
         self._select.append(select)
-        self._hops.append(hops)
+        self._links.append(links)
         self._message.append(message)
 
     def _inject(
@@ -266,10 +266,10 @@ class BlockFollower:
         self.filled[node, port] += len(payload)
         return Location(port, first)
 
-    def _store(self, node: int, source: int, hops: int, payload: Message, first: Location) -> None:
+    def _store(self, node: int, source: int, links: int, payload: Message, first: Location) -> None:
         """Store a message from a place on."""
         memory, slot = first
-        self._receipts.append((len(self._select), node, memory, source, hops, slot, len(payload)))
+        self._receipts.append((len(self._select), node, memory, source, links, slot, len(payload)))
         for number, block in enumerate(payload, slot):
             self._hold(node, block, Location(memory, number))
 

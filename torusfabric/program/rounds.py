@@ -2,10 +2,10 @@
 
 In a round every node with something to send streams it over its injection ports, and the crossbars
 on the way hold their settings until the last flit has arrived: ``1 + h + m`` cycles for a longest
-path of ``h`` hops and a longest message of ``m`` flits. What arrives at an in-port is appended to
-the memory of that port, unless the node has all of it already, so the address of every block is
-known in advance. Blocks that a later round takes apart by groups are sent group by group, so that a
-group lies in few runs.
+path of links of ``h`` cycles, mostly one a hop, and a longest message of ``m`` flits. What arrives
+at an in-port is appended to the memory of that port, unless the node has all of it already, so the
+address of every block is known in advance. Blocks that a later round takes apart by groups are sent
+group by group, so that a group lies in few runs.
 
 Where every message is a block that goes one hop, and none ever rests on its way, rounds are passed
 flit by flit, a cycle each: blocks go from in-port to out-port, and only who wants one stores it.
@@ -42,7 +42,7 @@ from .timing import ADDRESS, ROUND_SETUP, SETTING, round_pause, store_delay
 
 if TYPE_CHECKING:
     from ..schedule import Schedule
-    from ..topology import IntArray
+    from ..topology import IntArray, Topology
     from .program import Program
 
 __all__ = ["RoundLoop", "compile_rounds", "cost_of", "loop_of", "program_of"]
@@ -84,7 +84,7 @@ def program_of(request: Request, plan: RoundPlan) -> Program:
     block, topology, layout = request.block, request.topology, request.layout
     ports, streams = topology.ports, plan.streams is not None
     loop, variant_of, first = loop_of(plan, block, block, receiving=ports)
-    moving = cost_of(plan, block)
+    moving = cost_of(plan, block, topology)
     if plan.passes:
         loop, moving = _by_flits(loop), CycleCost(loop.rows, 0, loop.rows * block)
     shape = (topology.nodes, layout.recv_parts, layout.part_chunks)
@@ -129,10 +129,12 @@ def _filled_in(field: Field) -> Field:
     return replace(field, values=np.broadcast_to(one, field.values.shape))
 
 
-def cost_of(plan: RoundPlan, block: int) -> CycleCost:
+def cost_of(plan: RoundPlan, block: int, topology: Topology) -> CycleCost:
     """What the cycles of rounds are made of, for blocks of so many flits."""
-    hops, flits = int(plan.hops.sum()), int(plan.blocks.sum()) * block
-    return CycleCost(len(plan.hops), hops, flits, alpha=ROUND_SETUP, hop_cycles=1)
+    links, flits = int(plan.links.sum()), int(plan.blocks.sum()) * block
+    # Where links differ, a hop of several cycles counts as so many.
+    each = topology.link_latency if isinstance(topology.link_latency, int) else 1
+    return CycleCost(len(plan.links), links // each, flits, alpha=ROUND_SETUP, hop_cycles=each)
 
 
 def _check_size(schedule: Schedule, *, sums: bool) -> None:
@@ -182,12 +184,12 @@ def loop_of(plan: RoundPlan, block: int, distance: int, *, receiving: int) -> Ro
         (Action.WRITE, store_delay()), (Action.SOURCE, store_delay()), (Action.TAP, store_delay()),
     )  # fmt: skip
     ports = plan.select.shape[2]
-    departure = np.searchsorted(round_of, np.arange(len(plan.hops)))
+    departure = np.searchsorted(round_of, np.arange(len(plan.links)))
     loop = Loop(
         order=Order.ROW,
         flits=block,
         # Words of a round arrive in the pause behind its last row.
-        pause=np.where(ends, round_pause(plan.hops)[round_of], 0),
+        pause=np.where(ends, round_pause(plan.links)[round_of], 0),
         blocks=end - begin,
         sources=Sources(ports, injections=injections),
         fields=tuple(
@@ -260,6 +262,6 @@ def _stores(
     stored[:, row, receipts.node[run], receipts.memory[run]] = (
         (receipts.slot[run] + begin[row]) * distance,
         receipts.source[run],
-        receipts.hops[run],
+        receipts.links[run],
     )
     return stored

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..errors import InputError
 from ..schedule import SumPattern
 from .address_map import CycleMap, NodeMap
 from .fields import IDLE, Action, Field, Loop, Order, Point, Sources, memories_of, number_equal
@@ -49,15 +50,25 @@ def compile_sum_pattern(request: Request) -> Program:
     """
     pattern, block = request.schedule, request.block
     assert isinstance(pattern, SumPattern)
+    if not isinstance(pattern.topology.link_latency, int):
+        raise InputError(
+            "Links must be of equal latency for sums around cycles, not of "
+            f"{pattern.topology.latency_text} cycles: sums in a table and along trees take any"
+        )
     node = _Node(pattern)
-    rows = _Rows.of(pattern, COMBINE + PASS + request.latency)
+    longer = pattern.topology.link_latency - 1
+    rows = _Rows.of(pattern, COMBINE + PASS + request.latency + longer)
     loop = Loop(
         order=Order.FLIT,
         flits=block,
         pause=np.zeros(len(rows.hop), int),
         blocks=np.ones(len(rows.hop), int),
         sources=node.sources,
-        fields=(*_selects(rows, node), *_sums(rows, node, block), *_stores(rows, node, request)),
+        fields=(
+            *_selects(rows, node),
+            *_sums(rows, node, block, longer),
+            *_stores(rows, node, request),
+        ),
         departure=rows.departure(node.sources.ports),
     )
     form = request.form(
@@ -180,9 +191,9 @@ def _selects(rows: _Rows, node: _Node) -> Iterator[Field]:
         yield Field(Point(Action.SELECT, port), values, SETTING)
 
 
-def _sums(rows: _Rows, node: _Node, block: int) -> Iterator[Field]:
+def _sums(rows: _Rows, node: _Node, block: int, longer: int) -> Iterator[Field]:
     """What operators combine with what arrives: words that are read, and with results nothing."""
-    sources, late = node.sources, ADDRESS + PASS
+    sources, late = node.sources, ADDRESS + PASS + longer
     adds = (rows.hop >= 0) & (rows.hop < node.pattern.topology.nodes)
     operand = np.where(adds, sources.first_injection, sources.identity)
     for reader, port in enumerate(node.live.tolist()):
@@ -191,7 +202,7 @@ def _sums(rows: _Rows, node: _Node, block: int) -> Iterator[Field]:
         memory = np.where(adds, len(node.live) + reader, IDLE)
         base = np.where(adds, block * rows.place(0), IDLE)
         for action, number, values, delay in [
-            (Action.OPERAND, port, np.where(rows.hop >= 0, own, IDLE), LINK),
+            (Action.OPERAND, port, np.where(rows.hop >= 0, own, IDLE), LINK + longer),
             (Action.MEMORY, reader, memory, late),
             (Action.READ, reader, base, late),
         ]:
@@ -209,7 +220,7 @@ def _stores(rows: _Rows, node: _Node, request: Request) -> Iterator[Field]:
         for action, values in [
             (Action.WRITE, base),
             (Action.SOURCE, source),
-            (Action.TAP, np.where(complete, 1, IDLE)),
+            (Action.TAP, np.where(complete, node.pattern.topology.longest_link, IDLE)),
         ]:
             yield Field(Point(action, number), _where(node.there[:, number], values), late)
 

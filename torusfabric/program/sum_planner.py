@@ -59,7 +59,12 @@ def plan_sums(table: Table | SumTable, flits: int, latency: int = 0) -> NodePlan
     if flits > 1 and isinstance(table, Table):
         timings.append(ByStep(transfers, table, flits))
     plans = [_Planner(table, transfers, timing, flits).plan() for timing in timings]
-    return min(plans, key=lambda plan: plan.duration)
+    return min(plans, key=lambda plan: _duration(plan, table))
+
+
+def _duration(plan: NodePlan, table: Table | SumTable) -> int:
+    """Cycles until the last word is written; rows by the cycle include those of its link."""
+    return plan.duration + (0 if plan.by_waves else table.topology.longest_link - 1)
 
 
 def plan_sums_of_any_length(table: Table | SumTable, flits: int, latency: int = 0) -> NodePlan:
@@ -88,7 +93,8 @@ def plan_sums_of_any_length(table: Table | SumTable, flits: int, latency: int = 
     if not isinstance(table, Table):
         return plan_sums(table, flits, latency)
     plan, longest = _plan_open_sums(table, flits, latency), plan_sums(table, flits, latency)
-    return replace(longest, padded=True) if longest.duration <= plan.duration else plan
+    padded = _duration(longest, table) <= _duration(plan, table)
+    return replace(longest, padded=True) if padded else plan
 
 
 def _plan_open_sums(table: Table, flits: int, latency: int) -> NodePlan:
@@ -167,22 +173,30 @@ class _Planner:
 
     def _takes(self, consumer: _Consumer, step: int) -> int:
         """The cycle in which a consumer takes a word."""
-        return self.timing.time(step, self._link(consumer)) - (not consumer.adds)
+        if consumer.adds:
+            return self._arrives(Arrival(step, self._link(consumer)))
+        return self.timing.time(step, consumer.port) - 1
+
+    def _arrives(self, arrival: Arrival) -> int:
+        """The cycle in which the first flit of an arrival is at its in-port."""
+        return self.timing.time(*arrival) + self.transfers.longer[arrival.port]
 
     def _read(self, consumer: _Consumer, step: int) -> tuple[int, int]:
         """The row and skew in which a consumer reads a memory."""
-        return self.timing.row(step, self._link(consumer), int(consumer.adds))
+        link = self._link(consumer)
+        return self.timing.row(step, link, consumer.adds * (1 + self.transfers.longer[link]))
 
     def _written(self, word: _Word) -> int:
         """The cycle in which a word of an arrival can be taken or written."""
-        return self.timing.time(*word.of) + self.combine * (word.stage is Stage.RESULT)
+        assert isinstance(word.of, Arrival)
+        return self._arrives(word.of) + self.combine * (word.stage is Stage.RESULT)
 
     def _follow(self) -> None:
         """Find out what every consumer takes when."""
         results: dict[SumKey, _Word] = {}
         for key, arrivals in self.transfers.joins.items():
             before = _Word(Stage.INJECTION, key)
-            for arrival in sorted(arrivals, key=lambda arrival: self.timing.time(*arrival)):
+            for arrival in sorted(arrivals, key=self._arrives):
                 before = results[key] = self._add(arrival, before)
         self.complete = {key: word for key, word in results.items() if key[0] == 0}
         for key, arrival in self.transfers.passes.items():

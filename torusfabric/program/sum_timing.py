@@ -79,6 +79,8 @@ class SumTransfers:
         Cycles from the arrival of a word to the sum it went into.
     age : int
         Cycles from the arrival of a word to the departure of that sum, at the least.
+    longer : list of int
+        By how many cycles the link behind each port is longer than the register of the out-port.
     reach : int
         Steps further apart than this keep all rules.
     joins : dict of SumKey to (list of Arrival)
@@ -94,7 +96,8 @@ class SumTransfers:
         self.ports = topology.ports
         self.combine = COMBINE + latency
         self.age = self.combine + 1
-        self.reach = topology.ports * self.combine + self.age
+        self.longer: list[int] = (topology.cycles_of_port - 1).tolist()
+        self.reach = topology.ports * self.combine + self.age + 2 * max(self.longer, default=0)
         self.joins: dict[SumKey, list[Arrival]] = defaultdict(list)
         self.passes: dict[SumKey, Arrival] = {}
         self.departures: list[Departure] = []
@@ -172,30 +175,33 @@ class ByCycle(SumTiming):
 
     def __init__(self, transfers: SumTransfers, topology: Topology) -> None:
         self._at: dict[tuple[int, int], int] = {}
+        longer = transfers.longer
+        arrived: dict[tuple[int, int], int] = {}
         used: list[set[int]] = [set() for _ in range(topology.ports)]
         joined: dict[SumKey, set[int]] = defaultdict(set)
         for leaving in transfers.departures:
             step, port, _, partial, joins, passed = leaving
             if passed:
-                time = self._at[passed] + PASS
+                time = arrived[passed] + PASS
             else:
-                before = [self._at[a] for a in transfers.feeding(leaving)]
+                before = [arrived[a] for a in transfers.feeding(leaving)]
                 time = max(before, default=-transfers.age) + transfers.age
             if transfers.kept:
                 # What a later step adds to a sum comes after all that sums of that step have.
-                earlier = [self._at[a] + 1 for a in transfers.feeding(leaving)]
+                earlier = [arrived[a] + 1 for a in transfers.feeding(leaving)]
                 time = max([time, *earlier])
-            busy = used[port] | joined[joins] if partial else used[port]
-            while time in busy:
+            clashes = joined[joins] if partial else set()
+            while time in used[port] or time + longer[port] in clashes:
                 time += 1
             self._at[step, port] = time
+            arrived[step, port] = there = time + longer[port]
             used[port].add(time)
             if partial:
-                joined[joins].update(range(time - transfers.combine + 1, time + transfers.combine))
+                clashes.update(range(there - transfers.combine + 1, there + transfers.combine))
         self.period = 1
         self.skew = np.zeros(topology.ports, int)
         # An adder reads memories a row later than an out-port.
-        self.rows = max(self._at.values()) + 2
+        self.rows = max(arrived.values()) + 2
 
     def time(self, step: int, port: int) -> int:
         """The cycle in which what leaves by a port in a step is on the link."""
@@ -228,13 +234,9 @@ class ByStep(SumTiming):
     def keeps_rules(self, transfers: SumTransfers) -> bool:
         """Whether sums leave late enough, and words for the same sum arrive apart."""
         ages, apart = _rules(transfers)
-
-        def interval(rule: _Rule) -> int:
-            skew = int(self.skew[rule.second]) - int(self.skew[rule.first])
-            return rule.steps * self.period + skew
-
-        return all(interval(rule) >= transfers.age for rule in ages) and all(
-            abs(interval(rule)) >= transfers.combine for rule in apart
+        skew = self.skew.tolist()
+        return all(_fits_age(rule, self.period, skew, transfers) for rule in ages) and all(
+            _is_apart(rule, self.period, skew, transfers) for rule in apart
         )
 
     def time(self, step: int, port: int) -> int:
@@ -252,6 +254,18 @@ class _Rule(NamedTuple):
     steps: int
     first: int
     second: int
+
+
+def _fits_age(rule: _Rule, period: int, skew: list[int], transfers: SumTransfers) -> bool:
+    """Whether what the second link takes has come by the first."""
+    interval = rule.steps * period + skew[rule.second] - skew[rule.first]
+    return interval >= transfers.age + transfers.longer[rule.first]
+
+
+def _is_apart(rule: _Rule, period: int, skew: list[int], transfers: SumTransfers) -> bool:
+    """Whether what both links bring is combined one after the other."""
+    first, second = (skew[port] + transfers.longer[port] for port in rule[1:])
+    return abs(rule.steps * period + second - first) >= transfers.combine
 
 
 def _period(transfers: SumTransfers, flits: int) -> tuple[int, IntArray]:
@@ -287,17 +301,12 @@ def _skews(
 ) -> list[int] | None:
     """Skews up to a limit that keep all rules, or None; by trying port after port."""
 
-    def interval(rule: _Rule, skew: list[int]) -> int:
-        return rule.steps * period + skew[rule.second] - skew[rule.first]
-
     def fits(skew: list[int]) -> bool:
         port = len(skew) - 1
         return all(
-            interval(rule, skew) >= transfers.age for rule in ages if max(rule[1:]) == port
+            _fits_age(rule, period, skew, transfers) for rule in ages if max(rule[1:]) == port
         ) and all(
-            abs(interval(rule, skew)) >= transfers.combine
-            for rule in apart
-            if max(rule[1:]) == port
+            _is_apart(rule, period, skew, transfers) for rule in apart if max(rule[1:]) == port
         )
 
     def extend(skew: list[int]) -> list[int] | None:

@@ -3,9 +3,13 @@
 A word that arrived ``k`` cycles ago is taken straight off its in-port (k = 1), out of a register
 behind it (k = 2), or out of a memory (k >= 3: it is written, read, and on its way again). So a
 table runs at a step a cycle whatever its latency, and a table that never lets a word rest needs no
-memory on its way. Each memory has one write port and one read port; where two words that came by
-the same in-port leave in the same step, the second has a further memory of that in-port, which
-keeps words only while they wait.
+memory on its way. Where links take several cycles, a word has not come a step later, unless all
+flits of a block move in each step, as many as those cycles; for fewer, every word leaves as soon as
+it can, in the order of the steps.
+
+Each memory has one write port and one read port; where two words that came by the same in-port
+leave in the same step, the second has a further memory of that in-port, which keeps words only
+while they wait.
 """
 
 from __future__ import annotations
@@ -62,16 +66,24 @@ class NodeTransfers:
     ----------
     table : Table
         Not a reduction.
+    soon : bool
+        Whether every block leaves as soon as it can; else in the step of the table.
 
     Attributes
     ----------
+    row : ndarray of int, shape (steps, ports)
+        That in which what leaves by a port in a step does so: the step, or a cycle.
     arrivals : dict of Block to (list of Arrival)
     forwarded : list of (Departure, Block)
     sent : dict of SentBlock to (list of Departure)
     """
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, *, soon: bool = False) -> None:
         topology = table.topology
+        self.links: list[int] = topology.cycles_of_port.tolist()
+        #: From the row in which a block leaves to the first in which its receiver can send it on.
+        self.apart = self.links if soon else [1] * topology.ports
+        self.row = np.broadcast_to(np.arange(len(table.offset))[:, None], table.offset.shape).copy()
         steps, ports = np.nonzero(table.offset >= 0)
         offset, chunk = table.offset[steps, ports], table.chunk[steps, ports]
         target = np.zeros_like(offset)
@@ -83,24 +95,50 @@ class NodeTransfers:
         self.forwarded: list[tuple[Departure, Block]] = []
         self.sent: dict[SentBlock, list[Departure]] = defaultdict(list)
         columns = (steps, ports, offset, before, target, chunk, in_port)
+        used: dict[int, set[int]] = defaultdict(set)
         for step, port, there, here, goal, part, by in zip(
             *(column.tolist() for column in columns), strict=True
         ):
+            row = step
+            if soon:
+                row = self.row[step, port] = self._soonest((here, goal, part), used[port])
             if here:
-                self.forwarded.append((Departure(step, port), (here, goal, part)))
+                self.forwarded.append((Departure(row, port), (here, goal, part)))
             else:
-                self.sent[goal, part].append(Departure(step, port))
+                self.sent[goal, part].append(Departure(row, port))
             if there:
-                self.arrivals[there, goal, part].append(Arrival(by, step))
+                self.arrivals[there, goal, part].append(Arrival(by, row))
+        for arrivals in self.arrivals.values():
+            arrivals.sort(key=self._there)
+        self.rows = 1 + int(self.row[steps, ports].max()) if soon else len(table.offset)
+
+    def _there(self, arrival: Arrival) -> int:
+        """The first row in which what arrived can be sent on."""
+        return arrival.step + self.apart[arrival.port]
+
+    def _soonest(self, block: Block, used: set[int]) -> int:
+        """The first row in which a block is there, and an out-port is not used."""
+        row = min(map(self._there, self.arrivals[block]), default=0) if block[0] else 0
+        while row in used:
+            row += 1
+        used.add(row)
+        return row
+
+    def least_period(self, forwarding: Forwarding, age: int) -> int:
+        """The least cycles of a step with which a block waits no less than an age."""
+        steps = forwarding.step - forwarding.arrival.step
+        return -(-(self.links[forwarding.arrival.port] - 1 + age) // steps)
 
     def forwardings(self, *, latest: bool) -> Iterator[Forwarding]:
         """What is forwarded: of several arrivals the latest in time, or the first."""
         for (step, port), block in self.forwarded:
-            before = [arrival for arrival in self.arrivals[block] if arrival.step < step]
+            before = [arrival for arrival in self.arrivals[block] if self._there(arrival) <= step]
             yield Forwarding(step, port, before[-1] if latest else before[0])
 
 
-def plan_table(table: Table, flits: int, *, by_waves_only: bool = False) -> NodePlan:
+def plan_table(
+    table: Table, flits: int, *, any_length: bool = False, short: bool = False
+) -> NodePlan:
     """Plan what a node does.
 
     Parameters
@@ -109,13 +147,16 @@ def plan_table(table: Table, flits: int, *, by_waves_only: bool = False) -> Node
         Not a reduction.
     flits : int
         Flits of a block.
-    by_waves_only : bool
-        Whether to plan by waves, which suits any length.
+    any_length : bool
+        Whether blocks may have fewer flits.
+    short : bool
+        Whether to be quick for few flits, where that makes a difference.
 
     Returns
     -------
     NodePlan
-        The cheapest of all orders in which words can move without a pause.
+        The cheapest of all orders in which words can move without a pause; on links of several
+        cycles the cheapest of the quickest.
 
     Examples
     --------
@@ -129,13 +170,21 @@ def plan_table(table: Table, flits: int, *, by_waves_only: bool = False) -> Node
     >>> [bool((memory.read >= 0).any()) for memory in plan.receive_memories]
     [False, False, False, False]
     """
-    transfers = NodeTransfers(table)
-    plans = [
-        _Planner(table, transfers, flits, by_waves=by_waves, latest=latest).plan()
-        for by_waves in ([True] if by_waves_only or flits == 1 else [True, False])
-        for latest in (True, False)
-    ]
-    return min(plans, key=lambda plan: plan.cost)
+    longest = table.topology.longest_link
+    orders = [True, False]
+    if short or (longest == 1 and (any_length or flits == 1)):
+        orders = [True]
+    # Of any length, words that go on are all taken out of memories.
+    age = MEMORY_AGE if any_length else 1
+    plans = []
+    for by_waves in orders:
+        transfers = NodeTransfers(table, soon=by_waves and longest > 1)
+        for latest in (True, False):
+            planner = _Planner(
+                table, transfers, flits, age=None if by_waves else age, latest=latest
+            )
+            plans.append(planner.plan())
+    return min(plans, key=lambda plan: (plan.rows_cycles, plan.cost))
 
 
 #: A receive memory: (in-port, number among those of the port).
@@ -146,14 +195,31 @@ ReadSteps: TypeAlias = dict[Arrival, list[int]]
 
 
 class _Planner:
-    """Plans one order of the words."""
+    """Plans one order of the words.
+
+    Parameters
+    ----------
+    age : int or None
+        The least cycles that a block waits, from its arrival on, where all flits of it move in each
+        step; None where all steps are for one flit.
+    """
 
     def __init__(
-        self, table: Table, transfers: NodeTransfers, flits: int, *, by_waves: bool, latest: bool
+        self,
+        table: Table,
+        transfers: NodeTransfers,
+        flits: int,
+        *,
+        age: int | None,
+        latest: bool,
     ) -> None:
-        self.table, self.transfers, self.flits, self.by_waves = table, transfers, flits, by_waves
-        self.steps, self.ports = table.offset.shape
+        self.table, self.transfers, self.flits, self.by_waves = table, transfers, flits, age is None
+        self.steps, self.ports = transfers.rows, table.topology.ports
         self.forwardings = list(transfers.forwardings(latest=latest))
+        self.least = self.period = 1
+        if age is not None:
+            self.least = max((transfers.least_period(f, age) for f in self.forwardings), default=1)
+            self.period = max(self.least, flits)
         self.sources: dict[int, set[Source]] = defaultdict(set)  # of each out-port
         self.chosen: dict[Departure, Source] = {}
 
@@ -183,7 +249,8 @@ class _Planner:
             slot=slot,
             send_memory=send_memory,
             send_slot=send_slot,
-            departure=np.broadcast_to(np.arange(self.steps)[:, None], (self.steps, self.ports)),
+            departure=self.transfers.row,
+            period=self.least,
         )
 
     def _select(self, number: dict[Source, int]) -> IntArray:
@@ -195,8 +262,9 @@ class _Planner:
 
     def _age(self, forwarding: Forwarding) -> int:
         """Cycles that a word waits, from its arrival on."""
-        steps = forwarding.step - forwarding.arrival.step
-        return steps * (1 if self.by_waves else self.flits)
+        steps, links = forwarding.step - forwarding.arrival.step, self.transfers.links
+        # Blocks of any length may be as short as the shortest rows are.
+        return steps * self.period - links[forwarding.arrival.port] + 1
 
     def _choose(self, step: int, port: int, source: Source) -> None:
         self.chosen[Departure(step, port)] = source

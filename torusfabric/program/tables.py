@@ -24,6 +24,7 @@ from .table_planner import plan_table
 from .timing import ADDRESS, LINK, SETTING, store_delay
 
 if TYPE_CHECKING:
+    from ..topology import Topology
     from .node_plan import NodePlan
     from .program import Program
 
@@ -48,7 +49,7 @@ def compile_table(request: Request) -> Program:
     plan = _plan_of(request, table)
     receiving = [memory.port for memory in plan.receive_memories]
     form = request.form(
-        _loop(plan, table.topology.opposite, block),
+        _loop(plan, table.topology, block),
         send_map=_send_map(table, plan, block),
         receive_map=_receive_map(table, plan, block),
         moving=CycleCost(table.round_count, 0, table.round_count * block),
@@ -65,7 +66,7 @@ def compile_table(request: Request) -> Program:
 def _plan_of(request: Request, table: Table | SumTable) -> NodePlan:
     """What a node does: of sums by the step where the length is open, of blocks by the flit."""
     if isinstance(table, Table) and not table.collective.reducing:
-        return plan_table(table, request.block, by_waves_only=request.any_length)
+        return plan_table(table, request.block, any_length=request.any_length, short=request.short)
     if request.short:
         # All rows for each flit; they serve for any number of flits.
         return plan_sums(table, 1, request.latency)
@@ -134,26 +135,28 @@ def _injections(plan: NodePlan, block: int) -> _Injections:
     return _Injections(len(read), tuple(fields), tuple(numbered))
 
 
-def _stores(plan: NodePlan, skews: list[int], block: int) -> list[Field]:
-    """What the memories for arrivals store, given the skew of each in-port."""
+def _stores(plan: NodePlan, skews: list[int], links: IntArray, block: int) -> list[Field]:
+    """What the memories for arrivals store, given skew and link of each in-port."""
     fields: list[Field] = []
     for number, memory in enumerate(plan.receive_memories):
         base = _words(memory.write, block)[:, None, None]
         latency = plan.sources.latency if memory.sums else None
         late = store_delay(skew=skews[memory.port], latency=latency)
         source = memory.port + (plan.sources.first_result if memory.sums else 0)
-        for action, value in (Action.WRITE, base), (Action.SOURCE, source), (Action.TAP, 1):
+        tap = int(links[memory.port])
+        for action, value in (Action.WRITE, base), (Action.SOURCE, source), (Action.TAP, tap):
             values = np.where(base >= 0, value, IDLE)
             fields += fields_of(action, values, late, first=number)
     return fields
 
 
-def _loop(plan: NodePlan, opposite: IntArray, block: int) -> Loop:
+def _loop(plan: NodePlan, topology: Topology, block: int) -> Loop:
     """The rows: the steps of the table, or cycles in which sums move."""
     count, reads, settings = _injections(plan, block)
     skew = plan.skew or (0,) * plan.sources.ports
-    near = [skew[port] for port in opposite.tolist()]
-    points = (Action.SELECT, SETTING, skew), (Action.OPERAND, LINK, near)
+    near, links = [skew[port] for port in topology.opposite.tolist()], topology.cycles_of_port
+    arriving = [late + cycles - 1 for late, cycles in zip(near, links.tolist(), strict=True)]
+    points = (Action.SELECT, SETTING, skew), (Action.OPERAND, LINK, arriving)
     return Loop(
         order=Order.FLIT if plan.by_waves else Order.ROW,
         flits=block,
@@ -169,7 +172,7 @@ def _loop(plan: NodePlan, opposite: IntArray, block: int) -> Loop:
                 for field in fields_of(action, setting, [delay + cycles for cycles in late])
             ),
             *reads,
-            *_stores(plan, near, block),
+            *_stores(plan, near, links, block),
         ),
         departure=plan.departure,
         departure_skew=plan.skew,

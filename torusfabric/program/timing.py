@@ -10,7 +10,7 @@ slot + 1                              the sequencer gives addresses; `DISTRIBUTI
 slot + `ADDRESS`                      memories are given addresses
 slot + `SETTING`                      words are there, and settings in the select registers
 slot + `LINK`                         the word is on the first link
-slot + `SETTING` + hops * latency     the word is at the in-port of its receiver, and is stored
+slot + `SETTING` + cycles of links    the word is at the in-port of its receiver, and is stored
 ====================================  =============================
 
 An operator behind an in-port takes `COMBINE` cycles more, and those of its own hardware. Skews are
@@ -107,17 +107,17 @@ class CyclePiece(NamedTuple):
 class _LastWord(NamedTuple):
     """The word for whose write a run waits.
 
-    It is written as many cycles after its slot as delay and hops say; slots follow that are left.
+    It is written as many cycles after its slot as delay and links say; slots follow that are left.
     """
 
     delay: int
-    hops: int
+    links: int
     left: int
 
     @property
     def drain(self) -> int:
         """Cycles from the last slot until it is stored."""
-        return self.delay + self.hops - self.left
+        return self.delay + self.links - self.left
 
 
 @dataclass(frozen=True)
@@ -130,8 +130,6 @@ class Timing:
         Of a block in this run.
     write_delay : int
         Cycles by which a word that the host writes arrives later than it could.
-    link_latency : int
-        Cycles of a link; only 1 is built at present.
     run_setup : int
         Cycles in which the sequencer gets ready for a run.
 
@@ -141,14 +139,13 @@ class Timing:
 
     >>> import torusfabric as tf
     >>> timing = tf.compile(tf.plan(tf.Torus(3, 3), "allgather", algorithm="matching")).timing
-    >>> timing.wait, timing.arrival(step=0, port=0, hops=1)
+    >>> timing.wait, timing.arrival(step=0, port=0, cycles=1)
     (0, 5)
     """
 
     loop: Loop
     flits: int
     write_delay: int = 0
-    link_latency: int = 1
     run_setup: int = 0
 
     @property
@@ -186,12 +183,12 @@ class Timing:
         left = np.min([loop.left(flits) for flits in lengths], axis=0)
         words = []
         for field in loop.of(Action.WRITE):
-            tap = loop.values(Action.TAP, field.point.number) * self.link_latency
-            hops = np.where(field.values >= 0, tap, -1).max(axis=1)
-            there = np.flatnonzero(hops >= 0)
+            tap = loop.values(Action.TAP, field.point.number)
+            links = np.where(field.values >= 0, tap, -1).max(axis=1)
+            there = np.flatnonzero(links >= 0)
             if len(there):
-                row = there[(hops - left)[there].argmax()]
-                words.append(_LastWord(field.delay, int(hops[row]), int(left[row])))
+                row = there[(links - left)[there].argmax()]
+                words.append(_LastWord(field.delay, int(links[row]), int(left[row])))
         return max(words, key=lambda word: word.drain)
 
     @property
@@ -205,7 +202,7 @@ class Timing:
         are waited less.
         """
         last = self._last
-        spent = {"hop": last.hops, "write": STORE, "operators": last.delay - SETTING}
+        spent = {"hop": last.links, "write": STORE, "operators": last.delay - SETTING}
         left = last.left
         for name in ("operators", "write", "hop"):
             meanwhile = min(spent[name], left)
@@ -247,7 +244,7 @@ class Timing:
             pieces.append(CyclePiece(start, constant + resting, int(blocks[grows].sum())))
         return pieces
 
-    def arrival(self, step: int, port: int, hops: int, flit: int = 0, *, node: int = 0) -> int:
+    def arrival(self, step: int, port: int, cycles: int, flit: int = 0, *, node: int = 0) -> int:
         """The cycle in which a flit is at the in-port of its receiver.
 
         Parameters
@@ -256,6 +253,8 @@ class Timing:
             Of the schedule, from 0.
         port : int
             The out-port that the sender uses.
+        cycles : int
+            Of all links on the way.
         flit : int
             Of the message.
         node : int
@@ -264,15 +263,11 @@ class Timing:
         loop = self.loop
         if loop.streams is not None:
             slot = int(loop.streams[node, port]) + flit
-            return self.wait + slot + self._on_the_way(hops)
+            return self.wait + slot + SETTING + cycles
         first = int(starts(loop.duration(self.flits))[loop.departure[step, port]])
         skew = loop.departure_skew[port] if loop.departure_skew else 0
         slot = first + skew + flit * loop.interval
-        return self.wait + slot + self._on_the_way(hops)
-
-    def _on_the_way(self, hops: int) -> int:
-        """Cycles from a slot to the arrival of its word after so many hops."""
-        return SETTING + hops * self.link_latency
+        return self.wait + slot + SETTING + cycles
 
 
 def starts(duration: IntArray) -> IntArray:
@@ -288,7 +283,7 @@ def starts(duration: IntArray) -> IntArray:
 
 
 def store_delay(*, skew: int = 0, latency: int | None = None) -> int:
-    """Cycles from a slot to the write of its word, besides those of its hops.
+    """Cycles from a slot to the write of its word, besides those of links.
 
     Parameters
     ----------
@@ -298,9 +293,9 @@ def store_delay(*, skew: int = 0, latency: int | None = None) -> int:
     return SETTING + skew + (0 if latency is None else COMBINE + latency)
 
 
-def round_pause(hops: IntArray) -> IntArray:
-    """Cycles of rounds, with longest paths of so many hops, besides those of their messages."""
-    return ROUND_SETUP + hops
+def round_pause(links: IntArray) -> IntArray:
+    """Cycles of rounds, with longest paths of so many cycles, besides those of their messages."""
+    return ROUND_SETUP + links
 
 
 def look_up_delay(layout: Layout, flits: int, *, any_length: bool) -> int:

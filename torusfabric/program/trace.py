@@ -87,10 +87,10 @@ def arrivals(program: Program) -> Iterator[Arrival]:
     for number, transfers in enumerate(schedule.rounds(), 1):
         listed = held.carry_out(transfers)
         walk, ports = listed.walk(topology).tolist(), listed.hops.tolist()
-        lengths = listed.lengths.tolist()
+        lengths, links = listed.lengths.tolist(), listed.link_cycles(topology).tolist()
         bounds, ids = listed.listed.indptr.tolist(), listed.listed.ids.tolist()
         for k, (path, hops) in enumerate(zip(walk, lengths, strict=True)):
-            cycle = timing.arrival(number - 1, ports[k][0], hops, node=path[0])
+            cycle = timing.arrival(number - 1, ports[k][0], links[k], node=path[0])
             blocks = ids[bounds[k] : bounds[k + 1]]
             yield Arrival(
                 number, cycle, program.loop.interval, _length(schedule, blocks) * block,
@@ -131,7 +131,7 @@ def _lines(program: Program, head: dict[str, Any]) -> Iterator[dict[str, Any]]:
         "format": "torusfabric-trace",
         "version": 1,
         **head,
-        "topology": schedule.topology.to_json(),
+        "topology": schedule.topology.to_entry(),
         "collective": schedule.collective.to_json(),
         "algorithm": schedule.algorithm,
         "flits": program.flits,

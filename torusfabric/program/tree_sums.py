@@ -63,7 +63,7 @@ class _Times(NamedTuple):
     cycles : int
         From the first read to the last results.
     down : ndarray of int
-        Hops of the complete sum from the root to a node.
+        Cycles of the complete sum from the root to a node.
     """
 
     read: IntArray
@@ -86,13 +86,17 @@ class _Times(NamedTuple):
         return self.cycles + int(self.stored.max())
 
 
-def _depth(ends: IntArray, ports: IntArray, roots: IntArray) -> IntArray:
-    """Hops from each node to the roots, given the node at each port, and the ports towards them."""
+def _depth(ends: IntArray, ports: IntArray, roots: IntArray, cycles: IntArray) -> IntArray:
+    """Cycles from each node to the roots, given the node at each port, and the ports towards them.
+
+    Those of a hop by each port are given, too.
+    """
     nodes = np.arange(len(ends))
     above = parent = np.where(ports >= 0, ends[nodes, ports], nodes)
-    depth: IntArray = (nodes != roots[:, None]).astype(int)
+    of_hop = np.where(nodes != roots[:, None], cycles[ports], 0)
+    depth: IntArray = of_hop
     while (above != roots[:, None]).any():
-        depth += above != roots[:, None]
+        depth = depth + np.take_along_axis(of_hop, above, axis=1)
         above = np.take_along_axis(parent, above, axis=1)
     return depth
 
@@ -102,33 +106,37 @@ def _times(topology: Topology, trees: SumTrees, latency: int, leaving: int) -> _
     ports, step = trees.up, COMBINE + latency
     nodes = np.arange(topology.nodes)
     parent = np.where(ports >= 0, topology.neighbours[nodes, ports], nodes)
-    depth = _depth(topology.neighbours, ports, trees.roots)
+    depth = _depth(topology.neighbours, ports, trees.roots, np.ones(topology.ports, int))
+    # By what a link is longer than the register of an out-port.
+    longer = topology.cycles_of_port[ports] - 1
     height, rank = np.zeros((2, *parent.shape), int)
     after, last, children = np.full((3, *parent.shape), -1)
     children[:] = 0
     levels = [np.nonzero(depth == level) for level in range(1, int(depth.max()) + 1)]
     for tree, child in reversed(levels):
         up = parent[tree, child]
-        order = np.lexsort((-height[tree, child], up, tree))
+        order = np.lexsort((-height[tree, child] - longer[tree, child], up, tree))
         tree, child, up = tree[order], child[order], up[order]
         group = tree * topology.nodes + up
         here = np.arange(len(group)) - np.searchsorted(group, group)
         rank[tree, child] = here
         port = topology.opposite[ports[tree, child]]
         np.add.at(children, (tree, up), 1)
-        np.maximum.at(height, (tree, up), height[tree, child] + leaving + step * (1 + here))
+        late = leaving + step * (1 + here) + longer[tree, child]
+        np.maximum.at(height, (tree, up), height[tree, child] + late)
         last[tree[here == 0], up[here == 0]] = port[here == 0]
         earlier = np.flatnonzero(here[1:] > 0)
         after[tree[earlier], child[earlier]] = port[earlier + 1]
     sent = np.zeros_like(depth)
     for tree, child in levels:
-        late = leaving + step * (1 + rank[tree, child])
+        late = leaving + step * (1 + rank[tree, child]) + longer[tree, child]
         sent[tree, child] = sent[tree, parent[tree, child]] - late
     # Of a leaf the word goes from the reader into the register of the out-port.
     read = sent - np.where(children > 0, leaving + step * children, 1)
     first = int(read.min())
     stays = (trees.down < 0).all()
-    down = np.zeros_like(depth) if stays else _depth(topology.upstream[0], trees.down, trees.roots)
+    above, cycles = topology.upstream[0], topology.cycles_of_port[np.argsort(topology.opposite)]
+    down = np.zeros_like(depth) if stays else _depth(above, trees.down, trees.roots, cycles)
     return _Times(read - first, sent - first, leaving, after, last, -first, down)
 
 
@@ -207,13 +215,15 @@ class _Kept(NamedTuple):
         Of each memory, the in-ports whose words or results it stores.
     source : ndarray of int, shape (nodes, memories)
         What it stores; -1 for nothing.
+    links : ndarray of int, shape (nodes, memories)
+        How many cycles after the last results.
     addresses : function of (ndarray of int) -> AddressMap
         Where the host finds it, given the variants of nodes.
     """
 
     ports: tuple[tuple[int, ...], ...]
     source: IntArray
-    hops: IntArray
+    links: IntArray
     addresses: Callable[[IntArray], AddressMap]
 
 
@@ -300,12 +310,12 @@ def _reads(times: _Times, reader: IntArray, count: int, first: int) -> tuple[Fie
 
 
 def _stores(kept: _Kept, times: _Times) -> tuple[Field, ...]:
-    """What nodes store: as many cycles after the roots have it as it is hops away."""
+    """What nodes store: as many cycles after the roots have it as links take."""
     there, delay = kept.source[None] >= 0, ADDRESS + times.cycles - 1
     return (
         *fields_of(Action.WRITE, np.where(there, 0, IDLE), delay),
         *fields_of(Action.SOURCE, kept.source[None], delay),
-        *fields_of(Action.TAP, np.where(there, 1 + kept.hops[None], IDLE), delay),
+        *fields_of(Action.TAP, np.where(there, 1 + kept.links[None], IDLE), delay),
     )
 
 

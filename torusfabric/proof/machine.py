@@ -1,9 +1,9 @@
 """The whole fabric as its text says, for many runs at once, with words that stand for any words.
 
 Every instance of the top is carried out as gates, or, where an argument of its own covers it, by
-what is proved of it: ROMs show the row they were asked for a cycle ago, and operators behind
-in-ports combine what `routers` proves that they do. Of each word one bit is carried out: `slices`
-shows that the text treats all bits of a word alike.
+what is proved of it: ROMs show the row they were asked for a cycle ago, operators behind in-ports
+combine what `routers` proves that they do, and links bring words as late as `links` proves. Of each
+word one bit is carried out: `slices` shows that the text treats all bits of a word alike.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 from ..topology import IntArray
 from .gate_program import GateProgram
 from .gates import CHOSEN, Bit, GateText
+from .links import Line
 from .snapshot import Snapshot
 from .sums import Adder, Sums
 from .symbols import UNKNOWN
@@ -33,7 +34,7 @@ __all__ = ["WORDS", "Machine", "Override"]
 Override = Mapping[str, IntArray]
 
 #: The ports in which modules give words away.
-WORDS = frozenset({"tx", "inject", "read_data", "result", "made"})
+WORDS = frozenset({"tx", "arrived", "inject", "read_data", "result", "made"})
 
 
 @dataclass
@@ -63,8 +64,8 @@ class Machine:
     ----------
     outputs : function of (module, port, bits) -> list of int
         Which bits of an output matter.
-    adders : dict of str to Adder
-        The modules of operators, by what is proved of them.
+    adders : dict of str to Adder or Line
+        The modules of operators, and of links of several cycles, by what is proved of them.
     left_out : collection of str
         Modules that are not carried out; somebody else drives their nets.
     unit : OperatorUnit, optional
@@ -86,7 +87,7 @@ class Machine:
         *,
         outputs: Callable[[str, str, int], list[int]],
         sums: Sums,
-        adders: Mapping[str, Adder],
+        adders: Mapping[str, Adder | Line],
         left_out: Sequence[str],
         unit: OperatorUnit | None = None,
     ) -> None:

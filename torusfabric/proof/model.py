@@ -26,8 +26,8 @@ DEPTH = 20
 STEADY = ["reg past = 0, steady = 0;",
           "always @(posedge clk) begin past <= 1; steady <= !rst; end"]  # fmt: skip
 
-#: For how many cycles there has been anything, up to the most that matter.
-AGE = ["reg [3:0] age = 0;", "always @(posedge clk) age <= age + !(&age);"]
+#: Bits of the number of cycles for which there has been anything, at the least.
+AGE_BITS = 4
 
 
 def by_value(values: Iterable[int], chosen: str) -> str:
@@ -211,7 +211,7 @@ class Model:
         pins = ", ".join(f".{name}({name})" for name in self._ports)
         lines += [
             f"{self._module} dut ({pins});",
-            *(STEADY if self._resets else AGE),
+            *(STEADY if self._resets else _age(self._looks_back)),
             *self._lines,
             *(f"assign {name} = {value};" for name, value in self._driven.items()),
             "always @* begin",
@@ -221,6 +221,12 @@ class Model:
             "endmodule",
         ]
         return "\n".join([*lines, ""])
+
+
+def _age(most: int) -> list[str]:
+    """For how many cycles there has been anything, up to the most that matter."""
+    bits = max(AGE_BITS, most.bit_length())
+    return [f"reg [{bits - 1}:0] age = 0;", "always @(posedge clk) age <= age + !(&age);"]
 
 
 def _range(width: int) -> str:

@@ -21,6 +21,7 @@ from ..verilog import emit
 from .bridges import bridge_harness
 from .gates import read_gates
 from .host import check_host
+from .links import link_harnesses
 from .machine import WORDS
 from .report import ModuleProof, Proof, Refuted, refuted
 from .roms import check_roms
@@ -201,6 +202,7 @@ class _Steps:
         """What is proved by the solver."""
         fabric, design = self._fabric, self._design
         yield from router_harnesses(fabric, design, self._placement)
+        yield from link_harnesses(fabric, design)
         if fabric.bus:
             yield bridge_harness(design, fabric.bus)
         if fabric.top is Top.STREAM:

@@ -15,6 +15,7 @@ from ..rtl.operator_unit import OperatorUnit
 from .accesses import Access, CoreAccess
 from .gates import GateText
 from .host_access import HostAccess
+from .links import lines
 from .machine import WORDS, Machine
 from .messages import Run, owed_words, received_places, sent_places
 from .report import Refuted
@@ -82,7 +83,7 @@ class Whole:
             text,
             outputs=outputs,
             sums=sums,
-            adders=adders(fabric, placement, sums),
+            adders={**adders(fabric, placement, sums), **lines(fabric, SLICE)},
             left_out=[name for name, role in role_of.items() if role in APART],
             unit=OperatorUnit(program.operators) if program.operators else None,
         )

@@ -100,11 +100,24 @@ def _arriving(fabric: Fabric, text: GateText) -> list[list[list[Bit]]]:
     """What should arrive at each node by each in-port."""
     topology, width = fabric.program.topology, fabric.width
     sent = {i.node: text.instances[i.name].pins["tx"] for i in fabric.netlist.having(Role.ROUTER)}
+    words = {
+        (node, port): [*pins[port * width : (port + 1) * width]]
+        for node, pins in sent.items()
+        for port in range(topology.ports)
+    }
+    # What comes out of a link of several cycles, by the word that goes in; of a word that goes into
+    # none, nothing may come to any node but by such a link.
+    there = [i.name for i in fabric.netlist.having(Role.LINK) if i.name in text.instances]
+    links = [text.instances[name].pins for name in there]
+    arrived = {tuple(pins["sent"]): [*pins["arrived"]] for pins in links}
+    latency = topology.cycles_of_port.tolist()
     ends = np.stack(topology.upstream, axis=2).tolist()
     return [
-        [sent[there][port * width : (port + 1) * width] for there, port in by_port]
+        [word if latency[port] == 1 else arrived.get(tuple(word), word)
+         for there, port in by_port
+         for word in [words[there, port]]]
         for by_port in ends
-    ]
+    ]  # fmt: skip
 
 
 def _of_topology(fabric: Fabric, text: GateText) -> Wires:

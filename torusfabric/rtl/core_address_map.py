@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..program import RouteMap
+from ..program.fields import Order
 from ..schedule import Listed, Transfers
 from ..topology import IntArray
 
@@ -34,7 +35,7 @@ def core_address_map(program: Program) -> dict[str, Any]:
         alone receives is listed for every node, as if it were that.
     """
     form, layout = program.form, program.layout
-    if isinstance(form.receive_map, RouteMap):
+    if isinstance(form.receive_map, RouteMap) and form.loop.order is Order.FLIT:
         return {"arrivals": _arrivals(program)}
     if program.any_root and program.schedule.collective.to_all:
         # What is received is in the upper half of each memory, which a node addresses by itself.

@@ -128,9 +128,17 @@ class FabricBuilder(NetlistBuilder):
 
     def arriving(self, node: int, what: str = "tx", width: int | None = None) -> tuple[Part, ...]:
         """The words at a node's in-ports, or whatever else its neighbours send: slices of that."""
-        bits = width or self.width
         sent = self._senders[node]
+        if what == "tx":
+            return tuple(self.link_end(there, port) for there, port in sent)
+        bits = width or self.width
         return tuple(Part(f"{what}_{there}", port * bits, bits) for there, port in sent)
+
+    def link_end(self, node: int, port: int) -> Part:
+        """The word that comes out of the link behind an out-port."""
+        if self.topology.cycles_of_port[port] == 1:
+            return Part(f"tx_{node}", port * self.width, self.width)
+        return Part(f"arrived_{port}_{node}", 0, self.width)
 
     def incoming(self, node: int) -> tuple[Part, ...]:
         """What a node may store: the words at its in-ports, and their results if there are any."""

@@ -41,6 +41,7 @@ class Role(enum.Enum):
     """What the instances of a module are for; the value is the label in reports."""
 
     ROUTER = "router"
+    LINK = "links"
     COMBINER = "operators"
     ENDPOINT = "endpoint"
     ROM = "settings"

@@ -17,10 +17,12 @@ from amaranth.hdl import Const, Module, Signal
 from amaranth.lib.wiring import In, Out
 
 from ..program import CycleMap, DirectMap, RenumberedMap, RouteMap
+from ..program.fields import Order
 from ..program.timing import direct_write_delay
 from ..topology import cayley
 from .fabric_builder import FabricBuilder
 from .host import RADIX, Host, HostLayout, HostView, HostWrites, ReadMerge, merge_levels
+from .links import add_links
 from .locators import ChunkLocator, Locator
 from .memories import address_width, choose
 from .netlist import Fixed, Leaf, Part, Parts, Role
@@ -320,7 +322,7 @@ def add_core_top(build: FabricBuilder) -> Built:
 
 def is_direct(program: Program) -> bool:
     """Whether nodes of a core have ports for what they send and receive, in place of memories."""
-    return isinstance(program.form.receive_map, RouteMap)
+    return isinstance(program.form.receive_map, RouteMap) and program.loop.order is Order.FLIT
 
 
 def add_inside(
@@ -334,6 +336,7 @@ def add_inside(
     if build.sources.results:
         add_combiners(build)
     routers = add_routers(build)
+    add_links(build)
     build.distribution.add()
     return routers
 

@@ -111,7 +111,7 @@ class Schedule(ABC):
             If there is such a file and may not be replaced, or the file cannot be written.
         """
         head = {
-            "topology": self.topology.to_json(),
+            "topology": self.topology.to_entry(),
             "collective": self.collective.to_json(),
             "algorithm": self.algorithm,
             "switching": self.switching,
@@ -141,7 +141,9 @@ def _update(digest: "hashlib._Hash", value: Any) -> None:
     elif isinstance(value, tuple | list):
         for item in value:
             _update(digest, item)
-    elif isinstance(value, Topology | Collective):
+    elif isinstance(value, Topology):
+        digest.update(repr(value.to_entry()).encode())
+    elif isinstance(value, Collective):
         digest.update(repr(value.to_json()).encode())
     elif hasattr(value, "__dataclass_fields__"):
         for item in fields(value):

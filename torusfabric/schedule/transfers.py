@@ -109,6 +109,11 @@ class Transfers:
         lengths: IntArray = (self.hops >= 0).sum(axis=1)
         return lengths
 
+    def link_cycles(self, topology: Topology) -> IntArray:
+        """The cycles of all links on the way of each transfer."""
+        cycles: IntArray = np.where(self.hops >= 0, topology.cycles_of_port[self.hops], 0).sum(1)
+        return cycles
+
     @property
     def listed(self) -> Listed:
         """The payload of transfers that list their blocks.

@@ -8,6 +8,7 @@ A sweep is described by a TOML file::
     algorithms = ["best", "hamiltonian"]     # or ["all"] that know the collective; default best
     ports = [2, 4]                           # these two may be left out
     chunks = [1, 2]
+    link_latencies = ["1", "0:1,1:4"]        # and so may these: cycles of links
     widths = [8, 32]                         # for all steps but plan; default 32
     flits = [2, 8]                           # the same; default one for each chunk
     max_flits = [16]                         # further fabrics: each run chooses up to so many
@@ -129,6 +130,7 @@ AXES = {
     "algorithms": Axis("algorithm", str, ["best"], planned=True),
     "ports": Axis("ports", int, [None], planned=True),
     "chunks": Axis("chunks", int, [None], planned=True),
+    "link_latencies": Axis("link_latency", str, [None], planned=True),
     "plans": Axis("plan", str),
     "widths": Axis("width", int, [32], BUILT),
     "flits": Axis("flits", int, [None], BUILT),

@@ -152,6 +152,7 @@ def _schedules(point: Point, plans: Sequence[bytes]) -> list[Planned]:
             algorithm=None if best else point["algorithm"],
             ports=point.get("ports"),
             chunks=point.get("chunks"),
+            link_latency=point.get("link_latency"),
         )
         if most:
             forms = tuple(map(plan_selection, resolve_forms(selection, most)))

@@ -6,6 +6,7 @@ from .cayley import CayleyGraph, cayley, require_alike
 from .circulant import Circulant, Complete, Cube
 from .graph import Graph
 from .groups import Groups, parse_axes
+from .latency import Latency
 from .part import Faulty, Mesh, Part
 from .registry import parse_topology, register_topology, topology_from_json
 from .topology import Topology, hops_from
@@ -24,6 +25,7 @@ __all__ = [
     "Groups",
     "IntArray",
     "IntLike",
+    "Latency",
     "Mesh",
     "Part",
     "Topology",

@@ -123,6 +123,13 @@ class CayleyGraph(Topology):
         """The largest distance between two nodes."""
         return int(self.distances.max())
 
+    @cached_property
+    @override
+    def diameter_cycles(self) -> int:
+        if isinstance(self.link_latency, int):
+            return self.diameter * self.link_latency
+        return int(self.cycles_from(0).max())
+
     @override
     def distance(self, a: IntLike, b: IntLike) -> IntArray:
         """Distance from node ``a`` to node ``b``, elementwise."""

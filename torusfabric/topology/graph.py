@@ -208,6 +208,7 @@ class Backwards(Graph):
         self._forwards = graph
         node, _ = graph.upstream
         self.name, self.nodes, self.ports = f"{graph.name} backwards", graph.nodes, graph.ports
+        self.link_latency = graph.link_latency
         self.opposite = np.argsort(graph.opposite).astype(np.int64)
         self.port_names = tuple(graph.port_names[port] for port in self.opposite)
         self._names = [graph.node_name(node)[1:-1] for node in range(graph.nodes)]

@@ -71,7 +71,9 @@ class Groups:
             return torus
         linked = self.topology.linked[:, self.ports][self.members].all(axis=0)
         broken = [f"{v}:{torus.port_names[p]}:out" for v, p in np.argwhere(~linked).tolist()]
-        return Faulty(torus, broken) if broken else torus
+        group = Faulty(torus, broken) if broken else torus
+        latency = self.topology.cycles_of_port[::2]
+        return group.on_links([int(latency[axis]) for axis in self.axes])
 
     @cached_property
     def members(self) -> IntArray:

@@ -44,6 +44,7 @@ class Part(Graph):
         self.whole, self.kept = whole, np.flatnonzero(kept)
         self.nodes, self.ports = len(self.kept), whole.ports
         self.port_names, self.opposite = whole.port_names, whole.opposite
+        self.link_latency = whole.link_latency
         number = np.cumsum(kept) - 1
         there = arcs & whole.linked & kept[:, None] & kept[whole.neighbours]
         there &= whole.neighbours != np.arange(whole.nodes)[:, None]

@@ -172,8 +172,10 @@ def topology_from_json(entry: object) -> Topology:
     if isinstance(entry, dict):
         kind = str(entry.get("kind"))
         family = next((family for family in _families() if family.kind == kind), None)
-        topology = _read_by(family, family.from_json, entry) if family else None
+        latency = entry.get("link_latency", 1)
+        bare = {key: value for key, value in entry.items() if key != "link_latency"}
+        topology = _read_by(family, family.from_json, bare) if family else None
         if topology is not None:
-            return topology
+            return topology if latency == 1 else topology.on_links(latency)
     forms = " or ".join(family.entry for family in FAMILIES.values())
     raise InputError(f"Topology must be {forms}, not {entry!r}")

@@ -8,6 +8,7 @@ and the neighbour is the node itself. Topologies of which more is known, their t
 
 import re
 from abc import ABCMeta, abstractmethod
+from copy import copy
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ from typing_extensions import Self
 from ..errors import InputError
 from ..toolchain.hints import no_such
 from .arrays import BoolArray, IntArray, IntLike
+from .latency import Latency, parse_latency
 
 __all__ = ["Topology", "hops_from"]
 
@@ -55,8 +57,9 @@ class Topology(metaclass=_Validated):
     opposite : ndarray of int, shape (ports,)
         The in-port of the neighbour by which a message leaving on a port arrives; different for all
         ports.
-    link_latency : int
-        Cycles from one end of a link to the other; values other than 1 are refused for the present.
+    link_latency : int or tuple of int
+        Cycles from a router to the in-port of its neighbour: of all links, or of those of each axis
+        where they differ. 1 is the register of the out-port alone.
 
     Examples
     --------
@@ -77,7 +80,7 @@ class Topology(metaclass=_Validated):
     ports: int
     port_names: tuple[str, ...]
     opposite: IntArray
-    link_latency: int = 1
+    link_latency: int | tuple[int, ...] = 1
 
     @classmethod
     @abstractmethod
@@ -121,6 +124,75 @@ class Topology(metaclass=_Validated):
     def dimensions(self) -> int:
         """Number of axes along which the topology can be cut into groups; 0 where it has none."""
         return 0
+
+    def on_links(self, latency: Latency) -> Self:
+        """The same topology with links of so many cycles: of all, or by axis.
+
+        Raises
+        ------
+        InputError
+            If the latency is none, or by axes that the topology does not have.
+
+        Examples
+        --------
+        >>> from torusfabric.topology import Torus
+        >>> Torus(4, 4).on_links("1:4").cycles_of_port.tolist()
+        [1, 1, 4, 4]
+        """
+        changed = copy(self)
+        for name in ("cycles_of_port", "diameter_cycles", "backwards"):
+            changed.__dict__.pop(name, None)
+        changed.link_latency = parse_latency(latency, self.dimensions, self.name)
+        return changed
+
+    @cached_property
+    def cycles_of_port(self) -> IntArray:
+        """The cycles of the link behind each port, an int array of shape (ports,)."""
+        if isinstance(self.link_latency, int):
+            return np.full(self.ports, self.link_latency)
+        return np.repeat(self.link_latency, 2)
+
+    @property
+    def longest_link(self) -> int:
+        """The cycles of the slowest link."""
+        return int(self.cycles_of_port.max(initial=1))
+
+    def cycles_from(self, node: int) -> IntArray:
+        """The cycles that a word takes at the least from a node to each, shape (nodes,)."""
+        cycles = np.full(self.nodes, self.nodes * self.longest_link)
+        cycles[node], before = 0, -1
+        while before != (before := int(cycles.sum())):
+            for port, latency in enumerate(self.cycles_of_port.tolist()):
+                np.minimum.at(cycles, self.neighbours[:, port], cycles + latency)
+        return cycles
+
+    @cached_property
+    def diameter_cycles(self) -> int:
+        """The cycles that a word takes at the least between the two nodes farthest apart."""
+        if isinstance(self.link_latency, int):
+            return self.diameter * self.link_latency
+        return max(int(self.cycles_from(node).max()) for node in range(self.nodes))
+
+    @property
+    def latency_text(self) -> str:
+        """The latency of links as a user writes it: ``2``, ``0:1,1:4``."""
+        if isinstance(self.link_latency, int):
+            return str(self.link_latency)
+        return ",".join(f"{axis}:{cycles}" for axis, cycles in enumerate(self.link_latency))
+
+    @property
+    def title(self) -> str:
+        """The name, with the latency of links where that is more than a cycle."""
+        links = f" on links of {self.latency_text} cycles"
+        return self.name + (links if self.link_latency != 1 else "")
+
+    def to_entry(self) -> dict[str, Any]:
+        """As `to_json`, with the latency of links where that is more than a cycle."""
+        entry = self.to_json()
+        if self.link_latency == 1:
+            return entry
+        latency = self.link_latency
+        return entry | {"link_latency": latency if isinstance(latency, int) else [*latency]}
 
     @cached_property
     def linked(self) -> BoolArray:
@@ -199,7 +271,7 @@ class Topology(metaclass=_Validated):
         return f"node {node} {self.node_name(node)} port {self.port_names[port]}"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Topology) and self.to_json() == other.to_json()
+        return isinstance(other, Topology) and self.to_entry() == other.to_entry()
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -208,7 +280,9 @@ class Topology(metaclass=_Validated):
         return self.name
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}>"
+        if self.link_latency == 1:
+            return f"<{type(self).__name__} {self.name}>"
+        return f"<{type(self).__name__} {self.name}, links of {self.latency_text} cycles>"
 
 
 def hops_from(neighbours: IntArray, root: int = 0) -> IntArray:

@@ -12,6 +12,7 @@ from typing_extensions import Self, override
 from ..errors import InputError
 from .arrays import IntArray, IntLike
 from .cayley import CayleyGraph
+from .latency import Latency, parse_latency
 
 __all__ = ["Torus"]
 
@@ -29,6 +30,8 @@ class Torus(CayleyGraph):
     ----------
     *sides : int
         The side lengths, each at least 2; or one sequence of them.
+    link_latency : int, str, sequence of int or mapping of int to int
+        Cycles of all links, or of those of each axis: ``4``, ``(1, 4)``, ``{1: 4}``, ``"1:4"``.
 
     Raises
     ------
@@ -44,13 +47,15 @@ class Torus(CayleyGraph):
     [6, 18, 1, 5]
     >>> torus == Torus([4, 6])
     True
+    >>> Torus(4, 6, link_latency={1: 4})
+    <Torus 4x6, links of 0:1,1:4 cycles>
     """
 
     kind = "torus"
     notation = "side lengths such as 8x8 or 7x7x7"
     entry = '{"kind": "torus", "sides": [..]}'
 
-    def __init__(self, *sides: int | Iterable[int]) -> None:
+    def __init__(self, *sides: int | Iterable[int], link_latency: Latency = 1) -> None:
         self.sides = _sides(sides)
         if math.prod(self.sides) > MAX_NODES:
             nodes = math.prod(self.sides)
@@ -61,6 +66,8 @@ class Torus(CayleyGraph):
         self.ports = 2 * len(self.sides)
         self.port_names = tuple(f"{sign}{axis}" for axis in range(self.dimensions) for sign in "+-")
         self.opposite = np.arange(self.ports) ^ 1
+        if link_latency != 1:
+            self.link_latency = parse_latency(link_latency, self.dimensions, self.name)
 
     @classmethod
     @override

@@ -63,7 +63,7 @@ def manifest(
         **interface(fabric),
         **({} if program.any_length else {"predicted_cycles": fabric.predicted_cycles}),
         "modes": [_mode(fabric, number) for number in range(len(program.modes))],
-        "topology": program.topology.to_json(),
+        "topology": program.topology.to_entry(),
         **_renumbered(program.topology),
         **({"operator": str(program.operators[0])} if len(program.operators) == 1 else {}),
         **_functions(program.operators),

@@ -255,7 +255,7 @@ def _title(fabric: Fabric) -> str:
     program, most = fabric.program, "up to " * fabric.program.any_length
     modes = ", ".join(f"{_collective(m)} by {m.algorithms}" for m in program.modes)
     return (
-        f"{program.topology} {modes}: "
+        f"{program.topology.title} {modes}: "
         f"{fabric.width} bits a flit, {most}{fabric.flits} flits a message, "
         f"{most}{fabric.predicted_cycles} cycles"
     )

@@ -27,9 +27,6 @@ def inspect_schedule(schedule: Schedule) -> None:
     """
     groups = schedule.collective.groups(schedule.topology)
     degree, nodes = len(groups.ports), groups.size
-    latency = schedule.topology.link_latency
-    if latency != 1:
-        raise fault(schedule, None, f"Latency of a link must be 1, not {latency}")
     if not 1 <= schedule.ports <= degree:
         raise fault(schedule, None, f"Ports must be 1 to {degree}, not {schedule.ports}")
     if schedule.chunks < 1:

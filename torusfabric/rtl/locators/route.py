@@ -6,6 +6,7 @@ import numpy as np
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ...program import Program, RouteMap
+from ...program.fields import Order
 from ...program.patterns import Route
 from ...topology import IntArray
 from ..memories import Columns
@@ -85,6 +86,8 @@ class RouteLocator(Locator):
         assert isinstance(mapped, RouteMap)
         self._program, self._map = program, mapped
         waves = program.block_flits
+        #: From a flit of a block to the next.
+        self._pitch = self._map.steps if program.loop.order is Order.FLIT else 1
         super().__init__(
             nodes=program.groups.size,
             chunks=program.schedule.chunks,
@@ -109,13 +112,13 @@ class RouteLocator(Locator):
         bank, step = self._first(
             m, [_Found(own, self._map.own + delayed(m, chunk, 1), Const(0)), *found]
         )
-        flit = delayed(m, self.flit, 6)
+        flit, apart = delayed(m, self.flit, 6), self._map.apart
         waves = Signal(len(self.address), reset_less=True, name="waves")
         m.d.sync += [
             # What is a node's own is not stored wave by wave.
-            waves.eq(Mux(delayed(m, own, 1), flit, flit * self._map.steps)),
+            waves.eq(Mux(delayed(m, own, 1), flit, flit * self._pitch)),
             self.bank.eq(bank),
-            self.address.eq(waves + step),
+            self.address.eq(waves + (step * apart if apart > 1 else step)),
         ]
         return m
 

@@ -105,10 +105,11 @@ def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Tab
 
 
 def variants(topology: Topology, collective: Collective) -> list[dict[str, int]]:
-    """Options with which messages take fewer cycles at some lengths.
+    """Options with which hardware takes fewer cycles at some lengths.
 
     Blocks of an exchange or halo to nodes farther away share ports better in several chunks.
 
+    On links of several cycles, blocks that leave as many steps after they came wait for nothing.
     Sums that leave a step later than they could keep operators busy. Two chunks for each node waste
     less of the last step, where ports do not divide N - 1, and less of the last flit of a chunk.
     """
@@ -116,11 +117,15 @@ def variants(topology: Topology, collective: Collective) -> list[dict[str, int]]
         far = (cayley(topology).distances[collective.offset_nodes(topology)] > 1).any()
         return [{"chunks": chunks} for chunks in (2, 4) if far]
     nodes, few = topology.nodes, topology.nodes <= FEW_NODES
-    if not collective.reducing or collective.rooted:
+    if collective.rooted:
         return []
+    late: list[dict[str, int]] = [{"latency": k} for k in (topology.longest_link,) if k > 1]
+    if not collective.reducing:
+        return late
     if not collective.to_all:
-        return [{"chunks": 2}] * bool(few and (nodes - 1) % topology.ports)
-    return [{"latency": 2}] + [{"latency": 2, "chunks": 2 * nodes}] * few
+        return late + [{"chunks": 2}] * bool(few and (nodes - 1) % topology.ports)
+    usual = [{"latency": 2}] + [{"latency": 2, "chunks": 2 * nodes}] * few
+    return [one for one in late if one not in usual] + usual
 
 
 MATCHING = Algorithm(

@@ -1,0 +1,64 @@
+"""Latencies of links as part of a topology: how they are said, kept and read again."""
+
+import pytest
+
+import torusfabric as tf
+from torusfabric.topology import topology_from_json
+
+
+@pytest.mark.parametrize(
+    ("said", "kept", "by_port"),
+    [
+        (3, 3, [3, 3, 3, 3]),
+        ("64", 64, [64] * 4),
+        ("0:1,1:4", (1, 4), [1, 1, 4, 4]),
+        ("1:4", (1, 4), [1, 1, 4, 4]),
+        ({1: 4}, (1, 4), [1, 1, 4, 4]),
+        ((2, 2), 2, [2, 2, 2, 2]),
+        (1, 1, [1, 1, 1, 1]),
+    ],
+)
+def test_a_latency_is_said_in_many_ways(said, kept, by_port):
+    torus = tf.Torus(4, 4, link_latency=said)
+    assert torus.link_latency == kept
+    assert torus.cycles_of_port.tolist() == by_port
+    assert torus == tf.Torus(4, 4).on_links(said)
+    assert topology_from_json(torus.to_entry()) == torus
+
+
+@pytest.mark.parametrize("said", [0, 65, -1, "x", "0:0", "0:1,1:99", (1, 2, 3), 1.5, None, "0"])
+def test_what_is_no_latency_is_refused(said):
+    with pytest.raises(tf.InputError, match=r"^Link latency must be from 1 to 64 cycles, or"):
+        tf.Torus(4, 4).on_links(said)
+
+
+@pytest.mark.parametrize(
+    ("topology", "said", "message"),
+    [
+        ("4x4", "2:3", "of some of the axes 0, 1 of 4x4, not of 2"),
+        ("4x4", {5: 1}, "of some of the axes 0, 1 of 4x4, not of 5"),
+        ("arrowhead:2", "0:2", "a number of cycles on arrowhead:2, which has no axes, not 0:2"),
+    ],
+)
+def test_axes_that_there_are_not_are_refused(topology, said, message):
+    with pytest.raises(tf.InputError, match=f"^Link latency must be {message}$"):
+        tf.plan(topology, "allgather", link_latency=said)
+
+
+def test_a_plan_file_keeps_the_latency(tmp_path):
+    plan = tf.plan("3x4", "allgather", algorithm="matching", link_latency="1:5")
+    plan.save(tmp_path / "plan.json")
+    again = tf.load(tmp_path / "plan.json")
+    assert again.digest == plan.digest != tf.plan("3x4", "allgather", algorithm="matching").digest
+    assert repr(again.topology) == "<Torus 3x4, links of 0:1,1:5 cycles>"
+    assert tf.compile(again, flits=6).cycles() == tf.compile(plan, flits=6).cycles()
+
+
+def test_groups_have_the_links_of_their_axes():
+    columns = tf.plan("3x4", "allgather@0", link_latency="0:6,1:2")
+    assert columns.blocks.groups.torus == tf.Torus(3, link_latency=6)
+
+
+def test_the_diameter_is_counted_in_cycles():
+    assert tf.Torus(6, 4, link_latency={0: 2, 1: 5}).diameter_cycles == 3 * 2 + 2 * 5
+    assert tf.parse_topology("arrowhead:2").on_links(7).diameter_cycles == 2 * 7

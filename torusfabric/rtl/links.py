@@ -1,0 +1,95 @@
+# amaranth: UnusedElaboratable=no
+"""Links of several cycles: what lies between the register of an out-port and an in-port.
+
+The register of the out-port is the first cycle of a link. The others are a chain of registers that
+placement spreads along the wire, or where they are many a delay line in a memory.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from amaranth.hdl import Const, Module, Mux, Signal
+from amaranth.lib.wiring import In, Out
+
+from .memories import ReadPort, WritePort, add_memory, address_width, memory_cell
+from .modules import Leaf
+from .netlist import Part, Role
+
+if TYPE_CHECKING:
+    from .fabric_builder import FabricBuilder
+
+__all__ = ["MOST_REGISTERS", "Link", "add_links"]
+
+#: Up to so many registers a chain of them is no larger than a memory with its counter.
+MOST_REGISTERS = 4
+
+
+class Link(Leaf):
+    """A link behind the register of an out-port: words come out some cycles after they went in.
+
+    Parameters
+    ----------
+    cycles : int
+        Of that register and what is in here; at least 2.
+    width : int
+        Bits of a word.
+
+    Members
+    -------
+    sent : In(width)
+    arrived : Out(width)
+        The word of ``cycles - 1`` cycles ago.
+    """
+
+    # It holds what a link beside it may hold.
+    kept = True
+
+    def __init__(self, cycles: int, width: int) -> None:
+        self.cycles, self._registers, self._width = cycles, cycles - 1, width
+        super().__init__({"sent": In(width), "arrived": Out(width)})
+        self.arrived = Signal(width, reset_less=True, name="arrived")
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the chain, or the delay line."""
+        m = Module()
+        word = self.value("sent")
+        if self._registers > MOST_REGISTERS:
+            m.d.comb += self.arrived.eq(self._delay_line(m))
+            return m
+        for number in range(1, self._registers):
+            stage = Signal(self._width, reset_less=True, name=f"on_the_way_{number}")
+            m.d.sync += stage.eq(word)
+            word = stage
+        m.d.sync += self.arrived.eq(word)
+        return m
+
+    def _delay_line(self, m: Module) -> Signal:
+        """A memory that is written all around; what is read next is overwritten a cycle later."""
+        depth = self._registers
+        bits = address_width(depth)
+        # Wherever it begins, it is within the line a cycle later; the reset is for simulators.
+        at, after = Signal(bits, name="at"), Signal(bits, name="after")
+        m.d.comb += after.eq(Mux(at >= depth - 1, 0, at + 1))
+        m.d.sync += at.eq(after)
+        cell = memory_cell("line", width=self._width, depth=depth)
+        write = WritePort(at, self.value("sent"), Const(1, 1))
+        return add_memory(m, "line", cell, write=write, read=ReadPort(after, Const(1, 1)))
+
+
+def add_links(build: FabricBuilder) -> None:
+    """Add a module for each latency, and an instance behind each out-port with such a link."""
+    for port, cycles in enumerate(build.topology.cycles_of_port.tolist()):
+        if cycles == 1:
+            continue
+        module = f"link_{cycles}"
+        build.add_module(module, partial(Link, cycles, build.width), role=Role.LINK)
+        for node in range(build.nodes):
+            build.add(
+                f"link_from_{node}_{port}",
+                module,
+                inputs={"sent": (Part(f"tx_{node}", port * build.width, build.width),)},
+                outputs={"arrived": (build.link_end(node, port).net, build.width)},
+                node=node,
+            )

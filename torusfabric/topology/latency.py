@@ -1,0 +1,98 @@
+"""Latencies of links: cycles from a router to the in-port of its neighbour, alike along an axis."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from ..errors import InputError
+
+__all__ = ["MOST_CYCLES", "Latency", "parse_latency"]
+
+#: The most cycles of a link.
+MOST_CYCLES = 64
+
+#: Cycles of all links, of those of each axis in turn, or of those of some axes, 1 for the others;
+#: or the same as text: ``2``, ``0:1,1:4``.
+Latency: TypeAlias = int | str | Sequence[int] | Mapping[int, int] | Mapping[str, int]
+
+
+def parse_latency(latency: Latency, axes: int, name: str) -> int | tuple[int, ...]:
+    """Cycles of links as `Topology.link_latency` has them: a number where all are alike.
+
+    Parameters
+    ----------
+    axes : int
+        Of the topology, 0 where it has none.
+    name : str
+        Of the topology.
+
+    Raises
+    ------
+    InputError
+        If the latency is none, or by axes that the topology does not have.
+
+    Examples
+    --------
+    >>> parse_latency("0:2,1:2", 2, "4x4"), parse_latency({1: 4}, 2, "4x4")
+    (2, (1, 4))
+    """
+    if isinstance(latency, str):
+        latency = _read(latency)
+    if isinstance(latency, int | np.integer) and not isinstance(latency, bool):
+        return _cycles(latency, latency)
+    if not axes and isinstance(latency, Mapping | Sequence):
+        raise InputError(
+            f"Link latency must be a number of cycles on {name}, which has no axes, "
+            f"not {_shown(latency)}"
+        )
+    if isinstance(latency, Mapping):
+        of_axis = dict(enumerate([1] * axes))
+        for axis, cycles in latency.items():
+            if not re.fullmatch(r"\d{1,3}", str(axis)) or int(axis) >= axes:
+                known = ", ".join(map(str, range(axes)))
+                raise InputError(
+                    f"Link latency must be of some of the axes {known} of {name}, not of {axis}"
+                )
+            of_axis[int(axis)] = _cycles(cycles, latency)
+        found = tuple(of_axis.values())
+    elif isinstance(latency, Sequence) and len(latency) == axes:
+        found = tuple(_cycles(cycles, latency) for cycles in latency)
+    else:
+        raise _refused(latency)
+    return found[0] if len(set(found)) == 1 else found
+
+
+def _read(text: str) -> int | dict[str, int]:
+    """A text as a number, or numbers by axes."""
+    if re.fullmatch(r"\d{1,9}", text):
+        return int(text)
+    entries = [re.fullmatch(r"(\d{1,3}):(\d{1,9})", entry.strip()) for entry in text.split(",")]
+    read = {entry[1]: int(entry[2]) for entry in entries if entry}
+    if len(read) < len(entries):
+        raise _refused(text)
+    return read
+
+
+def _cycles(cycles: object, whole: Latency) -> int:
+    """The cycles of a link."""
+    if not isinstance(cycles, int | np.integer) or not 1 <= cycles <= MOST_CYCLES:
+        raise _refused(whole)
+    return int(cycles)
+
+
+def _refused(latency: object) -> InputError:
+    return InputError(
+        f"Link latency must be from 1 to {MOST_CYCLES} cycles, or AXIS:CYCLES,.., "
+        f"not {_shown(latency)}"
+    )
+
+
+def _shown(latency: object) -> str:
+    """A latency as a user would write it."""
+    if isinstance(latency, Mapping):
+        return ",".join(f"{axis}:{cycles}" for axis, cycles in latency.items())
+    return str(latency)
