@@ -250,6 +250,8 @@ def _assumptions(fabric: Fabric) -> Iterator[str]:
     yield from ASSUMPTIONS
     if fabric.bus:
         yield "The registers behind the bus do with the host port what each access asks for."
+    if fabric.bus and fabric.bus.bursts:
+        yield "The windows behind the bus do with the host port what each burst asks for."
     if fabric.top is Top.STREAM:
         yield (
             "The rows of the ROMs of loaders and unloaders are those of the address map; loaders, "
