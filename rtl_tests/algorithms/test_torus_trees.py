@@ -17,7 +17,7 @@ from torusfabric.algorithms.oblivious.spanning_trees import (
 )
 from torusfabric.collective import parse_collective
 from torusfabric.schedule.recognise import recognise
-from torusfabric.topology import Torus, parse_topology
+from torusfabric.topology import Torus, cayley, parse_topology
 
 SIDES = [
     *((n,) for n in range(2, 9)),
@@ -155,7 +155,7 @@ def test_allreduce_is_near_the_limit(name, flits):
 @pytest.mark.parametrize("name", ["2", "7", "4x4", "3x5", "2x3x4", "3x3x3x3", "arrowhead:2"])
 def test_shortest_tree(name):
     """A tree of shortest paths."""
-    topology = parse_topology(name)
+    topology = cayley(parse_topology(name))
     port, depth = shortest_tree(topology)
     check_trees(topology, port, depth)
     assert (depth[0] == topology.distances).all()

@@ -74,7 +74,7 @@ def test_cycles_take_the_place_of_simulations(write):
     assert [found.count("plan") for found in steps] == [6, 6, 6]
     assert 2 + 142 // 16 < steps[1].count("simulate") < 2 + 142 // 4
     assert {*map(len, steps)} == {150}
-    first = {}
+    first: dict[tuple[bool, object], object] = {}
     for point in sample:
         first.setdefault((point["step"] == "plan", point["collective"]), point["step"])
     assert set(first.values()) == {"simulate", "plan"}

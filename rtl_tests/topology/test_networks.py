@@ -6,6 +6,7 @@ import pytest
 
 import torusfabric as tf
 from torusfabric.errors import InputError
+from torusfabric.topology import cayley
 from torusfabric.topology.validate import validate
 
 TWISTED = (
@@ -69,7 +70,7 @@ def test_the_way_round_an_axis_ends_in_another_row(name):
 @pytest.mark.parametrize("name", TWISTED + OTHERS)
 def test_it_is_a_cayley_graph(name):
     """All that rooms above rely on; and distances are those of a graph."""
-    network = tf.parse_topology(name)
+    network = cayley(tf.parse_topology(name))
     validate(network)
     assert tf.parse_topology(network.name) == network
     pairs = ((v, int(w)) for v in range(network.nodes) for w in network.neighbours[v])

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import torusfabric as tf
-from torusfabric.topology import CayleyGraph, registry, topology_from_json
+from torusfabric.topology import CayleyGraph, cayley, registry, topology_from_json
 from torusfabric.topology.validate import MOST_PAIRED, validate
 
 ROWS = COLUMNS = 4
@@ -97,7 +97,7 @@ class ByCoordinates(Twisted):
 def test_the_right_one_is_planned_and_built(family, monkeypatch):
     monkeypatch.setattr(registry, "FAMILIES", dict(registry.FAMILIES))
     tf.register_topology(family)
-    topology = tf.parse_topology("twisted:4x4:2")
+    topology = cayley(tf.parse_topology("twisted:4x4:2"))
     assert topology_from_json(json.loads(json.dumps(topology.to_json()))) == topology
     assert topology.distances.tolist() == Twisted().distances.tolist()
     for collective in ("allgather", "alltoall", "reduce-scatter"):
