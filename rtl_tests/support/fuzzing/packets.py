@@ -195,7 +195,7 @@ def _expected(streams: Streams, given: Runs, program: Any) -> _Expected:
                 cycles = program.cycles(length, mode=mode)
                 expected.cycles.append(cycles)
             for words, packets in zip(expected.words, outcome.received, strict=True):
-                words += ((b.word, b.last, b.dest) for b in beats_of(packets))
+                words += ((b.word, b.last, b.dest) for b in beats_of(packets, WIDTH))
         expected.statuses.extend((run.command.tag, error, cycles))
     return expected
 
@@ -205,7 +205,7 @@ def _traffic(streams: Streams, given: Runs, expected: _Expected) -> Traffic:
     rests = iter(given.rests)
     sources, sinks = [], []
     for node, words in enumerate(expected.words):
-        beats = [beat for run in given.runs for beat in beats_of(run.sent[node])]
+        beats = [beat for run in given.runs for beat in beats_of(run.sent[node], WIDTH)]
         sources.append(Source(f"s_axis_{node}", beats, next(rests)))
         sinks.append(Sink(f"m_axis_{node}", len(words), next(rests)))
     if streams.commands:

@@ -122,7 +122,8 @@ def _ends(fabric: Fabric, send: str, receive: str) -> tuple[list[_Source], list[
     words = (numbers + 16 * np.arange(fabric.nodes)[:, None]).astype(object)
     exchange = exchange_of(fabric, job, words % (1 << fabric.width))
     sources = [
-        _Source(f"s_axis_{node}", deque(beats_of(exchange.sent[node], fabric))) for node in nodes
+        _Source(f"s_axis_{node}", deque(beats_of(exchange.sent[node], fabric.width, fabric.beat)))
+        for node in nodes
     ]
     sinks = [_Sink(f"m_axis_{node}") for node in nodes]
     if needs_commands(fabric.program):

@@ -184,7 +184,9 @@ def traffic_of(
     for node in range(fabric.nodes):
         sent = (packet for exchange in exchanges for packet in exchange.sent[node])
         received = (packet for exchange in exchanges for packet in exchange.received[node])
-        sources.append(Source(f"s_axis_{node}", list(beats_of(sent, fabric)), stall))
+        sources.append(
+            Source(f"s_axis_{node}", list(beats_of(sent, fabric.width, fabric.beat)), stall)
+        )
         count = sum(beat_count(packet, fabric.beat) for packet in received)
         sinks.append(Sink(f"m_axis_{node}", count, stall))
     if needs_commands(fabric.program):
@@ -220,9 +222,8 @@ def beat_count(packet: Packet, beat: int) -> int:
     return -(-len(packet.words) // beat)
 
 
-def beats_of(packets: Iterable[Packet], fabric: Fabric) -> Iterable[Beat]:
-    """The beats of packets."""
-    beat, width = fabric.beat, fabric.width
+def beats_of(packets: Iterable[Packet], width: int, beat: int = 1) -> Iterable[Beat]:
+    """The beats of packets, of so many flits each."""
     for number, words in packets:
         for start in range(0, len(words), beat):
             flits = words[start : start + beat]
