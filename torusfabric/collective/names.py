@@ -89,9 +89,9 @@ def _take_offsets(name: str, offsets: Sequence[str] | str) -> tuple[str, tuple[s
 
 
 def _check_offsets(collective: Collective, topology: Topology) -> None:
-    """See to it that the offsets are those of a group, and no more than its nodes."""
+    """See to it that offsets are those of a group; those named are no more than its nodes."""
     nodes, count = collective.groups(topology).size, len(collective.offset_nodes(topology))
-    if count > nodes:
+    if collective.offsets and count > nodes:
         raise InputError(f"Offsets must be at most as many as the {nodes} nodes, not {count}")
 
 

@@ -46,6 +46,10 @@ FEW_NODES = 128
 
 def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Why the options do not fit a store-and-forward algorithm that uses all ports, or None."""
+    if collective.local:
+        goals = collective.offset_nodes(topology)
+        if not goals.all() or len(goals) > topology.nodes:
+            return "offsets to other nodes, no more than there are nodes"
     return every_port(options, topology.ports) or chunk_for_each(topology, collective, options)
 
 
