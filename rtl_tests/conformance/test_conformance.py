@@ -13,7 +13,7 @@ from core_bench import run_core, run_stream_core
 from helpers import check_run, expected_words, fabric_of, plan, random_messages
 
 import torusfabric as tf
-from torusfabric.algorithms import CATALOGUE, Options
+from torusfabric.algorithms import CATALOGUE, Options, find
 from torusfabric.analysis.check import check
 from torusfabric.collective import COLLECTIVES, parse_collective
 from torusfabric.rtl import Fabric
@@ -33,6 +33,7 @@ GROUPS = (("2x3x3", "0+2"), ("3x4", "1"))
 OTHERS = [
     *(("5x5", kind, "lee-code") for kind in ("broadcast", "gather", "reduce")),
     ("7x7x7", "allgather", "lee-code"),
+    *(("mesh:2x3", kind, "any-network") for kind in find("any-network").collectives),
 ]
 
 

@@ -34,6 +34,7 @@ def test_all_of_it_runs(tmp_path, monkeypatch):
 def test_it_names_every_port():
     """Of a node, those that there are."""
     program = tf.compile(tf.plan("2x2", "alltoall"), flits=1)
-    ports = {port.name for port in stream_ports(program, 8) if port.node == 0}
+    ports = {port.name for beat in (1, 2) for port in stream_ports(program, 8, beat=beat)
+             if port.node == 0}  # fmt: skip
     named = {name.replace("_N_", "_0_") for name in re.findall(r"`([sm]_axis_N_\w+)`", TEXT)}
     assert ports == named

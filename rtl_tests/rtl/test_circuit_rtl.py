@@ -311,7 +311,8 @@ def test_rooted_program_on_data():
          "Root any must be for a broadcast, scatter, gather or reduce, not alltoall"),
         (("plan", "4x4", "broadcast"), "Root must be a node number for plan, not any"),
         (("simulate", "4x4", "broadcast", "--algorithm", "max-flow", "--broken-link", "3:+0"),
-         "Root must be a node number on .*, which does not look the same"),
+         "Root must be a node number on 4x4!3:+0, which does not look the same from every node, "
+         "not any"),
     ],
 )  # fmt: skip
 def test_root_that_cannot_be_open(capsys, words, said):

@@ -83,7 +83,7 @@ def test_the_catalogue_comes_back(topology, collective, algorithm, tmp_path):
         ("4x4", "allgather", "matching", {"latency": 2}),
         ("4x4", "allreduce", "matching", {"latency": 3, "chunks": 32}),
         ("4x4", "alltoall", "matching", {"chunks": 2}),
-        ("4x6", "broadcast", "max-flow", {"broken_links": ((0, 1),)}),
+        ("4x6!0:-0", "broadcast", "max-flow", {}),
         ("arrowhead:2", "broadcast", "spanning-tree", {"packets": 3}),
     ],
 )
