@@ -42,7 +42,17 @@ if TYPE_CHECKING:
     from .planning import Program, compile, import_schedule, plan, plan_forms
     from .planning.choice import Candidate, compare
     from .rtl import Fabric
-    from .schedule import Pattern, Rounds, Schedule, SumPattern, SumTable, Table
+    from .schedule import (
+        Listed,
+        Pattern,
+        Rounds,
+        Schedule,
+        SumPattern,
+        SumTable,
+        Switching,
+        Table,
+        Transfers,
+    )
     from .schedule.file import load, save
     from .schedule.foreign.export import export_schedule
     from .simulation.engines import Job
@@ -78,6 +88,7 @@ __all__ = [
     "Graph",
     "InputError",
     "Job",
+    "Listed",
     "Mesh",
     "MissingTool",
     "Operator",
@@ -89,10 +100,12 @@ __all__ = [
     "ScheduleError",
     "SumPattern",
     "SumTable",
+    "Switching",
     "Table",
     "Topology",
     "TorusfabricError",
     "Torus",
+    "Transfers",
     "TwistedTorus",
     "WorkFailed",
     "__version__",
@@ -133,7 +146,17 @@ _exported = exported(
         ".fpga.synthesis.synthesize": ("synthesize",),
         ".planning": ("Program", "compile", "import_schedule", "plan", "plan_forms"),
         ".rtl": ("Fabric",),
-        ".schedule": ("Pattern", "Rounds", "Schedule", "SumPattern", "SumTable", "Table"),
+        ".schedule": (
+            "Listed",
+            "Pattern",
+            "Rounds",
+            "Schedule",
+            "SumPattern",
+            "SumTable",
+            "Switching",
+            "Table",
+            "Transfers",
+        ),
         ".schedule.file": ("load", "save"),
         ".schedule.foreign.export": ("export_schedule",),
         ".simulation.engines": ("Job",),

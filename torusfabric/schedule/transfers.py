@@ -27,6 +27,14 @@ class Listed:
     indptr : ndarray of int, shape (transfers + 1,)
     ids : ndarray of int, shape (indptr[-1],)
         Block numbers.
+
+    Examples
+    --------
+    Of two transfers the first carries two blocks:
+
+    >>> listed = Listed(np.array([0, 2, 3]), np.array([4, 5, 6]))
+    >>> listed.ids[listed.indptr[0] : listed.indptr[1]].tolist()
+    [4, 5]
     """
 
     indptr: IntArray
@@ -94,6 +102,15 @@ class Transfers:
     hops : ndarray of int8, shape (transfers, longest path)
         The out-port taken at each node of the path, -1 past its end.
     payload : Everything, Listed, Grouped or KeptSums
+
+    Examples
+    --------
+    In a broadcast on a ring, the root sends all it has both ways:
+
+    >>> import torusfabric as tf
+    >>> both = tf.Transfers(np.array([0, 0]), np.array([[0], [1]]))
+    >>> both.walk(tf.Torus(5))[:, -1].tolist()
+    [1, 4]
     """
 
     source: IntArray
