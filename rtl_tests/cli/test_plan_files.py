@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from helpers import few
 
 from torusfabric.cli import main
 from torusfabric.errors import WorkFailed
@@ -47,7 +48,7 @@ SELECTIONS = [
 
 @pytest.mark.parametrize(
     ("selection", "name"),
-    [(selection, "plan.json") for selection in SELECTIONS[1:]] + [(SELECTIONS[2], "plan.json.gz")],
+    few(5, [(SELECTIONS[2], "plan.json.gz"), *((each, "plan.json") for each in SELECTIONS[1:])]),
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
 def test_simulate(capsys, saved, selection, name):

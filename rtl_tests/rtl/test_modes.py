@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from amaranth.sim import Simulator
-from helpers import check_jobs, expected_words
+from helpers import check_jobs, expected_words, few
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from verilog_bench import have_icarus, lint_verilator, run_icarus
@@ -70,7 +70,7 @@ def replace_open(fabric, job):
     return job._replace(root=root, operation=operation)
 
 
-@pytest.mark.parametrize(("topology", "names", "options"), MIXES)
+@pytest.mark.parametrize(("topology", "names", "options"), few(4, MIXES))
 def test_modes_in_any_order(topology, names, options):
     """Each run is that of its mode alone; nothing of the run before shows."""
     fabric = engine_of(topology, names, **options)

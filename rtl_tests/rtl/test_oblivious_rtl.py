@@ -23,8 +23,8 @@ REDISTRIBUTE = {"2x3": 4, "4x3": 9, "4x5": 15, "6x7": 28, "7x6": 28}
 
 #: Tori that take no more than two seconds or so to simulate.
 QUICK = {
-    "hamiltonian": ["4x4", "5x5", "3x3x3"],
-    "one-packet": ["4x4", "5x5", "3x3x3"],
+    "hamiltonian": ["4x4", "5x5"],
+    "one-packet": ["4x4", "5x5"],
     "redistribute": ["2x3", "4x3"],
 }
 

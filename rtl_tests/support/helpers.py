@@ -71,7 +71,9 @@ def few(count, cases):
     """Cases of a test: the first of them, and the others for the long sweep."""
     long = pytest.mark.long
     rest = [
-        case if hasattr(case, "marks") else pytest.param(*case, marks=long)
+        case
+        if hasattr(case, "marks")
+        else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=long)
         for case in cases[count:]
     ]
     return [*cases[:count], *rest]

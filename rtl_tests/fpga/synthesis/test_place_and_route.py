@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from hand_written import PORTS, design
+from helpers import few
 from printed import printed
 
 from torusfabric.errors import WorkFailed
@@ -150,7 +151,7 @@ def test_other_failure_of_place_and_route_is_an_error(monkeypatch):
         synthesize(design(1), "ice40-hx8k", pnr=True, seeds=[9])
 
 
-@pytest.mark.parametrize("error", [WorkFailed, StuckPlacer])
+@pytest.mark.parametrize("error", few(1, [StuckPlacer, WorkFailed]))
 def test_another_placer_is_tried_where_one_fails(monkeypatch, error, tmp_path):
     real, tried = tools.run, []
 
