@@ -62,3 +62,14 @@ def test_groups_have_the_links_of_their_axes():
 def test_the_diameter_is_counted_in_cycles():
     assert tf.Torus(6, 4, link_latency={0: 2, 1: 5}).diameter_cycles == 3 * 2 + 2 * 5
     assert tf.parse_topology("arrowhead:2").on_links(7).diameter_cycles == 2 * 7
+
+
+@pytest.mark.parametrize("kind", ["reduce-scatter", "allreduce"])
+def test_what_is_planned_is_built(kind):
+    """Sums around cycles need links that are alike: for others something else is taken."""
+    schedule = tf.plan("3x4", kind, link_latency="1:3")
+    assert schedule.algorithm != "hamiltonian"
+    assert tf.compile(schedule, flits=2).cycles() > 0
+    assert tf.plan("3x4", kind, algorithm="hamiltonian", link_latency=3)
+    with pytest.raises(tf.InputError, match="links of equal latency for sums"):
+        tf.plan("3x4", kind, algorithm="hamiltonian", link_latency="1:3")

@@ -34,6 +34,8 @@ def misfit(topology: Topology, collective: Collective, options: Options) -> str 
         return "a torus other than 2 x odd, 2 x 2 x odd and 2 x 2 x 2"
     if collective.reducing and topology.nodes == 2:
         return "a torus of more than two nodes for sums"
+    if collective.reducing and not isinstance(topology.link_latency, int):
+        return "links of equal latency for sums"
     return every_port(options, topology.ports) or _fitting_chunks(topology, collective, options)
 
 
