@@ -27,6 +27,7 @@ from torusfabric.simulation.engines import (
 )
 from torusfabric.simulation.engines.choice import estimate
 from torusfabric.simulation.engines.host_port import CTask, from_chunks, to_chunks, watched
+from torusfabric.simulation.engines.layout import Layout
 from torusfabric.simulation.engines.model import build_model
 from torusfabric.simulation.simulate import simulate
 from torusfabric.toolchain import cxx, processes
@@ -256,7 +257,17 @@ def test_circles_without_a_register_are_refused():
         build_model(ring_of_inverters(registered=False), word=1, optimize=0)
     model = build_model(ring_of_inverters(registered=True), word=1, optimize=0)
     # Both begin alike, and so are the same for ever.
-    assert [loop.count for loop in model.vectors.loops] == [1]
+    assert [loop.count for loop in model.stepped.loops] == [1]
+
+
+@needs_compiler
+def test_instances_taken_for_alike_are_found(monkeypatch):
+    """One word for all nodes, where they do not hold the same, is a wrong word."""
+    fabric = fabric_of("3x3", "allgather", "matching", width=8)
+    assert simulate(fabric, engine="compiled").passed
+    same_for_all = lambda self, member, leaf, classes: np.zeros(len(member.instances), np.uint64)
+    monkeypatch.setattr(Layout, "_class_of", same_for_all)
+    assert not simulate(fabric, engine="compiled").passed
 
 
 def test_repeat_uses_fresh_data():

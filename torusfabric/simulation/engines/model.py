@@ -12,8 +12,10 @@ from ...rtl.endpoint import Endpoint
 from ...rtl.endpoint_shape import Bank
 from ...rtl.netlist import Netlist, Role
 from ...toolchain import cxx
+from .connections import Connections
 from .elaborated import Elaborated, Piece
-from .vectors import Vectors
+from .layout import Layout
+from .loops import Loops
 
 __all__ = ["Model", "build_model"]
 
@@ -43,7 +45,9 @@ class Model(NamedTuple):
     library: Path
     loops: Path
     netlist: Netlist
-    vectors: Vectors
+    connections: Connections
+    layout: Layout
+    stepped: Loops
     banks: dict[str, dict[int, list[Bank]]]
 
 
@@ -80,19 +84,21 @@ def build_model(netlist: Netlist, *, word: int, optimize: int = 2) -> Model:
     def apart(module: Elaborated, piece: Piece) -> bool:
         return piece.cell in kept[module.name]
 
-    vectors = Vectors(netlist, elaborate, apart)
+    connections = Connections(netlist, elaborate)
+    layout = Layout(connections, apart)
+    stepped = Loops(layout)
     flags = ("-std=c++14", "-fPIC", "-DNDEBUG", "-fvisibility=hidden", "-w")
     texts = {name: (HERE / name).read_text()
              for name in ("model.cc", "model.h", "drive.h", "streams.h")}  # fmt: skip
     loops = cxx.build(
-        "loops.so", _units(vectors.functions), headers={"model.h": texts["model.h"]},
+        "loops.so", _units(stepped.functions), headers={"model.h": texts["model.h"]},
         flags=(*flags, *_tuned(optimize)), link=("-shared",), what="the simulator",
     )  # fmt: skip
     library = cxx.build(
         "model.so", {"model.cc": texts.pop("model.cc")}, headers=texts,
         flags=(*flags, "-O2"), link=("-shared",), what="the simulator",
     )  # fmt: skip
-    return Model(library, loops, netlist, vectors, banks)
+    return Model(library, loops, netlist, connections, layout, stepped, banks)
 
 
 def _tuned(optimize: int) -> tuple[str, ...]:

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from ...rtl.fabric import Fabric
 from ...rtl.netlist import Part
 from ...topology import IntArray
+from .connections import RESET
 from .elaborated import runs_of
+from .layout import size_of
+from .loops import Loop
 from .model import Model
-from .vectors import RESET, Loop
 from .words import Cells, as_words
 
 __all__ = ["CDesign", "CNet", "CompiledCells", "Objects"]
@@ -98,23 +100,23 @@ class Objects:
     def __init__(self, model: Model) -> None:
         self.library = ctypes.CDLL(str(model.library))
         self._loops = ctypes.CDLL(str(model.loops))
-        self._model, vectors = model, model.vectors
+        self._model = model
         self._kept: list[Any] = []
         netlist = model.netlist
         self.inputs = {
             name: np.zeros(-(-width // 32) + 1, np.uint32)
             for name, width in (netlist.inputs | {RESET: 1}).items()
         }
-        self.memories = [self._memory(number) for number in range(len(vectors.memories))]
-        self.now = vectors.initial()
+        self.memories = [self._memory(number) for number in range(len(model.connections.memories))]
+        self.now = model.stepped.initial()
         self.next = self.now.copy()
         self._values: dict[str, np.ndarray] = {}
 
     def _memory(self, number: int) -> np.ndarray:
-        member, store, k = self._model.vectors.memories[number]
+        member, store, k = self._model.connections.memories[number]
         column = store.columns[k]
         ones = (1 << column.width) - 1
-        kind = self._model.vectors.kind_of(column.width)
+        kind = f"u{size_of(column.width)}"
         if not any(store.init):
             rows = np.zeros(store.depth, kind)
         else:
@@ -126,8 +128,8 @@ class Objects:
 
     def design(self, **others: Any) -> CDesign:
         """The design as C++ has it."""
-        vectors, netlist = self._model.vectors, self._model.netlist
-        loops = vectors.loops
+        layout, stepped, netlist = self._model.layout, self._model.stepped, self._model.netlist
+        loops = stepped.loops
         readers: dict[int, list[int]] = defaultdict(list)
         for number, loop in enumerate(loops):
             for read in loop.reads:
@@ -135,8 +137,8 @@ class Objects:
         spans: list[tuple[int, int, int]] = []
         for loop in loops:
             for output in loop.outputs:
-                size = vectors.size[output]
-                spans.append((vectors.start(loop, output), size * loop.count, output))
+                size = layout.size[output]
+                spans.append((stepped.start(loop, output), size * loop.count, output))
             if loop.memory >= 0:
                 spans.append((0, 0, -1 - loop.memory))
         taps, input_spans = [], []
@@ -145,15 +147,15 @@ class Objects:
                 Part(name, 0, (netlist.inputs | {RESET: 1})[name])
             ):
                 input_spans.append(len(spans))
-                spans.append((vectors.base[source], vectors.size[source], source))
-                taps.append(CTap(vectors.base[source], vectors.size[source], low, width, at,
+                spans.append((layout.base[source], layout.size[source], source))
+                taps.append(CTap(layout.base[source], layout.size[source], low, width, at,
                                  value.ctypes.data))  # fmt: skip
         order: list[int] = []
         c_spans = (CSpan * len(spans))()
         for k, (offset, size, read) in enumerate(spans):
             c_spans[k] = CSpan(offset, size, len(order), len(order) + len(readers[read]))
             order += readers[read]
-        functions = (ctypes.c_void_p * len(vectors.functions)).in_dll(self._loops, "loops")
+        functions = (ctypes.c_void_p * len(stepped.functions)).in_dll(self._loops, "loops")
         c_loops, place = (CLoop * len(loops))(), 0
         for k, loop in enumerate(loops):
             count = len(loop.outputs) + (loop.memory >= 0)
@@ -162,8 +164,8 @@ class Objects:
             place += count
         return CDesign(
             now=self.now.ctypes.data, next=self.next.ctypes.data,
-            loops=self._array(c_loops), at_once=vectors.combinational,
-            registered=vectors.registered, loop_count=len(loops), spans=self._array(c_spans),
+            loops=self._array(c_loops), at_once=stepped.combinational,
+            registered=stepped.registered, loop_count=len(loops), spans=self._array(c_spans),
             readers=self.keep(np.array(order, np.uint32)),
             inputs=self._array((CTap * len(taps))(*taps)),
             input_spans=self.keep(np.array(input_spans, np.uint64)), input_count=len(taps),
@@ -189,11 +191,11 @@ class Objects:
 
     def _parts(self, part: Part) -> list[tuple[int, int, int, int]]:
         """Bits of a net as bits of pieces: piece, its lowest bit, width, and bit in the part."""
-        vectors, found, at = self._model.vectors, [], 0
-        for driver, low, width, _ in vectors.resolved(part):
+        connections, found, at = self._model.connections, [], 0
+        for driver, low, width, _ in connections.resolved(part):
             inner = at
             if driver is not None:
-                for source, shift, size in vectors.parts_of(driver, low, width):
+                for source, shift, size in connections.parts_of(driver, low, width):
                     if source is not None:
                         found.append((source, shift, size, inner))
                     inner += size
@@ -206,21 +208,22 @@ class Objects:
             return self.inputs[net], []
         if net in self._values:
             return self._values[net], []
-        netlist, vectors = self._model.netlist, self._model.vectors
-        width = netlist.nets[net]
+        connections, layout = self._model.connections, self._model.layout
+        width = self._model.netlist.nets[net]
         value = self._values[net] = np.zeros(-(-width // 32) + 1, np.uint32)
         taps, at = [], 0
-        for driver, low, size, instance in vectors.resolved(Part(net, 0, width)):
+        for driver, low, size, instance in connections.resolved(Part(net, 0, width)):
             inner = at
             if driver is not None:
-                for source, shift, bits in vectors.parts_of(driver, low, size):
+                for source, shift, bits in connections.parts_of(driver, low, size):
                     if source is None:
                         fixed = shift << inner % 32
                         for k in range(0, inner % 32 + bits, 32):
                             value[inner // 32 + k // 32] |= fixed >> k & 0xFFFFFFFF
                     else:
-                        taps.append(CTap(vectors.address(source, instance), vectors.size[source],
-                                         shift, bits, inner, value.ctypes.data))  # fmt: skip
+                        where = int(layout.addresses(source, np.array(instance)))
+                        taps.append(CTap(where, layout.size[source], shift, bits, inner,
+                                         value.ctypes.data))  # fmt: skip
                     inner += bits
             at += size
         return value, taps
@@ -242,9 +245,8 @@ class CompiledCells(Cells):
         self._copies: dict[tuple[int, int], list[list[_Bits]]] = {}
         self._member = np.full(fabric.nodes, -1)
         self._instance = np.zeros(fabric.nodes, np.int64)
-        vectors = model.vectors
         for number, (name, banks) in enumerate(model.banks.items()):
-            member = vectors.members[name]
+            member = model.connections.members[name]
             nodes = np.array([model.netlist.instances[k].node for k in member.instances])
             self._member[nodes], self._instance[nodes] = number, np.arange(len(nodes))
             for memory, copies in banks.items():
@@ -312,8 +314,8 @@ class _Bits:
 
 def _bits_of(objects: Objects, model: Model, name: str, bank: Any, width: int) -> list[_Bits]:
     """Where a word of a bank is; nothing if it cannot be reached."""
-    vectors = model.vectors
-    member = vectors.members[name]
+    connections, layout = model.connections, model.layout
+    member = connections.members[name]
     module = member.module
     found = []
     for store in module.stores.values():
@@ -322,7 +324,7 @@ def _bits_of(objects: Objects, model: Model, name: str, bank: Any, width: int) -
                 low, high = (max(bank.low, column.low),
                              min(bank.low + width, column.low + column.width))  # fmt: skip
                 if low < high:
-                    number = vectors.memory(name, store.cell, k)
+                    number = connections.memory(member, store.cell, k)
                     found.append(_Bits([objects.memories[number]], None, low - column.low,
                                        low - bank.low, high - low))  # fmt: skip
             return found
@@ -335,7 +337,7 @@ def _bits_of(objects: Objects, model: Model, name: str, bank: Any, width: int) -
             return []
         for k, low, size in module.split(run):
             number = member.first_piece + k
-            arrays = [vectors.words(each, number) for each in (objects.now, objects.next)]
-            found.append(_Bits(arrays, vectors.slot[number], low, at, size))
+            arrays = [layout.words(each, number) for each in (objects.now, objects.next)]
+            found.append(_Bits(arrays, layout.slot[number], low, at, size))
             at += size
     return found

@@ -1,0 +1,157 @@
+"""Where the words of all instances lie: one for all that always hold the same.
+
+Of each piece of a register, the instances of a module that always hold the same have one word
+together, however many they are: what control gives to all nodes alike is worked out once. Which
+these are is found as states of automata are minimized: pieces begin alike where they begin with the
+same value, and are told apart until all that are alike depend on what is alike. Pieces that differ
+lie side by side, in the order of nodes, so that a loop over them is one over adjacent words.
+"""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from ...topology import IntArray
+from .connections import INPUTS, Connections, Member
+from .elaborated import Elaborated, Piece
+from .kernels import Leaf
+
+__all__ = ["Layout", "size_of"]
+
+
+def _mixed(values: np.ndarray) -> np.ndarray:
+    """Numbers that look drawn at random, equal for what is equal."""
+    values = values.astype(np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        values = (values ^ values >> np.uint64(shift)) * np.uint64(factor)
+    return values ^ values >> np.uint64(31)
+
+
+def size_of(width: int) -> int:
+    """Bytes of a word of so many bits."""
+    return next(size for size in (1, 2, 4, 8) if width <= 8 * size)
+
+
+class Layout:
+    """Where each piece of each instance lies.
+
+    Parameters
+    ----------
+    apart : function of (module, piece) -> bool
+        Whether a piece may be changed from outside, at each instance for itself.
+
+    Attributes
+    ----------
+    slot : list of (ndarray of int, shape (instances,))
+        Of each piece, which of its words each instance has.
+    first : list of (ndarray of int, shape (words,))
+        Of each piece, the first instance that has each of its words.
+    base, size : list of int
+        Of each piece, where its words begin, and the bytes of a word.
+    end : int
+        The bytes of all.
+    """
+
+    def __init__(
+        self, connections: Connections, apart: Callable[[Elaborated, Piece], bool]
+    ) -> None:
+        self.connections, self._apart = connections, apart
+        # The pieces behind an input of a module, -1 for a constant.
+        self._behind: dict[tuple[int, int], set[int]] = {}
+        self.slot: list[np.ndarray] = []
+        self.first: list[np.ndarray] = []
+        self.base: list[int] = []
+        self.size: list[int] = []
+        self.end = 0
+        self._lay_out(self._refine())
+
+    def _refine(self) -> list[np.ndarray]:
+        """Which instances hold the same, piece by piece."""
+        classes: list[np.ndarray] = []
+        counts: list[int] = []
+        for number, (member, k) in enumerate(self.connections.pieces):
+            module, total = member.module, len(member.instances)
+            own = np.zeros(total, np.int64)
+            if member.roms is not None:
+                own = member.roms
+            elif isinstance(module, Elaborated) and total > 1:
+                held = any(
+                    leaf.origin == "memory" and module.stores[leaf.number].writers
+                    for leaf in self.connections.text(number).leaves
+                )
+                if held or self._apart(module, module.pieces[k]):
+                    own = np.arange(total)
+            classes.append(own | number << 32)
+            counts.append(len(np.unique(own)))
+        changed = set(range(len(classes)))
+        while changed:
+            before, changed = changed, set()
+            for number, (member, _) in enumerate(self.connections.pieces):
+                total = len(member.instances)
+                if counts[number] == total or member.module.name == INPUTS:
+                    continue
+                sources = [*self.sources(number)]
+                if not any(s & before for s, _ in sources):
+                    continue
+                mixed = _mixed(classes[number])
+                for k, (_, leaf) in enumerate(sources):
+                    of_leaf = self._class_of(member, leaf, classes)
+                    mixed = _mixed(mixed + of_leaf * np.uint64(2 * k + 3))
+                kept, found = np.unique(mixed, return_inverse=True)
+                if len(kept) != counts[number]:
+                    counts[number] = len(kept)
+                    classes[number] = found.reshape(-1).astype(np.int64) | number << 32
+                    changed.add(number)
+        return classes
+
+    def sources(self, number: int) -> Iterable[tuple[set[int], Leaf]]:
+        """The leaves of a piece, each with the pieces behind it; constants behind -1."""
+        member, _ = self.connections.pieces[number]
+        for leaf in self.connections.text(number).leaves:
+            if leaf.origin == "piece":
+                yield {member.first_piece + leaf.number}, leaf
+            elif leaf.origin == "input":
+                key = id(member), leaf.number
+                if key not in self._behind:
+                    found = {*np.unique(member.subs[leaf.number].source).tolist()}
+                    self._behind[key] = found
+                # Constants count at first.
+                yield self._behind[key] | {number}, leaf
+
+    def _class_of(self, member: Member, leaf: Leaf, classes: list[np.ndarray]) -> np.ndarray:
+        """Numbers that are equal where what a leaf shows is alike."""
+        if leaf.origin == "piece":
+            return classes[member.first_piece + leaf.number].astype(np.uint64)
+        sub = member.subs[leaf.number]
+        found = _mixed(sub.value) | np.uint64(1 << 63)
+        for source in self._behind[id(member), leaf.number]:
+            if source >= 0:
+                at = sub.source == source
+                shifted = sub.shift[at].astype(np.uint64) << np.uint64(56)
+                found[at] = classes[source][sub.instance[at]].astype(np.uint64) ^ shifted
+        return found
+
+    def _lay_out(self, classes_of: list[np.ndarray]) -> None:
+        """Give each piece its words, one for all instances that hold the same."""
+        for number, classes in enumerate(classes_of):
+            _, first, found = np.unique(classes, return_index=True, return_inverse=True)
+            order = np.argsort(first)
+            rank = np.empty_like(order)
+            rank[order] = np.arange(len(order))
+            self.slot.append(rank[found.reshape(-1)])
+            self.first.append(first[order])
+            size = size_of(self.connections.piece(number).width)
+            self.base.append(self.end)
+            self.size.append(size)
+            self.end = -(-(self.end + size * len(order)) // 64) * 64
+
+    def words(self, arena: np.ndarray, number: int) -> np.ndarray:
+        """The words of a piece in an arena."""
+        size, base = self.size[number], self.base[number]
+        end = base + size * len(self.first[number])
+        return arena[base:end].view(f"u{size}")
+
+    def addresses(self, number: int, instances: IntArray) -> IntArray:
+        """Where a piece of some instances lies."""
+        found: IntArray = self.base[number] + self.size[number] * self.slot[number][instances]
+        return found
