@@ -6,6 +6,7 @@ import pytest
 import torusfabric as tf
 from torusfabric.errors import InputError
 from torusfabric.rtl.streams.packets import Packets, row_of
+from torusfabric.rtl.streams.unloader import Unloader
 from torusfabric.simulation.streams import simulate_streams
 from torusfabric.simulation.streams.traffic import Arrival
 
@@ -15,12 +16,31 @@ def fabric_of(topology, collective, *, beat, width=8, **lengths):
     return tf.Fabric(program, width=width, top="stream", beat=beat)
 
 
-@pytest.mark.parametrize("beat", [2, 4])
-def test_every_word_comes_by_beats(beat):
-    fabric = fabric_of("2", "alltoall", beat=beat, max_flits=8)
+@pytest.mark.parametrize(
+    ("topology", "collective", "beat", "words"),
+    [
+        ("2", "alltoall", 2, 4),
+        ("2", "alltoall", 4, 4),
+        ("2x3", "broadcast", 2, 6),  # packets without names, in four chunks
+        ("3", "gather", 4, 3),
+        ("2x2", "reduce", 2, 1),
+        ("3", "scatter", 4, 3),
+        ("2", "reduce-scatter", 4, 2),
+    ],
+)
+def test_every_word_comes_by_beats(topology, collective, beat, words):
+    fabric = fabric_of(topology, collective, beat=beat, max_flits=8)
     report = simulate_streams(fabric, jobs=[tf.Job(length=n) for n in (8, 1, 5)], stall=0.2)
     assert report.passed
-    assert report.words_checked == 4 * (8 + 1 + 5)
+    assert report.words_checked == words * (8 + 1 + 5)
+
+
+def test_a_packet_cut_in_two_is_found(monkeypatch):
+    """A number of too few bits lets what is full of a beat stand for the rest of it."""
+    number = Unloader._id
+    monkeypatch.setattr(Unloader, "_id", lambda *arguments: number(*arguments)[:1])
+    fabric = fabric_of("2x3", "broadcast", beat=2, max_flits=8)
+    assert not simulate_streams(fabric, jobs=[tf.Job(length=8)]).passed
 
 
 def test_what_is_no_good_is_dropped_by_beats():

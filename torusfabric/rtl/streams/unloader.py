@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
+from ..memories import fitting
 from ..modules import Leaf
 from ..multiplexer import keeper
 from ..registers import apart
@@ -219,7 +220,7 @@ class Unloader(StreamEnd):
     def _id(self, packet: Value, section: Value) -> Value:
         """The origin of a packet; forms of a root have but one."""
         number = packet | by_form(self.shape.roots, self._form)
-        return self._of_root(section, number)[: self.shape.id_bits]
+        return fitting(self._of_root(section, number), self.shape.id_bits)
 
     def _of_root(self, section: Value, number: Value) -> Value:
         """The root of a run, in forms in which a packet is of that; in others a number."""

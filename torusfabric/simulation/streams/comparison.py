@@ -50,9 +50,10 @@ class Comparison:
             for packet in exchange.received[node]:
                 for k, (right, got) in enumerate(_pairs(packet, coming)):
                     self.checked[run] += 1
-                    if got[:3] != right:
+                    if got is None or got[:3] != right:
                         where = f"word {k} of node {packet.number} at node {node} in run {run}"
-                        self._note(run, f"{where} is {_shown(got)}, not {_shown(right)}")
+                        came = "missing" if got is None else _shown(got)
+                        self._note(run, f"{where} is {came}, not {_shown(right)}")
         for extra in coming:
             text = f"node {node} must receive no more words, not {_shown(extra)}"
             self._note(len(exchanges) - 1, text)
@@ -64,11 +65,11 @@ class Comparison:
 
 def _pairs(
     packet: Packet, coming: Iterator[Arrival]
-) -> Iterator[tuple[tuple[int, bool, int], Arrival]]:
-    """What each word of a packet should be, and what came."""
+) -> Iterator[tuple[tuple[int, bool, int], Arrival | None]]:
+    """What each word of a packet should be, and what came, if anything did."""
     count = len(packet.words)
     right = ((word, k == count - 1, packet.number) for k, word in enumerate(packet.words))
-    return zip(right, islice(coming, count), strict=True)
+    return zip_longest(right, islice(coming, count))
 
 
 def _shown(beat: tuple[int, ...]) -> str:
