@@ -5,8 +5,8 @@ import pytest
 
 import torusfabric as tf
 from torusfabric.errors import InputError
+from torusfabric.rtl.streams import unloader
 from torusfabric.rtl.streams.packets import Packets, row_of
-from torusfabric.rtl.streams.unloader import Unloader
 from torusfabric.simulation.streams import simulate_streams
 from torusfabric.simulation.streams.traffic import Arrival
 
@@ -37,8 +37,8 @@ def test_every_word_comes_by_beats(topology, collective, beat, words):
 
 def test_a_packet_cut_in_two_is_found(monkeypatch):
     """A number of too few bits lets what is full of a beat stand for the rest of it."""
-    number = Unloader._id
-    monkeypatch.setattr(Unloader, "_id", lambda *arguments: number(*arguments)[:1])
+    # As it is where nothing fills it up to the bits of the port.
+    monkeypatch.setattr(unloader, "fitting", lambda value, width: value)
     fabric = fabric_of("2x3", "broadcast", beat=2, max_flits=8)
     assert not simulate_streams(fabric, jobs=[tf.Job(length=8)]).passed
 

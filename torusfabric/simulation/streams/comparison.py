@@ -18,11 +18,14 @@ class Comparison:
     ----------
     checked, wrong : list of int
         Words of each run.
+    missing : int
+        Words that did not come at all.
     first_wrong : str or None
     """
 
     def __init__(self, exchanges: Sequence[Exchange], log: Log) -> None:
         self.checked, self.wrong = [0] * len(exchanges), [0] * len(exchanges)
+        self.missing = 0
         self.first_wrong: str | None = None
         for node in range(len(exchanges[0].received)):
             self._compare(node, exchanges, log.arrivals[f"m_axis_{node}"])
@@ -50,6 +53,7 @@ class Comparison:
             for packet in exchange.received[node]:
                 for k, (right, got) in enumerate(_pairs(packet, coming)):
                     self.checked[run] += 1
+                    self.missing += got is None
                     if got is None or got[:3] != right:
                         where = f"word {k} of node {packet.number} at node {node} in run {run}"
                         came = "missing" if got is None else _shown(got)

@@ -129,7 +129,7 @@ def simulate_streams(
     if not needs_commands(fabric.program):
         found.compare_errors(log, errors)
     rate = None
-    if fabric.clocks is Clocks.ONE and not any(errors):
+    if fabric.clocks is Clocks.ONE and not any(errors) and not found.missing:
         ends = _ends(exchanges, log)
         buffers = sections_of(fabric.program).buffers
         rate = sustained_rate(
