@@ -59,8 +59,6 @@ class Catalogue(Sequence[Algorithm]):
 
     Parameters
     ----------
-    algorithms : iterable of Algorithm
-        Those to begin with.
     group : str, optional
         A group of entry points. What they name is registered when the catalogue is first read to
         its end.

@@ -27,17 +27,7 @@ Receipts: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def from_broadcast(plan: Planner) -> Planner:
-    """A planner of broadcast, gather and reduce.
-
-    Parameters
-    ----------
-    plan : function of (Topology, Collective, Options) -> Schedule
-        Plans a broadcast.
-
-    Returns
-    -------
-    function of (Topology, Collective, Options) -> Schedule
-    """
+    """A planner of broadcast, gather and reduce, from one of broadcasts."""
 
     def planned(topology: Topology, collective: Collective, options: Options) -> Schedule:
         if collective.single_origin:

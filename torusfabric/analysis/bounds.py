@@ -177,8 +177,6 @@ def lower_bound(
 
     Parameters
     ----------
-    topology : Topology
-        Where.
     ports : int, optional
         How many messages a node may send, and receive, in a round; all ports by default.
     chunks : int

@@ -170,8 +170,6 @@ def schedule_cost(schedule: Schedule, traffic: Traffic | None = None) -> Schedul
 
     Parameters
     ----------
-    schedule : Schedule
-        Of any form.
     traffic : Traffic, optional
         What `check` returned for it. Without it a pattern or a table is measured
         by closed counts; other schedules are checked, since the length of a message that carries

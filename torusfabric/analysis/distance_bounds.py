@@ -18,8 +18,6 @@ def delivery_steps(
 
     Parameters
     ----------
-    topology : CayleyGraph
-        Any Cayley graph of an abelian group.
     chunks : int
         M, the chunks of a message.
     latency : int
@@ -58,8 +56,6 @@ def bufferless_steps(topology: CayleyGraph, chunks: int = 1) -> int:
 
     Parameters
     ----------
-    topology : CayleyGraph
-        Any Cayley graph of an abelian group.
     chunks : int
         M, the chunks of a message, which all leave their origin in the first step.
 

@@ -28,12 +28,7 @@ MOST_FLITS = 2**32
 
 
 def require_length(flits: int) -> None:
-    """Refuse messages of no flits, or of too many.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse messages of no flits, or of too many."""
     if flits < 1:
         raise InputError(f"Flits must be at least 1, not {flits}")
     if flits > MOST_FLITS:

@@ -37,8 +37,6 @@ def step_length(schedule: Schedule, traffic: Traffic | None = None) -> StepLengt
 
     Parameters
     ----------
-    schedule : Schedule
-        Of any form.
     traffic : Traffic, optional
         What `check` returned for it. Without it, other schedules than patterns and tables, which
         move one block a step, are checked.

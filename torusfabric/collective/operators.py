@@ -170,11 +170,6 @@ def register_operator(operator: Operator) -> Operator:
     A package names its operators in entry points of the group ``torusfabric.operators``, so that
     commands find them.
 
-    Returns
-    -------
-    Operator
-        The same.
-
     Raises
     ------
     InputError

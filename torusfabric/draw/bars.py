@@ -30,11 +30,6 @@ def bar_charts(
     marked : int
         How many of the first bars have a colour of their own.
 
-    Returns
-    -------
-    str
-        A whole SVG document.
-
     Examples
     --------
     >>> bar_charts("two", ["a", "b"], {"steps": [1, 2]}).count("<rect")

@@ -32,11 +32,6 @@ def curve_chart(
     limit : sequence of int
         The cycles that nothing can do without, a dashed line.
 
-    Returns
-    -------
-    str
-        A whole SVG document.
-
     Examples
     --------
     >>> curve_chart("two", [1, 2, 4], {"a": [4, 5, 7], "b": [3, 6, None]}, [1, 2, 4]).count("<path")

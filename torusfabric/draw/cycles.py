@@ -46,11 +46,6 @@ def number_cycles(pattern: Pattern | SumPattern) -> tuple[np.ndarray, np.ndarray
 
     Two cycles of which each is the other's way back have one number.
 
-    Parameters
-    ----------
-    pattern : Pattern or SumPattern
-        Of any topology.
-
     Returns
     -------
     number : ndarray of int, shape (nodes, ports)

@@ -60,8 +60,6 @@ def graph_layout(
 
     Parameters
     ----------
-    topology : Topology
-        Any.
     centre : int, optional
         The node that is drawn in the middle of a grid.
     in_one_row : bool

@@ -28,11 +28,6 @@ KEYS = 170.0
 def heat_map(schedule: Schedule) -> str:
     """A picture with a row for each arc, a column for each round, and their sums as bars.
 
-    Returns
-    -------
-    str
-        A whole SVG document.
-
     Raises
     ------
     InputError

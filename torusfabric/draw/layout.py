@@ -128,8 +128,6 @@ def torus_layout(topology: Torus, *, centre: int | None = None, in_one_row: bool
 
     Parameters
     ----------
-    topology : Torus
-        Of any number of axes.
     centre : int, optional
         The node that is drawn in the middle; by default node 0 is drawn in the upper left corner.
     in_one_row : bool
@@ -236,8 +234,6 @@ def arrowhead_layout(topology: Arrowhead, root: int = 0, *, turned: bool = False
 
     Parameters
     ----------
-    topology : Arrowhead
-        Of any order.
     root : int
         The node in the middle.
     turned : bool
@@ -267,8 +263,6 @@ def hexagon_layout(topology: Arrowhead, root: int = 0) -> Layout:
 
     Parameters
     ----------
-    topology : Arrowhead
-        Of any order.
     root : int
         The node in the middle.
     """

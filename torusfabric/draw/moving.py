@@ -36,11 +36,6 @@ def moving_picture(program: Program, node: int = 0) -> str:
     node : int
         Whose blocks are shown.
 
-    Returns
-    -------
-    str
-        A whole SVG document.
-
     Raises
     ------
     InputError

@@ -19,18 +19,7 @@ MARGIN = 24.0
 
 
 def paint(picture: Picture) -> str:
-    """The text of a picture.
-
-    Parameters
-    ----------
-    picture : Picture
-        What to draw.
-
-    Returns
-    -------
-    str
-        A whole SVG document.
-    """
+    """The text of a picture."""
     svg = Svg()
     sizes = np.array([HOP * np.ptp(panel.layout.box, axis=0) for panel in picture.panels])
     wide, high = sizes.max(axis=0)

@@ -57,8 +57,6 @@ class Harness:
 
     Parameters
     ----------
-    name : str
-        Of the module.
     text : str
         Of the harness, in SystemVerilog.
     modules : str

@@ -34,8 +34,6 @@ class Schedule(ABC):
 
     Parameters
     ----------
-    algorithm : str
-        Name of the algorithm that made it.
     switching : Switching
         How a message passes the nodes on its way; the word itself will do.
     ports : int

@@ -27,8 +27,6 @@ def save(schedule: Schedule, path: AnyPath, *, force: bool = False) -> None:
 
     Parameters
     ----------
-    schedule : Schedule
-        Of any form.
     path : str or Path
         Compressed if it ends in ``.gz``.
     force : bool

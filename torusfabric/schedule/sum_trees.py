@@ -45,11 +45,6 @@ def sum_trees(schedule: Schedule) -> SumTrees | None:
     two blocks. So a node always combines what comes by the same in-ports, and passes it on by the
     same out-ports: messages of any length stream through.
 
-    Parameters
-    ----------
-    schedule : Schedule
-        A checked one.
-
     Returns
     -------
     SumTrees or None

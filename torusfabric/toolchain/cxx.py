@@ -83,8 +83,6 @@ def build(
 
     Parameters
     ----------
-    name : str
-        The file to make.
     sources : dict of str to str
         Texts by file name; several are compiled side by side.
     flags : sequence of str

@@ -69,10 +69,6 @@ def require_plain(what: str, path: AnyPath) -> None:
     ----------
     what : str
         What the file is, to begin the error with.
-
-    Raises
-    ------
-    InputError
     """
     if (name := Path(path)).suffix in COMPRESSED:
         raise InputError(

@@ -55,8 +55,6 @@ def locked_folder(
 
     Parameters
     ----------
-    folder : path
-        It exists.
     waiting : function of (), optional
         Called if somebody else is in.
     """
@@ -103,10 +101,6 @@ def private_folder(final: AnyPath, *, force: bool = False) -> Iterator[Path]:
     force : bool
         Whether a folder that is there already is replaced even if it holds what others wrote or
         changed; else only if it is empty or as it was put in place.
-
-    Yields
-    ------
-    Path
 
     Raises
     ------
@@ -159,10 +153,6 @@ def work_folder(use: str = "") -> Iterator[Path]:
     ----------
     use : str
         What it is for, for its name.
-
-    Yields
-    ------
-    Path
 
     Raises
     ------

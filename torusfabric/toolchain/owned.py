@@ -53,10 +53,6 @@ def require_owned(folder: Path, maker: str, names: Iterable[str], *, force: bool
         The files, by their paths from the folder.
     force : bool
         Whether they may be replaced whoever wrote them.
-
-    Raises
-    ------
-    InputError
     """
     there = {name for name in names if os.path.lexists(folder / name)}
     if foreign := sorted(there - owned_files(folder, maker)) if there and not force else []:
@@ -132,10 +128,6 @@ def require_like(path: AnyPath, beginning: str | bytes, *, force: bool = False) 
         How all files of this format begin, before they are compressed.
     force : bool
         Whether any file may be replaced.
-
-    Raises
-    ------
-    InputError
     """
     if not force and not is_like(path, beginning):
         raise _foreign(Path(path))

@@ -54,13 +54,7 @@ _ENDING = [
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal came that ends the command.
-
-    Parameters
-    ----------
-    number : int
-        The signal.
-    """
+    """A signal came that ends the command."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -280,12 +274,6 @@ def run(
 
     Parameters
     ----------
-    command : sequence of str
-        The program and its arguments.
-    folder : path, optional
-        Where it runs.
-    environ : mapping, optional
-        Its environment.
     log : binary file, optional
         Where all of its output goes; otherwise that is returned.
     look : function of (), optional

@@ -13,8 +13,6 @@ class Tool:
 
     Parameters
     ----------
-    name : str
-        The program's own name.
     serves : str
         What it is needed for.
     install : str

@@ -182,12 +182,8 @@ def run(
 
     Parameters
     ----------
-    name : str
-        A tool.
     args : iterable of str
         Its arguments; names of files relative to `folder`.
-    folder : path
-        Where it runs.
     log : str
         The name of the log file in that folder.
     what : str, optional

@@ -37,18 +37,12 @@ def transient(
 
     Parameters
     ----------
-    folder : Path
-        Where it is made.
     before, after : str
         What its name begins and ends with.
     make : function of (Path)
         Makes it, empty.
     use : str
         What it is for, as a part of its name; what was left of any use is removed.
-
-    Yields
-    ------
-    Path
 
     Raises
     ------

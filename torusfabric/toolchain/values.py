@@ -48,10 +48,6 @@ def natural(what: str, value: object) -> int:
     what : str
         What the number is called, to begin the message with.
 
-    Raises
-    ------
-    InputError
-
     Examples
     --------
     >>> natural("Seed", "7")

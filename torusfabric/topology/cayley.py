@@ -150,12 +150,7 @@ def cayley(topology: Topology) -> CayleyGraph:
 
 
 def require_alike(topology: Topology) -> None:
-    """Refuse a root that each run chooses where nodes are not alike.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a root that each run chooses where nodes are not alike."""
     if not isinstance(topology, CayleyGraph):
         raise InputError(
             f"Root must be a node number on {topology}, which does not look the same from every "

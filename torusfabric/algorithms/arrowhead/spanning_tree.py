@@ -33,8 +33,6 @@ def tree(topology: Arrowhead, index: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
     Parameters
     ----------
-    topology : Arrowhead
-        The torus to span.
     index : int
         0: the tree along N, SW, SE; 1: its image under negation, along S, NE, NW.
 
@@ -198,8 +196,6 @@ def plan_arrowhead(topology: Arrowhead, collective: Collective, options: Options
     ----------
     topology : Arrowhead
         Of order n: 4^n nodes.
-    collective : Collective
-        Broadcast from any root.
     options : Options
         ``ports`` or ``trees``; ``packets``, ``chunks`` or ``times`` for pipelining; ``duplex`` and
         ``latency`` in steps.

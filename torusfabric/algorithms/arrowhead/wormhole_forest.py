@@ -39,8 +39,6 @@ def plan(topology: Arrowhead, collective: Collective, options: Options) -> Round
     ----------
     topology : Arrowhead
         Of order n: 4^n nodes.
-    collective : Collective
-        Broadcast from any root.
     options : Options
         ``ports``: 3, or 6 with half of the message on either three.
 

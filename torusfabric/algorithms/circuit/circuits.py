@@ -25,8 +25,6 @@ class Grid:
 
     Parameters
     ----------
-    sides : sequence of int
-        The sides of the torus.
     levels : sequence of sequence of int
         The coordinates of the levels of each axis, in ascending order; equal ones may follow each
         other. By default every coordinate is a level.
@@ -91,8 +89,6 @@ class Circuits:
 
         Parameters
         ----------
-        start : ndarray of int, shape (axes, starts)
-            Coordinates of the senders.
         runs : list of (int, ndarray of int or int)
             The path: along which axis, and over how many links in which direction.
         """

@@ -80,10 +80,6 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
     ----------
     topology : Torus
         R rows and C columns, one of them even and the other odd.
-    collective : Collective
-        All-gather.
-    options : Options
-        Nothing is left to choose.
 
     Returns
     -------

@@ -77,8 +77,6 @@ def search(
 
     Parameters
     ----------
-    topology : CayleyGraph
-        Any Cayley graph of an abelian group.
     seed : int
         Where the search starts; the same seed gives the same schedule.
     start : sequence of sequence of int
@@ -216,10 +214,6 @@ def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Tab
 
     Parameters
     ----------
-    topology : CayleyGraph
-        Any Cayley graph of an abelian group.
-    collective : Collective
-        All-gather.
     options : Options
         ``chunks`` of a message and the ``seed`` of the search.
 

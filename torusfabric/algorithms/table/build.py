@@ -39,8 +39,6 @@ def build_table(
     columns : tuple of ndarray of int, shape (steps, ports)
         ``offset`` and ``chunk`` of an all-gather, which serves the reductions in reverse, or
         ``offset``, ``chunk`` and ``destination`` of a total exchange.
-    algorithm : str
-        The name of the algorithm.
     ports : int
         How many messages a node sends, and receives, in a step.
     chunks : int

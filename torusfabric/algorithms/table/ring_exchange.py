@@ -53,8 +53,6 @@ def plan(topology: Torus, collective: Collective, options: Options) -> SumTable:
 
     Parameters
     ----------
-    collective : Collective
-        All-reduce.
     options : Options
         ``chunks`` of a message: 1, or as many for each axis; by default two for each, or 1 where
         rotated orders take two steps more than the diameter or longer still.

@@ -25,8 +25,6 @@ def fault(
 
     Parameters
     ----------
-    schedule : Schedule
-        Where the fault is.
     number : int or None
         The round, counted from 1; None for what is in no round.
     text : str
@@ -53,12 +51,7 @@ def fault(
 
 
 def check_links(schedule: Schedule, used: BoolArray) -> None:
-    """Check that there is a link at each out-port in use, given by node and port.
-
-    Raises
-    ------
-    ScheduleError
-    """
+    """Check that there is a link at each out-port in use, given by node and port."""
     none = np.argwhere(used & ~schedule.topology.linked)
     if len(none):
         raise fault(schedule, 1, "has no link", node=none[0][0], port=none[0][1])

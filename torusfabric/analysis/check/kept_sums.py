@@ -35,12 +35,7 @@ def keeps_sums(schedule: Schedule) -> bool:
 
 
 def inspect_kept_sums(schedule: Schedule, number: int, transfers: Transfers) -> None:
-    """Check that what transfers carry is there in this collective.
-
-    Raises
-    ------
-    ScheduleError
-    """
+    """Check that what transfers carry is there in this collective."""
     payload, collective = transfers.payload, schedule.collective
     if not len(transfers):
         return
@@ -219,12 +214,7 @@ def check_sum_table(schedule: SumTable, *, twice: bool = False) -> Traffic:
 
 
 def inspect_sum_table(schedule: SumTable) -> None:
-    """Check that the entries of a table have the right shape.
-
-    Raises
-    ------
-    ScheduleError
-    """
+    """Check that the entries of a table have the right shape."""
     shape = (len(schedule.chunk), schedule.topology.ports)
     if np.shape(schedule.chunk) != shape or np.shape(schedule.passed) != shape:
         raise fault(schedule, None, f"the entries of a table must have shape {shape}")

@@ -35,12 +35,7 @@ CHUNK = 2**16
 
 
 def inspect_pattern(schedule: Pattern) -> None:
-    """Check that the tables of a pattern have the right shape and name ports and chunks.
-
-    Raises
-    ------
-    ScheduleError
-    """
+    """Check that the tables of a pattern have the right shape and name ports and chunks."""
     topology, collective = schedule.topology, schedule.collective
     shape = topology.nodes, topology.ports
     if collective.personal:

@@ -19,12 +19,7 @@ __all__ = ["inspect_round", "inspect_schedule", "ranks"]
 
 
 def inspect_schedule(schedule: Schedule) -> None:
-    """Check what a schedule says of itself: links, ports, chunks and root.
-
-    Raises
-    ------
-    ScheduleError
-    """
+    """Check what a schedule says of itself: links, ports, chunks and root."""
     groups = schedule.collective.groups(schedule.topology)
     degree, nodes = len(groups.ports), groups.size
     if not 1 <= schedule.ports <= degree:

@@ -20,12 +20,7 @@ __all__ = ["check_table", "inspect_table", "raise_busy", "table_traffic"]
 
 
 def inspect_table(schedule: Table) -> None:
-    """Check that the entries of a table have the right shape and name blocks that exist.
-
-    Raises
-    ------
-    ScheduleError
-    """
+    """Check that the entries of a table have the right shape and name blocks that exist."""
     topology = schedule.topology
     personal = schedule.collective.personal and not schedule.collective.reducing
     shape = (len(schedule.offset), topology.ports)

@@ -73,11 +73,6 @@ def run_plans(
 
     That ends with the first that places everything, routes it and reaches the clock.
 
-    Parameters
-    ----------
-    work : Path
-        Where the tools run.
-
     Raises
     ------
     Misfit

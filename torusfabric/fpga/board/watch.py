@@ -30,8 +30,6 @@ def stage(folder: Path, name: str, product: str) -> tuple[int, str]:
 
     Parameters
     ----------
-    folder : Path
-        Where the tools work.
     name : str
         Of their files.
     product : str

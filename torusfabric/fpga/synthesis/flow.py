@@ -41,8 +41,6 @@ class Flow:
     ----------
     versions : dict
         Tool -> version, for the keys of the cache.
-    folder : Path
-        Where the tools work.
     """
 
     design: Design

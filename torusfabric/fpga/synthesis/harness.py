@@ -29,8 +29,6 @@ def harness(name: str, ports: Ports, *, clock: str = "clk") -> str:
 
     Parameters
     ----------
-    name : str
-        The module.
     ports : dict
         Name of a port -> ("input" or "output", number of bits).
     clock : str

@@ -16,8 +16,6 @@ def measure(target: Target, module: dict[str, Any], children: Collection[str]) -
 
     Parameters
     ----------
-    target : Target
-        The device it was mapped for.
     module : dict
         The module, from a netlist that yosys wrote as JSON.
     children : collection of str

@@ -25,8 +25,6 @@ def roms_text(roms: Mapping[str, RomContents], module: str) -> str:
     ----------
     roms : mapping of str to RomContents
         By the names of the modules around them.
-    module : str
-        The name of the ROM module.
     """
     bits = max(contents.address_bits for contents in roms.values())
     width = sum(contents.width for contents in roms.values())
@@ -60,8 +58,6 @@ def router_with_roms(
         Its own.
     roms : mapping of str to RomContents
         By the inputs that they drive.
-    module : str
-        The name of the ROM module.
 
     Returns
     -------

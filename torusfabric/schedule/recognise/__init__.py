@@ -53,11 +53,6 @@ Form = TypeVar("Form", bound=Schedule)
 def recognise(schedule: Schedule) -> Schedule:
     """The form of a schedule that has the smallest hardware.
 
-    Parameters
-    ----------
-    schedule : Schedule
-        Of any form.
-
     Returns
     -------
     Schedule

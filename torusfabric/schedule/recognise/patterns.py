@@ -15,13 +15,7 @@ __all__ = ["pattern_of_steps", "pattern_of_table", "without_unused_feeds"]
 
 
 def pattern_of_steps(schedule: Rounds, steps: Sequence[Step]) -> Pattern:
-    """Steps as a pattern.
-
-    Raises
-    ------
-    Irregular
-        If they are none.
-    """
+    """Steps as a pattern; `Irregular` if they are none."""
     topology, blocks = schedule.topology, schedule.blocks
     shape = topology.nodes, topology.ports
     collective = schedule.collective
@@ -48,13 +42,7 @@ def pattern_of_steps(schedule: Rounds, steps: Sequence[Step]) -> Pattern:
 
 
 def pattern_of_table(table: Table) -> Pattern:
-    """A table as a pattern: all nodes have the same feed.
-
-    Raises
-    ------
-    Irregular
-        If it is none.
-    """
+    """A table as a pattern, in which all nodes have the same feed; `Irregular` if it is none."""
     topology, collective = table.topology, table.collective
     if not (collective.from_each and collective.to_all and table.round_count):
         raise Irregular

@@ -13,13 +13,7 @@ __all__ = ["sum_pattern_of_steps", "sum_pattern_of_table"]
 
 
 def sum_pattern_of_steps(schedule: Rounds, steps: Sequence[Step]) -> SumPattern:
-    """Steps as a pattern of sums.
-
-    Raises
-    ------
-    Irregular
-        If they are none.
-    """
+    """Steps as a pattern of sums; `Irregular` if they are none."""
     pattern = _pattern_from(schedule, steps[0])
     if not agree(pattern, steps):
         raise Irregular
@@ -27,13 +21,7 @@ def sum_pattern_of_steps(schedule: Rounds, steps: Sequence[Step]) -> SumPattern:
 
 
 def sum_pattern_of_table(table: Table) -> SumPattern:
-    """A table as a pattern of sums.
-
-    Raises
-    ------
-    Irregular
-        If it is none.
-    """
+    """A table as a pattern of sums; `Irregular` if it is none."""
     if not (table.collective.reducing and table.round_count):
         raise Irregular
     # Its first step tells most that are none, long before all contributions are listed.

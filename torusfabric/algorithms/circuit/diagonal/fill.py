@@ -28,15 +28,7 @@ BEFORE_PLANE = {
 
 
 def fill(circuits: Circuits, grid: Grid) -> None:
-    """Inform all levels of a grid in two or three dimensions, in one round.
-
-    Parameters
-    ----------
-    circuits : Circuits
-        Where the round goes.
-    grid : Grid
-        The levels.
-    """
+    """Inform all levels of a grid in two or three dimensions, in one round."""
     for parity, sign in ((0, 1), (1, -1)):
         index, _ = informed_index(grid, 0, np.arange(parity, grid.counts[0], 2), parity)
         for axis in range(len(grid.counts)):
@@ -49,8 +41,6 @@ def fill_around_plane(circuits: Circuits, grid: Grid, axis: int) -> None:
 
     Parameters
     ----------
-    circuits : Circuits
-        Where the round goes.
     grid : Grid
         The levels; the plane is between numbers 0 and 1.
     axis : int
@@ -78,8 +68,6 @@ def serve_planes(circuits: Circuits, axes: Sequence[int]) -> None:
 
     Parameters
     ----------
-    circuits : Circuits
-        Where the round goes.
     axes : sequence of int
         One or two axes of which the nodes of coordinate 1 are to be informed.
 
@@ -114,8 +102,6 @@ def fill_by_classes(circuits: Circuits, grid: Grid, alpha: int) -> None:
 
     Parameters
     ----------
-    circuits : Circuits
-        Where the rounds go.
     grid : Grid
         The levels, none at the same coordinate as the next.
     alpha : int

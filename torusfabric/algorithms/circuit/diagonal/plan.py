@@ -43,10 +43,6 @@ def diagonal_broadcast(topology: Torus, collective: Collective, options: Options
 
     Parameters
     ----------
-    topology : Torus
-        Of any sides.
-    collective : Collective
-        Broadcast from any root.
     options : Options
         ``ports`` is alpha.
 
@@ -216,8 +212,6 @@ def theorem_rounds(sides: Sequence[int], ports: int) -> int | None:
 
     Parameters
     ----------
-    sides : sequence of int
-        The sides of a torus.
     ports : int
         alpha.
 

@@ -39,8 +39,6 @@ def spaced(
 
     Parameters
     ----------
-    total : int
-        Number of links.
     kinds : sequence of int
         0 for each gap above an even level, 1 for each above an odd level.
     rounds, alpha : int
@@ -89,21 +87,12 @@ def refine(
 
     Parameters
     ----------
-    circuits : Circuits
-        Where the round goes.
-    grid : Grid
-        The levels so far.
     rounds : int
         How many rounds are left for this axis after this one.
     alpha : int
         How many messages a node may send.
     asides : sequence of int
         Axes for detours, none with two levels at one coordinate: ceil(alpha / 2) - 1 of them.
-
-    Returns
-    -------
-    Grid
-        The levels afterwards.
 
     Notes
     -----

@@ -75,8 +75,6 @@ def lee_code_allgather(
     ----------
     topology : Torus
         With three sides of 7^i.
-    collective : Collective
-        All-gather.
     options : Options
         ``large`` delivers by pieces: more rounds, shorter messages.
 
@@ -117,8 +115,6 @@ def lee_code_quotient(topology: Torus, collective: Collective, *, large: bool = 
     ----------
     topology : Torus
         With three sides of 7^i.
-    collective : Collective
-        All-gather.
     large : bool
         Whether to deliver by pieces.
 

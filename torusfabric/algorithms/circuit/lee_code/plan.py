@@ -50,15 +50,6 @@ def levels(topology: Topology) -> tuple[int, bool] | None:
 def lee_code_broadcast(topology: Torus, collective: Collective, options: Options) -> Rounds:
     """Plan a broadcast on a square of side 5^p or 2 5^p, or a cube of side 7^p.
 
-    Parameters
-    ----------
-    topology : Torus
-        One of these.
-    collective : Collective
-        Broadcast from any root.
-    options : Options
-        Nothing is left to choose.
-
     Returns
     -------
     Rounds
@@ -155,10 +146,6 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
         All-gather, broadcast, gather or reduce, the last two being a broadcast in reverse.
     options : Options
         ``large`` for an all-gather.
-
-    Returns
-    -------
-    Rounds or Quotient
     """
     if collective.from_each and collective.to_all:
         return lee_code_allgather(topology, collective, options)

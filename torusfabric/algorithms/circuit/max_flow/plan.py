@@ -35,10 +35,6 @@ def max_flow_broadcast(topology: Topology, collective: Collective, options: Opti
 
     Parameters
     ----------
-    topology : Topology
-        Any.
-    collective : Collective
-        Broadcast from any root.
     options : Options
         ``ports`` is alpha, ``seed`` where to start.
 

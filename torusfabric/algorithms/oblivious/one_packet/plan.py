@@ -43,10 +43,6 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Pattern:
     ----------
     topology : Torus
         N nodes, d = 2, 3 or 4 axes; see `misfit` for its sides.
-    collective : Collective
-        All-gather.
-    options : Options
-        Nothing is left to choose.
 
     Returns
     -------

@@ -52,8 +52,6 @@ def allgather(
 
     Parameters
     ----------
-    topology : CayleyGraph
-        Any Cayley graph of an abelian group.
     chunks : int
         M, the chunks of a message.
     latency : int

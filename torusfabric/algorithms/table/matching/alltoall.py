@@ -46,8 +46,6 @@ def balanced_routes(
 
     Parameters
     ----------
-    topology : CayleyGraph
-        Any Cayley graph of an abelian group.
     chunks : int
         The chunks of a message; each is routed by itself.
     goals : ndarray of int, optional
@@ -125,10 +123,6 @@ def alltoall(
 
     Parameters
     ----------
-    topology : CayleyGraph
-        Any Cayley graph of an abelian group.
-    chunks : int
-        The chunks of a message.
     latency : int
         What arrives in step t leaves in step t + latency or later.
     seed : int

@@ -54,13 +54,9 @@ def choose_heads(
         What could be the head of each in-port, best first.
     crowd : list of float
         How many blocks wait at each in-port: those with most are preferred.
-    ports : int
-        Number of out-ports.
     used : set of (int, int, int)
         Inputs that an out-port has in any case: (out-port, in-port, age). Others are taken only if
         they fill more out-ports.
-    rng : random.Random
-        The source of random numbers.
     mixed : bool
         Whether out-ports prefer in-ports at random instead.
     rare : bool
@@ -70,8 +66,6 @@ def choose_heads(
     -------
     chosen : dict
         The `Move` of each out-port that is not idle.
-    work : int
-        Matchings tried.
     """
     ways = _ways(heads) if rare else None
     choice = _Choice(heads, crowd, ports, rng, mixed=mixed, ways=ways)

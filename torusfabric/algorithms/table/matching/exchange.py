@@ -38,8 +38,6 @@ def exchange(
 
     Parameters
     ----------
-    topology : CayleyGraph
-        Any Cayley graph of an abelian group.
     routes : ndarray of int, shape (blocks, ports)
         The hops that each block takes from node 0, in any order.
     latency : int

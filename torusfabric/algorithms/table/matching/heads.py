@@ -40,8 +40,6 @@ def few_heads(
 
     Parameters
     ----------
-    topology : CayleyGraph
-        Any Cayley graph of an abelian group.
     chunks : int
         M, the chunks of a message.
     latency : int

@@ -58,8 +58,6 @@ def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Tab
 
     Parameters
     ----------
-    topology : CayleyGraph
-        Any Cayley graph of an abelian group.
     collective : Collective
         Any but a broadcast and a reduce.
     options : Options

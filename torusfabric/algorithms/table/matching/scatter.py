@@ -20,11 +20,6 @@ __all__ = ["port_trees", "scatter"]
 def port_trees(topology: CayleyGraph) -> np.ndarray:
     """Grow a tree of shortest routes from each port of node 0, no arc in two trees.
 
-    Parameters
-    ----------
-    topology : CayleyGraph
-        The network.
-
     Returns
     -------
     ndarray of int, shape (nodes, ports)
@@ -62,12 +57,6 @@ def scatter(
 
     Parameters
     ----------
-    topology : CayleyGraph
-        The network.
-    root : int
-        Where all blocks are.
-    blocks : Blocks
-        The numbered blocks of the collective.
     latency : int
         What arrives in step t leaves in step t + latency or later.
 

@@ -50,11 +50,6 @@ def _follows(first: int, then: int, axes: int) -> bool:
 def first_axes(axes: int) -> dict[frozenset[int], set[int]]:
     """With which axes a path may start that takes few turns, and no axis twice.
 
-    Parameters
-    ----------
-    axes : int
-        How many axes there are.
-
     Returns
     -------
     dict

@@ -26,12 +26,6 @@ def broadcast(
 
     Parameters
     ----------
-    necklaces : Necklaces
-        Of the torus.
-    root : int
-        The node that sends.
-    blocks : Blocks
-        The M numbered chunks of the broadcast.
     latency : int
         Steps from arrival to departure.
 
@@ -57,10 +51,6 @@ def allgather(necklaces: Necklaces, chunks: int, latency: int = 1) -> tuple[np.n
 
     Parameters
     ----------
-    necklaces : Necklaces
-        Of the torus.
-    chunks : int
-        M.
     latency : int
         Steps from arrival to departure.
 
@@ -107,19 +97,8 @@ def scatter(
 
     Parameters
     ----------
-    necklaces : Necklaces
-        Of the torus.
-    root : int
-        The node that sends.
-    blocks : Blocks
-        The numbered blocks of the scatter.
     latency : int
         Steps from arrival to departure.
-
-    Returns
-    -------
-    tuple of Transfers
-        The steps.
 
     Notes
     -----
@@ -147,10 +126,6 @@ def alltoall(
 
     Parameters
     ----------
-    necklaces : Necklaces
-        Of the torus.
-    chunks : int
-        M.
     latency : int
         Steps from arrival to departure; as many blocks take turns.
 

@@ -59,8 +59,6 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Table | R
     ----------
     topology : Torus
         A k-ary n-cube: n sides of length k.
-    collective : Collective
-        Any.
     options : Options
         ``chunks`` of a message and ``latency`` in steps.
 

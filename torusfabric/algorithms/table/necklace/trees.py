@@ -28,13 +28,7 @@ __all__ = ["Necklaces"]
 
 @dataclass(frozen=True)
 class Necklaces:
-    """The necklaces of a torus with equal sides.
-
-    Parameters
-    ----------
-    topology : Torus
-        A k-ary n-cube.
-    """
+    """The necklaces of a torus with equal sides."""
 
     topology: Torus
 
