@@ -15,8 +15,10 @@ import argparse
 from dataclasses import asdict, dataclass
 from functools import cached_property
 
+import paper_costs as costs
+
 import torusfabric as tf
-from torusfabric.algorithms.arrowhead import costs
+from torusfabric.algorithms.arrowhead.spanning_tree import best_packets
 from torusfabric.analysis.cost import schedule_cost
 from torusfabric.cli.notices import notices_shown
 from torusfabric.cli.output import print_json, progress_bar
@@ -85,7 +87,7 @@ class Case:
 def cases(order, model):
     """The protocols of the paper on one order."""
     circuit, stored = model.circuit(), model.stored()
-    packets = costs.best_packets(order, **stored)
+    packets = best_packets(order, **stored)
     floor = costs.store_and_forward_bound(order, **stored)
     for ports, equation in ((3, 8), (6, 9)):
         yield Case(

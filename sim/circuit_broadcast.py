@@ -23,8 +23,9 @@ import argparse
 import time
 from math import prod
 
+from paper_costs import theorem_rounds
+
 import torusfabric as tf
-from torusfabric.algorithms.circuit.diagonal.plan import theorem_rounds
 from torusfabric.analysis.bounds import spread_rounds
 from torusfabric.cli.notices import notices_shown
 from torusfabric.cli.output import print_json, progress_bar

@@ -24,8 +24,9 @@ import time
 from fractions import Fraction
 from math import ceil
 
+from paper_costs import tau_large, tau_short
+
 import torusfabric as tf
-from torusfabric.algorithms.circuit.lee_code.allgather import tau_large, tau_short
 from torusfabric.analysis.cost import schedule_cost
 from torusfabric.cli.notices import notices_shown
 from torusfabric.cli.output import print_json, progress_bar

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paper_costs import theorem_rounds
 from planners import planner
 
 from torusfabric.algorithms import Options
@@ -14,7 +15,6 @@ from torusfabric.algorithms.circuit.circuits import Circuits, Grid
 from torusfabric.algorithms.circuit.diagonal.plan import (
     DIAGONAL,
     diagonal_rounds,
-    theorem_rounds,
     ways,
 )
 from torusfabric.algorithms.circuit.diagonal.refine import capacities, new_levels, spaced

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paper_costs import tau_large, tau_short
 from planners import planner
 
 from torusfabric.algorithms.circuit.lee_code import LEE_CODE
 from torusfabric.algorithms.circuit.lee_code.allgather import (
     lee_code_quotient,
     listed,
-    tau_large,
-    tau_short,
 )
 from torusfabric.algorithms.circuit.segments import clog
 from torusfabric.analysis.check import check, check_rounds

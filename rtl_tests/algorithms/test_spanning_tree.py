@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import paper_costs as costs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planners import planner
 
 from torusfabric.algorithms import Options
-from torusfabric.algorithms.arrowhead import costs
 from torusfabric.algorithms.arrowhead.spanning_tree import (
     SPANNING_TREE,
     best_packets,

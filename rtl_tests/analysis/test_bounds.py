@@ -5,6 +5,13 @@ from itertools import product
 
 import numpy as np
 import pytest
+from paper_costs import (
+    one_packet_steps,
+    time_dependent,
+    time_hamiltonian,
+    time_one_packet,
+    whole_packet_steps,
+)
 from scipy.sparse.csgraph import maximum_flow
 
 import torusfabric as tf
@@ -21,13 +28,6 @@ from torusfabric.analysis.bounds import (
 )
 from torusfabric.analysis.check import check
 from torusfabric.analysis.facts import facts_together, in_words, schedule_facts
-from torusfabric.analysis.running_times import (
-    one_packet_steps,
-    time_dependent,
-    time_hamiltonian,
-    time_one_packet,
-    whole_packet_steps,
-)
 from torusfabric.collective import Collective
 from torusfabric.schedule import Listed, Pattern, Rounds, Switching, Transfers
 from torusfabric.topology import Faulty, Torus

@@ -32,7 +32,7 @@ from .fill import fill, fill_around_plane, fill_by_classes, serve_by_flow, serve
 from .refine import refine, spaced
 from .square import axis_rounds, diagonal_stage, square_rounds
 
-__all__ = ["DIAGONAL", "diagonal_broadcast", "diagonal_rounds", "theorem_rounds", "ways"]
+__all__ = ["DIAGONAL", "diagonal_broadcast", "diagonal_rounds", "ways"]
 
 #: A way to broadcast: how many rounds it takes, and a function that adds them to `Circuits`.
 Way: TypeAlias = tuple[int, Callable[[Circuits], None]]
@@ -66,8 +66,8 @@ def diagonal_broadcast(topology: Torus, collective: Collective, options: Options
     >>> from torusfabric.collective import parse_collective
     >>> from torusfabric.topology import parse_topology
     >>> schedule = DIAGONAL(parse_topology("7x9"), parse_collective("broadcast", root=20))
-    >>> schedule.round_count, diagonal_rounds((7, 9), 4), theorem_rounds((7, 9), 4)
-    (4, 4, 6)
+    >>> schedule.round_count, diagonal_rounds((7, 9), 4)
+    (4, 4)
     """
     ports = options.ports or topology.ports
     best: list[Transfers] | None = None
@@ -205,36 +205,6 @@ def _finish(circuits: Circuits, grid: Grid, alpha: int) -> None:
         fill(circuits, grid)
         if without:
             serve_planes(circuits, without)
-
-
-def theorem_rounds(sides: Sequence[int], ports: int) -> int | None:
-    """The number of rounds that Wang, Tseng, Ni and Sheu claim, or None where they state none.
-
-    Parameters
-    ----------
-    ports : int
-        alpha.
-
-    Notes
-    -----
-    Theorems 1 to 9 as printed, with n1 the shortest side; for odd n1 the stages of Theorems 3, 4
-    and 7 to 9 run on n1 - 1, and can take up to two rounds more than that.
-    """
-    sides, dimensions = sorted(sides), len(sides)
-    shortest = sides[0]
-    if not 1 <= ports <= 2 * dimensions:
-        return None
-    if len(set(sides)) == 1:
-        return dimensions * clog(shortest, ports)
-    if ports <= 2:
-        return sum(clog(side, ports) for side in sides)
-    half, constant = clog(Fraction(shortest, 2), ports), shortest % 2
-    longer = sum(clog(Fraction((1 + ports % 2) * side, shortest), ports) for side in sides[1:])
-    if dimensions == 2:
-        return clog(shortest, ports) + half + longer + 1 + constant
-    if dimensions == 3:
-        return 3 * half + longer + 2 + constant
-    return None
 
 
 def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:

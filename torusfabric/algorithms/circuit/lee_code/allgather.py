@@ -14,7 +14,6 @@ the last one delivers it to the neighbours.
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
@@ -31,8 +30,6 @@ __all__ = [
     "lee_code_allgather",
     "lee_code_quotient",
     "side_depth",
-    "tau_large",
-    "tau_short",
 ]
 
 #: A path as runs (axis, signed number of hops).
@@ -140,34 +137,6 @@ def lee_code_quotient(topology: Torus, collective: Collective, *, large: bool = 
         modulus=7**i,
         quotient_rounds=tuple(steps),
     )
-
-
-def tau_short(i: int) -> Fraction:
-    """The longest messages of all rounds on the 7^i-cube, in units of one node's message.
-
-    Notes
-    -----
-    Solves tau(i) = 7 tau(i - 1) + 1 + (1 + 1/7 + 1/7^2) N with N = 7^(3 i) and tau(0) = 0. The
-    closed form of Prop. 5.17 agrees with its own recurrence for i < 3 only.
-    """
-    seventh = Fraction(1, 7)
-    nodes = Fraction(7) ** (3 * i)
-    bracket = Fraction(57, 8) * (1 - seventh ** (2 * (i - 1)))
-    return (bracket + 7**3 * seventh ** (2 * i) - seventh ** (3 * i)) * nodes / 6
-
-
-def tau_large(i: int) -> Fraction:
-    """The same where messages are delivered by pieces.
-
-    Notes
-    -----
-    Solves tau(i) = 7 tau(i - 1) + 1 + (3/7 + 1/7^2) N; the closed form of Prop. 6.4 does so for
-    i < 3 only.
-    """
-    seventh = Fraction(1, 7)
-    nodes = Fraction(7) ** (3 * i)
-    bracket = Fraction(22, 8) * (1 - seventh ** (2 * (i - 1)))
-    return (bracket + 133 * seventh ** (2 * i) - seventh ** (3 * i)) * nodes / 6
 
 
 def port_weights() -> np.ndarray:

@@ -1,0 +1,242 @@
+"""What papers claim in closed form, to be compared with what is planned.
+
+- O. Delmas and S. Perennes, "Circuit-switched gossiping in the 3-dimensional torus networks", 1996.
+- D. Deserable, "Broadcasting in the Arrowhead Torus", INRIA research report 2827, 1996. The numbers
+  in parentheses are its equations. The bounds (10) and (15) are taken with the exact diameter: (11)
+  and (16), where 2/3 sqrt(N) stands for it, exceed it and are no bounds. N = 4^n; L is the length
+  of the message and tau the time to send a message of unit length over one link.
+- U. Meyer and J. F. Sibeyn, "Oblivious gossiping on tori", J. Algorithms 42, 2002.
+- S.-Y. Wang, Y.-C. Tseng, S.-Y. Ni and J.-P. Sheu, "Circuit-switched broadcasting in multi-port
+  multi-dimensional torus networks", The Journal of Supercomputing 20, 2001.
+"""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from math import ceil
+
+from torusfabric.algorithms.arrowhead.spanning_tree import step_count
+from torusfabric.algorithms.circuit.segments import clog
+from torusfabric.analysis.cost import Number
+from torusfabric.schedule import Duplex
+from torusfabric.topology import Arrowhead
+
+
+def forest_cost(
+    order: int, *, ports: int = 6, alpha: float, delta: float, tau: float, length: float
+) -> float:
+    """Time of the circuit-switched broadcast: (8) on three ports, (9) on six.
+
+    Parameters
+    ----------
+    order : int
+        n, the order of the arrowhead.
+    ports : int
+        3, or 6 with half of the message on either three ports.
+    alpha : float
+        Start-up time of a round.
+    delta : float
+        Time to switch a circuit through a node.
+    tau : float
+        Time to send a message of unit length over one link.
+    length : float
+        Length of the message.
+    """
+    return order * (alpha + length * tau * 3 / ports) + ((1 << order) - 1) * delta
+
+
+def tree_cost(
+    order: int,
+    *,
+    trees: int = 2,
+    packets: int = 1,
+    duplex: Duplex = Duplex.FULL,
+    beta: float,
+    tau: float,
+    length: float,
+) -> float:
+    """Time of the store-and-forward broadcast: (12) on one tree, (13) on two.
+
+    With more packets it is the exact time (2^n - 2 + P) (beta + L tau / 2P) of which (14) is the
+    least over real P.
+
+    Parameters
+    ----------
+    order : int
+        n, the order of the arrowhead.
+    trees, packets, duplex
+        As in `torusfabric.algorithms.Options`; packets counts those of one tree.
+    beta : float
+        Start-up time of a step.
+    tau : float
+        Time to send a message of unit length over one link.
+    length : float
+        Length of the message.
+    """
+    steps = step_count(order, trees=trees, packets=packets, duplex=duplex)
+    return steps * (beta + length * tau / (trees * packets))
+
+
+def pipelined_optimum(order: int, *, beta: float, tau: float, length: float) -> float:
+    """(14): the least time of pipelining over two trees, if P could be any positive number.
+
+    That P is below 1 for order 1 and for short messages; no number of packets then gives this time.
+    """
+    if order == 0:
+        return 0.0
+    return (math.sqrt(((1 << order) - 2) * beta) + math.sqrt(length * tau / 2)) ** 2
+
+
+def circuit_bound(
+    order: int, *, ports: int = 6, alpha: float, delta: float, tau: float, length: float
+) -> float:
+    """(10): no circuit-switched broadcast from a node with this many ports takes less time.
+
+    In a round each informed node informs at most ``ports`` others; the farthest node is a diameter
+    away, and the message leaves its root on at most ``ports`` ports.
+    """
+    if order == 0:
+        return 0.0
+    rounds, informed = 0, 1
+    while informed < 4**order:
+        rounds, informed = rounds + 1, informed * (ports + 1)
+    farthest = alpha + Arrowhead(order).diameter * delta + length * tau / ports
+    return max(rounds * alpha, farthest)
+
+
+def store_and_forward_bound(order: int, *, beta: float, tau: float, length: float) -> float:
+    """(15): no store-and-forward broadcast takes less time, in whatever packets of unit length."""
+    if order == 0:
+        return 0.0
+    return Arrowhead(order).diameter * (beta + tau) + (length - 6) * tau / 6
+
+
+def whole_packet_steps(nodes: int) -> Fraction:
+    """Steps of whole packets on two edge-disjoint Hamiltonian cycles: at least this, less O(1).
+
+    Meyer and Sibeyn, Theorem 2: 11/40 P on any 4-regular network of P nodes.
+    """
+    return Fraction(11 * nodes, 40)
+
+
+def time_hamiltonian(n: int, d: int, startup: Number, feed: Number) -> Number:
+    """T_opt of Meyer and Sibeyn, section 5: n^d / 2 steps with packets of s / d.
+
+    Parameters
+    ----------
+    n : int
+        The side of a torus.
+    d : int
+        The number of sides.
+    startup : number
+        t_startup.
+    feed : number
+        s t_feed/byte, the time to transmit a whole message.
+    """
+    return Fraction(n**d, 2) * (startup + Fraction(1, d) * feed)
+
+
+def time_one_packet(
+    n: int, d: int, startup: Number, feed: Number, *, exact: bool = False
+) -> Number:
+    """T_one of Meyer and Sibeyn, section 5: n^(d-1) / 2 (n / d + 1) steps with packets of s.
+
+    Parameters
+    ----------
+    n, d, startup, feed : number
+        As for `time_hamiltonian`.
+    exact : bool
+        Whether to take the step count with double-receives, `one_packet_steps`.
+    """
+    steps = (
+        Fraction(one_packet_steps(n, d))
+        if exact
+        else Fraction(n ** (d - 1), 2) * (Fraction(n, d) + 1)
+    )
+    return steps * (startup + feed)
+
+
+def time_dependent(n: int, d: int, startup: Number, feed: Number) -> Number:
+    """T_stv of Meyer and Sibeyn, section 5: n^d / 2d steps with packets of s.
+
+    The time-dependent all-gather of Soch and Tvrdik, without the -1 and the rounding of its count.
+    Parameters as for `time_hamiltonian`.
+    """
+    return Fraction(n**d, 2 * d) * (startup + feed)
+
+
+def one_packet_steps(n: int, d: int) -> int:
+    """Steps of the one-packet pattern on a torus of n^d nodes, double-receives included.
+
+    A node off a cycle of length m, fed by two nodes that are L apart on it, is complete after
+    ceil((m + L + 1) / 2) steps: n^2 / 4 + n + 3/2, rounded up, for d = 2 and even n, and n^3 / 6 +
+    5/6 n^2 + 3/2 n + 3/2 for d = 3 and n a multiple of 3 from 6 on (Meyer and Sibeyn, sections 4.1
+    and 4.2, completed by the receipts that their text leaves out). Only an upper bound for n = 4
+    and for odd n.
+    """
+    if d == 2:
+        cycle, apart = Fraction(n**2, 2) + n, Fraction(n + 2)
+    elif d == 3:
+        cycle = Fraction(n**2 * (n + 3), 3)
+        apart = (Fraction(2 * n, 3) + 1) * (n + 3) - 1
+    else:
+        raise ValueError(f"Dimensions must be 2 or 3, not {d!r}")
+    return ceil((cycle + apart + 1) / 2)
+
+
+def tau_short(i: int) -> Fraction:
+    """The longest messages of all rounds on the 7^i-cube, in units of one node's message.
+
+    Notes
+    -----
+    Solves tau(i) = 7 tau(i - 1) + 1 + (1 + 1/7 + 1/7^2) N with N = 7^(3 i) and tau(0) = 0. The
+    closed form of Prop. 5.17 agrees with its own recurrence for i < 3 only.
+    """
+    seventh = Fraction(1, 7)
+    nodes = Fraction(7) ** (3 * i)
+    bracket = Fraction(57, 8) * (1 - seventh ** (2 * (i - 1)))
+    return (bracket + 7**3 * seventh ** (2 * i) - seventh ** (3 * i)) * nodes / 6
+
+
+def tau_large(i: int) -> Fraction:
+    """The same where messages are delivered by pieces.
+
+    Notes
+    -----
+    Solves tau(i) = 7 tau(i - 1) + 1 + (3/7 + 1/7^2) N; the closed form of Prop. 6.4 does so for
+    i < 3 only.
+    """
+    seventh = Fraction(1, 7)
+    nodes = Fraction(7) ** (3 * i)
+    bracket = Fraction(22, 8) * (1 - seventh ** (2 * (i - 1)))
+    return (bracket + 133 * seventh ** (2 * i) - seventh ** (3 * i)) * nodes / 6
+
+
+def theorem_rounds(sides: Sequence[int], ports: int) -> int | None:
+    """The number of rounds that Wang, Tseng, Ni and Sheu claim, or None where they state none.
+
+    Parameters
+    ----------
+    ports : int
+        alpha.
+
+    Notes
+    -----
+    Theorems 1 to 9 as printed, with n1 the shortest side; for odd n1 the stages of Theorems 3, 4
+    and 7 to 9 run on n1 - 1, and can take up to two rounds more than that.
+    """
+    sides, dimensions = sorted(sides), len(sides)
+    shortest = sides[0]
+    if not 1 <= ports <= 2 * dimensions:
+        return None
+    if len(set(sides)) == 1:
+        return dimensions * clog(shortest, ports)
+    if ports <= 2:
+        return sum(clog(side, ports) for side in sides)
+    half, constant = clog(Fraction(shortest, 2), ports), shortest % 2
+    longer = sum(clog(Fraction((1 + ports % 2) * side, shortest), ports) for side in sides[1:])
+    if dimensions == 2:
+        return clog(shortest, ports) + half + longer + 1 + constant
+    if dimensions == 3:
+        return 3 * half + longer + 2 + constant
+    return None
