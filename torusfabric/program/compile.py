@@ -12,7 +12,6 @@ import numpy as np
 from ..collective import ADD, Operator
 from ..errors import InputError
 from ..schedule import Lifted, Masked, Pattern, Rounds, Schedule, SumPattern, SumTable, Table
-from ..schedule.recognise import keeps_sums
 from ..schedule.sum_trees import sum_trees
 from ..toolchain.values import flag, natural, shown
 from ..topology import require_alike
@@ -198,7 +197,7 @@ def _compile_one(request: Request, root: str | None) -> Program:
         return compile_any_root(request)
     if root is not None:
         raise InputError(f"Root must be any, or left to the schedule, not {root!r}")
-    if isinstance(schedule, Rounds) and keeps_sums(schedule):
+    if isinstance(schedule, Rounds) and schedule.keeps_sums:
         raise InputError(
             "Schedule in which nodes keep their sums must be the same at every node for hardware, "
             "not differ between nodes"

@@ -22,7 +22,7 @@ import numpy as np
 from ..collective import Blocks, Collective, Layout
 from ..topology import Topology
 from .model import Duplex, Switching
-from .transfers import Transfers
+from .transfers import KeptSums, Transfers
 from .writing import save_rounds
 
 __all__ = ["Schedule"]
@@ -65,16 +65,16 @@ class Schedule(ABC):
         object.__setattr__(self, "switching", Switching(self.switching))
         object.__setattr__(self, "duplex", Duplex(self.duplex))
 
-    @property
-    @abstractmethod
-    def round_count(self) -> int:
-        """Number of rounds, or steps."""
-
     if TYPE_CHECKING:
         # A field of a `Pattern`, which a property here would hide; a property of the others.
         @property
         def steps(self) -> int:
-            """The same."""
+            """Number of steps, or rounds."""
+
+    @property
+    def round_count(self) -> int:
+        """The same."""
+        return self.steps
 
     @abstractmethod
     def rounds(self) -> Iterator[Transfers]:
@@ -90,10 +90,26 @@ class Schedule(ABC):
         """Whether each node completes a share of what is reduced; see `Layout`."""
         return Layout(self.blocks).in_shares
 
+    @property
+    def keeps_sums(self) -> bool:
+        """Whether nodes keep the sums that they send."""
+        return any(isinstance(transfers.payload, KeptSums) for transfers in self.rounds())
+
+    @property
+    def sums_of_owner(self) -> int:
+        """How many sums of a reduction without a root a node completes: the chunks of its share."""
+        return self.chunks if self.collective.personal else self.chunks // self.topology.nodes
+
     @cached_property
     def layout(self) -> Layout:
         """The layout of the nodes' memories, as a host addresses them."""
         return Layout(self.blocks, shared=self.in_shares)
+
+    @property
+    def head(self) -> dict[str, Any]:
+        """What is said of the whole in any form, by the names of the fields."""
+        names = ("topology", "collective", "algorithm", "switching", "ports", "chunks", "duplex")
+        return {name: getattr(self, name) for name in names}
 
     def save(self, path: "str | os.PathLike[str]", *, force: bool = False) -> None:
         """Write the schedule to a file, compressed if its name ends in ``.gz``.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from typing_extensions import Self, override
@@ -50,9 +50,8 @@ class Lifted(Schedule):
         collective : Collective
             With the axes that span the groups.
         """
-        names = ("algorithm", "switching", "ports", "chunks", "duplex")
-        kept: dict[str, Any] = {name: getattr(part, name) for name in names}
-        return cls(topology=topology, collective=collective, part=part, **kept)
+        head = part.head | {"topology": topology, "collective": collective}
+        return cls(**head, part=part)
 
     if not TYPE_CHECKING:
 
@@ -63,13 +62,8 @@ class Lifted(Schedule):
 
     @property
     @override
-    def round_count(self) -> int:
-        return self.part.round_count
-
-    @property
-    @override
     def steps(self) -> int:
-        return self.part.round_count
+        return self.part.steps
 
     @property
     @override

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from typing_extensions import Self, override
 
@@ -53,14 +53,7 @@ class Masked(Schedule):
         collective : Collective
             From or to a root.
         """
-        names = ("topology", "algorithm", "switching", "ports", "chunks", "duplex")
-        kept: dict[str, Any] = {name: getattr(whole, name) for name in names}
-        return cls(collective=collective, whole=whole, **kept)
-
-    @property
-    @override
-    def round_count(self) -> int:
-        return self.whole.round_count
+        return cls(**whole.head | {"collective": collective}, whole=whole)
 
     @property
     @override

@@ -65,11 +65,6 @@ class Pattern(Schedule):
         alone = self.collective.single_origin and self.collective.axes is None
         return alone and not bool(((self.feed >= 0) & (self.inject >= 0)).any())
 
-    @property
-    @override
-    def round_count(self) -> int:
-        return self.steps
-
     @override
     def rounds(self) -> Iterator[Transfers]:
         """The transfers of each step: one block on each arc in use."""

@@ -47,11 +47,6 @@ class Rounds(Schedule):
 
     @property
     @override
-    def round_count(self) -> int:
-        return len(self.transfers)
-
-    @property
-    @override
     def steps(self) -> int:
         return len(self.transfers)
 

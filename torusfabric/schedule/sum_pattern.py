@@ -65,26 +65,14 @@ class SumPattern(Schedule):
     turns: int
 
     @property
-    def sums_of_owner(self) -> int:
-        """How many sums a node completes: the chunks of its share."""
-        if self.collective.personal:
-            return self.chunks
-        return self.chunks // self.topology.nodes
-
-    @property
     def times_around(self) -> int:
         """How often blocks go around: sums once, and results once more where all get them."""
         return 1 + self.collective.to_all
 
     @property
     @override
-    def round_count(self) -> int:
-        return self.turns * (self.topology.nodes - 1) * self.times_around
-
-    @property
-    @override
     def steps(self) -> int:
-        return self.round_count
+        return self.turns * (self.topology.nodes - 1) * self.times_around
 
     @cached_property
     def along(self) -> tuple[IntArray, IntArray]:

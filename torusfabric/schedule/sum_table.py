@@ -59,11 +59,6 @@ class SumTable(Schedule):
 
     @property
     @override
-    def round_count(self) -> int:
-        return len(self.chunk)
-
-    @property
-    @override
     def steps(self) -> int:
         return len(self.chunk)
 

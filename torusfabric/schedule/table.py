@@ -76,11 +76,6 @@ class Table(Schedule):
 
     @property
     @override
-    def round_count(self) -> int:
-        return len(self.offset)
-
-    @property
-    @override
     def steps(self) -> int:
         return len(self.offset)
 
@@ -138,7 +133,7 @@ class Table(Schedule):
                 moves.append((target, chunk, part))
             name: IntLike = chunk
             if not self.collective.personal:
-                name = owner[:, column, None] * (self.chunks // topology.nodes) + chunk
+                name = owner[:, column, None] * self.sums_of_owner + chunk
             origin = topology.add(owner[:, column, None], part[None, :])
             columns.append(blocks.encode(origin, name, owner[:, column, None]))
         for target, chunk, part in moves:

@@ -22,7 +22,6 @@ from .kept_sums import (
     check_sum_table,
     inspect_kept_sums,
     inspect_sum_table,
-    keeps_sums,
     track_kept_sums,
 )
 from .pattern import check_pattern, inspect_pattern, pattern_is_static, pattern_traffic
@@ -32,7 +31,7 @@ from .structure import inspect_round, inspect_schedule
 from .sum_pattern import check_sum_pattern, inspect_sum_pattern
 from .sums import track_sums
 from .table import check_table, inspect_table, table_traffic
-from .table_sums import check_sums_table, sums_per_owner
+from .table_sums import check_sums_table
 from .traffic import Tally, Traffic
 
 __all__ = ["Progress", "Traffic", "check", "check_rounds", "pattern_traffic", "table_traffic"]
@@ -64,16 +63,6 @@ def check(
 
     Examples
     --------
-    >>> from torusfabric.algorithms import find
-    >>> from torusfabric.collective import parse_collective
-    >>> from torusfabric.topology import Torus
-    >>> schedule = find("matching")(Torus(4, 4), parse_collective("allgather"))
-    >>> traffic = check(schedule)
-    >>> traffic.rounds, traffic.transfers, traffic.duplicates
-    (4, 240, 0)
-
-    Examples
-    --------
     >>> import torusfabric as tf
     >>> tf.check(tf.plan("4x4", "alltoall", check=False)).transfers
     512
@@ -94,8 +83,9 @@ def check(
             return check_pattern(schedule, progress=progress)
         case Table() if collective.from_each and not collective.rooted:
             return check_table(schedule)
-        case Table() if schedule.chunk.max(initial=0) < sums_per_owner(schedule):
-            return check_sums_table(schedule)
+        case Table() if collective.reducing and (collective.personal or schedule.in_shares):
+            if schedule.chunk.max(initial=0) < schedule.sums_of_owner:
+                return check_sums_table(schedule)
     return _follow_rounds(schedule, progress, twice=twice)
 
 
@@ -130,7 +120,7 @@ def _follow_rounds(
     """Check the explicit transfers of a schedule of any form."""
     hops: list[int] = []
     arcs, count, broken = 0, 0, None
-    kept = keeps_sums(schedule)
+    kept = schedule.keeps_sums
     for number, transfers in enumerate(schedule.rounds(), 1):
         try:
             longest, used = inspect_round(schedule, number, transfers)

@@ -19,7 +19,7 @@ from .structure import ranks
 from .table import raise_busy
 from .traffic import Tally, Traffic
 
-__all__ = ["check_sum_table", "inspect_kept_sums", "inspect_sum_table", "keeps_sums",
+__all__ = ["check_sum_table", "inspect_kept_sums", "inspect_sum_table",
            "track_kept_sums"]  # fmt: skip
 
 #: Bytes that contributions of one chunk may take.
@@ -27,11 +27,6 @@ BUDGET = 2**31
 
 #: Contributions that are in a sum more than once count as two.
 TWICE = 2
-
-
-def keeps_sums(schedule: Schedule) -> bool:
-    """Whether any transfer carries a sum that its sender keeps."""
-    return any(isinstance(transfers.payload, KeptSums) for transfers in schedule.rounds())
 
 
 def inspect_kept_sums(schedule: Schedule, number: int, transfers: Transfers) -> None:

@@ -17,26 +17,7 @@ from .fault import fault, unfinished
 from .table import raise_busy, table_traffic
 from .traffic import Traffic
 
-__all__ = ["check_sums_table", "sums_per_owner"]
-
-
-def sums_per_owner(schedule: Table) -> int:
-    """How many sums belong to a node: the chunks of its share.
-
-    0 for other collectives than reduce-scatter and all-reduce, and where shares are not equal.
-
-    Examples
-    --------
-    >>> import torusfabric as tf
-    >>> sums_per_owner(tf.plan("4", "allreduce", algorithm="matching", chunks=8))
-    2
-    """
-    if not schedule.collective.reducing or schedule.collective.rooted:
-        return 0
-    if schedule.collective.personal:
-        return schedule.chunks
-    nodes = schedule.topology.nodes
-    return schedule.chunks // nodes if schedule.chunks % nodes == 0 else 0
+__all__ = ["check_sums_table"]
 
 
 def check_sums_table(schedule: Table) -> Traffic:
@@ -45,7 +26,7 @@ def check_sums_table(schedule: Table) -> Traffic:
     Parameters
     ----------
     schedule : Table
-        With entries that `inspect_table` accepts, and chunks below `sums_per_owner`.
+        With entries that `inspect_table` accepts, and chunks below its `sums_of_owner`.
 
     Raises
     ------
@@ -69,7 +50,7 @@ class _Sums:
 
     def __init__(self, schedule: Table) -> None:
         self.schedule, self.nodes = schedule, schedule.topology.nodes
-        self.count = np.ones((self.nodes, sums_per_owner(schedule)), np.int64)
+        self.count = np.ones((self.nodes, schedule.sums_of_owner), np.int64)
         self.sent = np.zeros(self.count.shape, bool)
 
     def move(

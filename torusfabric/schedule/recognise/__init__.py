@@ -30,22 +30,23 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
+from ...errors import InputError
 from ..base import Schedule
+from ..held_blocks import HeldBlocks
 from ..lifted import Lifted
 from ..model import Switching
 from ..pattern import Pattern
 from ..rounds import Rounds
 from ..table import Table
+from ..transfers import Listed
 from .groups import grouped
 from .lifted import lifted_from_group
 from .patterns import pattern_of_steps, pattern_of_table, without_unused_feeds
 from .steps import Irregular, steps_of
 from .sum_patterns import sum_pattern_of_steps, sum_pattern_of_table
-from .sum_tables import keeps_sums, sum_table_of
-from .sums import with_listed_sums
-from .tables import table_of_steps
+from .tables import sum_table_of, table_of_steps
 
-__all__ = ["keeps_sums", "recognise"]
+__all__ = ["recognise"]
 
 Form = TypeVar("Form", bound=Schedule)
 
@@ -82,12 +83,12 @@ def recognise(schedule: Schedule) -> Schedule:
         case Rounds() if schedule.collective.axes is not None:
             lifted = lifted_from_group(schedule)
             return schedule if lifted is None else recognise(lifted)
-        case Rounds() if keeps_sums(schedule):
+        case Rounds() if schedule.keeps_sums:
             return _first_of(schedule, [sum_table_of])
         case Rounds():
             found = _from_rounds(schedule)
             if isinstance(found, Rounds) and found.collective.reducing:
-                return with_listed_sums(found)
+                return _with_listed_sums(found)
             return found
     return schedule
 
@@ -131,3 +132,17 @@ def _first_of(schedule: Form, forms: Iterable[Callable[[Form], Schedule]]) -> Sc
         except Irregular:
             continue
     return schedule
+
+
+def _with_listed_sums(schedule: Rounds) -> Rounds:
+    """A reduction in rounds, with lists in place of "all that the sender holds".
+
+    A program adds up chunk by chunk, and asks which chunks a partial sum has.
+    """
+    if all(isinstance(transfers.payload, Listed) for transfers in schedule.transfers):
+        return schedule
+    try:
+        state = HeldBlocks(schedule.topology, schedule.blocks)
+    except InputError:
+        return schedule
+    return replace(schedule, transfers=tuple(map(state.carry_out, schedule.transfers)))

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from ..pattern import Pattern
 from ..rounds import Rounds
 from ..table import Table
-from .steps import Ints, Irregular, Step, common
+from .steps import Ints, Irregular, Step
 
 __all__ = ["pattern_of_steps", "pattern_of_table", "without_unused_feeds"]
 
@@ -34,7 +34,7 @@ def pattern_of_steps(schedule: Rounds, steps: Sequence[Step]) -> Pattern:
     if np.any((first >= 0) & (blocks.origin(first) != nodes)):
         raise Irregular
     return Pattern(
-        **common(schedule),
+        **schedule.head,
         steps=len(steps),
         feed=_feed(on_ports(), topology.opposite),
         inject=np.where(first >= 0, blocks.chunk(first), -1),
@@ -55,7 +55,7 @@ def pattern_of_table(table: Table) -> Pattern:
     on_ports = zip(sent[:, None], arriving[:, None, topology.opposite], strict=True)
     feed = _feed(on_ports, topology.opposite)
     return Pattern(
-        **common(table),
+        **table.head,
         steps=table.round_count,
         feed=np.tile(feed, (topology.nodes, 1)),
         inject=np.tile(np.where(idle[0], -1, chunk[0]), (topology.nodes, 1)),

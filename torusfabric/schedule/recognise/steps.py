@@ -1,7 +1,7 @@
 """The steps of a schedule in canonical order, so that two of them can be compared."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,19 +12,13 @@ from ..base import Schedule
 from ..held_blocks import HeldBlocks
 from ..transfers import Listed, Transfers
 
-__all__ = ["Ints", "Irregular", "Step", "agree", "common", "one_step", "steps_of"]
+__all__ = ["Ints", "Irregular", "Step", "agree", "one_step", "steps_of"]
 
 Ints = npt.NDArray[np.integer]
 
 
 class Irregular(Exception):
     """The schedule does not have the form that is tried."""
-
-
-def common(schedule: Schedule) -> dict[str, Any]:
-    """What a schedule keeps in any form."""
-    names = ("topology", "collective", "algorithm", "switching", "ports", "chunks", "duplex")
-    return {name: getattr(schedule, name) for name in names}
 
 
 class Step(NamedTuple):

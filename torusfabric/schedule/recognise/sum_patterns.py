@@ -7,7 +7,7 @@ import numpy as np
 from ..rounds import Rounds
 from ..sum_pattern import SumPattern
 from ..table import Table
-from .steps import Irregular, Step, agree, common, one_step, steps_of
+from .steps import Irregular, Step, agree, one_step, steps_of
 
 __all__ = ["sum_pattern_of_steps", "sum_pattern_of_table"]
 
@@ -41,21 +41,14 @@ def _pattern_from(schedule: Rounds | Table, first: Step) -> SumPattern:
     if len(first.ids) != len(first.arc):
         raise Irregular
     inject = np.full((topology.nodes, topology.ports), -1)
-    inject.ravel()[first.arc] = blocks.chunk(first.ids) % _sums_of_owner(schedule)
+    inject.ravel()[first.arc] = blocks.chunk(first.ids) % max(schedule.sums_of_owner, 1)
     arriving = inject[topology.upstream]
     fits = (inject[:, :, None] == arriving[:, None, :]) & (inject >= 0)[:, :, None]
     feed = np.where(fits.any(axis=2), fits.argmax(axis=2), -1).astype(np.int8)
-    pattern = SumPattern(**common(schedule), feed=feed, inject=inject, turns=turns)
+    pattern = SumPattern(**schedule.head, feed=feed, inject=inject, turns=turns)
     if not _goes_around(pattern):
         raise Irregular
     return pattern
-
-
-def _sums_of_owner(schedule: Rounds | Table) -> int:
-    """How many sums a node completes."""
-    if schedule.collective.personal:
-        return schedule.chunks
-    return max(schedule.chunks // schedule.topology.nodes, 1)
 
 
 def _goes_around(pattern: SumPattern) -> bool:
