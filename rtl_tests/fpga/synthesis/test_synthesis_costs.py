@@ -10,7 +10,6 @@ from printed import printed
 from torusfabric import Fabric, emit, plan
 from torusfabric import compile as compile_program
 from torusfabric.fpga.synthesis.cost import Cost
-from torusfabric.fpga.synthesis.measure import measure
 from torusfabric.fpga.synthesis.report import per_bit
 from torusfabric.fpga.synthesis.synthesize import synthesize
 from torusfabric.fpga.synthesis.target import TARGETS, find_target
@@ -152,7 +151,7 @@ def test_logic_cells_of_ice40_are_shared_where_they_can_be():
         "carry of its own": cell("SB_CARRY", I0=3, I1=5, CI=14, CO=15),
     }
     module = {"cells": cells, "ports": {"q": {"direction": "output", "bits": [12, 13, 15]}}}
-    cost = measure(find_target("ice40-hx8k"), module, ())
+    cost = find_target("ice40-hx8k").measure(module, ())
     assert cost == Cost(luts=2, ffs=2, carries=2, cells=4)
 
 

@@ -7,7 +7,6 @@ from hand_written import design
 
 from torusfabric.errors import InputError, MissingTool, WorkFailed
 from torusfabric.fpga.synthesis.cost import Cost
-from torusfabric.fpga.synthesis.measure import measure
 from torusfabric.fpga.synthesis.synthesize import Workplace, synthesize
 from torusfabric.fpga.synthesis.target import find_target
 from torusfabric.verilog.design import Design
@@ -59,9 +58,9 @@ def test_cell_of_another_family_is_an_error():
     cell = {"type": "TRELLIS_FF", "port_directions": {}, "connections": {}}
     module = {"cells": {"x": cell}, "ports": {}}
     with pytest.raises(WorkFailed, match=r"^Cells must be those of ice40, not TRELLIS_FF$"):
-        measure(find_target("ice40-hx8k"), module, ())
-    assert measure(find_target("ecp5-25k"), module, ()) == Cost(ffs=1)
-    assert measure(find_target("ice40-hx8k"), module, {"TRELLIS_FF"}) == Cost()
+        find_target("ice40-hx8k").measure(module, ())
+    assert find_target("ecp5-25k").measure(module, ()) == Cost(ffs=1)
+    assert find_target("ice40-hx8k").measure(module, {"TRELLIS_FF"}) == Cost()
 
 
 def test_child_after_its_parent_is_refused():

@@ -6,7 +6,6 @@ from hand_written import PORTS, SMALL_STORE, STORE, design
 from torusfabric.errors import InputError
 from torusfabric.fpga.synthesis.cones import fewest_tables
 from torusfabric.fpga.synthesis.cost import Cost
-from torusfabric.fpga.synthesis.measure import measure
 from torusfabric.fpga.synthesis.parts import PARTS
 from torusfabric.fpga.synthesis.synthesize import synthesize
 from torusfabric.fpga.synthesis.target import TARGETS, find_target
@@ -84,9 +83,9 @@ def test_a_large_part_may_be_too_small():
 def test_adaptive_logic_modules_are_counted_by_halves():
     kinds = ["MISTRAL_ALUT6", *["MISTRAL_ALUT4"] * 3, *["MISTRAL_FF"] * 5]
     module = {"cells": {str(k): {"type": kind} for k, kind in enumerate(kinds)}}
-    assert measure(find_target("cyclone-v"), module, ()) == Cost(luts=4, ffs=5, cells=3)
+    assert find_target("cyclone-v").measure(module, ()) == Cost(luts=4, ffs=5, cells=3)
     module = {"cells": {str(k): {"type": "MISTRAL_FF"} for k in range(13)}}
-    assert measure(find_target("cyclone-v"), module, ()).cells == 4
+    assert find_target("cyclone-v").measure(module, ()).cells == 4
 
 
 def test_tables_of_six_inputs_choose_among_four():

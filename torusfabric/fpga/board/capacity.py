@@ -1,11 +1,11 @@
 """The error message about a fabric that is too large for a board."""
 
 import math
-import re
 from collections.abc import Sequence
 from fractions import Fraction
 
 from ...topology import Topology
+from ..synthesis.placers import NO_PLACE, utilisation
 from .catalogue import Board
 
 __all__ = ["SCARCE", "advice", "crowding", "largest_sides", "over_capacity"]
@@ -13,13 +13,8 @@ __all__ = ["SCARCE", "advice", "crowding", "largest_sides", "over_capacity"]
 #: The names that place and route has for logic cells and block RAMs, which run out first.
 SCARCE = ("ICESTORM_LC", "ICESTORM_RAM", "TRELLIS_COMB", "DP16KD", "LUT4", "BSRAM")
 
-#: Errors of place and route that finds no location, though by the numbers there should be one.
-_NOT_PLACED = re.compile(
-    r"[Uu]nable to (find|place)|[Ff]ailed to (find|place|expand)|no BELs remain"
-)
-
-#: From this share on, that is for want of room: flip-flops share a tile only with those of the same
-#: enable and reset, so that many locations stay empty.
+#: From this share on, what finds no place does so for want of room: flip-flops share a tile only
+#: with those of the same enable and reset, so that many locations stay empty.
 _CROWDED = 0.75
 
 
@@ -34,7 +29,7 @@ def over_capacity(log: str, topology: Topology, board: Board) -> str | None:
         Of the fabric.
     """
     share, scarcest = _scarcest(log)
-    if share <= 1 and not (share > _CROWDED and _NOT_PLACED.search(log)):
+    if share <= 1 and not (share > _CROWDED and NO_PLACE.search(log)):
         return None
     need = "need" if share > 1 else "crowd it with"
     text = f"Fabric must fit into {board.name}, not {need} {scarcest}"
@@ -49,11 +44,10 @@ def crowding(log: str) -> str:
 
 def _scarcest(log: str, names: Sequence[str] = ()) -> tuple[float, str]:
     """The resource, perhaps of some, that a design takes the largest share of; both numbers."""
-    rows = re.findall(r"Info:\s+(\w+):\s*(\d+)/\s*(\d+)\s+\d+%", log)
-    rows = [row for row in rows if row[0] in (names or row)]
-    share = lambda row: int(row[1]) / int(row[2])
-    name, used, most = max((row for row in rows if int(row[2])), key=share, default=("", "0", "1"))
-    return int(used) / int(most), f"{used} of {most} {name}" if name else ""
+    rows = [row for row in utilisation(log) if row[2] and (not names or row[0] in names)]
+    share = lambda row: row[1] / row[2]
+    name, used, most = max(rows, key=share, default=("", 0, 1))
+    return used / most, f"{used} of {most} {name}" if name else ""
 
 
 def advice(topology: Topology, share: float | Fraction, board: Board) -> str:

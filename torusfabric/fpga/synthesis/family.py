@@ -87,7 +87,7 @@ class Family:
     pnr_args : tuple of str
         Its arguments: no pin constraints are needed, and slow paths are placed with care.
     cells : dict
-        Pattern of cell types -> what one costs, first match; other cells are unknown.
+        What a cell costs -> patterns of the types of such cells; others are unknown.
     placers : tuple of str
         The placers of that tool, where there is a choice: each is tried if the one before fails or
         is stuck.
@@ -106,7 +106,7 @@ class Family:
     fast: Recipe
     pnr: str | None
     pnr_args: tuple[str, ...]
-    cells: dict[str, Cost]
+    cells: dict[Cost, str]
     placers: tuple[str, ...] = ()
     defines: tuple[str, ...] = ()
     no_pads: str = ""
@@ -119,5 +119,7 @@ class Family:
 
     def price(self, kind: str) -> Cost | None:
         """What a cell of a type costs, or None if that is not known."""
-        found = (price for pattern, price in self.cells.items() if fnmatchcase(kind, pattern))
-        return next(found, None)
+        for price, patterns in self.cells.items():
+            if any(fnmatchcase(kind, pattern) for pattern in patterns.split()):
+                return price
+        return None

@@ -16,18 +16,12 @@ from .cones import analyse
 from .cost import Cost
 from .family import Family, Mapping, Recipe
 from .harness import HARNESS, Ports, harness
-from .measure import measure
-from .placers import PlacerWatch
+from .placers import NO_PLACE, PlacerWatch, utilisation
 from .roms import ROMS_TOP, roms_text
-from .slowest_path import slowest_path
+from .slowest_path import logic_mhz, slowest_path
 from .target import PINS, Target
 
 __all__ = ["Flow", "load_json"]
-
-#: What place and route says of a design that is too large, as opposed to one that is wrong.
-_TOO_LARGE = re.compile(
-    r"no BELs remaining|[Ff]ailed to (find|place|expand)|Unable to (find|place)"
-)
 
 #: Counted up when what is kept under the same key changes its form or meaning.
 _FORMAT = 4
@@ -85,7 +79,7 @@ class Flow:
             script = f"read_verilog -lib {stem}-children.v\n{script}"
         modules, seconds = self._yosys(stem, script + synth, name)
         module = modules[name]
-        cost = measure(self.device, module, children)
+        cost = self.device.measure(module, children)
         price = lambda kind: self.family.price(kind) or Cost()
         directions = {
             port: [value["direction"], len(value["bits"])]
@@ -123,7 +117,7 @@ class Flow:
             modules, seconds = self._yosys(stem, script + synth, "the ROMs")
             share = round(seconds / len(unknown), 2)
             for name in unknown:
-                cost = measure(self.device, modules[name], ()).to_json()
+                cost = self.device.measure(modules[name], ()).to_json()
                 known[name] = self.cache.put(keys[name], {"cost": cost, "seconds": share})
         return [known[name] for name in names]
 
@@ -169,7 +163,7 @@ class Flow:
         try:
             self._run_pnr(name, seed, f"{stem}.json", report, log)
         except WorkFailed as error:
-            if not _TOO_LARGE.search(str(error)):
+            if not NO_PLACE.search(str(error)):
                 raise
             reason = _too_large((self.folder / log).read_text(encoding="utf-8", errors="replace"))
             seconds = _since(begun)
@@ -183,7 +177,7 @@ class Flow:
             "mhz": round(min(rates), 2) if rates else None,
             "why": None if rates else no_path,
             "placed": {kind: u["used"] for kind, u in found["utilization"].items() if u["used"]},
-            "logic_mhz": _logic_mhz(found),
+            "logic_mhz": logic_mhz(found),
             "path": slowest_path(found),
             "seconds": seconds,
         }
@@ -279,17 +273,6 @@ def _since(begun: float) -> float:
     return round(time.perf_counter() - begun, 2)
 
 
-def _logic_mhz(report: dict[str, Any]) -> float | None:
-    """The clock rate if the wires of the slowest path from register to register took no time."""
-    paths = [
-        path["path"]
-        for path in report.get("critical_paths", ())
-        if path["from"] == path["to"] and "<async>" not in path["from"]
-    ]
-    delays = [sum(s["delay"] for s in path if s["type"] != "routing") for path in paths]
-    return round(1000 / max(delays), 2) if delays and max(delays) > 0 else None
-
-
 def _escape(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else f"\\{name}"
 
@@ -304,7 +287,7 @@ def load_json(path: Path, tool: str, what: str) -> dict[str, Any]:
 
 def _too_large(log: str) -> str:
     """Why a design does not fit, from the utilisation that place and route logged."""
-    for kind, used, most in re.findall(r"Info:\s+(\w+):\s*(\d+)/\s*(\d+)\s+\d+%", log):
-        if int(used) > int(most):
+    for kind, used, most in utilisation(log):
+        if used > most:
             return f"does not fit: {used} {kind} of {most}"
     return f"does not fit: {tools.error_line(log)}"

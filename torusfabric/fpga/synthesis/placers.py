@@ -6,12 +6,13 @@ meanwhile. So it is stuck when the log has been silent for as long as everything
 is so on a slow machine as on a fast one.
 """
 
+import re
 import time
 from pathlib import Path
 
 from ...errors import WorkFailed
 
-__all__ = ["ECP5_PLACERS", "PlacerWatch", "StuckPlacer", "is_placed"]
+__all__ = ["ECP5_PLACERS", "NO_PLACE", "PlacerWatch", "StuckPlacer", "is_placed", "utilisation"]
 
 #: Those for an ECP5, the better one first. Its wires are a fifth shorter: a 4x4
 #: engine of two collectives, 32 bits, is routed on an 85F in minutes, where behind the second one
@@ -22,8 +23,18 @@ ECP5_PLACERS = ("static", "heap")
 SILENCE = 60.0
 
 
+#: What nextpnr says where it finds no place for a cell, as opposed to a design that is wrong.
+NO_PLACE = re.compile(r"[Uu]nable to (find|place)|[Ff]ailed to (find|place|expand)|no BELs remain")
+
+
 class StuckPlacer(WorkFailed):
     """A placer comes to no end."""
+
+
+def utilisation(log: str) -> list[tuple[str, int, int]]:
+    """Each resource that nextpnr logged, how much of it is used, and of how much."""
+    rows = re.findall(r"Info:\s+(\w+):\s*(\d+)/\s*(\d+)\s+\d+%", log)
+    return [(name, int(used), int(most)) for name, used, most in rows]
 
 
 def is_placed(log: str) -> bool:

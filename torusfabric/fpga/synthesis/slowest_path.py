@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["named_path", "slowest_path"]
+__all__ = ["logic_mhz", "named_path", "slowest_path"]
 
 #: What yosys and nextpnr append to the name of a signal for the cell that drives it.
 _CELL = re.compile(r"_(TRELLIS_FF|LUT[1-6]|PFUMX|L6MUX21|CCU2C|DPRAM|SB_\w+?|DFF\w*|ALU|MUX2)_.*$")
@@ -27,11 +27,7 @@ def slowest_path(report: Mapping[str, Any]) -> dict[str, Any] | None:
         ``from`` and ``to``, the cells at its ends; ``logic_ns`` and ``wire_ns``, what the cells and
         the wires take; ``tables``, how many cells lie between.
     """
-    paths = [
-        path["path"]
-        for path in report.get("critical_paths", ())
-        if path["from"] == path["to"] and "<async>" not in path["from"]
-    ]
+    paths = _register_paths(report)
     if not paths:
         return None
     path = max(paths, key=lambda steps: sum(step["delay"] for step in steps))
@@ -43,6 +39,22 @@ def slowest_path(report: Mapping[str, Any]) -> dict[str, Any] | None:
         "wire_ns": round(wire, 2),
         "tables": sum(step["type"] == "logic" for step in path),
     }
+
+
+def logic_mhz(report: Mapping[str, Any]) -> float | None:
+    """The clock rate if the wires of the slowest path from register to register took no time."""
+    paths = _register_paths(report)
+    delays = [sum(s["delay"] for s in path if s["type"] != "routing") for path in paths]
+    return round(1000 / max(delays), 2) if delays and max(delays) > 0 else None
+
+
+def _register_paths(report: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
+    """The steps of each path from register to register."""
+    return [
+        path["path"]
+        for path in report.get("critical_paths", ())
+        if path["from"] == path["to"] and "<async>" not in path["from"]
+    ]
 
 
 def named_path(path: Mapping[str, Any], instances: Mapping[str, str]) -> dict[str, Any]:

@@ -4,8 +4,12 @@ Adding a device of a known family is one line of `TARGETS`, with the capacities 
 for it; or one of `PARTS`, where only the vendor places and routes.
 """
 
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import Any
 
+from ...errors import WorkFailed
 from ...toolchain.hints import no_such
 from .cost import Cost
 from .family import Family
@@ -47,6 +51,32 @@ class Target:
         from .families import FAMILIES  # here: it knows the text, and so Amaranth; names do not
 
         return FAMILIES[self.family]
+
+    def measure(self, module: dict[str, Any], children: Collection[str]) -> Cost:
+        """What a mapped module costs, without its children.
+
+        Parameters
+        ----------
+        module : dict
+            The module, from a netlist that yosys wrote as JSON.
+        children : collection of str
+            The names of modules that may be instantiated in it.
+
+        Raises
+        ------
+        WorkFailed
+            If it has a cell whose cost is not known.
+        """
+        cost, tools = Cost(), self.tools
+        kinds = Counter(cell["type"] for cell in module["cells"].values())
+        for kind, count in kinds.items():
+            if kind in children or kind == "$scopeinfo":
+                continue
+            price = tools.price(kind)
+            if price is None:
+                raise WorkFailed(f"Cells must be those of {self.family}, not {kind}")
+            cost = cost.plus(price, count)
+        return cost.plus(Cost(cells=tools.logic_cells(module))) if tools.logic_cells else cost
 
     def over(self, cost: Cost) -> str | None:
         """Why a design does not fit, or None: all that it needs more of than there is."""
