@@ -46,7 +46,8 @@ def least_time(
       sums are copied. Take the receipts one after another: before the first node has a whole sum,
       each other node has sent once; after that, each other node still has to receive.
     - Exchange: a node receives a message for each offset, halo: from each node at an offset; and
-      the messages of an exchange travel to their offsets as those of a total exchange do.
+      the messages of an exchange travel to their offsets as those of a total exchange do, on a
+      torus also along each axis, one way round or the other.
     - Total exchange: the messages travel N S hops in all; on a torus also per axis (`arc_load`).
       Where a path is held, it takes up all arcs at once, however few ports a node uses.
 
@@ -90,7 +91,27 @@ def _local_time(topology: Topology, collective: Collective, each: Fraction) -> F
     offsets = collective.offset_nodes(topology)
     if not collective.personal:
         return len(np.unique(offsets)) / each
-    return max(len(offsets), int(cayley(topology).distances[offsets].sum(dtype=np.int64))) / each
+    hops = int(cayley(topology).distances[offsets].sum(dtype=np.int64))
+    axes = _shift_time(topology, offsets) if isinstance(topology, Torus) else Fraction(0)
+    return max(max(len(offsets), hops) / each, axes)
+
+
+def _shift_time(torus: Torus, offsets: np.ndarray) -> Fraction:
+    """Message times of the links of an axis, where each node sends a message to each offset.
+
+    Along an axis of side s, a message that comes d farther makes d hops one way or s - d the other,
+    or parts of it do either. Both ways are equally busy where those with the fewest hops for their
+    turning round take the other way first.
+    """
+    least = Fraction(0)
+    for side, moved in zip(torus.sides, torus.coordinates(offsets), strict=True):
+        onward, back = int(moved.sum()), 0
+        for hops in sorted(moved[moved > 0].tolist(), reverse=True):
+            # So much of this message goes the other way that both are alike.
+            part = min(max(Fraction(onward - back, side), Fraction(0)), Fraction(1))
+            onward, back = onward - part * hops, back + part * (side - hops)
+        least = max(least, Fraction(onward), Fraction(back))
+    return least
 
 
 def limit(topology: Topology, collective: Collective, flits: int) -> int:

@@ -108,8 +108,9 @@ class _Sums:
 
     A *cell* is (key - first) * nodes + node. ``at[cell]`` is the tree of the sum that the node
     keeps, -1 for none, ``count[cell]`` its number of contributions, and ``parent`` the forest that
-    leads from the contribution of an origin (a cell of the same key) to its tree. In several groups
-    each has sums of its own, which are complete with a contribution of each of its nodes.
+    leads from the contribution of an origin (a cell of the same key) to its tree. ``left[cell]`` is
+    the tree of the partial sum that has left the node last. In several groups each has sums of its
+    own, which are complete with a contribution of each of its nodes.
     """
 
     def __init__(self, schedule: Schedule, first: int, last: int, tally: Tally) -> None:
@@ -119,6 +120,7 @@ class _Sums:
         self.keys = schedule.blocks.count // self.full
         self.at = np.arange((last - first) * self.nodes)
         self.parent = self.at.copy()
+        self.left = np.full_like(self.at, -1)
         self.count = np.ones(len(self.at), np.int32)
 
     def block(self, key: int, origin: int) -> int:
@@ -134,6 +136,7 @@ class _Sums:
         partial = self.count[source] < self.full
         self._check_moved_once(transfers, owner, source, partial)
         tree, count = self.at[source].copy(), self.count[source].copy()
+        self.left[source[partial]] = self.at[source[partial]]
         self.at[source[partial]] = -1
         self.count[source[partial]] = 0
         self._deliver(transfers, owner, target, tree, count)
@@ -241,11 +244,16 @@ class _Sums:
         owner, key = owner[mine], key[mine]
         origin = self.groups.beside(transfers.source[owner], position[mine])
         cell = key * self.nodes + transfers.source[owner]
-        inside = self._roots()[key * self.nodes + origin] == self.at[cell]
+        roots = self._roots()
+        inside = roots[key * self.nodes + origin] == self.at[cell]
         if not inside.all():
             wrong = np.flatnonzero(~inside)[0]
-            self._stop(transfers, owner[wrong], key[wrong] * self.nodes + origin[wrong],
-                       "sends {block} before it holds it")  # fmt: skip
+            contribution, left = key[wrong] * self.nodes + origin[wrong], self.left[cell[wrong]]
+            moved = left >= 0 and roots[left] == roots[contribution]
+            text = "sends {block} before it holds it"
+            if moved:
+                text = "sends {block}, whose partial sum it has sent on: that moved, and is no copy"
+            self._stop(transfers, owner[wrong], contribution, text)
         pair, start, index, many = np.unique(
             owner * np.int64(self.last - self.first) + key,
             return_index=True, return_inverse=True, return_counts=True,
