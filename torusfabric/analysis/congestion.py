@@ -2,9 +2,9 @@
 
 Whatever lengths the arcs are given, messages go at least as far as their ends are apart; so the
 busiest arc carries no less than all distances together, divided by all lengths together. This is
-the dual of the linear program of multicommodity flow. Lengths that make the bound large are found
-by multiplicative weights (Garg and Koenemann): all messages go on shortest paths, and arcs become
-the longer the more they carry.
+the dual of the linear program of multicommodity flow. Lengths that make the bound the largest are
+found by that program on few nodes; on more, good ones by multiplicative weights (Garg and
+Koenemann): all messages go on shortest paths, and arcs become the longer the more they carry.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ __all__ = ["Lengths", "exchange_time"]
 
 #: How often lengths are changed, times nodes; more nodes have fewer tries.
 WORK, MOST_TRIES = 4096, 64
+
+#: Nodes times arcs up to which the linear program is solved, about a second.
+SOLVED = 6_000
 
 #: How far lengths are changed at once, and how much of a length is a unit.
 PACE, UNIT = 0.5, 1 << 20
@@ -58,6 +61,16 @@ class Lengths:
         found = np.searchsorted(pair, np.where(before >= 0, before * self.nodes + node, 0))
         return distance, np.where(before >= 0, arc[np.minimum(found, len(arc) - 1)], -1)
 
+    def in_units(self, weight: np.ndarray) -> IntArray:
+        """Whole lengths, from 1 on, in about these proportions."""
+        length: IntArray = np.maximum(1, np.rint(weight / weight.max() * UNIT)).astype(np.int64)
+        return length
+
+    def bound(self, length: IntArray, distance: np.ndarray | None = None) -> Fraction:
+        """What some arc must carry, by these lengths, and perhaps the distances that they make."""
+        apart = self.shortest(length)[0] if distance is None else distance
+        return Fraction(int(np.rint(apart.sum())), int(length.sum()))
+
     def carried(self, distance: np.ndarray, by: IntArray) -> IntArray:
         """What each arc carries if a message goes from each node to each other on these paths."""
         below = np.ones((self.nodes, self.nodes), np.int64)
@@ -85,12 +98,13 @@ def exchange_time(topology: Topology) -> Fraction:
     if topology.nodes == 1:
         return Fraction(0)
     arcs = Lengths(topology)
+    if topology.nodes * len(arcs.tail) <= SOLVED:
+        return arcs.bound(_best_lengths(arcs))
     weight = np.ones(len(arcs.tail))
     best, sum_of_loads = Fraction(0), np.zeros(len(arcs.tail))
     for tried in range(1, 1 + max(4, min(MOST_TRIES, WORK // topology.nodes))):
-        length = np.maximum(1, np.rint(weight / weight.max() * UNIT)).astype(np.int64)
-        distance, by = arcs.shortest(length)
-        bound = Fraction(int(np.rint(distance.sum())), int(length.sum()))
+        distance, by = arcs.shortest(length := arcs.in_units(weight))
+        bound = arcs.bound(length, distance)
         best = max(best, bound)
         load = arcs.carried(distance, by)
         sum_of_loads += load
@@ -99,3 +113,37 @@ def exchange_time(topology: Topology) -> Fraction:
             break
         weight = weight * np.exp(PACE * load / load.max())
     return best
+
+
+def _best_lengths(arcs: Lengths) -> IntArray:
+    """Lengths that make the bound the largest, by the linear program.
+
+    Its variables are the length of each arc, and how far each node (a row) is from each other: no
+    farther than by an arc more than the tail of that arc.
+    """
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_array
+
+    nodes, count = arcs.nodes, len(arcs.tail)
+    row = np.arange(nodes * count)
+    start, arc = np.divmod(row, count)
+    head, tail = (count + start * nodes + end[arc] for end in (arcs.head, arcs.tail))
+    ones, size = np.ones(len(row)), count + nodes**2
+    farther = coo_array(
+        (
+            np.concatenate([ones, -ones, -ones]),
+            (np.tile(row, 3), np.concatenate([head, tail, arc])),
+        ),
+        shape=(len(row), size),
+    )
+    most = np.full(size, np.inf)
+    most[count + np.arange(nodes) * (nodes + 1)] = 0
+    found = linprog(
+        np.repeat([0.0, -1.0], [count, nodes**2]),
+        A_ub=farther.tocsr(),
+        b_ub=np.zeros(len(row)),
+        A_eq=np.repeat([1.0, 0.0], [count, nodes**2])[None],
+        b_eq=[1.0],
+        bounds=np.stack([np.zeros(size), most], axis=1),
+    )
+    return arcs.in_units(np.maximum(found.x[:count], 0))

@@ -21,7 +21,7 @@ from ..topology import IntArray, Topology
 if TYPE_CHECKING:
     from ..topology import BoolArray
 
-__all__ = ["Cut", "cut_in_words", "tight_sets", "worst_cut"]
+__all__ = ["Cut", "cut_in_words", "worst_cut"]
 
 #: More nodes than this have only the cuts around single nodes tried.
 MOST_NODES = 600
@@ -142,24 +142,6 @@ def _across(topology: Topology) -> Cut:
     return max(found, key=lambda cut: cut.time)
 
 
-def tight_sets(topology: Topology, time: Fraction) -> list[BoolArray]:
-    """The sets of several nodes into which an all-gather must send without pause to take so long.
-
-    Returns
-    -------
-    list of ndarray of bool, shape (nodes,)
-        Of each node the least such set that it is in, if that has several nodes; each once.
-    """
-    if topology.nodes > MOST_NODES:
-        return []
-    flows, found = _Flows(topology, None, several=True), {}
-    for sink in flows.sinks:
-        inside = flows.least_set(time, sink)
-        if 1 < inside.sum() < topology.nodes:
-            found[inside.tobytes()] = inside
-    return list(found.values())
-
-
 class _Flows:
     """Flows of the messages of a collective, for any time.
 
@@ -203,12 +185,6 @@ class _Flows:
             return None
         reached = _reached(flow, source)[: self.topology.nodes]
         return self._cut_of(~reached)
-
-    def least_set(self, time: Fraction, sink: int) -> BoolArray:
-        """The least set around a sink into which the flow fills all arcs."""
-        flow, _, _ = self._flow(time, sink)
-        inside: BoolArray = _reached(flow.T, sink)[: self.topology.nodes]
-        return inside
 
     def _flow(self, time: Fraction, sink: int) -> tuple[Any, int, int]:
         """What is left of the capacities beside a maximum flow, its value, and its source."""

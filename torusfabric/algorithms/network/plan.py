@@ -5,23 +5,28 @@ links; nothing is assumed of it but that every node reaches every other.
 
 - Broadcast: trees that share no arc, as many as the least cut from the root allows; messages stream
   down them. Reduce: the same backwards.
-- All-gather: step by step, see `allgather`. Reduce-scatter: the same backwards. All-reduce: one
-  after the other, or for short messages up a tree and down again.
+- All-gather: a spanning tree for each block, see `forest`. Reduce-scatter: the same backwards.
+  All-reduce: one after the other, or for short messages up a tree and down again.
 - Scatter, total exchange: a path for each message, see `routes`. Gather: a scatter backwards.
+
+Messages are cut into as few chunks as come near the least message times, see `chunks`; for short
+ones, into one.
 
 Sources: J. Edmonds, "Edge-disjoint branchings", 1973, for the number of trees; L. Zhao and others,
 "ForestColl: throughput-optimal collective communications on heterogeneous network fabrics", 2024,
-for the bounds, which the all-gather meets but for its last step.
+for the bounds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from ...analysis.congestion import Lengths
 from ...analysis.cuts import worst_cut
 from ...analysis.volume import least_time
 from ...collective import Collective
@@ -31,8 +36,10 @@ from ..algorithm import Algorithm, Options
 from ..oblivious.shallow_trees import tree_pattern
 from ..requirements import every_port
 from ..reversal import reverse
-from .allgather import allgather_rounds, chunks_for
-from .routes import routed, timed
+from .chunks import ALIKE, ALIKE_EXCHANGE, as_near_as_can_be, candidates
+from .forest import allgather_steps
+from .routes import routed
+from .spread import timed
 from .trees import MOST_ARCS, disjoint_trees_from, nearest_tree
 
 __all__ = ["ANY_NETWORK"]
@@ -138,21 +145,51 @@ def _broadcast(topology: Topology, collective: Collective, options: Options) -> 
 
 
 def _allgather(topology: Topology, collective: Collective, options: Options) -> Rounds:
-    """Step by step."""
-    chunks = options.chunks or chunks_for(topology, collective)
-    steps = allgather_rounds(topology, chunks, options.seed)
-    return _rounds(topology, collective, chunks, steps)
+    """Down a tree for each block."""
+    least = least_time(topology, collective)
+
+    def steps(chunks: int) -> tuple[Transfers, ...]:
+        return allgather_steps(topology, chunks, least, options.seed)
+
+    return _in_chunks(topology, collective, options, steps)
 
 
 def _routed(topology: Topology, collective: Collective, options: Options) -> Rounds:
     """On paths."""
-    blocks = collective.blocks(topology, options.chunks or 1)
-    ids = np.arange(blocks.count)
-    origin, target = blocks.origin(ids), blocks.destination(ids)
-    moved = origin != target
-    most = float(least_time(topology, collective) * blocks.chunks)
-    paths = routed(topology, origin[moved], target[moved], most, options.seed)
-    return _rounds(topology, collective, blocks.chunks, timed(topology, paths, ids[moved]))
+    least = least_time(topology, collective)
+
+    def steps(chunks: int) -> tuple[Transfers, ...]:
+        blocks = collective.blocks(topology, chunks)
+        ids = np.arange(blocks.count)
+        origin, target = blocks.origin(ids), blocks.destination(ids)
+        moved, arcs = origin != target, Lengths(topology)
+        most = float(least * chunks)
+        paths = routed(arcs, origin[moved], target[moved], most, options.seed)
+        return timed(arcs, paths, ids[moved])
+
+    return _in_chunks(topology, collective, options, steps)
+
+
+def _in_chunks(
+    topology: Topology,
+    collective: Collective,
+    options: Options,
+    steps: Callable[[int], Sequence[Transfers]],
+) -> Rounds:
+    """What is planned in so many chunks as are asked for, or as come near the bound."""
+    if options.chunks:
+        return _rounds(topology, collective, options.chunks, steps(options.chunks))
+    cells = topology.nodes * (1 if collective.rooted else topology.nodes)
+    least = least_time(topology, collective)
+    return _rounds(
+        topology, collective, *as_near_as_can_be(least, cells, steps, _alike(collective))
+    )
+
+
+def _alike(collective: Collective) -> Fraction:
+    """What times the least message times is as good as these."""
+    exchange = collective.from_each and collective.personal
+    return ALIKE_EXCHANGE if exchange else ALIKE
 
 
 def _allreduce(topology: Topology, collective: Collective, options: Options) -> Rounds:
@@ -199,8 +236,13 @@ def _up_and_down(topology: Topology, collective: Collective) -> Rounds:
 
 
 def _variants(topology: Topology, collective: Collective) -> Sequence[Mapping[str, Any]]:
-    """A single tree is quicker for short messages."""
-    return ({"trees": 1},) if collective.kind in ("broadcast", "reduce", "allreduce") else ()
+    """A single tree, or a single chunk, is quicker for short messages."""
+    if collective.kind in ("broadcast", "reduce", "allreduce"):
+        return ({"trees": 1},)
+    if isinstance(topology, CayleyGraph) or topology.nodes == 1:
+        return ()
+    several = next(candidates(least_time(topology, collective), _alike(collective)), 1) > 1
+    return ({"chunks": 1},) * several
 
 
 NAME = "any-network"

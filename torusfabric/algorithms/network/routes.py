@@ -1,65 +1,108 @@
-"""Scatter and total exchange on any network: a path for each message, and when it goes.
+"""Scatter and total exchange on any network: a path for each message.
 
-Messages are given shortest paths some at a time, where arcs are the longer the more they carry
-already, and again when all have one: so they spread over the arcs. Then each arc sends, in every
-step, that of the messages waiting for it which has the farthest to go.
+Paths are spread over the arcs. Where an arc still carries more than is aimed at, messages over it
+are given other ways one by one.
 """
 
 from __future__ import annotations
 
 import heapq
+from math import ceil
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...analysis.congestion import Lengths
-from ...schedule import Listed, Transfers
+from .spread import Loads, spread
 
 if TYPE_CHECKING:
-    from ...topology import IntArray, Topology
+    from ...analysis.congestion import Lengths
+    from ...topology import IntArray
 
-__all__ = ["routed", "timed"]
+__all__ = ["routed"]
 
-#: How often every message is given a path, and in how many parts; large networks have fewer.
-PASSES, PARTS, WORK = 4, 64, 8192
-
-#: How many hops longer an arc is when it carries as much as it should, and how steeply that grows.
-PENALTY, STEEPNESS = 1.0, 8
+#: What arcs should carry at the most, as parts of the least that the busiest carries, one after
+#: another; and how many nodes are looked at for that.
+AIMS, MOST_LOOKS = (1.1, 1.06, 1.03, 1.015, 1.0), 700_000
 
 
 def routed(
-    topology: Topology, source: IntArray, target: IntArray, most: float, seed: int = 0
+    arcs: Lengths, source: IntArray, target: IntArray, most: float, seed: int = 0
 ) -> list[list[int]]:
-    """The arcs of a path for each message, given its ends; arcs are node * ports + port.
+    """The arcs of a path for each message, given its ends.
 
     Parameters
     ----------
     most : float
-        What an arc should carry at the most.
+        What the busiest arc carries at the least.
 
     Examples
     --------
+    >>> from torusfabric.analysis.congestion import Lengths
     >>> from torusfabric.topology import parse_topology
-    >>> routed(parse_topology("mesh:3"), np.array([0, 0]), np.array([1, 2]), 2.0)
+    >>> routed(Lengths(parse_topology("mesh:3")), np.array([0, 0]), np.array([1, 2]), 2.0)
     [[0], [0, 2]]
     """
-    arcs, random = Lengths(topology), np.random.default_rng(seed)
-    number = arcs.tail * topology.ports + arcs.port
-    load = np.zeros(len(number), np.int64)
-    paths: list[IntArray] = [np.empty(0, int)] * len(source)
-    parts = max(4, min(PARTS, WORK // topology.nodes, len(source)))
-    for _ in range(PASSES):
-        for part in np.array_split(random.permutation(len(source)), parts):
-            for message in part.tolist():
-                load[paths[message]] -= 1
-            length = 1 + PENALTY * ((load + 1) / most) ** STEEPNESS + 0.1 * random.random(len(load))
-            _, by = arcs.shortest(np.maximum(1, np.rint(length * 1024)).astype(np.int64))
-            for message, path in zip(
-                part.tolist(), _paths(arcs, by, source[part], target[part]), strict=True
-            ):
-                paths[message] = path
-                load[path] += 1
-    return [number[path].tolist() for path in paths]
+    random = np.random.default_rng(seed)
+
+    def choose(by: IntArray, part: IntArray) -> list[IntArray]:
+        return _paths(arcs, by, source[part], target[part])
+
+    relieved = _Relief(arcs, spread(arcs, len(source), most, random, choose), random)
+    for aim in AIMS:
+        relieved.relieve(ceil(aim * most))
+    return relieved.best
+
+
+class _Relief(Loads):
+    """Paths of which those over arcs that carry too much are changed one by one."""
+
+    def __init__(self, arcs: Lengths, paths: list[list[int]], random: np.random.Generator) -> None:
+        super().__init__(arcs, paths)
+        self._paths, self.best, self._random = paths, [*paths], random
+        self._least, self._looks = max(map(len, self.over), default=0), MOST_LOOKS
+
+    def relieve(self, aim: int) -> None:
+        """Change paths until no arc carries more, or it has taken too long."""
+        while full := self.too_full(aim):
+            for arc in self._random.permutation(full).tolist():
+                over = self._random.permutation(sorted(self.over[arc])).tolist()
+                while len(self.over[arc]) > aim and over:
+                    if self._looks <= 0:
+                        return
+                    self._change(over.pop(), aim)
+            busiest = max(map(len, self.over))
+            if busiest < self._least:
+                self._least, self.best = busiest, [*self._paths]
+
+    def _change(self, message: int, aim: int) -> None:
+        """Give a message a shortest path, given what the others take."""
+        path = self._paths[message]
+        for arc in path:
+            self.over[arc].remove(message)
+        start, end = self.tail[path[0]], self.head[path[-1]]
+        away, came, done = {start: 0.0}, {start: -1}, set()
+        heap, noise = [(0.0, start)], self._random.random(64).tolist()
+        while heap:
+            distance, node = heapq.heappop(heap)
+            if node == end:
+                break
+            if node in done:
+                continue
+            done.add(node)
+            for arc in self.out[node]:
+                length = distance + self.length(arc, aim) + 0.01 * noise[arc & 63]
+                there = self.head[arc]
+                if there not in away or length < away[there]:
+                    away[there], came[there] = length, arc
+                    heapq.heappush(heap, (length, there))
+        self._looks -= len(done)
+        path = []
+        while end != start:
+            path.append(came[end])
+            end = self.tail[came[end]]
+        self._paths[message] = path[::-1]
+        for arc in path:
+            self.over[arc].add(message)
 
 
 def _paths(arcs: Lengths, by: IntArray, source: IntArray, target: IntArray) -> list[IntArray]:
@@ -71,33 +114,3 @@ def _paths(arcs: Lengths, by: IntArray, source: IntArray, target: IntArray) -> l
         here = np.where(arc >= 0, arcs.tail[arc], here)
     columns = np.array(found[::-1]).reshape(len(found), len(source)).T
     return [row[row >= 0] for row in columns]
-
-
-def timed(topology: Topology, paths: list[list[int]], blocks: IntArray) -> tuple[Transfers, ...]:
-    """The steps in which blocks go along their paths: of those that wait, the farthest first.
-
-    Examples
-    --------
-    >>> from torusfabric.topology import parse_topology
-    >>> steps = timed(parse_topology("mesh:3"), [[0], [0, 2]], np.array([1, 2]))
-    >>> [step.listed.ids.tolist() for step in steps]
-    [[2], [1, 2]]
-    """
-    waiting: dict[int, list[tuple[int, int, int]]] = {}
-    for message, path in enumerate(paths):
-        if path:
-            waiting.setdefault(path[0], []).append((-len(path), message, 0))
-    for queue in waiting.values():
-        heapq.heapify(queue)
-    steps = []
-    while waiting:
-        sent = [(arc, *heapq.heappop(queue)) for arc, queue in sorted(waiting.items())]
-        waiting = {arc: queue for arc, queue in waiting.items() if queue}
-        for _, left, message, at in sent:
-            if left < -1:
-                queue = waiting.setdefault(paths[message][at + 1], [])
-                heapq.heappush(queue, (left + 1, message, at + 1))
-        source, port = np.divmod([arc for arc, *_ in sent], topology.ports)
-        payload = Listed.single(blocks[[message for _, _, message, _ in sent]])
-        steps.append(Transfers(source, port[:, None].astype(np.int8), payload))
-    return tuple(steps)

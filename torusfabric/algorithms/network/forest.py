@@ -1,0 +1,145 @@
+"""All-gathers on any network: a spanning tree for each block, all of which load the arcs evenly.
+
+Trees of shortest paths are spread over the arcs. Where an arc still carries more blocks than the
+least that the busiest must carry, its head is given some of them by another arc that has room, out
+of no node below it in that tree; or the tree grows anew, by the arcs that are free first. As many
+trees as the cuts allow exist (Edmonds, "Edge-disjoint branchings", 1973;
+Zhao and others, "ForestColl", 2024); that they are found is not proved.
+"""
+
+from __future__ import annotations
+
+import heapq
+from math import ceil
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...analysis.congestion import Lengths
+from .spread import Loads, spread, timed
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from ...schedule import Transfers
+    from ...topology import IntArray, Topology
+
+__all__ = ["allgather_steps"]
+
+#: How often it is tried again, and for how many blocks times arcs in all.
+MORE_TRIES, WORK = 12, 60_000
+
+#: How much may be changed, for each arc and tree: an arc of one for a node, or all of it.
+MOST_CHANGES, GROWN = 20, 8
+
+#: How many hops longer an arc is for each hop that lies before it, where a tree grows.
+DEPTH = 0.05
+
+
+def allgather_steps(
+    topology: Topology, chunks: int, least: Fraction, seed: int = 0
+) -> tuple[Transfers, ...]:
+    """The steps of an all-gather, each block over one arc into every node.
+
+    Parameters
+    ----------
+    least : Fraction
+        Message times that it takes at the least.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from torusfabric.topology import parse_topology
+    >>> len(allgather_steps(parse_topology("8x8!0:+0"), 1, Fraction(21)))
+    21
+    """
+    arcs, blocks = Lengths(topology), np.arange(topology.nodes * chunks)
+    most = ceil(least * chunks)
+
+    def choose(by: IntArray, part: IntArray) -> list[IntArray]:
+        return [row[row >= 0] for row in by[part // chunks]]
+
+    best: tuple[Transfers, ...] = ()
+    for trial in range(1 + min(MORE_TRIES, WORK // (len(blocks) * len(arcs.tail)))):
+        random = np.random.default_rng([seed, trial])
+        forest = _Forest(arcs, spread(arcs, len(blocks), most, random, choose), random)
+        forest.relieve(most)
+        steps = timed(arcs, forest.trees, blocks)
+        if not best or len(steps) < len(best):
+            best = steps
+        if len(best) <= max(most, topology.diameter):
+            break
+    return best
+
+
+class _Forest(Loads):
+    """Spanning trees, of which some are changed where arcs are too full."""
+
+    def __init__(self, arcs: Lengths, trees: list[list[int]], random: np.random.Generator) -> None:
+        super().__init__(arcs, trees)
+        self._random = random
+        #: Of each tree, the arc into each node but its root.
+        self._by = [{self.head[arc]: arc for arc in tree} for tree in trees]
+
+    @property
+    def trees(self) -> list[list[int]]:
+        """The arcs of each."""
+        return [list(by.values()) for by in self._by]
+
+    def relieve(self, most: int) -> None:
+        """Change trees until no arc is in more than so many, or it has been tried often."""
+        left = MOST_CHANGES * (len(self.tail) + len(self._by))
+        while left > 0 and (full := self.too_full(most)):
+            for arc in self._random.permutation(full).tolist():
+                for tree in self._random.permutation(sorted(self.over[arc])).tolist():
+                    if len(self.over[arc]) <= most or left <= 0:
+                        break
+                    left -= 1
+                    if not self._change(tree, arc, most):
+                        self._grow(tree, most)
+                        left -= GROWN
+
+    def _change(self, tree: int, arc: int, most: int) -> bool:
+        """Reach the head of an arc by another one that has room, if there is any."""
+        node = self.head[arc]
+        free = [a for a in self.into[node] if len(self.over[a]) < most]
+        free = [a for a in free if not self._below(tree, a, node)]
+        if free:
+            other = min(free, key=lambda a: len(self.over[a]))
+            self.over[arc].remove(tree)
+            self.over[other].add(tree)
+            self._by[tree][node] = other
+        return bool(free)
+
+    def _below(self, tree: int, arc: int, node: int) -> bool:
+        """Whether the tail of an arc is a node, or lies below it."""
+        by, here = self._by[tree], self.tail[arc]
+        while here != node:
+            onward = by.get(here)
+            if onward is None:
+                return False
+            here = self.tail[onward]
+        return True
+
+    def _grow(self, tree: int, most: int) -> None:
+        """Grow a tree anew from its root, always by the shortest arc."""
+        for arc in self._by[tree].values():
+            self.over[arc].remove(tree)
+        (root,) = {self.tail[arc] for arc in self._by[tree].values()} - set(self._by[tree])
+        by: dict[int, int] = {}
+        noise = self._random.random(64).tolist()
+        heap: list[tuple[float, int, int]] = []
+        here, depth = root, 0
+        while len(by) < len(self.out) - 1:
+            for arc in self.out[here]:
+                if self.head[arc] != root and self.head[arc] not in by:
+                    length = self.length(arc, most) + DEPTH * depth + 0.01 * noise[arc & 63]
+                    heapq.heappush(heap, (length, arc, depth + 1))
+            while True:
+                _, arc, depth = heapq.heappop(heap)
+                here = self.head[arc]
+                if here not in by:
+                    break
+            by[here] = arc
+            self.over[arc].add(tree)
+        self._by[tree] = by
