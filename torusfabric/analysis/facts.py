@@ -129,7 +129,7 @@ def facts_together(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     Parameters
     ----------
     found : sequence of dict
-        From `schedule_facts`, on one topology.
+        From `schedule_facts`, on one topology, or parts of it that lack links.
 
     Returns
     -------
@@ -138,6 +138,8 @@ def facts_together(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """
     if len(found) == 1:
         return found[0]
+    if len({facts["topology"] for facts in found}) > 1:
+        found = [_on_whole(facts) for facts in found]
     common = [name for name in ("topology", "nodes", "link_latency") if name in found[0]]
     return {
         **{name: found[0][name] for name in common},
@@ -149,6 +151,14 @@ def facts_together(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
             {name: value for name, value in facts.items() if name not in common} for facts in found
         ],
     }
+
+
+def _on_whole(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts whose collective, not its topology, says what is out of order."""
+    whole, _, faults = facts["topology"].rpartition("!")
+    if not whole:
+        return dict(facts)
+    return {**facts, "topology": whole, "collective": f"{facts['collective']}!{faults}"}
 
 
 def in_words(facts: Mapping[str, Any]) -> dict[str, Any]:

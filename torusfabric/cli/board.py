@@ -132,14 +132,14 @@ def _folder(arguments: Namespace, name: str) -> dict[str, str]:
 
 def _check_selection(arguments: Namespace, board: "Board") -> None:
     """Refuse what cannot fit onto a board before it is planned, which may take long."""
-    from ..collective import parse_collective, split_names
+    from ..collective import parse_collective, split_name, split_names
     from ..fpga.board import check_selection
     from ..topology import parse_topology
 
     flits = arguments.max_flits or arguments.flits
     try:
         topology = parse_topology(arguments.topology)
-        names = [name.partition(":")[0] for name in split_names(arguments.collective)]
+        names = [split_name(name).collective for name in split_names(arguments.collective)]
         collectives = [parse_collective(name, topology=topology) for name in names]
     except (InputError, TypeError, AttributeError):
         return  # a schedule file, or what is said with more knowledge later

@@ -10,6 +10,7 @@ from ..draw.bars import bar_charts
 from ..planning import Selection, require_hardware
 from ..toolchain.extras import how_to_install
 from ..toolchain.files import write_file
+from ..topology import faults_within, shared_network
 from .hardware_options import operators_of
 from .output import print_json, print_line, print_table, progress_bar
 from .selection import parse_selection
@@ -58,8 +59,10 @@ def compare_fabrics(arguments: Namespace) -> None:
     )
     with progress_bar("planning") as progress:
         fabrics, flits = compare_together(selections, hardware, progress=progress)
-    topology = str(selections[0].topology)
-    title = f"{topology} {', '.join(map(str, collectives))}: {arguments.width} bits a flit, "
+    network = shared_network(selection.topology for selection in selections)
+    faults = [faults_within(network, selection.topology) for selection in selections]
+    topology, names = str(network), [f"{c}{f}" for c, f in zip(collectives, faults, strict=True)]
+    title = f"{topology} {', '.join(names)}: {arguments.width} bits a flit, "
     title += f"up to {flits} flits a message"
     if arguments.plot:
         write_file(arguments.plot, _plot(title, selections, fabrics))
@@ -70,7 +73,9 @@ def compare_fabrics(arguments: Namespace) -> None:
         print_json(
             {
                 "topology": topology,
-                "collective": ",".join(collective.name for collective in collectives),
+                "collective": ",".join(
+                    f"{c.name}{f}" for c, f in zip(collectives, faults, strict=True)
+                ),
                 "width": arguments.width,
                 "max_flits": flits,
                 "target": arguments.target,

@@ -118,12 +118,13 @@ def _connected(arguments: Namespace) -> "ConnectedBoard":
 
 def _mode(fabric: "Fabric", text: str) -> int:
     """The number of the mode that a user names: by it, a collective, or COLLECTIVE:ALGORITHM."""
-    schedules = [mode.schedule for mode in fabric.program.modes]
-    names = [f"{schedule.collective.name}:{schedule.algorithm}" for schedule in schedules]
+    program = fabric.program
+    named = [(program.name_of(mode), mode.schedule.algorithm) for mode in program.modes]
+    names = [f"{name}:{algorithm}" for name, algorithm in named]
     found = [
         number
-        for number, name in enumerate(names)
-        if text in (str(number), name, name.partition(":")[0])
+        for number, (whole, (name, _)) in enumerate(zip(names, named, strict=True))
+        if text in (str(number), whole, name)
     ]
     if len(found) != 1:
         raise no_such("Mode", text, names)
@@ -165,7 +166,7 @@ def _job(fabric: "Fabric", text: str) -> "Job":
 def _in_words(fabric: "Fabric", job: "Job") -> str:
     """A run in words: ``allreduce by max, 3 flits``."""
     mode = fabric.program.modes[job.mode or 0]
-    words = str(mode.schedule.collective.name)
+    words = fabric.program.name_of(mode)
     if mode.operators:
         words += f" by {mode.operators[job.operation or 0]}"
     if job.root is not None:

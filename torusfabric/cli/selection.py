@@ -1,8 +1,8 @@
 """How a user says what to plan: the same in every command.
 
 A selection is TOPOLOGY COLLECTIVE with options, or ``--plan FILE`` in place of all of them. A
-collective is written ``COLLECTIVE[@AXES][:ALGORITHM]``; several that make one fabric are separated
-by commas, and so are files.
+collective is written ``COLLECTIVE[@AXES][:ALGORITHM][!FAULTS]``; several that make one fabric are
+separated by commas, and so are files.
 """
 
 from argparse import Namespace
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 
-from ..collective import Collective, parse_collective, split_names
+from ..collective import Collective, parse_collective, split_name, split_names
 from ..errors import InputError
 from ..planning import (
     FormChoice,
@@ -223,13 +223,13 @@ def _named(arguments: Namespace) -> tuple[str, str | None]:
         raise InputError(
             f"Collective must be one for {arguments.command}, not {arguments.collective}"
         )
-    collective, colon, named = arguments.collective.partition(":")
+    named = split_name(arguments.collective)
     algorithm = getattr(arguments, "algorithm", None)
-    if colon and algorithm is not None:
+    if named.algorithm and algorithm is not None:
         raise InputError(
             f"--algorithm must be left out for {arguments.collective}, not {algorithm}"
         )
-    return collective, named if colon else algorithm
+    return arguments.collective, algorithm
 
 
 def _listed(path: str | None) -> list[str]:
@@ -245,7 +245,7 @@ def _open_root(arguments: Namespace, collective: str, *, allowed: bool) -> int:
     InputError
         If a schedule for one root does not serve the others.
     """
-    _check_open(parse_collective(collective))
+    _check_open(parse_collective(split_name(collective).collective))
     if not allowed:
         raise InputError(f"Root must be a node number for {arguments.command}, not any")
     return 0

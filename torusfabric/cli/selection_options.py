@@ -14,8 +14,9 @@ __all__ = ["FILE_OR_TOPOLOGY", "TOPOLOGY", "add_selection", "given_options"]
 
 #: What TOPOLOGY is.
 TOPOLOGY = (
-    "side lengths of a torus (8x8, 7x7x7, twisted 8x4~4), arrowhead:ORDER, "
-    "circulant:NODES:OFFSET,.., complete:NODES or cube:AXES"
+    "side lengths of a torus (8x8, 7x7x7, twisted 8x4~4), mesh:4x6, 8|x8 (no wrap along axis 0), "
+    "arrowhead:ORDER, circulant:NODES:OFFSET,.., complete:NODES, cube:AXES or graph:FILE; "
+    "with ! and what is broken, 8x8!0:+0,9"
 )
 
 #: What it is for a command that takes a schedule file in place of it.
@@ -138,7 +139,8 @@ def add_selection(
     kinds += "(allgather@1, allreduce@0+2) in all sub-tori that these axes span at once, and by : "
     kinds += "and an algorithm"
     if several:
-        kinds += "; several, separated by commas, in one fabric"
+        kinds += "; several, separated by commas, in one fabric, each perhaps with ! and links "
+        kinds += "that it does without (allgather,allgather!0:+0)"
     for name, text in (("topology", topology_help), ("collective", kinds)):
         positional = parser.add_argument(name, metavar=name.upper(), help=text)
         # With nargs="?" it could not stand behind an option that follows the other one.

@@ -10,10 +10,11 @@ from argparse import Namespace
 from collections.abc import Iterator
 from functools import partial
 
-from ..collective import parse_collective, split_names
+from ..collective import parse_collective, split_name, split_names
 from ..errors import InputError
 from ..schedule.file import load
 from ..toolchain.reading import listed_files
+from ..topology import Topology, faults_within, shared_network
 from .selection import Before, Chosen, choose_schedule
 
 __all__ = ["add_mode", "choose_mode", "choose_schedules", "each_selection", "joined_words"]
@@ -55,13 +56,7 @@ def choose_schedules(
         before=before,
     )
     chosen = tuple(map(choose, each))
-    first = chosen[0].schedule.topology
-    for one in chosen:
-        if one.schedule.topology != first:
-            raise InputError(
-                f"Topology must be the same for all collectives of a fabric, {first}, not "
-                f"{one.schedule.topology}"
-            )
+    shared_network(one.schedule.topology for one in chosen)
     return chosen
 
 
@@ -103,9 +98,10 @@ def each_selection(arguments: Namespace) -> list[Namespace]:
         raise InputError(f"Collectives of one fabric must be at most {MOST_MODES}, not {len(each)}")
     named = getattr(arguments, "algorithm", None)
     if path is None and named is not None:
+        first = split_name(each[0].collective).collective
         raise InputError(
             f"--algorithm must be left out for several collectives, not {named}: write "
-            f"{each[0].collective.partition(':')[0]}:{named}"
+            f"{first}:{named}"
         )
     if arguments.root is None:
         return each
@@ -125,7 +121,7 @@ def _rooted(arguments: Namespace) -> bool:
     path = getattr(arguments, "plan", None)
     if path is not None:
         return load(path).collective.rooted
-    return parse_collective(arguments.collective.partition(":")[0]).rooted
+    return parse_collective(split_name(arguments.collective).collective).rooted
 
 
 def _is_complete(arguments: Namespace) -> bool:
@@ -141,7 +137,7 @@ def _names(arguments: Namespace) -> Iterator[str]:
         yield load(path).collective.name
     else:
         yield arguments.collective
-        yield arguments.collective.partition(":")[0]
+        yield split_name(arguments.collective).collective
 
 
 def _mode_number(mode: str | None, names: list[list[str]]) -> int:
@@ -166,10 +162,14 @@ def joined_words(chosen: tuple[Chosen, ...]) -> tuple[str, ...]:
     first, *_ = most = max((one.words for one in chosen), key=len)
     if first == "--plan":
         return (first, ",".join(one.words[1] for one in chosen), *most[2:])
-    names = (_with_algorithm(one.words) for one in chosen)
-    return (first, ",".join(names), *most[4 if most[2:3] == ("--algorithm",) else 2 :])
+    network = shared_network(one.schedule.topology for one in chosen)
+    names = (_in_full(one, network) for one in chosen)
+    rest = most[4 if most[2:3] == ("--algorithm",) else 2 :]
+    return (str(network), ",".join(names), *rest)
 
 
-def _with_algorithm(words: tuple[str, ...]) -> str:
-    """A collective with its algorithm, if it has one for all lengths."""
-    return f"{words[1]}:{words[3]}" if words[2:3] == ("--algorithm",) else words[1]
+def _in_full(one: Chosen, network: Topology) -> str:
+    """A collective with its algorithm, if it has one for all lengths, and its own broken links."""
+    words, faults = one.words, faults_within(network, one.schedule.topology)
+    algorithm = f":{words[3]}" if words[2:3] == ("--algorithm",) else ""
+    return f"{words[1]}{algorithm}{faults}"

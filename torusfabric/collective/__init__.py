@@ -3,7 +3,7 @@
 from .collective import EVERY_NODE, Blocks, Collective, Layout
 from .definitions import COLLECTIVES, Content, Definition, Target
 from .names import parse_collective
-from .offsets import split_names
+from .offsets import Named, split_name, split_names
 from .operators import ADD, OPERATORS, SIGNED, Operator, Words, register_operator
 from .words import expected_words, random_messages
 
@@ -18,6 +18,7 @@ __all__ = [
     "Content",
     "Definition",
     "Layout",
+    "Named",
     "Operator",
     "Target",
     "Words",
@@ -25,5 +26,6 @@ __all__ = [
     "parse_collective",
     "random_messages",
     "register_operator",
+    "split_name",
     "split_names",
 ]

@@ -2,30 +2,52 @@
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from ..errors import InputError
 from ..topology import CayleyGraph
 
-__all__ = ["parse_offset", "split_names", "split_offsets"]
+__all__ = ["Named", "parse_offset", "split_name", "split_names", "split_offsets"]
 
 #: Signed coordinates.
 _COORDINATES = re.compile(r"\(-?\d{1,9}(,-?\d{1,9})*\)")
 
 
-def split_names(text: str) -> list[str]:
-    """Names between commas, as far as these are not in brackets.
+class Named(NamedTuple):
+    """What a user names by ``COLLECTIVE[:ALGORITHM][!FAULTS]``; empty for what is left out."""
+
+    collective: str
+    algorithm: str
+    faults: str
+
+
+def split_name(text: str) -> Named:
+    """The parts of a name.
 
     Examples
     --------
-    >>> split_names("exchange[+0,(1,2)],allreduce")
-    ['exchange[+0,(1,2)]', 'allreduce']
+    >>> split_name("allgather@0:any-network!0:+0,9")
+    Named(collective='allgather@0', algorithm='any-network', faults='0:+0,9')
+    """
+    name, _, faults = text.partition("!")
+    collective, _, algorithm = name.partition(":")
+    return Named(collective, algorithm, faults)
+
+
+def split_names(text: str) -> list[str]:
+    """Names between commas, as far as these are not in brackets, and do not separate faults.
+
+    Examples
+    --------
+    >>> split_names("exchange[+0,(1,2)],allreduce!0:+0,9:-1,allgather")
+    ['exchange[+0,(1,2)]', 'allreduce!0:+0,9:-1', 'allgather']
     """
     names, depth = [""], 0
-    for letter in text:
+    for letter, following in zip(text, f"{text[1:]} ", strict=bool(text)):
         depth += (letter in "[(") - (letter in "])")
-        if letter == "," and depth == 0:
+        if letter == "," and depth == 0 and not ("!" in names[-1] and following.isdigit()):
             names.append("")
         else:
             names[-1] += letter

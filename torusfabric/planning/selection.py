@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast
 
 from ..algorithms import Algorithm, Options, choose, find
 from ..analysis.cost import Costs, read_costs
-from ..collective import Collective, parse_collective
+from ..collective import Collective, Named, parse_collective, split_name
 from ..errors import InputError
 from ..schedule import Duplex, Schedule
 from ..schedule.model import Choice
@@ -131,7 +131,8 @@ def select(
     Parameters
     ----------
     collective : Collective or str
-        By name perhaps with axes and an algorithm, ``"alltoall@1:necklace"``.
+        By name perhaps with axes, an algorithm, and faults beside those of the topology,
+        ``"alltoall@1:necklace"``, ``"allgather!0:+0"``.
     algorithm : Algorithm or str, optional
         By default the first of the catalogue that serves.
     root : int or str, optional
@@ -155,20 +156,21 @@ def select(
     links = asked.pop("link_latency", None)
     faults = (asked.pop(name, ()) for name in ("broken_links", "broken_nodes"))
     topology = with_faults(parse_topology(topology), *faults)
+    named = split_name(collective) if isinstance(collective, str) else Named("", "", "")
+    topology = Faulty.of(topology, named.faults) if named.faults else topology
     topology = topology if links is None else topology.on_links(links)
     if not isinstance(collective, str | Collective):
         raise InputError(f"Collective must be a name or a Collective, not {shown(collective)}")
-    kind = collective
     if isinstance(collective, Collective):
         if root is not None or axes is not None:
             raise InputError("Root and axes must be those of the collective, not given again")
         kind, root = replace(collective, axes=None).name, collective.root
         axes = collective.axes
-    elif ":" in collective:
-        kind, _, named = collective.partition(":")
-        if algorithm is not None:
+    else:
+        kind = named.collective
+        if named.algorithm and algorithm is not None:
             raise InputError(f"Algorithm must be left out for {collective}, not {algorithm}")
-        algorithm = named
+        algorithm = named.algorithm or algorithm
     collective = parse_collective(str(kind), root=root, axes=axes, topology=topology)
     if algorithm is not None and not isinstance(algorithm, Algorithm):
         algorithm = find(algorithm)

@@ -12,7 +12,7 @@ from typing_extensions import Self
 
 from ..errors import InputError
 from ..toolchain.values import natural
-from ..topology import IntArray
+from ..topology import IntArray, faults_within
 from .fields import Memory
 from .form import Form, block_flits
 from .mode import Mode, Range
@@ -81,6 +81,11 @@ class ProgramData:
             found.append(Mode(self.forms[first : first + count], first, ranges))
             first += count
         return tuple(found)
+
+    def name_of(self, mode: Mode) -> str:
+        """A mode as users write it: its collective, and the links that it does without."""
+        schedule = mode.schedule
+        return schedule.collective.name + faults_within(self.topology, schedule.topology)
 
     def mode_number(self, mode: int | None) -> int:
         """The number of a mode; by default that of the first.
@@ -292,7 +297,7 @@ class ProgramData:
         return digest.hexdigest()
 
     def __repr__(self) -> str:
-        modes = ", ".join(f"{mode.collective} by {mode.algorithms}" for mode in self.modes)
+        modes = ", ".join(f"{self.name_of(mode)} by {mode.algorithms}" for mode in self.modes)
         cycles = " or ".join(str(self.cycles(mode=k)) for k in range(len(self.modes)))
         return (
             f"<Program {self.topology} {modes}: {self.flits} flits, {cycles} cycles, "

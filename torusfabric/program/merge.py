@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InputError
-from ..topology import IntArray
+from ..topology import IntArray, shared_network
 from .address_map import DirectMap, OffsetMap, PartMap, RenumberedMap
 from .common_injections import common_injections
 from .fields import (
@@ -45,7 +45,7 @@ def merge(programs: Sequence[Program]) -> Program:
     Parameters
     ----------
     programs : sequence of Program
-        Each of one form, of any length up to the same, on the same topology.
+        Each of one form, of any length up to the same, on the same topology but for broken links.
 
     Raises
     ------
@@ -62,13 +62,7 @@ def merge(programs: Sequence[Program]) -> Program:
     >>> program.cycles(8, mode=0), program.cycles(8, mode=1)
     (23, 11)
     """
-    first = programs[0]
-    for program in programs:
-        if program.topology != first.topology:
-            raise InputError(
-                f"Topology must be the same for all collectives of a fabric, {first.topology}, not "
-                f"{program.topology}"
-            )
+    topology = shared_network(program.topology for program in programs)
     if len({tuple(program.groups.ports) for program in programs if program.any_root}) > 1:
         raise InputError(
             "Root must be a node number where collectives run along different axes, not any"
@@ -102,7 +96,8 @@ def merge(programs: Sequence[Program]) -> Program:
         )
         depth[:, numbers] = np.maximum(depth[:, numbers], program.depth[of_form])
     return replace(
-        first,
+        programs[0],
+        topology=topology,
         forms=tuple(forms),
         memories=tuple(memories.joint),
         depth=depth,

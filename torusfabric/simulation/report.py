@@ -68,7 +68,7 @@ class JobReport:
         collective = mode.schedule.collective
         return cls(
             mode=number,
-            collective=collective.name,
+            collective=program.name_of(mode),
             length=program.length_of(job.length),
             root=collective.root if job.root is None else job.root,
             operation=(job.operation or 0) if mode.operators else None,
@@ -113,7 +113,7 @@ def facts_of(fabric: Fabric) -> dict[str, Any]:
     schedules = [mode.schedule for mode in program.modes]
     return {
         "topology": str(program.topology),
-        "collective": ",".join(schedule.collective.name for schedule in schedules),
+        "collective": ",".join(map(program.name_of, program.modes)),
         "algorithm": ",".join(schedule.algorithm for schedule in schedules),
         "operator": ", ".join(map(str, program.operators)) or None,
         "switching": ",".join(dict.fromkeys(schedule.switching for schedule in schedules)),

@@ -49,7 +49,7 @@ from pathlib import Path
 from typing import Any
 
 from ..algorithms import CATALOGUE, find
-from ..collective import parse_collective, split_names
+from ..collective import parse_collective, split_name, split_names
 from ..errors import InputError
 from ..fpga.synthesis.family import find_mapping
 from ..fpga.synthesis.target import find_target
@@ -234,10 +234,10 @@ def _check_names(grid: dict[str, Any]) -> None:
         parse_topology(name)
     for each in grid["collectives"]:
         for name in split_names(each):
-            collective, colon, algorithm = name.partition(":")
-            parse_collective(collective)
-            if colon:
-                find(algorithm)
+            named = split_name(name)
+            parse_collective(named.collective)
+            if named.algorithm:
+                find(named.algorithm)
     for name in grid["algorithms"]:
         if name not in ("best", "all"):
             find(name)
@@ -311,11 +311,12 @@ def _concrete(point: Point) -> list[Point]:
     """A point for each algorithm that it names; that of files with the digest of their content."""
     if "plan" in point:
         return [point | {"plan_digest": _digest_of(_contents(point["plan"]))}]
-    if ":" in point["collective"] or len(split_names(point["collective"])) > 1:
+    first, *others = map(split_name, split_names(point["collective"]))
+    if first.algorithm or others:
         return [point | {"algorithm": "best"}]
     if point["algorithm"] != "all":
         return [point]
-    kind = parse_collective(point["collective"]).kind
+    kind = parse_collective(first.collective).kind
     names = [entry.name for entry in CATALOGUE if kind in entry.collectives]
     return [point | {"algorithm": name} for name in names]
 

@@ -7,7 +7,7 @@ from .circulant import Circulant, Complete, Cube
 from .graph import Graph
 from .groups import Groups, parse_axes
 from .latency import Latency
-from .part import Faulty, Mesh, Part
+from .part import Faulty, Mesh, Part, faults_within, shared_network
 from .registry import parse_topology, register_topology, topology_from_json
 from .topology import Topology, hops_from
 from .torus import Torus
@@ -32,11 +32,13 @@ __all__ = [
     "Torus",
     "TwistedTorus",
     "cayley",
+    "faults_within",
     "hops_from",
     "parse_axes",
     "parse_topology",
     "register_topology",
     "require_alike",
+    "shared_network",
     "topology_from_json",
 ]
 

@@ -18,7 +18,7 @@ from .registry import parse_topology, topology_from_json
 from .topology import Topology
 from .torus import Torus
 
-__all__ = ["Faulty", "Mesh", "Part"]
+__all__ = ["Faulty", "Mesh", "Part", "faults_within", "shared_network"]
 
 #: The most nodes of a mesh, and of a network with faults: distances are found by searches.
 MOST_NODES = 2**16
@@ -206,7 +206,7 @@ class Faulty(Part):
         self.broken_links = _named_once(whole, arcs, kept)
         if not (self.broken_nodes or self.broken_links):
             raise InputError(f"Faults of {whole} must be at least one link or node, not none")
-        self.name += ",".join([*self.broken_links, *map(str, self.broken_nodes)])
+        self.name += self.faults
         self._take(whole, kept, arcs)
 
     @classmethod
@@ -215,10 +215,31 @@ class Faulty(Part):
         if "!" not in text:
             return None
         whole, _, faults = text.rpartition("!")
+        return cls.of(parse_topology(whole), faults)
+
+    @classmethod
+    def of(cls, whole: Topology, faults: str) -> Self:
+        """A network with faults as users write them behind its name.
+
+        Raises
+        ------
+        InputError
+            If there is no such link or node, or nodes are cut off.
+
+        Examples
+        --------
+        >>> Faulty.of(Torus(4, 4), "9,0:+0").faults
+        '0:+0,9'
+        """
         words = [word.strip() for word in faults.split(",")]
         nodes = [int(word) for word in words if re.fullmatch(r"\d{1,18}", word)]
         links = [word for word in words if not re.fullmatch(r"\d{1,18}", word)]
-        return cls(parse_topology(whole), links, nodes)
+        return cls(whole, links, nodes)
+
+    @property
+    def faults(self) -> str:
+        """What is out of order, as users write it."""
+        return ",".join([*self.broken_links, *map(str, self.broken_nodes)])
 
     @classmethod
     @override
@@ -253,6 +274,52 @@ class Faulty(Part):
         moved = np.flatnonzero(self.kept != np.arange(self.nodes))
         runs = np.split(moved, np.flatnonzero(np.diff(self.kept[moved]) > 1) + 1)
         return ", ".join(f"{_run(self.kept[run])} as {_run(run)}" for run in runs if len(run))
+
+
+def shared_network(topologies: Iterable[Topology]) -> Topology:
+    """The network on which all of several can be: the same, or each without some of its links.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+
+    Examples
+    --------
+    >>> torus = Torus(4, 4)
+    >>> shared_network([torus, Faulty(torus, ["0:+0"])])
+    <Torus 4x4>
+    """
+    first, *others = topologies
+    if all(other == first for other in others):
+        return first
+    wholes = [_without_broken_links(topology) for topology in (first, *others)]
+    for topology, whole in zip(others, wholes[1:], strict=True):
+        if whole != wholes[0]:
+            raise InputError(
+                f"Topology must be the same for all collectives of a fabric, {first} but for "
+                f"broken links, not {topology}"
+            )
+    return wholes[0]
+
+
+def faults_within(network: Topology, topology: Topology) -> str:
+    """The faults that a topology has more than the network that it shares, as users write them.
+
+    Examples
+    --------
+    >>> torus = Torus(4, 4)
+    >>> faults_within(torus, Faulty(torus, ["0:+0"])), faults_within(torus, torus)
+    ('!0:+0', '')
+    """
+    more = isinstance(topology, Faulty) and topology != network
+    return f"!{topology.faults}" if more and isinstance(topology, Faulty) else ""
+
+
+def _without_broken_links(topology: Topology) -> Topology:
+    """The whole network, if all its nodes are there."""
+    broken = isinstance(topology, Faulty) and not topology.broken_nodes
+    return topology.whole if broken and isinstance(topology, Faulty) else topology
 
 
 def _run(nodes: IntArray) -> str:

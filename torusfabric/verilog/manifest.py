@@ -138,6 +138,7 @@ def _mode(fabric: Fabric, number: int) -> dict[str, Any]:
         "mode": number,
         "collective": collective.kind,
         "axes": list(axes),
+        **_own_topology(fabric, schedule.topology),
         "root": collective.root if collective.rooted else None,
         **_chosen_root(mode),
         **_offsets(mode),
@@ -149,6 +150,11 @@ def _mode(fabric: Fabric, number: int) -> dict[str, Any]:
         "cycles": _cycles(mode.pieces(fabric.flits)),
         **({"forms": [_form(mode, each) for each in mode.ranges]} if mode.several else {}),
     }
+
+
+def _own_topology(fabric: Fabric, topology: Topology) -> dict[str, Any]:
+    """The topology of a mode that does without links which others use."""
+    return {} if topology == fabric.program.topology else {"topology": topology.to_entry()}
 
 
 def _form(mode: Mode, served: Range) -> dict[str, Any]:

@@ -66,11 +66,11 @@ def report_of(
 def fabric_facts(fabric: "Fabric") -> dict[str, Any]:
     """What a report says of the fabric: which it is, and how the bus reaches it."""
     facts = manifest(behind_bus(fabric), command="", files=[])
-    schedules = [mode.schedule for mode in fabric.program.modes]
+    program = fabric.program
     return {
-        "topology": str(fabric.program.topology),
-        "collective": ",".join(schedule.collective.name for schedule in schedules),
-        "algorithm": ",".join(schedule.algorithm for schedule in schedules),
+        "topology": str(program.topology),
+        "collective": ",".join(map(program.name_of, program.modes)),
+        "algorithm": ",".join(mode.schedule.algorithm for mode in program.modes),
         "digest": f"{fabric.digest:08x}",
         "predicted_cycles": fabric.predicted_cycles,
         **{name: facts[name] for name in FACTS if name in facts},

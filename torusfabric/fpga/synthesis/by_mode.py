@@ -203,7 +203,7 @@ def cost_of_forms(
 def _names(fabric: Fabric) -> Iterator[tuple[str, str]]:
     """Collective and algorithm of each mode."""
     for mode in fabric.program.modes:
-        yield str(mode.collective), mode.algorithms
+        yield fabric.program.name_of(mode), mode.algorithms
 
 
 def _cost_alone(

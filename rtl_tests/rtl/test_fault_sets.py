@@ -1,0 +1,58 @@
+"""Engines with the same collective for several sets of broken links, chosen like modes."""
+
+import pytest
+
+import torusfabric as tf
+from torusfabric.collective import split_names
+from torusfabric.planning import plan_selection, select
+from torusfabric.simulation.jobs import Job
+from torusfabric.topology import shared_network
+from torusfabric.verilog.manifest import manifest
+
+NAMES = "allgather:matching,allgather!0:+0,allreduce!0:+0,4:-1"
+
+
+@pytest.fixture(scope="module")
+def engine():
+    """On 3x3, of messages of up to three flits."""
+    plans = [plan_selection(select("3x3", name)) for name in split_names(NAMES)]
+    return tf.Fabric(tf.compile(plans, max_flits=3), width=8)
+
+
+def test_every_mode_is_right(engine):
+    """And takes as many cycles as it says."""
+    jobs = [Job(mode=mode, length=length) for mode, length in ((0, 2), (1, 3), (2, 1), (1, 1))]
+    report = tf.simulate(engine, jobs=jobs)
+    assert report.passed
+    assert [job.collective for job in report.jobs] == [
+        "allgather",
+        "allgather!0:+0",
+        "allreduce!0:+0,3:+1",
+        "allgather!0:+0",
+    ]
+
+
+def test_modes_leave_their_broken_links_alone(engine):
+    """What a mode was planned for is what the manifest says."""
+    program = engine.program
+    assert str(program.topology) == "3x3"
+    for mode in program.modes[1:]:
+        topology = mode.schedule.topology
+        for transfers in mode.schedule.rounds():
+            assert topology.linked[transfers.source, transfers.hops[:, 0]].all()
+    facts = manifest(engine, command="", files=[])
+    assert facts["topology"] == tf.Torus(3, 3).to_json()
+    own = [mode.get("topology", {}).get("broken_links") for mode in facts["modes"]]
+    assert own == [None, ["0:+0"], ["0:+0", "3:+1"]]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["3x3", "3x3!1"], "3x3 but for broken links, not 3x3!1"),
+        (["3x3!0:+0", "3x4"], "3x3!0:[+]0 but for broken links, not 3x4"),
+    ],
+)
+def test_nodes_must_be_the_same(names, message):
+    with pytest.raises(tf.InputError, match=message):
+        shared_network(map(tf.parse_topology, names))
