@@ -110,9 +110,12 @@ class Endpoint(Leaf):
     operator_code : In
         The control bits of the operator, while a run is under way; if it combines words in several
         ways.
-    read_k, write_k, store_k, ends_k : In
-        Addresses of readers, and addresses and enables of memories, as far as they come from the
-        sequencer; and whether words are the last of their blocks, if that counts.
+    read_k, write_k, store_k : In
+        Addresses of readers, and addresses and enables of memories, as far as all nodes store the
+        same.
+    strobe_k, strobe_ends_k : In
+        The strobes of the sequencer by which the node stores on its own; and whether words are the
+        last of their blocks, if that counts.
     write_node, write_bank, write_address, write_data, write_enable : In
         Writes a word into one of the memories for what the node sends, if `write_node` is the low
         bits of `node`, and where there are several send maps into one of the memories of each:
@@ -161,7 +164,7 @@ class Endpoint(Leaf):
         """Members that shapes need that use them."""
         shape, settings = self.shape, self.settings
         widths = {
-            "skip": settings.skip_bits if any(m.ends for m in shape.memories) else 0,
+            "skip": settings.skip_bits if any(m.skips for m in shape.memories) else 0,
             "row": shape.row_bits,
             "offset": settings.offset_bits if any(settings.halves) else 0,
             "operator_code": settings.unit.bits if settings.unit and shape.combines else 0,
@@ -185,13 +188,14 @@ class Endpoint(Leaf):
         )
         reads = {reader.column for reader in readers}
         written = {m.columns for m in memories if m.columns is not None}
-        strobes = {store for _, store in written}.union(*(m.strobes for m in memories))
-        ends = set[int]().union(*(m.ends for m in memories))
+        strobes = set[int]().union(*(m.strobes for m in memories))
+        ends = set[int]().union(*(m.strobes for m in memories if m.skips))
         return (
             {f"read_{k}": In(bits) for k in sorted(reads)}
             | {f"write_{k}": In(bits) for k in sorted({write for write, _ in written})}
-            | {f"store_{k}": In(1) for k in sorted(strobes)}
-            | {f"ends_{k}": In(1) for k in sorted(ends)}
+            | {f"store_{k}": In(1) for k in sorted({store for _, store in written})}
+            | {f"strobe_{k}": In(1) for k in sorted(strobes)}
+            | {f"strobe_ends_{k}": In(1) for k in sorted(ends)}
         )
 
     def outside(self) -> dict[str, Member]:

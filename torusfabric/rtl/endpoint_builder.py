@@ -236,11 +236,11 @@ class EndpointBuilder:
         """What a node stores on its own, one word after the other."""
         m = self.m
         assert memory.enable is not None
-        strobes = [self.value(f"store_{number}") for number in memory.strobes]
+        strobes = [self.value(f"strobe_{number}") for number in memory.strobes]
         which, step = self._inputs.at(memory.enable), Value.cast(1)
         enable = delayed(m, choose([NEVER, *strobes], which), 1, f"store_{memory.number}")
-        if memory.ends:
-            ends = [self.value(f"ends_{number}") for number in memory.ends]
+        if memory.skips:
+            ends = [self.value(f"strobe_ends_{number}") for number in memory.strobes]
             ends_block = delayed(m, choose([NEVER, *ends], which), 1, f"ends_block_{memory.number}")
             step = Mux(ends_block, self.value("skip"), 1)
         pointer = Signal(

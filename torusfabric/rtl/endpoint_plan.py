@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,6 +40,11 @@ class EndpointPlan:
     Parameters
     ----------
     shape_of : ndarray of int, shape (variants,)
+    strobes : tuple of (tuple of int)
+        Of each variant, the column of the sequencer that each strobe of its shape is.
+    ends : tuple of int
+        Of each of these columns, that which says whether the word is the last of its block; none
+        where that does not count.
     columns : dict of str to Column
         What the sequencer gives, by the names of its outputs.
     skip_bits : int
@@ -47,6 +53,8 @@ class EndpointPlan:
 
     shapes: tuple[EndpointShape, ...]
     shape_of: IntArray
+    strobes: tuple[tuple[int, ...], ...]
+    ends: tuple[int, ...]
     tables: RowTables
     columns: dict[str, Column]
     skip_bits: int
@@ -82,18 +90,25 @@ def plan_endpoints(program: Program) -> EndpointPlan:
     (1, 0, ['read_0', 'store_0', 'store_1', 'write_0'])
     """
     points = Points(program)
+    strobes = _strobes_of(program, points)
     groups: dict[object, list[int]] = {}
     for variant in range(points.loops.variants):
         # By offset, every node may have to do what any other does.
-        key = None if program.by_offset else _structure(program, points, variant)
+        key = None if program.by_offset else _structure(program, points, variant, strobes[variant])
         groups.setdefault(key, []).append(variant)
-    planners = [_ShapePlanner(program, points, members) for members in groups.values()]
+    planners = [
+        planner
+        for members in groups.values()
+        for planner in _shape_planners(program, points, strobes, members)
+    ]
     shape_of = np.empty(points.loops.variants, int)
-    for number, members in enumerate(groups.values()):
-        shape_of[members] = number
+    for number, planner in enumerate(planners):
+        shape_of[planner.members] = number
     return EndpointPlan(
-        shapes=tuple(planner.shape() for planner in planners),
+        shapes=tuple(planner.shape for planner in planners),
         shape_of=shape_of,
+        strobes=tuple(strobes),
+        ends=points.strobes.ends,
         tables=RowTables(points.loops, [(planner.members, planner.table) for planner in planners]),
         columns={
             f"{name}_{k}": column
@@ -152,8 +167,7 @@ class Points:
     def stored(self, memory: int, members: Sequence[int]) -> tuple[tuple[int, ...], ...]:
         """The sources of what variants store into a memory, and the strobes by which they do."""
         stores = self.stores[memory]
-        chosen = (np.unique(each[:, members]) for each in (stores.source, stores.strobe))
-        return tuple(tuple(known[known >= 0].tolist()) for known in chosen)
+        return tuple(_known(each[:, members]) for each in (stores.source, stores.strobe))
 
     def reads(self, reader: int, variant: int) -> object:
         """What a reader of a variant has in common with those of its shape."""
@@ -166,15 +180,50 @@ class Points:
         return tuple(based), frozenset(memory[memory != IDLE].tolist())
 
 
-def _structure(program: Program, points: Points, variant: int) -> object:
-    """What a variant has in common with all of its shape."""
-    depth = program.depth[variant].tolist()
-    memories = tuple(
-        (_size(program, number, words), *points.stored(number, [variant]))
-        for number, words in enumerate(depth)
-    )
+def _known(numbers: IntArray) -> tuple[int, ...]:
+    """The different numbers that are none for nothing."""
+    found = np.unique(numbers)
+    return tuple(found[found >= 0].tolist())
+
+
+def _strobes_of(program: Program, points: Points) -> list[tuple[int, ...]]:
+    """The strobes by which each variant stores, in the order of memories; all of them by offset."""
+    variants, memories = range(points.loops.variants), range(len(points.stores))
+    if program.by_offset:
+        every = {strobe for k in memories for strobe in points.stored(k, variants)[1]}
+        return [tuple(sorted(every))] * len(variants)
+    return [
+        tuple(dict.fromkeys(k for memory in memories for k in points.stored(memory, [variant])[1]))
+        for variant in variants
+    ]
+
+
+def _structure(program: Program, points: Points, variant: int, strobes: Sequence[int]) -> object:
+    """What a variant has in common with all of its shape: not by which strobes it stores."""
+    memories = []
+    for number, words in enumerate(program.depth[variant].tolist()):
+        sources, own = points.stored(number, [variant])
+        starts = [_known(points.stores[number].start[span, variant])
+                  for _, span in points.loops.spans()]  # fmt: skip
+        numbers = tuple(map(strobes.index, own))
+        memories.append((_size(program, number, words), sources, numbers, *starts))
     readers = range(points.loops.first.sources.readers)
-    return memories, tuple(points.reads(reader, variant) for reader in readers)
+    return tuple(memories), tuple(points.reads(reader, variant) for reader in readers)
+
+
+def _shape_planners(
+    program: Program, points: Points, strobes: Sequence[tuple[int, ...]], members: list[int]
+) -> list[_ShapePlanner]:
+    """Plan variants of the same structure: one shape, or where tables are less, one by strobes."""
+    together = _ShapePlanner(program, points, strobes, members)
+    if not together.shape.row_bits:
+        return [together]
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for variant in members:
+        groups.setdefault(strobes[variant], []).append(variant)
+    apart = [_ShapePlanner(program, points, strobes, each) for each in groups.values()]
+    least = min(planner.shape.row_bits for planner in apart)
+    return apart if least < together.shape.row_bits else [together]
 
 
 def _size(program: Program, number: int, depth: int) -> int:
@@ -193,8 +242,15 @@ def _size(program: Program, number: int, depth: int) -> int:
 class _ShapePlanner:
     """Plans the shape of some variants of the same structure, and their tables."""
 
-    def __init__(self, program: Program, points: Points, members: list[int]) -> None:
+    def __init__(
+        self,
+        program: Program,
+        points: Points,
+        strobes: Sequence[tuple[int, ...]],
+        members: list[int],
+    ) -> None:
         self._program, self._points, self.members = program, points, members
+        self._strobes = [strobes[variant] for variant in members]
         self._spans = [span for _, span in points.loops.spans()]
         self.table = Table(len(members), self._spans)
         # Readers that only ever read the word that changes nothing are none.
@@ -223,6 +279,7 @@ class _ShapePlanner:
             codes[values == number] = select_code(len(order), index)
         return self.table.place(codes)
 
+    @cached_property
     def shape(self) -> EndpointShape:
         """The shape."""
         groups = [self._groups(number) for number in range(len(self._program.memories))]
@@ -250,8 +307,9 @@ class _ShapePlanner:
         """A memory."""
         memory, stores = self._program.memories[number], self._points.stores[number]
         depths = self._program.depth[self.members, number].tolist()
-        sources, strobes = self._points.stored(number, self.members)
-        ends, chosen = self._points.strobes.ends, stores.source[:, self.members].T
+        sources, _ = self._points.stored(number, self.members)
+        chosen, strobe = stores.source[:, self.members].T, self._own_strobes(stores)
+        strobes = _known(strobe)
         own = [
             k
             for k, other in enumerate(self._program.memories)
@@ -264,9 +322,9 @@ class _ShapePlanner:
             layout=memory.layout,
             sources=sources,
             address=self._address(stores),
-            enable=self._enable(stores, strobes),
+            enable=self._enable(stores, strobe, strobes),
             strobes=strobes,
-            ends=tuple(ends[strobe] for strobe in strobes if ends),
+            skips=bool(self._points.strobes.ends) and bool(strobes),
             source=self._codes(chosen, sources) if len(sources) > 1 else None,
             start=self.table.place(stores.start[:, self.members].T),
             groups=groups,
@@ -284,11 +342,18 @@ class _ShapePlanner:
             given=[True] * len(stores.alike),
         )
 
-    def _enable(self, stores: Stores, strobes: Sequence[int]) -> Location | None:
+    def _own_strobes(self, stores: Stores) -> IntArray:
+        """By which strobe of their own members store, by member and row; -1 where they do not."""
+        found: IntArray = stores.strobe[:, self.members].T.copy()
+        for row, strobes in zip(found, self._strobes, strict=True):
+            here = row >= 0
+            row[here] = [strobes.index(strobe) for strobe in row[here].tolist()]
+        return found
+
+    def _enable(self, stores: Stores, strobe: IntArray, strobes: Sequence[int]) -> Location | None:
         """A place for when a memory stores: which strobe counts, from 1, where that differs."""
         if not any(stores.alike) and not strobes:
             return None
-        strobe = stores.strobe[:, self.members].T
         return self.table.place(
             np.where(strobe >= 0, np.searchsorted(strobes, strobe) + 1, 0),
             columns=self._points.columns["store"] if any(stores.alike) else None,

@@ -38,9 +38,9 @@ class EndpointMemory:
         Where, and whether, it stores what is the same at all nodes. What lies at the node of
         `enable` is which of the strobes counts in a row, from 1: 0 for none.
     strobes : tuple of int
-        The columns of the sequencer by which it stores what is its own.
-    ends : tuple of int
-        Of each of these, that which says whether the word is the last of its block, if that counts.
+        The strobes by which it stores what is its own, by their numbers among those of the node.
+    skips : bool
+        Whether it counts which words are the last of their blocks, as each strobe says.
     source : Location or None
         Which of the sources, as select bits.
     start : Location
@@ -59,7 +59,7 @@ class EndpointMemory:
     address: Location | None
     enable: Location | None
     strobes: tuple[int, ...]
-    ends: tuple[int, ...]
+    skips: bool
     source: Location | None
     start: Location
     groups: tuple[tuple[int, ...], ...]

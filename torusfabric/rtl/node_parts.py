@@ -174,6 +174,12 @@ class EndpointWiring:
         inputs, outputs = {**inputs, "rx": build.incoming(node)}, dict(outputs)
         for name in self._common:
             inputs[name] = build.distribution.near(name, node, members[name].shape)
+        plan, variant = build.placement.endpoints, build.variant_of[node]
+        for k, column in enumerate(plan.strobes[0 if build.program.by_offset else variant]):
+            if (name := f"strobe_{k}") in members:
+                inputs[name] = build.distribution.near(f"store_{column}", node)
+            if (name := f"strobe_ends_{k}") in members:
+                inputs[name] = build.distribution.near(f"ends_{plan.ends[column]}", node)
         if self._form:
             inputs["form"] = build.distribution.near("run_form", node)
         if "offset" in members:
