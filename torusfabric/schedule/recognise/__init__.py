@@ -30,6 +30,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
+import numpy as np
+
 from ...errors import InputError
 from ..base import Schedule
 from ..held_blocks import HeldBlocks
@@ -37,6 +39,7 @@ from ..lifted import Lifted
 from ..model import Switching
 from ..pattern import Pattern
 from ..rounds import Rounds
+from ..sum_trees import sum_trees
 from ..table import Table
 from ..transfers import Listed
 from .groups import grouped
@@ -88,7 +91,8 @@ def recognise(schedule: Schedule) -> Schedule:
         case Rounds():
             found = _from_rounds(schedule)
             if isinstance(found, Rounds) and found.collective.reducing:
-                return _with_listed_sums(found)
+                # Of trees, a program asks for the chunk of each sum only.
+                return found if sum_trees(found) else _with_listed_sums(found)
             return found
     return schedule
 
@@ -101,8 +105,11 @@ def _from_rounds(schedule: Rounds) -> Schedule:
     if schedule.switching == Switching.CIRCUIT:
         plain = not (collective.reducing or collective.personal)
         return grouped(schedule) if plain else schedule
-    if sum(map(len, schedule.transfers)) < schedule.topology.nodes:
+    counts = np.array([len(transfers) for transfers in schedule.transfers])
+    if counts.sum() < schedule.topology.nodes:
         return schedule  # some node does nothing, so that there is nothing regular in it
+    if collective.reducing and (counts % schedule.topology.nodes).any():
+        return schedule  # in tables, and around cycles, all nodes send the same number of sums
     try:
         steps = list(steps_of(schedule))
     except Irregular:
