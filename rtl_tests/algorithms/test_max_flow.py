@@ -12,8 +12,7 @@ from planners import planner
 from torusfabric.algorithms import Options
 from torusfabric.algorithms.circuit.max_flow import MAX_FLOW
 from torusfabric.algorithms.circuit.max_flow.network import Network, path
-from torusfabric.algorithms.circuit.max_flow.search import best_flow, search
-from torusfabric.algorithms.circuit.max_flow.targets import Repulsion
+from torusfabric.algorithms.circuit.max_flow.search import Repulsion, best_flow, search
 from torusfabric.algorithms.circuit.segments import clog
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective

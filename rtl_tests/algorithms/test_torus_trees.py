@@ -27,10 +27,10 @@ SIDES = [
 ]
 
 
-def check_trees(topology, port, depth):
+def check_trees(topology, trees):
     """Trees span all nodes from node 0, are as deep as they say, and share no arc."""
-    nodes, arcs = np.arange(topology.nodes), []
-    for ports, depths in zip(port, depth, strict=True):
+    nodes, arcs, port = np.arange(topology.nodes), [], topology.opposite[trees.entry]
+    for ports, depths in zip(port, trees.depth, strict=True):
         parent = topology.subtract(nodes, topology.generators[ports])
         assert depths[0] == 0
         assert (depths[1:] > 0).all()
@@ -43,20 +43,20 @@ def check_trees(topology, port, depth):
 def test_trees_share_no_arc(sides):
     """As many trees as ports, each of all nodes."""
     torus = Torus(sides)
-    port, depth = disjoint_trees(torus)
-    assert len(port) == torus.ports
-    check_trees(torus, port, depth)
-    assert depth.max() <= 1 + sum(side - 1 for side in sides)
+    trees = disjoint_trees(torus)
+    assert len(trees.entry) == torus.ports
+    check_trees(torus, trees)
+    assert trees.height <= 1 + sum(side - 1 for side in sides)
 
 
 @pytest.mark.parametrize("sides", SIDES[::3], ids=str)
 def test_shallow_trees_share_no_arc(sides):
     """As many trees, none deeper than before."""
     torus = Torus(sides)
-    port, depth = shallow_trees(torus)
-    assert len(port) == torus.ports
-    check_trees(torus, port, depth)
-    assert depth.max() <= disjoint_trees(torus)[1].max()
+    trees = shallow_trees(torus)
+    assert len(trees.entry) == torus.ports
+    check_trees(torus, trees)
+    assert trees.height <= disjoint_trees(torus).height
 
 
 def check_link_trees(topology, trees):
@@ -156,9 +156,9 @@ def test_allreduce_is_near_the_limit(name, flits):
 def test_shortest_tree(name):
     """A tree of shortest paths."""
     topology = cayley(parse_topology(name))
-    port, depth = shortest_tree(topology)
-    check_trees(topology, port, depth)
-    assert (depth[0] == topology.distances).all()
+    trees = shortest_tree(topology)
+    check_trees(topology, trees)
+    assert (trees.depth[0] == topology.distances).all()
 
 
 @pytest.mark.parametrize("sides", SIDES[::5], ids=str)

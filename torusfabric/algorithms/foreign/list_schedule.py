@@ -21,7 +21,6 @@ from ...schedule.foreign.buffers import Value
 from ...schedule.foreign.dataflow import Dataflow, Message
 from ...topology import IntArray, Topology
 from .links import Circuits, Hops
-from .shares import chunk_numbers
 
 __all__ = ["list_schedule"]
 
@@ -241,7 +240,7 @@ class _Writer:
     ) -> None:
         self.buffers, self.nodes = dataflow.buffers, nodes
         self.blocks = collective.blocks(topology, dataflow.buffers.chunks)
-        self.chunk_numbers = chunk_numbers(dataflow, nodes)
+        self.chunk_numbers = _chunk_numbers(dataflow, nodes)
         self.members: dict[int, IntArray] = {}
         self.count = 0
 
@@ -284,3 +283,32 @@ class _Writer:
             bits = np.unpackbits(raw, bitorder="little")
             self.members[ranks] = np.sort(self.nodes[np.flatnonzero(bits)])
         return self.members[ranks]
+
+
+def _chunk_numbers(dataflow: Dataflow, nodes: IntArray) -> IntArray:
+    """New numbers of the chunks, by which node n completes chunks n M to n M + M - 1.
+
+    Which part of a message is called which chunk is free in an all-reduce. By these numbers a
+    schedule that looks the same from every node is written the same at every node, which is what a
+    `Table` takes. Chunks stay as they are if this is no all-reduce, or if not every node completes
+    as many.
+    """
+    buffers = dataflow.buffers
+    same = np.arange(buffers.chunks)
+    collective, share = buffers.collective, buffers.chunks // buffers.ranks
+    if not (collective.reducing and collective.to_all) or buffers.chunks % buffers.ranks:
+        return same
+    # Whoever receives a complete sum has not completed it.
+    completes = np.ones((buffers.chunks, buffers.ranks), bool)
+    for message in dataflow.messages:
+        if message is None:
+            continue
+        for key, ranks in message.values:
+            if ranks == buffers.full:
+                completes[key, message.target] = False
+    owner = nodes[completes.argmax(axis=1)]
+    if (completes.sum(axis=1) != 1).any() or (np.bincount(owner) != share).any():
+        return same
+    numbers = np.empty_like(same)
+    numbers[np.argsort(owner, kind="stable")] = same
+    return numbers

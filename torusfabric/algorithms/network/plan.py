@@ -30,10 +30,10 @@ from ...analysis.congestion import Lengths
 from ...analysis.cuts import worst_cut
 from ...analysis.volume import least_time
 from ...collective import Collective
-from ...schedule import Grouped, Listed, Rounds, Schedule, Switching, Transfers
+from ...schedule import Listed, Rounds, Schedule, Switching, Transfers
 from ...topology import Arrowhead, CayleyGraph, Topology, Torus
 from ..algorithm import Algorithm, Options
-from ..oblivious.shallow_trees import tree_pattern
+from ..oblivious.shallow_trees import tree_pattern, up_and_down
 from ..requirements import every_port
 from ..reversal import reverse
 from .chunks import ALIKE, ALIKE_EXCHANGE, as_near_as_can_be, candidates
@@ -113,11 +113,12 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Schedu
         case "reduce-scatter":
             spread = Collective("allgather")
             return reverse(_allgather(topology.backwards, spread, options), "reduce-scatter")
-    return (
-        _up_and_down(topology, collective)
-        if options.trees
-        else _allreduce(topology, collective, options)
-    )
+    if options.trees is None:
+        return _allreduce(topology, collective, options)
+    away = topology.all_distances
+    amid = int((away.max(axis=0) + away.max(axis=1)).argmin())
+    up, down = nearest_tree(topology.backwards, amid), nearest_tree(topology, amid)
+    return up_and_down(topology, collective, NAME, up, down)
 
 
 def _rounds(
@@ -210,29 +211,6 @@ def _whole(transfers: Transfers, nodes: int, sums: int) -> Transfers:
     ids = transfers.listed.ids[:, None] + sums * np.arange(nodes)
     indptr = nodes * np.arange(len(ids) + 1)
     return Transfers(transfers.source, transfers.hops, Listed(indptr, ids.ravel()))
-
-
-def _up_and_down(topology: Topology, collective: Collective) -> Rounds:
-    """Sums up the shortest paths to a node amid all, and down again."""
-    away = topology.all_distances
-    root = int((away.max(axis=0) + away.max(axis=1)).argmin())
-    up, down = nearest_tree(topology.backwards, root), nearest_tree(topology, root)
-    blocks = collective.blocks(topology, 1)
-    group = blocks.chunk(np.arange(blocks.count))
-    rounds = []
-    node, port = topology.upstream
-    for level in range(up.height, 0, -1):
-        child = np.flatnonzero(up.depth[0] == level)
-        # What is an in-port backwards is an out-port here.
-        rounds.append((child, up.entry[0, child]))
-    for level in range(1, down.height + 1):
-        child = np.flatnonzero(down.depth[0] == level)
-        entry = down.entry[0, child]
-        rounds.append((node[child, entry], port[child, entry]))
-    return _rounds(topology, collective, 1, [
-        Transfers(source, hops[:, None].astype(np.int8), Grouped(group, np.zeros_like(source)))
-        for source, hops in rounds
-    ])  # fmt: skip
 
 
 def _variants(topology: Topology, collective: Collective) -> Sequence[Mapping[str, Any]]:

@@ -76,9 +76,9 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
     if collective.to_root:
         return reverse(plan(topology, replace(collective, kind="scatter"), options), "gather")
     root, chunks = collective.root or 0, options.chunks or 1
-    port, depth = disjoint_trees(topology)
+    entry, depth = disjoint_trees(topology)
     steps, (tree, node) = _divided(topology, depth, chunks)
-    step, index, sender, out = _hops(topology, port, depth, tree, node)
+    step, index, sender, out = _hops(topology, topology.opposite[entry], depth, tree, node)
     chunk = np.arange(len(node)) - np.searchsorted(node, node)
     blocks = collective.blocks(topology, chunks)
     block = blocks.encode(root, chunk, topology.add(node, root))

@@ -18,9 +18,9 @@ from functools import lru_cache
 import numpy as np
 
 from ...collective import Collective
-from ...schedule import Grouped, Rounds, Switching, Transfers
+from ...schedule import Rounds
 from ...topology import Torus
-from .shallow_trees import Trees, shallower
+from .shallow_trees import Trees, shallower, up_and_down
 
 __all__ = ["link_disjoint_trees", "plan_allreduce"]
 
@@ -58,9 +58,8 @@ def link_disjoint_trees(torus: Torus) -> Trees:
 
 
 @lru_cache(maxsize=16)
-def _shallow_trees(sides: tuple[int, ...]) -> Trees:
+def _shallow_trees(torus: Torus) -> Trees:
     """Such trees, mostly not much deeper than the diameter."""
-    torus = Torus(*sides)
     return shallower(torus, link_disjoint_trees(torus), links=True, least=torus.diameter)
 
 
@@ -72,25 +71,5 @@ def plan_allreduce(torus: Torus, collective: Collective) -> Rounds:
     Rounds
         Twice as many steps as the deepest tree is deep.
     """
-    entry, depth = _shallow_trees(torus.sides)
-    chunks, steps = len(entry), int(depth.max())
-    blocks = collective.blocks(torus, chunks)
-    group = blocks.chunk(np.arange(blocks.count))
-    parent = torus.neighbours[np.arange(torus.nodes), entry]
-    rounds: list[Transfers] = []
-    for level in [*range(steps, 0, -1), *range(1, steps + 1)]:
-        tree, child = np.nonzero(depth == level)
-        up = len(rounds) < steps
-        port = entry[tree, child]
-        source = child if up else parent[tree, child]
-        hops = port if up else torus.opposite[port]
-        rounds.append(Transfers(source, hops[:, None].astype(np.int8), Grouped(group, tree)))
-    return Rounds(
-        topology=torus,
-        collective=collective,
-        algorithm="spanning-tree",
-        switching=Switching.STORE_AND_FORWARD,
-        ports=torus.ports,
-        chunks=chunks,
-        transfers=tuple(rounds),
-    )
+    trees = _shallow_trees(torus)
+    return up_and_down(torus, collective, "spanning-tree", trees, trees)

@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ...collective import Collective
-from ...schedule import Pattern, Switching
+from ...schedule import Grouped, Pattern, Rounds, Switching, Transfers
 from ...topology import IntArray, Topology
 
-__all__ = ["Trees", "shallower", "tree_pattern"]
+__all__ = ["Trees", "shallower", "tree_pattern", "up_and_down"]
 
 #: Trees of a ring are as they are.
 WAYS_OF_A_RING = 2
@@ -88,6 +88,40 @@ def tree_pattern(
         steps=int(trees.depth.max()),
         feed=feed,
         inject=inject,
+    )
+
+
+def up_and_down(
+    topology: Topology, collective: Collective, algorithm: str, up: Trees, down: Trees
+) -> Rounds:
+    """An all-reduce in which chunk c goes up tree c to the root of that, and the sum goes down.
+
+    Parameters
+    ----------
+    up : Trees
+        Of the topology backwards: what is an in-port there is an out-port here.
+    """
+    blocks = collective.blocks(topology, len(up.entry))
+    group = blocks.chunk(np.arange(blocks.count))
+    rounds: list[tuple[IntArray, IntArray, IntArray]] = []
+    for level in range(up.height, 0, -1):
+        tree, child = np.nonzero(up.depth == level)
+        rounds.append((child, up.entry[tree, child], tree))
+    for level in range(1, down.height + 1):
+        tree, child = np.nonzero(down.depth == level)
+        parent, out = (end[child, down.entry[tree, child]] for end in topology.upstream)
+        rounds.append((parent, out, tree))
+    return Rounds(
+        topology=topology,
+        collective=collective,
+        algorithm=algorithm,
+        switching=Switching.STORE_AND_FORWARD,
+        ports=topology.ports,
+        chunks=len(up.entry),
+        transfers=tuple(
+            Transfers(source, port[:, None].astype(np.int8), Grouped(group, tree))
+            for source, port, tree in rounds
+        ),
     )
 
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from ...collective import Collective
 from ...schedule import Schedule
-from ...topology import CayleyGraph, IntArray, Torus
+from ...topology import CayleyGraph, Torus
 from ..algorithm import Options
 from ..reversal import reverse
 from .link_trees import plan_allreduce
@@ -33,14 +33,8 @@ from .shallow_trees import Trees, shallower, tree_pattern
 __all__ = ["disjoint_trees", "misfit", "plan", "shallow_trees", "shortest_tree"]
 
 
-def disjoint_trees(torus: Torus) -> tuple[IntArray, IntArray]:
+def disjoint_trees(torus: Torus) -> Trees:
     """Spanning trees out of node 0, one for each port, that share no arc.
-
-    Returns
-    -------
-    port, depth : ndarray of int, shape (ports, nodes)
-        Of each tree, the out-port of its parent by which each node is reached, and after how many
-        hops; node 0 has depth 0 and no meaningful port.
 
     Notes
     -----
@@ -52,8 +46,8 @@ def disjoint_trees(torus: Torus) -> tuple[IntArray, IntArray]:
 
     Examples
     --------
-    >>> port, depth = disjoint_trees(Torus(8, 8))
-    >>> port.shape, int(depth.max())
+    >>> trees = disjoint_trees(Torus(8, 8))
+    >>> trees.entry.shape, trees.height
     ((4, 64), 15)
     """
     axes, place = torus.dimensions, torus.coordinates(np.arange(torus.nodes))
@@ -69,10 +63,11 @@ def disjoint_trees(torus: Torus) -> tuple[IntArray, IntArray]:
             port[2 * axis + sign] = 2 * np.where(wraps, axis, last) + sign
             depth[2 * axis + sign] = ahead.sum(axis=0) + wraps * torus.sides[axis]
     depth[:, 0] = 0
-    return port, depth
+    return Trees(torus.opposite[port], depth)
 
 
-def shallow_trees(torus: Torus) -> tuple[IntArray, IntArray]:
+@lru_cache(maxsize=16)
+def shallow_trees(torus: Torus) -> Trees:
     """As `disjoint_trees`, but mostly not much deeper than the diameter.
 
     Tori of thousands of nodes have trees as deep as those, and so have rings, of which there are no
@@ -80,42 +75,27 @@ def shallow_trees(torus: Torus) -> tuple[IntArray, IntArray]:
 
     Examples
     --------
-    >>> port, depth = shallow_trees(Torus(8, 8))
-    >>> int(depth.max())
+    >>> shallow_trees(Torus(8, 8)).height
     9
     """
-    return _shallow_trees(torus.sides)
+    trees = disjoint_trees(torus)
+    if torus.dimensions == 1:
+        return trees
+    return shallower(torus, trees, links=False, least=torus.diameter + 1)
 
 
-@lru_cache(maxsize=16)
-def _shallow_trees(sides: tuple[int, ...]) -> tuple[IntArray, IntArray]:
-    torus = Torus(*sides)
-    port, depth = disjoint_trees(torus)
-    if len(sides) == 1:
-        return port, depth
-    trees = Trees(torus.opposite[port], depth)
-    found = shallower(torus, trees, links=False, least=torus.diameter + 1)
-    return torus.opposite[found.entry], found.depth
-
-
-def shortest_tree(topology: CayleyGraph) -> tuple[IntArray, IntArray]:
+def shortest_tree(topology: CayleyGraph) -> Trees:
     """A spanning tree of shortest paths out of node 0.
-
-    Returns
-    -------
-    port, depth : ndarray of int, shape (1, nodes)
-        As of `disjoint_trees`.
 
     Examples
     --------
-    >>> port, depth = shortest_tree(Torus(8, 8))
-    >>> int(depth.max())
+    >>> shortest_tree(Torus(8, 8)).height
     8
     """
     nodes, distance = np.arange(topology.nodes), topology.distances
     parent = topology.subtract(nodes[:, None], topology.generators[None, :])
     nearer = distance[parent] < distance[:, None]
-    return nearer.argmax(axis=1)[None, :], distance[None, :].astype(int)
+    return Trees(topology.opposite[nearer.argmax(axis=1)][None], distance[None].astype(int))
 
 
 def misfit(topology: Torus, collective: Collective, options: Options) -> str | None:
@@ -164,7 +144,7 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
         return plan_allreduce(topology, collective)
     if collective.reducing:
         return reverse(plan(topology, replace(collective, kind="broadcast"), options), "reduce")
-    port, depth = shortest_tree(topology) if options.trees == 1 else shallow_trees(topology)
+    entry, depth = shortest_tree(topology) if options.trees == 1 else shallow_trees(topology)
     offset = topology.subtract(np.arange(topology.nodes), collective.root or 0)
-    trees = Trees(topology.opposite[port][:, offset], depth[:, offset])
+    trees = Trees(entry[:, offset], depth[:, offset])
     return tree_pattern(topology, collective, "spanning-tree", trees)

@@ -1,11 +1,12 @@
 """A table for a collective, from what is planned for node 0."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from ...collective import Collective
 from ...schedule import Switching, Table
 from ...topology import CayleyGraph, Topology
-from .reversal import as_collective
 
 __all__ = ["build_table", "chunks_of_owner"]
 
@@ -58,4 +59,44 @@ def build_table(
         chunk=chunk,
         destination=destination[0] if destination else None,
     )
-    return table if destination else as_collective(table, collective, latency)
+    if not collective.reducing:
+        return table
+    backwards = _backwards(table)
+    return _one_after_the_other(backwards, table, latency) if collective.to_all else backwards
+
+
+def _backwards(table: Table) -> Table:
+    """A reduce-scatter, by running an all-gather backwards, which delivers all to each node once.
+
+    Reversed steps and reversed arcs turn every tree along which a block of a node spreads into a
+    tree along which contributions to that node's sum come together (Fragopoulou and Akl 1994,
+    sections 1 and 6). Every node then sends what it has gathered for an owner once, to its parent,
+    after all its children have sent theirs: each contribution is added exactly once. Where the
+    all-gather sends from offset ``d - g`` to ``d`` on port g, the reduction sends from d to
+    ``d - g`` on the opposite port, so that ports stay distinct in a step.
+    """
+    topology, idle = table.topology, table.offset < 0
+    tail = topology.subtract(np.where(idle, 0, table.offset), topology.generators[None, :])
+    return replace(
+        table,
+        collective=Collective("reduce-scatter"),
+        offset=np.where(idle, -1, tail)[::-1, topology.opposite],
+        chunk=table.chunk[::-1, topology.opposite],
+        reducing=table.round_count,
+    )
+
+
+def _one_after_the_other(scattering: Table, gathering: Table, latency: int) -> Table:
+    """An all-reduce: a reduce-scatter, ``latency - 1`` idle steps, and an all-gather.
+
+    Node n's M chunks are chunks n * M + m of a message of N * M chunks.
+    """
+    idle = latency - 1 if gathering.round_count else 0
+    pause = np.full((idle, gathering.topology.ports), -1)
+    return replace(
+        scattering,
+        collective=Collective("allreduce"),
+        chunks=gathering.chunks * gathering.topology.nodes,
+        offset=np.concatenate([scattering.offset, pause, gathering.offset]),
+        chunk=np.concatenate([scattering.chunk, pause, gathering.chunk]),
+    )
