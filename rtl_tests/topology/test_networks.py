@@ -91,6 +91,13 @@ def test_known_figures():
     }
 
 
+@pytest.mark.parametrize(("name", "diameter"), [("complete:1000", 1), ("circulant:5000:1,70", 56),
+                                                ("cube:13", 13)])  # fmt: skip
+def test_thousands_of_nodes(name, diameter):
+    """Sums follow from coordinates, whatever the number of nodes."""
+    assert tf.parse_topology(name).diameter == diameter
+
+
 @pytest.mark.parametrize("name", ["3x4~1", "circulant:8:1,4", "complete:4", "cube:3"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_collective_runs(name, kind, tmp_path):

@@ -92,13 +92,6 @@ class CayleyGraph(Topology):
 
     @override
     def validate(self) -> None:
-        """Refuse a topology that is not what it must be; called when it is made.
-
-        Raises
-        ------
-        InputError
-            Names the first member that is wrong.
-        """
         from .validate import validate
 
         validate(self)
@@ -106,13 +99,11 @@ class CayleyGraph(Topology):
     @property
     @override
     def grid(self) -> tuple[tuple[int, ...], IntArray]:
-        """The sides of a grid, and where in it each node is drawn: as `moduli`, `coordinates`."""
         return self.moduli, self.coordinates(np.arange(self.nodes))
 
     @cached_property
     @override
     def neighbours(self) -> IntArray:
-        """Neighbour table: an int32 array of shape (nodes, ports)."""
         nodes = np.arange(self.nodes)
         columns = [self.add(nodes, g) for g in self.generators]
         return np.stack(columns, axis=1).astype(np.int32) if columns else np.empty((1, 0), np.int32)
@@ -120,7 +111,6 @@ class CayleyGraph(Topology):
     @cached_property
     @override
     def diameter(self) -> int:
-        """The largest distance between two nodes."""
         return int(self.distances.max())
 
     @cached_property
@@ -132,18 +122,11 @@ class CayleyGraph(Topology):
 
     @override
     def distance(self, a: IntLike, b: IntLike) -> IntArray:
-        """Distance from node ``a`` to node ``b``, elementwise."""
         return self.distances[self.subtract(b, a)]
 
 
 def cayley(topology: Topology) -> CayleyGraph:
-    """A topology where only a Cayley graph can be.
-
-    Raises
-    ------
-    TypeError
-        If it is none.
-    """
+    """A topology where only a Cayley graph can be; another is a `TypeError`."""
     if not isinstance(topology, CayleyGraph):
         raise TypeError(f"Topology must be a Cayley graph here, not {topology}")
     return topology

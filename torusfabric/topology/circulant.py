@@ -105,16 +105,6 @@ class Circulant(CayleyGraph):
         return np.asarray(nodes, np.int64)[None]
 
     @override
-    def add(self, a: IntLike, b: IntLike) -> IntArray:
-        total: IntArray = (np.asarray(a, np.int64) + b) % self.nodes
-        return total
-
-    @override
-    def subtract(self, a: IntLike, b: IntLike) -> IntArray:
-        offset: IntArray = (np.asarray(a, np.int64) - b) % self.nodes
-        return offset
-
-    @override
     def node_name(self, node: int) -> str:
         return f"({int(node)})"
 
@@ -224,14 +214,6 @@ class Cube(CayleyGraph):
     @override
     def coordinates(self, nodes: IntLike) -> IntArray:
         return np.stack([np.asarray(nodes) >> axis & 1 for axis in range(self.axes)])
-
-    @override
-    def add(self, a: IntLike, b: IntLike) -> IntArray:
-        return np.bitwise_xor(a, b)
-
-    @override
-    def subtract(self, a: IntLike, b: IntLike) -> IntArray:
-        return np.bitwise_xor(a, b)
 
     @cached_property
     @override
