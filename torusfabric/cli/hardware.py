@@ -7,6 +7,14 @@ from ..analysis.facts import in_words
 from ..planning import announce, require_results
 from ..toolchain.notices import say
 from .arguments import add_force, folder, positive
+from .choice_costs import (
+    forms_cost,
+    mode_cost,
+    print_forms_cost,
+    print_mode_cost,
+    root_cost,
+    root_cost_in_words,
+)
 from .command import Commands, add_command
 from .fabric import make_fabric
 from .hardware_options import (
@@ -15,9 +23,7 @@ from .hardware_options import (
     add_ram_option,
     add_top_options,
 )
-from .mode_cost import forms_cost, mode_cost, print_forms_cost, print_mode_cost
 from .output import print_facts, print_json, print_rendered, progress_bar
-from .root_cost import in_a_line, root_cost
 from .selection_options import add_selection
 
 __all__ = ["add_commands"]
@@ -178,7 +184,7 @@ def run_synth(arguments: Namespace) -> None:
         return
     print_rendered(report.render())
     if root:
-        print_facts({"any root": in_a_line(root)})
+        print_facts({"any root": root_cost_in_words(root)})
     if modes:
         print_mode_cost(modes)
     print_forms_cost(forms)

@@ -1,12 +1,13 @@
 """What to draw of a schedule: panels of strokes with a key, whatever form the schedule has."""
 
+from dataclasses import replace
+
 from ..errors import InputError
 from ..schedule import Lifted, Pattern, Schedule, SumPattern, Switching, Table
-from ..topology import Arrowhead, Topology
+from ..topology import Arrowhead, Groups, Topology
 from .cycles import draw_cycles
-from .frame import MAX_PANELS
-from .lifted import draw_lifted
-from .picture import Picture
+from .frame import MAX_PANELS, panels_of, titled
+from .picture import Picture, Sketch, Stroke
 from .rounds import draw_first_use, draw_forests, draw_rounds
 from .trees import draw_trees
 
@@ -38,7 +39,7 @@ def contents(schedule: Schedule) -> Picture:
     topology = schedule.topology
     check_size(topology)
     if isinstance(schedule, Lifted):
-        return draw_lifted(schedule, contents(schedule.part))
+        return _lifted(schedule, contents(schedule.part))
     if isinstance(schedule, Pattern | SumPattern):
         return draw_cycles(schedule)
     if isinstance(schedule, Table) or (
@@ -50,3 +51,31 @@ def contents(schedule: Schedule) -> Picture:
     if schedule.round_count <= MAX_PANELS:
         return draw_rounds(schedule)
     return draw_first_use(schedule)
+
+
+def _lifted(schedule: Lifted, part: Picture) -> Picture:
+    """The picture of the schedule of one group, drawn in all groups of the topology."""
+    groups, root = schedule.blocks.groups, schedule.collective.root
+    sketches = [
+        Sketch(
+            panel.title,
+            [lifted for stroke in panel.strokes for lifted in _in_groups(stroke, groups)],
+            [panel.fills[position] for position in groups.position],
+        )
+        for panel in part.panels
+    ]
+    centre = None if root is None else int(groups.members[0, root])
+    picture = titled(
+        schedule,
+        panels_of(schedule, sketches, centre=centre),
+        part.keys,
+        stacked=len(sketches) > 1 and schedule.topology.dimensions > 2,
+    )
+    return replace(picture, subtitle=f"{part.subtitle}; in each of {groups.count} groups")
+
+
+def _in_groups(stroke: Stroke, groups: Groups) -> list[Stroke]:
+    """A stroke, in every group."""
+    ports = groups.ports[list(stroke.ports)].tolist()
+    starts = groups.members[:, stroke.node].tolist()
+    return [replace(stroke, node=node, ports=ports) for node in starts]

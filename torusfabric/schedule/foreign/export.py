@@ -1,20 +1,28 @@
 """Schedules in the formats of other systems."""
 
+import csv
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
+from ...errors import InputError
+from ...toolchain.files import writing_text
 from ...toolchain.hints import no_such
 from ...toolchain.owned import require_like
 from ..base import Schedule
 from ..file import given_schedule
-from .csv_writer import write_csv
+from ..held_blocks import HeldBlocks
+from ..model import Switching
 from .msccl_writer import write_msccl
 
 __all__ = ["BEGINNINGS", "FORMATS", "export_schedule"]
 
-#: Who writes each format.
-FORMATS: dict[str, Callable[[Schedule, Any], None]] = {"msccl": write_msccl, "csv": write_csv}
+#: The columns. A block is written origin:chunk or, where it has a destination of its own,
+#: origin:destination:chunk.
+HEADS = ("step", "source", "port", "destination", "block")
 
 #: How every file of a format begins.
 BEGINNINGS = {"msccl": "<algo ", "csv": "step,source,port,"}
@@ -64,3 +72,33 @@ def export_schedule(
     schedule = given_schedule(schedule)
     require_like(path, BEGINNINGS[format], force=force)
     FORMATS[format](schedule, path)
+
+
+def _write_csv(schedule: Schedule, path: str | os.PathLike[str]) -> None:
+    """Write a row for each block that a link carries in a step; a sum has one a contribution."""
+    if schedule.switching != Switching.STORE_AND_FORWARD:
+        raise InputError(f"Schedule must be by store-and-forward for csv, not {schedule.switching}")
+    with writing_text(path) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(HEADS)
+        writer.writerows(_rows(schedule))
+
+
+def _rows(schedule: Schedule) -> Iterator[tuple[object, ...]]:
+    """The rows, by steps from 1, sources and ports."""
+    topology, blocks = schedule.topology, schedule.blocks
+    state = HeldBlocks(topology, blocks)
+    for number, transfers in enumerate(schedule.rounds(), 1):
+        carried = state.carry_out(transfers)
+        targets = carried.walk(topology)[:, -1].tolist()
+        ports, sources = carried.hops[:, 0].tolist(), carried.source.tolist()
+        ids = np.asarray(carried.listed.ids)
+        bounds = list(pairwise(np.asarray(carried.listed.indptr).tolist()))
+        for k in np.lexsort((ports, sources)).tolist():
+            for block in ids[slice(*bounds[k])]:
+                name = ":".join(map(str, blocks.name(block)))
+                yield number, sources[k], topology.port_names[ports[k]], targets[k], name
+
+
+#: Who writes each format.
+FORMATS: dict[str, Callable[[Schedule, Any], None]] = {"msccl": write_msccl, "csv": _write_csv}

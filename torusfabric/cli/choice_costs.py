@@ -1,9 +1,12 @@
-"""What it costs that several collectives share a fabric: beside a fabric for each of them."""
+"""What choices cost: that several collectives share a fabric, and that a root can be any."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
 
+from ..errors import InputError
+from .fabric import Made, make_fabric
 from .output import print_line, print_table, progress_bar
 
 if TYPE_CHECKING:
@@ -12,7 +15,8 @@ if TYPE_CHECKING:
     from ..program.counts import StoredWords
     from ..rtl import Fabric
 
-__all__ = ["forms_cost", "mode_cost", "print_forms_cost", "print_mode_cost"]
+__all__ = ["forms_cost", "mode_cost", "print_forms_cost", "print_mode_cost", "root_cost",
+           "root_cost_in_words"]  # fmt: skip
 
 #: What forms may cost of a mode without a word.
 TENTH = 0.1
@@ -99,3 +103,52 @@ def _memories(words: StoredWords) -> str:
             "names a mode"
         )
     return line
+
+
+def root_cost(arguments: Namespace, made: Made) -> dict[str, Any]:
+    """What a fabric of any root stores, and what one from node 0 does.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        With an open root.
+    made : Made
+        The fabric that they ask for.
+
+    Returns
+    -------
+    dict
+        Bits of ROMs and memories; ``from_node_0`` has the same of the best fabric of a fixed root,
+        or None if the algorithm that is named serves no root alone.
+    """
+    try:
+        fixed = make_fabric(Namespace(**{**vars(arguments), "root": None}))
+    except InputError:
+        return _stored(made) | {"from_node_0": None}
+    return _stored(made) | {"from_node_0": _stored(fixed)}
+
+
+def _stored(made: Made) -> dict[str, Any]:
+    """What a fabric stores, its algorithm, and the form of its schedule."""
+    from ..rtl.inventory import take_inventory
+
+    schedules, inventory = [one.schedule for one in made.chosen], take_inventory(made.fabric)
+    return {
+        "algorithm": ",".join(schedule.algorithm for schedule in schedules),
+        "form": ",".join(schedule.form for schedule in schedules),
+        "rom_bits": inventory.rom_bits,
+        "memory_bits": inventory.memory_bits,
+    }
+
+
+def root_cost_in_words(cost: dict[str, Any]) -> str:
+    """The same for people."""
+    words = [_in_words(cost)]
+    if cost["from_node_0"]:
+        words.append(f"from node 0 {_in_words(cost['from_node_0'])}")
+    return "; ".join(words)
+
+
+def _in_words(stored: dict[str, Any]) -> str:
+    rom, memory = stored["rom_bits"], stored["memory_bits"]
+    return f"{memory:,} bits of memories and {rom:,} of ROMs ({stored['algorithm']})"
