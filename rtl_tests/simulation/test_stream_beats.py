@@ -1,5 +1,7 @@
 """Streams whose words are beats of several flits."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,8 +13,8 @@ from torusfabric.simulation.streams import simulate_streams
 from torusfabric.simulation.streams.traffic import Arrival
 
 
-def fabric_of(topology, collective, *, beat, width=8, **lengths):
-    program = tf.compile(tf.plan(topology, collective), **lengths)
+def fabric_of(topology, collective, *, beat, width=8, **options):
+    program = tf.compile(tf.plan(topology, collective), **options)
     return tf.Fabric(program, width=width, top="stream", beat=beat)
 
 
@@ -99,11 +101,20 @@ def test_a_beat_that_does_not_fit_is_refused(options, message):
         tf.Fabric(program, **{"width": 8, "top": "stream", **options})
 
 
-def test_a_root_of_each_run_has_beats_of_one_flit():
-    program = tf.compile(tf.plan("2x2", "broadcast"), max_flits=8, root="any")
-    with pytest.raises(InputError, match="Beat must be 1 where the root is chosen for each run"):
-        tf.Fabric(program, width=8, top="stream", beat=2)
-    assert tf.Fabric(program, width=8, top="stream", beat="auto").beat == 1
+@pytest.mark.parametrize("collective", ["broadcast", "scatter", "reduce"])
+def test_every_word_comes_by_beats_from_any_root(collective):
+    """Four does not divide the ten flits of the longest message, either."""
+    fabric = fabric_of("2x2", collective, beat=4, max_flits=10, root="any")
+    jobs = [tf.Job(length=n, root=root) for n, root in ((10, 3), (1, 0), (6, 1))]
+    assert simulate_streams(fabric, jobs=jobs, stall=0.2).passed
+
+
+def test_blocks_have_room_for_whole_beats():
+    program = tf.compile(tf.plan("4x4", "allgather", flits=64), max_flits=10)
+    assert (program.block_flits, program.by_beats(4).block_flits) == (3, 4)
+    assert [program.by_beats(4).form.block_of(n) for n in (1, 4, 5, 10)] == [4, 4, 4, 4]
+    with pytest.raises(InputError, match=r"Program must be as .* returns it"):
+        replace(program, of_beats=None).by_beats(2)
 
 
 def test_ports_have_the_bytes_of_a_beat():

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -94,8 +95,36 @@ def compile(
     """
     for name in others:
         raise InputError(f"Option {name} of compile must be left out, it is not supported yet")
-    program = _compile(schedule, flits, max_flits, _listed(operators), root)
-    if flag("Barrier", barrier):
+    length = _Length(
+        None if flits is None else natural("Flits", flits),
+        None if max_flits is None else natural("Max flits", max_flits),
+    )
+    again = partial(
+        _carried_out, schedule, length, _listed(operators), root, barrier=flag("Barrier", barrier)
+    )
+    return replace(again(), of_beats=again)
+
+
+class _Length(NamedTuple):
+    """The flits of a message, or the most of them; and how many go to a chunk together then."""
+
+    flits: int | None
+    most: int | None
+    beat: int = 1
+
+
+def _carried_out(
+    schedule: Schedule | Sequence[Schedule | Sequence[Schedule]],
+    length: _Length,
+    operators: Sequence[Operator | str],
+    root: str | None,
+    *,
+    barrier: bool,
+    beat: int = 1,
+) -> Program:
+    """The program, whose messages go to their chunks by beats."""
+    program = _compile(schedule, length._replace(beat=beat), operators, root)
+    if barrier:
         if not program.any_length:
             raise InputError("Length must be left to each run, by max_flits, for a barrier")
         program = replace(program, barrier=True)
@@ -112,8 +141,7 @@ def compile(
 
 def _compile(
     schedule: Schedule | Sequence[Schedule | Sequence[Schedule]],
-    flits: int | str | None,
-    max_flits: int | str | None,
+    length: _Length,
     operators: Sequence[Operator | str],
     root: str | None,
     *,
@@ -121,28 +149,26 @@ def _compile(
     alone: bool = True,
 ) -> Program:
     """The program, as if operators took no cycles in front of injection ports."""
-    flits = None if flits is None else natural("Flits", flits)
-    max_flits = None if max_flits is None else natural("Max flits", max_flits)
     if not isinstance(schedule, Schedule):
-        return _compile_all(schedule, flits, max_flits, operators, root)
+        return _compile_all(schedule, length, operators, root)
     if schedule.topology.nodes == 1 or not schedule.round_count:
         raise InputError(
             f"Nodes must be at least 2 for hardware, not the one of {schedule.topology}"
         )
     if isinstance(schedule, Lifted):
-        part = _compile(schedule.part, flits, max_flits, operators, root, short=short, alone=alone)
+        part = _compile(schedule.part, length, operators, root, short=short, alone=alone)
         return lift(part, schedule)
     if schedule.collective.axes is not None:
         raise InputError(
             f"Schedule of {schedule.collective.name} must be the same in every group for hardware, "
             "not differ between groups"
         )
-    if flits is not None and max_flits is not None:
-        raise InputError(f"Flits must be left out with max_flits, not {flits}")
-    most = next(n for n in (max_flits, flits, schedule.chunks) if n is not None)
-    chosen = _operators(schedule, operators)
-    request = Request(schedule, most, chosen, max_flits is not None, short, alone)
-    return _compile_one(request, root)
+    if length.flits is not None and length.most is not None:
+        raise InputError(f"Flits must be left out with max_flits, not {length.flits}")
+    most = next(n for n in (length.most, length.flits, schedule.chunks) if n is not None)
+    chosen, any_length = _operators(schedule, operators), length.most is not None
+    beat = length.beat if any_length else 1
+    return _compile_one(Request(schedule, most, chosen, any_length, beat, short, alone), root)
 
 
 def versions(
@@ -151,6 +177,7 @@ def versions(
     operators: Sequence[Operator | str] = (),
     root: str | None = None,
     *,
+    beat: int = 1,
     alone: bool = True,
 ) -> list[Program]:
     """The programs of a schedule for any length: perhaps also one that is quick for short messages.
@@ -164,14 +191,15 @@ def versions(
     """
     operators = operators if schedule.collective.reducing else ()
     root = root if schedule.collective.rooted else None
-    usual = _compile(schedule, None, most, operators, root, alone=alone)
+    length = _Length(None, most, beat)
+    usual = _compile(schedule, length, operators, root, alone=alone)
     by_flit = usual.loop.order is Order.FLIT and not usual.loop.padded
     waits = schedule.collective.reducing or schedule.topology.longest_link > 1
     if by_flit or not waits:
         return [usual]
     if not isinstance(schedule, Table | Masked | Lifted):
         return [usual]
-    return [usual, _compile(schedule, None, most, operators, root, short=True, alone=alone)]
+    return [usual, _compile(schedule, length, operators, root, short=True, alone=alone)]
 
 
 def _listed(operators: Operator | str | Sequence[Operator | str]) -> Sequence[Operator | str]:
@@ -222,22 +250,24 @@ def _compile_one(request: Request, root: str | None) -> Program:
 
 def _compile_all(
     schedules: Sequence[Schedule | Sequence[Schedule]],
-    flits: int | None,
-    max_flits: int | None,
+    length: _Length,
     operators: Sequence[Operator | str],
     root: str | None,
 ) -> Program:
     """The program of several schedules, which are modes, or forms of modes."""
     modes = _each_mode(schedules)
-    given = (max_flits, flits, max(schedule.chunks for mode in modes for schedule in mode))
+    given = (length.most, length.flits, max(schedule.chunks for mode in modes for schedule in mode))
     most = next(number for number in given if number is not None)
-    if len(modes) == 1 and isinstance(modes[0], _One) and max_flits is None:
+    if len(modes) == 1 and isinstance(modes[0], _One) and length.most is None:
         # A list of one is built as that schedule is: of any length only if that is asked for.
         (schedule,) = modes[0]
-        return _compile(schedule, most, None, operators, root)
+        return _compile(schedule, _Length(most, None), operators, root)
     kept, alone = [], len(modes) == 1
     for mode in modes:
-        each = [versions(schedule, most, operators, root, alone=alone) for schedule in mode]
+        each = [
+            versions(schedule, most, operators, root, beat=length.beat, alone=alone)
+            for schedule in mode
+        ]
         kept.append(each[0][:1] if isinstance(mode, _One) else _quickest(_needed(each, most), most))
     forms = [program for of_mode in kept for program in of_mode]
     if len(forms) == 1:

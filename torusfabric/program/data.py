@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,8 @@ class ProgramData:
     served : tuple of (tuple of Range)
         Of each mode, for which lengths which of its forms serves; forms of all modes follow one
         another. By default each form is a mode.
+    of_beats : callable, optional
+        Compiles the same with another number of flits that go to a chunk together, its `beat`.
     """
 
     topology: Topology
@@ -66,6 +69,7 @@ class ProgramData:
     barrier: bool = False
     parts: tuple[Self, ...] = ()
     served: tuple[tuple[Range, ...], ...] = ()
+    of_beats: Callable[..., Self] | None = field(default=None, repr=False)
 
     @property
     def form(self) -> Form:
@@ -189,7 +193,7 @@ class ProgramData:
     @property
     def block_flits(self) -> int:
         """Flits of a block."""
-        return block_flits(self.schedule, self.flits)
+        return block_flits(self.schedule, self.flits, self.form.beat)
 
     @cached_property
     def blocks(self) -> Blocks:
@@ -259,7 +263,7 @@ class ProgramData:
     def by_beats(self, beat: int) -> Self:
         """The same where messages go to their chunks by so many flits at a time.
 
-        Only where the length is chosen, and there are several chunks, that makes a difference.
+        Only where the length is chosen that makes a difference.
 
         Examples
         --------
@@ -268,16 +272,11 @@ class ProgramData:
         >>> program.by_beats(4).cycles(1) - program.cycles(1)
         3
         """
-        if beat == 1 or not self.any_length:
+        if beat == self.form.beat or not self.any_length:
             return self
-        forms = tuple(
-            replace(form, beat=beat) if form.schedule.chunks > 1 else form for form in self.forms
-        )
-        parts = tuple(part.by_beats(beat) for part in self.parts)
-        program = replace(self, forms=forms, parts=parts)
-        if not self.served:
-            return program
-        return replace(program, served=tuple(mode.aligned for mode in program.modes))
+        if self.of_beats is None:
+            raise InputError("Program must be as tf.compile returns it for beats of several flits")
+        return replace(self.of_beats(beat=beat), of_beats=self.of_beats)
 
     @cached_property
     def digest(self) -> str:

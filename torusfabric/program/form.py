@@ -23,8 +23,10 @@ __all__ = ["CycleCost", "Form", "block_flits"]
 MOST_FLITS = 1 << 32
 
 
-def block_flits(schedule: Schedule, flits: int) -> int:
+def block_flits(schedule: Schedule, flits: int, beat: int = 1) -> int:
     """Flits of one block, given the flits of a message; the last blocks may be cut short.
+
+    Of messages that go to their blocks by beats of so many flits they are a multiple of these.
 
     Raises
     ------
@@ -35,7 +37,7 @@ def block_flits(schedule: Schedule, flits: int) -> int:
         raise InputError(f"Flits must be at least 1, not {flits}")
     if flits > MOST_FLITS:
         raise InputError(f"Flits must be at most {MOST_FLITS}, not {flits}")
-    return -(-flits // schedule.chunks)
+    return beat * -(-flits // (beat * schedule.chunks))
 
 
 @dataclass(frozen=True)
@@ -138,8 +140,8 @@ class Form:
     any_length : bool
         Whether the length of messages is chosen at the start of a run.
     beat : int
-        Flits that go to a chunk together, where the length is chosen and there are several chunks:
-        those of a stream word.
+        Flits that go to a chunk together, where the length is chosen: those of a stream word.
+        Chunks have room for a multiple of them.
     chosen : bool
         Whether it is one of several.
     layout : int
@@ -184,11 +186,16 @@ class Form:
     @property
     def grain(self) -> int:
         """Flits of a message by which blocks grow: as many in turn take the same cycles."""
-        return self.beat * self.schedule.chunks
+        return self.unit * self.schedule.chunks
+
+    @property
+    def unit(self) -> int:
+        """Flits by which a block grows: one where all of a message is in one."""
+        return self.beat if self.schedule.chunks > 1 else 1
 
     def block_of(self, length: int) -> int:
         """Flits of a block, given the flits of a message."""
-        return self.beat * -(-length // self.grain)
+        return self.unit * -(-length // self.grain)
 
     @property
     def timing(self) -> Timing:
@@ -201,11 +208,11 @@ class Form:
         return Timing(self.loop, flits, self.write_delay, setup)
 
     def pieces(self, first: int) -> list[CyclePiece]:
-        """The cycles of runs as a function of the beats of a block, from so many on."""
-        pieces, beat = self.timing.pieces(self.beat * first), self.beat
-        starts = [-(-piece.first // beat) for piece in pieces]
+        """The cycles of runs as a function of what a block grows by, from so much on."""
+        pieces, unit = self.timing.pieces(self.unit * first), self.unit
+        starts = [-(-piece.first // unit) for piece in pieces]
         return [
-            CyclePiece(start, piece.constant, piece.per_flit * beat)
+            CyclePiece(start, piece.constant, piece.per_flit * unit)
             for start, piece, following in zip(starts, pieces, [*starts[1:], None], strict=True)
             if start != following
         ]

@@ -116,12 +116,6 @@ class Mode:
             yield from _between(form, first, end, form.grain // chunks)
 
     @property
-    def aligned(self) -> tuple[Range, ...]:
-        """The ranges as they are where cycles change only at lengths after a multiple of chunks."""
-        starts = {(start - 1) // self.chunks * self.chunks + 1: form for start, form in self.ranges}
-        return tuple(Range(start, form) for start, form in starts.items())
-
-    @property
     def longest(self) -> Form:
         """The form for the longest messages, which says what all have in common."""
         return self.forms[self.ranges[-1].form]

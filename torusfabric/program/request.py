@@ -34,6 +34,8 @@ class Request:
         Of a reduction.
     any_length : bool
         Whether messages may be shorter.
+    beat : int
+        Flits that then go to a chunk together.
     short : bool
         Whether sums are to be quick for short messages, where that makes a difference.
     alone : bool
@@ -51,6 +53,7 @@ class Request:
     flits: int
     operators: tuple[Operator, ...] = ()
     any_length: bool = False
+    beat: int = 1
     short: bool = False
     alone: bool = True
 
@@ -63,7 +66,7 @@ class Request:
         InputError
             If a message of so many flits cannot be cut into equal chunks.
         """
-        return block_flits(self.schedule, self.flits)
+        return block_flits(self.schedule, self.flits, self.beat)
 
     @property
     def topology(self) -> Topology:
@@ -99,6 +102,7 @@ class Request:
             write_delay=self.write_delay(send_map),
             moving=moving,
             any_length=self.any_length,
+            beat=self.beat,
             known_by=known_by,
         )
 

@@ -76,7 +76,7 @@ def cycles_at(form: Form, lengths: IntArray) -> IntArray:
     """
     timing = form.timing
     pieces = timing.pieces(1)
-    blocks = form.beat * -(-lengths // form.grain)
+    blocks = form.unit * -(-lengths // form.grain)
     at = np.searchsorted([piece.first for piece in pieces], blocks, "right") - 1
     constant, per_flit = (np.array(column)[at] for column in list(zip(*pieces, strict=True))[1:])
     cycles: IntArray = constant + per_flit * blocks - timing.wait

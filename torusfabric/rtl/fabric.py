@@ -25,7 +25,7 @@ from .host import HostLayout
 from .origins import Origins, tag_cost
 from .placement import place
 from .streams import Clocks
-from .streams.beats import AUTO, chosen_beat
+from .streams.beats import AUTO, by_beats
 from .streams.signatures import connect_streams, is_stream, stream_members
 from .tops import Built, add_core_top, add_host_top, is_direct
 
@@ -174,8 +174,8 @@ class Fabric(wiring.Component):
         self._check_top()
         self.beat = 1
         if self.top is Top.STREAM:
-            self.beat = chosen_beat(program, self.width, beat)
-            self.program = program = program.by_beats(self.beat)
+            self.beat, self.program = by_beats(program, self.width, beat)
+            program = self.program
         elif beat not in (1, AUTO):
             raise InputError(f"Beat must be 1 for the top {self.top}, not {beat}")
         self.nodes, self.ports = program.topology.nodes, program.ports

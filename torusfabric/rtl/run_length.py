@@ -1,7 +1,7 @@
 """The length of a run: what the sequencer keeps of it.
 
 A message of L flits in C chunks makes blocks of n = ceil(L / C) flits, or of n = R * ceil(L / RC)
-where they go to chunks by beats of R, a power of two. Addresses leave room for N
+where they go to several chunks by beats of R, a power of two. Addresses leave room for N
 flits a block, so that from the last flit of a block to the first of the next the address grows by
 N - (n - 1).
 """
@@ -157,6 +157,6 @@ class RunLength:
 def _last_of_block(last: Value, beat: int, chunks: int) -> Value:
     """The number of the last flit of a block, given that of the last of a message."""
     bits = beat.bit_length() - 1
-    return (
-        Cat(Const(beat - 1, bits), divided(last[bits:], chunks)) if bits else divided(last, chunks)
-    )
+    if not bits or chunks == 1:
+        return divided(last, chunks)
+    return Cat(Const(beat - 1, bits), divided(last[bits:], chunks))

@@ -8,6 +8,7 @@ unloaded have such rows, too, and are written flit by flit.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -18,17 +19,20 @@ from .packets import packets_received, packets_sent, received_count, sent_count
 if TYPE_CHECKING:
     from ...program import Program
 
-__all__ = ["AUTO", "chosen_beat"]
+__all__ = ["AUTO", "by_beats"]
 
-#: The least beat that does not limit runs.
+#: The beat with which ports limit runs the least.
 AUTO = "auto"
 
 #: The most bits of a word of a stream.
 MOST_BITS = 1024
 
+#: A narrower beat is taken if runs come so much as often, or nearly.
+ALIKE = 1.02
 
-def chosen_beat(program: Program, width: int, beat: int | str) -> int:
-    """The flits of a stream word.
+
+def by_beats(program: Program, width: int, beat: int | str) -> tuple[int, Program]:
+    """The flits of a stream word, and the program whose messages go to chunks by as many.
 
     Parameters
     ----------
@@ -36,7 +40,7 @@ def chosen_beat(program: Program, width: int, beat: int | str) -> int:
         Bits of a flit.
     beat : int or "auto"
         As many, or the least power of two with which ports do not limit the runs of the longest
-        messages; or the widest that the program allows, where they always do.
+        messages; or that with which they come the most often, where none does.
 
     Raises
     ------
@@ -49,48 +53,56 @@ def chosen_beat(program: Program, width: int, beat: int | str) -> int:
 
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("4x4", "alltoall"), max_flits=16)
-    >>> chosen_beat(program, 16, "auto"), program.cycles()
+    >>> by_beats(program, 16, "auto")[0], program.cycles()
     (2, 136)
     """
     if beat == AUTO:
-        return _least(program, width)
+        return _chosen(program, width)
     flits = natural("Beat", beat)
     if flits < 1 or flits.bit_count() != 1:
         raise InputError(f"Beat must be auto or a power of two, not {beat}")
-    if reason := _misfit(program, width, flits):
+    reason = _too_wide(program, width, flits)
+    if reason is None:
+        program = program.by_beats(flits)
+        reason = _misfit(program, flits)
+    if reason is not None:
         raise InputError(f"Beat must be {reason}, not {beat}")
-    return flits
+    return flits, program
 
 
-def _least(program: Program, width: int) -> int:
-    """The least beat that does not limit the runs, or the widest that there may be."""
-    fitting = 1
-    for bits in count():
+def _chosen(program: Program, width: int) -> tuple[int, Program]:
+    """The least beat that does not limit the runs, or that with which they come most often."""
+    runs = [program.cycles(mode=mode) for mode in range(len(program.modes))]
+    found = [(_slowness(program, 1, runs), 1, program)]
+    for bits in count(1):
         beat = 1 << bits
-        if beat > program.flits or beat * width > MOST_BITS:
-            return fitting
-        if _misfit(program, width, beat) is None:
-            fitting = beat
-            if not _limits(program, beat):
-                return fitting
-    raise AssertionError("a beat is no longer than a message")
+        if found[-1][0] <= ALIKE or _too_wide(program, width, beat):
+            break
+        wide = program.by_beats(beat)
+        if _misfit(wide, beat) is None:
+            found.append((_slowness(wide, beat, runs), beat, wide))
+    least = min(slowness for slowness, _, _ in found)
+    return next((beat, wide) for slowness, beat, wide in found if slowness <= ALIKE * least)
 
 
-def _misfit(program: Program, width: int, beat: int) -> str | None:
-    """What a beat would have to be, if a program does not allow it."""
+def _too_wide(program: Program, width: int, beat: int) -> str | None:
+    """What a beat would have to be, if messages or words of streams are too short for it."""
     if beat == 1:
         return None
-    if program.any_root:
-        return "1 where the root is chosen for each run"
     if width % 8:
         return f"1 for flits of {width} bits, which are no whole bytes"
     if beat > program.flits:
         return f"at most the {program.flits} flits of a message"
     if beat * width > MOST_BITS:
         return f"at most {max(MOST_BITS // width, 1)}, so that words have up to {MOST_BITS} bits"
+    return None
+
+
+def _misfit(program: Program, beat: int) -> str | None:
+    """What a beat would have to be, if it does not fit the memories of its program."""
     forms = range(len(program.forms))
     received = [packets_received(program, form) for form in forms]
-    if len({each.pitch for each in received}) > 1:
+    if beat > 1 and len({each.pitch for each in received}) > 1:
         return "1 for collectives that lie differently in memories"
     for form, came in zip(forms, received, strict=True):
         if not (came.fits(beat) and packets_sent(program, form).fits(beat)):
@@ -99,12 +111,14 @@ def _misfit(program: Program, width: int, beat: int) -> str | None:
     return None
 
 
-def _limits(program: Program, beat: int) -> bool:
-    """Whether the longest messages take longer at ports than in runs, but for a node's own."""
-    by_beats = program.by_beats(beat)
-    for mode in range(len(program.modes)):
-        form, beats = program.form_of(mode), -(-program.flits // beat)
-        for packets in (sent_count(program, form), received_count(program, form)):
-            if beats * max(packets - 1, 1) > by_beats.cycles(mode=mode):
-                return True
-    return False
+def _slowness(program: Program, beat: int, runs: Sequence[int]) -> float:
+    """How much longer it takes from a run to the next than the runs of each mode alone, at most.
+
+    What a node has for itself need not pass its ports at the same time.
+    """
+    found, beats = 0.0, -(-program.flits // beat)
+    for mode, least in enumerate(runs):
+        form, run = program.form_of(mode), program.cycles(mode=mode)
+        packets = max(sent_count(program, form), received_count(program, form))
+        found = max(found, max(run, beats * max(packets - 1, 1)) / least)
+    return found

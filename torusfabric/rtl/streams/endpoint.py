@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Member, Out
 
 from ..endpoint import Endpoint, EndpointSettings
@@ -174,28 +174,28 @@ class StreamEndpointBuilder(EndpointBuilder):
 
         The loader writes the one while the other stores what arrives.
         """
-        memory = group[0]
-        if self._streams.loader.flit_bits:
-            yield from chain.from_iterable(self._by_beats(each, readers) for each in group)
-            return
+        memory, beats = group[0], self._streams.loader.flit_bits > 0
         if memory.own is None or not memory.sources:
-            yield from super().memories(group, readers)
+            several = (self._by_beats(each, readers) for each in group)
+            yield from chain.from_iterable(several) if beats else super().memories(group, readers)
             return
         bits, arriving = section_bits(memory.depth) - 1, self.stored(memory)
         for number, reading in enumerate(memory.groups):
             here = self.read(
                 memory, [readers[index] for index in reading], copy=number, early=False
             )
-            stored = self._part(memory, f"copy_{number}", here, arriving, self._section)
+            write = arriving if reading else self._in_rows(arriving)
+            stored = self._part(memory, f"copy_{number}", here, write, self._section)
             if not reading:
                 yield Copy(memory, reading, stored)
                 continue
+            row, flit = self._row(here, f"{memory.number}_{number}")
             section = self._of_number("write_section")
-            sent = self._part(memory, f"sent_{number}", here, self._loaded(memory), section)
+            sent = self._part(memory, f"sent_{number}", row, self._loaded(memory), section)
             chosen = Signal(name=f"received_{memory.number}_{number}", reset_less=True)
             with self.m.If(here.enable):
                 self.m.d.sync += chosen.eq(here.address[bits])
-            yield Copy(memory, reading, Mux(chosen, stored, sent))
+            yield Copy(memory, reading, Mux(chosen, stored, self._flit(sent, flit)))
 
     def _by_beats(self, memory: EndpointMemory, readers: Sequence[Reader]) -> Iterator[Copy]:
         """A memory with copies for readers; rows that are loaded or unloaded are of a beat."""
@@ -204,24 +204,35 @@ class StreamEndpointBuilder(EndpointBuilder):
             read = self.read(
                 memory, [readers[index] for index in reading], copy=number, early=early
             )
-            write, words, width = self.write(memory), self.words(memory), self.width
-            flit: Value | None = None
+            write, words, flit = self.write(memory), self.words(memory), Const(0, 0)
             if memory.own is not None:
-                bits = self._streams.loader.flit_bits
-                words, width = self._rows(memory), self._streams.loader.width
-                flit = Signal(bits, name=f"flit_{memory.number}_{number}", reset_less=True)
-                with self.m.If(read.enable):
-                    self.m.d.sync += flit.eq(read.address[:bits])
-                read = read._replace(address=read.address[bits:])
+                words, (read, flit) = (
+                    self._rows(memory),
+                    self._row(read, f"{memory.number}_{number}"),
+                )
             elif not reading:
-                words, width = self._rows(memory), self._streams.loader.width
-                write = self._stored_in_rows(memory)
-            cell = memory_cell(name, width=width, depth=words, parts=len(write.enable))
+                words, write = self._rows(memory), self._in_rows(self.stored(memory))
+                row = in_section(write.address, self._depth(memory), self._section)
+                write = write._replace(address=row)
+            cell = memory_cell(name, width=len(write.data), depth=words, parts=len(write.enable))
             many = self._settings.forms > 1
             word = add_memory(self.m, name, cell, write=write, read=read, many=many)
-            if flit is not None:
-                word = word.word_select(flit, self.width)
+            word = self._flit(word, flit)
             yield Copy(memory, reading, delayed(self.m, word, 1) if early else word)
+
+    def _row(self, read: ReadPort, name: str) -> tuple[ReadPort, Value]:
+        """The row of a beat that is read, and which of its flits, as late as the row is there."""
+        bits = self._streams.loader.flit_bits
+        if not bits:
+            return read, Const(0, 0)
+        flit = Signal(bits, name=f"flit_{name}", reset_less=True)
+        with self.m.If(read.enable):
+            self.m.d.sync += flit.eq(read.address[:bits])
+        return read._replace(address=read.address[bits:]), flit
+
+    def _flit(self, row: Value, flit: Value) -> Value:
+        """A flit of a row."""
+        return row.word_select(flit, self.width) if len(flit) else row
 
     def _depth(self, memory: EndpointMemory) -> int:
         """Rows of a section of a memory whose rows are of a beat."""
@@ -235,15 +246,16 @@ class StreamEndpointBuilder(EndpointBuilder):
         depth = self._depth(memory)
         return depth + ((self._sections.count - 1) << section_bits(depth))
 
-    def _stored_in_rows(self, memory: EndpointMemory) -> WritePort:
+    def _in_rows(self, port: WritePort) -> WritePort:
         """What arrives, into rows of a beat; see `row_of`."""
-        port, beat = self.stored(memory), self._streams.loader.beat
-        low, bits = self._streams.pitch.bit_length() - 1, beat.bit_length() - 1
+        beat, bits = self._streams.loader.beat, self._streams.loader.flit_bits
+        if not bits:
+            return port
+        low = self._streams.pitch.bit_length() - 1
         address = fitting(port.address, max(len(port.address), low + bits + 1))
         flit = address[low : low + bits]
-        row = Cat(address[:low], address[low + bits :])
         return WritePort(
-            in_section(row, self._depth(memory), self._section),
+            Cat(address[:low], address[low + bits :]),
             port.data.replicate(beat),
             Cat(*(port.enable & (flit == k) for k in range(beat))),
         )
@@ -251,15 +263,17 @@ class StreamEndpointBuilder(EndpointBuilder):
     def _part(
         self, memory: EndpointMemory, name: str, read: ReadPort, write: WritePort, section: Value
     ) -> Value:
-        """The word read of what is sent, or of what is received, of a memory that has both."""
+        """What is read of what is sent, or of what is received, of a memory that has both."""
         # What is received begins at the power of two below the depth.
-        bits = section_bits(memory.depth) - 1
+        width = len(write.data)
+        bits = section_bits(memory.depth) - section_bits(width // self.width) - 1
         words, of_run = 1 << bits, read.address[-self._sections.bits :]
         bank = f"bank_{memory.number}_{name}"
+        depth = self._sections.count * words
         return add_memory(
             self.m,
             bank,
-            memory_cell(bank, width=self.width, depth=self._sections.count * words),
+            memory_cell(bank, width=width, depth=depth, parts=len(write.enable)),
             write=write._replace(address=in_section(write.address, words, section)),
             read=read._replace(address=Cat(read.address[:bits], of_run)),
         )
