@@ -177,7 +177,7 @@ class PowerIteration(wiring.Component):
         torus = tf.parse_topology(TORUS)
         plans = [tf.plan(torus, name) for name in ("allgather", "allreduce")]
         self.program = tf.compile(plans, max_flits=ROWS, operators=["max"])
-        self.fabric = tf.Fabric(self.program, width=X_BITS, top="stream")
+        self.fabric = tf.Fabric(self.program, width=X_BITS, top="stream", beat=1)
         self.conductor = Conductor(iterations)
         bits = (torus.nodes - 1).bit_length()
         self.elements = [

@@ -38,7 +38,7 @@ def test_streams_that_count_chunks_are_proved():
     """Where chunks are no bits of the number of a word, registers count them."""
     plans = [tf.plan("2x2", name) for name in ("reduce", "allreduce@1", "reduce-scatter@1")]
     program = tf.compile(plans, max_flits=4, root="any")
-    assert prove(tf.Fabric(program, width=2, top="stream"), cache=Cache()).proved
+    assert prove(tf.Fabric(program, width=2, top="stream", beat=1), cache=Cache()).proved
 
 
 def test_a_table_is_proved():
@@ -77,7 +77,7 @@ def test_cores_are_proved_with_memories_and_without():
 
 def test_the_smallest_nodes_with_streams_are_proved():
     program = tf.compile(tf.plan("2", "allgather"))
-    assert prove(tf.Fabric(program, width=1, top="stream"), cache=Cache()).proved
+    assert prove(tf.Fabric(program, width=1, top="stream", beat=1), cache=Cache()).proved
 
 
 def with_barrier(*collectives):
@@ -95,7 +95,7 @@ def test_no_run_is_started_for_a_barrier():
 @pytest.mark.long
 @pytest.mark.parametrize("collectives", [["allgather"], ["allgather", "alltoall"]])
 def test_streams_with_a_barrier_are_proved(collectives):
-    fabric = tf.Fabric(with_barrier(*collectives), width=1, top="stream")
+    fabric = tf.Fabric(with_barrier(*collectives), width=1, top="stream", beat=1)
     assert prove(fabric, cache=Cache()).proved
 
 
@@ -113,7 +113,7 @@ def test_streams_with_a_barrier_are_proved(collectives):
 def test_nodes_with_streams_are_proved(topology, collectives, options):
     schedules = [tf.plan(topology, collective) for collective in collectives]
     program = tf.compile(schedules if len(schedules) > 1 else schedules[0], **options)
-    assert prove(tf.Fabric(program, width=2, top="stream"), cache=Cache()).proved
+    assert prove(tf.Fabric(program, width=2, top="stream", beat=1), cache=Cache()).proved
 
 
 def test_the_command_says_what_is_proved_and_what_is_assumed(capsys):

@@ -1,14 +1,18 @@
 """Streams whose words are beats of several flits."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 
 import torusfabric as tf
+from torusfabric.analysis import volume
+from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError
 from torusfabric.rtl.streams import unloader
-from torusfabric.rtl.streams.packets import Packets, row_of
+from torusfabric.rtl.streams.beats import by_beats
+from torusfabric.rtl.streams.packets import Packets, received_count, row_of, sent_count
 from torusfabric.simulation.streams import simulate_streams
 from torusfabric.simulation.streams.traffic import Arrival
 
@@ -84,6 +88,31 @@ def test_ranges_begin_where_cycles_change():
 def test_the_least_beat_that_does_not_limit_runs(collective, flits, beat):
     program = tf.compile(tf.plan("4x4", collective, flits=flits), max_flits=flits)
     assert tf.Fabric(program, width=16, top="stream", beat="auto").beat == beat
+
+
+@pytest.mark.parametrize(
+    ("topology", "collective", "flits"),
+    [
+        ("2x2", "allreduce", 16),
+        *(
+            pytest.param(*case, marks=pytest.mark.long)
+            for case in product(
+                ("4x4", "8x8"),
+                ("allgather", "alltoall", "reduce-scatter", "allreduce", "scatter"),
+                (16, 64),
+            )
+        ),
+    ],
+)
+def test_ports_do_not_limit_what_is_planned_for_beats(topology, collective, flits):
+    torus = tf.parse_topology(topology)
+    beat = volume.beat(torus, parse_collective(collective), flits)
+    forms = tf.plan_forms(torus, collective, max_flits=flits, beat=beat)
+    beat, program = by_beats(tf.compile([forms], max_flits=flits), 16, "auto")
+    form = program.form_of(0)
+    packets = max(sent_count(program, form), received_count(program, form))
+    allowed = 1.05 * torus.nodes / (torus.nodes - 1) * program.cycles()
+    assert -(-flits // beat) * packets <= allowed
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from torusfabric.toolchain import cxx
 def stream_fabric(topology, collectives, **options):
     plans = [tf.plan(topology, name) for name in collectives.split(",")]
     program = tf.compile(plans if len(plans) > 1 else plans[0], **options)
-    return tf.Fabric(program, width=8, top="stream")
+    return tf.Fabric(program, width=8, top="stream", beat=1)
 
 
 #: Fabrics, and the errors that can come up in them.

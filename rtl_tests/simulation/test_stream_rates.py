@@ -39,7 +39,7 @@ def program_of(topology, collectives, options):
 
 def share_of(program, runs=24):
     """The share of the least rate of its modes that runs one after another reach."""
-    fabric, shares = tf.Fabric(program, width=8, top="stream"), []
+    fabric, shares = tf.Fabric(program, width=8, top="stream", beat=1), []
     for number, mode in enumerate(program.modes):
         job = tf.Job(mode=number if program.several else None, root=0 if mode.any_root else None)
         report = tf.simulate(fabric, jobs=[job] * runs)
@@ -88,7 +88,7 @@ def test_loading_may_be_the_limit(flits):
 
 def test_modes_that_take_turns():
     """Runs of several modes and lengths, one after another, reach the rate as well."""
-    fabric = tf.Fabric(program_of(*SHORT["modes"]), width=8, top="stream")
+    fabric = tf.Fabric(program_of(*SHORT["modes"]), width=8, top="stream", beat=1)
     report = tf.simulate(fabric, jobs=random_jobs(fabric, 40, seed=3))
     assert report.passed, report.first_wrong
     assert report.rate.buffers == 3

@@ -22,7 +22,7 @@ from torusfabric.verilog.bench.packets import Packet
 
 def stream_fabric(topology="2x2", collective="allgather", *, fault=None, width=8, **lengths):
     program = tf.compile(tf.plan(topology, collective), **(lengths or {"flits": 2}))
-    return tf.Fabric(fault(program) if fault else program, width=width, top="stream")
+    return tf.Fabric(fault(program) if fault else program, width=width, top="stream", beat=1)
 
 
 class TestExchanges:
@@ -71,7 +71,7 @@ def test_engines_agree():
 def engine_fabric():
     schedules = [tf.plan("2", "allgather"), tf.plan("2", "allreduce")]
     program = tf.compile(schedules, max_flits=3, operators=["add", "max"])
-    return tf.Fabric(program, width=8, top="stream")
+    return tf.Fabric(program, width=8, top="stream", beat=1)
 
 
 def test_commands_choose_modes_and_operators():
@@ -87,7 +87,7 @@ def apart(collective, *, fault=None, **lengths):
     """A fabric whose nodes have clocks of their own."""
     program = tf.compile(tf.plan("2x2", collective), **lengths)
     program = fault(program) if fault else program
-    return tf.Fabric(program, width=8, top="stream", clocks="per-node")
+    return tf.Fabric(program, width=8, top="stream", beat=1, clocks="per-node")
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
@@ -106,7 +106,7 @@ def test_a_wrong_word_in_another_domain_is_found():
 
 def test_barriers_stand_between_runs():
     program = tf.compile(tf.plan("2", "allgather"), max_flits=2, barrier=True)
-    report = tf.simulate(tf.Fabric(program, width=8, top="stream"), stall=0.3)
+    report = tf.simulate(tf.Fabric(program, width=8, top="stream", beat=1), stall=0.3)
     assert report.passed, report.first_wrong
     assert [job.collective for job in report.jobs[:4]] == ["allgather", "barrier"] * 2
 

@@ -10,4 +10,4 @@ __all__ = ["forced"]
 
 def forced(*, buffers):
     """Let nodes of fabrics that are made meanwhile hold so many messages on each side."""
-    return patch.object(plan, "sections_of", lambda _: Sections(buffers))
+    return patch.object(plan, "sections_of", lambda *_: Sections(buffers))

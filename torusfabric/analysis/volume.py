@@ -16,7 +16,7 @@ from ..topology import CayleyGraph, Topology, Torus, cayley
 from .congestion import exchange_time
 from .cuts import cut_in_words, worst_cut
 
-__all__ = ["arc_load", "least_time", "limit", "network_cut", "reach"]
+__all__ = ["arc_load", "beat", "least_time", "limit", "network_cut", "reach"]
 
 
 def least_time(
@@ -141,6 +141,37 @@ def limit(topology: Topology, collective: Collective, flits: int) -> int:
     groups = collective.groups(topology)
     far = reach(groups.torus, collective.in_one_group, in_cycles=True)
     return max(ceil(least_time(topology, collective) * flits), far)
+
+
+def beat(topology: Topology, collective: Collective, flits: int) -> int:
+    """The flits of a word of a node's port with which it takes no longer than links do at best.
+
+    Parameters
+    ----------
+    flits : int
+        Of a message.
+
+    Returns
+    -------
+    int
+        The least power of two, up to the flits of a message. What a node has for itself is left
+        out; it need not pass the port at the same time.
+
+    Examples
+    --------
+    Four links bring 15 messages in less than four times their flits.
+
+    >>> from torusfabric.collective import parse_collective
+    >>> from torusfabric.topology import Torus
+    >>> [beat(Torus(4, 4), parse_collective(name), 64) for name in ("allgather", "alltoall")]
+    [4, 2]
+    """
+    blocks = collective.layout(topology, 1).blocks
+    messages, least = max(blocks.goals, blocks.parts), limit(topology, collective, flits)
+    found = 1
+    while 2 * found <= flits and -(-flits // found) * max(messages - 1, 1) > least:
+        found *= 2
+    return found
 
 
 def reach(topology: Topology, collective: Collective, *, in_cycles: bool = False) -> int:

@@ -110,13 +110,15 @@ def add_ram_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_top_options(parser: argparse.ArgumentParser, *tops: str) -> None:
+def add_top_options(parser: argparse.ArgumentParser, *tops: str, beat: int | str = "auto") -> None:
     """Add the arguments that say how one meets the fabric, in some of its tops.
 
     Parameters
     ----------
     *tops : str
         Keys of `TOPS`; the first is the default.
+    beat : int or "auto"
+        The default.
     """
     group = parser.add_argument_group("ports")
     ways = "; ".join(f"{top}: {TOPS[top]}" for top in tops)
@@ -132,9 +134,9 @@ def add_top_options(parser: argparse.ArgumentParser, *tops: str) -> None:
         "--beat",
         metavar="R",
         type=lambda text: int(text) if text.isdecimal() else text,
-        default=1,
+        default=beat,
         help="with --top stream, flits of a word of the streams of nodes: a power of two, or auto, "
-        "the least with which these ports do not limit the runs (default 1)",
+        f"the least with which these ports do not limit the runs (default {beat})",
     )
 
 
@@ -189,7 +191,7 @@ def hardware_words(arguments: Namespace, *, width: int, length: int) -> tuple[st
         **{name: given.get(name) for name in ("top", "bus", "prefix", "barrier")},
         "forms": None if given.get("forms") == "all" or not most else given.get("forms"),
         "clocks": None if given.get("clocks") == "one" else given.get("clocks"),
-        "beat": None if given.get("beat") == 1 else given.get("beat"),
+        "beat": None if given.get("beat") == "auto" else given.get("beat"),
         "ram": None if given.get("ram") == "auto" else given.get("ram"),
     }
     words: list[str] = []

@@ -7,10 +7,11 @@ separated by commas, and so are files.
 
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, cast
 
+from ..analysis import volume
 from ..collective import Collective, parse_collective, split_name, split_names
 from ..errors import InputError
 from ..planning import (
@@ -214,7 +215,19 @@ def parse_selection(arguments: Namespace, *, any_root: bool = False) -> Selectio
     )
     if arguments.root == "any":
         require_alike(selection.topology)
-    return selection
+    return replace(selection, beat=_beat(arguments, selection))
+
+
+def _beat(arguments: Namespace, selection: Selection) -> int:
+    """The flits of a stream word for which to plan, where there are streams of words of several."""
+    given, most = vars(arguments), getattr(arguments, "max_flits", None)
+    wanted = given.get("beat", 1)
+    if given.get("top") != "stream" or most is None or arguments.width % 8:
+        return 1
+    if wanted == "auto":
+        return volume.beat(selection.topology, selection.collective, most)
+    # What is none is refused where the fabric is made.
+    return wanted if isinstance(wanted, int) and 1 <= wanted <= most else 1
 
 
 def _named(arguments: Namespace) -> tuple[str, str | None]:

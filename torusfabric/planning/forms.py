@@ -180,7 +180,7 @@ def _candidates(selection: Selection, most: int, root: str | None) -> Iterator[_
         if best is not None and (_least(schedule, lengths) > best).all():
             continue
         try:
-            programs = versions(schedule, most, root=root)
+            programs = versions(schedule, most, root=root, beat=selection.beat)
         except InputError:
             continue
         for program in programs:

@@ -64,7 +64,8 @@ def with_latency(selection: Selection, flits: int | None, *, any_length: bool) -
         if not (schedule.collective.reducing and schedule.form == Table.form):
             return candidate
         lengths = most_flits(schedule, flits, any_length=any_length)
-        found.append((compile(schedule, **lengths).cycles(), latency, candidate))
+        program = compile(schedule, **lengths).by_beats(selection.beat)
+        found.append((program.cycles(), latency, candidate))
     return min(found, key=lambda entry: entry[:2])[2]
 
 

@@ -53,6 +53,7 @@ class PlanOptions(TypedDict, total=False):
     takes the fewest cycles. Broken links are named as on the command line, ``0:+0``, or by node and
     port, one or several; a `Path` is a file with one a line. They, and broken nodes, are part of
     the topology, as a ``link_latency`` is, which makes links so many cycles long, see `Torus`.
+    Messages of any length may go to their chunks by a ``beat`` of flits, a word of a stream.
     Among algorithms the fewest cycles decide, or with an ``objective`` of ``time`` the least time
     in the model with these ``costs``.
     """
@@ -69,6 +70,7 @@ class PlanOptions(TypedDict, total=False):
     trees: int | str | None
     packets: int | str | None
     times: tuple[float, float, float] | None
+    beat: int | str
     objective: str
     costs: Costs | None
 
@@ -85,6 +87,8 @@ class Selection:
         Whether sums may wait as many steps as make hardware the quickest.
     costs : Costs, optional
         The constants of the cost model, where time in it decides among algorithms.
+    beat : int
+        Flits that go to a chunk together, where messages are of any length.
     planned : Schedule, optional
         What the algorithm plans with these options, where that is known already.
     why : str
@@ -97,6 +101,7 @@ class Selection:
     options: Options = field(default_factory=Options)
     any_latency: bool = False
     costs: Costs | None = None
+    beat: int = 1
     planned: Schedule | None = field(default=None, repr=False, compare=False)
     why: str = field(default="", repr=False, compare=False)
 
@@ -175,6 +180,9 @@ def select(
     if algorithm is not None and not isinstance(algorithm, Algorithm):
         algorithm = find(algorithm)
     costs = _costs(asked.pop("objective", "cycles"), asked.pop("costs", None))
+    beat = natural("Beat", asked.pop("beat", 1))
+    if beat.bit_count() != 1:
+        raise InputError(f"Beat must be a power of two, not {beat}")
     for name in asked:
         if name not in (known := [option.name for option in fields(Options)]):
             raise no_such("Option", name, known)
@@ -186,7 +194,7 @@ def select(
     if ports is not None and not 1 <= ports <= groups.torus.ports:
         where = topology if collective.axes is None else f"{topology} {collective.name}"
         raise InputError(f"Ports must be from 1 to {groups.torus.ports} on {where}, not {ports}")
-    return Selection(topology, collective, algorithm, chosen, any_latency, costs)
+    return Selection(topology, collective, algorithm, chosen, any_latency, costs, beat)
 
 
 def _costs(objective: object, costs: Costs | None) -> Costs | None:

@@ -94,7 +94,7 @@ class Fabric(wiring.Component):
     clocks : {"one", "per-node"} or Clocks
         Of the streams of nodes: that of the fabric, or each node one of its own; stream top only.
     beat : int or "auto"
-        Flits of a word of the streams of nodes, a power of two; stream top only. `auto` is the
+        Flits of a word of the streams of nodes, a power of two; stream top only. By default the
         least with which these ports do not limit the runs.
 
     Attributes
@@ -160,7 +160,7 @@ class Fabric(wiring.Component):
         prefix: str = "",
         bus: Bus | str | None = None,
         clocks: Clocks | str = Clocks.ONE,
-        beat: int | str = 1,
+        beat: int | str = AUTO,
     ) -> None:
         of_type("Program", program, Program, "a Program, as tf.compile returns it")
         self.width, self.prefix = natural("Width", width), prefix

@@ -11,7 +11,7 @@ from torusfabric.rtl.streams import stream_ports
 def apart(topology, collective, **lengths):
     """A fabric whose nodes have clocks of their own."""
     program = tf.compile(tf.plan(topology, collective), **lengths)
-    return tf.Fabric(program, width=8, top="stream", clocks="per-node")
+    return tf.Fabric(program, width=8, top="stream", beat=1, clocks="per-node")
 
 
 @pytest.mark.parametrize("stall", few(1, [0.4, 0.0]))

@@ -15,7 +15,7 @@ def engine(topology, collectives, *, width=8, **options):
     """An engine with streams."""
     plans = [tf.plan(topology, name) for name in collectives.split(",")]
     program = tf.compile(plans if len(plans) > 1 else plans[0], **options)
-    return tf.Fabric(program, width=width, top="stream")
+    return tf.Fabric(program, width=width, top="stream", beat=1)
 
 
 def check(fabric, jobs, stall, seed=1):

@@ -9,7 +9,7 @@ from torusfabric.simulation.engines import Job
 
 def fabric_of(collective, **options):
     program = tf.compile(tf.plan("2x2", collective), **options)
-    return tf.Fabric(program, width=8, top="stream")
+    return tf.Fabric(program, width=8, top="stream", beat=1)
 
 
 def shorter(sent, node):
@@ -59,7 +59,7 @@ def test_a_message_is_dropped(name):
 
 def test_a_destination_that_does_not_exist():
     program = tf.compile(tf.plan("3", "alltoall"), flits=2)
-    fabric = tf.Fabric(program, width=8, top="stream")
+    fabric = tf.Fabric(program, width=8, top="stream", beat=1)
     messages = messages_of(fabric, 3)
     renamed(messages[1].sent, 0, 3)
     messages[1].fails(7)
@@ -68,7 +68,7 @@ def test_a_destination_that_does_not_exist():
 
 def test_statuses_say_why():
     plans = [tf.plan("2x2", "allgather"), tf.plan("2x2", "alltoall")]
-    fabric = tf.Fabric(tf.compile(plans, max_flits=4), width=8, top="stream")
+    fabric = tf.Fabric(tf.compile(plans, max_flits=4), width=8, top="stream", beat=1)
     jobs = [Job(mode=mode, length=3) for mode in (0, 1, 1, 0, 0, 1)]
     messages = messages_of(fabric, jobs)
     shorter(messages[0].sent, 1)
@@ -93,7 +93,7 @@ def test_the_last_word_waits_for_a_slow_receiver(between):
     """A run that brings a node nothing gives no room to the next before that word is read."""
     plans = [tf.plan("3", "allgather"), tf.plan("3", "reduce")]
     dropped = between == "a dropped message"
-    fabric = tf.Fabric(tf.compile(plans, max_flits=2), width=8, top="stream")
+    fabric = tf.Fabric(tf.compile(plans, max_flits=2), width=8, top="stream", beat=1)
     jobs = [Job(mode=k % 2 * (not dropped), length=2 - k % 2) for k in range(12)]
     messages = messages_of(fabric, jobs)
     for message in messages[1::2] if dropped else []:

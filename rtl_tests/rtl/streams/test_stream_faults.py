@@ -14,7 +14,7 @@ from torusfabric.rtl.streams.unloader import Unloader
 
 def streams(topology, collective, flits):
     program = tf.compile(tf.plan(topology, collective), flits=flits)
-    return tf.Fabric(program, width=8, top="stream")
+    return tf.Fabric(program, width=8, top="stream", beat=1)
 
 
 #: Words that the node with the most loads and unloads for each flit of a message.

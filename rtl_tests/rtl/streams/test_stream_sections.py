@@ -17,7 +17,7 @@ def streams(topology, collectives, *, width=8, **options):
     plans = [tf.plan(topology, name) for name in collectives.split(",")]
     program = tf.compile(plans if len(plans) > 1 else plans[0], **options)
     with forced(buffers=3):
-        return tf.Fabric(program, width=width, top="stream")
+        return tf.Fabric(program, width=width, top="stream", beat=1)
 
 
 #: One and several packets each way; sums; what is sent and received in one memory; commands.
@@ -89,7 +89,7 @@ def test_a_reset_of_nodes_that_are_full(buffers, edges):
     """The word that comes first after that is a message, and none is lost."""
     program = tf.compile(tf.plan("2", "allgather"), flits=1)
     with forced(buffers=buffers):
-        bench = StreamBench(tf.Fabric(program, width=8, top="stream"), stall=(0, 0.9))
+        bench = StreamBench(tf.Fabric(program, width=8, top="stream", beat=1), stall=(0, 0.9))
     bench.interrupt(messages_of(bench.fabric, 30, seed=2), edges)
     assert bench.run(messages_of(bench.fabric, 4)) == []
 
@@ -98,7 +98,9 @@ def test_nodes_with_clocks_of_their_own():
     program = tf.compile(tf.plan("2", "allgather"), flits=4)
     assert sections_of(program).count == 4
     report = tf.simulate(
-        tf.Fabric(program, width=8, top="stream", clocks="per-node"), jobs=[tf.Job()] * 8, stall=0.2
+        tf.Fabric(program, width=8, top="stream", beat=1, clocks="per-node"),
+        jobs=[tf.Job()] * 8,
+        stall=0.2,
     )
     assert report.passed, report.first_wrong
 
@@ -108,7 +110,7 @@ def test_every_memory_has_all_sections(buffers, words):
     """Memories of one word have as many words as sections, that of what is kept twice as many."""
     program = tf.compile(tf.plan("2x2x2", "allgather", algorithm="matching"), flits=1)
     with forced(buffers=buffers):
-        fabric = tf.Fabric(program, width=8, top="stream")
+        fabric = tf.Fabric(program, width=8, top="stream", beat=1)
     found = {memory.depth for memory in fabric.netlist.modules["endpoint_0"]().memories()}
     assert found >= {words, 2 * words}
     assert Sections(buffers).count == words
@@ -119,7 +121,7 @@ def test_what_is_sent_and_received_apart_has_all_sections(buffers, words):
     """Of any root, messages of three words lie in sections of four, sent apart from received."""
     program = tf.compile(tf.plan("2x3", "broadcast", algorithm="max-flow"), max_flits=3, root="any")
     with forced(buffers=buffers):
-        fabric = tf.Fabric(program, width=8, top="stream")
+        fabric = tf.Fabric(program, width=8, top="stream", beat=1)
     found = fabric.netlist.modules["endpoint_0"]().memories()
     *apart, kept = (memory.depth for memory in found)
     assert (set(apart), kept) == ({words}, 2 * words - 1)

@@ -46,7 +46,7 @@ class Adder(wiring.Component):
 def test_components_meet_in_a_collective():
     program = tf.compile(tf.plan("2x2", "allgather"), flits=1)
     m = Module()
-    m.submodules.fabric = fabric = tf.Fabric(program, width=8, top="stream")
+    m.submodules.fabric = fabric = tf.Fabric(program, width=8, top="stream", beat=1)
     adders = [Adder(number) for number in range(4)]
     for number, adder in enumerate(adders):
         m.submodules[f"adder_{number}"] = adder
@@ -67,6 +67,6 @@ def test_components_meet_in_a_collective():
 
 def test_commands_are_streams():
     plans = [tf.plan("2", "allgather"), tf.plan("2", "alltoall")]
-    fabric = tf.Fabric(tf.compile(plans, max_flits=2), width=8, top="stream")
+    fabric = tf.Fabric(tf.compile(plans, max_flits=2), width=8, top="stream", beat=1)
     assert fabric.command.payload.shape() == StructLayout({"data": 32, "last": 1})
     assert {"busy", "done", "cycles", "error", "status", "node"} < {*fabric.signature.members}

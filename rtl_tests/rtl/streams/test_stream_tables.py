@@ -18,7 +18,7 @@ MOST = 1.3
 def fabric_of(topology, *collectives, most=16):
     """A fabric with streams for messages of up to so many flits."""
     schedules = [tf.plan(topology, each, flits=most) for each in collectives]
-    return tf.Fabric(tf.compile(schedules, max_flits=most), width=8, top="stream")
+    return tf.Fabric(tf.compile(schedules, max_flits=most), width=8, top="stream", beat=1)
 
 
 def rom_bits(fabric):

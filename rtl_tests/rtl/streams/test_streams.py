@@ -13,7 +13,7 @@ def streams(topology, collective, *, width=8, algorithm=None, **lengths):
     """A fabric with streams."""
     options = {"algorithm": algorithm} if algorithm else {}
     program = tf.compile(tf.plan(topology, collective, **options), **lengths)
-    return tf.Fabric(program, width=width, top="stream")
+    return tf.Fabric(program, width=width, top="stream", beat=1)
 
 
 #: Waves, a table, groups, sums by flits and by rows, rounds; one and several packets each way.
@@ -84,7 +84,7 @@ def test_nothing_is_read_at_a_port_of_a_host():
 )
 def test_what_a_node_gets_from_itself_is_kept_there_only(collective, keeping):
     """Nodes that get nothing from themselves have no memory for it."""
-    fabric = tf.Fabric(tf.compile(tf.plan("3", collective), flits=2), width=8, top="stream")
+    fabric = tf.Fabric(tf.compile(tf.plan("3", collective), flits=2), width=8, top="stream", beat=1)
     endpoints = fabric.netlist.having(Role.ENDPOINT)
     assert [int("write_kept" in endpoint.inputs) for endpoint in endpoints] == keeping
 

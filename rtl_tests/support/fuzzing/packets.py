@@ -95,7 +95,7 @@ class PacketFuzzer(Fuzzer):
     def _engine(self, number: int) -> StreamEngine:
         """The engine of a fabric, compiled if that pays."""
         if number not in self.engines:
-            fabric = tf.Fabric(self.programs[number], width=WIDTH, top="stream")
+            fabric = tf.Fabric(self.programs[number], width=WIDTH, top="stream", beat=1)
             self.engines[number] = choose_stream_engine(fabric, runs=self.batch).engine
         return self.engines[number]
 

@@ -88,7 +88,7 @@ def plan_streams(build: FabricBuilder, beat: int = 1) -> StreamPlan:
     shape_of = tuple(int(endpoints.shape_of[variant]) for variant in variants)
     keeps = _keeps(received, shape_of, len(shapes))
     orders = [unloaded(shape, kept=k) for shape, k in zip(shapes, keeps, strict=True)]
-    facts = _facts(build)
+    facts = _facts(build, beat)
     loader, loads = _loaders(build, facts, beat, sent, own, kept=any(keeps))
     unloader, unloads = _unloaders(build, facts, beat, received, [orders[s] for s in shape_of])
     commands = _commands(build, facts) if facts.commanded else None
@@ -104,7 +104,7 @@ def _keeps(received: Sequence[Packets], shape_of: tuple[int, ...], shapes: int) 
     return tuple(bool(at[np.array(shape_of) == number].any()) for number in range(shapes))
 
 
-def _facts(build: FabricBuilder) -> RunFacts:
+def _facts(build: FabricBuilder, beat: int) -> RunFacts:
     """What commands say of a run."""
     program, inputs = build.program, build.choices.inputs
     return RunFacts(
@@ -112,7 +112,7 @@ def _facts(build: FabricBuilder) -> RunFacts:
         form_bits=(len(program.forms) + program.barrier - 1).bit_length(),
         root_bits=inputs.get("root", 0),
         position_bits=address_width(build.nodes),
-        sections=sections_of(program),
+        sections=sections_of(program, beat),
     )
 
 

@@ -80,10 +80,10 @@ class Sections:
         return (section + (1 if step is None else step))[: self.bits]
 
 
-def sections_of(program: Program) -> Sections:
+def sections_of(program: Program, beat: int = 1) -> Sections:
     """The sections of a fabric: more than two where its runs would not reach `SHARE` with two.
 
-    Where messages may be shorter, the longest ones count.
+    Ports take and give a beat of flits a cycle. Where messages may be shorter, the longest count.
 
     Examples
     --------
@@ -92,11 +92,11 @@ def sections_of(program: Program) -> Sections:
     >>> [sections_of(tf.compile(gather, flits=flits)).count for flits in (1, 2)]
     [4, 2]
     """
-    shares = [share_with_two(program, mode) for mode in range(len(program.modes))]
+    shares = [share_with_two(program, mode, beat) for mode in range(len(program.modes))]
     return Sections(2 if min(shares) >= SHARE else 3)
 
 
-def share_with_two(program: Program, mode: int = 0) -> float:
+def share_with_two(program: Program, mode: int = 0, beat: int = 1) -> float:
     """The share of what ports and links allow that runs of the longest messages reach with two.
 
     Examples
@@ -109,8 +109,8 @@ def share_with_two(program: Program, mode: int = 0) -> float:
     0.842
     """
     run, form = program.cycles(mode=mode), program.form_of(mode)
-    load = program.flits * sent_count(program, form)
-    unload = program.flits * received_count(program, form)
+    beats = -(-program.flits // beat)
+    load, unload = (beats * count(program, form) for count in (sent_count, received_count))
     heard = levels(program.topology.nodes) + 1
     limit = max(run, load, unload)
     return limit / max(limit, (run + unload + heard) / 2, (load + run + heard - 2) / 2)

@@ -131,7 +131,7 @@ def simulate_streams(
     rate = None
     if fabric.clocks is Clocks.ONE and not any(errors) and not found.missing:
         ends = _ends(exchanges, log)
-        buffers = sections_of(fabric.program).buffers
+        buffers = sections_of(fabric.program, fabric.beat).buffers
         rate = sustained_rate(
             exchanges,
             planned,
