@@ -9,17 +9,18 @@ from helpers import misrouted
 from make_bench import have_bench, have_verilator_bench, run_bench, verilator_settings
 
 import torusfabric as tf
+from torusfabric.rtl.bus import commands
 from torusfabric.rtl.streams.loader import Loader
 
 pytestmark = pytest.mark.skipif(not have_bench(), reason="cocotb, make or Icarus is not installed")
 
 
-def exported(folder, topology, collective, lengths, *, width=9, fault=None, clocks="one"):
+def exported(folder, topology, collective, lengths, *, width=9, fault=None, **options):
     """An export in a folder."""
     schedules = [tf.plan(topology, name) for name in collective.split(",")]
     program = tf.compile(schedules if len(schedules) > 1 else schedules[0], **lengths)
     program = fault(program) if fault else program
-    fabric = tf.Fabric(program, width=width, top="stream", clocks=clocks)
+    fabric = tf.Fabric(program, width=width, top="stream", **options)
     tf.emit(fabric).write(folder)
     return folder
 
@@ -58,6 +59,31 @@ def test_every_word_is_right(tmp_path, topology, collective, lengths):
     assert passed, text[-3000:]
     modes = 1 + collective.count(",") + lengths.get("barrier", 0)
     assert re.search(rf"{3 * modes} runs: \d+ words; {2 * modes} dropped", text)
+
+
+@pytest.mark.parametrize(
+    ("collective", "lengths", "bus"),
+    [
+        ("allgather,alltoall", {"max_flits": 2, "barrier": True}, "axi4"),
+        pytest.param("allgather", {"max_flits": 2}, "wishbone", marks=pytest.mark.long),
+        pytest.param("broadcast", {"flits": 2, "root": "any"}, "axi-lite", marks=pytest.mark.long),
+    ],
+)
+def test_registers_beside_streams(tmp_path, collective, lengths, bus):
+    folder = exported(tmp_path, "2", collective, lengths, width=16, bus=bus)
+    ports = json.loads((folder / "manifest.json").read_text())["ports"]
+    assert "s_axis_1_tdata" in ports
+    assert not {"s_axis_cmd_tdata", "busy", "s_axi_awaddr"} & ports.keys()
+    passed, text = run_bench(folder, STALL=0.2, RUNS=1)
+    assert passed, text[-3000:]
+
+
+@pytest.mark.long
+def test_a_command_with_words_of_others_is_found(tmp_path, monkeypatch):
+    """By commands whose mode is sent where the root is expected, every run is of mode 0."""
+    monkeypatch.setattr(commands, "COMMAND", ("root", "length", "mode", "operation", "tag"))
+    folder = exported(tmp_path, "2", "allgather,alltoall", {"max_flits": 2}, width=16, bus="axi4")
+    assert not run_bench(folder, STALL=0)[0]
 
 
 def test_clocks_of_nodes(tmp_path):

@@ -100,6 +100,8 @@ def prove(
             "Operators to be proved in front of injection ports must not be signed (by --algorithm "
             "matching, which combines words behind in-ports, they are proved)"
         )
+    if fabric.bus and fabric.top is Top.STREAM:
+        raise InputError(f"Bus must be left out for a proof of streams, not {fabric.bus}")
     for operator in fabric.program.operators:
         if operator.proof is None or operator.latency or not operator.associative:
             raise InputError(

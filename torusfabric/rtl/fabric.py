@@ -90,7 +90,7 @@ class Fabric(wiring.Component):
         What the names of all modules begin with in Verilog, up to 64 letters, digits and
         underscores. Fabrics with different prefixes can be parts of one design.
     bus : {"wishbone", "axi-lite", "axi4"} or Bus, optional
-        What the host port stands behind.
+        What the host port stands behind; with streams, what shows how runs go and sends commands.
     clocks : {"one", "per-node"} or Clocks
         Of the streams of nodes: that of the fabric, or each node one of its own; stream top only.
     beat : int or "auto"
@@ -190,6 +190,8 @@ class Fabric(wiring.Component):
         self.register_map = self._behind_bus(build, self.bus) if self.bus else None
         self.netlist = build.done()
         streams = stream_members(program, self.width, self.beat) if self.top is Top.STREAM else {}
+        if self.bus and streams:  # whose registers stand for commands
+            streams = {"node": streams["node"]}
         super().__init__(
             {name: In(bits) for name, bits in self._levels(self.netlist.inputs)}
             | {name: Out(bits) for name, bits in self._levels(self.netlist.outputs)}
@@ -218,8 +220,8 @@ class Fabric(wiring.Component):
         for what, wanted in of_host.items():
             if wanted and self.top is Top.CORE:
                 raise InputError(f"Top must be host for {what}, not core")
-        if self.bus and self.top is not Top.HOST:
-            raise InputError(f"Top must be host for a fabric behind a bus, not {self.top}")
+        if self.bus and self.top is Top.CORE:
+            raise InputError("Top must be host or stream for a fabric behind a bus, not core")
         of_stream = {
             "a barrier": program.barrier,
             "clocks of the nodes": self.clocks is not Clocks.ONE,
@@ -245,11 +247,17 @@ class Fabric(wiring.Component):
 
     def _behind_bus(self, build: FabricBuilder, bus: Bus) -> RegisterMap:
         """Put the host port behind a bus."""
-        from .bus.attach import add_bus  # a guest
+        from .bus.attach import add_bus, command_choices  # a guest
 
-        latencies = {"read_latency": self.read_latency, "write_latency": self.write_latency}
+        of_host = self.top is Top.HOST
         return add_bus(
-            build, bus, self.layouts, flits=self.flits, digest=self.digest, latencies=latencies
+            build,
+            bus,
+            self.layouts if of_host else (),
+            flits=self.flits,
+            digest=self.digest,
+            latencies={"read_latency": self.read_latency, "write_latency": self.write_latency},
+            choices={} if of_host else command_choices(self.program),
         )
 
     @property

@@ -239,13 +239,21 @@ class NetlistBuilder:
     def enclose(self) -> tuple[dict[str, int], dict[str, int]]:
         """Make the ports of the whole inner nets, for further instances to drive and to read.
 
+        Those of single nodes stay as they are.
+
         Returns
         -------
         inputs, outputs : dict of str to int
             What they were, each with its width; the inputs are left without a driver.
         """
-        inputs, outputs = self.inputs, self.outputs
-        self.inputs, self.outputs, self._node_ports = {}, {}, {}
+        inputs, outputs = (
+            {name: bits for name, bits in ports.items() if name not in self._node_ports}
+            for ports in (self.inputs, self.outputs)
+        )
+        self.inputs, self.outputs = (
+            {name: bits for name, bits in ports.items() if name in self._node_ports}
+            for ports in (self.inputs, self.outputs)
+        )
         self._driven -= inputs.keys()
         return inputs, outputs
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ..rtl.bus import Bus
 from ..rtl.fabric import Fabric, Top
 from .bus_page import BUS_PAGE, bus_page
 from .core_page import CORE_PAGE, core_page
@@ -22,6 +23,9 @@ SOURCE, FOLDER = Path(__file__).parent / "bench" / "files", "bench"
 
 #: What all benches have.
 COMMON = ("Makefile", "collectives.py", "runs.py", "stalls.py", "test_fabric.py")
+
+#: What drives streams behind a bus, beside what drives either.
+REGISTERS = {"command_registers.py": "command_registers.py"}
 
 #: What drives each interface.
 PORTS = {
@@ -99,7 +103,10 @@ def _describing(fabric: Fabric) -> list[str]:
 
 
 def _bench(fabric: Fabric) -> str:
-    """What the bench drives."""
+    """What the bench drives; joined by a plus where it is streams and a bus."""
+    if fabric.bus and fabric.top is Top.STREAM:
+        registers = Bus.AXI_LITE if fabric.bus is Bus.AXI4 else fabric.bus
+        return f"{registers}+{fabric.top}"
     if fabric.top is Top.CORE:
         return "streams" if fabric.streaming else "memories"
     return str(fabric.bus or fabric.top)
@@ -122,4 +129,6 @@ def _bench_files(interface: str, top: str) -> dict[str, str]:
 
 def _sources(interface: str) -> Mapping[str, str]:
     """Where the text of each file is, by its name."""
-    return dict(zip(COMMON, COMMON, strict=True)) | PORTS[interface]
+    bus, _, stream = interface.partition("+")
+    both = PORTS[stream] | REGISTERS if stream else {}
+    return dict(zip(COMMON, COMMON, strict=True)) | PORTS[bus] | both

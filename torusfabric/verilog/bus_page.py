@@ -16,7 +16,7 @@ BUS_PAGE = "bus.md"
 
 ADDRESSES = """\
 Offsets count bytes, of {size:#x} in all; an address of this bus counts {unit}.
-Bus words are {data_width} bits; flits are {width}, each in {words}.
+Bus words are {data_width} bits{flits}.
 """
 
 BURSTS = """\
@@ -38,13 +38,13 @@ def bus_page(manifest: Mapping[str, Any]) -> str:
         In Markdown.
     """
     bus = manifest["bus"]
-    words = -(-manifest["width"] // bus["data_width"])
+    count = -(-manifest["width"] // bus["data_width"])
+    words = "one" if count == 1 else f"{count}, the low bits first"
     beats = bus.get("beat_width")
     text = ADDRESSES.format(
         **bus,
-        width=manifest["width"],
+        flits=f"; flits are {manifest['width']}, each in {words}" if bus["windows"] else "",
         unit="bytes" if bus["address_unit"] == 1 else "bus words",
-        words="one" if words == 1 else f"{words}, the low bits first",
     )
     return "\n".join(
         [
@@ -58,8 +58,11 @@ def bus_page(manifest: Mapping[str, Any]) -> str:
             *([BURSTS.format(beats=beats)] if beats else []),
             *table(("offset", "register", "access", "bits", ""), _fields(bus["registers"])),
             "",
-            *table(("offset", "window", "access", ""), _windows(bus["windows"])),
-            "",
+            *(
+                [*table(("offset", "window", "access", ""), _windows(bus["windows"])), ""]
+                if bus["windows"]
+                else []
+            ),
         ]
     )
 

@@ -30,6 +30,9 @@ ADDRESS_MAP = "address_map.json"
 #: The name of the top module, after the prefix.
 TOP = "fabric"
 
+#: Of windows, in edges.
+LATENCIES = ("read_latency", "write_latency")
+
 #: Counted up when a key changes its meaning or goes.
 MANIFEST_VERSION = 1
 
@@ -192,7 +195,8 @@ def interface(fabric: Fabric) -> dict[str, Any]:
     ['+0', '-0', '+1', '-1']
     """
     if fabric.bus and fabric.register_map:
-        return {"stride": fabric.flits, "bus": _bus_facts(fabric, fabric.bus)}
+        streams = _axi_streams(fabric) if fabric.top is Top.STREAM else {}
+        return {"stride": fabric.flits, **streams, "bus": _bus_facts(fabric, fabric.bus)}
     if fabric.top is Top.HOST:
         return _host(fabric)
     if fabric.top is Top.STREAM:
@@ -260,16 +264,16 @@ def _bus_facts(fabric: Fabric, bus: Bus) -> dict[str, Any]:
     """The protocol of a bus, and its registers and windows; offsets and strides count bytes."""
     register_map = fabric.register_map
     assert register_map is not None
+    windows = {window.name: _window(window) for window in register_map.windows}
     return {
         "protocol": bus.value,
         "data_width": DATA_BITS,
-        **({"beat_width": 8 * register_map.flit_bytes} if bus.bursts else {}),
+        **({"beat_width": 8 * register_map.flit_bytes} if bus.bursts and windows else {}),
         "address_unit": bus.address_unit,
         "size": register_map.size,
-        "read_latency": fabric.read_latency,
-        "write_latency": fabric.write_latency,
+        **({name: getattr(fabric, name) for name in LATENCIES} if windows else {}),
         "registers": {r.name: _register(r) for r in register_map.registers},
-        "windows": {w.name: _window(w) for w in register_map.windows},
+        "windows": windows,
     }
 
 

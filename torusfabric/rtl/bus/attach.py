@@ -1,26 +1,42 @@
-"""The way of a fabric behind a bus: its ports become nets, and the bus has ports in their place."""
+"""The way of a fabric behind a bus: its ports become nets, and the bus has ports in their place.
+
+Where nodes have streams, these stay, and registers send the commands.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from amaranth.lib.wiring import In, Out
 
 from ...errors import InputError
 from ..host import HostLayout
+from ..memories import address_width
 from ..netlist import Leaf, NetlistBuilder, Part, Role
+from ..run_choices import RunChoices
 from .bridge import ANSWERS, AxiLiteBridge, Bridge, WishboneBridge, accesses
+from .commands import STATES, CommandPort
 from .protocol import MOST_BEAT, Bus, burst_inputs, burst_outputs, bus_inputs, bus_outputs
 from .register_map import RegisterMap, register_map
 from .registers import Registers
 from .windows import Windows
 
-__all__ = ["add_bus"]
+if TYPE_CHECKING:
+    from ...program import Program
+
+__all__ = ["add_bus", "command_choices"]
 
 #: What speaks the protocol of each bus.
 BRIDGES: dict[Bus, type[Bridge]] = {
     **{each.bus: each for each in (WishboneBridge, AxiLiteBridge)},
     Bus.AXI4: AxiLiteBridge,
 }
+
+#: The stream of commands.
+COMMAND_STREAM = ("tdata", "tvalid", "tready", "tlast")
 
 #: What begins the names of ports of the host port.
 HOST = "host_"
@@ -34,30 +50,35 @@ def add_bus(
     flits: int,
     digest: int,
     latencies: Mapping[str, int],
+    choices: Mapping[str, int] = MappingProxyType({}),
 ) -> RegisterMap:
-    """Put a fabric with a host port, complete as it is, behind a bus.
+    """Put a fabric with a host port, or with streams, complete as it is, behind a bus.
 
     Parameters
     ----------
     layouts : sequence of HostLayout
-        Of each mode.
+        Of each mode; none where nodes have streams.
     flits : int
         The most flits of a message.
     digest : int
         What tells which fabric it is.
     latencies : mapping of str to int
         ``read_latency`` and ``write_latency``.
+    choices : mapping of str to int
+        What commands choose, where there are any, and its bits.
     """
-    width = net.outputs["host_rdata"]
+    inputs, outputs = net.enclose()
+    nets: dict[str, str] = {}
+    if not layouts:
+        inputs, outputs, nets = _behind_streams(net, inputs, outputs, choices)
+    width, bursts_too = outputs.get("host_rdata", 0), bus.bursts and len(layouts) > 0
     if bus.bursts and width > MOST_BEAT:
         raise InputError(f"Width behind {bus} must be at most {MOST_BEAT} bits, not {width}")
-    ports = net.inputs | net.outputs
-    registers = register_map(ports, layouts, width=width, flits=flits, digest=digest)
-    inputs, outputs = net.enclose()
+    registers = register_map(inputs | outputs, layouts, width=width, flits=flits, digest=digest)
     bits = registers.address_bits
     bridge_inputs, bridge_outputs = bus_inputs(bus, bits), bus_outputs(bus)
     port_inputs, port_outputs, shown = bridge_inputs, bridge_outputs | {"irq": 1}, registers
-    if bus.bursts:
+    if bursts_too:
         # They have the host port, and the registers have the rest.
         shown = replace(registers, windows=())
         given = {"busy": 1, "host_rdata": outputs.pop("host_rdata")}
@@ -77,9 +98,9 @@ def add_bus(
     )  # fmt: skip
     _add(
         net, "bus_registers", make,
-        given=accesses(bits) | outputs, gives=ANSWERS | {"irq": 1} | inputs,
+        given=accesses(bits) | outputs, gives=ANSWERS | {"irq": 1} | inputs, nets=nets,
     )  # fmt: skip
-    if bus.bursts:
+    if bursts_too:
         _add(
             net, "bus_windows",
             lambda: Windows(registers, width=width, given=given, gives=gives, **latencies),
@@ -97,12 +118,52 @@ def _add(
     *,
     given: Mapping[str, int],
     gives: Mapping[str, int],
+    nets: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Add a module of which there is one, and which is connected to nets of its ports' names."""
+    """Add a module of which there is one, and which is connected to nets of its ports' names.
+
+    Some may have nets of other names.
+    """
     net.add_module(name, make, role=Role.BUS)
     net.add(
         f"the_{name}",
         name,
-        inputs={port: (Part(port, 0, width),) for port, width in given.items()},
-        outputs={port: (port, width) for port, width in gives.items()},
+        inputs={port: (Part(nets.get(port, port), 0, bits),) for port, bits in given.items()},
+        outputs={port: (nets.get(port, port), bits) for port, bits in gives.items()},
     )
+
+
+def _behind_streams(
+    net: NetlistBuilder,
+    inputs: Mapping[str, int],
+    outputs: Mapping[str, int],
+    choices: Mapping[str, int],
+) -> tuple[dict[str, int], dict[str, int], dict[str, str]]:
+    """What registers drive and show where nodes have streams, and the nets of that.
+
+    Where runs need commands, a module sends them.
+    """
+    if not inputs:
+        return {}, dict(outputs), {}
+    members = CommandPort(choices).signature.members
+    nets = {name: _net(name) for name in members}
+    given, gives = (
+        {name: each.shape for name, each in members.items() if each.flow is flow}
+        for flow in (In, Out)
+    )
+    _add(net, "bus_commands", lambda: CommandPort(choices), given=given, gives=gives, nets=nets)
+    return {"start": 1} | dict(choices), dict(STATES), nets
+
+
+def command_choices(program: Program) -> dict[str, int]:
+    """What commands choose, and its bits."""
+    found = RunChoices.of(program).inputs
+    modes = len(program.modes) + program.barrier
+    return found | ({"mode": address_width(modes)} if modes > 1 else {})
+
+
+def _net(member: str) -> str:
+    """The net of a member of what sends commands."""
+    if member.startswith("status_"):
+        return f"m_axis_{member}"
+    return f"s_axis_cmd_{member}" if member in COMMAND_STREAM else f"bus_{member}"

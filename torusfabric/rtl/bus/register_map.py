@@ -190,7 +190,8 @@ def register_map(
     ports : mapping of str to int
         The ports of the fabric, and their widths.
     layouts : sequence of HostLayout
-        Of each mode: windows have room for the mode with the most words.
+        Of each mode: windows have room for the mode with the most words. None where nodes have
+        ports of their own, and there are no windows.
     width : int
         Bits of a flit.
     flits : int
@@ -203,6 +204,10 @@ def register_map(
     InputError
         If addresses of 32 bits do not do.
     """
+    registers = tuple(_fitted(register, ports, flits, digest) for register in REGISTERS)
+    there = tuple(register for register in registers if register.fields)
+    if not layouts:
+        return RegisterMap(there, (), (REGISTER_WORDS - 1).bit_length(), 0, 1)
     layout, parts = layouts[0], -(-width // DATA_BITS)
     part_bits, flit_bits = (parts - 1).bit_length(), layout.address_bits - 1
     quarter_bits = max(
@@ -221,8 +226,6 @@ def register_map(
         Window("send", quarter, Access.WRITE, SEND, flits=sent, **common),
         Window("receive", 2 * quarter, Access.READ, RECEIVE, flits=received, **common),
     )
-    registers = tuple(_fitted(register, ports, flits, digest) for register in REGISTERS)
-    there = tuple(register for register in registers if register.fields)
     return RegisterMap(there, windows, quarter_bits, flit_bits, parts)
 
 

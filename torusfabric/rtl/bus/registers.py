@@ -153,7 +153,7 @@ class Registers(Leaf):
         write = given["access_write"]
         at = WindowAddress(self._map, given["access_address"])
         parts = FlitParts(self._map.parts, at, given["access_data"])
-        left = Signal(range(max(self._read_latency, self._write_latency)), name="left")
+        left = Signal(range(max(self._read_latency, self._write_latency, 1)), name="left")
         refused = Signal(name="refused")
         checked = self._checked(m, given, at, parts)
         if self._map.windows:
@@ -172,13 +172,14 @@ class Registers(Leaf):
             with m.State("CARRY OUT"):
                 m.next = "DONE"
                 self._carry_out(m, given, checked, parts, left)
-            with m.State("START"):
-                m.d.comb += self.start.eq(1)
-                m.d.sync += refused.eq(self.value("busy"))
-                m.next = "STARTED"
-            with m.State("STARTED"):
-                m.d.sync += self.access_error.eq(refused | ~self.value("busy"))
-                m.next = "DONE"
+            if "start" in self._inputs:
+                with m.State("START"):
+                    m.d.comb += self.start.eq(1)
+                    m.d.sync += refused.eq(self.value("busy"))
+                    m.next = "STARTED"
+                with m.State("STARTED"):
+                    m.d.sync += self.access_error.eq(refused | ~self.value("busy"))
+                    m.next = "DONE"
             if self._map.windows:
                 with m.State("WAIT"):
                     m.d.sync += left.eq(left - 1)

@@ -193,7 +193,9 @@ class Loader(StreamEnd):
         beyond: Value | None = None
         if shape.flit_bits:
             number, rest = Cat(self._last_flit(m), number), (shape.most_flits - 1) % shape.beat
-            beyond = at_last & (number[: shape.flit_bits] > rest)
+            beyond = Const(0)
+            if rest < shape.beat - 1:
+                beyond = at_last & (number[: shape.flit_bits] > rest)
             at_last &= number[: shape.flit_bits] == rest
         if not shape.any_length:
             return Const(0, 1), ~at_last

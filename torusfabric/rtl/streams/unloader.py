@@ -191,7 +191,7 @@ class Unloader(StreamEnd):
 
     def _full(self, last: Value) -> Value:
         """Which flits of a beat are full, given the number of the last of them."""
-        return Cat(*(last >= k for k in range(self.shape.beat)))
+        return Cat(Const(1, 1), *(last >= k for k in range(1, self.shape.beat)))
 
     def _packets(
         self, m: Module, goes_on: Value, there: Value, ends_packet: Value, following: Value

@@ -28,7 +28,7 @@ def draw_diagrams(fabric: Fabric) -> list[Diagram]:
     Returns
     -------
     list of Diagram
-        None where nodes have clocks of their own.
+        None where nodes have clocks of their own, or streams and the fabric a bus.
 
     Examples
     --------
@@ -38,8 +38,8 @@ def draw_diagrams(fabric: Fabric) -> list[Diagram]:
     >>> run.waves["signal"][2]
     {'name': 'start', 'wave': '10...|...'}
     """
-    if fabric.clocks is not Clocks.ONE:
-        return []  # a diagram shows the cycles of one clock
+    if fabric.clocks is not Clocks.ONE or (fabric.bus and fabric.top is Top.STREAM):
+        return []  # a diagram shows the cycles of one clock, and those of one interface
     scene, design = _scene(fabric)(fabric), Assembly(fabric.netlist)
     watched = dict.fromkeys(each for sketch in scene.sketches for each in sketch.watched)
     stages = []

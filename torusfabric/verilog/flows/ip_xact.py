@@ -158,7 +158,7 @@ def _add_bus(parent: ET.Element, name: str, ports: Mapping[str, Mapping[str, Any
             "TUSER_WIDTH": 0,
             "HAS_TREADY": 1,
             "HAS_TSTRB": 0,
-            "HAS_TKEEP": 0,
+            "HAS_TKEEP": int("TKEEP" in widths),
             "HAS_TLAST": int("TLAST" in widths),
         })  # fmt: skip
     elif protocol in AXI:

@@ -37,6 +37,9 @@ PORTS, NODES = MANIFEST["ports"], range(MANIFEST["nodes"])
 #: Whether runs need commands.
 COMMANDED = "command_words" in MANIFEST
 
+#: Whether registers of a bus send them.
+BUS = "bus" in MANIFEST
+
 #: The mode that is a barrier, if there is one.
 BARRIER = MANIFEST.get("barrier")
 
@@ -60,15 +63,22 @@ class Bench:
         self.dut, stalls = dut, Stalls(dut, MANIFEST)
         self.sources = [Source(dut, PORTS, f"s_axis_{node}", stalls, BEAT) for node in NODES]
         self.sinks = [Sink(dut, PORTS, f"m_axis_{node}", stalls, BEAT) for node in NODES]
-        self.commands = [Source(dut, PORTS, "s_axis_cmd", stalls)] if COMMANDED else []
-        self.statuses = [Sink(dut, PORTS, "m_axis_status", stalls)] if COMMANDED else []
+        direct = COMMANDED and not BUS
+        self.commands = [Source(dut, PORTS, "s_axis_cmd", stalls)] if direct else []
+        self.statuses = [Sink(dut, PORTS, "m_axis_status", stalls)] if direct else []
+        self.registers = list(_registers(dut))
         self.cycles: list[int] = []
         self.errors = [0]
 
     @property
-    def streams(self) -> list[Source | Sink]:
+    def streams(self) -> list[Any]:
         """All that sends, or receives."""
-        return [*self.sources, *self.sinks, *self.commands, *self.statuses]
+        return [*self.sources, *self.sinks, *self.statuses, *self.commanders]
+
+    @property
+    def commanders(self) -> list[Any]:
+        """What sends commands, if there are any."""
+        return [*self.commands, *self.registers]
 
     async def start(self) -> None:
         """Reset, and begin to send and to receive."""
@@ -76,10 +86,12 @@ class Bench:
         for name, port in PORTS.items():
             signal = getattr(self.dut, name)
             if port["protocol"] == "clock":
+                if BUS and name == "clk":
+                    continue  # by what drives the bus
                 # Those of nodes have nothing in common with that of the fabric.
                 period = 10_000 if name == "clk" else generator.randrange(4_000, 24_000, 2)
                 Clock(signal, period, "ps").start()
-            elif port["direction"] == "input":
+            elif port["direction"] == "input" and port["role"] != "bus":
                 signal.value = int(port["role"] == "reset")
         for _ in range(RESET):
             await RisingEdge(self.dut.clk)
@@ -88,7 +100,8 @@ class Bench:
                 getattr(self.dut, name).value = 0
         for stream in self.streams:
             cocotb.start_soon(stream.run())
-        cocotb.start_soon(self.watch())
+        if not BUS:
+            cocotb.start_soon(self.watch())
 
     async def watch(self) -> None:
         """Note what `cycles` says at the end of each run, and `error` when it changes."""
@@ -110,11 +123,19 @@ class Bench:
             await RisingEdge(self.dut.clk)
             came = [len(sink.packets) for sink in self.sinks]
             complete = all(n >= len(e) for n, e in zip(came, expected, strict=True))
-            complete &= not any(source.packets for source in [*self.sources, *self.commands])
+            complete &= not any(source.packets for source in [*self.sources, *self.commanders])
             waiting = [len(stream.packets) for stream in self.streams]
             quiet, before = (quiet + 1 if waiting == before else 0), waiting
             if quiet > (SETTLING if complete else PATIENCE):
                 return
+
+
+def _registers(dut: Any) -> Iterator[Any]:
+    """What drives the bus, if there is one."""
+    if BUS:
+        from command_registers import CommandRegisters  # a file that others have not
+
+        yield CommandRegisters(dut, MANIFEST)
 
 
 def barrier() -> Run:
@@ -180,7 +201,7 @@ def choices_of(run: Run) -> Choices:
     """What there is to be chosen for a run."""
     size, most = len(members(run.mode)[0]), MANIFEST.get("max_flits") or MANIFEST["flits"]
     parts, commands = parts_sent(run.mode, size), dict[str, int]()
-    if COMMANDED:
+    if COMMANDED and not BUS:
         commands = {"mode": len(MANIFEST["modes"]) + (BARRIER is not None), "length": most + 1}
         if run.mode.get("root") == "any":
             commands["root"] = size
@@ -228,8 +249,9 @@ async def random_packets(dut: Any) -> None:
     await bench.start()
     runs = draw(generator)
     expected: list[list[Packet]] = [[] for _ in NODES]
-    for source in bench.commands:
-        source.packets.extend(command(run, tag) for tag, run in enumerate(runs))
+    if COMMANDED:
+        for source in bench.commanders:
+            source.packets.extend(command(run, tag) for tag, run in enumerate(runs))
     for run in runs:
         for source, packets in zip(bench.sources, run.sent.sent, strict=True):
             source.packets.extend(packets)
@@ -241,6 +263,11 @@ async def random_packets(dut: Any) -> None:
     check_errors(bench, runs)
     good = [drawn.run for drawn in runs if not drawn.error]
     right = [run.cycles for run in good if run.mode["mode"] != BARRIER]
+    for registers in bench.registers:
+        cycles = [status.words[2] for status in registers.statuses if status.words[2]]
+        bench.cycles, right = (
+            (cycles, right) if COMMANDED else ([await registers.cycles()], right[-1:])
+        )
     assert bench.cycles == right, f"runs take {bench.cycles} cycles, not {right}"
     count = sum(len(packet.words) for packets in expected for packet in packets)
     dropped = len(runs) - len(good)
@@ -249,13 +276,16 @@ async def random_packets(dut: Any) -> None:
 
 def check_errors(bench: Bench, runs: list[Drawn]) -> None:
     """Compare what is said of each run."""
-    for sink in bench.statuses:
+    for statuses in [
+        *(sink.packets for sink in bench.statuses),
+        *(registers.statuses for registers in bench.registers if COMMANDED),
+    ]:
         said = [
             Packet(0, (tag, drawn.error, 0 if drawn.error else drawn.run.cycles))
             for tag, drawn in enumerate(runs)
         ]
-        assert sink.packets == said, f"statuses are {sink.packets}, not {said}"
-    if not bench.statuses:
+        assert statuses == said, f"statuses are {statuses}, not {said}"
+    if not COMMANDED and not BUS:
         errors = [error for error, _ in groupby([0, *(drawn.error for drawn in runs)])]
         assert bench.errors == errors, f"errors are {bench.errors}, not {errors}"
 

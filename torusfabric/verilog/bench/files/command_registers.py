@@ -1,0 +1,60 @@
+"""Commands by the registers of a bus, in place of streams of commands and of statuses."""
+
+from typing import Any
+
+from cocotb.triggers import RisingEdge
+from fabric_port import FabricPort
+from packets import Packet
+
+__all__ = ["CommandRegisters"]
+
+
+class CommandRegisters:
+    """Starts one run after another, and reads how it went.
+
+    Attributes
+    ----------
+    packets : list of Packet
+        Commands that are not yet carried out.
+    statuses : list of Packet
+        What became of the others; their tags are those of the commands.
+    """
+
+    def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
+        self.dut, self.port = dut, FabricPort(dut, manifest)
+        self.names: list[str] = manifest.get("command_words", [])
+        self.registers = manifest["bus"]["registers"]
+        self.packets: list[Packet] = []
+        self.statuses: list[Packet] = []
+
+    async def run(self) -> None:
+        """Carry out commands, for ever."""
+        await self.port.write_register("interrupt_enable", 1)
+        while self.names:
+            await RisingEdge(self.dut.clk)
+            if self.packets:
+                words = dict(zip(self.names, self.packets[0].words, strict=True))
+                await self._start(words)
+                error = (await self._read("status")) >> self._low("status", "error")
+                status = (words["tag"], error, await self._read("cycles"))
+                self.statuses.append(Packet(0, status))
+                self.packets.pop(0)
+
+    async def cycles(self) -> int:
+        """The cycles of the last run, at the end of which there was an interrupt."""
+        assert self.dut.irq.value == 1, "the end of a run must raise the interrupt"
+        return await self._read("cycles")
+
+    async def _start(self, words: dict[str, int]) -> None:
+        for name in self.registers.keys() & words.keys():
+            await self.port.write_register(name, words[name])
+        await self.port.write_register("start", 1)
+        while self.dut.irq.value == 0:
+            await RisingEdge(self.dut.clk)
+        await self.port.write_register("interrupt_pending", 1)
+
+    async def _read(self, register: str) -> int:
+        return int(await self.port.read_word(self.registers[register]["offset"]))
+
+    def _low(self, register: str, field: str) -> int:
+        return int(self.registers[register]["fields"][field]["low"])
