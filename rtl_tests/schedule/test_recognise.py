@@ -44,7 +44,7 @@ def differences(a, b, path="program"):
     if isinstance(a, np.ndarray):
         return [] if np.array_equal(a, b) else [path]
     if hasattr(a, "__dataclass_fields__"):
-        names = [f.name for f in fields(a) if f.name != "schedule"]
+        names = [f.name for f in fields(a) if f.compare and f.name != "schedule"]
         return [
             found
             for name in names

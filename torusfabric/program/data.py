@@ -69,7 +69,7 @@ class ProgramData:
     barrier: bool = False
     parts: tuple[Self, ...] = ()
     served: tuple[tuple[Range, ...], ...] = ()
-    of_beats: Callable[..., Self] | None = field(default=None, repr=False)
+    of_beats: Callable[..., Self] | None = field(default=None, repr=False, compare=False)
 
     @property
     def form(self) -> Form:
