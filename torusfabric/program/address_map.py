@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from typing_extensions import override
 
-from ..topology import IntArray, cayley
+from ..topology import BoolArray, IntArray, cayley
 
 if TYPE_CHECKING:
     from ..topology import Topology
@@ -219,13 +219,23 @@ class Route:
     entry: IntArray
     tail: IntArray
 
-    def step(self, nodes: IntArray, origin: IntArray, chunk: IntArray) -> IntArray:
-        """The step in which blocks arrive, elementwise; 0 where they never do on this route."""
-        position, entry = self.position[nodes], self.entry[origin]
-        step = position - entry
-        step = step % self.length + 1 if self.length else step + 1
-        there = (position >= 0) & (entry >= 0) & (chunk == self.chunk)
-        return np.where(there & (step > self.tail[nodes]), step, 0)
+    def step(self, nodes: IntArray, origin: IntArray) -> IntArray:
+        """The step in which blocks of its chunk arrive; 0 where they never do on this route."""
+        position, entry = (each.astype(np.int32) for each in
+                           (self.position[nodes], self.entry[origin]))  # fmt: skip
+        step: IntArray = position - entry
+        if self.length:
+            step %= self.length
+        step += 1
+        step[(step <= self.tail[nodes].astype(np.int32)) | (position < 0) | (entry < 0)] = 0
+        return step
+
+
+def _columns(there: BoolArray, given: IntArray) -> IntArray | slice:
+    """Where something is along the last axis, if what is given depends on no other; else all."""
+    if given.size > given.shape[-1]:
+        return slice(None)
+    return np.flatnonzero(there.reshape(-1, there.shape[-1])[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,16 +273,24 @@ class RouteMap(AddressMap):
 
     @override
     def locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
-        nodes, part, chunk = np.broadcast_arrays(nodes, part, chunk)
-        mine = nodes == part
+        whole = np.broadcast_shapes(*map(np.shape, (nodes, part, chunk)))
+        nodes, part, chunk = map(np.atleast_1d, (nodes, part, chunk))
+        mine = np.broadcast_to(nodes == part, whole or (1,))
         memory = np.where(mine, self.own + chunk, 0)
         base = np.where(mine, 0, -1)
         for route in self.routes:
-            step = route.step(nodes, part, chunk)
-            hit = (base < 0) & (step >= 1) & (step <= self.steps)
-            memory = np.where(hit, route.port[nodes], memory)
-            base = np.where(hit, (step - 1) * self.apart, base)
-        return memory, base
+            columns = _columns(np.broadcast_to(chunk == route.chunk, mine.shape), chunk)
+            node, origin = (each if each.shape[-1] == 1 else each[..., columns]
+                            for each in (nodes, part))  # fmt: skip
+            known = base[..., columns]
+            step = route.step(node, origin)
+            hit = (known < 0) & (step >= 1) & (step <= self.steps)
+            if not isinstance(columns, np.ndarray):
+                hit &= chunk == route.chunk
+            places = np.where(hit, route.port[node], memory[..., columns])
+            memory[..., columns] = places
+            base[..., columns] = np.where(hit, (step - 1) * self.apart, known)
+        return memory.reshape(whole), base.reshape(whole)
 
     @override
     def memories(self, nodes: IntArray) -> set[int]:

@@ -267,10 +267,13 @@ class CompiledCells(Cells):
 
     def take(self, nodes: IntArray, memory: IntArray, address: IntArray) -> NDArray[Any]:
         """Take words from memories."""
-        words = as_words(self._fabric, np.zeros(len(nodes), np.uint64).tolist())
+        words = as_words(self._fabric, np.zeros(len(nodes), np.uint8))
         for copies, at in self._groups(nodes, memory):
-            for part in copies[0]:
-                words[at] |= part.take(self._instance[nodes[at]], address[at], words.dtype)
+            instance, there = self._instance[nodes[at]], address[at]
+            first, *others = (part.take(instance, there, words.dtype) for part in copies[0])
+            words[at] = first
+            for other in others:
+                words[at] |= other
         return words
 
     def _groups(
@@ -278,7 +281,7 @@ class CompiledCells(Cells):
     ) -> Iterator[tuple[list[list[_Bits]], IntArray]]:
         """Words by their module and memory."""
         key = self._member[nodes] * (int(memory.max(initial=0)) + 1) + memory
-        for number in np.unique(key):
+        for number in np.flatnonzero(np.bincount(key)).tolist():
             at = np.flatnonzero(key == number)
             yield self._copies[int(self._member[nodes[at[0]]]), int(memory[at[0]])], at
 
@@ -307,9 +310,15 @@ class _Bits:
         """The bits of words from there."""
         array = self._arrays[0]
         where = (address, instance) if self._slot is None else (self._slot[instance],)
-        bits = array[where].astype(np.uint64) >> np.uint64(self._low)
-        bits = (bits & np.uint64((1 << self._width) - 1)).astype(kind)
-        return bits << (self._at if kind == np.dtype(object) else np.uint64(self._at))
+        bits = array[where].astype(np.uint64)
+        if self._width < 8 * array.itemsize:
+            bits = bits >> np.uint64(self._low) & np.uint64((1 << self._width) - 1)
+        bits = bits.astype(kind, copy=False)
+        return (
+            bits
+            if self._at == 0
+            else bits << (self._at if kind == np.dtype(object) else np.uint64(self._at))
+        )
 
 
 def _bits_of(objects: Objects, model: Model, name: str, bank: Any, width: int) -> list[_Bits]:
