@@ -24,6 +24,7 @@ from torusfabric.simulation.engines import (
     CompiledEngine,
     Job,
     choose_engine,
+    compiled,
 )
 from torusfabric.simulation.engines.choice import estimate
 from torusfabric.simulation.engines.host_port import CTask, from_chunks, to_chunks, watched
@@ -135,7 +136,7 @@ def test_modules_are_built_once():
         for f in (fabric_of("4x4", "allgather", "hamiltonian", width=8),
                   fabric_of("8x8", "allgather", "hamiltonian", width=8))
     )  # fmt: skip
-    assert len(large.vectors.functions) <= len(small.vectors.functions) + 2
+    assert len(large.stepped.functions) <= len(small.stepped.functions) + 2
 
 
 @needs_compiler
@@ -144,6 +145,19 @@ def test_a_second_build_is_a_look_up(monkeypatch):
     first = CompiledEngine(fabric, optimize=0)
     monkeypatch.setattr(processes, "run", None)
     assert CompiledEngine(fabric, optimize=0).model.loops == first.model.loops
+
+
+@needs_compiler
+def test_threads_agree_with_one(monkeypatch):
+    """Whatever the blocks are by which they share instances."""
+    fabric = fabric_of("3x3", "allgather", width=8)
+    batches = [random_messages(fabric, seed) for seed in (1, 2)]
+    reference = CompiledEngine(fabric, optimize=0, threads=1).run_many(batches)
+    monkeypatch.setattr(compiled, "MANY", 0)
+    for block in (1, 4):
+        monkeypatch.setattr(compiled, "BLOCK", block)
+        engine = CompiledEngine(fabric, optimize=0, threads=3)
+        assert same(reference, engine.run_many(batches))
 
 
 @needs_compiler

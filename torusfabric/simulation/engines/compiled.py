@@ -28,6 +28,24 @@ INPUTS = ("start", "host_we", "host_node", "host_addr", "host_wdata")
 OUTPUTS = ("busy", "done", "cycles", "host_rdata")
 
 
+#: Words that are worked out in a cycle from which on threads share them.
+MANY = 1 << 16
+
+#: Instances of a loop that a thread works out at a time.
+BLOCK = 1 << 13
+
+#: More threads than this wait for each other more than they do.
+MOST_THREADS = 8
+
+
+def _threads() -> int:
+    """Threads for the processors that nothing else uses: to wait for one that does costs more."""
+    if not hasattr(os, "sched_getaffinity"):
+        return min(os.cpu_count() or 1, MOST_THREADS)
+    idle = len(os.sched_getaffinity(0)) - round(os.getloadavg()[0])
+    return min(max(idle, 1), MOST_THREADS)
+
+
 class CompiledEngine(Engine):
     """Runs the whole fabric as compiled C++.
 
@@ -39,6 +57,9 @@ class CompiledEngine(Engine):
         Whether all words go through the host port; see `Engine`.
     optimize : int
         How hard the compiler tries, 0 to 3.
+    threads : int, optional
+        Threads among which instances are shared in cycles with much to do; by default one for each
+        processor that nothing else uses, up to `MOST_THREADS`.
 
     Raises
     ------
@@ -55,8 +76,10 @@ class CompiledEngine(Engine):
         wave: str | Path | None = None,
         through_port: bool = False,
         optimize: int = 2,
+        threads: int | None = None,
     ) -> None:
         super().__init__(fabric, wave=wave, through_port=through_port)
+        self._threads = threads
         began = time.perf_counter()
         self.model = build_model(fabric.netlist, word=fabric.width, optimize=optimize)
         self.build_seconds = time.perf_counter() - began
@@ -73,7 +96,7 @@ class CompiledEngine(Engine):
         jobs = list(jobs) or [longest_job(self.fabric)] * len(batches)
         with (
             recording(self._wave, self.fabric) as vcd,
-            Session(self.model, self.fabric, vcd=vcd) as session,
+            Session(self.model, self.fabric, vcd=vcd, threads=self._threads) as session,
         ):
             cells = None if self._through_port else session.cells()
             port = PortRuns(session.run, self.fabric, cells=cells, progress=progress,
@@ -87,7 +110,7 @@ class CompiledEngine(Engine):
 
     def measure(self, runs: int) -> tuple[int, float]:
         """Run collectives on whatever is in memory; see `Engine.measure`."""
-        with Session(self.model, self.fabric, vcd=None) as session:
+        with Session(self.model, self.fabric, vcd=None, threads=self._threads) as session:
             session.choose(longest_job(self.fabric))
             return measure_tasks(session.run, self.fabric, runs)
 
@@ -99,6 +122,8 @@ class Session:
     ----------
     vcd : str or None
         File for the waves.
+    threads : int, optional
+        As of `CompiledEngine`.
 
     Attributes
     ----------
@@ -106,7 +131,9 @@ class Session:
         The inputs of the whole, in chunks of 32 bits.
     """
 
-    def __init__(self, model: Model, fabric: Fabric, *, vcd: str | None) -> None:
+    def __init__(
+        self, model: Model, fabric: Fabric, *, vcd: str | None, threads: int | None = None
+    ) -> None:
         self._fabric, self._model = fabric, model
         self._objects = objects = Objects(model)
         self._library, self.inputs = objects.library, objects.inputs
@@ -119,7 +146,8 @@ class Session:
         shown = {name: self._value(name) for name in OUTPUTS if name in model.netlist.nets}
         self._design = objects.design(
             places=objects.keep(np.array(places, np.uintp)), nets=ctypes.addressof(nets),
-            net_count=len(nets), wave=None if vcd is None else os.fsencode(vcd), **shown,
+            net_count=len(nets), wave=None if vcd is None else os.fsencode(vcd),
+            threads=_threads() if threads is None else threads, many=MANY, block=BLOCK, **shown,
         )  # fmt: skip
         self._library.model_open.restype = ctypes.c_void_p
         self._library.model_open.argtypes = [ctypes.POINTER(CDesign)]

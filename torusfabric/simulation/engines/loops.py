@@ -362,7 +362,7 @@ class Loops:
 
 def _function_text(heads: list[str], lines: list[str], outcome: str, count: int) -> str:
     """A loop as a function; of a single instance it is none."""
-    loop = "const size_t k = 0; {" if count == 1 else "for (size_t k = 0; k < count; k++) {"
+    loop = "const size_t k = 0; {" if count == 1 else "for (size_t k = first; k < end; k++) {"
     return "\n".join([
         "(LOOP_ARGUMENTS) {",
         *(f"    {head}" for head in heads),

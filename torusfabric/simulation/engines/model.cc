@@ -1,8 +1,10 @@
 // Runs a compiled model: clock edges, the host port or streams, and waves.
 //
 // A clock edge runs the loops of which something that they read has changed; whatever else there is
-// stays as it is. So what waits costs nothing.
+// stays as it is. So what waits costs nothing. Where there is much to do, threads share it by blocks
+// of instances: first what registers become, then what is written, then that it takes effect.
 
+#include "crew.h"
 #include "drive.h"
 #include "model.h"
 #include "streams.h"
@@ -11,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -56,6 +59,7 @@ struct Design {
     u32 *reset;
     uint32_t **places;         // start, host_we, host_node, host_addr, host_wdata
     const uint32_t *busy, *done, *cycles, *host_rdata;
+    u64 threads, many, block;  // they share cycles with so many words by so many instances
     const Net *nets;           // to be written as waves
     u64 net_count;
     const char *wave;
@@ -173,10 +177,17 @@ inline void put_bits(u32 *value, u32 at, u32 width, u64 word) {
     }
 }
 
+// Some instances of a loop.
+struct Block {
+    u64 loop, first, end;
+};
+
 class Model {
 public:
     Model(const Design &design) : design_(design), wave_(design) {
         dirty_.assign(design.loop_count, 1);
+        wrote_.assign(design.loop_count, 0);
+        changed_.assign(design.loops[design.loop_count - 1].last, 0);
     }
 
     // An edge with the reset held, as a design that has just been switched on needs it.
@@ -192,7 +203,9 @@ public:
     int run(Task &task) {
         clocks_ = 0;
         dirty_.assign(design_.loop_count, 1);  // memories may have been changed meanwhile
+        crew_.reset(new Crew(task.step == RUN ? design_.threads : 1));
         int const outcome = drive(*this, task);
+        crew_.reset();
         task.clocks = clocks_;
         return outcome;
     }
@@ -230,28 +243,60 @@ public:
 
     // Let the clock edge take effect.
     void finish() {
-        evaluated_.clear();
-        for (u64 k = design_.at_once; k < design_.registered; k++)
-            if (dirty_[k]) {
-                dirty_[k] = 0;
-                call(k);
-                evaluated_.push_back(k);
-            }
-        for (u64 k = design_.registered; k < design_.loop_count; k++)
-            if (dirty_[k]) {
-                dirty_[k] = 0;
-                if (call(k))
-                    mark(design_.spans[design_.loops[k].first]);
+        take_dirty(design_.at_once, design_.registered, evaluated_);
+        take_dirty(design_.registered, design_.loop_count, writing_);
+        share(evaluated_, [this](const Block &block) { call(block); });
+        share(writing_, [this](const Block &block) {
+            if (call(block))
+                __atomic_store_n(&wrote_[block.loop], 1, __ATOMIC_RELAXED);
+        });
+        share(evaluated_, [this](const Block &block) { commit(block); });
+        for (u64 k : writing_)
+            if (wrote_[k]) {
+                wrote_[k] = 0;
+                mark(design_.spans[design_.loops[k].first]);
             }
         for (u64 k : evaluated_)
-            commit(k);
+            mark_changed(k);
         after();
     }
 
 private:
-    int call(u64 k) {
-        const Loop &loop = design_.loops[k];
-        return loop.function(design_.now, design_.next, loop.data, loop.count);
+    // The loops that something has changed for, which are done now.
+    void take_dirty(u64 first, u64 end, std::vector<u64> &found) {
+        found.clear();
+        for (u64 k = first; k < end; k++)
+            if (dirty_[k]) {
+                dirty_[k] = 0;
+                found.push_back(k);
+            }
+    }
+
+    // Do something for all instances of loops, by several threads where that pays.
+    template <class Do>
+    void share(const std::vector<u64> &loops, const Do &some) {
+        u64 words = 0;
+        if (crew_ && !crew_->alone())
+            for (u64 k : loops)
+                words += design_.loops[k].count * (design_.loops[k].last - design_.loops[k].first);
+        if (!words || words < design_.many) {
+            for (u64 k : loops)
+                some(Block{k, 0, design_.loops[k].count});
+            return;
+        }
+        blocks_.clear();
+        for (u64 k : loops)
+            for (u64 first = 0, count = design_.loops[k].count; first < count;) {
+                u64 const left = count - first, some = left < design_.block ? left : design_.block;
+                blocks_.push_back(Block{k, first, first + some});
+                first += some;
+            }
+        crew_->run(blocks_.size(), [&](u64 k) { some(blocks_[k]); });
+    }
+
+    int call(const Block &block) {
+        const Loop &loop = design_.loops[block.loop];
+        return loop.function(design_.now, design_.next, loop.data, block.first, block.end);
     }
 
     void mark(const Span &span) {
@@ -259,17 +304,28 @@ private:
             dirty_[design_.readers[k]] = 1;
     }
 
-    void commit(u64 k) {
-        const Loop &loop = design_.loops[k];
+    void commit(const Block &block) {
+        const Loop &loop = design_.loops[block.loop];
         for (u64 s = loop.first; s < loop.last; s++) {
             const Span &span = design_.spans[s];
-            char *const now = design_.now + span.offset;
-            const char *const next = design_.next + span.offset;
-            if (!std::memcmp(now, next, span.bytes))
+            u64 const size = span.bytes / loop.count, bytes = size * (block.end - block.first);
+            u64 const offset = span.offset + size * block.first;
+            char *const now = design_.now + offset;
+            const char *const next = design_.next + offset;
+            if (!std::memcmp(now, next, bytes))
                 continue;
-            std::memcpy(now, next, span.bytes);
-            mark(span);
+            std::memcpy(now, next, bytes);
+            __atomic_store_n(&changed_[s], 1, __ATOMIC_RELAXED);
         }
+    }
+
+    void mark_changed(u64 k) {
+        const Loop &loop = design_.loops[k];
+        for (u64 s = loop.first; s < loop.last; s++)
+            if (changed_[s]) {
+                changed_[s] = 0;
+                mark(design_.spans[s]);
+            }
     }
 
     void take_inputs() {
@@ -288,8 +344,12 @@ private:
         for (u64 k = 0; k < design_.at_once; k++)
             if (dirty_[k]) {
                 dirty_[k] = 0;
-                call(k);
-                commit(k);
+                one_.assign(1, k);
+                share(one_, [this](const Block &block) {
+                    call(block);
+                    commit(block);
+                });
+                mark_changed(k);
                 changed = true;
             }
         if (changed)
@@ -320,8 +380,10 @@ private:
     const Design &design_;
     Wave wave_;
     u64 clocks_ = 0, all_clocks_ = 0;
-    std::vector<u8> dirty_;
-    std::vector<u64> evaluated_;
+    std::vector<u8> dirty_, wrote_, changed_;  // of loops, of loops, of spans
+    std::vector<u64> evaluated_, writing_, one_;
+    std::vector<Block> blocks_;
+    std::unique_ptr<Crew> crew_;
     std::vector<Tap> taps_;
 };
 

@@ -16,8 +16,9 @@ typedef unsigned __int128 u128;
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
-// All words as they are, and as they become; offsets and addresses; how many instances.
-#define LOOP_ARGUMENTS const char *__restrict now, char *__restrict next, const u64 *T, size_t count
+// All words as they are, and as they become; offsets and addresses; the first instance, and the end.
+#define LOOP_ARGUMENTS \
+    const char *__restrict now, char *__restrict next, const u64 *T, size_t first, size_t end
 
 // Returns whether anything was written into a memory.
 typedef int (*Function)(LOOP_ARGUMENTS);
