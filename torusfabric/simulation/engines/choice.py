@@ -32,10 +32,10 @@ ENGINES: dict[str, Callable[..., Engine]] = {
 #: Seconds that Amaranth's simulator takes for a node, for a word through the host port, and for a
 #: node in a cycle of a run, of nodes with one input each; they grow with so many powers of the
 #: inputs. For a word that does not go through the port. And seconds that building takes at first,
-#: and for each module.
-PER_NODE, PER_WORD, PER_NODE_CYCLE = (3e-5, 2), (7e-6, 1), (1e-7, 2)
-PER_DIRECT_WORD = 1e-5
-BUILD, PER_MODULE = 3.0, 0.3
+#: for each module, and for each node.
+PER_NODE, PER_WORD, PER_NODE_CYCLE = (9e-5, 2), (2e-5, 1), (3e-7, 2)
+PER_DIRECT_WORD = 2e-5
+BUILD, PER_MODULE, PER_BUILT_NODE = 1.0, 0.03, 3e-4
 
 
 class Choice(NamedTuple):
@@ -65,7 +65,7 @@ def estimate(fabric: Fabric, repeat: int = 1) -> tuple[float, float]:
 
 def build_time(fabric: Fabric) -> float:
     """Seconds that it takes to build a compiled engine on a common machine."""
-    return BUILD + len(fabric.netlist.modules) * PER_MODULE
+    return BUILD + len(fabric.netlist.modules) * PER_MODULE + fabric.nodes * PER_BUILT_NODE
 
 
 def pick(
