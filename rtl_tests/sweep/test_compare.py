@@ -181,3 +181,18 @@ def test_schedules_from_elsewhere(capsys, tmp_path):
     assert main(["plan", "3", "allgather", "-o", str(files[1]), "--quiet"]) == 0
     assert main(["compare", *words, "--quiet"]) == 1
     assert "Topology of" in capsys.readouterr().err
+
+
+def test_what_faults_cost(capsys):
+    """Without, with each, and with all; the root is the same node, whatever its number."""
+    words = ["compare", "3x3!0:+0,4", "broadcast", "--root", "5", "--flits", "6", "--json"]
+    assert main(words) == 0
+    found = json.loads(capsys.readouterr().out)["faults"]
+    assert [one["faults"] for one in found] == ["", "0:+0", "4", "0:+0,4"]
+    for one, root in zip(found, (6, 6, 5, 5), strict=True):
+        topology = f"3x3!{one['faults']}".removesuffix("!")
+        schedule = tf.plan(topology, "broadcast", root=root, flits=6)
+        assert (one["algorithm"], one["rounds"]) == (schedule.algorithm, schedule.round_count)
+        assert one["cycles"] == tf.compile(schedule, flits=6).cycles()
+    assert main(["compare", "3x3!0:+0", "allgather"]) == 0
+    assert "none" in capsys.readouterr().out.splitlines()[-2]

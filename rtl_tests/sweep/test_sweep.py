@@ -142,6 +142,22 @@ def test_defaults_are_left_to_the_planner(write):
     assert points(grid) == [plan_step(algorithm="best")]
 
 
+def test_faults_are_drawn_with_each_seed(write):
+    """The same for the same seed; so many links of each topology, none of which cuts nodes off."""
+    text = 'topologies = ["3x4", "mesh:2x4!0:+1"]\ncollectives = ["allgather"]\nseeds = 4\n'
+    found = points(load(write(f"{text}faults = [1, 2]\n")))
+    assert found == points(load(write(f"{text}faults = [1, 2]\n")))
+    assert len(found) == 2 * 2 * 4
+    for point in found:
+        before = 1 if point["topology"].startswith("mesh") else 0
+        topology = tf.parse_topology(point["topology"])
+        assert len(topology.broken_links) == before + point["faults"]
+        assert not topology.broken_nodes
+    assert work(found[0])["result"]["topology"] == found[0]["topology"]
+    with pytest.raises(InputError, match=r"^Faults of a sweep must leave a path .* not be 2 of 4$"):
+        points(load(write(text.replace("3x4", "4") + "faults = 2\n")))
+
+
 def test_all_stands_for_the_algorithms_that_know_the_collective(write):
     text = 'topologies = ["4x4"]\ncollectives = ["alltoall"]\nalgorithms = ["all", "best"]\n'
     names = [point["algorithm"] for point in points(load(write(text)))]

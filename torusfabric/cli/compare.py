@@ -2,8 +2,10 @@
 
 from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..analysis.facts import steps_in_words
 from ..analysis.volume import limit
 from ..draw.bars import bar_charts
 from ..draw.curves import curve_chart
@@ -26,6 +28,7 @@ from .table_files import add_table, check_table, write_table
 
 if TYPE_CHECKING:
     from ..sweep.compare import Comparison, Entry
+    from ..sweep.fault_costs import FaultCost
 
 __all__ = ["add_commands"]
 
@@ -51,6 +54,7 @@ def add_commands(commands: Commands) -> None:
 def run_compare(arguments: Namespace) -> None:
     """Compare, and print a table."""
     from ..sweep.compare import Hardware, compare
+    from ..sweep.fault_costs import fault_costs
 
     if arguments.target:
         from ..fpga.synthesis.target import find_target
@@ -82,14 +86,21 @@ def run_compare(arguments: Namespace) -> None:
     )
     with progress_bar("planning") as progress:
         found = compare(selection, hardware, files=files, progress=progress)
+        measured = hardware if hardware.max_flits else replace(hardware, flits=found.flits)
+        faults = fault_costs(selection, measured, progress=progress)
     if arguments.plot:
         write_file(arguments.plot, _plot(selection, found))
     if arguments.table:
         write_table(arguments.table, *_table(found.entries, arguments.target))
-    _print_comparison(arguments, selection, found)
+    _print_comparison(arguments, selection, found, faults)
 
 
-def _print_comparison(arguments: Namespace, selection: Selection, found: "Comparison") -> None:
+def _print_comparison(
+    arguments: Namespace,
+    selection: Selection,
+    found: "Comparison",
+    faults: Sequence["FaultCost"],
+) -> None:
     """Print what algorithms make of a selection, as a table or as JSON."""
     collective = selection.collective
     least = limit(selection.topology, collective, found.flits)
@@ -104,6 +115,7 @@ def _print_comparison(arguments: Namespace, selection: Selection, found: "Compar
                 "target": arguments.target,
                 "algorithms": [entry.to_json() for entry in found.entries],
                 "misfits": found.misfits,
+                **({"faults": [fault.to_json() for fault in faults]} if faults else {}),
             }
         )
         return
@@ -121,6 +133,9 @@ def _print_comparison(arguments: Namespace, selection: Selection, found: "Compar
     print_uncounted(found.entries)
     for name, needs in found.misfits.items():
         print_line(f"{name} needs {needs}")
+    if faults:
+        print_line(f"what faults cost, by what takes the fewest cycles for {found.flits} flits:")
+        print_table(*_faults_table(faults, arguments.target))
 
 
 def _compare_lengths(arguments: Namespace) -> None:
@@ -212,6 +227,25 @@ def _plot(selection: Selection, found: "Comparison") -> str:
         {name: values for name, values in charts.items() if any(values)},
         marked=sum(entry.plan is not None for entry in entries),
     )
+
+
+def _faults_table(
+    faults: Sequence["FaultCost"], target: str | None
+) -> tuple[list[str], list[list[str]]]:
+    """Heads and a row for each set of faults."""
+    luts = "LUTs a node" if target else "estimated LUTs a node"
+    heads = ["faults", "algorithm", "steps or rounds", "message times", "cycles", luts]
+    return heads, [
+        [
+            one.faults or "none",
+            one.algorithm,
+            steps_in_words({"rounds": one.rounds, "unit": one.unit}),
+            str(one.tau),
+            str(one.cycles),
+            str(one.node_luts),
+        ]
+        for one in faults
+    ]
 
 
 #: The columns of the table, by the fields of an entry; what is left of them needs a target.

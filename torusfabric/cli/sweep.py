@@ -32,6 +32,7 @@ collectives may be left out):
   mappings = ["compact", "fast"]         # default compact
   pnr = true                             # default false
   seeds = 3                              # default 1
+  faults = 2                             # broken links, drawn with each of the seeds
 """
 
 

@@ -16,6 +16,10 @@ A sweep is described by a TOML file::
     mappings = ["compact", "fast"]           # default compact
     pnr = true                               # default false
     seeds = 3                                # default 1
+    faults = 2                               # broken links of each topology, or a list of numbers
+
+With faults, each topology stands for as many as there are seeds, each with so many links drawn at
+random that are out of order, and place and route has one seed.
 
 A collective may name its algorithm, and several may make one fabric, whose modes they are; to these
 the algorithms of the list do not apply::
@@ -58,6 +62,7 @@ from ..toolchain.cache import digest
 from ..toolchain.hints import no_such
 from ..toolchain.reading import listed_files, read_text
 from ..topology import parse_topology
+from .drawn_faults import draw_faults
 
 try:
     import tomllib
@@ -131,6 +136,7 @@ AXES = {
     "ports": Axis("ports", int, [None], planned=True),
     "chunks": Axis("chunks", int, [None], planned=True),
     "link_latencies": Axis("link_latency", str, [None], planned=True),
+    "faults": Axis("faults", int, [None], planned=True),
     "plans": Axis("plan", str),
     "widths": Axis("width", int, [32], BUILT),
     "flits": Axis("flits", int, [None], BUILT),
@@ -174,6 +180,8 @@ def load(path: str | Path, *, plans: Sequence[str] = ()) -> dict[str, Any]:
     _check_integers(given)
     if plans:
         given["plans"] = list(plans)
+    if type(given.get("faults")) is int:
+        given["faults"] = [given["faults"]]
     grid = _lists(given)
     pnr, seeds = given.get("pnr", False), given.get("seeds", 1)
     if type(pnr) is not bool:
@@ -256,11 +264,20 @@ def points(grid: dict[str, Any], simulated: Simulated = Simulated.ALL) -> list[P
     found: dict[str, Point] = {}
     for step in grid["steps"]:
         for point in _combinations(grid, step):
+            drawn, seeds = "faults" in point, grid["seeds"]
             if step == "synth":
-                point |= {"pnr": grid["pnr"]} | ({"seeds": grid["seeds"]} if grid["pnr"] else {})
-            for each in _concrete(point):
-                found[key(each)] = each
+                placed = {"seeds": 1 if drawn else seeds} if grid["pnr"] else {}
+                point |= {"pnr": grid["pnr"]} | placed
+            for seed in range(seeds if drawn else 1):
+                for each in _concrete(_with_faults(point, seed) if drawn else point):
+                    found[key(each)] = each
     return list(_sampled(found, simulated).values())
+
+
+def _with_faults(point: Point, seed: int) -> Point:
+    """A point whose topology has faults, drawn with a seed."""
+    topology = draw_faults(parse_topology(point["topology"]), point["faults"], seed)
+    return point | {"topology": str(topology), "seed": seed}
 
 
 def _sampled(points: dict[str, Point], simulated: Simulated) -> dict[str, Point]:
@@ -294,6 +311,7 @@ def _combinations(grid: dict[str, Any], step: str) -> Iterator[Point]:
     }
     lengths = _lengths(grid) if step in BUILT else [{}]
     count = math.prod(map(len, (*axes.values(), lengths)))
+    count *= grid["seeds"] if any(grid["faults"]) else 1
     if count > MOST_POINTS:
         raise InputError(f"Sweep must have at most {MOST_POINTS} things to {step}, not {count}")
     for *values, length in product(*axes.values(), lengths):

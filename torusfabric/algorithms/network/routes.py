@@ -40,7 +40,7 @@ def routed(
     >>> from torusfabric.analysis.congestion import Lengths
     >>> from torusfabric.topology import parse_topology
     >>> routed(Lengths(parse_topology("mesh:3")), np.array([0, 0]), np.array([1, 2]), 2.0)
-    [[0], [0, 2]]
+    [[0], [0, 1]]
     """
     random = np.random.default_rng(seed)
 

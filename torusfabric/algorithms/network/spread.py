@@ -108,7 +108,7 @@ def timed(arcs: Lengths, trees: Sequence[Sequence[int]], blocks: IntArray) -> tu
     >>> from torusfabric.analysis.congestion import Lengths
     >>> from torusfabric.topology import parse_topology
     >>> arcs = Lengths(parse_topology("mesh:3"))
-    >>> steps = timed(arcs, [[0], [0, 2]], np.array([1, 2]))
+    >>> steps = timed(arcs, [[0], [0, 1]], np.array([1, 2]))
     >>> [step.listed.ids.tolist() for step in steps]
     [[2], [1, 2]]
     """

@@ -1,0 +1,139 @@
+"""What faults of a network cost: each alone, and all together, beside the network without any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..analysis.check import check
+from ..analysis.cost import schedule_cost
+from ..analysis.step_length import step_length
+from ..collective import Collective
+from ..planning import Selection, compile, plan_selection, resolve
+from ..program.counts import estimated_luts
+from ..topology import Faulty, Topology
+from .costs import take_costs
+
+if TYPE_CHECKING:
+    from .compare import Hardware
+
+__all__ = ["FaultCost", "fault_costs"]
+
+
+@dataclass(frozen=True)
+class FaultCost:
+    """What is planned and built with some faults.
+
+    Parameters
+    ----------
+    faults : str
+        As users write them; empty for none.
+    rounds : int
+        Of the schedule, of messages as `unit` says.
+    tau : Fraction
+        Message times.
+    cycles : int
+        From start to done.
+    node_luts : int
+        Of a node, on average: on a device, or as they are estimated where there is none.
+    """
+
+    faults: str
+    algorithm: str
+    rounds: int
+    unit: str
+    tau: Fraction
+    cycles: int
+    node_luts: int
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields as plain data."""
+        return vars(self) | {"tau": float(self.tau)}
+
+
+def fault_costs(
+    selection: Selection,
+    hardware: Hardware,
+    *,
+    progress: Callable[[int, int, str], object] = lambda *_: None,
+) -> tuple[FaultCost, ...]:
+    """Plan and build without faults, with each, and with all, what takes the fewest cycles.
+
+    Returns
+    -------
+    tuple of FaultCost
+        None where the network has no faults.
+
+    Examples
+    --------
+    >>> from torusfabric.planning import select
+    >>> from torusfabric.sweep.compare import Hardware
+    >>> found = fault_costs(select("3x3!0:+0", "allgather"), Hardware(flits=2))
+    >>> [(one.faults, one.rounds) for one in found]
+    [('', 2), ('0:+0', 3)]
+    """
+    if not isinstance(selection.topology, Faulty):
+        return ()
+    each = [*_networks(selection.topology)]
+    found = []
+    for done, network in enumerate(each):
+        progress(done, len(each), f"planning {network}")
+        found.append(_cost(selection, network, hardware))
+    return tuple(found)
+
+
+def _networks(faulty: Faulty) -> Iterator[Topology]:
+    """The network without faults, with each of them, and with all."""
+    whole = faulty.whole
+    yield whole
+    alone = [Faulty(whole, [link], []) for link in faulty.broken_links]
+    alone += [Faulty(whole, [], [node]) for node in faulty.broken_nodes]
+    yield from alone if len(alone) > 1 else ()
+    yield faulty
+
+
+def _cost(selection: Selection, network: Topology, hardware: Hardware) -> FaultCost:
+    """What a network with some faults costs."""
+    collective = _among(selection, network)
+    asked = replace(selection, topology=network, collective=collective)
+    algorithm = selection.algorithm
+    if algorithm and algorithm.why_not(network, collective, selection.options) is not None:
+        asked = replace(asked, algorithm=None)
+    flits = hardware.max_flits or hardware.flits
+    schedule = plan_selection(resolve(asked, flits=flits, any_length=bool(hardware.max_flits)))
+    traffic = check(schedule)
+    program = compile(
+        schedule,
+        flits=None if hardware.max_flits else hardware.flits,
+        max_flits=hardware.max_flits,
+        operators=hardware.operators,
+    )
+    if hardware.target:
+        luts = take_costs(program, hardware.width, hardware.target)["node_luts"]
+    else:
+        luts = estimated_luts(program, width=hardware.width)
+    return FaultCost(
+        faults=network.faults if isinstance(network, Faulty) else "",
+        algorithm=schedule.algorithm,
+        rounds=schedule.round_count,
+        unit=f"{schedule.switching.unit}s of {step_length(schedule, traffic)}",
+        tau=schedule_cost(schedule, traffic).tau,
+        cycles=program.cycles(),
+        node_luts=luts,
+    )
+
+
+def _among(selection: Selection, network: Topology) -> Collective:
+    """The collective from, or to, the same node, whatever its number."""
+    collective, faulty = selection.collective, selection.topology
+    if collective.root is None or collective.axes is not None:
+        return collective
+    assert isinstance(faulty, Faulty)
+    root = int(faulty.kept[collective.root])
+    if isinstance(network, Faulty):
+        root = int(np.searchsorted(network.kept, root))
+    return replace(collective, root=root)
