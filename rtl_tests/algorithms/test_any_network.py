@@ -1,6 +1,8 @@
 """Collectives on any network: at the bounds of their cuts, and right in hardware."""
 
 from dataclasses import replace
+from fractions import Fraction
+from itertools import product
 from math import ceil
 
 import networkx as nx
@@ -13,8 +15,10 @@ from torusfabric.algorithms.network.plan import ANY_NETWORK
 from torusfabric.algorithms.network.trees import disjoint_trees_from
 from torusfabric.analysis.cuts import worst_cut
 from torusfabric.analysis.facts import schedule_facts
+from torusfabric.analysis.partitions import worst_partition
 from torusfabric.analysis.volume import least_time
 from torusfabric.collective import parse_collective
+from torusfabric.schedule.sum_trees import sum_trees
 from torusfabric.topology import Graph, parse_topology
 
 KINDS = ANY_NETWORK.collectives
@@ -133,10 +137,39 @@ def test_hardware(topology, kind):
 
 
 def test_short_sums_go_up_a_tree_and_down():
-    """For long messages sums are scattered and gathered."""
-    for flits, steps in ((1, 8), (4096, 10)):
-        schedule = tf.plan("4x4!0:+0", "allreduce", flits=flits)
-        assert (schedule.algorithm, schedule.round_count) == ("any-network", steps)
+    """For long messages sums are scattered and gathered, where links go one way."""
+    for flits, chunks in ((1, 1), (4096, 16)):
+        schedule = tf.plan("4x4!0:+0:out", "allreduce", flits=flits)
+        assert (schedule.algorithm, schedule.chunks) == ("any-network", chunks)
+
+
+@pytest.mark.parametrize("name", ["4x4!0:+0", "4x4!0:+0,5:-1", "3x5!7", "3x3x3!1:+2", "cube:4!0:0"])
+def test_sums_go_up_and_down_trees_that_share_no_link(name):
+    """As many as links allow, within 5 % of what no all-reduce can beat; as hardware it streams."""
+    schedule = plan(name, "allreduce")
+    topology, trees = schedule.topology, sum_trees(schedule)
+    assert trees is not None
+    least = worst_partition(topology).time
+    assert len(trees.up) == schedule.chunks == int(1 / least)
+    assert least == least_time(topology, schedule.collective)
+    assert schedule_facts(schedule)["cut"].startswith(f"{2 * (topology.nodes - 1)} messages over ")
+    program = tf.compile(schedule, flits=64)
+    assert program.cycles() <= 64 * float(least) * 1.08 + 5 * topology.diameter + 16
+
+
+def test_partitions_are_the_worst():
+    """Against all partitions of small graphs."""
+    for seed in range(12):
+        graph = nx.gnp_random_graph(5, 0.5, seed=seed)
+        if not nx.is_connected(graph):
+            continue
+        least = max(
+            Fraction(max(parts), crossing)
+            for parts in product(range(5), repeat=5)
+            if max(parts) and set(parts) == {*range(max(parts) + 1)}
+            if (crossing := sum(parts[a] != parts[b] for a, b in graph.edges))
+        )
+        assert worst_partition(Graph(graph)).time == least
 
 
 def test_saved_and_loaded(tmp_path):

@@ -15,6 +15,7 @@ from ..schedule import Duplex, Switching
 from ..topology import CayleyGraph, Topology, Torus, cayley
 from .congestion import exchange_time
 from .cuts import cut_in_words, worst_cut
+from .partitions import worst_partition
 
 __all__ = ["arc_load", "beat", "least_time", "limit", "network_cut", "reach"]
 
@@ -52,7 +53,8 @@ def least_time(
       Where a path is held, it takes up all arcs at once, however few ports a node uses.
 
     On networks that do not look the same from each node it is what `worst_cut` must let through;
-    of an all-reduce also the receipts above, of a total exchange `exchange_time`.
+    of an all-reduce also the receipts above, of nodes or of parts of the network (`partitions`), of
+    a total exchange `exchange_time`.
 
     Examples
     --------
@@ -227,8 +229,10 @@ def network_cut(topology: Topology, collective: Collective) -> str:
         topology, collective = collective.groups(topology).torus, collective.in_one_group
     if isinstance(topology, CayleyGraph) or topology.nodes == 1:
         return ""
-    cut = worst_cut(topology, collective)
-    if cut is None or cut.time < least_time(topology, collective):
+    cut, least = worst_cut(topology, collective), least_time(topology, collective)
+    if collective.reducing and collective.to_all and worst_partition(topology).time == least:
+        return str(worst_partition(topology))
+    if cut is None or cut.time < least:
         return ""
     return cut_in_words(topology, cut)
 
@@ -242,7 +246,7 @@ def _least_anywhere(topology: Topology, collective: Collective, ports: int | Non
     if ports is not None:
         least.append(Fraction(nodes - 1 if several else 1, ports))
     if collective.reducing and collective.to_all:
-        least.append(Fraction(2 * (nodes - 1), int(topology.linked.sum())))
+        least.append(worst_partition(topology).time)
     elif collective.from_each and collective.personal and not collective.reducing:
         least.append(exchange_time(topology))
     return max(least)

@@ -6,7 +6,8 @@ links; nothing is assumed of it but that every node reaches every other.
 - Broadcast: trees that share no arc, as many as the least cut from the root allows; messages stream
   down them. Reduce: the same backwards.
 - All-gather: a spanning tree for each block, see `forest`. Reduce-scatter: the same backwards.
-  All-reduce: one after the other, or for short messages up a tree and down again.
+  All-reduce: up trees that share no link, see `link_forest`, and down again, where that takes less
+  time than one after the other; for short messages up a tree of shortest paths and down again.
 - Scatter, total exchange: a path for each message, see `routes`. Gather: a scatter backwards.
 
 Messages are cut into as few chunks as come near the least message times, see `chunks`; for short
@@ -38,6 +39,7 @@ from ..requirements import every_port
 from ..reversal import reverse
 from .chunks import ALIKE, ALIKE_EXCHANGE, as_near_as_can_be, candidates
 from .forest import allgather_steps
+from .link_forest import link_disjoint_trees_of, most_link_trees
 from .routes import routed
 from .spread import timed
 from .trees import MOST_ARCS, disjoint_trees_from, nearest_tree
@@ -62,14 +64,21 @@ def misfit(topology: Topology, collective: Collective, options: Options) -> str 
     one = collective.kind == "allreduce" and options.trees
     if options.trees is not None and not (streams or one):
         return "--trees left out"
-    most = _cut_from_root(topology, collective) if streams else 1
+    most = _most_trees(topology, collective)
     if options.trees is not None and options.trees > most:
-        return f"--trees 1 to {most}, by the least cut" if streams else "--trees 1"
+        return f"--trees 1 to {most}, by the least cut" if streams else f"--trees 1 to {most}"
     if options.chunks is not None and (streams or one):
         return "--chunks left out, where each tree has one"
     if collective.kind == "allreduce" and (options.chunks or 0) % topology.nodes:
         return f"--chunks divisible by the number of nodes, {topology.nodes}"
     return every_port(options, topology.ports)
+
+
+def _most_trees(topology: Topology, collective: Collective) -> int:
+    """As many trees as share no arc, or, of sums that go up and down, no link."""
+    if collective.kind in ("broadcast", "reduce"):
+        return _cut_from_root(topology, collective)
+    return max(1, most_link_trees(topology)) if collective.kind == "allreduce" else 1
 
 
 def _cut_from_root(topology: Topology, collective: Collective) -> int:
@@ -113,12 +122,24 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Schedu
         case "reduce-scatter":
             spread = Collective("allgather")
             return reverse(_allgather(topology.backwards, spread, options), "reduce-scatter")
-    if options.trees is None:
+    trees = options.trees
+    if trees is None and options.chunks is None and _trees_are_quicker(topology):
+        trees = most_link_trees(topology)
+    if trees is None:
         return _allreduce(topology, collective, options)
-    away = topology.all_distances
-    amid = int((away.max(axis=0) + away.max(axis=1)).argmin())
-    up, down = nearest_tree(topology.backwards, amid), nearest_tree(topology, amid)
+    if trees == 1:
+        away = topology.all_distances
+        amid = int((away.max(axis=0) + away.max(axis=1)).argmin())
+        up, down = nearest_tree(topology.backwards, amid), nearest_tree(topology, amid)
+    else:
+        up = down = link_disjoint_trees_of(topology, trees)
     return up_and_down(topology, collective, NAME, up, down)
+
+
+def _trees_are_quicker(topology: Topology) -> bool:
+    """Whether sums up and down trees take less time than sums that are scattered and gathered."""
+    trees, gather = most_link_trees(topology), Collective("allgather")
+    return trees > 1 and Fraction(topology.nodes, trees) <= 2 * least_time(topology, gather)
 
 
 def _rounds(
@@ -215,8 +236,11 @@ def _whole(transfers: Transfers, nodes: int, sums: int) -> Transfers:
 
 def _variants(topology: Topology, collective: Collective) -> Sequence[Mapping[str, Any]]:
     """A single tree, or a single chunk, is quicker for short messages."""
-    if collective.kind in ("broadcast", "reduce", "allreduce"):
+    if collective.kind in ("broadcast", "reduce"):
         return ({"trees": 1},)
+    if collective.kind == "allreduce":
+        usual = {"chunks": topology.nodes} if _trees_are_quicker(topology) else {}
+        return ({"trees": 1}, *([usual] if usual else []))
     if isinstance(topology, CayleyGraph) or topology.nodes == 1:
         return ()
     several = next(candidates(least_time(topology, collective), _alike(collective)), 1) > 1
