@@ -8,6 +8,7 @@ from typing import Any
 from ..errors import InputError
 from ..schedule import Schedule, Table
 from ..schedule.recognise import recognise
+from .kept_plans import kept_plan
 from .limits import announce_plan, plan_memory, require_memory
 from .selection import Selection
 
@@ -31,7 +32,11 @@ def planned(selection: Selection) -> Schedule:
     what = f"Planning {selection.topology} {selection.collective}"
     require_memory(what, *plan_memory(selection))
     announce_plan(what, selection.topology)
-    return recognise(algorithm(selection.topology, selection.collective, selection.options))
+
+    def plan() -> Schedule:
+        return recognise(algorithm(selection.topology, selection.collective, selection.options))
+
+    return kept_plan(selection, plan)
 
 
 def with_latency(selection: Selection, flits: int | None, *, any_length: bool) -> Selection:

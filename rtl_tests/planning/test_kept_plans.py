@@ -1,0 +1,58 @@
+"""Plans kept in the cache: the same again, without planning, and never another one."""
+
+import pytest
+
+import torusfabric as tf
+from torusfabric.planning import kept_plans, select
+from torusfabric.planning.planned import planned
+from torusfabric.toolchain.cache import Cache
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """All networks count as large, and the cache is empty."""
+    monkeypatch.setenv("TORUSFABRIC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(kept_plans, "LARGE", 0)
+    return tmp_path / "cache"
+
+
+def plan(collective="allgather", topology="4x4!0:+0", **options):
+    """By the planner for any network."""
+    return planned(select(topology, collective, algorithm="any-network", **options))
+
+
+@pytest.mark.parametrize("kind", ["allgather", "reduce-scatter", "scatter", "alltoall"])
+def test_kept(folder, monkeypatch, kind):
+    """What is read is what was planned."""
+    first = plan(kind, link_latency=2)
+    monkeypatch.setattr(kept_plans, "_write", None)
+    again = plan(kind, link_latency=2)
+    tf.check(again)
+    assert again.digest == first.digest
+    assert again.topology == first.topology
+    with pytest.raises(TypeError):
+        plan(kind)  # other links are another network
+
+
+def test_others_are_planned(folder, monkeypatch):
+    """Other options, other faults; and what lists too many blocks is not kept."""
+    written = []
+    monkeypatch.setattr(kept_plans, "_write", lambda path, schedule: written.append(schedule))
+    monkeypatch.setattr(Cache, "put_file", lambda *_: None)
+    for options in ({}, {"seed": 1}, {"chunks": 2}, {"topology": "4x4!0:+1"}):
+        plan(**options)
+    monkeypatch.setattr(kept_plans, "MOST_BLOCKS", 10)
+    plan()
+    assert len(written) == 4
+
+
+def test_damage_is_planned_anew(folder, monkeypatch):
+    """A file that is no plan counts as none, even if the cache takes it for sound."""
+    first = plan()
+    (path,) = folder.rglob(kept_plans.FILE)
+    path.write_bytes(path.read_bytes()[:100])
+    assert plan().digest == first.digest
+    (path,) = folder.rglob(kept_plans.FILE)
+    path.write_bytes(path.read_bytes()[:100])
+    monkeypatch.setattr(Cache, "get_file", lambda *_: path)
+    assert plan().digest == first.digest
