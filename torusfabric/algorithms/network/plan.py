@@ -139,7 +139,7 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Schedu
 def _trees_are_quicker(topology: Topology) -> bool:
     """Whether sums up and down trees take less time than sums that are scattered and gathered."""
     trees, gather = most_link_trees(topology), Collective("allgather")
-    return trees > 1 and Fraction(topology.nodes, trees) <= 2 * least_time(topology, gather)
+    return trees > 0 and Fraction(topology.nodes, trees) <= 2 * least_time(topology, gather)
 
 
 def _rounds(
