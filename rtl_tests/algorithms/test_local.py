@@ -122,3 +122,29 @@ def test_names():
     assert exchange.offset_nodes(torus).tolist() == [1, 10]
     with pytest.raises(tf.InputError, match="Offsets must be at most as many as the 2 nodes"):
         tf.plan("2", "halo[+0,-0,(1)]")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "steps"),
+    [
+        ("3x3!0:+0", "exchange", 2),
+        ("3x4!0:+0", "halo", 3),
+        ("3x4!0:+0,5:-1", "halo[+0,(1,1)]", 3),
+        ("3x4!0:+0:out", "exchange[(1,1)]", 3),
+    ],
+)
+def test_broken_links(name, kind, steps):
+    """Neighbours are those of the whole network; messages go around what is broken."""
+    schedule = tf.plan(name, kind, chunks=1)
+    assert schedule.algorithm == "any-network"
+    assert tf.bound(schedule) <= schedule.steps <= steps
+    program = tf.compile(schedule, flits=2)
+    report = tf.simulate(tf.Fabric(program, width=8))
+    assert (report.words_wrong, report.cycles) == (0, program.cycles())
+    assert tf.plan(name, kind, flits=1).chunks == 1
+
+
+def test_broken_nodes_and_meshes_have_no_offsets():
+    for name in ("3x3!4", "mesh:3x3"):
+        with pytest.raises(tf.InputError, match="same from every node for halo, but for broken"):
+            tf.plan(name, "halo")

@@ -61,6 +61,16 @@ class Lengths:
         found = np.searchsorted(pair, np.where(before >= 0, before * self.nodes + node, 0))
         return distance, np.where(before >= 0, arc[np.minimum(found, len(arc) - 1)], -1)
 
+    def tree(self, by: IntArray, goals: IntArray) -> IntArray:
+        """The arcs of the shortest paths to some nodes, given the arc into each node."""
+        found: dict[int, None] = {}
+        for goal in goals.tolist():
+            arc = int(by[goal])
+            while arc >= 0 and arc not in found:
+                found[arc] = None
+                arc = int(by[self.tail[arc]])
+        return np.array([*found], np.int64)
+
     def in_units(self, weight: np.ndarray) -> IntArray:
         """Whole lengths, from 1 on, in about these proportions."""
         length: IntArray = np.maximum(1, np.rint(weight / weight.max() * UNIT)).astype(np.int64)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..collective import Collective
 from ..schedule import Duplex, Switching
-from ..topology import CayleyGraph, Topology, Torus, cayley
+from ..topology import CayleyGraph, Topology, Torus, cayley, without_faults
 from .congestion import exchange_time
 from .cuts import cut_in_words, worst_cut
 from .partitions import worst_partition
@@ -198,7 +198,8 @@ def reach(topology: Topology, collective: Collective, *, in_cycles: bool = False
     if isinstance(latency, int):
         return latency * _most_hops(topology, collective)
     if collective.local:
-        return int(topology.cycles_from(0)[collective.offset_nodes(topology)].max())
+        origin, target = _local_pairs(topology, collective)
+        return max(int(topology.cycles_from(k)[target[origin == k]].max()) for k in set(origin))
     if collective.root is None:
         return topology.diameter_cycles
     network = topology.backwards if collective.to_root else topology
@@ -208,7 +209,7 @@ def reach(topology: Topology, collective: Collective, *, in_cycles: bool = False
 def _most_hops(topology: Topology, collective: Collective) -> int:
     """Hops that some message has to go."""
     if collective.local:
-        return int(cayley(topology).distances[collective.offset_nodes(topology)].max())
+        return int(topology.distance(*_local_pairs(topology, collective)).max())
     if isinstance(topology, CayleyGraph) or not collective.rooted:
         return topology.diameter
     away = topology.all_distances
@@ -227,7 +228,7 @@ def network_cut(topology: Topology, collective: Collective) -> str:
     """
     if collective.axes is not None:
         topology, collective = collective.groups(topology).torus, collective.in_one_group
-    if isinstance(topology, CayleyGraph) or topology.nodes == 1:
+    if isinstance(topology, CayleyGraph) or topology.nodes == 1 or collective.local:
         return ""
     cut, least = worst_cut(topology, collective), least_time(topology, collective)
     if collective.reducing and collective.to_all and worst_partition(topology).time == least:
@@ -239,6 +240,8 @@ def network_cut(topology: Topology, collective: Collective) -> str:
 
 def _least_anywhere(topology: Topology, collective: Collective, ports: int | None) -> Fraction:
     """`least_time` on any network."""
+    if collective.local:
+        return _local_anywhere(topology, collective)
     cut, nodes = worst_cut(topology, collective), topology.nodes
     assert cut is not None
     several = collective.personal or collective.from_each
@@ -250,6 +253,27 @@ def _least_anywhere(topology: Topology, collective: Collective, ports: int | Non
     elif collective.from_each and collective.personal and not collective.reducing:
         least.append(exchange_time(topology))
     return max(least)
+
+
+def _local_anywhere(topology: Topology, collective: Collective) -> Fraction:
+    """`least_time` of an exchange or halo: what nodes send or receive, and all hops together."""
+    origin, target = _local_pairs(topology, collective)
+    leave, enter = topology.linked.sum(axis=1), topology.backwards.linked.sum(axis=1)
+    if not collective.personal:
+        pairs = np.unique(np.stack([origin, target]), axis=1)
+        received = np.bincount(pairs[1], minlength=topology.nodes)
+        return max(Fraction(int(a), int(b)) for a, b in zip(received, enter, strict=True))
+    ends = [(np.bincount(origin), leave), (np.bincount(target), enter)]
+    least = max(Fraction(int(a), int(b)) for pair in ends for a, b in zip(*pair, strict=True))
+    return max(least, Fraction(int(topology.distance(origin, target).sum()), int(leave.sum())))
+
+
+def _local_pairs(topology: Topology, collective: Collective) -> tuple[np.ndarray, np.ndarray]:
+    """The origin and the target of each message of an exchange or halo."""
+    offsets = collective.offset_nodes(topology)
+    origin = np.repeat(np.arange(topology.nodes), len(offsets))
+    whole = cayley(without_faults(topology))
+    return origin, whole.add(origin, np.tile(offsets, topology.nodes))
 
 
 def arc_load(topology: CayleyGraph) -> Fraction:

@@ -23,7 +23,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..toolchain.hints import no_such
-from ..topology import CayleyGraph, Groups, IntArray, IntLike, Topology, cayley
+from ..topology import CayleyGraph, Groups, IntArray, IntLike, Topology, cayley, without_faults
 from .definitions import COLLECTIVES, Content, Definition, Target
 from .offsets import parse_offset
 
@@ -136,10 +136,11 @@ class Collective:
         InputError
             If an offset is none of the group's, or nodes of the group are not alike.
         """
-        torus, group = self.groups(topology).torus, self.in_one_group
+        torus, group = without_faults(self.groups(topology).torus), self.in_one_group
         if not isinstance(torus, CayleyGraph):
             raise InputError(
-                f"Topology must look the same from every node for {self.kind}, not {torus}"
+                f"Topology must look the same from every node for {self.kind}, but for broken "
+                f"links, not {torus}"
             )
         if not self.offsets:
             return np.asarray(torus.generators)
@@ -247,7 +248,7 @@ class Blocks:
         """From which position each part comes that a position receives, elementwise."""
         if not self.collective.local:
             return np.broadcast_arrays(position, part)[1]
-        return cayley(self.groups.torus).subtract(position, self.offsets[part])
+        return cayley(without_faults(self.groups.torus)).subtract(position, self.offsets[part])
 
     @cached_property
     def count(self) -> int:
@@ -297,7 +298,9 @@ class Blocks:
         if self.collective.personal:
             goal = self.destination(block)
             if self.collective.local:
-                return cayley(self.groups.torus).add(self.origin(block), self.offsets[goal])
+                return cayley(without_faults(self.groups.torus)).add(
+                    self.origin(block), self.offsets[goal]
+                )
             return goal
         node = self.collective.root if self.collective.to_root else EVERY_NODE
         return np.full_like(np.asarray(block), node)
@@ -305,7 +308,7 @@ class Blocks:
     def final(self, block: IntArray) -> tuple[IntArray, IntArray]:
         """Which nodes must hold blocks after the collective: pairs of node and block."""
         if self.collective.definition.target is Target.OFFSETS:
-            position = cayley(self.groups.torus).add(
+            position = cayley(without_faults(self.groups.torus)).add(
                 self.origin(block)[:, None], self.offsets[None, :]
             )
             block = np.repeat(block, len(self.offsets))

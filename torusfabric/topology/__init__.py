@@ -7,7 +7,7 @@ from .circulant import Circulant, Complete, Cube
 from .graph import Graph
 from .groups import Groups, parse_axes
 from .latency import Latency
-from .part import Faulty, Mesh, Part, faults_within, shared_network
+from .part import Faulty, Mesh, Part, faults_within, shared_network, without_faults
 from .registry import parse_topology, register_topology, topology_from_json
 from .topology import Topology, hops_from
 from .torus import Torus
@@ -40,6 +40,7 @@ __all__ = [
     "require_alike",
     "shared_network",
     "topology_from_json",
+    "without_faults",
 ]
 
 for family in (Torus, Arrowhead, TwistedTorus, Circulant, Complete, Cube, Mesh, Graph, Faulty):

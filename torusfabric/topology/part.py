@@ -18,7 +18,7 @@ from .registry import parse_topology, topology_from_json
 from .topology import Topology
 from .torus import Torus
 
-__all__ = ["Faulty", "Mesh", "Part", "faults_within", "shared_network"]
+__all__ = ["Faulty", "Mesh", "Part", "faults_within", "shared_network", "without_faults"]
 
 #: The most nodes of a mesh, and of a network with faults: distances are found by searches.
 MOST_NODES = 2**16
@@ -293,7 +293,7 @@ def shared_network(topologies: Iterable[Topology]) -> Topology:
     first, *others = topologies
     if all(other == first for other in others):
         return first
-    wholes = [_without_broken_links(topology) for topology in (first, *others)]
+    wholes = [without_faults(topology) for topology in (first, *others)]
     for topology, whole in zip(others, wholes[1:], strict=True):
         if whole != wholes[0]:
             raise InputError(
@@ -316,8 +316,14 @@ def faults_within(network: Topology, topology: Topology) -> str:
     return f"!{topology.faults}" if more and isinstance(topology, Faulty) else ""
 
 
-def _without_broken_links(topology: Topology) -> Topology:
-    """The whole network, if all its nodes are there."""
+def without_faults(topology: Topology) -> Topology:
+    """The network with the links that are broken, if all its nodes are there.
+
+    Examples
+    --------
+    >>> [without_faults(Faulty.of(Torus(4, 4), faults)) for faults in ("0:+0", "9")]
+    [<Torus 4x4>, <Faulty 4x4!9>]
+    """
     broken = isinstance(topology, Faulty) and not topology.broken_nodes
     return topology.whole if broken and isinstance(topology, Faulty) else topology
 

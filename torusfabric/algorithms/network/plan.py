@@ -8,7 +8,8 @@ links; nothing is assumed of it but that every node reaches every other.
 - All-gather: a spanning tree for each block, see `forest`. Reduce-scatter: the same backwards.
   All-reduce: up trees that share no link, see `link_forest`, and down again, where that takes less
   time than one after the other; for short messages up a tree of shortest paths and down again.
-- Scatter, total exchange: a path for each message, see `routes`. Gather: a scatter backwards.
+- Scatter, total exchange, exchange: a path for each message, see `routes`. Gather: a scatter
+  backwards. Halo: a tree for each block, to its neighbours.
 
 Messages are cut into as few chunks as come near the least message times, see `chunks`; for short
 ones, into one.
@@ -32,7 +33,7 @@ from ...analysis.cuts import worst_cut
 from ...analysis.volume import least_time
 from ...collective import Collective
 from ...schedule import Listed, Rounds, Schedule, Switching, Transfers
-from ...topology import Arrowhead, CayleyGraph, Topology, Torus
+from ...topology import Arrowhead, CayleyGraph, IntArray, Topology, Torus
 from ..algorithm import Algorithm, Options
 from ..oblivious.shallow_trees import tree_pattern, up_and_down
 from ..requirements import every_port
@@ -41,10 +42,16 @@ from .chunks import ALIKE, ALIKE_EXCHANGE, as_near_as_can_be, candidates
 from .forest import allgather_steps
 from .link_forest import link_disjoint_trees_of, most_link_trees
 from .routes import routed
-from .spread import timed
+from .spread import spread, timed
 from .trees import MOST_ARCS, disjoint_trees_from, nearest_tree
 
 __all__ = ["ANY_NETWORK"]
+
+#: On so few nodes whole messages are tried beside chunks, whatever comes near the bound.
+FEW_NODES = 36
+
+#: Fewer blocks on an arc of a halo are not worth a detour.
+FEW_BLOCKS = 4.0
 
 #: More nodes are planned by algorithms that use how alike nodes are.
 MOST_NODES = 1024
@@ -115,8 +122,10 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Schedu
         case "gather":
             spread = replace(collective, kind="scatter")
             return reverse(_routed(topology.backwards, spread, options), "gather")
-        case "scatter" | "alltoall":
+        case "scatter" | "alltoall" | "exchange":
             return _routed(topology, collective, options)
+        case "halo":
+            return _halo(topology, collective, options)
         case "allgather":
             return _allgather(topology, collective, options)
         case "reduce-scatter":
@@ -183,11 +192,34 @@ def _routed(topology: Topology, collective: Collective, options: Options) -> Rou
     def steps(chunks: int) -> tuple[Transfers, ...]:
         blocks = collective.blocks(topology, chunks)
         ids = np.arange(blocks.count)
-        origin, target = blocks.origin(ids), blocks.destination(ids)
+        origin, target = blocks.origin(ids), blocks.postcondition(ids)
         moved, arcs = origin != target, Lengths(topology)
         most = float(least * chunks)
         paths = routed(arcs, origin[moved], target[moved], most, options.seed)
         return timed(arcs, paths, ids[moved])
+
+    return _in_chunks(topology, collective, options, steps)
+
+
+def _halo(topology: Topology, collective: Collective, options: Options) -> Rounds:
+    """Down a tree for each block, to those nodes alone that receive it."""
+    least = least_time(topology, collective)
+
+    def steps(chunks: int) -> tuple[Transfers, ...]:
+        blocks = collective.blocks(topology, chunks)
+        arcs, random = Lengths(topology), np.random.default_rng(options.seed)
+        goals = [np.unique(blocks.final(np.array([k]))[0]) for k in range(blocks.count)]
+
+        def choose(by: IntArray, part: IntArray) -> list[IntArray]:
+            origin = blocks.origin(part)
+            return [
+                arcs.tree(by[start], goals[block])
+                for start, block in zip(origin.tolist(), part.tolist(), strict=True)
+            ]
+
+        most = max(float(least * chunks), FEW_BLOCKS)
+        trees = spread(arcs, blocks.count, most, random, choose)
+        return timed(arcs, trees, np.arange(blocks.count))
 
     return _in_chunks(topology, collective, options, steps)
 
@@ -211,7 +243,7 @@ def _in_chunks(
 def _alike(collective: Collective) -> Fraction:
     """What times the least message times is as good as these."""
     exchange = collective.from_each and collective.personal
-    return ALIKE_EXCHANGE if exchange else ALIKE
+    return ALIKE_EXCHANGE if exchange or collective.local else ALIKE
 
 
 def _allreduce(topology: Topology, collective: Collective, options: Options) -> Rounds:
@@ -244,7 +276,7 @@ def _variants(topology: Topology, collective: Collective) -> Sequence[Mapping[st
     if isinstance(topology, CayleyGraph) or topology.nodes == 1:
         return ()
     several = next(candidates(least_time(topology, collective), _alike(collective)), 1) > 1
-    return ({"chunks": 1},) * several
+    return ({"chunks": 1},) * (several or topology.nodes <= FEW_NODES)
 
 
 NAME = "any-network"
@@ -262,6 +294,8 @@ ANY_NETWORK = Algorithm(
         "scatter",
         "gather",
         "alltoall",
+        "exchange",
+        "halo",
     ),
     options=("ports", "chunks", "trees", "seed"),
     misfit=misfit,

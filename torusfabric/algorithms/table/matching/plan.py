@@ -29,7 +29,7 @@ from dataclasses import replace
 
 from ....collective import Collective
 from ....schedule import Rounds, Switching, Table
-from ....topology import CayleyGraph, Topology, cayley
+from ....topology import CayleyGraph, Topology
 from ...algorithm import Algorithm, Options
 from ...requirements import chunk_for_each, every_port
 from ...reversal import reverse
@@ -116,7 +116,7 @@ def variants(topology: Topology, collective: Collective) -> list[dict[str, int]]
     less of the last step, where ports do not divide N - 1, and less of the last flit of a chunk.
     """
     if collective.local:
-        far = (cayley(topology).distances[collective.offset_nodes(topology)] > 1).any()
+        far = (topology.distance(0, collective.offset_nodes(topology)) > 1).any()
         return [{"chunks": chunks} for chunks in (2, 4) if far]
     nodes, few = topology.nodes, topology.nodes <= FEW_NODES
     if collective.rooted:
