@@ -32,13 +32,7 @@ FILE = "plan.npz"
 
 
 def kept_plan(selection: Selection, plan: Callable[[], Schedule]) -> Schedule:
-    """What is planned for a selection, or was planned for the same before by the same planners.
-
-    Parameters
-    ----------
-    plan : function of ()
-        Plans it.
-    """
+    """What is planned for a selection, or was planned for the same before by the same planners."""
     topology = selection.topology
     large = topology.nodes * int(topology.linked.sum()) >= LARGE
     if not (large and selection.chosen() is ANY_NETWORK):
