@@ -38,7 +38,8 @@ def add_commands(commands: Commands) -> None:
         add_fabric_options(parser, any_length=True)
         add_top_options(parser, "host", "core", "stream")
         add_bus_option(parser)
-        add_ram_option(parser)
+    add_ram_option(verilog, default="auto", otherwise="auto: the tool chooses")
+    add_ram_option(synth, default=None, otherwise="block RAM as far as an ECP5 has it, else auto")
     _add_verilog_options(verilog)
     _add_synth_options(synth)
 
@@ -153,15 +154,16 @@ def _diagrams(fabric: Any) -> list[Any]:
 def run_synth(arguments: Namespace) -> None:
     """Synthesize and report."""
     from .. import verilog
+    from ..fpga.synthesis.memory_choice import fitting_rule
     from ..fpga.synthesis.synthesize import synthesize
     from ..fpga.synthesis.target import find_target
 
-    find_target(arguments.target)
+    device = find_target(arguments.target)
     require_results("--seeds", arguments.seeds)
     made = make_fabric(arguments, any_root=True)
     with progress_bar("writing Verilog"):
-        command = made.command_line("synth")
-        design = verilog.emit(made.fabric, command=command, ram=arguments.ram)
+        rule = arguments.ram or fitting_rule(made.fabric, device)
+        design = verilog.emit(made.fabric, command=made.command_line("synth"), ram=rule)
     with progress_bar("synthesizing") as progress:
         report = synthesize(
             design,

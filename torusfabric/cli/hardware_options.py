@@ -98,15 +98,15 @@ def add_bus_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_ram_option(parser: argparse.ArgumentParser) -> None:
-    """Add the argument that says what memories are made of."""
+def add_ram_option(parser: argparse.ArgumentParser, *, default: str | None, otherwise: str) -> None:
+    """Add the argument that says what memories are made of, and what they are by default."""
     parser.add_argument(
         "--ram",
         metavar="RULE",
-        default="auto",
+        default=default,
         help="what memories of nodes are made of: STYLE[:DEPTH[xWIDTH]],.. of registers, "
         "distributed, block, ultra or auto, the first that is deep and wide enough "
-        "(default auto: the tool chooses)",
+        f"(default {otherwise})",
     )
 
 

@@ -81,11 +81,9 @@ def take_costs(program: Program, width: int, target: str | None) -> dict[str, An
 
 def _synthesized(fabric: "Fabric", target: str) -> dict[str, Any]:
     """What a fabric costs on a device."""
-    from .. import verilog
     from ..fpga.synthesis.synthesize import synthesize
 
-    design = verilog.emit(fabric, command="torusfabric compare")
-    report = synthesize(design, target).to_json()
+    report = synthesize(fabric, target).to_json()
     return {
         "router_luts": max(row["luts"] for row in report["classes"]),
         "node_luts": round(report["fabric"]["luts"] / fabric.nodes),

@@ -228,11 +228,10 @@ def _simulate(point: Point, fabric: Any) -> dict[str, Any]:
 
 def _synth(point: Point, fabric: Any) -> dict[str, Any]:
     """Synthesize."""
-    from .. import verilog
     from ..fpga.synthesis.synthesize import Workplace, synthesize
 
     report = synthesize(
-        verilog.emit(fabric, command="torusfabric sweep"),
+        fabric,
         point["target"],
         pnr=point["pnr"],
         seeds=range(1, point.get("seeds", 1) + 1),

@@ -11,7 +11,6 @@ from ...program.counts import StoredWords, count_inputs, count_words
 from ...program.merge import mode_alone
 from ...rtl.fabric import Fabric
 from ...rtl.inventory import take_inventory
-from ...verilog import emit
 from . import synthesize as synthesis
 
 if TYPE_CHECKING:
@@ -225,7 +224,7 @@ def _cost_of(
         clocks=fabric.clocks,
     )
     found = synthesis.synthesize(
-        emit(alone, command="torusfabric synth"),
+        alone,
         report.target,
         mapping=report.mapping,
         progress=progress,

@@ -65,6 +65,7 @@ FAMILIES = {
         },
         placers=ECP5_PLACERS,
         defines=(LUT4, ECP5),
+        block_shapes=((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1)),
     ),
     "gowin": Family(
         Recipe("synth_gowin -nowidelut"),

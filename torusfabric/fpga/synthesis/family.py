@@ -100,6 +100,8 @@ class Family:
     logic_cells : function of (module) -> int, optional
         How many logic cells the tables and flip-flops of a module fill, from a netlist that yosys
         wrote as JSON, where the device has cells of both.
+    block_shapes : tuple of (int, int)
+        Words and bits that a block RAM may have, where a memory that is made of tables takes many.
     """
 
     compact: Recipe
@@ -112,6 +114,11 @@ class Family:
     no_pads: str = ""
     inputs: int = 4
     logic_cells: Callable[[dict[str, Any]], int] | None = None
+    block_shapes: tuple[tuple[int, int], ...] = ()
+
+    def blocks(self, width: int, depth: int) -> int:
+        """Block RAMs of a memory."""
+        return min(-(-depth // words) * -(-width // bits) for words, bits in self.block_shapes)
 
     def recipe(self, mapping: Mapping) -> Recipe:
         """How a mapping is carried out."""

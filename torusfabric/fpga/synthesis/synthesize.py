@@ -29,6 +29,7 @@ from .cost import Cost
 from .family import Mapping, find_mapping
 from .flow import Flow
 from .full_crossbar import full_crossbar
+from .memory_choice import fitting_rule
 from .report import SynthesisReport
 from .roms import WITH_ROMS, router_with_roms
 from .rows import (
@@ -94,7 +95,8 @@ def synthesize(
     Parameters
     ----------
     design : Design or Fabric
-        Verilog as it was emitted, or a fabric whose Verilog is emitted first.
+        Verilog as it was emitted, or a fabric whose Verilog is emitted first: with as many of its
+        memories in block RAM as the device has, where tables are dear.
     target : str
         A name from `TARGETS`.
     pnr : bool
@@ -126,7 +128,8 @@ def synthesize(
     pnr, seeds = flag("Pnr", pnr), _each_seed(seeds)
     device = _placeable(find_target(target)) if pnr else find_target(target)
     purpose, workplace = find_mapping(mapping), workplace or Workplace()
-    design = design if isinstance(design, Design) else emit(design, command="torusfabric synth")
+    if not isinstance(design, Design):
+        design = emit(design, command="torusfabric synth", ram=fitting_rule(design, device))
     used = ["yosys", *([device.tools.pnr] if pnr and device.tools.pnr else [])]
     versions = {tool: tools.version(tool) for tool in used}
     given = workplace.folder

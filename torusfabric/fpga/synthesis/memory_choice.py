@@ -1,0 +1,62 @@
+"""Which memories of a fabric are block RAM on a device: as many as it has, unless a user says it.
+
+Made of tables, a memory takes more of them the deeper it is; tools know what either costs, but not
+how many nodes share a device. So memories are made of block RAM from the least depth on for which
+those of all nodes fit. Where not even those fit that a tool would make of it, all are left to it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from ...rtl.fabric import Fabric
+from ...toolchain.values import of_type
+from ...verilog.memory_rule import MemoryStyle
+
+if TYPE_CHECKING:
+    from .target import Target
+
+__all__ = ["fitting_rule"]
+
+#: Up to so many words a memory is left to the tool: it makes registers of them.
+FEWEST = 2
+
+
+def fitting_rule(fabric: Fabric, device: Target) -> str:
+    """What memories are made of, as of `MemoryRule.parse`.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> from torusfabric.fpga.synthesis.target import find_target
+    >>> fabric = tf.Fabric(tf.compile(tf.plan("4x4", "allgather"), max_flits=8), width=32)
+    >>> [fitting_rule(fabric, find_target(name)) for name in ("ecp5-85k", "ecp5-25k", "ice40-hx8k")]
+    ['auto:2,block', 'auto', 'auto']
+    """
+    of_type("Fabric", fabric, Fabric, "a Fabric, as tf.Fabric makes it")
+    family, most = device.tools, device.capacity.get("brams", 0)
+    if not family.block_shapes:
+        return MemoryStyle.AUTO.value
+    shapes = _memories(fabric)
+    for fewest in sorted({FEWEST, *(depth for _, depth in shapes if depth > FEWEST)}):
+        blocks = sum(
+            count * family.blocks(width, depth)
+            for (width, depth), count in shapes.items()
+            if depth > fewest
+        )
+        if blocks <= most:
+            deepest = max((depth for _, depth in shapes), default=0)
+            chosen = f"{MemoryStyle.AUTO.value}:{fewest},{MemoryStyle.BLOCK.value}"
+            return chosen if fewest < deepest else MemoryStyle.AUTO.value
+    raise AssertionError("no memory is deeper than the deepest")
+
+
+def _memories(fabric: Fabric) -> Counter[tuple[int, int]]:
+    """How many memories there are of each width and depth that are written."""
+    netlist, found = fabric.netlist, Counter[tuple[int, int]]()
+    stored = {name: make().memories() for name, make in netlist.modules.items()}
+    for instance in netlist.instances:
+        for shape in stored.get(instance.module, ()):
+            found[shape.width, shape.depth] += shape.written
+    return +found
