@@ -25,7 +25,7 @@ def failure(fault):
 
 ALL, ROOT = "streams", "streams of any root"
 FOUR, ENGINE = "streams of four sections", "engine of four sections"
-BARRIER = "engine with a barrier"
+BARRIER, CLOCKS = "engine with a barrier", "streams with clocks"
 
 QUICK = {
     "a word handed over is forgotten while the receiver waits": Fault(
@@ -37,6 +37,12 @@ QUICK = {
 }
 
 LONG = {
+    "a counter crosses as it is": Fault(
+        CLOCKS, "s_axis_crossing", r"written_next \^ \(written_next >> 1'd1\)", "written_next"
+    ),
+    "a word that is not there is fetched": Fault(
+        CLOCKS, "m_axis_crossing", r"fetched_gray <= (.*);", r"fetched_gray <= fetched;"
+    ),
     "tlast comes a word late": Fault(
         ALL, "unloader", r"ends_packet <= (next_.*);", r"ends_packet <= (\1) ^ there;"
     ),

@@ -51,6 +51,12 @@ FABRICS = {
     "core": ("2x3", ["alltoall"], {"flits": 2}, {"top": "core"}),
     "core of any root": ("3x3", ["gather"], {"flits": 2, "root": "any"}, {"top": "core"}),
     "streams": ("2x3", ["alltoall"], {"flits": 4}, {"top": "stream", "beat": 1}),
+    "streams with clocks": (
+        "2",
+        ["allgather"],
+        {"flits": 1},
+        {"top": "stream", "clocks": "per-node"},
+    ),
     "streams of any root": (
         "3x3",
         ["broadcast"],

@@ -318,16 +318,19 @@ def test_unwritable_folder(tmp_path):
         (["allgather"], {"max_flits": 3}),
         (["allgather"], {"flits": 2}),
         (["alltoall", "gather"], {"max_flits": 3, "root": "any", "barrier": True}),
+        (["allgather"], {"flits": 1, "clocks": "per-node"}),
     ],
 )
 def test_linters_are_silent_about_streams(collectives, options, tmp_path):
     """Ports of modules are as wide as what they are connected to.
 
-    Two sections, four, and the mode more of a barrier.
+    Two sections, four, and the mode more of a barrier; and clocks of nodes.
     """
+    options = dict(options)
+    clocks = options.pop("clocks", "one")
     schedules = [tf.plan("2x2", collective) for collective in collectives]
     program = tf.compile(schedules if len(schedules) > 1 else schedules[0], **options)
-    verilog.emit(tf.Fabric(program, width=8, top="stream")).write(tmp_path)
+    verilog.emit(tf.Fabric(program, width=8, top="stream", clocks=clocks)).write(tmp_path)
     if have_icarus():
         assert lint_icarus(tmp_path) == []
     if have_verilator():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...rtl.streams.readiness import levels
 from .commands import commands_harness
 from .controls import control_harness, tree_harness
+from .crossings import crossing_harness
 from .loaders import loader_harness
 from .unloaders import unloader_harness
 
@@ -49,3 +50,5 @@ def stream_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
     for name in modules:
         if name.startswith("readiness"):
             yield tree_harness(design, name)
+        if name.endswith("_crossing"):
+            yield crossing_harness(design, name)

@@ -1,5 +1,9 @@
 # amaranth: UnusedElaboratable=no
-"""Crossings: the streams of a node in a clock domain of its own, through asynchronous queues."""
+"""Crossings: the streams of a node in a clock domain of its own, through asynchronous queues.
+
+Where words are written and read is said across by counters in Gray code, of which one bit changes
+at a time. Each side has its own reset, in its own clock; both are high together for some cycles.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,9 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from amaranth.hdl import Cat, ClockDomain, ClockSignal, Module, ResetSignal
-from amaranth.lib.fifo import AsyncFIFO
+from amaranth.hdl import Cat, ClockDomain, ClockSignal, Module, ResetSignal, Signal, Value
+from amaranth.lib.cdc import FFSynchronizer
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from ..modules import Leaf
@@ -73,18 +78,57 @@ class Crossing(Leaf):
             ResetSignal(NODE).eq(self.value("node_rst")),
         ]
         into, out = (NODE, "sync") if self._inward else ("sync", NODE)
-        m.submodules.queue = queue = AsyncFIFO(
-            width=sum(self._fields.values()), depth=QUEUE, w_domain=into, r_domain=out
-        )
+        words = Memory(shape=sum(self._fields.values()), depth=QUEUE, init=[])
+        m.submodules.words = words
+        write, read = words.write_port(domain=into), words.read_port(domain=out)
+        writes, reads = Signal(name="writes"), Signal(name="reads")
+        written = _Pointer(m, "written", writes, into)
+        fetched = _Pointer(m, "fetched", reads, out)
+        seen_written, seen_fetched = written.seen(m, out), fetched.seen(m, into)
+        # The whole queue apart: all bits of counters but the two highest are the same.
+        full = seen_fetched ^ (0b11 << len(seen_fetched) - 2)
         m.d.comb += [
-            queue.w_data.eq(Cat(self.value(f"in_{name}") for name in self._fields)),
-            queue.w_en.eq(self.value("in_tvalid")),
-            self.in_tready.eq(queue.w_rdy),
-            Cat(getattr(self, f"out_{name}") for name in self._fields).eq(queue.r_data),
-            self.out_tvalid.eq(queue.r_rdy),
-            queue.r_en.eq(self.value("out_tready")),
+            self.in_tready.eq(written.gray != full),
+            self.out_tvalid.eq(fetched.gray != seen_written),
+            writes.eq(self.value("in_tvalid") & self.in_tready),
+            reads.eq(self.value("out_tready") & self.out_tvalid),
+            write.en.eq(writes),
+            write.addr.eq(written.number[:-1]),
+            write.data.eq(Cat(self.value(f"in_{name}") for name in self._fields)),
+            read.en.eq(1),
+            read.addr.eq(fetched.following[:-1]),
+            Cat(getattr(self, f"out_{name}") for name in self._fields).eq(read.data),
         ]
         return m
+
+
+class _Pointer:
+    """Counts the words that have passed an end of a queue.
+
+    Attributes
+    ----------
+    number, gray : Signal
+        The count, up to twice the words of the queue, and the same in Gray code: registers.
+    following : Signal
+        The count after the next edge.
+    """
+
+    def __init__(self, m: Module, name: str, passes: Value, domain: str) -> None:
+        bits = QUEUE.bit_length()
+        self.number, self.gray = Signal(bits, name=name), Signal(bits, name=f"{name}_gray")
+        self.following = Signal(bits, name=f"{name}_next")
+        m.d.comb += self.following.eq(self.number + passes)
+        m.d[domain] += [
+            self.number.eq(self.following),
+            self.gray.eq(self.following ^ (self.following >> 1)),
+        ]
+        self._name = name
+
+    def seen(self, m: Module, domain: str) -> Signal:
+        """The count in Gray code as the other end sees it."""
+        seen = Signal.like(self.gray, name=f"{self._name}_seen")
+        m.submodules[f"{self._name}_cdc"] = FFSynchronizer(self.gray, seen, o_domain=domain)
+        return seen
 
 
 def add_crossings(build: FabricBuilder, ports: Iterable[StreamPort]) -> None:

@@ -72,10 +72,4 @@ def _constraints(manifest: Mapping[str, Any]) -> str:
         ends = f"-from [get_clocks {source}] -to [get_clocks {target}]"
         lines.append(f"set_max_delay {ends} {PERIOD:.3f}")
         lines.append(f"set_min_delay {ends} -{PERIOD:.3f}")
-    if pairs:
-        lines += [
-            "",
-            "# Resets of queues that come at once and go with the clock.",
-            "set_false_path -to [get_pins -nowarn {*rst_cdc_stage*|clrn}]",
-        ]
     return "\n".join([*lines, ""])

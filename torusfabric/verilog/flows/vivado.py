@@ -76,11 +76,4 @@ def _constraints(manifest: Mapping[str, Any]) -> str:
         f"{PERIOD:.3f}"
         for source, target in pairs
     ]
-    if pairs:
-        lines += [
-            "",
-            "# Resets of queues that come at once and go with the clock.",
-            "set_false_path -to [get_pins -quiet -hierarchical -filter "
-            "{NAME =~ *rst_cdc_stage*/PRE || NAME =~ *rst_cdc_stage*/CLR}]",
-        ]
     return "\n".join([*lines, ""])
