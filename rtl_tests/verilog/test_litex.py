@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from make_bench import have_bench
@@ -43,6 +44,9 @@ def test_registers_are_csrs(soc):
                        if row[:2] == ["memory_region", "fabric"])  # fmt: skip
     header = (soc / "build" / "software" / "include" / "generated" / "csr.h").read_text()
     assert size == bus["size"]
+    constants = (soc / "build" / "software" / "include" / "generated" / "soc.h").read_text()
+    for window, facts in bus["windows"].items():
+        assert f"#define FABRIC_{window.upper()}_OFFSET {facts['offset']}" in constants
     for name, register in bus["registers"].items():
         assert addresses[f"fabric_{name}"] == origin + register["offset"]
         assert f"fabric_{name}_read(void)" in header
@@ -176,6 +180,37 @@ def test_other_folders_are_refused(tmp_path):
     tf.emit(tf.Fabric(tf.compile(tf.plan("2", "allgather")))).write(tmp_path)
     with pytest.raises(tf.InputError, match=r"^Fabric for LiteX must be behind wishbone, not host"):
         LiteXFabric(None, tmp_path)
+
+
+@pytest.mark.parametrize("bus", [None, "wishbone"])
+def test_streams_are_endpoints(tmp_path, bus):
+    """Of a ring of nodes each sends on what it receives: all are connected, and elaborate."""
+    from litex.soc.interconnect import stream
+    from migen import Module
+    from migen.fhdl.verilog import convert
+
+    from torusfabric.verilog.litex import LiteXFabric
+
+    platform = SimpleNamespace(sources=[], add_source=list)
+    program = tf.compile([tf.plan("2", name) for name in ("allgather", "alltoall")], max_flits=4)
+    tf.emit(tf.Fabric(program, width=8, top="stream", bus=bus)).write(tmp_path)
+    soc = Module()
+    soc.submodules.fabric = fabric = LiteXFabric(platform, tmp_path)
+    assert len(fabric.sink) == len(fabric.source) == 2
+    ends = [*fabric.sink, *fabric.source] + ([] if bus else [fabric.command, fabric.status])
+    assert all(isinstance(end, stream.Endpoint) for end in ends)
+    for node in range(2):
+        soc.comb += fabric.source[node].connect(
+            fabric.sink[1 - node], keep={"valid", "ready", "data"}
+        )
+    pins = {*fabric.bus.flatten()} if bus else {fabric.busy, *fabric.command.flatten()}
+    (tmp_path / "soc.v").write_text(str(convert(soc, ios=pins, name="soc")))
+    done = subprocess.run(
+        ["iverilog", "-s", "soc", "-o", tmp_path / "soc", *tmp_path.glob("*.v")],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert ".s_axis_1_tdest" in (tmp_path / "soc.v").read_text()
 
 
 def test_without_litex_there_is_a_line(monkeypatch):

@@ -1,7 +1,8 @@
-"""LiteX: a fabric behind Wishbone as part of a SoC, with its registers among the SoC's CSRs.
+"""LiteX: a fabric behind Wishbone, or with streams, as part of a SoC.
 
-The registers stand where CSRs of 32 bits would: those of the fabric are the hardware, and LiteX
-needs to know of their addresses only, for ``csr.h``, ``csr.csv`` and the like.
+Its streams are endpoints, and its registers are among the SoC's CSRs. They stand where CSRs of 32
+bits would: those of the fabric are the hardware, and LiteX needs to know of their addresses only,
+for ``csr.h``, ``csr.csv`` and the like.
 """
 
 import json
@@ -17,7 +18,7 @@ from .design import TEXT
 try:
     from litex.gen import LiteXModule
     from litex.soc.integration.soc import SoCCSRRegion, SoCError, SoCRegion
-    from litex.soc.interconnect import wishbone
+    from litex.soc.interconnect import stream, wishbone
     from litex.soc.interconnect.csr import CSRField, CSRStatus, CSRStorage
     from migen import ClockSignal, Instance, Module, ResetSignal, Signal
 except ImportError as missing:
@@ -29,8 +30,12 @@ __all__ = ["LiteXFabric", "add_fabric"]
 WORD_BITS = 32
 
 
+#: The signals of an endpoint that are in each.
+HANDSHAKE = {"tvalid": "valid", "tready": "ready", "tlast": "last"}
+
+
 class LiteXFabric(LiteXModule):
-    """A fabric that `torusfabric verilog --bus wishbone` has written.
+    """A fabric that `torusfabric verilog` has written, by `--bus wishbone` or `--top stream`.
 
     Parameters
     ----------
@@ -42,29 +47,67 @@ class LiteXFabric(LiteXModule):
     Attributes
     ----------
     bus : wishbone.Interface
+        Behind a bus.
     ev : Module
         ``ev.irq`` is the interrupt; the fabric itself holds what enables and clears it.
+    sink, source : list of stream.Endpoint
+        With streams: what each node sends, and what it receives. They have ``data``, ``last``, and
+        ``keep``, ``dest`` and ``id`` as far as the fabric has these.
+    command, status : stream.Endpoint
+        With streams and no bus, where runs need commands.
+    busy, done, cycles, error : Signal
+        With streams and no bus.
     manifest : dict
     """
 
     def __init__(self, platform: Any, folder: str | Path) -> None:
         self.manifest = _manifest(Path(folder))
         ports = self.manifest["ports"]
-        adr_width = ports["wb_adr"]["width"]
-        self.bus = wishbone.Interface(data_width=WORD_BITS, adr_width=30, addressing="word")
-        self.ev = Module()
-        self.ev.irq = Signal()
-        signals = {
-            f"wb_{name}": getattr(self.bus, name)
-            for name in ("cyc", "stb", "we", "sel", "dat_w", "dat_r", "ack", "err")
-        }
-        signals |= {"clk": ClockSignal(), "rst": ResetSignal(), "irq": self.ev.irq}
-        signals["wb_adr"] = self.bus.adr[:adr_width]
+        signals = {"clk": ClockSignal(), "rst": ResetSignal(), **self._streams()}
+        if "bus" in self.manifest:
+            signals |= self._behind_bus()
+        for name in ports.keys() - signals.keys():
+            setattr(self, name, made := Signal(ports[name]["width"], name=name))
+            signals[name] = made
         pins = {f"{ports[name]['direction'][0]}_{name}": signals[name] for name in ports}
         self.specials += Instance(self.manifest["top"], name="the_fabric", **pins)
         for name in self.manifest["files"]:
             if name == TEXT:
                 _add_source(platform, Path(folder).resolve() / name, self.manifest["modules"])
+
+    def _behind_bus(self) -> dict[str, Any]:
+        """What is connected to the ports of the bus."""
+        self.bus = wishbone.Interface(data_width=WORD_BITS, adr_width=30, addressing="word")
+        self.ev = Module()
+        self.ev.irq = Signal()
+        names = ("cyc", "stb", "we", "sel", "dat_w", "dat_r", "ack", "err")
+        signals = {f"wb_{name}": getattr(self.bus, name) for name in names}
+        signals["wb_adr"] = self.bus.adr[: self.manifest["ports"]["wb_adr"]["width"]]
+        return signals | {"irq": self.ev.irq}
+
+    def _streams(self) -> dict[str, Any]:
+        """Make the endpoints; returns what is connected to the ports of streams."""
+        bits: dict[str, dict[str, int]] = {}
+        for name, port in self.manifest["ports"].items():
+            if port["protocol"] == "axi4-stream":
+                prefix, _, signal = name.rpartition("_")
+                bits.setdefault(prefix, {})[signal] = port["width"]
+        found: dict[str, list[Any]] = {"s_axis": [], "m_axis": []}
+        signals: dict[str, Any] = {}
+        for prefix, widths in bits.items():
+            data = {name: width for name, width in widths.items() if name not in HANDSHAKE}
+            made = stream.Endpoint([(name[1:], width) for name, width in data.items()])
+            signals |= {
+                f"{prefix}_{name}": getattr(made, HANDSHAKE.get(name, name[1:])) for name in widths
+            }
+            side, _, what = prefix.rpartition("_")
+            if what.isdecimal():
+                found[side].append(made)
+            else:
+                setattr(self, {"cmd": "command"}.get(what, what), made)
+        if found["s_axis"]:
+            self.sink, self.source = found["s_axis"], found["m_axis"]
+        return signals
 
     @property
     def csrs(self) -> list[Any]:
@@ -82,24 +125,28 @@ class LiteXFabric(LiteXModule):
 def add_fabric(soc: Any, name: str, folder: str | Path, origin: int | None = None) -> LiteXFabric:
     """Add a fabric to a SoC: the module, its region on the bus, its CSRs and its interrupt.
 
+    One without a bus is a module alone.
+
     Parameters
     ----------
     soc : SoC
     name : str
         Of the module, of the region, and before the names of CSRs.
     folder : str or Path
-        What `torusfabric verilog --bus wishbone` has written.
+        What `torusfabric verilog` has written.
     origin : int, optional
         The address on the bus; without it, a free one is found.
 
     Raises
     ------
     InputError
-        If there is no fabric behind Wishbone in the folder, if it has names of modules that another
-        source of the SoC has, or if there is no room for it on the bus.
+        If there is no fabric behind Wishbone, or with streams, in the folder, if it has names of
+        modules that another source of the SoC has, or if there is no room for it on the bus.
     """
     module = LiteXFabric(soc.platform, folder)
     soc.add_module(name, module)
+    if "bus" not in module.manifest:
+        return module
     region = SoCRegion(origin=origin, size=module.manifest["bus"]["size"], cached=False)
     with _reserved_csrs(soc):
         if origin is None:
@@ -108,6 +155,9 @@ def add_fabric(soc: Any, name: str, folder: str | Path, origin: int | None = Non
         soc.bus.add_slave(name, module.bus, region)
     placed = SoCCSRRegion(soc.bus.regions[name].origin, WORD_BITS, module.csrs)
     soc.csr.add_region(name, placed)
+    for window, facts in module.manifest["bus"]["windows"].items():
+        for what in ("offset", "stride", "flit_bytes"):
+            soc.add_constant(f"{name}_{window}_{what}", facts[what])
     if soc.irq.enabled:
         soc.irq.add(name, use_loc_if_exists=True)
     return module
@@ -168,15 +218,17 @@ def _add_source(platform: Any, file: Path, modules: Sequence[str]) -> None:
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a fabric behind Wishbone."""
+    """The manifest of a fabric behind Wishbone, or with streams."""
     file = folder / "manifest.json"
     try:
         manifest = json.loads(file.read_text(encoding="utf-8"))
         protocol = manifest["bus"]["protocol"] if "bus" in manifest else manifest["interface"]
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise InputError(f"Manifest must be that of a fabric, not {file} ({error})") from None
-    if protocol != "wishbone":
+    if protocol not in ("wishbone", "stream"):
         raise InputError(f"Fabric for LiteX must be behind wishbone, not {protocol}: {file}")
+    if any(port["role"] == "clock" and name != "clk" for name, port in manifest["ports"].items()):
+        raise InputError(f"Clocks of a fabric for LiteX must be one, not per-node: {file}")
     result: dict[str, Any] = manifest
     return result
 

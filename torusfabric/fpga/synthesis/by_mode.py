@@ -222,6 +222,7 @@ def _cost_of(
         top=fabric.top,
         bus=fabric.bus,
         clocks=fabric.clocks,
+        beat=fabric.beat,
     )
     found = synthesis.synthesize(
         alone,

@@ -72,6 +72,8 @@ def by_beats(program: Program, width: int, beat: int | str) -> tuple[int, Progra
 
 def _chosen(program: Program, width: int) -> tuple[int, Program]:
     """The least beat that does not limit the runs, or that with which they come most often."""
+    if program.any_length and program.of_beats is None:
+        return program.form.beat, program  # a part of one that has its beat
     runs = [program.cycles(mode=mode) for mode in range(len(program.modes))]
     found = [(_slowness(program, 1, runs), 1, program)]
     for bits in count(1):
