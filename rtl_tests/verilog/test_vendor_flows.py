@@ -74,6 +74,21 @@ def test_vivado_gets_the_text_the_constraints_and_the_part(tmp_path, script, par
     assert any("out_of_context" in word for call in calls for word in call)
 
 
+def test_every_node_has_a_region(tmp_path):
+    """Of 2x2 nodes each has a quarter of the slices, and in it what belongs to it."""
+    sites = " ".join(f"SLICE_X{x}Y{y}" for x in range(10) for y in range(8))
+    mocks = (
+        f"proc get_sites args {{ return {{{sites}}} }}\nproc get_cells {{q name}} {{ set name }}"
+    )
+    text = files("stream", "vivado")["vivado/regions.tcl"]
+    calls = carried_out(tmp_path / "regions.tcl", f"{mocks}\n{text}", inside="top/")
+    ranges = [call[-1] for call in calls if call[0] == "resize_pblock"]
+    assert ranges == ["SLICE_X0Y0:SLICE_X4Y3", "SLICE_X0Y4:SLICE_X4Y7", "SLICE_X5Y0:SLICE_X9Y3",
+                      "SLICE_X5Y4:SLICE_X9Y7"]  # fmt: skip
+    added = {call[2] for call in calls if call[0] == "add_cells_to_pblock"}
+    assert {f"top/{what}_at_{node}" for what in ("router", "loader") for node in range(4)} <= added
+
+
 @pytest.mark.parametrize("device", ["", "5CEBA4F23C7"])
 def test_quartus_gets_all_ports_but_clocks_as_virtual_pins(tmp_path, device):
     text = files("per-node", "quartus")["quartus/project.tcl"]

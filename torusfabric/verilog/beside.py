@@ -89,7 +89,8 @@ def files_beside(
     if diagrams is not None:
         texts |= docs_files(said, diagrams)
     if flow is not None:
-        texts |= flow_files(flow, said, title)
+        topology = fabric.program.topology
+        texts |= flow_files(flow, said, title, netlist=fabric.netlist, topology=topology)
     if templates:
         texts |= template_files(said)
     return {name: texts[name] for name in names[1:]} | {MANIFEST: as_json(said)}

@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ...rtl.netlist import Netlist
 from ...schedule.model import Choice
+from ...topology import Topology
 from .ip_xact import COMPONENT, component
 from .quartus import QUARTUS, quartus_files
+from .regions import REGIONS, vivado_regions
 from .vivado import VIVADO, vivado_files
 
 __all__ = ["Flow", "flow_files", "flow_names"]
@@ -18,7 +21,7 @@ class Flow(Choice):
     QUARTUS = "quartus"
 
 
-_NAMES = {Flow.VIVADO: VIVADO, Flow.QUARTUS: QUARTUS}
+_NAMES = {Flow.VIVADO: (*VIVADO, REGIONS), Flow.QUARTUS: QUARTUS}
 _FILES = {Flow.VIVADO: vivado_files, Flow.QUARTUS: quartus_files}
 
 
@@ -27,7 +30,9 @@ def flow_names(flow: Flow) -> list[str]:
     return [COMPONENT, *_NAMES[flow]]
 
 
-def flow_files(flow: Flow, manifest: Mapping[str, Any], title: str) -> dict[str, str]:
+def flow_files(
+    flow: Flow, manifest: Mapping[str, Any], title: str, *, netlist: Netlist, topology: Topology
+) -> dict[str, str]:
     """The texts of all files for a flow, by their names.
 
     Parameters
@@ -37,4 +42,11 @@ def flow_files(flow: Flow, manifest: Mapping[str, Any], title: str) -> dict[str,
     title : str
         What the fabric is, in a line.
     """
-    return {COMPONENT: component(manifest, title)} | _FILES[flow](manifest)
+    texts = {COMPONENT: component(manifest, title)} | _FILES[flow](manifest)
+    if flow is Flow.VIVADO:
+        cells: dict[int, list[str]] = {}
+        for instance in netlist.instances:
+            if instance.node is not None:
+                cells.setdefault(instance.node, []).append(instance.name)
+        texts[REGIONS] = vivado_regions(topology, cells)
+    return texts
