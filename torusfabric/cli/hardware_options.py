@@ -138,6 +138,14 @@ def add_top_options(parser: argparse.ArgumentParser, *tops: str, beat: int | str
         help="with --top stream, flits of a word of the streams of nodes: a power of two, or auto, "
         f"the least with which these ports do not limit the runs (default {beat})",
     )
+    group.add_argument(
+        "--timeout",
+        metavar="CYCLES",
+        type=natural,
+        default=0,
+        help="with --top stream, name a node that has not sent, or not taken what it received, so "
+        "many cycles after no run is under way (default never)",
+    )
 
 
 def operators_of(arguments: Namespace, collective: Collective) -> tuple[Operator, ...]:
@@ -192,6 +200,7 @@ def hardware_words(arguments: Namespace, *, width: int, length: int) -> tuple[st
         "forms": None if given.get("forms") == "all" or not most else given.get("forms"),
         "clocks": None if given.get("clocks") == "one" else given.get("clocks"),
         "beat": None if given.get("beat") == "auto" else given.get("beat"),
+        "timeout": given.get("timeout") or None,
         "ram": None if given.get("ram") == "auto" else given.get("ram"),
     }
     words: list[str] = []

@@ -96,6 +96,9 @@ class Fabric(wiring.Component):
     beat : int or "auto"
         Flits of a word of the streams of nodes, a power of two; stream top only. By default the
         least with which these ports do not limit the runs.
+    timeout : int
+        Cycles after which a node is named, by `stalled_node`, that has not sent its message, or not
+        taken what it has received, while no run is under way; 0 for never. Stream top only.
 
     Attributes
     ----------
@@ -151,7 +154,7 @@ class Fabric(wiring.Component):
     # Amaranth shall not warn of fabrics that are simulated or written, and so never elaborated.
     _MustUse__silence = True
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (one choice of a user each)
         self,
         program: Program,
         *,
@@ -161,6 +164,7 @@ class Fabric(wiring.Component):
         bus: Bus | str | None = None,
         clocks: Clocks | str = Clocks.ONE,
         beat: int | str = AUTO,
+        timeout: int | str = 0,
     ) -> None:
         of_type("Program", program, Program, "a Program, as tf.compile returns it")
         self.width, self.prefix = natural("Width", width), prefix
@@ -171,6 +175,7 @@ class Fabric(wiring.Component):
         check_prefix(prefix)
         self.program, self.flits, self.top = program, program.flits, Top(top)
         self.bus, self.clocks = None if bus is None else _bus(bus), Clocks(clocks)
+        self.timeout = natural("Timeout", timeout)
         self._check_top()
         self.beat = 1
         if self.top is Top.STREAM:
@@ -225,6 +230,7 @@ class Fabric(wiring.Component):
         of_stream = {
             "a barrier": program.barrier,
             "clocks of the nodes": self.clocks is not Clocks.ONE,
+            "a timeout of nodes": self.timeout > 0,
         }
         for what, wanted in of_stream.items():
             if wanted and self.top is not Top.STREAM:
@@ -243,7 +249,7 @@ class Fabric(wiring.Component):
             return add_core_top(build)
         from .streams.nodes import add_stream_top  # a guest
 
-        return add_stream_top(build, self.clocks, self.beat)
+        return add_stream_top(build, self.clocks, self.beat, self.timeout)
 
     def _behind_bus(self, build: FabricBuilder, bus: Bus) -> RegisterMap:
         """Put the host port behind a bus."""

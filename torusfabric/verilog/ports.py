@@ -161,6 +161,15 @@ MEANINGS = {
         "0 if it was",
     ),
     "round": PortMeaning("status", Protocol.LEVEL, "the row of the program that is under way"),
+    "stalled": PortMeaning(
+        "status", Protocol.LEVEL, "a node has kept runs waiting for longer than the timeout"
+    ),
+    "stalled_node": PortMeaning("status", Protocol.LEVEL, "its number, while stalled"),
+    "stalled_sends": PortMeaning(
+        "status",
+        Protocol.LEVEL,
+        "while stalled, whether it has not sent; else it has not taken what it received",
+    ),
     "host_we": PortMeaning("write", Protocol.MEMORY, "writes host_wdata at host_addr of host_node"),
     "host_node": PortMeaning("write", Protocol.MEMORY, "the node that is written or read"),
     "host_addr": PortMeaning("write", Protocol.MEMORY, "the address in the memory of the node"),

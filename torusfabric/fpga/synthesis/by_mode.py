@@ -223,6 +223,7 @@ def _cost_of(
         bus=fabric.bus,
         clocks=fabric.clocks,
         beat=fabric.beat,
+        timeout=fabric.timeout,
     )
     found = synthesis.synthesize(
         alone,

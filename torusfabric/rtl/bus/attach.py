@@ -152,7 +152,8 @@ def _behind_streams(
         for flow in (In, Out)
     )
     _add(net, "bus_commands", lambda: CommandPort(choices), given=given, gives=gives, nets=nets)
-    return {"start": 1} | dict(choices), dict(STATES), nets
+    others = {name: bits for name, bits in outputs.items() if name.startswith("stalled")}
+    return {"start": 1} | dict(choices), STATES | others, nets
 
 
 def command_choices(program: Program) -> dict[str, int]:

@@ -288,5 +288,14 @@ REGISTERS = (
         "interrupt_pending", 0x2C, Access.CLEAR, "what there was since it was cleared",
         (Field("done", 0, 1, "a run has come to its end"),),
     ),
+    Register(
+        "stalled", 0x34, Access.READ, "a node that has kept runs waiting for too long",
+        (
+            Field("stalled", 0, 1, "there is one", "stalled"),
+            Field("sends", 1, 1, "it has not sent its message; else not taken what it received",
+                  "stalled_sends"),
+            Field("node", 16, 16, "its number", "stalled_node"),
+        ),
+    ),
     _constant("digest", DIGEST_OFFSET, 0, "tells which fabric this is: of its program and width"),
 )  # fmt: skip

@@ -22,6 +22,7 @@ from .ports import Clocks, stream_ports
 from .readiness import add_tree, levels
 from .stream_control import StreamControl
 from .unloader import Unloader
+from .watch import add_watch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,8 +41,11 @@ __all__ = ["add_stream_top"]
 SOON = DISTRIBUTION + 1
 
 
-def add_stream_top(build: FabricBuilder, clocks: Clocks, beat: int = 1) -> Built:
-    """Every node has a stream of what it sends, and one of what it receives."""
+def add_stream_top(build: FabricBuilder, clocks: Clocks, beat: int = 1, timeout: int = 0) -> Built:
+    """Every node has a stream of what it sends, and one of what it receives.
+
+    A node for which others have waited for more than `timeout` cycles is named, if that is not 0.
+    """
     streams = plan_streams(build, beat)
     ports = stream_ports(build.program, build.width, clocks, beat=beat)
     for port in ports:
@@ -57,6 +61,8 @@ def add_stream_top(build: FabricBuilder, clocks: Clocks, beat: int = 1) -> Built
     add_sequencer(build, given, soon=SOON, renamed={"error": "start_error"})
     inner = "" if clocks is Clocks.ONE else "_here"
     routers = add_inside(build, lambda build: _add_nodes(build, streams, inner))
+    if timeout:
+        add_watch(build, timeout)
     if inner:
         add_crossings(build, ports)
     return Built(routers)
