@@ -260,9 +260,8 @@ def choose(topology: Topology, collective: Collective, options: Options | None =
     Examples
     --------
     >>> from torusfabric.algorithms import choose
-    >>> from torusfabric.collective import parse_collective
-    >>> from torusfabric.topology import parse_topology
-    >>> choose(parse_topology("5x5"), parse_collective("alltoall")).name
+    >>> import torusfabric as tf
+    >>> choose(tf.parse_topology("5x5"), tf.parse_collective("alltoall")).name
     'matching'
     """
     return CATALOGUE.choose(topology, collective, options)

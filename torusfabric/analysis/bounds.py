@@ -58,15 +58,13 @@ def bound(schedule: Schedule | AnyPath, traffic: Traffic | None = None) -> int:
     Examples
     --------
     >>> from torusfabric.algorithms import find
-    >>> from torusfabric.collective import parse_collective
-    >>> from torusfabric.topology import Torus
-    >>> schedule = find("matching")(Torus(8, 8), parse_collective("allgather"))
+    >>> import torusfabric as tf
+    >>> schedule = find("matching")(tf.Torus(8, 8), tf.parse_collective("allgather"))
     >>> schedule.round_count, bound(schedule)
     (16, 16)
 
     Examples
     --------
-    >>> import torusfabric as tf
     >>> tf.bound(tf.plan("8x8", "allgather", algorithm="matching"))
     16
     """
@@ -247,10 +245,9 @@ def spread_around(topology: Topology, collective: Collective, ports: int) -> int
     --------
     A root with one of four links left reaches 2, 7, and then at most 35 nodes.
 
-    >>> from torusfabric.collective import parse_collective
-    >>> from torusfabric.topology import parse_topology
-    >>> topology = parse_topology("4x4!0:+0,0:-0,0:+1")
-    >>> spread_around(topology, parse_collective("broadcast"), 4)
+    >>> import torusfabric as tf
+    >>> topology = tf.parse_topology("4x4!0:+0,0:-0,0:+1")
+    >>> spread_around(topology, tf.parse_collective("broadcast"), 4)
     3
     """
     network = topology.backwards if collective.to_root else topology

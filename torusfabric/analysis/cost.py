@@ -183,9 +183,8 @@ def schedule_cost(schedule: Schedule, traffic: Traffic | None = None) -> Schedul
     Examples
     --------
     >>> from torusfabric.algorithms import find
-    >>> from torusfabric.collective import parse_collective
-    >>> from torusfabric.topology import Torus
-    >>> schedule = find("lee-code")(Torus(5, 5), parse_collective("broadcast"))
+    >>> import torusfabric as tf
+    >>> schedule = find("lee-code")(tf.Torus(5, 5), tf.parse_collective("broadcast"))
     >>> cost = schedule_cost(schedule)
     >>> cost.rounds, cost.delta, cost.tau
     (2, 4, Fraction(2, 1))

@@ -58,10 +58,9 @@ def cut_in_words(topology: Topology, cut: Cut) -> str:
 
     Examples
     --------
-    >>> from torusfabric.collective import parse_collective
-    >>> from torusfabric.topology import parse_topology
-    >>> topology = parse_topology("8x8!0:+0")
-    >>> cut_in_words(topology, worst_cut(topology, parse_collective("allgather")))
+    >>> import torusfabric as tf
+    >>> topology = tf.parse_topology("8x8!0:+0")
+    >>> cut_in_words(topology, worst_cut(topology, tf.parse_collective("allgather")))
     '63 messages over 3 links into node 0 (0,0)'
     """
     count, inside = len(cut.inside), [f"{v} {topology.node_name(v)}" for v in cut.inside[:3]]
@@ -80,9 +79,8 @@ def worst_cut(topology: Topology, collective: Collective) -> Cut | None:
 
     Examples
     --------
-    >>> from torusfabric.collective import parse_collective
-    >>> from torusfabric.topology import parse_topology
-    >>> worst_cut(parse_topology("mesh:4x6"), parse_collective("allgather")).time
+    >>> import torusfabric as tf
+    >>> worst_cut(tf.parse_topology("mesh:4x6"), tf.parse_collective("allgather")).time
     Fraction(23, 2)
     """
     if topology.nodes == 1:

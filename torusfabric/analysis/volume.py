@@ -58,9 +58,8 @@ def least_time(
 
     Examples
     --------
-    >>> from torusfabric.collective import parse_collective
-    >>> from torusfabric.topology import Torus
-    >>> least_time(Torus(6, 6), parse_collective("allgather"))
+    >>> import torusfabric as tf
+    >>> least_time(tf.Torus(6, 6), tf.parse_collective("allgather"))
     Fraction(35, 4)
     """
     if collective.axes is not None:
@@ -134,10 +133,9 @@ def limit(topology: Topology, collective: Collective, flits: int) -> int:
     --------
     A broadcast of 64 flits enters each node by four links; one of a single flit goes eight hops.
 
-    >>> from torusfabric.collective import parse_collective
-    >>> from torusfabric.topology import Torus
-    >>> broadcast = parse_collective("broadcast")
-    >>> limit(Torus(8, 8), broadcast, 64), limit(Torus(8, 8), broadcast, 1)
+    >>> import torusfabric as tf
+    >>> broadcast = tf.parse_collective("broadcast")
+    >>> limit(tf.Torus(8, 8), broadcast, 64), limit(tf.Torus(8, 8), broadcast, 1)
     (16, 8)
     """
     groups = collective.groups(topology)
@@ -186,12 +184,11 @@ def reach(topology: Topology, collective: Collective, *, in_cycles: bool = False
 
     Examples
     --------
-    >>> from torusfabric.collective import parse_collective
-    >>> from torusfabric.topology import parse_topology
-    >>> mesh = parse_topology("mesh:5")
-    >>> [reach(mesh, parse_collective("broadcast", root=root)) for root in range(3)]
+    >>> import torusfabric as tf
+    >>> mesh = tf.parse_topology("mesh:5")
+    >>> [reach(mesh, tf.parse_collective("broadcast", root=root)) for root in range(3)]
     [4, 3, 2]
-    >>> reach(mesh.on_links(3), parse_collective("allgather"), in_cycles=True)
+    >>> reach(mesh.on_links(3), tf.parse_collective("allgather"), in_cycles=True)
     12
     """
     latency = topology.link_latency if in_cycles else 1
@@ -221,9 +218,8 @@ def network_cut(topology: Topology, collective: Collective) -> str:
 
     Examples
     --------
-    >>> from torusfabric.collective import parse_collective
-    >>> from torusfabric.topology import parse_topology
-    >>> network_cut(parse_topology("mesh:4x6"), parse_collective("alltoall"))
+    >>> import torusfabric as tf
+    >>> network_cut(tf.parse_topology("mesh:4x6"), tf.parse_collective("alltoall"))
     '144 messages over 4 links into nodes 0 (0,0), 1 (0,1), 2 (0,2) and 9 more'
     """
     if collective.axes is not None:

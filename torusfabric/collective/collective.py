@@ -194,9 +194,8 @@ class Blocks:
 
     Examples
     --------
-    >>> from torusfabric.collective import parse_collective
-    >>> from torusfabric.topology import Torus
-    >>> blocks = parse_collective("alltoall").blocks(Torus(4, 4), chunks=2)
+    >>> import torusfabric as tf
+    >>> blocks = tf.parse_collective("alltoall").blocks(tf.Torus(4, 4), chunks=2)
     >>> blocks.count
     512
     >>> block = blocks.encode(origin=3, chunk=1, destination=5)
@@ -371,9 +370,8 @@ class Layout:
 
     Examples
     --------
-    >>> from torusfabric.collective import parse_collective
-    >>> from torusfabric.topology import Torus
-    >>> layout = parse_collective("scatter").layout(Torus(4, 4), chunks=2)
+    >>> import torusfabric as tf
+    >>> layout = tf.parse_collective("scatter").layout(tf.Torus(4, 4), chunks=2)
     >>> layout.send_parts, layout.recv_parts, layout.part_chunks
     (16, 1, 2)
     >>> layout.blocks.name(layout.received_block(5, 1))

@@ -33,9 +33,8 @@ def random_messages(
 
     Examples
     --------
-    >>> from torusfabric.collective import parse_collective
-    >>> from torusfabric.topology import Torus
-    >>> layout = parse_collective("alltoall").layout(Torus(3, 3), chunks=1)
+    >>> import torusfabric as tf
+    >>> layout = tf.parse_collective("alltoall").layout(tf.Torus(3, 3), chunks=1)
     >>> random_messages(layout, 2, width=8, seed=1).shape
     (9, 18)
     """
@@ -79,9 +78,8 @@ def expected_words(
 
     Examples
     --------
-    >>> from torusfabric.collective import parse_collective
-    >>> from torusfabric.topology import Torus
-    >>> layout = parse_collective("allgather").layout(Torus(3), chunks=1)
+    >>> import torusfabric as tf
+    >>> layout = tf.parse_collective("allgather").layout(tf.Torus(3), chunks=1)
     >>> words, receives = expected_words(layout, np.array([[10], [11], [12]]))
     >>> words[1]
     array([10, 11, 12])

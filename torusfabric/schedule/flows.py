@@ -53,9 +53,8 @@ class Flows:
     Two Hamiltonian cycles, each in both directions, are four flows along all nodes.
 
     >>> from torusfabric.algorithms import find
-    >>> from torusfabric.collective import parse_collective
-    >>> from torusfabric.topology import Torus
-    >>> flows = Flows.of(find("hamiltonian")(Torus(4, 4), parse_collective("allgather")))
+    >>> import torusfabric as tf
+    >>> flows = Flows.of(find("hamiltonian")(tf.Torus(4, 4), tf.parse_collective("allgather")))
     >>> flows.length
     array([16, 16, 16, 16], dtype=int32)
     """

@@ -42,10 +42,9 @@ class HeldBlocks:
     Examples
     --------
     >>> import numpy as np
-    >>> from torusfabric.collective import Collective
-    >>> from torusfabric.topology import Torus
-    >>> ring = Torus(3)
-    >>> state = HeldBlocks(ring, Collective("allgather").blocks(ring, 1))
+    >>> import torusfabric as tf
+    >>> ring = tf.Torus(3)
+    >>> state = HeldBlocks(ring, tf.Collective("allgather").blocks(ring, 1))
     >>> right = Transfers(np.arange(3), np.zeros((3, 1), np.int8))
     >>> state.carry_out(right).payload.ids
     array([0, 1, 2])

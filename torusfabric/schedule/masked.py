@@ -31,9 +31,8 @@ class Masked(Schedule):
     Examples
     --------
     >>> import torusfabric as tf
-    >>> from torusfabric.collective import Collective
     >>> exchange = tf.plan("3x3", "alltoall")
-    >>> scatter = Masked.of(exchange, Collective("scatter", root=0))
+    >>> scatter = Masked.of(exchange, tf.Collective("scatter", root=0))
     >>> len(next(exchange.rounds())), len(next(scatter.rounds()))
     (36, 4)
     >>> tf.check(scatter).rounds

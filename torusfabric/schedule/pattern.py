@@ -33,14 +33,12 @@ class Pattern(Schedule):
     An all-gather on a ring: what comes in on one side goes out on the other.
 
     >>> import numpy as np
-    >>> from torusfabric.collective import Collective
-    >>> from torusfabric.schedule import Switching
-    >>> from torusfabric.topology import Torus
+    >>> import torusfabric as tf
     >>> pattern = Pattern(
-    ...     topology=Torus(5),
-    ...     collective=Collective("allgather"),
+    ...     topology=tf.Torus(5),
+    ...     collective=tf.Collective("allgather"),
     ...     algorithm="ring",
-    ...     switching=Switching.STORE_AND_FORWARD,
+    ...     switching=tf.Switching.STORE_AND_FORWARD,
     ...     ports=2,
     ...     steps=2,
     ...     feed=np.tile([1, 0], (5, 1)),

@@ -26,16 +26,14 @@ class Rounds(Schedule):
     A broadcast from node 0 of a ring, in one round with circuits of one and two hops.
 
     >>> import numpy as np
-    >>> from torusfabric.collective import Collective
-    >>> from torusfabric.schedule import Switching, Transfers
-    >>> from torusfabric.topology import Torus
+    >>> import torusfabric as tf
     >>> rounds = Rounds(
-    ...     topology=Torus(4),
-    ...     collective=Collective("broadcast", 0),
+    ...     topology=tf.Torus(4),
+    ...     collective=tf.Collective("broadcast", 0),
     ...     algorithm="by hand",
-    ...     switching=Switching.CIRCUIT,
+    ...     switching=tf.Switching.CIRCUIT,
     ...     ports=2,
-    ...     transfers=(Transfers(np.array([0, 0]), np.array([[0, -1], [1, 1]])),),
+    ...     transfers=(tf.Transfers(np.array([0, 0]), np.array([[0, -1], [1, 1]])),),
     ... )
     >>> rounds.transfers[0].walk(rounds.topology).tolist()
     [[0, 1, 1], [0, 3, 2]]

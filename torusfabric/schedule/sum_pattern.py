@@ -39,14 +39,12 @@ class SumPattern(Schedule):
     A ring of three one way: in the first step every node sends what it has for the node behind it.
 
     >>> import numpy as np
-    >>> from torusfabric.collective import Collective
-    >>> from torusfabric.schedule import Switching
-    >>> from torusfabric.topology import Torus
+    >>> import torusfabric as tf
     >>> pattern = SumPattern(
-    ...     topology=Torus(3),
-    ...     collective=Collective("reduce-scatter"),
+    ...     topology=tf.Torus(3),
+    ...     collective=tf.Collective("reduce-scatter"),
     ...     algorithm="by hand",
-    ...     switching=Switching.STORE_AND_FORWARD,
+    ...     switching=tf.Switching.STORE_AND_FORWARD,
     ...     ports=1,
     ...     feed=np.tile([1, -1], (3, 1)),
     ...     inject=np.tile([0, -1], (3, 1)),

@@ -34,20 +34,17 @@ class SumTable(Schedule):
     A ring of five: both neighbours' words, then those that these have received.
 
     >>> import numpy as np
-    >>> from torusfabric.collective import Collective
-    >>> from torusfabric.schedule import Switching
-    >>> from torusfabric.topology import Torus
+    >>> import torusfabric as tf
     >>> table = SumTable(
-    ...     topology=Torus(5),
-    ...     collective=Collective("allreduce"),
+    ...     topology=tf.Torus(5),
+    ...     collective=tf.Collective("allreduce"),
     ...     algorithm="by hand",
-    ...     switching=Switching.STORE_AND_FORWARD,
+    ...     switching=tf.Switching.STORE_AND_FORWARD,
     ...     ports=2,
     ...     chunk=np.zeros((2, 2), int),
     ...     passed=np.array([[-1, -1], [1, 0]]),
     ... )
-    >>> from torusfabric.analysis.check import check
-    >>> check(table).rounds
+    >>> tf.check(table).rounds
     2
     """
 

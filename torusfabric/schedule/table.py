@@ -50,14 +50,12 @@ class Table(Schedule):
     on port +0, and at offset 2, which is -1, on port -0.
 
     >>> import numpy as np
-    >>> from torusfabric.collective import Collective
-    >>> from torusfabric.schedule import Switching
-    >>> from torusfabric.topology import Torus
+    >>> import torusfabric as tf
     >>> table = Table(
-    ...     topology=Torus(3),
-    ...     collective=Collective("allgather"),
+    ...     topology=tf.Torus(3),
+    ...     collective=tf.Collective("allgather"),
     ...     algorithm="ring",
-    ...     switching=Switching.STORE_AND_FORWARD,
+    ...     switching=tf.Switching.STORE_AND_FORWARD,
     ...     ports=2,
     ...     offset=np.array([[1, 2]]),
     ...     chunk=np.array([[0, 0]]),

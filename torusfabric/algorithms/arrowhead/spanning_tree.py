@@ -213,13 +213,11 @@ def plan_arrowhead(topology: Arrowhead, collective: Collective, options: Options
 
     Examples
     --------
-    >>> from torusfabric.algorithms import Options
-    >>> from torusfabric.collective import parse_collective
-    >>> from torusfabric.topology import parse_topology
-    >>> arrowhead, broadcast = parse_topology("arrowhead:3"), parse_collective("broadcast")
+    >>> import torusfabric as tf
+    >>> arrowhead, broadcast = tf.parse_topology("arrowhead:3"), tf.parse_collective("broadcast")
     >>> SPANNING_TREE(arrowhead, broadcast).round_count
     7
-    >>> SPANNING_TREE(arrowhead, broadcast, Options(packets=4)).round_count
+    >>> SPANNING_TREE(arrowhead, broadcast, tf.Options(packets=4)).round_count
     10
     """
     trees, packets = _tree_count(options), _packet_count(topology.order, options)

@@ -105,12 +105,11 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Schedu
 
     Examples
     --------
-    >>> from torusfabric.collective import parse_collective
-    >>> from torusfabric.topology import parse_topology
-    >>> faulty = parse_topology("8x8!0:+0")
-    >>> ANY_NETWORK(faulty, parse_collective("allgather")).round_count
+    >>> import torusfabric as tf
+    >>> faulty = tf.parse_topology("8x8!0:+0")
+    >>> ANY_NETWORK(faulty, tf.parse_collective("allgather")).round_count
     21
-    >>> ANY_NETWORK(faulty, parse_collective("scatter")).round_count
+    >>> ANY_NETWORK(faulty, tf.parse_collective("scatter")).round_count
     21
     """
     match collective.kind:

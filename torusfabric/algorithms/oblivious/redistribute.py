@@ -100,9 +100,8 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
 
     Examples
     --------
-    >>> from torusfabric.collective import parse_collective
-    >>> from torusfabric.topology import parse_topology
-    >>> schedule = REDISTRIBUTE(parse_topology("4x5"), parse_collective("allgather"))
+    >>> import torusfabric as tf
+    >>> schedule = REDISTRIBUTE(tf.parse_topology("4x5"), tf.parse_collective("allgather"))
     >>> schedule.round_count, schedule.chunks
     (15, 9)
     """

@@ -64,11 +64,10 @@ def tree_pattern(
 
     Examples
     --------
-    >>> from torusfabric.collective import parse_collective
-    >>> from torusfabric.topology import Torus
-    >>> ring = Torus(3)
+    >>> import torusfabric as tf
+    >>> ring = tf.Torus(3)
     >>> trees = Trees(np.array([[0, 1, 0]]), np.array([[0, 1, 1]]))
-    >>> tree_pattern(ring, parse_collective("broadcast"), "by hand", trees).inject.tolist()
+    >>> tree_pattern(ring, tf.parse_collective("broadcast"), "by hand", trees).inject.tolist()
     [[0, 0], [-1, -1], [-1, -1]]
     """
     feed = np.full((topology.nodes, topology.ports), -1, np.int8)

@@ -224,9 +224,8 @@ def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Tab
 
     Examples
     --------
-    >>> from torusfabric.collective import parse_collective
-    >>> from torusfabric.topology import parse_topology
-    >>> schedule = BUFFERLESS(parse_topology("7x7"), parse_collective("allgather"))
+    >>> import torusfabric as tf
+    >>> schedule = BUFFERLESS(tf.parse_topology("7x7"), tf.parse_collective("allgather"))
     >>> schedule.round_count, (49 - 1) / 4
     (12, 12.0)
     """

@@ -65,9 +65,8 @@ def plan(topology: Torus, collective: Collective, options: Options) -> SumTable:
 
     Examples
     --------
-    >>> from torusfabric.collective import parse_collective
-    >>> from torusfabric.topology import parse_topology
-    >>> torus, collective = parse_topology("5x7"), parse_collective("allreduce")
+    >>> import torusfabric as tf
+    >>> torus, collective = tf.parse_topology("5x7"), tf.parse_collective("allreduce")
     >>> RING_EXCHANGE(torus, collective, Options(chunks=1)).round_count, torus.diameter
     (5, 5)
     >>> RING_EXCHANGE(torus, collective).chunks

@@ -65,12 +65,10 @@ def recognise(schedule: Schedule) -> Schedule:
 
     Examples
     --------
-    >>> from torusfabric.schedule import Rounds, Transfers
-    >>> from torusfabric.collective import Collective
-    >>> from torusfabric.topology import Torus
+    >>> import torusfabric as tf
     >>> import numpy as np
-    >>> swap = Transfers(np.arange(2), np.zeros((2, 1), np.int8))
-    >>> schedule = Rounds(topology=Torus([2]), collective=Collective("allgather"),
+    >>> swap = tf.Transfers(np.arange(2), np.zeros((2, 1), np.int8))
+    >>> schedule = tf.Rounds(topology=tf.Torus([2]), collective=tf.Collective("allgather"),
     ...                   algorithm="swap", switching="store-and-forward", ports=1,
     ...                   transfers=(swap,))
     >>> recognise(schedule).form

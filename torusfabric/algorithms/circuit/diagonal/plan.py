@@ -63,9 +63,8 @@ def diagonal_broadcast(topology: Torus, collective: Collective, options: Options
 
     Examples
     --------
-    >>> from torusfabric.collective import parse_collective
-    >>> from torusfabric.topology import parse_topology
-    >>> schedule = DIAGONAL(parse_topology("7x9"), parse_collective("broadcast", root=20))
+    >>> import torusfabric as tf
+    >>> schedule = DIAGONAL(tf.parse_topology("7x9"), tf.parse_collective("broadcast", root=20))
     >>> schedule.round_count, diagonal_rounds((7, 9), 4)
     (4, 4)
     """

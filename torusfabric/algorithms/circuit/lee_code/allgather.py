@@ -93,9 +93,8 @@ def lee_code_allgather(
     Examples
     --------
     >>> from torusfabric.algorithms import Options, find
-    >>> from torusfabric.collective import parse_collective
-    >>> from torusfabric.topology import parse_topology
-    >>> torus, allgather = parse_topology("7x7x7"), parse_collective("allgather")
+    >>> import torusfabric as tf
+    >>> torus, allgather = tf.parse_topology("7x7x7"), tf.parse_collective("allgather")
     >>> find("lee-code")(torus, allgather).round_count
     4
     >>> find("lee-code")(torus, allgather, Options(large=True)).round_count

@@ -68,9 +68,8 @@ def lee_code_broadcast(topology: Torus, collective: Collective, options: Options
 
     Examples
     --------
-    >>> from torusfabric.collective import parse_collective
-    >>> from torusfabric.topology import parse_topology
-    >>> schedule = LEE_CODE(parse_topology("25x25"), parse_collective("broadcast", root=7))
+    >>> import torusfabric as tf
+    >>> schedule = LEE_CODE(tf.parse_topology("25x25"), tf.parse_collective("broadcast", root=7))
     >>> schedule.round_count
     4
     """

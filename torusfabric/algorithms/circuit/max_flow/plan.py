@@ -59,9 +59,8 @@ def max_flow_broadcast(topology: Topology, collective: Collective, options: Opti
 
     Examples
     --------
-    >>> from torusfabric.collective import parse_collective
-    >>> from torusfabric.topology import parse_topology
-    >>> schedule = MAX_FLOW(parse_topology("6x6"), parse_collective("broadcast"))
+    >>> import torusfabric as tf
+    >>> schedule = MAX_FLOW(tf.parse_topology("6x6"), tf.parse_collective("broadcast"))
     >>> schedule.round_count  # ceil(log_5 36)
     3
     """

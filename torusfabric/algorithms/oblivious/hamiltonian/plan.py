@@ -88,12 +88,11 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
 
     Examples
     --------
-    >>> from torusfabric.collective import parse_collective
-    >>> from torusfabric.topology import parse_topology
-    >>> schedule = HAMILTONIAN(parse_topology("5x7"), parse_collective("allgather"))
+    >>> import torusfabric as tf
+    >>> schedule = HAMILTONIAN(tf.parse_topology("5x7"), tf.parse_collective("allgather"))
     >>> schedule.round_count, schedule.chunks
     (17, 2)
-    >>> schedule = HAMILTONIAN(parse_topology("5x7"), parse_collective("reduce-scatter"))
+    >>> schedule = HAMILTONIAN(tf.parse_topology("5x7"), tf.parse_collective("reduce-scatter"))
     >>> schedule.round_count, schedule.chunks
     (68, 8)
     """

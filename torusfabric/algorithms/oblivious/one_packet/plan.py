@@ -61,9 +61,8 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Pattern:
 
     Examples
     --------
-    >>> from torusfabric.collective import parse_collective
-    >>> from torusfabric.topology import parse_topology
-    >>> schedule = ONE_PACKET(parse_topology("6x6"), parse_collective("allgather"))
+    >>> import torusfabric as tf
+    >>> schedule = ONE_PACKET(tf.parse_topology("6x6"), tf.parse_collective("allgather"))
     >>> schedule.round_count, (36 - 1) / 4
     (17, 8.75)
     """
