@@ -13,6 +13,7 @@ from ..program import Program
 from ..program.trace import arrivals
 from ..toolchain.quoting import filled, xml_text
 from ..topology import Topology
+from .frame import rounds_in_words
 from .graph_layout import layout_of
 
 __all__ = ["animation", "check_size"]
@@ -56,15 +57,17 @@ def animation(
     schedule, flits = program.schedule, program.flits
     topology = schedule.topology
     check_size(topology)
-    unit = schedule.switching.unit
-    count = schedule.round_count
     subtitle = (
-        f"{count} {unit}{'s' * (count != 1)} of {step_length(schedule)}, {schedule.switching}, "
+        f"{rounds_in_words(schedule)} of {step_length(schedule)}, {schedule.switching}, "
         f"{schedule.ports} ports; "
         f"{program.cycles()} clock cycles for {flits} flit{'s' * (flits != 1)}"
     )
     title = f"{topology} {schedule.collective}, {schedule.algorithm}"
-    data = _content(program) | {"unit": unit, "stages": stages, "code": code or {}}
+    data = _content(program) | {
+        "unit": schedule.switching.unit,
+        "stages": stages,
+        "code": code or {},
+    }
     values = {
         "TITLE": xml_text(title),
         "SUBTITLE": xml_text(subtitle),

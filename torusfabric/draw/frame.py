@@ -21,8 +21,8 @@ __all__ = [
     "colour_bar",
     "panels_of",
     "roots",
+    "rounds_in_words",
     "titled",
-    "unit",
 ]
 
 #: Colours of things without an order, easy to distinguish.
@@ -39,9 +39,10 @@ MAX_PANELS = 12
 BLACK, GREY, PLAIN = "#202124", "#9aa0a6", "#ffffff"
 
 
-def unit(schedule: Schedule) -> str:
-    """What the rounds of a schedule are called."""
-    return schedule.switching.unit
+def rounds_in_words(schedule: Schedule) -> str:
+    """How many steps or rounds there are."""
+    count = schedule.round_count
+    return f"{count} {schedule.switching.unit}{'s' * (count != 1)}"
 
 
 def roots(schedule: Schedule) -> list[int]:
@@ -59,12 +60,10 @@ def titled(
     stacked: bool = False,
 ) -> Picture:
     """A picture with what it shows above it."""
-    kind = unit(schedule)
     chunks = f", {schedule.chunks} chunks" if schedule.chunks > 1 else ""
-    count = schedule.round_count
     return Picture(
         title=f"{schedule.topology.title} {schedule.collective}, {schedule.algorithm}",
-        subtitle=f"{count} {kind}{'s' * (count != 1)}{_each(schedule)}, {schedule.switching}, "
+        subtitle=f"{rounds_in_words(schedule)}{_each(schedule)}, {schedule.switching}, "
         f"{schedule.duplex} duplex, {schedule.ports} ports{chunks}{note}",
         panels=panels,
         keys=keys,
@@ -88,18 +87,18 @@ def panels_of(
     if not isinstance(topology, Arrowhead):
         several = len(sketches) > 1
         layout = layout_of(topology, centre=centre, in_one_row=several)
-        return [Panel(layout, sketch.title, sketch.strokes, sketch.fills) for sketch in sketches]
+        return [Panel(**vars(sketch), layout=layout) for sketch in sketches]
     root = centre or 0
     hexagon = hexagon_layout(topology, root)
     if len(sketches) > 2:
-        return [Panel(hexagon, sketch.title, sketch.strokes, sketch.fills) for sketch in sketches]
-    panels = []
-    for turned, sketch in enumerate(sketches):
-        layout = arrowhead_layout(topology, root, turned=bool(turned))
-        panels.append(Panel(layout, sketch.title, sketch.strokes, sketch.fills))
+        return [Panel(**vars(sketch), layout=hexagon) for sketch in sketches]
+    panels = [
+        Panel(**vars(sketch), layout=arrowhead_layout(topology, root, turned=bool(turned)))
+        for turned, sketch in enumerate(sketches)
+    ]
     both = [stroke for sketch in sketches for stroke in sketch.strokes]
     title = "both, folded to a hexagon" if len(sketches) > 1 else "folded to a hexagon"
-    return [*panels, Panel(hexagon, title, both, sketches[0].fills)]
+    return [*panels, Panel(title, both, sketches[0].fills, hexagon)]
 
 
 def colour_bar(text: str, stops: Sequence[str], unit: str, last: int) -> Key:

@@ -8,6 +8,7 @@ from ..analysis.link_use import busy_arcs
 from ..errors import InputError
 from ..schedule import Schedule
 from ..topology import BoolArray
+from .frame import rounds_in_words
 from .svg import Svg, ramp
 
 __all__ = ["heat_map"]
@@ -88,13 +89,12 @@ class _Page:
 
     def _titles(self) -> tuple[str, str]:
         """What the picture is of, and how much is used in all."""
-        schedule, unit = self.schedule, self.schedule.switching.unit
+        schedule = self.schedule
         arcs, unused = self.busy[..., 0].size, int((~self.busy.any(axis=2)).sum())
         never = f", {unused} of {arcs} arcs never" if unused else ""
         share = f"{100 * self.busy.mean():.1f} % of link time used{never}"
-        count = f"{schedule.round_count} {unit}{'s' * (schedule.round_count != 1)}"
         title = f"{schedule.topology} {schedule.collective}, {schedule.algorithm}: use of links"
-        return title, f"{count}, {share}"
+        return title, f"{rounds_in_words(schedule)}, {share}"
 
     def _draw_port(self, port: int) -> None:
         """The arcs of a port: rows of cells, and how often each is used."""

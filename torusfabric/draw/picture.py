@@ -31,8 +31,8 @@ class Stroke:
 
 
 @dataclass(frozen=True)
-class Panel:
-    """One drawing of the network.
+class Sketch:
+    """Strokes and nodes that belong together, before it is known where they are drawn.
 
     Parameters
     ----------
@@ -40,10 +40,16 @@ class Panel:
         The colour of each node.
     """
 
-    layout: Layout
     title: str
     strokes: list[Stroke]
     fills: list[str]
+
+
+@dataclass(frozen=True)
+class Panel(Sketch):
+    """One drawing of the network."""
+
+    layout: Layout
 
 
 @dataclass(frozen=True)
@@ -71,12 +77,3 @@ class Picture:
     panels: list[Panel]
     keys: list[Key] = field(default_factory=list)
     stacked: bool = False
-
-
-@dataclass(frozen=True)
-class Sketch:
-    """Strokes and nodes that belong together, before it is known where they are drawn."""
-
-    title: str
-    strokes: list[Stroke]
-    fills: list[str]

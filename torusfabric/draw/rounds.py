@@ -6,7 +6,7 @@ import numpy as np
 
 from ..schedule import Listed, Schedule, Transfers
 from ..topology import Torus
-from .frame import BLACK, COLOURS, PLAIN, SEQUENCE, colour_bar, panels_of, roots, titled, unit
+from .frame import BLACK, COLOURS, PLAIN, SEQUENCE, colour_bar, panels_of, roots, titled
 from .picture import Key, Picture, Sketch, Stroke
 from .svg import mix, ramp
 
@@ -84,7 +84,7 @@ def draw_first_use(schedule: Schedule) -> Picture:
         for (node, port), number in first.items()
     ]
     sketch = Sketch("", strokes, [PLAIN] * topology.nodes)
-    key = colour_bar("arcs used first in", SEQUENCE, unit(schedule), count)
+    key = colour_bar("arcs used first in", SEQUENCE, schedule.switching.unit, count)
     return titled(schedule, panels_of(schedule, [sketch]), [key])
 
 
