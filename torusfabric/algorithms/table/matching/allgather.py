@@ -22,8 +22,7 @@ import numpy as np
 from ....analysis.distance_bounds import delivery_steps
 from ....topology import CayleyGraph, IntArray
 from ..bipartite import match
-from .heads import few_heads
-from .nearness import nearness
+from .heads import few_heads, nearness
 
 __all__ = ["allgather"]
 

@@ -7,13 +7,14 @@ and more axes, blocks that take few turns only are tried first.
 
 from heapq import heappop, heappush
 
+import numpy as np
+
 from ....topology import CayleyGraph
 from .choice import Head, choose_heads
-from .nearness import nearness
 from .small_router import MEMORY_AGE, NOISES, Goal, Move, Patience, Row, SmallRouter, smallest
 from .turns import all_turns, few_turns
 
-__all__ = ["few_heads"]
+__all__ = ["few_heads", "nearness"]
 
 #: How much work a search may be, in matchings times ports, if blocks may not rest, and to find a
 #: better schedule than the first; and how much more for each delivery.
@@ -260,3 +261,18 @@ class _Heads(SmallRouter):
                 leaving[step + self.latency].extend(fresh)
             counts.append(len(fresh))
         return counts
+
+
+def nearness(topology: CayleyGraph) -> np.ndarray:
+    """A number for each node, the less the sooner it should be reached.
+
+    Near nodes come first, and of those at one distance the ones with most neighbours farther away.
+
+    Returns
+    -------
+    ndarray of float, shape (nodes,)
+        The distance from node 0, less a part of a hop.
+    """
+    distance = topology.distances
+    farther = (distance[topology.neighbours] > distance[:, None]).sum(axis=1)
+    return np.asarray(distance - farther / (topology.ports + 1))
