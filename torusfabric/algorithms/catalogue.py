@@ -12,6 +12,7 @@ from typing import overload
 
 from ..collective import Collective
 from ..errors import InputError
+from ..toolchain.entry_points import read_entry_points
 from ..toolchain.hints import no_such
 from ..topology import Topology
 from .algorithm import Algorithm, Options, as_flag, asked_for
@@ -70,17 +71,9 @@ class Catalogue(Sequence[Algorithm]):
 
     def _all(self) -> list[Algorithm]:
         """All algorithms, those of entry points included."""
-        from importlib.metadata import entry_points  # here, since few need it
-
         group, self._unread_group = self._unread_group, None
-        for entry in entry_points(group=group) if group else ():
-            try:
-                self.register(entry.load())
-            except Exception as error:
-                raise InputError(
-                    f"Entry point {entry.name} of {group} must name an algorithm, "
-                    f"not {entry.value!r}: {error}"
-                ) from error
+        if group:
+            read_entry_points(group, "an algorithm", self.register)
         return self._algorithms
 
     def __len__(self) -> int:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..toolchain.entry_points import read_entry_points
 from ..toolchain.hints import no_such
 from ..toolchain.values import natural, shown
 
@@ -257,23 +258,8 @@ def _check_claims(operator: Operator, width: int) -> None:
 
 @cache
 def _read_entry_points() -> None:
-    """Register what entry points name, once.
-
-    Raises
-    ------
-    InputError
-        If one of them cannot be imported, or is no operator.
-    """
-    from importlib.metadata import entry_points  # here, since few need it
-
-    for point in entry_points(group=GROUP):
-        try:
-            register_operator(point.load())
-        except Exception as error:
-            raise InputError(
-                f"Entry point {point.name} of {GROUP} must name an operator, "
-                f"not {point.value!r}: {error}"
-            ) from error
+    """Register what entry points name, once."""
+    read_entry_points(GROUP, "an operator", register_operator)
 
 
 # The operators that there are. Those of bits are commutative and associative at any width.

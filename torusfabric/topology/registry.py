@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from ..errors import InputError, TorusfabricError
+from ..toolchain.entry_points import read_entry_points
 from ..toolchain.hints import hint
 from .topology import Topology
 
@@ -65,29 +66,8 @@ def register_topology(family: Family) -> Family:
 
 @cache
 def _read_entry_points() -> None:
-    """Register what entry points name, once.
-
-    Raises
-    ------
-    InputError
-        If one of them cannot be imported, or is no class of topologies.
-    """
-    from importlib.metadata import entry_points  # here, since few need it
-
-    for point in entry_points(group=GROUP):
-        try:
-            family = point.load()
-        except Exception as error:
-            raise InputError(
-                f"Entry point {point.name} of {GROUP} must name a class of topologies, "
-                f"not {point.value!r}: {error}"
-            ) from error
-        if not (isinstance(family, type) and issubclass(family, Topology)):
-            raise InputError(
-                f"Entry point {point.name} of {GROUP} must name a class of topologies, "
-                f"not {point.value!r}"
-            )
-        register_topology(family)
+    """Register what entry points name, once."""
+    read_entry_points(GROUP, "a class of topologies", register_topology)
 
 
 def _families() -> Iterator[type[Topology]]:
