@@ -23,7 +23,8 @@ from ..schedule import (
     Switching,
     Table,
 )
-from ..schedule.file import AnyPath, given_schedule
+from ..schedule.file import given_schedule
+from ..toolchain.destinations import AnyPath
 from ..topology import CayleyGraph, Topology
 from .check import Traffic, check
 from .distance_bounds import bufferless_steps, delivery_steps

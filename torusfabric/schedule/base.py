@@ -9,7 +9,6 @@ checker, the cost model and the schedule file see.
 """
 
 import hashlib
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..collective import Blocks, Collective, Layout
+from ..toolchain.destinations import AnyPath
 from ..topology import Topology
 from .model import Duplex, Switching
 from .transfers import KeptSums, Transfers
@@ -111,7 +111,7 @@ class Schedule(ABC):
         names = ("topology", "collective", "algorithm", "switching", "ports", "chunks", "duplex")
         return {name: getattr(self, name) for name in names}
 
-    def save(self, path: "str | os.PathLike[str]", *, force: bool = False) -> None:
+    def save(self, path: AnyPath, *, force: bool = False) -> None:
         """Write the schedule to a file, compressed if its name ends in ``.gz``.
 
         Parameters

@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from ..errors import InputError
+from ..toolchain.destinations import AnyPath
 from ..toolchain.reading import parse_json, read_bytes
 from ..toolchain.values import of_type
 from .base import Schedule
@@ -15,9 +16,6 @@ from .recognise import recognise
 from .writing import BEGINNING
 
 __all__ = ["BEGINNING", "given_schedule", "load", "save"]
-
-#: What a path is.
-AnyPath = str | os.PathLike[str]
 
 
 def save(schedule: Schedule, path: AnyPath, *, force: bool = False) -> None:

@@ -6,7 +6,6 @@ is whole.
 """
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..collective import Blocks
+from ..toolchain.destinations import AnyPath
 from ..toolchain.files import writing_text
 from ..toolchain.owned import require_like
 from ..topology import Topology
@@ -32,7 +32,7 @@ BEGINNING = '{"format": "torusfabric-schedule"'
 
 
 def save_rounds(
-    path: str | os.PathLike[str],
+    path: AnyPath,
     head: dict[str, Any],
     blocks: Blocks,
     rounds: Callable[[], Iterator[Transfers]],

@@ -23,7 +23,7 @@ STANDARD_OUTPUT = "-"
 #: The endings of names of text files that are compressed, in writing as in reading.
 COMPRESSED = (".gz", ".svgz")
 
-#: What a path is.
+#: What a path is; where something is written, ``-`` is standard output.
 AnyPath = str | os.PathLike[str]
 
 

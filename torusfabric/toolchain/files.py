@@ -105,11 +105,6 @@ def finished(path: AnyPath) -> Iterator[Path]:
 def writing(path: AnyPath) -> Iterator[BinaryIO]:
     """A binary file to write into, which takes the place of another one at the end.
 
-    Parameters
-    ----------
-    path : path
-        ``-`` is standard output.
-
     Yields
     ------
     binary file
@@ -152,8 +147,6 @@ def write_file(path: AnyPath, text: str, *, errors: str = "backslashreplace") ->
 
     Parameters
     ----------
-    path : path
-        ``-`` is standard output.
     errors : str
         What becomes of bytes in names of files that are no UTF-8, as `str.encode` has it.
 
@@ -169,11 +162,6 @@ def write_file(path: AnyPath, text: str, *, errors: str = "backslashreplace") ->
 def copy_file(source: AnyPath, path: AnyPath) -> None:
     """Write what another file holds, as a whole or not at all.
 
-    Parameters
-    ----------
-    path : path
-        ``-`` is standard output.
-
     Raises
     ------
     InputError
@@ -188,8 +176,6 @@ def writable(path: AnyPath, *, make: bool = False) -> None:
 
     Parameters
     ----------
-    path : path
-        ``-`` is standard output.
     make : bool
         Whether its folder is made if need be.
 

@@ -122,8 +122,6 @@ def require_like(path: AnyPath, beginning: str | bytes, *, force: bool = False) 
 
     Parameters
     ----------
-    path : path
-        ``-`` is standard output.
     beginning : str or bytes
         How all files of this format begin, before they are compressed.
     force : bool

@@ -15,8 +15,9 @@ from functools import partial
 from ...collective import Operator
 from ...errors import ScheduleError
 from ...schedule import Lifted, Pattern, Schedule, SumPattern, SumTable, Table
-from ...schedule.file import AnyPath, given_schedule
+from ...schedule.file import given_schedule
 from ...schedule.quotient import Quotient
+from ...toolchain.destinations import AnyPath
 from .blocks import track_blocks
 from .kept_sums import (
     check_sum_table,

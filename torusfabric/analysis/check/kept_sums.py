@@ -70,13 +70,10 @@ def track_kept_sums(
     ----------
     schedule : Schedule
         Whose rounds keep the rules of `structure` and of `inspect_kept_sums`.
-    limit : int
-        How many rounds to follow.
-    finish : bool
-        Whether to check at the end that every node holds the complete sums that it must.
     twice : bool
         Whether a contribution may be in a sum more than once, as by ``max``.
-    progress : function of (done, total), optional
+    limit, finish, progress
+        As of `track_blocks`.
 
     Raises
     ------

@@ -36,11 +36,8 @@ def track_sums(
     ----------
     schedule : Schedule
         Of a reducing collective; its rounds keep the rules of `structure`.
-    limit : int
-        How many rounds to follow.
-    finish : bool
-        Whether to check at the end that every node holds the complete sums that it must.
-    progress : function of (done, total), optional
+    limit, finish, progress
+        As of `track_blocks`.
 
     Raises
     ------

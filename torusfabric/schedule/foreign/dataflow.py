@@ -4,13 +4,13 @@ The result no longer knows of buffers. It says which values each step sends, and
 done before; when they are done, and along which links, is left open.
 """
 
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...collective import COLLECTIVES, Collective, parse_collective
 from ...errors import InputError
+from ...toolchain.destinations import AnyPath
 from .buffers import Buffers, Value
 from .machine import MOST_CHUNKS, Machine
 from .moves import order_sums
@@ -76,7 +76,7 @@ class Dataflow:
                 yield message.source, message.target, index
 
 
-def read_dataflow(path: str | os.PathLike[str], root: int | None = None) -> Dataflow:
+def read_dataflow(path: AnyPath, root: int | None = None) -> Dataflow:
     """Read an MSCCL file and carry out its steps.
 
     Parameters

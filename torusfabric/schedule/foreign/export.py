@@ -1,7 +1,6 @@
 """Schedules in the formats of other systems."""
 
 import csv
-import os
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError
+from ...toolchain.destinations import AnyPath
 from ...toolchain.files import writing_text
 from ...toolchain.hints import no_such
 from ...toolchain.owned import require_like
@@ -29,8 +29,8 @@ BEGINNINGS = {"msccl": "<algo ", "csv": "step,source,port,"}
 
 
 def export_schedule(
-    schedule: Schedule | str | os.PathLike[str],
-    path: str | os.PathLike[str],
+    schedule: Schedule | AnyPath,
+    path: AnyPath,
     format: str = "msccl",
     *,
     force: bool = False,
@@ -74,7 +74,7 @@ def export_schedule(
     FORMATS[format](schedule, path)
 
 
-def _write_csv(schedule: Schedule, path: str | os.PathLike[str]) -> None:
+def _write_csv(schedule: Schedule, path: AnyPath) -> None:
     """Write a row for each block that a link carries in a step; a sum has one a contribution."""
     if schedule.switching != Switching.STORE_AND_FORWARD:
         raise InputError(f"Schedule must be by store-and-forward for csv, not {schedule.switching}")

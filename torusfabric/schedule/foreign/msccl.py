@@ -4,12 +4,12 @@ A file lists, for each GPU, thread blocks with their peers, and for each thread 
 order. Attributes that only some tools write may be missing. Nothing is known here of what steps do.
 """
 
-import os
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ...errors import InputError
+from ...toolchain.destinations import AnyPath
 from ...toolchain.extras import extras_named
 from ...toolchain.reading import excerpt, read_bytes
 
@@ -102,7 +102,7 @@ class MscclFile(NamedTuple):
     facts: Mapping[str, str]
 
 
-def read_msccl(path: str | os.PathLike[str]) -> MscclFile:
+def read_msccl(path: AnyPath) -> MscclFile:
     """Read an MSCCL file.
 
     Parameters

@@ -9,7 +9,6 @@ What MSCCL has no attributes for stands in ones that its tools skip: the round o
 topology, ports and root. By these a file is read as the same schedule again.
 """
 
-import os
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 from ...errors import InputError
+from ...toolchain.destinations import AnyPath
 from ...toolchain.files import writing_text
 from ...toolchain.quoting import xml_attribute
 from ..base import Schedule
@@ -33,7 +33,7 @@ __all__ = ["write_msccl"]
 NOWHERE: tuple[Location, Location] = ("i", -1), ("o", -1)
 
 
-def write_msccl(schedule: Schedule, path: str | os.PathLike[str]) -> None:
+def write_msccl(schedule: Schedule, path: AnyPath) -> None:
     """Write a schedule as MSCCL XML.
 
     Parameters
