@@ -34,8 +34,6 @@ FAMILIES = {
     "ice40": Family(
         RECIPE_ICE40,
         RECIPE_ICE40,
-        "nextpnr-ice40",
-        ("--pcf-allow-unconstrained", "--opt-timing", "--placer-heap-timingweight", "20"),
         {
             Cost(luts=1): "SB_LUT4",
             Cost(ffs=1): "SB_DFF*",
@@ -45,14 +43,14 @@ FAMILIES = {
             Cost(dsps=1): "SB_MAC16",
             Cost(): "SB_IO SB_GB*",
         },
+        pnr="nextpnr-ice40",
+        pnr_args=("--pcf-allow-unconstrained", "--opt-timing", "--placer-heap-timingweight", "20"),
         defines=(LUT4,),
         logic_cells=ice40_cells,
     ),
     "ecp5": Family(
         Recipe("synth_ecp5 -nowidelut"),
         Recipe("synth_ecp5"),
-        "nextpnr-ecp5",
-        ("--lpf-allow-unconstrained",),
         {
             Cost(luts=1): "LUT4",
             Cost(ffs=1): "TRELLIS_FF",
@@ -63,6 +61,8 @@ FAMILIES = {
             Cost(dsps=1): "MULT18X18D MULT9X9D",
             Cost(): "TRELLIS_IO GSR",
         },
+        pnr="nextpnr-ecp5",
+        pnr_args=("--lpf-allow-unconstrained",),
         placers=ECP5_PLACERS,
         defines=(LUT4, ECP5),
         block_shapes=((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1)),
@@ -70,8 +70,6 @@ FAMILIES = {
     "gowin": Family(
         Recipe("synth_gowin -nowidelut"),
         Recipe("synth_gowin"),
-        "nextpnr-himbaechel-gowin",
-        (),
         {
             Cost(luts=1): "LUT[1-4]",
             Cost(ffs=1): "DFF*",
@@ -83,6 +81,7 @@ FAMILIES = {
             Cost(dsps=4): "MULT36X36",
             Cost(): "[IO]BUF GND VCC GSR",
         },
+        pnr="nextpnr-himbaechel-gowin",
         defines=(LUT4,),
         no_pads=" -noiopads",
     ),

@@ -82,12 +82,12 @@ class Family:
         The mapping to few cells.
     fast : Recipe
         The one for speed.
+    cells : dict
+        What a cell costs -> patterns of the types of such cells; others are unknown.
     pnr : str or None
         The place-and-route tool; None where only the vendor has one.
     pnr_args : tuple of str
         Its arguments: no pin constraints are needed, and slow paths are placed with care.
-    cells : dict
-        What a cell costs -> patterns of the types of such cells; others are unknown.
     placers : tuple of str
         The placers of that tool, where there is a choice: each is tried if the one before fails or
         is stuck.
@@ -106,9 +106,9 @@ class Family:
 
     compact: Recipe
     fast: Recipe
-    pnr: str | None
-    pnr_args: tuple[str, ...]
     cells: dict[Cost, str]
+    pnr: str | None = None
+    pnr_args: tuple[str, ...] = ()
     placers: tuple[str, ...] = ()
     defines: tuple[str, ...] = ()
     no_pads: str = ""

@@ -36,8 +36,6 @@ def _xilinx(family: str) -> Family:
     return Family(
         Recipe(f"{synth} -nowidelut"),
         Recipe(synth),
-        None,
-        (),
         _XILINX,
         no_pads=" -noiopad -noclkbuf",
         inputs=6,
@@ -54,8 +52,6 @@ VENDOR_FAMILIES = {
     "cyclone-v": Family(
         _CYCLONE_V,
         _CYCLONE_V,
-        None,
-        (),
         {
             Cost(luts=1): "MISTRAL_ALUT[2-6] MISTRAL_NOT",
             Cost(luts=1, carries=1): "MISTRAL_ALUT_ARITH",
@@ -72,8 +68,6 @@ VENDOR_FAMILIES = {
     "nexus": Family(
         Recipe("synth_nexus -nowidelut"),
         Recipe("synth_nexus"),
-        None,
-        (),
         {
             Cost(luts=1): "LUT4 INV",
             Cost(luts=2, muxes=1): "WIDEFN9",
@@ -92,8 +86,6 @@ VENDOR_FAMILIES = {
     "gatemate": Family(
         Recipe("synth_gatemate -nomult -nomx8 -nomx4"),
         Recipe("synth_gatemate -nomult"),
-        None,
-        (),
         {
             Cost(luts=1): "CC_LUT[1-4] CC_MX2",
             Cost(luts=2, muxes=1): "CC_MX4",
@@ -110,8 +102,6 @@ VENDOR_FAMILIES = {
     "efinix": Family(
         _EFINIX,
         _EFINIX,
-        None,
-        (),
         {
             Cost(luts=1): "EFX_LUT4",
             Cost(luts=1, carries=1): "EFX_ADD",
