@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..program import Program
     from ..program.fields import Loop, Sources
     from ..topology import Groups, Topology
+    from ..topology.boards import Boards
     from .operator_unit import OperatorUnit
     from .place import RowTables
     from .placement import Placement
@@ -47,9 +48,16 @@ class FabricBuilder(NetlistBuilder):
     ----------
     width : int
         Bits of a flit.
+    boards : Boards, optional
+        Those that the nodes lie on, of which one is built.
+    board : int
+        Its number.
 
     Attributes
     ----------
+    here : list of int
+        The nodes that are built. They are numbered anew, in this order: all other names and
+        numbers of nodes are those on the board.
     sequenced : dict of str to tuple of Part
         What the sequencer gives, by the name of its output, once it is there.
     from_host : list of str
@@ -58,9 +66,20 @@ class FabricBuilder(NetlistBuilder):
         The registers between what there is once and the nodes.
     """
 
-    def __init__(self, program: Program, placement: Placement, width: int, top: Top) -> None:
+    def __init__(
+        self,
+        program: Program,
+        placement: Placement,
+        width: int,
+        top: Top,
+        boards: Boards | None = None,
+        *,
+        board: int = 0,
+    ) -> None:
         super().__init__()
         self.program, self.placement, self.width, self.top = program, placement, width, top
+        self.boards = boards
+        self.here = boards.nodes[board].tolist() if boards else [*range(program.topology.nodes)]
         self.sequenced: dict[str, tuple[Part, ...]] = {}
         self.from_host: list[str] = []
         self.distribution = Distribution(self, self.nodes)
@@ -103,7 +122,7 @@ class FabricBuilder(NetlistBuilder):
     @property
     def nodes(self) -> int:
         """Number of nodes."""
-        return self.program.topology.nodes
+        return len(self.here)
 
     @property
     def ports(self) -> int:
@@ -118,13 +137,20 @@ class FabricBuilder(NetlistBuilder):
     @cached_property
     def variant_of(self) -> list[int]:
         """The variant of each node; with any root, that of the node at each offset from it."""
-        return [int(variant) for variant in self.program.variant_of]
+        return [int(variant) for variant in self.program.variant_of[self.here]]
 
     @cached_property
     def _senders(self) -> list[list[tuple[int, int]]]:
-        """The node and the out-port from which words come by each in-port of each node."""
-        ends = np.stack(self.topology.upstream, axis=2).tolist()
-        return [[(there, port) for there, port in row] for row in ends]
+        """The node and the out-port from which words come by each in-port of each node.
+
+        Of an in-port that another board sends to, they are -1 and the number of the link port.
+        """
+        ends = np.stack(self.topology.upstream, axis=2)[self.here].tolist()
+        number = {node: k for k, node in enumerate(self.here)}
+        senders = [[(number.get(there, -1), port) for there, port in row] for row in ends]
+        for link, (node, port) in enumerate(self.boards.links if self.boards else ()):
+            senders[node][port] = -1, link
+        return senders
 
     def arriving(self, node: int, what: str = "tx", width: int | None = None) -> tuple[Part, ...]:
         """The words at a node's in-ports, or whatever else its neighbours send: slices of that."""
@@ -135,7 +161,9 @@ class FabricBuilder(NetlistBuilder):
         return tuple(Part(f"{what}_{there}", port * bits, bits) for there, port in sent)
 
     def link_end(self, node: int, port: int) -> Part:
-        """The word that comes out of the link behind an out-port."""
+        """The word that comes out of the link behind an out-port, or comes from another board."""
+        if node < 0:
+            return Part(f"received_{port}", 0, self.width)
         if self.topology.cycles_of_port[port] == 1:
             return Part(f"tx_{node}", port * self.width, self.width)
         return Part(f"arrived_{port}_{node}", 0, self.width)
@@ -160,7 +188,8 @@ class FabricBuilder(NetlistBuilder):
     def offset(self, node: int) -> tuple[Part, ...]:
         """The offset of a node from the root of its group: one coordinate after the other."""
         groups = self.program.root_groups
-        coordinates = cayley(groups.torus).coordinates(groups.position[[node]])[:, 0].tolist()
+        position = groups.position[[self.here[node]]]
+        coordinates = cayley(groups.torus).coordinates(position)[:, 0].tolist()
         names = [f"offset_{axis}_{coordinate}" for axis, coordinate in enumerate(coordinates)]
         return tuple(Part(name, 0, self.nets[name]) for name in names)
 

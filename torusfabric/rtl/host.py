@@ -7,6 +7,7 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Out
 
@@ -15,12 +16,13 @@ from ..program.timing import DISTRIBUTION, STORE, WRITE, block_cycles, chunk_cyc
 from .distribution import NodeGroups
 from .division import divide
 from .locators import Locator
-from .memories import Columns, address_width, choose
+from .memories import Columns, address_width, choose, look_up
 from .netlist import Leaf
 from .registers import delayed, pulsed
 
 if TYPE_CHECKING:
     from ..program import Program
+    from ..topology import IntArray
 
 __all__ = [
     "RADIX",
@@ -231,11 +233,15 @@ class Host(Leaf):
         Of the memories' addresses.
     answer : int
         Cycles from a read at the nodes to its word.
+    boards : ndarray of int, shape (boards, nodes), optional
+        Where nodes lie on several boards, those of each, in the order of their numbers there.
 
     Members
     -------
     host_we, host_node, host_addr, host_wdata : In
         The host port.
+    board : In
+        The number of the board, if there are several.
     form : In
         That of the last run; if there are several.
     write_node, write_data, write_enable : Out
@@ -268,10 +274,11 @@ class Host(Leaf):
         width: int,
         address_bits: int,
         answer: int,
+        boards: IntArray | None = None,
     ) -> None:
-        self._views, self._writes = tuple(views), tuple(writes)
+        self._views, self._writes, self._boards = tuple(views), tuple(writes), boards
         first = views[0].layout
-        nodes = first.nodes
+        nodes = first.nodes if boards is None else boards.shape[1]
         self._groups = NodeGroups(nodes)
         self._answer = answer + len(merge_levels(nodes))
         banks = max(max(view.banks) for view in views) + 1
@@ -291,6 +298,7 @@ class Host(Leaf):
             }
             | {f"write_bank{suffix(k)}": Out(way.bank_bits) for k, way in enumerate(writes)}
             | {f"write_address{suffix(k)}": Out(address_bits) for k in range(len(writes))}
+            | ({} if boards is None else {"board": In(address_width(len(boards)))})
             | ({"form": In(address_width(len(views)))} if len(views) > 1 else {})
             | ({"sampled_root": In(first.root_bits)} if self._by_root else {})
             | ({"next_read_address": Out(address_bits)} if len(views) > 1 else {})
@@ -329,9 +337,22 @@ class Host(Leaf):
     def elaborate(self, platform: object) -> Module:
         """Build the pipelines of reads and writes."""
         m = Module()
+        self._node = self._number(m)
         self._read(m)
         self._write(m)
         return m
+
+    def _number(self, m: Module) -> Value:
+        """The number in the whole network of the node that is asked for."""
+        node = self.value("host_node")
+        if self._boards is None:
+            return node
+        padding = (1 << len(node)) - self._boards.shape[1]
+        numbers = np.pad(self._boards, ((0, 0), (0, padding)))
+        found = look_up(numbers.ravel().tolist(), Cat(node, self.value("board")))
+        number = Signal(len(found), name="node")
+        m.d.comb += number.eq(found)
+        return number
 
     def _read(self, m: Module) -> None:
         """Find what is asked for in every form, and choose that of the last run."""
@@ -358,7 +379,7 @@ class Host(Leaf):
         origin, chunk, flit = _block(m, name, layout, address, parts)
         if layout.part_is_root:
             origin = self.value("sampled_root")
-        position = _position(m, layout, delayed(m, self.value("host_node"), wait), suffix(number))
+        position = _position(m, layout, delayed(m, self._node, wait), suffix(number))
         m.d.comb += [
             locator.node.eq(delayed(m, position, layout.block_cycles(parts))),
             locator.origin.eq(origin),
@@ -407,7 +428,7 @@ class Host(Leaf):
         parts, name = layout.send_parts, f"write{suffix(number)}"
         m.submodules[f"write_locator{suffix(number)}"] = locator
         destination, chunk, flit = _block(m, name, layout, delayed(m, address[:-1], 1), parts)
-        node = delayed(m, self.value("host_node"), wait)
+        node = delayed(m, self._node, wait)
         position = _position(m, layout, node, f"_written{suffix(number)}")
         m.d.comb += [
             locator.node.eq(delayed(m, position, layout.block_cycles(parts))),

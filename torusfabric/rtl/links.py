@@ -80,12 +80,15 @@ class Link(Leaf):
 
 def add_links(build: FabricBuilder) -> None:
     """Add a module for each latency, and an instance behind each out-port with such a link."""
+    cut = set(build.boards.links) if build.boards else set()
     for port, cycles in enumerate(build.topology.cycles_of_port.tolist()):
         if cycles == 1:
             continue
         module = f"link_{cycles}"
         build.add_module(module, partial(Link, cycles, build.width), role=Role.LINK)
         for node in range(build.nodes):
+            if (node, port) in cut:
+                continue
             build.add(
                 f"link_from_{node}_{port}",
                 module,

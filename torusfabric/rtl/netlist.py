@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import NamedTuple, TypeVar
 
 from .memories import address_width
 from .modules import Leaf
@@ -52,6 +53,8 @@ class Role(enum.Enum):
     ROOT_UNIT = "root unit"
     BUS = "bus"
     STREAM = "streams"
+    BOARD = "links between boards"
+    BUFFER = "elastic buffers"
     OTHER = "other"
 
 
@@ -74,6 +77,8 @@ class Fixed:
 
 #: What drives an input: least significant part first.
 Parts = tuple[Part | Fixed, ...]
+
+_AnyPart = TypeVar("_AnyPart", Part, Part | Fixed)
 
 
 @dataclass(frozen=True)
@@ -236,10 +241,17 @@ class NetlistBuilder:
         self.add_output(name, sum(part.width for part in parts), node=node)
         self._wired[self._port(name, node)] = parts
 
-    def enclose(self) -> tuple[dict[str, int], dict[str, int]]:
+    def enclose(
+        self, renamed: Mapping[str, str] = MappingProxyType({})
+    ) -> tuple[dict[str, int], dict[str, int]]:
         """Make the ports of the whole inner nets, for further instances to drive and to read.
 
         Those of single nodes stay as they are.
+
+        Parameters
+        ----------
+        renamed : dict of str to str
+            What nets are called from now on, so that ports may have their names.
 
         Returns
         -------
@@ -255,7 +267,31 @@ class NetlistBuilder:
             for ports in (self.inputs, self.outputs)
         )
         self._driven -= inputs.keys()
+        self._rename(renamed)
         return inputs, outputs
+
+    def _rename(self, names: Mapping[str, str]) -> None:
+        """Give nets other names."""
+
+        def named(parts: tuple[_AnyPart, ...]) -> tuple[_AnyPart, ...]:
+            return tuple(
+                replace(part, net=names[part.net])
+                if isinstance(part, Part) and part.net in names
+                else part
+                for part in parts
+            )
+
+        self.nets = {names.get(net, net): width for net, width in self.nets.items()}
+        self._driven = {names.get(net, net) for net in self._driven}
+        self._wired = {names.get(net, net): named(parts) for net, parts in self._wired.items()}
+        self._instances = [
+            replace(
+                instance,
+                inputs={port: named(parts) for port, parts in instance.inputs.items()},
+                outputs={port: names.get(net, net) for port, net in instance.outputs.items()},
+            )
+            for instance in self._instances
+        ]
 
     def add_module(self, name: str, make: Callable[[], Leaf], *, role: Role = Role.OTHER) -> None:
         """Declare a module."""

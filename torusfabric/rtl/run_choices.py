@@ -37,6 +37,10 @@ class RunError(enum.IntEnum):
     PACKETS = 6
     #: A destination that does not exist, or that has had its packet.
     DESTINATION = 7
+    #: Boards were given different choices.
+    BOARDS = 8
+    #: A link between boards lost something, or is silent.
+    LINK = 9
 
 
 @dataclass(frozen=True)

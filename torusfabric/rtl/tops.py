@@ -102,6 +102,8 @@ def add_host(
         "host_wdata": build.width,
     }
     inputs: dict[str, Parts] = {name: build.add_input(name, width) for name, width in bits.items()}
+    if build.boards:
+        inputs["board"] = build.add_input("board", address_width(build.boards.number))
     if any(layout.part_is_root for layout in layouts):
         inputs["sampled_root"] = (Part("sampled_root", 0, layouts[0].root_bits),)
     if program.several:
@@ -119,6 +121,7 @@ def add_host(
             width=build.width,
             address_bits=build.address_bits,
             answer=build.placement.endpoints.answer,
+            boards=build.boards.nodes if build.boards else None,
         )
 
     build.from_host.extend(add_single(build, "host", Role.HOST, make, inputs))

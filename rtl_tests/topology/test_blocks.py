@@ -1,0 +1,60 @@
+"""Tori on several boards: blocks, link ports, and the tree of boards."""
+
+import numpy as np
+import pytest
+
+from torusfabric.errors import InputError
+from torusfabric.topology import Mesh, Torus
+from torusfabric.topology.boards import Boards
+
+
+@pytest.mark.parametrize(
+    ("sides", "counts"), [((4, 4), "2x1"), ((4, 4), "2x2"), ((6, 4), "3x4"), ((2, 2, 2), "2x2x1")]
+)
+def test_links_lead_back(sides, counts):
+    torus = Torus(*sides)
+    boards = Boards.parse(counts, torus)
+    board, number = boards.located
+    assert (boards.nodes[board, number] == np.arange(torus.nodes)).all()
+    for here, ends in enumerate(boards.ends):
+        for link, (there, port) in enumerate(ends):
+            assert boards.ends[there][port] == (here, link)
+            assert there != here
+            node, out = boards.links[link]
+            far, back = boards.links[port]
+            assert torus.neighbours[boards.nodes[here, node], out] == boards.nodes[there, far]
+            assert torus.opposite[out] == back
+
+
+def test_each_arc_between_boards_is_a_link_port():
+    boards = Boards.parse("2x2", Torus(4, 4))
+    board, _ = boards.located
+    neighbours = boards.torus.neighbours
+    cut = (board[neighbours] != board[:, None]).sum()
+    assert cut == boards.number * len(boards.links) == 32
+
+
+def test_tree_reaches_all_boards():
+    boards = Boards.parse("3x4", Torus(6, 4))
+    assert max(boards.depth) == 3  # the eccentricity of a board in a 3x4 torus
+    for board, link in enumerate(boards.above[1:], 1):
+        there, port = boards.ends[board][link]
+        assert boards.depth[there] == boards.depth[board] - 1
+        assert port in boards.below[there]
+    assert sum(map(len, boards.below)) == boards.number - 1
+
+
+@pytest.mark.parametrize(
+    ("text", "topology", "message"),
+    [
+        ("3x1", Torus(4, 4), "Boards must divide the sides of 4x4, not 3x1"),
+        ("2", Torus(4, 4), "Boards must be a number for each axis of 4x4, not 2"),
+        ("1x1", Torus(4, 4), "Boards must be two or more, not 1x1"),
+        ("two", Torus(4, 4), "Boards must be numbers such as 2x1, not 'two'"),
+        ("2x1", Mesh((4, 4)), "Topology on several boards must be a torus, not mesh:4x4"),
+    ],
+)
+def test_refusals(text, topology, message):
+    with pytest.raises(InputError) as found:
+        Boards.parse(text, topology)
+    assert str(found.value) == message

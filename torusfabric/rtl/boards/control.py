@@ -1,0 +1,386 @@
+"""The control of a board: it starts runs together with all others, and agrees on how they ended."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib.wiring import In, Out
+
+from ..memories import address_width, choose
+from ..modules import Leaf
+from ..registers import pulsed
+from ..run_choices import ERROR_BITS, RunError
+from .link_plan import SILENCE
+
+if TYPE_CHECKING:
+    from .link_plan import LinkPlan
+
+__all__ = ["BoardControl", "Verdict"]
+
+
+class Verdict(enum.IntEnum):
+    """What is known of a run."""
+
+    NONE = 0
+    GOOD = 1
+    BAD = 2
+
+
+class BoardControl(Leaf):
+    """Starts runs when all boards wait for one, and repeats those of which a link lost something.
+
+    What has arrived goes up a tree of boards, to board 0, in the messages between runs; the cycles
+    until the start come down. After a run, what is known of all links goes the same ways.
+
+    Parameters
+    ----------
+    error : bool
+        Whether the sequencer says why it did not carry out a start.
+
+    Members
+    -------
+    start, mode, length, root, operation : In
+        As of the fabric; a run begins when all boards have had a start.
+    board : In
+        The number of this board; it does not change.
+    run_busy, run_done, run_error : In
+        Of the sequencer.
+    said, heard, strange, alive, lost : In
+        Of the receivers.
+    busy, done : Out(1)
+        Busy from the edge after the start until done.
+    cycles : Out(32)
+        Clock edges from the common start to done.
+    error : Out(4)
+        Why the last run was not carried out, or has failed.
+    failed : Out
+        A bit for each link port: what came by it is not what was sent, or from elsewhere.
+    attempts : Out
+        How often the run was carried out.
+    run_start, run_mode, .. : Out
+        For the sequencer.
+    message : Out
+        What transmitters send between runs, but for the number of the link port.
+    running, begins, checking : Out(1)
+        For transmitters.
+    frozen, due_K, check_due_K : Out(1)
+        For receivers with a latency of K.
+    peers : Out
+        For each receiver.
+    """
+
+    def __init__(self, plan: LinkPlan, *, error: bool) -> None:
+        self._plan, self._refuses = plan, error
+        links, identity = plan.links, plan.fields["link"].width + plan.fields["board"].width
+        super().__init__(
+            {"start": In(1)}
+            | {name: In(bits) for name, bits in plan.choices.items()}
+            | {"board": In(plan.fields["board"].width), "run_busy": In(1)}
+            | ({"run_error": In(ERROR_BITS)} if error else {})
+            | {"said": In(links * plan.message_bits)}
+            | {name: In(links) for name in ("heard", "strange", "alive", "lost")}
+            | {"busy": Out(1), "done": Out(1), "cycles": Out(32), "error": Out(ERROR_BITS)}
+            | {"failed": Out(links), "attempts": Out(address_width(plan.retries + 2))}
+            | {"run_start": Out(1)}
+            | {f"run_{name}": Out(bits) for name, bits in plan.choices.items()}
+            | {"message": Out(plan.message_bits - plan.fields["link"].width)}
+            | {name: Out(1) for name in ("running", "begins", "checking", "frozen")}
+            | {
+                f"{name}_{latency}": Out(1)
+                for latency in plan.latencies
+                for name in ("due", "check_due")
+            }
+            | {"peers": Out(links * identity)}
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the barrier, what times a run and what is after it, and the agreement."""
+        m = Module()
+        self._signals()
+        self._tree(m)
+        self._barrier(m)
+        self._time(m)
+        self._agreement(m)
+        self._run(m)
+        self._send(m)
+        return m
+
+    def _signals(self) -> None:
+        """What the parts of it give each other."""
+        plan = self._plan
+        flag: Callable[[str], Signal] = lambda name: Signal(name=name)
+        # A start was given; the others have not arrived yet.
+        self._waiting = flag("waiting")
+        self._arrived, self._differs = flag("all_arrived"), flag("any_differs")
+        # In so many cycles the run begins, or is refused as boards were told different things.
+        self._count = Signal(plan.fields["count"].width, name="count")
+        self._refused = flag("refused")
+        self._goes, self._again = flag("goes"), flag("again")
+        # Cycles since the end of a run.
+        self._after = Signal(range(plan.agreed + 1), name="after")
+        self._ended, self._known = flag("ended"), flag("known")
+        self._good = flag("good")
+        self._settled, self._verdict = Signal(2, name="settled"), Signal(2, name="verdict")
+        self._ends = flag("ends")
+        self._quiet = Signal(plan.links, name="quiet")
+        self._over = Signal(plan.fields["over"].width, name="over")
+
+    def _by_board(self, values: Sequence[int], width: int) -> Value:
+        """A constant of this board."""
+        return choose([Const(value, width) for value in values], self.value("board"))
+
+    def _tree(self, m: Module) -> None:
+        """Where the boards above and below are, and who should be at each link port."""
+        plan, boards = self._plan, self._plan.boards
+        links, link_bits = plan.links, plan.fields["link"].width
+        identity = link_bits + plan.fields["board"].width
+        peers = [
+            sum((end.link | end.board << link_bits) << identity * k for k, end in enumerate(ends))
+            for ends in boards.ends
+        ]
+        above = [0 if link < 0 else 1 << link for link in boards.above]
+        below = [sum(1 << link for link in found) for found in boards.below]
+        self._above, self._below = Signal(links, name="above"), Signal(links, name="below")
+        m.d.comb += [
+            self.peers.eq(self._by_board(peers, links * identity)),
+            self._above.eq(self._by_board(above, links)),
+            self._below.eq(self._by_board(below, links)),
+        ]
+        # What the board above says, and whether it says it now.
+        said = self.words("said", plan.message_bits)
+        self._said = [
+            {name: word[f.start : f.start + f.width] for name, f in plan.fields.items()}
+            for word in said
+        ]
+        self._told = Signal(plan.message_bits, name="told")
+        self._hears = Signal(name="hears")
+        chosen: Value = Const(0, plan.message_bits)
+        for link, word in enumerate(said):
+            chosen = chosen | Mux(self._above[link], word, 0)
+        m.d.comb += [
+            self._told.eq(chosen),
+            self._hears.eq((self._above & self.value("heard")).any()),
+        ]
+
+    def _from_above(self, name: str) -> Value:
+        """A field of what the board above says."""
+        field = self._plan.fields[name]
+        return self._told[field.start : field.start + field.width]
+
+    def _barrier(self, m: Module) -> None:
+        """Find out when all boards below have arrived, and when the run begins."""
+        plan = self._plan
+        root = self._above == 0
+        arrived, differing = (
+            Signal(plan.links, name="arrived"),
+            Signal(plan.links, name="differing"),
+        )
+        own = Cat(self._chosen(name) for name in plan.choices)
+        for link, said in enumerate(self._said):
+            with m.If(~self._waiting):
+                m.d.sync += [arrived[link].eq(0), differing[link].eq(0)]
+            with m.Elif(self.value("heard")[link]):
+                same = Cat(said[name] for name in plan.choices) == own if plan.choices else Const(1)
+                m.d.sync += [
+                    arrived[link].eq(said["arrived"]),
+                    differing[link].eq(said["arrived"] & (said["differs"] | ~same)),
+                ]
+        m.d.comb += [
+            self._arrived.eq(self._waiting & (arrived | ~self._below).all()),
+            self._differs.eq((differing & self._below).any()),
+        ]
+        count, idle = self._from_above("count"), self._count == 0
+        with m.If(~idle):
+            m.d.sync += self._count.eq(self._count - 1)
+        with m.Elif(self._waiting & ~self._goes & root & self._arrived):
+            m.d.sync += [self._count.eq(plan.countdown), self._refused.eq(self._differs)]
+        with m.Elif(self._waiting & ~self._goes & self._hears & (count > plan.heard)):
+            m.d.sync += [
+                self._count.eq(count - plan.heard),
+                self._refused.eq(self._from_above("differs")),
+                # Boards that have been reset count runs like all others from now on.
+                self._over.eq(self._from_above("over")),
+            ]
+        m.d.sync += self._goes.eq(self._waiting & (self._count == 1))
+        m.d.comb += self.run_start.eq((self._goes & ~self._refused) | self._again)
+
+    def _chosen(self, name: str) -> Value:
+        """What was chosen with the start."""
+        value: Value = getattr(self, f"run_{name}")
+        return value
+
+    def _time(self, m: Module) -> None:
+        """Say when words of a run are sent, and when they are due; count the cycles after it."""
+        plan = self._plan
+        busy = self.value("run_busy")
+        was_busy, summing = Signal(name="was_busy"), Signal(name="summing")
+        m.d.sync += was_busy.eq(busy)
+        m.d.comb += [
+            self._ended.eq(was_busy & ~busy),
+            self.running.eq(self.run_start | busy),
+            summing.eq(self._ended | ((self._after != 0) & (self._after < plan.check_words))),
+        ]
+        with m.If(self._ended):
+            m.d.sync += self._after.eq(1)
+        with m.Elif(self._after == plan.agreed):
+            m.d.sync += self._after.eq(0)
+        with m.Elif(self._after != 0):
+            m.d.sync += self._after.eq(self._after + 1)
+        m.d.comb += self._ends.eq(self._after == plan.agreed)
+        soon = (self._after != 0) & (
+            (self._after <= plan.checked) | (self._after >= plan.agreed - plan.settle_time)
+        )
+        starting = (self._count != 0) | self._goes | self._again
+        m.d.comb += self.frozen.eq(starting | self.running | self._ended | soon)
+        due, check_due, at = self.running, summing, 0
+        for latency in plan.latencies:
+            due = pulsed(m, due, latency - 2 - at, name=f"due_{latency}_early")
+            check_due = pulsed(m, check_due, latency - 2 - at, name=f"check_due_{latency}_early")
+            at = latency - 2
+            m.d.comb += [
+                getattr(self, f"due_{latency}").eq(due),
+                getattr(self, f"check_due_{latency}").eq(check_due),
+            ]
+        self._summing = summing
+
+    def _agreement(self, m: Module) -> None:
+        """Find out whether all links of all boards have lost nothing."""
+        plan = self._plan
+        lost, failed = self.value("lost"), Signal(plan.links, name="lost_in_run")
+        with m.If(self._after == plan.checked):
+            m.d.sync += [self._known.eq(1), failed.eq(lost)]
+        with m.Elif(self.run_start):
+            m.d.sync += self._known.eq(0)
+        self._failed = failed
+        below = Signal(plan.links, name="settled_below")
+        bad = Signal(plan.links, name="bad_below")
+        for link, said in enumerate(self._said):
+            with m.If(~self._known):
+                m.d.sync += [below[link].eq(0), bad[link].eq(0)]
+            with m.Elif(self.value("heard")[link] & (said["settled"] != Verdict.NONE)):
+                m.d.sync += [below[link].eq(1), bad[link].eq(said["settled"] != Verdict.GOOD)]
+        good = ~failed.any() & ~(bad & self._below).any()
+        with m.If(self._known & (below | ~self._below).all()):
+            m.d.comb += self._settled.eq(Mux(good, Verdict.GOOD, Verdict.BAD))
+        told = self._from_above("verdict")
+        with m.If(~self._known):
+            m.d.sync += self._verdict.eq(Verdict.NONE)
+        with m.Elif(self._verdict == Verdict.NONE):
+            with m.If(self._above != 0):
+                m.d.sync += self._verdict.eq(Mux(self._hears, told, Verdict.NONE))
+            with m.Elif(self._after == plan.deadline):
+                m.d.sync += self._verdict.eq(Mux(self._settled == Verdict.GOOD, *GOOD_OR_BAD))
+            with m.Else():
+                m.d.sync += self._verdict.eq(self._settled)
+
+    def _run(self, m: Module) -> None:
+        """Begin and end runs, and say what became of them."""
+        plan, start = self._plan, self.value("start")
+        fault, count = Signal(ERROR_BITS, name="fault"), Signal(32, name="count_of_cycles")
+        counting = Signal(name="counting")
+        m.d.comb += self.cycles.eq(count)
+        with m.If(counting):
+            m.d.sync += count.eq(count + 1)
+        with m.If(self.run_start & ~self._again):
+            m.d.sync += [counting.eq(1), count.eq(0), self.attempts.eq(1)]
+        m.d.sync += self._again.eq(0)
+        tried = Signal(name="tried")
+        m.d.sync += tried.eq(self.run_start)
+        finish = Signal(name="finish")
+        m.d.sync += finish.eq(0)
+        with m.If(self._ends):
+            with m.If((self._verdict == Verdict.BAD) & (self.attempts <= plan.retries)):
+                m.d.sync += [self._again.eq(1), self.attempts.eq(self.attempts + 1)]
+            with m.Else():
+                m.d.sync += finish.eq(1)
+                with m.If(self._verdict != Verdict.GOOD):
+                    m.d.sync += [fault.eq(RunError.LINK), self.failed.eq(self._failed)]
+        broken, elsewhere = self._broken(m)
+        over = [self.busy.eq(0), self.done.eq(1), self._over.eq(self._over + 1)]
+        with m.If(finish | (tried & ~self.value("run_busy"))):
+            m.d.sync += [*over, counting.eq(0)]
+        with m.If(self._goes):
+            m.d.sync += self._waiting.eq(0)
+            with m.If(self._refused):
+                m.d.sync += [*over, fault.eq(RunError.BOARDS)]
+        with m.Elif(self._waiting & (self._count == 0) & (broken.any() | elsewhere)):
+            m.d.sync += [
+                *over, self._waiting.eq(0), fault.eq(RunError.LINK),
+                self.failed.eq(broken | self._quiet),
+            ]  # fmt: skip
+        with m.If(start & self.busy):
+            m.d.sync += fault.eq(RunError.BUSY)
+        with m.If(start & ~self.busy):
+            m.d.sync += [self._waiting.eq(1), self.busy.eq(1), self.done.eq(0),
+                         fault.eq(RunError.NONE), self.failed.eq(0), count.eq(0)]  # fmt: skip
+            m.d.sync += [self._chosen(name).eq(self.value(name)) for name in plan.choices]
+        refusal: Value = self.value("run_error") if self._refuses else Const(RunError.NONE)
+        begun = (fault == RunError.NONE) & ~self._waiting
+        m.d.comb += self.error.eq(Mux(begun, refusal, fault))
+
+    def _broken(self, m: Module) -> tuple[Value, Value]:
+        """Which link ports have failed, and whether another board has ended the run without this.
+
+        Boards count the runs that have ended. So a run that has failed elsewhere ends here, too: at
+        once if the board waits for it, else as soon as it does.
+        """
+        strange, heard = Signal(self._plan.links, name="strange_since"), self.value("heard")
+        m.d.sync += strange.eq((strange | self.value("strange")) & ~heard)
+        following, elsewhere = Signal.like(self._over, name="over_next"), Signal(name="elsewhere")
+        m.d.comb += [
+            following.eq(self._over + 1),
+            elsewhere.eq(
+                Cat(
+                    heard[link] & (said["over"] == following)
+                    for link, said in enumerate(self._said)
+                ).any()
+            ),
+        ]
+        return self._silent(m) | strange, elsewhere
+
+    def _silent(self, m: Module) -> Value:
+        """By which link ports nothing has come for long."""
+        timer = Signal(range(SILENCE), name="timer")
+        alive, silent = (
+            Signal(self._plan.links, name="heard_of"),
+            Signal(self._plan.links, name="silent"),
+        )
+        m.d.sync += [timer.eq(timer + 1), alive.eq(alive | self.value("alive"))]
+        with m.If(~self._waiting):
+            m.d.sync += [timer.eq(0), alive.eq(0), silent.eq(0)]
+        with m.Elif(timer == SILENCE - 1):
+            m.d.sync += [alive.eq(0), silent.eq(~alive)]
+        # Where another board has ended the run, there is no time to wait for that.
+        m.d.comb += self._quiet.eq(Mux(timer >= QUIET * self._plan.period, ~alive, 0))
+        return silent
+
+    def _send(self, m: Module) -> None:
+        """Say what transmitters send."""
+        plan = self._plan
+        slot = Signal(range(plan.period), name="slot")
+        of_run = self.running | self._summing
+        m.d.sync += slot.eq(Mux(of_run | (slot == plan.period - 1), 0, slot + 1))
+        m.d.comb += [
+            self.checking.eq(self._summing | (~of_run & (slot >= plan.message_words))),
+            self.begins.eq(self.run_start | (~of_run & (slot == 0))),
+        ]
+        values = {
+            "board": self.value("board"),
+            "arrived": self._arrived,
+            "differs": Mux(self._count == 0, self._differs, self._refused),
+            "settled": self._settled,
+            "verdict": self._verdict,
+            "count": self._count,
+            "over": self._over,
+        } | {name: self._chosen(name) for name in plan.choices}
+        m.d.comb += self.message.eq(Cat(values[name] for name in plan.fields if name != "link"))
+
+
+#: Messages in whose time something comes by every link that is not broken.
+QUIET = 4
+
+#: What is made of what is known at the deadline.
+GOOD_OR_BAD = Const(Verdict.GOOD, 2), Const(Verdict.BAD, 2)

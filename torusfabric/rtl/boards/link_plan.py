@@ -1,0 +1,272 @@
+"""What links between boards need: the latency of each, its elastic buffer, and the words that go
+over it between runs.
+
+Each board has an oscillator of its own, and starts a run when its neighbours do, give or take some
+cycles. A word that one sends in cycle c of a run is to be taken by the other in cycle c + latency
+of its own count: it waits in an elastic buffer until then, which absorbs how much later or earlier
+that board started, and how much faster or slower its clock has been since.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from ...errors import InputError
+from ...topology.boards import Boards
+from ..memories import address_width
+
+__all__ = ["CRC_BITS", "CROSSING", "Field", "LinkPlan", "START"]
+
+#: Bits of the sum that follows the words of a run, and each message between runs.
+CRC_BITS = 32
+
+#: The most cycles that a cable takes, beyond what its clock takes as well.
+CABLE = 0.25
+
+#: Cycles from the one in which an out-port shows a word to that in which a receiver can take it, at
+#: most: the register of the transmitter, half a cycle until the word is sampled, up to three for
+#: its number to be known in the other domain, and one to take it.
+CROSSING = 5.5 + CABLE
+
+#: By how many cycles a board may start later than the one above it in the tree: a cycle for the
+#: phase of clocks, half for the edge that samples, and the cable.
+START = 1.5 + CABLE
+
+#: Cycles from the start of a message to when what it says counts, beyond those of its words.
+HEARD = 4
+
+#: Words more than what is in a buffer that it has room for: its fill is known three cycles late.
+SPARE = 4
+
+#: Bits of the cycles until a start.
+COUNT_BITS = 12
+
+#: The deepest buffer.
+DEEPEST = 256
+
+#: Cycles without a word from a neighbour after which a link is silent.
+SILENCE = 4096
+
+
+@dataclass(frozen=True)
+class Field:
+    """Bits of a message."""
+
+    start: int
+    width: int
+
+
+@dataclass(frozen=True)
+class LinkPlan:
+    """What the links of a torus on several boards need.
+
+    Parameters
+    ----------
+    boards : Boards
+    width : int
+        Bits of a word.
+    choices : dict of str to int
+        What is chosen at the start of a run, and its bits: all boards must choose the same.
+    longest : int
+        Cycles of the longest run on one board.
+    ppm : float
+        By how much the frequency of each oscillator may be off, in millionths.
+    retries : int
+        How often a run is repeated of which a link lost something.
+
+    Raises
+    ------
+    InputError
+        If the oscillators are too far off, or there are too many retries.
+
+    Examples
+    --------
+    >>> from torusfabric.topology import Torus
+    >>> boards = Boards.parse("2x1", Torus(4, 4, link_latency="0:20"))
+    >>> plan = LinkPlan(boards, 32, {}, longest=100, ppm=100, retries=1)
+    >>> plan.least_latency, plan.depth(20), plan.overhead
+    (8, 32, 59)
+    """
+
+    boards: Boards
+    width: int
+    choices: Mapping[str, int]
+    longest: int
+    ppm: float
+    retries: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.ppm <= 1000:
+            raise InputError(f"Oscillators must be within 0 to 1000 ppm, not {self.ppm:g}")
+        if not 0 <= self.retries <= 15:
+            raise InputError(f"Retries must be from 0 to 15, not {self.retries}")
+
+    def check(self) -> None:
+        """See to it that all boards can start together, and each word waits for its cycle.
+
+        Raises
+        ------
+        InputError
+            If the latency of a link is too short, or its buffer too deep.
+        """
+        needs = (
+            f"{CROSSING:g} cycles for the crossing, {self.skew:g} for boards that do not start at "
+            f"once, {self.drift:.2f} for {2 * self.ppm:g} ppm in {self.window} cycles"
+        )
+        if self.countdown >> COUNT_BITS:
+            raise InputError(
+                f"Width must be enough for boards to start within {(1 << COUNT_BITS) - 1} cycles, "
+                f"not {self.width} bits, where they take {self.countdown}"
+            )
+        for latency in self.latencies:
+            if latency < self.least_latency:
+                raise InputError(
+                    f"Link latency of cut arcs must be at least {self.least_latency} on "
+                    f"{self.boards} boards ({needs}), not {latency}"
+                )
+            if self.depth(latency) > DEEPEST:
+                raise InputError(
+                    f"Elastic buffer must have at most {DEEPEST} words, not "
+                    f"{self.depth(latency)} ({latency} cycles of latency, and {needs})"
+                )
+
+    @property
+    def links(self) -> int:
+        """Link ports of a board."""
+        return len(self.boards.links)
+
+    @cached_property
+    def latencies(self) -> tuple[int, ...]:
+        """The different latencies of cut arcs."""
+        return tuple(sorted(set(self.boards.latency)))
+
+    @cached_property
+    def levels(self) -> int:
+        """Boards between board 0 and the one farthest from it in the tree, that one included."""
+        return max(self.boards.depth)
+
+    # Messages
+
+    @cached_property
+    def fields(self) -> dict[str, Field]:
+        """What a message says: who sends it by which link port, and
+
+        - arrived: whether the board and all below it wait for a run;
+        - differs: whether they were told different things;
+        - settled, verdict: what is known of the links in the last run, below the board and of all:
+          1 if they lost nothing, 2 if they did;
+        - count: cycles until the board starts, if it is known;
+        - over: how many runs have ended, modulo 64;
+        - and the choices of the board.
+        """
+        widths = {
+            "link": address_width(self.links),
+            "board": address_width(self.boards.number),
+            "arrived": 1,
+            "differs": 1,
+            "settled": 2,
+            "verdict": 2,
+            "count": COUNT_BITS,
+            "over": 6,
+            **self.choices,
+        }
+        fields, start = {}, 0
+        for name, width in widths.items():
+            fields[name], start = Field(start, width), start + width
+        return fields
+
+    @property
+    def message_bits(self) -> int:
+        """Bits of a message."""
+        return sum(field.width for field in self.fields.values())
+
+    @property
+    def message_words(self) -> int:
+        """Words of a message, without the sum."""
+        return -(-self.message_bits // self.width)
+
+    @property
+    def check_words(self) -> int:
+        """Words of a sum."""
+        return -(-CRC_BITS // self.width)
+
+    @property
+    def period(self) -> int:
+        """Words of a message with its sum."""
+        return self.message_words + self.check_words
+
+    # Time
+
+    @property
+    def heard(self) -> int:
+        """Least cycles from the first word of a message to when what it says counts."""
+        return self.period + HEARD
+
+    @property
+    def countdown(self) -> int:
+        """Cycles from when all boards have arrived to their start."""
+        return self.levels * self._hop + self.settle_time
+
+    @property
+    def _hop(self) -> int:
+        """Cycles in which a message reaches the next board, even if the first one is lost."""
+        return 3 * self.period + 2 * HEARD
+
+    @property
+    def settle_time(self) -> int:
+        """Cycles for which nothing may be skipped before a board starts."""
+        return 8 + 2 * self.levels
+
+    @property
+    def checked(self) -> int:
+        """Cycles from the end of a run to when each board knows whether its links lost anything."""
+        return max(self.latencies) + self.check_words - 1
+
+    @property
+    def deadline(self) -> int:
+        """Cycles from there to when board 0 must know of all."""
+        return self.checked + self.levels * self._hop
+
+    @property
+    def agreed(self) -> int:
+        """Cycles from the end of a run to when all boards know of all."""
+        return self.deadline + self.levels * self._hop + 2
+
+    @property
+    def overhead(self) -> int:
+        """Cycles of an attempt beyond those of the run."""
+        return self.agreed + 2
+
+    def cycles(self, run: int, attempts: int = 1) -> int:
+        """Cycles from the common start to done, of a run that takes so many on one board."""
+        return attempts * (run + self.overhead)
+
+    # Buffers
+
+    @property
+    def skew(self) -> float:
+        """By how many cycles the starts of two boards may differ."""
+        return START * self.levels
+
+    @property
+    def window(self) -> int:
+        """The most cycles in which clocks drift apart: those of all attempts, and before them."""
+        return self.cycles(self.longest, self.retries + 1) + self.countdown
+
+    @property
+    def drift(self) -> float:
+        """By how many words clocks drift apart meanwhile."""
+        return 2 * self.ppm * 1e-6 * self.window
+
+    @property
+    def least_latency(self) -> int:
+        """The least latency of a cut arc."""
+        return math.ceil(CROSSING + self.skew + self.drift)
+
+    def depth(self, latency: int) -> int:
+        """Words of the elastic buffer of a link: a power of two."""
+        words = latency - 1.5 + self.skew + self.drift + SPARE
+        return 1 << (math.ceil(words) - 1).bit_length()
