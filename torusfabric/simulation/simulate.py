@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "SimulationReport",
     "WrongWord",
+    "compare_run",
     "predictions_of",
     "report_of_runs",
     "simulate",
@@ -180,7 +181,7 @@ def report_of_runs(
     **others
         ``engine``, ``repeat`` and ``seconds`` of the report.
     """
-    compared = [_compare(fabric, *done) for done in zip(jobs, batches, runs, strict=True)]
+    compared = [compare_run(fabric, *done) for done in zip(jobs, batches, runs, strict=True)]
     return _report(
         fabric,
         runs,
@@ -191,7 +192,7 @@ def report_of_runs(
     )
 
 
-def _compare(fabric: Fabric, job: Job, messages: np.ndarray, run: EngineRun) -> Comparison:
+def compare_run(fabric: Fabric, job: Job, messages: np.ndarray, run: EngineRun) -> Comparison:
     """Compare every word of a run: how many, how many are wrong, and the first of these."""
     words, receives = fabric.program.delivered(messages, **job.inputs, width=fabric.width)
     got = np.asarray(run.words, words.dtype)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...rtl.fabric import Fabric
 from .base import Engine, EngineRun, Job, Messages, Progress, longest_job, words_moved
@@ -156,6 +157,8 @@ class Session:
         self._library.model_watch.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64]
         for name in ("model_begin", "model_close"):
             getattr(self._library, name).argtypes = [ctypes.c_void_p]
+        self._library.model_run_board.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p]
+        self._library.model_run_boards.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
         self._handle = self._library.model_open(self._design)
         if not self._handle:
             raise OSError(errno.EIO, "it cannot be opened")
@@ -197,11 +200,29 @@ class Session:
         """Send into streams, and receive; the task is a `StreamTask` of ``streams.h``."""
         return int(self._library.model_run_streams(self._handle, ctypes.byref(task)))
 
+    @property
+    def handle(self) -> int:
+        """The model, for functions of its library."""
+        return int(self._handle)
+
+    def run_board(self, system: ctypes.Structure, board: int, task: CTask) -> int:
+        """Carry a task out on one of several boards; the system is a `System` of ``boards.h``."""
+        return int(self._library.model_run_board(ctypes.byref(system), board, ctypes.byref(task)))
+
+    def run_boards(self, system: ctypes.Structure, run: ctypes.Structure) -> int:
+        """Run all boards; the run is a `BoardsRun` of ``boards.h``."""
+        return int(self._library.model_run_boards(ctypes.byref(system), ctypes.byref(run)))
+
     def address(self, net: str) -> int:
         """Where the value of a net is shown."""
-        place = self._value(net)
+        return int(self.shown(net).ctypes.data)
+
+    def shown(self, net: str) -> NDArray[np.uint32]:
+        """The value of a net from now on, in chunks of 32 bits."""
+        value, taps = self._objects.value(net)
+        self._taps += taps
         self._watch()
-        return place
+        return value
 
     def __enter__(self) -> "Session":
         return self

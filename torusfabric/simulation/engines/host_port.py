@@ -129,6 +129,7 @@ class PortRuns:
         self._call, self._fabric, self._cells = call, fabric, cells
         self._progress, self._done, self._total = progress, 0, total
         self._clocks = 0
+        self._read_latency = fabric.read_latency
 
     def run(self, words: Words, job: Job) -> EngineRun:
         """Load a message into every node, start, wait for done, and take what every node has.
@@ -180,10 +181,10 @@ class PortRuns:
         nodes, addresses = (
             np.ascontiguousarray(part, np.uint32) for part in (which.nodes, which.addresses)
         )
-        fabric = self._fabric
+        write, read = self._fabric.write_latency, self._read_latency
         task = CTask(
             step=step, chunks=chunks.shape[1], count=which.number,
-            latency=fabric.write_latency if step is Step.WRITE else fabric.read_latency,
+            latency=write if step is Step.WRITE else read,
             nodes=nodes.ctypes.data, addresses=addresses.ctypes.data, words=chunks.ctypes.data,
         )  # fmt: skip
         if which.number and self._carry_out(task):

@@ -4,6 +4,7 @@
 // stays as it is. So what waits costs nothing. Where there is much to do, threads share it by blocks
 // of instances: first what registers become, then what is written, then that it takes effect.
 
+#include "boards.h"
 #include "crew.h"
 #include "drive.h"
 #include "model.h"
@@ -202,13 +203,16 @@ public:
 
     int run(Task &task) {
         clocks_ = 0;
-        dirty_.assign(design_.loop_count, 1);  // memories may have been changed meanwhile
+        refresh();
         crew_.reset(new Crew(task.step == RUN ? design_.threads : 1));
         int const outcome = drive(*this, task);
         crew_.reset();
         task.clocks = clocks_;
         return outcome;
     }
+
+    // Work out everything anew: memories may have been changed meanwhile.
+    void refresh() { dirty_.assign(design_.loop_count, 1); }
 
     int run(StreamTask &task) { return drive_streams(*this, task); }
 
@@ -401,6 +405,18 @@ EXPORT int model_run(void *model, Task *task) { return static_cast<Model *>(mode
 
 EXPORT int model_run_streams(void *model, StreamTask *task) {
     return static_cast<Model *>(model)->run(*task);
+}
+
+// A task of one of several boards, and a run on all of them.
+EXPORT int model_run_board(System *system, uint64_t board, Task *task) {
+    Boards<Model> boards(*system);
+    BoardMachine<Model> machine(boards, board);
+    return drive(machine, *task);
+}
+
+EXPORT int model_run_boards(System *system, BoardsRun *run) {
+    Boards<Model> boards(*system);
+    return run_boards(boards, system->boards, *run);
 }
 
 // Let taps show what they show from now on.

@@ -1,0 +1,158 @@
+"""Fabrics on several boards, with clocks of their own, errors on links and cables that are cut."""
+
+import numpy as np
+import pytest
+
+import torusfabric as tf
+from torusfabric.errors import InputError
+from torusfabric.rtl.boards import BoardSystem
+from torusfabric.rtl.run_choices import RunError
+from torusfabric.simulation.boards import simulate_boards
+from torusfabric.simulation.boards.compiled import CBoardsRun, CompiledBoards
+from torusfabric.topology.boards import Boards
+
+#: A board that there is not: nothing comes from it.
+NOWHERE = 99
+
+
+def made(sides=(2,), counts="2", latency=9, *, width=8, names=("allgather",), ppm=100, **options):
+    torus = tf.Torus(*sides, link_latency=latency)
+    plans = [tf.plan(torus, name) for name in names]
+    program = tf.compile(plans if len(plans) > 1 else plans[0], **options)
+    return BoardSystem(tf.Fabric(program, width=width), Boards.parse(counts, torus), ppm=ppm)
+
+
+@pytest.fixture(scope="module")
+def pair():
+    """Two boards of one node, for messages of any length up to 16 flits; compiled once."""
+    system = made(max_flits=16, ppm=1000)
+    simulate_boards(system, jobs=1)
+    return system
+
+
+def test_all_words_are_right_and_all_cycles_exact(pair):
+    report = simulate_boards(pair, jobs=12)
+    assert report.passed
+    assert report.words_wrong == 0 < report.words_checked
+    for run in report.jobs:
+        alone = pair.fabric.program.cycles(run.length)
+        assert run.cycles == (alone + pair.plan.overhead,) * 2
+        assert run.attempts == 1
+
+
+def test_what_is_lost_is_sent_again_or_said(pair):
+    report = simulate_boards(pair, jobs=60, link_errors=2e-3)
+    assert report.passed
+    assert report.link_words_changed > report.retries > report.failed > 0
+    assert {run.attempts for run in report.jobs} == {1, 2}
+    for run in report.jobs:
+        assert run.exact
+        assert run.errors in [(0, 0), (RunError.LINK, RunError.LINK)]
+        assert run.failed == (run.words_checked == 0)
+
+
+def step(boards, lengths, *, waits=(3, 40), edges=40_000):
+    """Start all boards, each with a length; returns whether all have ended within some edges."""
+    cycles, starts = np.zeros(2, np.uint32), np.array(waits, np.uint64)
+    for session, length in zip(boards.sessions, lengths, strict=True):
+        session.choose(tf.Job(length=length))
+    run = CBoardsRun(starts.ctypes.data, edges, cycles.ctypes.data)
+    return boards.sessions[0].run_boards(boards.system, run) == 0
+
+
+def test_boards_that_are_told_different_things_do_not_run(pair):
+    with CompiledBoards(pair, seed=1, link_errors=0.0) as boards:
+        assert step(boards, (3, 4))
+        assert boards.said("error") == [RunError.BOARDS] * 2
+        assert step(boards, (4, 4))
+        assert boards.said("error") == [0, 0]
+        # What no fabric carries out is refused by all of them.
+        assert step(boards, (0, 0))
+        assert boards.said("error") == [RunError.LENGTH] * 2
+
+
+@pytest.mark.parametrize("cut", range(4))
+def test_a_cable_that_falls_silent_ends_the_run(pair, cut):
+    with CompiledBoards(pair, seed=1, link_errors=0.0) as boards:
+        cable = boards.cables[cut]
+        sender, cable.sender = cable.sender, NOWHERE
+        # While boards wait, ..
+        assert step(boards, (4, 4))
+        assert boards.said("error") == [RunError.LINK] * 2
+        assert boards.said("failed")[cable.receiver] == 1 << cut % 2
+        cable.sender = sender
+        assert step(boards, (4, 4))
+        assert boards.said("error") == [0, 0]
+
+
+@pytest.mark.parametrize("cut", range(4))
+def test_no_board_reports_success_where_another_fails(pair, cut):
+    """Whenever a cable falls silent: before the start, in a run, after it."""
+    run, seen = pair.fabric.program.cycles(4), set()
+    with CompiledBoards(pair, seed=1, link_errors=0.0) as boards:
+        cable = boards.cables[cut]
+        sender = cable.sender
+        for edges in range(60, 260, 20):
+            cable.sender = sender
+            assert step(boards, (4, 4))
+            over = step(boards, (4, 4), edges=edges)
+            cable.sender = NOWHERE
+            if not over:
+                assert not step(boards, (4, 4), waits=(10**6,) * 2)
+            assert boards.said("busy") == [0, 0]
+            # What passes the verdict on may fall silent in just that moment.
+            late = [[0, RunError.LINK]] if cut == 3 else []
+            assert boards.said("error") in ([0, 0], [RunError.LINK] * 2, *late)
+            for cycles, error in zip(boards.said("cycles"), boards.said("error"), strict=True):
+                # A board that has not begun by then counts nothing.
+                allowed = {0: (1,), RunError.LINK: (1, 2)}[error]
+                assert cycles in {pair.cycles(run, k) for k in allowed} | ({0} if error else set())
+            seen.update(boards.said("error"))
+    assert seen == {0, RunError.LINK}
+
+
+def test_cables_that_are_swapped_are_named(pair):
+    with CompiledBoards(pair, seed=1, link_errors=0.0) as boards:
+        first, second = boards.cables[0], boards.cables[1]
+        for name in ("word", "frame"):
+            here, there = getattr(first, name), getattr(second, name)
+            setattr(first, name, there)
+            setattr(second, name, here)
+        assert step(boards, (4, 4))
+        assert boards.said("error") == [RunError.LINK] * 2
+        assert boards.said("failed")[first.receiver] == 0b11
+
+
+def test_latency_must_cover_the_crossing():
+    assert made(latency=8).plan.depth(8) == 16
+    with pytest.raises(InputError) as found:
+        made(latency=8, flits=400, ppm=1000)
+    assert str(found.value) == (
+        "Link latency of cut arcs must be at least 10 on 2 boards (5.75 cycles for the crossing, "
+        "1.75 for boards that do not start at once, 2.05 for 2000 ppm in 1024 cycles), not 8"
+    )
+
+
+def test_top_must_be_host():
+    torus = tf.Torus(2, link_latency=9)
+    fabric = tf.Fabric(tf.compile(tf.plan(torus, "allgather")), width=8, top="stream")
+    with pytest.raises(InputError, match="Top must be host for several boards, not stream"):
+        BoardSystem(fabric, Boards.parse("2", torus))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("width", [1, 8, 16, 33, 100])
+def test_boards_in_two_dimensions(width):
+    system = made(
+        (4, 4), "2x2", 12, width=width, names=("allgather", "allreduce"), max_flits=24, ppm=200
+    )
+    assert simulate_boards(system, jobs=10).passed
+    assert simulate_boards(system, jobs=30, link_errors=1e-4).passed
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["broadcast", "scatter", "gather", "alltoall", "reduce"])
+def test_any_root(name):
+    options = {} if name == "alltoall" else {"root": "any"}
+    system = made((4, 2), "2x1", "0:9", names=(name,), max_flits=8, **options)
+    assert simulate_boards(system, jobs=20).passed

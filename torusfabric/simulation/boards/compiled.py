@@ -1,0 +1,269 @@
+"""All boards as compiled models, each with a clock of its own, and the cables between them."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import WorkFailed
+from ...rtl.boards import BoardSystem
+from ...rtl.boards.attach import LINK_PORTS, link_port
+from ...rtl.boards.link_plan import SILENCE
+from ...rtl.boards.symbols import FRAME_BITS
+from ...rtl.netlist import Netlist, Role
+from ...topology import IntArray
+from ..engines import Job
+from ..engines.base import Progress
+from ..engines.compiled import Session
+from ..engines.host_port import CTask, PortRuns, Step
+from ..engines.model import build_model
+from ..engines.words import Cells, PortWords, as_words
+
+__all__ = ["CompiledBoards", "Oscillators"]
+
+#: Femtoseconds of a cycle of a clock that is not off.
+PERIOD = 10_000_000
+
+#: Cycles that boards are started apart, at most.
+APART = 100
+
+
+class CCable(ctypes.Structure):
+    """As `Cable` in ``boards.h``."""
+
+    _fields_ = [
+        *((name, ctypes.c_uint64) for name in ("sender", "receiver")),
+        *((name, ctypes.c_void_p) for name in ("word", "frame", "at", "head", "count", "memory")),
+        *((name, ctypes.c_uint64) for name in ("depth", "written")),
+    ]
+
+
+class CClock(ctypes.Structure):
+    """As `BoardClock` in ``boards.h``."""
+
+    _fields_ = [(name, ctypes.c_uint64) for name in ("period", "next", "falling")]
+
+
+class CSystem(ctypes.Structure):
+    """As `System` in ``boards.h``."""
+
+    _fields_ = [
+        *((name, ctypes.c_void_p) for name in ("models", "clocks")),
+        ("boards", ctypes.c_uint64),
+        ("cables", ctypes.c_void_p),
+        *((name, ctypes.c_uint64) for name in ("cable_count", "width", "threshold", "random",
+                                               "changed")),
+    ]  # fmt: skip
+
+
+class CBoardsRun(ctypes.Structure):
+    """As `BoardsRun` in ``boards.h``."""
+
+    _fields_ = [
+        ("waits", ctypes.c_void_p),
+        ("patience", ctypes.c_uint64),
+        ("cycles", ctypes.c_void_p),
+        *((name, ctypes.c_uint64) for name in ("edges", "done", "stop")),
+    ]
+
+
+class Cables:
+    """Elastic buffers of the cables of some boards, which are no part of their models."""
+
+    def __init__(self, system: BoardSystem, sessions: Sequence[Session]) -> None:
+        plan, self._kept = system.plan, list[Any]()
+        chunks = -(-(plan.width + FRAME_BITS) // 32)
+        ends = [(board, link, *end) for board, each in enumerate(system.boards.ends)
+                for link, end in enumerate(each)]  # fmt: skip
+        self.array = (CCable * len(ends))()
+        for k, (board, link, there, port) in enumerate(ends):
+            here, other = sessions[board], sessions[there]
+            depth = plan.depth(system.boards.latency[link])
+            memory = np.zeros((depth, chunks), np.uint32)
+            self._kept.append(memory)
+            self.array[k] = CCable(
+                there, board,
+                other.address(link_port(port, "tx_word")),
+                other.address(link_port(port, "tx_frame")),
+                here.address(f"at_{link}"),
+                here.inputs[f"head_{link}"].ctypes.data,
+                here.inputs[f"count_{link}"].ctypes.data,
+                memory.ctypes.data, depth, 0,
+            )  # fmt: skip
+
+
+def without_buffers(netlist: Netlist) -> Netlist:
+    """The netlist of a board, with what its elastic buffers give as inputs."""
+    buffers = [*netlist.having(Role.BUFFER)]
+    given = {net for buffer in buffers for net in buffer.outputs.values()}
+    gone = {
+        link_port(link, name)
+        for link in range(len(buffers))
+        for name in LINK_PORTS
+        if name.startswith("rx")
+    }
+    inputs = {name: bits for name, bits in netlist.inputs.items() if name not in gone}
+    return replace(
+        netlist,
+        inputs=inputs | {net: netlist.nets[net] for net in sorted(given)},
+        nets={net: bits for net, bits in netlist.nets.items() if net not in gone},
+        instances=tuple(i for i in netlist.instances if i.role is not Role.BUFFER),
+        modules={n: make for n, make in netlist.modules.items()
+                 if netlist.roles[n] is not Role.BUFFER},
+    )  # fmt: skip
+
+
+class Oscillators:
+    """The clocks of boards: off by as much as they may be, with phases at random.
+
+    The first is slowest and the last fastest.
+    """
+
+    def __init__(self, system: BoardSystem, random: np.random.Generator) -> None:
+        number = system.boards.number
+        off = system.ppm * 1e-6 * np.linspace(1, -1, number)
+        periods = np.rint(PERIOD * (1 + off)).astype(int)
+        self.array = (CClock * number)(
+            *(CClock(int(p), int(p) + int(random.integers(p)), 0) for p in periods)
+        )
+
+
+class SystemCells(Cells):
+    """The words of the memories of all boards."""
+
+    def __init__(self, system: BoardSystem, boards: Sequence[Cells]) -> None:
+        super().__init__(system.fabric)
+        self._boards, (self._board, self._number) = boards, system.boards.located
+        for nodes, cells in zip(system.boards.nodes, boards, strict=True):
+            self.exists[nodes] = cells.exists[: len(nodes)]
+            self.reached[nodes] = cells.reached[: len(nodes)]
+
+    def put(
+        self, nodes: IntArray, memory: IntArray, address: IntArray, words: NDArray[Any]
+    ) -> None:
+        """Put words into memories."""
+        for board, cells in enumerate(self._boards):
+            at = self._board[nodes] == board
+            cells.put(self._number[nodes[at]], memory[at], address[at], words[at])
+
+    def take(self, nodes: IntArray, memory: IntArray, address: IntArray) -> NDArray[Any]:
+        """Take words from memories."""
+        found = as_words(self._fabric, np.zeros(len(nodes), np.uint64).tolist())
+        for board, cells in enumerate(self._boards):
+            at = self._board[nodes] == board
+            found[at] = cells.take(self._number[nodes[at]], memory[at], address[at])
+        return found
+
+
+class CompiledBoards(PortRuns):
+    """Runs on all boards, through their host ports.
+
+    Parameters
+    ----------
+    link_errors : float
+        How likely it is that a bit of a word changes on its way to another board.
+
+    Attributes
+    ----------
+    cycles : list of int
+        What each board has counted in the last run.
+    sessions : list of Session
+        The model of each board.
+    cables : array of CCable
+    system : CSystem
+    """
+
+    def __init__(
+        self,
+        system: BoardSystem,
+        *,
+        seed: int,
+        link_errors: float,
+        progress: Progress | None = None,
+        total: int = 0,
+    ) -> None:
+        self._boards, self._board = system, 0
+        self._stack = contextlib.ExitStack()
+        models = {
+            id(netlist): build_model(without_buffers(netlist), word=system.fabric.width)
+            for netlist in system.netlists
+        }
+        self.sessions = [
+            self._stack.enter_context(Session(models[id(netlist)], system.fabric, vcd=None))
+            for netlist in system.netlists
+        ]
+        for board, session in enumerate(self.sessions):
+            session.inputs["board"][0] = board
+        cells = SystemCells(system, [session.cells() for session in self.sessions])
+        super().__init__(self._call_board, system.fabric, cells=cells, progress=progress,
+                         total=total)  # fmt: skip
+        self._read_latency = system.read_latency
+        self._random = np.random.default_rng(seed)
+        self._cables = Cables(system, self.sessions)
+        self.cables = self._cables.array
+        self._oscillators = Oscillators(system, self._random)
+        handles = (ctypes.c_void_p * len(self.sessions))(*(s.handle for s in self.sessions))
+        self._handles = handles
+        self.system = CSystem(
+            models=ctypes.addressof(handles),
+            clocks=ctypes.addressof(self._oscillators.array),
+            boards=len(self.sessions),
+            cables=ctypes.addressof(self.cables),
+            cable_count=len(self.cables),
+            width=system.fabric.width,
+            threshold=int(link_errors * 2**63),
+            random=seed,
+        )
+        self.cycles = list[int]()
+
+    @property
+    def changed(self) -> int:
+        """Words that were changed on their way to other boards."""
+        return int(self.system.changed)
+
+    def __enter__(self) -> CompiledBoards:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def said(self, name: str) -> list[int]:
+        """What each board shows at an output."""
+        return [int(session.shown(name)[0]) for session in self.sessions]
+
+    def _call_board(self, task: CTask) -> int:
+        """Carry a task out at the host port of the board whose turn it is."""
+        return self.sessions[0].run_board(self.system, self._board, task)
+
+    def _move(
+        self, step: Step, which: PortWords, messages: NDArray[Any] | None = None
+    ) -> NDArray[Any]:
+        """Write words through the ports of all boards, or read them."""
+        at, number = self._boards.boards.located
+        found = as_words(self._fabric, np.zeros(which.number, np.uint64).tolist())
+        for board in range(self._boards.boards.number):
+            self._board, mine = board, at[which.nodes] == board
+            own = PortWords(*(each[mine] for each in which))
+            own = own._replace(nodes=number[own.nodes])
+            sent = None if messages is None else messages[self._boards.boards.nodes[board]]
+            found[mine] = super()._move(step, own, sent)
+        return found
+
+    def collect(self, job: Job) -> CTask:
+        """Start all boards at random, and wait until all are done."""
+        number, patience = len(self.sessions), 4 * SILENCE + 2 * self._boards.plan.window
+        waits = self._random.integers(APART, size=number).astype(np.uint64)
+        cycles = np.zeros(number, np.uint32)
+        for session in self.sessions:
+            session.choose(job)
+        run = CBoardsRun(waits.ctypes.data, patience, cycles.ctypes.data)
+        if self.sessions[0].run_boards(self.system, run):
+            raise WorkFailed(f"Boards must be done within {patience} edges, not busy")
+        self.cycles = cycles.tolist()
+        return CTask(cycles=self.cycles[0], edges=run.edges)

@@ -1,0 +1,95 @@
+"""What a simulation of several boards found."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..report import Subject, WrongWord
+
+__all__ = ["BoardRun", "SystemReport"]
+
+
+@dataclass(frozen=True)
+class BoardRun:
+    """What came of a run on all boards.
+
+    Parameters
+    ----------
+    attempts : int
+        How often it was carried out.
+    cycles, errors : tuple of int
+        What each board says.
+    predicted_cycles : int
+        Of so many attempts.
+    words_checked, words_wrong : int
+        0 of a run that has failed, which delivers nothing.
+    """
+
+    mode: int
+    collective: str
+    length: int
+    root: int | None
+    operation: int | None
+    attempts: int
+    cycles: tuple[int, ...]
+    errors: tuple[int, ...]
+    predicted_cycles: int
+    words_checked: int
+    words_wrong: int
+
+    @property
+    def failed(self) -> bool:
+        """Whether any board says so."""
+        return any(self.errors)
+
+    @property
+    def exact(self) -> bool:
+        """Whether all boards took the predicted cycles."""
+        return set(self.cycles) == {self.predicted_cycles}
+
+
+@dataclass(frozen=True)
+class SystemReport(Subject):
+    """What a simulation of several boards found.
+
+    Parameters
+    ----------
+    boards : str
+        Blocks along each axis.
+    ppm, link_errors : float
+        By how much clocks are off, and how likely a word changes on its way to another board.
+    link_words_changed : int
+        How many did.
+    cycles, predicted_cycles : int
+        Sums over all runs; -1 where boards differ.
+    retries, failed : int
+        Attempts beyond the first, and runs that ended with an error.
+    """
+
+    boards: str
+    ppm: float
+    link_errors: float
+    link_words_changed: int
+    cycles: int
+    predicted_cycles: int
+    retries: int
+    failed: int
+    jobs: tuple[BoardRun, ...]
+    words_checked: int
+    words_wrong: int
+    first_wrong: WrongWord | None
+    seconds: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether all words of runs that report success are right, and all cycles as predicted.
+
+        Without errors on links no run may fail, or be repeated.
+        """
+        right = not self.words_wrong and all(run.exact for run in self.jobs)
+        return right and (self.link_errors > 0 or not (self.failed or self.retries))
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain data."""
+        return asdict(self) | {"passed": self.passed}

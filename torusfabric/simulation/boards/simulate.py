@@ -1,0 +1,137 @@
+"""Simulation of a fabric on several boards, with clocks of their own and errors on links."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from ...collective import random_messages
+from ...errors import InputError
+from ...rtl.boards import BoardSystem
+from ..engines import Job
+from ..engines.base import Progress, words_moved
+from ..engines.words import Words
+from ..jobs import check_jobs, completed, random_jobs
+from ..report import facts_of
+from ..simulate import Comparison, compare_run
+from .compiled import CompiledBoards
+from .report import BoardRun, SystemReport
+
+__all__ = ["simulate_boards"]
+
+
+def simulate_boards(
+    system: BoardSystem,
+    *,
+    jobs: Sequence[Job] | int = 20,
+    seed: int = 1,
+    link_errors: float = 0.0,
+    progress: Progress | None = None,
+) -> SystemReport:
+    """Run a fabric on several boards, and compare every word at every node, and all cycles.
+
+    The clocks are off by as much as the system allows, the first one way and the last the other,
+    with phases at random. Boards are started at random, some cycles apart.
+
+    Parameters
+    ----------
+    jobs : sequence of Job or int
+        One run for each of these; a number is for so many that are drawn.
+    seed : int
+        Of payloads, phases, starts and errors.
+    link_errors : float
+        How likely it is that a bit of a word changes on its way to another board.
+    progress : function of (done, total), optional
+
+    Raises
+    ------
+    InputError
+        If a job chooses what the fabric leaves no choice of, or the likelihood is none.
+    WorkFailed
+        If a board does not come to an end.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> from torusfabric.rtl.boards import BoardSystem
+    >>> from torusfabric.topology.boards import Boards
+    >>> ring = tf.Torus(4, link_latency=9)
+    >>> fabric = tf.Fabric(tf.compile(tf.plan(ring, "allgather")), width=8)
+    >>> system = BoardSystem(fabric, Boards.parse("2", ring))
+    >>> simulate_boards(system, jobs=1).passed
+    True
+    """
+    if not 0 <= link_errors <= 0.1:
+        raise InputError(f"Link errors must be from 0 to 0.1 a word, not {link_errors:g}")
+    fabric = system.fabric
+    drawn = random_jobs(fabric, jobs, seed=seed) if isinstance(jobs, int) else tuple(jobs)
+    check_jobs(fabric, drawn)
+    drawn = tuple(completed(fabric, job) for job in drawn)
+    began = time.perf_counter()
+    done, changed = _carry_out(system, drawn, seed, link_errors, progress)
+    compared = [found for _, found in done if found]
+    reports = tuple(report for report, _ in done)
+    alike = all(len(set(run.cycles)) == 1 for run in reports)
+    return SystemReport(
+        **facts_of(fabric),
+        engine="compiled",
+        boards=str(system.boards),
+        ppm=system.ppm,
+        link_errors=link_errors,
+        link_words_changed=changed,
+        cycles=sum(run.cycles[0] for run in reports) if alike else -1,
+        predicted_cycles=sum(run.predicted_cycles for run in reports),
+        retries=sum(run.attempts - 1 for run in reports),
+        failed=sum(run.failed for run in reports),
+        jobs=reports,
+        words_checked=sum(found.words_checked for found in compared),
+        words_wrong=sum(found.words_wrong for found in compared),
+        first_wrong=next((found.first_wrong for found in compared if found.first_wrong), None),
+        seconds=round(time.perf_counter() - began, 3),
+    )
+
+
+def _carry_out(
+    system: BoardSystem,
+    jobs: Sequence[Job],
+    seed: int,
+    link_errors: float,
+    progress: Progress | None,
+) -> tuple[list[tuple[BoardRun, Comparison | None]], int]:
+    """Carry out all runs; returns what came of each, and how many words were changed."""
+    fabric = system.fabric
+    done = []
+    total = len(jobs) * words_moved(fabric)
+    with CompiledBoards(
+        system, seed=seed, link_errors=link_errors, progress=progress, total=total
+    ) as boards:
+        for number, job in enumerate(jobs):
+            part = fabric.program.part(fabric.program.form_of(job.mode, job.length))
+            messages = random_messages(
+                part.layout, job.length or fabric.flits, width=fabric.width, seed=seed + number
+            )
+            run = boards.run(Words(fabric, messages, job), job)
+            found = None if any(boards.said("error")) else compare_run(fabric, job, messages, run)
+            done.append((_reported(system, job, boards, found), found))
+        return done, boards.changed
+
+
+def _reported(
+    system: BoardSystem, job: Job, boards: CompiledBoards, found: Comparison | None
+) -> BoardRun:
+    """What came of a run."""
+    program, mode = system.fabric.program, job.mode or 0
+    collective, attempts = program.modes[mode].schedule.collective, max(boards.said("attempts"))
+    return BoardRun(
+        mode=mode,
+        collective=collective.name,
+        length=program.length_of(job.length),
+        root=collective.root if job.root is None else job.root,
+        operation=job.operation,
+        attempts=attempts,
+        cycles=tuple(boards.cycles),
+        errors=tuple(boards.said("error")),
+        predicted_cycles=system.cycles(program.cycles(job.length, mode=mode), attempts),
+        words_checked=found.words_checked if found else 0,
+        words_wrong=found.words_wrong if found else 0,
+    )

@@ -1,0 +1,175 @@
+// Several boards, each a model with a clock of its own, and the cables between them.
+//
+// A cable ends at an elastic buffer, which is written at falling edges of the clock of the board that
+// sends, and read at rising edges of the other. It is not part of the models, but is carried out here.
+
+#ifndef TORUSFABRIC_BOARDS_H
+#define TORUSFABRIC_BOARDS_H
+
+#include "drive.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace {
+
+struct Cable {
+    uint64_t from, to;               // boards
+    const uint32_t *word, *frame;    // what is sent
+    const uint32_t *at;              // the address that is read
+    uint32_t *head, *count;          // what lies there, and the Gray code of how many words have come
+    uint32_t *memory;
+    uint64_t depth, written;
+};
+
+struct BoardClock {
+    uint64_t period, next;           // time to the next rising edge, and when it is
+    uint64_t falling;                // whether the falling edge comes before it
+};
+
+struct System {
+    void *const *models;
+    BoardClock *clocks;
+    uint64_t boards;
+    Cable *cables;
+    uint64_t cable_count;
+    uint64_t width;                  // bits of a word, without the two of its frame
+    uint64_t threshold;              // a word is changed if a random number of 63 bits is below
+    uint64_t random;                 // the state of the generator
+    uint64_t changed;                // words that were
+};
+
+// A run on all boards: how many edges each waits until its start, and what came of it.
+struct BoardsRun {
+    const uint64_t *waits;
+    uint64_t patience;
+    uint32_t *cycles;
+    uint64_t edges;                  // of all boards
+};
+
+template <class Machine>
+class Boards {
+public:
+    explicit Boards(System &system) : system_(system) {
+        for (uint64_t k = 0; k < system.boards; k++)
+            machine(k).refresh();
+    }
+
+    Machine &machine(uint64_t board) { return *static_cast<Machine *>(system_.models[board]); }
+
+    // Let time pass up to and with the next rising edge; returns whose it was.
+    uint64_t edge() {
+        for (;;) {
+            uint64_t first = 0, when = ~(uint64_t)0;
+            for (uint64_t k = 0; k < system_.boards; k++) {
+                const BoardClock &clock = system_.clocks[k];
+                uint64_t const at = clock.next - (clock.falling ? clock.period / 2 : 0);
+                if (at < when)
+                    first = k, when = at;
+            }
+            BoardClock &clock = system_.clocks[first];
+            clock.falling = !clock.falling;
+            if (!clock.falling) {
+                send(first);
+                continue;
+            }
+            clock.next += clock.period;
+            receive(first);
+            machine(first).tick();
+            return first;
+        }
+    }
+
+private:
+    uint64_t random() {
+        uint64_t z = (system_.random += 0x9E3779B97F4A7C15);
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9;
+        z = (z ^ z >> 27) * 0x94D049BB133111EB;
+        return z ^ z >> 31;
+    }
+
+    void send(uint64_t board) {
+        uint64_t const width = system_.width, chunks = (width + 33) / 32;
+        for (uint64_t k = 0; k < system_.cable_count; k++) {
+            Cable &cable = system_.cables[k];
+            if (cable.from != board)
+                continue;
+            uint32_t *const row = cable.memory + cable.written % cable.depth * chunks;
+            std::memset(row, 0, chunks * sizeof *row);
+            std::memcpy(row, cable.word, (width + 31) / 32 * sizeof *row);
+            for (uint64_t bit = 0; bit < 2; bit++)
+                row[(width + bit) / 32] |= (*cable.frame >> bit & 1) << (width + bit) % 32;
+            if (system_.threshold && random() >> 1 < system_.threshold) {
+                uint64_t const bit = random() % (width + 2);
+                row[bit / 32] ^= (uint32_t)1 << bit % 32;
+                system_.changed++;
+            }
+            cable.written = (cable.written + 1) % (2 * cable.depth);
+        }
+    }
+
+    void receive(uint64_t board) {
+        uint64_t const chunks = (system_.width + 33) / 32;
+        for (uint64_t k = 0; k < system_.cable_count; k++) {
+            Cable &cable = system_.cables[k];
+            if (cable.to != board)
+                continue;
+            std::memcpy(cable.head, cable.memory + *cable.at % cable.depth * chunks,
+                        chunks * sizeof *cable.head);
+            *cable.count = (uint32_t)(cable.written ^ cable.written >> 1);
+        }
+    }
+
+    System &system_;
+};
+
+// A board that is driven while time passes for all of them.
+template <class Machine>
+class BoardMachine {
+public:
+    BoardMachine(Boards<Machine> &boards, uint64_t board) : boards_(boards), board_(board) {}
+
+    void set(Input input, const uint32_t *value, uint64_t chunks) {
+        boards_.machine(board_).set(input, value, chunks);
+    }
+    bool busy() const { return boards_.machine(board_).busy(); }
+    bool done() const { return boards_.machine(board_).done(); }
+    uint32_t cycles() const { return boards_.machine(board_).cycles(); }
+    const uint32_t *host_rdata() const { return boards_.machine(board_).host_rdata(); }
+    int wave_error() const { return 0; }
+    void flush_waves() {}
+
+    void tick() {
+        while (boards_.edge() != board_) {
+        }
+    }
+
+private:
+    Boards<Machine> &boards_;
+    uint64_t board_;
+};
+
+// Start all boards, and wait until none is busy.
+template <class Machine>
+int run_boards(Boards<Machine> &boards, uint64_t count, BoardsRun &run) {
+    std::vector<uint64_t> edges(count, 0), ended(count, 0);
+    uint64_t left = count;
+    for (run.edges = 0; left; run.edges++) {
+        for (uint64_t k = 0; k < count; k++)
+            number(boards.machine(k), START, edges[k] == run.waits[k]);
+        uint64_t const board = boards.edge();
+        edges[board]++;
+        if (edges[board] > run.waits[board] + 1 && !ended[board] && !boards.machine(board).busy()) {
+            run.cycles[board] = boards.machine(board).cycles();
+            ended[board] = 1;
+            left--;
+        }
+        if (edges[board] == run.patience)
+            return BUSY_TOO_LONG;
+    }
+    return DONE;
+}
+
+}  // namespace
+
+#endif
