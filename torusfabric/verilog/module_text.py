@@ -52,11 +52,14 @@ class Structure(NamedTuple):
         In their order.
     signals : dict of str to int
         The width of each register and wire that is no port.
+    clocked : dict of str to int
+        The width of each register, ports included.
     """
 
     ports: Mapping[str, Port]
     signals: Mapping[str, int] = NONE
     memories: Mapping[str, Memory] = MappingProxyType({})
+    clocked: Mapping[str, int] = NONE
 
 
 class ModuleText(NamedTuple):

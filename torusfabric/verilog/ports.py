@@ -1,12 +1,14 @@
 """The ports of a top as data: how wide each is, and what it is for."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..rtl.fabric import Fabric, Top
+from ..rtl.netlist import Netlist
 from ..rtl.streams import StreamPort, stream_ports
 from ..schedule.model import Choice
 
-__all__ = ["port_facts"]
+__all__ = ["board_port_facts", "port_facts"]
 
 
 class Protocol(Choice):
@@ -24,6 +26,8 @@ class Protocol(Choice):
     MEMORY = "memory"
     #: It counts in the cycles of the schedule, known from the start on.
     SCHEDULED = "scheduled"
+    #: It counts at every edge of the clock that goes beside it.
+    LINK = "link"
     #: Wishbone B4, one access at a time.
     WISHBONE = "wishbone-b4"
     #: AMBA AXI4-Lite.
@@ -204,6 +208,43 @@ MEANINGS = {
 }
 
 
+#: What else the top of a board has.
+BOARD_MEANINGS = {
+    "start": PortMeaning(
+        "control",
+        Protocol.PULSE,
+        "a pulse of one cycle lets the board wait for all others, which start together",
+    ),
+    "board": PortMeaning("control", Protocol.LEVEL, "the number of this board; it does not change"),
+    "cycles": PortMeaning(
+        "status", Protocol.LEVEL, "clock edges from the common start to done, of all attempts"
+    ),
+    "error": PortMeaning(
+        "status",
+        Protocol.LEVEL,
+        "why the last run was not carried out, or has failed: 1 mode, 2 root, 3 length, "
+        "4 operation, 5 busy, 8 boards were given different choices, 9 a link failed; 0 if it was",
+    ),
+    "failed": PortMeaning(
+        "status", Protocol.LEVEL, "a bit for each link port: it lost something, or is silent"
+    ),
+    "attempts": PortMeaning("status", Protocol.LEVEL, "how often the last run was carried out"),
+}
+
+#: The ports of a link between boards.
+LINK_MEANINGS = {
+    "tx_word": PortMeaning("data", Protocol.LINK, "a word to another board, with clk beside it"),
+    "tx_frame": PortMeaning(
+        "data", Protocol.LINK, "what it is: 0 none, 1 of a message, 2 of a run, 3 of a sum"
+    ),
+    "rx_word": PortMeaning("data", Protocol.LINK, "a word from another board"),
+    "rx_frame": PortMeaning("data", Protocol.LINK, "what it is"),
+    "rx_clk": PortMeaning(
+        "clock", Protocol.CLOCK, "clk of that board; words are sampled with its falling edge"
+    ),
+}
+
+
 def _meanings(fabric: Fabric) -> dict[str, PortMeaning]:
     """What the ports of a fabric are for, by their names."""
     if fabric.top is Top.STREAM:
@@ -213,8 +254,26 @@ def _meanings(fabric: Fabric) -> dict[str, PortMeaning]:
 
 def port_facts(fabric: Fabric) -> dict[str, dict[str, Any]]:
     """Every port of the top: how wide it is, and what it is for."""
-    netlist, meanings = fabric.netlist, _meanings(fabric)
     clocks = _stream_clocks(fabric) if fabric.top is Top.STREAM else {}
+    return _facts(fabric.netlist, _meanings(fabric), clocks)
+
+
+def board_port_facts(netlist: Netlist) -> dict[str, dict[str, Any]]:
+    """Every port of the top of a board, likewise."""
+    links = {}
+    for name in netlist.inputs | netlist.outputs:
+        if name.startswith("link_"):
+            _, link, what = name.split("_", 2)
+            links[name] = LINK_MEANINGS[what], f"link_{link}_rx_clk"
+    meanings = MEANINGS | BOARD_MEANINGS | {name: known for name, (known, _) in links.items()}
+    clocks = {name: clock for name, (_, clock) in links.items() if "_rx_" in name}
+    return _facts(netlist, meanings, clocks | dict.fromkeys(clocks.values()))
+
+
+def _facts(
+    netlist: Netlist, meanings: Mapping[str, PortMeaning], clocks: Mapping[str, str | None]
+) -> dict[str, dict[str, Any]]:
+    """Every port of a netlist, given what each is for, and the clocks of those with another."""
     sides = {"input": {"clk": 1, "rst": 1} | netlist.inputs, "output": netlist.outputs}
     ports = {}
     for direction, nets in sides.items():

@@ -30,7 +30,14 @@ from .memory_rule import AUTO, MemoryRule
 from .module_text import ModuleText, Port, Structure
 from .writer import Heading, write_module
 
-__all__ = ["emit", "module_texts"]
+__all__ = [
+    "contents_of",
+    "emit",
+    "header",
+    "module_texts",
+    "top_structure",
+    "top_text",
+]
 
 _Fact = TypeVar("_Fact")
 
@@ -90,7 +97,7 @@ def emit(
     of_type("Fabric", fabric, Fabric, "a Fabric, as tf.Fabric makes it")
     netlist, prefix = fabric.netlist, fabric.prefix
     modules = module_texts(netlist, prefix, MemoryRule.parse(ram))
-    contents = _contents(netlist)
+    contents = contents_of(netlist)
     names = {value: name for name, value in contents.items()}
     counts = Counter(
         names[_rom_contents(i)] if i.role is Role.ROM else prefix + i.module
@@ -106,11 +113,11 @@ def emit(
     structures = {name: module.structure for name, module in modules.items()}
     texts = {name: module.text for name, module in modules.items()}
     return Design(
-        modules=texts | {top: _top_text(netlist, prefix, structures, names)},
+        modules=texts | {top: top_text(netlist, top, prefix, structures, names)},
         top=top,
         instances={name: module.children for name, module in modules.items() if module.children}
         | {top: dict(counts)},
-        structures=structures | {top: _top_structure(netlist)},
+        structures=structures | {top: top_structure(netlist)},
         classes=[(prefix + name, counts[prefix + name]) for name in routers],
         outports=of_routers(dict.fromkeys(routers, OUTPORTS)),
         inports=of_routers(_inports(netlist, routers)),
@@ -140,7 +147,7 @@ def _rom_contents(rom: Instance) -> RomContents:
     return RomContents(rom.contents, rom.width)
 
 
-def _contents(netlist: Netlist) -> dict[str, RomContents]:
+def contents_of(netlist: Netlist) -> dict[str, RomContents]:
     """The different contents of ROMs, by the name of the first instance with each."""
     found: dict[RomContents, str] = {}
     for rom in netlist.having(Role.ROM):
@@ -237,12 +244,13 @@ def _instance_parts(netlist: Netlist) -> dict[str, str]:
     }
 
 
-def header(fabric: Fabric, command: str) -> str:
+def header(fabric: Fabric, command: str, more: Sequence[str] = ()) -> str:
     """The comment above the text: what it is, and how to make it again."""
     lines = [
         _title(fabric),
         f"made by torusfabric {__version__}:",
         f"  {command}",
+        *more,
     ]
     text = "".join(f"{line_comment(line)}\n" for line in lines)
     for name, reason in WAIVED.items():
@@ -269,7 +277,7 @@ def _collective(mode: Mode) -> str:
     return f"{collective} from any root" if mode.any_root else str(collective)
 
 
-def _top_structure(netlist: Netlist) -> Structure:
+def top_structure(netlist: Netlist) -> Structure:
     """The ports and nets of the structural top."""
     ports = {name: Port("input") for name in ("clk", "rst")}
     ports |= {name: Port("input", width) for name, width in netlist.inputs.items()}
@@ -277,13 +285,27 @@ def _top_structure(netlist: Netlist) -> Structure:
     return Structure(ports, {name: w for name, w in netlist.nets.items() if name not in ports})
 
 
-def _top_text(
-    netlist: Netlist, prefix: str, modules: dict[str, Structure], names: dict[RomContents, str]
+def top_text(
+    netlist: Netlist,
+    top: str,
+    prefix: str,
+    modules: Mapping[str, Structure],
+    names: Mapping[RomContents, str],
 ) -> str:
-    """The structural top of a netlist; contents of ROMs that are equal are there once."""
-    structure = _top_structure(netlist)
+    """The structural top of a netlist; contents of ROMs that are equal are there once.
+
+    Parameters
+    ----------
+    top, prefix : str
+        Its name, and what the names of all other modules begin with.
+    modules : dict of str to Structure
+        What it has instances of.
+    names : dict of RomContents to str
+        Those of contents.
+    """
+    structure = top_structure(netlist)
     ports = [f"{p.direction} wire {range_of(p.width)}{name}" for name, p in structure.ports.items()]
-    lines = [f"module {prefix}{TOP} (", ",\n".join(f"  {port}" for port in ports), ");"]
+    lines = [f"module {top} (", ",\n".join(f"  {port}" for port in ports), ");"]
     by_width = groupby(structure.signals.items(), key=lambda item: item[1])
     for width, nets in by_width:
         lines += _filled(f"  wire {range_of(width)}", [name for name, _ in nets], ";")

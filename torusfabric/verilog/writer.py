@@ -142,6 +142,7 @@ class _Writer:
         self._naming = Naming()
         self._declared: list[str] = []
         self._registers: set[str] = set()
+        self._held: dict[str, int] = {}
         self._read: set[str | None] = set()
         self._joined: set[int] = set()
         self._synchronizers: set[int] = set()
@@ -237,7 +238,7 @@ class _Writer:
         ends = ["`endif"] * (other is not None) + ["endmodule\n"]
         return ModuleText(
             "\n".join([*lines, *_indented(self._contents), *ends]),
-            Structure(ports, signals, self._memories),
+            Structure(ports, signals, self._memories, dict(self._held)),
             dict(self._children),
             tuple(self._shared.values()),
             bare="\n".join([*lines, *ends]) if self._contents else "",
@@ -316,7 +317,9 @@ class _Writer:
         if process.domain is None:
             self._write_logic(process)
             return
-        self._registers |= {self._names[id(signal)] for signal in process.signals}
+        clocked = {self._names[id(signal)]: len(signal) for signal in process.signals}
+        self._registers |= clocked.keys()
+        self._held |= clocked
         domain = process.domain
         lines = self._statements(process.statements, "<=")
         cleared = [
@@ -475,6 +478,7 @@ class _Writer:
                 continue
             assert not port._transparent_for, "a read port shows what was there before a write"
             self._registers.add(shown)
+            self._held[shown] = len(data)
             lines = [f"{shown} <= {name}[{address}];"]
             if self._expressions.known(port._en) != "1":
                 lines = _guarded(f"if ({self._expressions.whole(port._en)})", lines)

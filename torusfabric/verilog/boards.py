@@ -1,0 +1,303 @@
+"""Verilog of a fabric on several boards: a top for each kind of board, and a bench of the whole."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..rtl.boards import BoardSystem
+from ..rtl.boards.attach import LINK_PORTS, link_port
+from ..rtl.netlist import Netlist
+from ..toolchain.files import writable
+from ..toolchain.folders import made_folder
+from .beside import SOURCE
+from .design import MANIFEST, TEXT, Design, as_json, require_folder
+from .expressions import range_of
+from .manifest import manifest
+from .memory_rule import MemoryRule
+from .module_text import ModuleText
+from .ports import board_port_facts
+from .text import contents_of, header, module_texts, top_structure, top_text
+
+__all__ = ["emit_boards", "write_boards"]
+
+#: Where the bench lies, and the module that connects all boards in it.
+BENCH, WHOLE = "bench", "boards"
+
+#: The files of the bench, by the names of their sources.
+FILES = {
+    "Makefile": "Makefile",
+    "collectives.py": "collectives.py",
+    "runs.py": "runs.py",
+    "stalls.py": "stalls.py",
+    "direct_port.py": "direct_port.py",
+    "fabric_port.py": "ports/host.py",
+    "test_fabric.py": "test_boards.py",
+}
+
+
+def write_boards(
+    system: BoardSystem, folder: str | Path, *, command: str, force: bool = False, ram: str = "auto"
+) -> Design:
+    """Write ``fabric.v``, ``manifest.json`` and a bench into a folder; see `verilog.write`."""
+    with made_folder(folder):
+        writable(Path(folder, TEXT))
+        require_folder(Path(folder), (TEXT, MANIFEST), force=force)
+        design = emit_boards(system, command=command, ram=ram)
+        design.write(folder, force=force)
+    return design
+
+
+def emit_boards(
+    system: BoardSystem, *, command: str = "torusfabric verilog", ram: str = "auto"
+) -> Design:
+    """The Verilog of all boards of a fabric, with all files that go with it.
+
+    Raises
+    ------
+    InputError
+        If there is no such rule for memories.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> from torusfabric.topology.boards import Boards
+    >>> ring = tf.Torus(4, link_latency=9)
+    >>> fabric = tf.Fabric(tf.compile(tf.plan(ring, "allgather")), width=8)
+    >>> text = emit_boards(BoardSystem(fabric, Boards.parse("2", ring))).text
+    >>> "module board_0 (" in text, "module board_1 (" in text
+    (True, False)
+    """
+    prefix, kinds = system.fabric.prefix, _kinds(system, MemoryRule.parse(ram))
+    texts = {name: text for kind in kinds for name, text in kind.texts.items()}
+    contents = {kind.top: contents_of(kind.netlist) for kind in kinds}
+    tops = {
+        kind.top: top_text(
+            kind.netlist,
+            kind.top,
+            prefix,
+            {name: text.structure for name, text in kind.texts.items()},
+            {value: name for name, value in contents[kind.top].items()},
+        )
+        for kind in kinds
+    }
+    counts = {
+        kind.top: dict(Counter(prefix + i.module for i in kind.netlist.instances)) for kind in kinds
+    }
+    return Design(
+        modules={name: text.text for name, text in texts.items()} | tops,
+        top=kinds[0].top,
+        instances={n: text.children for n, text in texts.items() if text.children} | counts,
+        structures={name: text.structure for name, text in texts.items()}
+        | {kind.top: top_structure(kind.netlist) for kind in kinds},
+        contents={
+            f"{top}_{name}": value for top, own in contents.items() for name, value in own.items()
+        },
+        inner=frozenset(name for name, text in texts.items() if text.inner),
+        interface="boards",
+        prefix=prefix,
+        header=header(system.fabric, command, _about(system)),
+        files=_files(system, kinds, [*texts, *tops], command=command),
+    )
+
+
+class _Kind(NamedTuple):
+    """A kind of board.
+
+    Parameters
+    ----------
+    top : str
+        The name of its top.
+    texts : dict of str to ModuleText
+        Its modules, by names that others have only for the same.
+    """
+
+    top: str
+    netlist: Netlist
+    texts: Mapping[str, ModuleText]
+
+
+def _kinds(system: BoardSystem, rule: MemoryRule) -> list[_Kind]:
+    """All kinds of boards."""
+    prefix, known, kinds = system.fabric.prefix, dict[str, ModuleText](), list[_Kind]()
+    for number, netlist in enumerate({id(each): each for each in system.netlists}.values()):
+        made = module_texts(netlist, prefix, rule)
+        names = {
+            name: f"{name}_{number}" if known.get(name, text).text != text.text else name
+            for name, text in made.items()
+        }
+        own = {
+            names[name]: text._replace(
+                text=text.text.replace(f"module {name} ", f"module {names[name]} ", 1)
+            )
+            for name, text in made.items()
+        }
+        known |= own
+        instances = tuple(
+            replace(each, module=names[prefix + each.module].removeprefix(prefix))
+            for each in netlist.instances
+        )
+        kinds.append(_Kind(_top(system, number), replace(netlist, instances=instances), own))
+    return kinds
+
+
+def _top(system: BoardSystem, kind: int) -> str:
+    """The name of the top of a kind of board."""
+    return f"{system.fabric.prefix}board_{kind}"
+
+
+def _about(system: BoardSystem) -> list[str]:
+    """What is said of the boards above the text."""
+    plan, boards = system.plan, system.boards
+    depths = ", ".join(f"{plan.depth(latency)} of {latency} cycles" for latency in plan.latencies)
+    return [
+        f"on {boards} boards of {boards.nodes.shape[1]} nodes, with {plan.links} link ports each;",
+        f"elastic buffers of {depths}: clocks within {system.ppm:g} ppm drift apart by "
+        f"{plan.drift:.2f} words in {plan.window} cycles",
+    ]
+
+
+def _files(
+    system: BoardSystem, kinds: list[_Kind], modules: list[str], *, command: str
+) -> dict[str, str]:
+    """The files beside the text of some modules."""
+    texts = {
+        f"{BENCH}/{name}": SOURCE.joinpath(source).read_text(encoding="utf-8")
+        for name, source in FILES.items()
+    }
+    makefile = f"{BENCH}/Makefile"
+    texts[makefile] = (
+        texts[makefile]
+        .replace("{top}", WHOLE)
+        .replace("$(abspath ../fabric.v)", f"$(abspath ../fabric.v {WHOLE}.v)")
+    )
+    texts[f"{BENCH}/{WHOLE}.v"] = _whole(system, kinds)
+    names = [TEXT, *sorted(texts)]
+    said = system_manifest(system, command=command, files=names, modules=modules)
+    return {name: texts[name] for name in names[1:]} | {MANIFEST: as_json(said)}
+
+
+def system_manifest(
+    system: BoardSystem, *, command: str, files: list[str], modules: list[str]
+) -> dict[str, Any]:
+    """What a user of the Verilog has to know: the manifest of the fabric, and what boards change.
+
+    Ports are those of a board; `host_node` counts its nodes in the order of ``boards``.
+    """
+    said = manifest(system.fabric, command=command, files=files, modules=modules)
+    overhead = system.plan.overhead
+    for mode in said["modes"]:
+        for each in (mode, *mode.get("forms", ())):
+            each["cycles"] = [
+                piece | {"constant": _more(piece["constant"], overhead)} for piece in each["cycles"]
+            ]
+    if "predicted_cycles" in said:
+        said["predicted_cycles"] += overhead
+    return said | {
+        "top": _top(system, 0),
+        "interface": "boards",
+        "read_latency": system.read_latency,
+        "ports": board_port_facts(system.netlists[0]),
+        **_boards(system),
+    }
+
+
+def _more(cycles: int | list[int], overhead: int) -> int | list[int]:
+    """Cycles, or those by root, with the overhead of an attempt."""
+    return [each + overhead for each in cycles] if isinstance(cycles, list) else cycles + overhead
+
+
+def _boards(system: BoardSystem) -> dict[str, Any]:
+    """What is said of boards, and where each of their link ports leads."""
+    plan, boards = system.plan, system.boards
+    names = boards.torus.port_names
+    return {
+        "boards": [
+            {
+                "board": board,
+                "top": _top(system, system.kind_of[board]),
+                "nodes": boards.nodes[board].tolist(),
+                "links": [
+                    {
+                        "link": link,
+                        "node": int(boards.nodes[board, node]),
+                        "port": names[port],
+                        "latency": boards.latency[link],
+                        "to": {"board": end.board, "link": end.link},
+                    }
+                    for link, ((node, port), end) in enumerate(
+                        zip(boards.links, boards.ends[board], strict=True)
+                    )
+                ],
+            }
+            for board in range(boards.number)
+        ],
+        "blocks": list(boards.counts),
+        "phy": "parallel",
+        "ppm": system.ppm,
+        "retries": system.retries,
+        "attempt_overhead": plan.overhead,
+        "drift_words": round(plan.drift, 3),
+        "drift_cycles": plan.window,
+        "buffers": {str(latency): plan.depth(latency) for latency in plan.latencies},
+    }
+
+
+def _whole(system: BoardSystem, kinds: list[_Kind]) -> str:
+    """The module of the bench that connects all boards; each has ports with its number.
+
+    Registers hold any values at first, as they do in a chip: simulators would make a sum of words
+    unknown where one of them is, though nobody uses it.
+    """
+    heads, lines, first = [], [], []
+    for board, number in enumerate(system.kind_of):
+        top, netlist, texts = kinds[number]
+        outer = _outer(netlist)
+        heads += [f"{way} wire {range_of(bits)}board_{board}_{name}" for name, (way, bits) in
+                  outer.items()]  # fmt: skip
+        pins = [f".{name}(board_{board}_{name})" for name in outer]
+        pins += [f".board({len_of(netlist, 'board')}'d{board})"]
+        for link, (there, port) in enumerate(system.boards.ends[board]):
+            for name in LINK_PORTS:
+                pin = link_port(link, name)
+                if name == "rx_clk":
+                    pins.append(f".{pin}(board_{there}_clk)")
+                    continue
+                sender = board if name.startswith("tx") else there
+                net = f"board_{sender}_{link_port(link if sender == board else port, name)}"
+                if name.startswith("rx"):
+                    net = f"board_{there}_{link_port(port, name.replace('rx', 'tx'))}"
+                else:
+                    lines.append(f"  wire {range_of(len_of(netlist, pin))}{net};")
+                pins.append(f".{pin}({net})")
+        lines.append(f"  {top} board_{board} (\n    " + ",\n    ".join(pins) + "\n  );")
+        for instance in netlist.instances:
+            module = texts[system.fabric.prefix + instance.module]
+            for name, bits in module.structure.clocked.items():
+                place = f"board_{board}.{instance.name}.{name}"
+                first.append(f"    {place} = {{{-(-bits // 32)}{{$random}}}};")
+    wires = [line for line in lines if line.startswith("  wire")]
+    rest = [line for line in lines if not line.startswith("  wire")]
+    ports = ",\n".join(f"  {head}" for head in heads)
+    return "\n".join(["// All boards, and the cables between them.",
+                      f"module {WHOLE} (", ports, ");", *wires, *rest,
+                      "  initial begin", *first, "  end", "endmodule\n"])  # fmt: skip
+
+
+def len_of(netlist: Netlist, port: str) -> int:
+    """Bits of a port."""
+    return (netlist.inputs | netlist.outputs)[port]
+
+
+def _outer(netlist: Netlist) -> Mapping[str, tuple[str, int]]:
+    """The ports of a board that are no link's, nor its number."""
+    inputs = {"clk": 1, "rst": 1} | netlist.inputs
+    return {
+        name: (way, bits)
+        for way, ports in (("input", inputs), ("output", netlist.outputs))
+        for name, bits in ports.items()
+        if name != "board" and not name.startswith("link_")
+    }
