@@ -25,6 +25,7 @@ from .hardware_options import (
 )
 from .output import print_facts, print_json, print_rendered, progress_bar
 from .selection_options import add_selection
+from .several_boards import add_boards_options, check_one_chip, write_boards
 
 __all__ = ["add_commands"]
 
@@ -71,6 +72,7 @@ def _add_verilog_options(verilog: ArgumentParser) -> None:
         "-o", "--output", metavar="DIR", type=folder, required=True, help="folder for the files"
     )
     add_force(verilog)
+    add_boards_options(verilog)
 
 
 def _add_synth_options(synth: ArgumentParser) -> None:
@@ -104,6 +106,11 @@ def _add_synth_options(synth: ArgumentParser) -> None:
 def run_verilog(arguments: Namespace) -> None:
     """Write Verilog and manifest."""
     from .. import verilog
+
+    if arguments.boards is not None:
+        write_boards(arguments)
+        return
+    check_one_chip(arguments)
 
     made = make_fabric(arguments, any_root=True)
     fabric = made.fabric

@@ -8,6 +8,7 @@ from .command import Commands, add_command
 from .hardware_options import add_fabric_options, add_top_options
 from .host_simulation import run_host
 from .selection_options import add_selection
+from .several_boards import add_boards_options, add_error_option, check_one_chip, run_boards
 from .stream_simulation import run_streams
 
 __all__ = ["add_commands"]
@@ -39,6 +40,8 @@ def add_commands(commands: Commands) -> None:
         ".gz)",
     )
     add_force(simulate)
+    add_boards_options(simulate)
+    add_error_option(simulate)
 
 
 def _add_runs(simulate: ArgumentParser) -> None:
@@ -88,6 +91,10 @@ def _add_runs(simulate: ArgumentParser) -> None:
 
 def run_simulate(arguments: Namespace) -> None:
     """Simulate; the status is 2 if a word is wrong or the cycles are not those predicted."""
+    if arguments.boards is not None:
+        run_boards(arguments)
+        return
+    check_one_chip(arguments)
     if arguments.through_port and arguments.top == "stream":
         raise InputError(
             "--through-port must be left out with --top stream, where all words go through ports"

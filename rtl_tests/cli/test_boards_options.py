@@ -1,0 +1,43 @@
+"""The command line of fabrics on several boards."""
+
+import json
+
+import pytest
+
+from torusfabric.cli import main
+
+PAIR = ["2", "allgather", "--boards", "2", "--width", "8", "--flits", "4"]
+
+
+def test_cut_arcs_take_the_least_latency_that_serves(capsys):
+    assert main(["simulate", *PAIR, "--jobs", "3", "--link-errors", "1e-3", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["words_wrong"] == 0 < found["words_checked"]
+    assert (found["boards"], found["link_latency"], found["link_ports"]) == ("2", "8", 2)
+    assert found["cycles"] == found["predicted_cycles"]
+
+
+def test_verilog_of_boards(tmp_path, capsys):
+    words = ["verilog", *PAIR, "--ppm", "50", "-o", str(tmp_path / "out")]
+    assert main(words) == 0
+    assert "elastic buffers" in capsys.readouterr().out
+    said = json.loads((tmp_path / "out/manifest.json").read_text())
+    assert [board["nodes"] for board in said["boards"]] == [[0], [1]]
+    assert said["boards"][0]["links"][0]["to"]["board"] == 1
+    assert (tmp_path / "out/bench/boards.v").exists()
+    assert "--boards 2 --ppm 50" in (tmp_path / "out/fabric.v").read_text()
+
+
+@pytest.mark.parametrize(("words", "line"), [
+    (["--boards", "3"], "Boards must divide the sides of 2, not 3"),
+    (["--boards", "two"], "Boards must be numbers such as 2x1, not 'two'"),
+    (["--boards", "2", "--link-latency", "2"], "Link latency of cut arcs must be at least 8"),
+    (["--boards", "2", "--ppm", "1e9"], "Oscillators must be within 0 to 1000 ppm, not 1e+09"),
+    (["--boards", "2", "--retries", "99"], "Retries must be from 0 to 15, not 99"),
+    (["--boards", "2", "--top", "stream"], "--top must be left out with --boards"),
+    (["--boards", "2", "--link-errors", "1"], "Link errors must be from 0 to 0.1 a word, not 1"),
+    (["--ppm", "5"], "--ppm must come with --boards, whose links and clocks it is of"),
+])  # fmt: skip
+def test_what_boards_cannot_do_is_said(words, line, capsys):
+    assert main(["simulate", "2", "allgather", "--width", "8", *words]) == 1
+    assert line in capsys.readouterr().err

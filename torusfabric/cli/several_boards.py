@@ -1,0 +1,230 @@
+"""Fabrics on several boards: the options that say so, and what verilog and simulate do then."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING, Any
+
+from ..analysis.facts import in_words
+from ..errors import InputError, WorkFailed
+from ..planning import require_results
+from ..topology import parse_topology
+from .arguments import real
+from .fabric import Made, make_fabric
+from .output import print_facts, print_json, progress_bar
+
+if TYPE_CHECKING:
+    from ..rtl.boards import BoardSystem
+    from ..topology.boards import Boards
+
+__all__ = [
+    "add_boards_options",
+    "add_error_option",
+    "check_one_chip",
+    "run_boards",
+    "write_boards",
+]
+
+#: The least latency of a cut arc that is ever enough.
+LEAST = 8
+
+#: Runs of a simulation, unless it is said how many.
+JOBS = 20
+
+#: What has no meaning on several boards, with what it must be.
+ALONE: dict[str, object] = {
+    "top": "host",
+    "bus": None,
+    "clocks": "one",
+    "docs": False,
+    "flow": None,
+    "templates": False,
+    "through_port": False,
+    "wave": None,
+    "trace": None,
+    "stall": None,
+    "faults": None,
+}
+
+
+def add_boards_options(parser: ArgumentParser) -> None:
+    """Add the arguments that cut a fabric into boards."""
+    group = parser.add_argument_group("several boards")
+    group.add_argument(
+        "--boards",
+        metavar="AxB",
+        help="cut the torus into so many equal blocks along each axis, each on a board with a "
+        "clock of its own: 2x1 (default one chip); --link-latency must cover the cut arcs, or is "
+        "left out, and they take the least",
+    )
+    group.add_argument(
+        "--ppm",
+        metavar="P",
+        type=real,
+        help="with --boards: by how much each oscillator may be off, in millionths (default 100)",
+    )
+    group.add_argument(
+        "--retries",
+        metavar="N",
+        type=int,
+        help="with --boards: how often a run is repeated of which a link lost something (default "
+        "1)",
+    )
+
+
+def add_error_option(parser: ArgumentParser) -> None:
+    """Add the argument that plants errors on links."""
+    parser.add_argument(
+        "--link-errors",
+        metavar="P",
+        type=real,
+        help="with --boards: how likely it is that a word changes on its way to another board, 0 "
+        "to 0.1 (default 0)",
+    )
+
+
+def check_one_chip(arguments: Namespace) -> None:
+    """Refuse what is said of boards where there is one chip."""
+    for name in ("ppm", "retries", "link_errors"):
+        if getattr(arguments, name, None) is not None:
+            option = name.replace("_", "-")
+            raise InputError(f"--{option} must come with --boards, whose links and clocks it is of")
+
+
+def _made(arguments: Namespace) -> tuple[Made, BoardSystem]:
+    """The fabric, and how it lies on boards.
+
+    Without a latency of links, arcs that are cut take as many cycles as they must, others one.
+    """
+    from ..rtl.boards import BoardSystem, plan_links
+    from ..topology.boards import Boards
+
+    for name, usual in ALONE.items():
+        if getattr(arguments, name, usual) != usual:
+            option = name.replace("_", "-")
+            raise InputError(f"--{option} must be left out with --boards")
+    ppm = 100.0 if arguments.ppm is None else arguments.ppm
+    retries = 1 if arguments.retries is None else arguments.retries
+    if arguments.link_latency is not None or arguments.plan is not None:
+        made = make_fabric(arguments, any_root=True)
+        boards = Boards.parse(arguments.boards, made.fabric.program.topology)
+        return made, BoardSystem(made.fabric, boards, ppm, retries)
+    boards, latency = Boards.parse(arguments.boards, parse_topology(arguments.topology)), LEAST
+    while True:
+        made = make_fabric(_with_latency(arguments, boards, latency), any_root=True)
+        found = Boards.parse(arguments.boards, made.fabric.program.topology)
+        least = plan_links(made.fabric, found, ppm=ppm, retries=retries).least_latency
+        if least <= latency:
+            return made, BoardSystem(made.fabric, found, ppm, retries)
+        # Longer links make longer runs, in which clocks drift further apart.
+        latency = least
+
+
+def _with_latency(arguments: Namespace, boards: Boards, latency: int) -> Namespace:
+    """The arguments with links of so many cycles along the axes that are cut."""
+    cut = ",".join(
+        f"{axis}:{latency if count > 1 else 1}" for axis, count in enumerate(boards.counts)
+    )
+    return Namespace(**vars(arguments) | {"link_latency": cut})
+
+
+def _facts(system: BoardSystem) -> dict[str, Any]:
+    """What is said of the boards."""
+    plan = system.plan
+    return {
+        "boards": str(system.boards),
+        "link_latency": system.boards.torus.latency_text,
+        "link_ports": plan.links,
+        "buffer_words": {str(each): plan.depth(each) for each in plan.latencies},
+        "ppm": system.ppm,
+        "drift_words": round(plan.drift, 3),
+        "retries": system.retries,
+        "attempt_overhead": plan.overhead,
+    }
+
+
+def _shown(facts: dict[str, Any]) -> dict[str, Any]:
+    """Facts of the boards for people."""
+    depths = ", ".join(f"{depth} of {each} cycles" for each, depth in facts["buffer_words"].items())
+    return {
+        "boards": f"{facts['boards']}, of {facts['link_ports']} link ports each",
+        "link latency": facts["link_latency"],
+        "elastic buffers": f"{depths}; clocks within {facts['ppm']:g} ppm drift apart by "
+        f"{facts['drift_words']:g} words at most",
+        "overhead": f"{facts['attempt_overhead']} cycles an attempt, of up to "
+        f"{facts['retries'] + 1}",
+    }
+
+
+def write_boards(arguments: Namespace) -> None:
+    """Write the Verilog of each kind of board, a bench of all and the manifest."""
+    from ..verilog.boards import write_boards as write
+
+    made, system = _made(arguments)
+    command = made.command_line("verilog", boards=system.boards)
+    for name in ("ppm", "retries"):
+        if getattr(arguments, name) is not None:
+            command += f" --{name} {getattr(arguments, name):g}"
+    with progress_bar("writing Verilog"):
+        design = write(
+            system, arguments.output, command=command, force=arguments.force, ram=arguments.ram
+        )
+    of_boards = _facts(system)
+    facts = {
+        "folder": arguments.output,
+        "files": design.file_names,
+        "modules": len(design.modules),
+        "lines": design.text.count("\n"),
+        "predicted_cycles": system.cycles(made.fabric.predicted_cycles),
+    }
+    if arguments.json:
+        print_json(facts | of_boards | made.facts)
+        return
+    files = {"files": " ".join(facts["files"])}
+    print_facts(in_words(facts | made.facts) | files | _shown(of_boards))
+
+
+def run_boards(arguments: Namespace) -> None:
+    """Simulate all boards, each with a clock of its own.
+
+    The status is 2 if a word of a run that reports success is wrong, or cycles are not as forecast.
+    """
+    from ..simulation.boards import simulate_boards
+
+    count = JOBS if arguments.jobs is None else arguments.jobs
+    require_results("--jobs", count)
+    _, system = _made(arguments)
+    with progress_bar("simulating") as progress:
+        report = simulate_boards(
+            system,
+            jobs=count,
+            seed=arguments.data_seed,
+            link_errors=arguments.link_errors or 0.0,
+            progress=progress,
+        )
+    of_boards = _facts(system)
+    if arguments.json:
+        print_json(report.to_json() | of_boards)
+    else:
+        clean = [run for run in report.jobs if not run.failed]
+        print_facts(
+            {
+                "topology": report.topology,
+                "collective": report.collective,
+                **_shown(of_boards),
+                "runs": f"{len(report.jobs)}: {len(clean)} with success, {report.failed} that said "
+                f"they failed, {report.retries} attempts more than runs",
+                "link words changed": report.link_words_changed,
+                "cycles": f"{report.cycles} in all, {report.predicted_cycles} predicted",
+                "words checked": report.words_checked,
+                "words wrong": report.words_wrong,
+                "time": f"{report.seconds:.1f} s",
+            }
+        )
+    if report.first_wrong:
+        raise WorkFailed(
+            f"{report.words_wrong} of {report.words_checked} words are wrong; first: "
+            f"{report.first_wrong}"
+        )
+    if not report.passed:
+        raise WorkFailed("Runs must end as forecast on all boards, not otherwise")
