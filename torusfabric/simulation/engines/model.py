@@ -89,7 +89,8 @@ def build_model(netlist: Netlist, *, word: int, optimize: int = 2) -> Model:
     stepped = Loops(layout)
     flags = ("-std=c++14", "-fPIC", "-DNDEBUG", "-fvisibility=hidden", "-w")
     texts = {name: (HERE / name).read_text()
-             for name in ("model.cc", "model.h", "crew.h", "drive.h", "streams.h", "boards.h")}  # fmt: skip
+             for name in ("model.cc", "model.h", "crew.h", "drive.h", "streams.h",
+                          "boards.h")}  # fmt: skip
     loops = cxx.build(
         "loops.so", _units(stepped.functions), headers={"model.h": texts["model.h"]},
         flags=(*flags, *_tuned(optimize)), link=("-shared",), what="the simulator",
