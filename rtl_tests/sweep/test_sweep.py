@@ -12,6 +12,7 @@ from torusfabric.cli import main
 from torusfabric.errors import InputError
 from torusfabric.sweep.grid import AXES, Simulated, key, load, points
 from torusfabric.sweep.work import work
+from torusfabric.topology import Faulty
 
 
 def test_each_step_is_done_once_for_what_matters_to_it(write):
@@ -151,6 +152,7 @@ def test_faults_are_drawn_with_each_seed(write):
     for point in found:
         before = 1 if point["topology"].startswith("mesh") else 0
         topology = tf.parse_topology(point["topology"])
+        assert isinstance(topology, Faulty)
         assert len(topology.broken_links) == before + point["faults"]
         assert not topology.broken_nodes
     assert work(found[0])["result"]["topology"] == found[0]["topology"]
