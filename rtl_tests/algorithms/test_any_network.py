@@ -21,7 +21,8 @@ from torusfabric.collective import parse_collective
 from torusfabric.schedule.sum_trees import sum_trees
 from torusfabric.topology import Graph, parse_topology
 
-KINDS = ANY_NETWORK.collectives
+#: Exchanges and halos need offsets, which tori with broken links have, too.
+KINDS = [kind for kind in ANY_NETWORK.collectives if kind not in ("exchange", "halo")]
 
 #: One way round a ring, and back from one node alone; two cliques that one link joins.
 ONE_WAY = Graph([(0, 1), (1, 2), (2, 3), (3, 0), (2, 0)])

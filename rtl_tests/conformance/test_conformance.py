@@ -29,11 +29,19 @@ TOPOLOGIES = ("2x3", "3x3", "2x2x2", "3x4", "5", "arrowhead:1", "arrowhead:2")
 #: Torus and axes of the collectives that run in groups.
 GROUPS = (("2x3x3", "0+2"), ("3x4", "1"))
 
+#: What any-network plans where a torus has broken links, and on no other network.
+AROUND_FAULTS = ("exchange", "halo")
+
 #: For what fits none of these.
 OTHERS = [
     *(("5x5", kind, "lee-code") for kind in ("broadcast", "gather", "reduce")),
     ("7x7x7", "allgather", "lee-code"),
-    *(("mesh:2x3", kind, "any-network") for kind in find("any-network").collectives),
+    *(
+        ("mesh:2x3", kind, "any-network")
+        for kind in find("any-network").collectives
+        if kind not in AROUND_FAULTS
+    ),
+    *(("3x3!0:+0", kind, "any-network") for kind in AROUND_FAULTS),
 ]
 
 
@@ -67,7 +75,7 @@ FIRST = set({(kind, algorithm): (name, kind, algorithm)
              for name, kind, algorithm in reversed(SELECTIONS)}.values())  # fmt: skip
 
 #: What takes little time to simulate.
-SMALL = ("2x3", "5", "5x5", "arrowhead:1", "mesh:2x3", "3x4")
+SMALL = ("2x3", "3x3!0:+0", "5", "5x5", "arrowhead:1", "mesh:2x3", "3x4")
 
 every_selection = of_selections(lambda names: names[0] == "7x7x7")
 first_selections = of_selections(lambda names: names not in FIRST or names[0] == "7x7x7")
