@@ -58,7 +58,7 @@ def check_first(program, memory, base):
     part, chunk = np.divmod(index, program.layout.part_chunks)
     first, port = np.where(nodes == part, 1, 0), memory
     for route in reversed(mapped.routes):
-        step = route.step(nodes, part, chunk)
+        step = np.where(chunk == route.chunk, route.step(nodes, part), 0)
         comes = (nodes != part) & (step >= 1) & (step <= mapped.steps)
         first, port = np.where(comes, step, first), np.where(comes, route.port[nodes], port)
     assert (base == first - 1).all()
