@@ -11,10 +11,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from ..algorithms.network.plan import ANY_NETWORK
 from ..schedule import Listed, Rounds, Schedule, Switching, Transfers
-from ..toolchain.cache import Cache, digest
-from ..toolchain.folders import work_folder
 
 if TYPE_CHECKING:
     from .selection import Selection
@@ -35,8 +32,12 @@ def kept_plan(selection: Selection, plan: Callable[[], Schedule]) -> Schedule:
     """What is planned for a selection, or was planned for the same before by the same planners."""
     topology = selection.topology
     large = topology.nodes * int(topology.linked.sum()) >= LARGE
-    if not (large and selection.chosen() is ANY_NETWORK):
+    if not (large and selection.chosen().name == "any-network"):
         return plan()
+    # Few plans are kept: what does that is imported for them alone.
+    from ..toolchain.cache import Cache
+    from ..toolchain.folders import work_folder
+
     cache, key = Cache(), _key(selection)
     if (path := cache.get_file(key, FILE)) and (found := _read(path, selection)):
         return found
@@ -50,6 +51,8 @@ def kept_plan(selection: Selection, plan: Callable[[], Schedule]) -> Schedule:
 
 def _key(selection: Selection) -> str:
     """A name for a selection and the planners."""
+    from ..toolchain.cache import digest
+
     options = asdict(selection.options) | {"duplex": selection.options.duplex.value}
     return digest(
         "plan",
@@ -64,6 +67,8 @@ def _key(selection: Selection) -> str:
 @cache
 def _planners() -> str:
     """The digest of all that plans."""
+    from ..toolchain.cache import digest
+
     package = Path(__file__).parents[1]
     folders = ("algorithms", "analysis", "collective", "schedule", "topology")
     paths = sorted(path for name in folders for path in (package / name).rglob("*.py"))

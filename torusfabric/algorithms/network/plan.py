@@ -33,7 +33,7 @@ from ...analysis.cuts import worst_cut
 from ...analysis.volume import least_time
 from ...collective import Collective
 from ...schedule import Listed, Rounds, Schedule, Switching, Transfers
-from ...topology import Arrowhead, CayleyGraph, IntArray, Topology, Torus
+from ...topology import Arrowhead, CayleyGraph, IntArray, Topology, Torus, without_faults
 from ..algorithm import Algorithm, Options
 from ..oblivious.shallow_trees import tree_pattern, up_and_down
 from ..requirements import every_port
@@ -63,6 +63,8 @@ def misfit(topology: Topology, collective: Collective, options: Options) -> str 
         trees = collective.kind in ("broadcast", "reduce")
         if not trees or isinstance(topology, Torus | Arrowhead):
             return "a network that does not look the same from every node"
+    if collective.local and not isinstance(without_faults(topology), CayleyGraph):
+        return f"a network whose nodes are alike but for broken links, for {collective.kind}"
     if topology.nodes > MOST_NODES or topology.linked.sum() > MOST_ARCS:
         return f"at most {MOST_NODES} nodes and {MOST_ARCS} arcs"
     if topology.nodes == 1:
