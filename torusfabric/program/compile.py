@@ -168,7 +168,8 @@ def _compile(
     most = next(n for n in (length.most, length.flits, schedule.chunks) if n is not None)
     chosen, any_length = _operators(schedule, operators), length.most is not None
     beat = length.beat if any_length else 1
-    return _compile_one(Request(schedule, most, chosen, any_length, beat, short, alone), root)
+    request = Request(schedule, most, chosen, any_length, beat, short, alone)
+    return _compile_one(request, root)
 
 
 def versions(

@@ -50,7 +50,6 @@ class Boards:
 
     Parameters
     ----------
-    torus : Torus
     counts : tuple of int
         How many blocks there are along each axis.
 

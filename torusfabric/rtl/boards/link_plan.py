@@ -88,7 +88,7 @@ class LinkPlan:
     >>> boards = Boards.parse("2x1", Torus(4, 4, link_latency="0:20"))
     >>> plan = LinkPlan(boards, 32, {}, longest=100, ppm=100, retries=1)
     >>> plan.least_latency, plan.depth(20), plan.overhead
-    (8, 32, 59)
+    (8, 32, 52)
     """
 
     boards: Boards
