@@ -164,7 +164,7 @@ def test_sum_of_another_group():
     schedule = as_rounds(tf.plan("3x4", "reduce@1"))
     first, *others = schedule.transfers
     message = fails(schedule, transfers=(first, first, *others))
-    assert "before it holds it" in message
+    assert "whose partial sum it has sent on" in message
 
 
 @pytest.mark.parametrize(

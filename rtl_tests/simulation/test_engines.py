@@ -65,7 +65,7 @@ PAIRS = [
       for entry in CATALOGUE for kind in entry.collectives),
     ("redistribute", "allgather", "4x3"), ("lee-code", "allgather", "7x7x7"),
     *(("lee-code", kind, "5x5") for kind in ("broadcast", "gather", "reduce")),
-    *(("any-network", kind, "mesh:2x3") for kind in find("any-network").collectives),
+    *(("any-network", kind, "3x3!0:+0") for kind in find("any-network").collectives),
 ]  # fmt: skip
 
 
