@@ -288,6 +288,7 @@ REGISTERS = (
         "interrupt_pending", 0x2C, Access.CLEAR, "what there was since it was cleared",
         (Field("done", 0, 1, "a run has come to its end"),),
     ),
+    _constant("digest", DIGEST_OFFSET, 0, "tells which fabric this is: of its program and width"),
     Register(
         "stalled", 0x34, Access.READ, "a node that has kept runs waiting for too long",
         (
@@ -297,5 +298,4 @@ REGISTERS = (
             Field("node", 16, 16, "its number", "stalled_node"),
         ),
     ),
-    _constant("digest", DIGEST_OFFSET, 0, "tells which fabric this is: of its program and width"),
 )  # fmt: skip
