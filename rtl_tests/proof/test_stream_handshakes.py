@@ -85,7 +85,7 @@ LONG = {
         ALL, "stream_control", r"fine = good;", "fine = good | bad[1];"
     ),
     "an error is that of the other kind": Fault(
-        ALL, "stream_control", r"3'd7 : 3'd6", "3'd6 : 3'd7"
+        ALL, "stream_control", r"4'd7 : 4'd6", "4'd6 : 4'd7"
     ),
     "a node is not asked": Fault(ALL, "readiness_4_of_nodes", r"&ready", "&ready[6:0]"),
     "a command overtakes": Fault(

@@ -113,7 +113,8 @@ class StreamControl(Leaf):
         # Whether a run may begin but for what nodes and commands say, known a cycle before.
         is_open, section = Signal(name="is_open"), Signal(self._sections.bits, name="section")
         other, barrier = self._other_length(), self.value("barrier") if self._barrier else Const(0)
-        bad = self.value("bad") | (other << BAD_LENGTH)
+        told = self.value("bad")
+        lengths, destinations = told[BAD_LENGTH] | other, told[BAD_DESTINATION]
         allowed = self.value("may_begin") if self._commanded else Const(1)
         may, fine, go = Signal(name="may"), Signal(name="fine"), Signal(name="go")
         m.d.comb += [
@@ -137,12 +138,12 @@ class StreamControl(Leaf):
         idle_next = (self.value("idle") | self.value("ending")) & ~go
         m.d.sync += is_open.eq(idle_next & (wait <= 1))
         with m.If(go):
-            wrong = Mux(bad[BAD_DESTINATION], RunError.DESTINATION, RunError.PACKETS)
+            wrong = Mux(destinations, RunError.DESTINATION, RunError.PACKETS)
             m.d.sync += [
                 wait.eq(self._round_trip),
                 section.eq(self._sections.following(section)),
-                self.run_empty.bit_select(section, 1).eq(bad != 0),
-                self.error.eq(Mux(bad == 0, RunError.NONE, wrong)),
+                self.run_empty.bit_select(section, 1).eq(lengths | destinations),
+                self.error.eq(Mux(lengths | destinations, wrong, RunError.NONE)),
             ]
             if self._bits:
                 m.d.sync += self.run_last.word_select(section, self._bits).eq(self.value("last"))
