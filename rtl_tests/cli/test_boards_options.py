@@ -35,6 +35,8 @@ def test_verilog_of_boards(tmp_path, capsys):
     (["--boards", "2", "--ppm", "1e9"], "Oscillators must be within 0 to 1000 ppm, not 1e+09"),
     (["--boards", "2", "--retries", "99"], "Retries must be from 0 to 15, not 99"),
     (["--boards", "2", "--top", "stream"], "--top must be left out with --boards"),
+    (["--boards", "2", "--repeat", "3"], "--repeat must be left out with --boards"),
+    (["--boards", "2", "--engine", "compiled"], "--engine must be left out with --boards"),
     (["--boards", "2", "--link-errors", "1"], "Link errors must be from 0 to 0.1 a word, not 1"),
     (["--ppm", "5"], "--ppm must come with --boards, whose links and clocks it is of"),
 ])  # fmt: skip

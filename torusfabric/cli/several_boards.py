@@ -6,12 +6,13 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from ..analysis.facts import in_words
-from ..errors import InputError, WorkFailed
+from ..errors import InputError
 from ..planning import require_results
 from ..topology import parse_topology
 from .arguments import real
 from .fabric import Made, make_fabric
 from .output import print_facts, print_json, progress_bar
+from .simulated import raise_if_wrong
 
 if TYPE_CHECKING:
     from ..rtl.boards import BoardSystem
@@ -44,6 +45,8 @@ ALONE: dict[str, object] = {
     "trace": None,
     "stall": None,
     "faults": None,
+    "engine": "auto",
+    "repeat": 1,
 }
 
 
@@ -87,8 +90,14 @@ def check_one_chip(arguments: Namespace) -> None:
     """Refuse what is said of boards where there is one chip."""
     for name in ("ppm", "retries", "link_errors"):
         if getattr(arguments, name, None) is not None:
-            option = name.replace("_", "-")
-            raise InputError(f"--{option} must come with --boards, whose links and clocks it is of")
+            raise InputError(
+                f"{_option(name)} must come with --boards, whose links and clocks it is of"
+            )
+
+
+def _option(name: str) -> str:
+    """An argument as it is written."""
+    return f"--{name.replace('_', '-')}"
 
 
 def _made(arguments: Namespace) -> tuple[Made, BoardSystem]:
@@ -101,8 +110,7 @@ def _made(arguments: Namespace) -> tuple[Made, BoardSystem]:
 
     for name, usual in ALONE.items():
         if getattr(arguments, name, usual) != usual:
-            option = name.replace("_", "-")
-            raise InputError(f"--{option} must be left out with --boards")
+            raise InputError(f"{_option(name)} must be left out with --boards")
     ppm = 100.0 if arguments.ppm is None else arguments.ppm
     retries = 1 if arguments.retries is None else arguments.retries
     if arguments.link_latency is not None or arguments.plan is not None:
@@ -221,10 +229,4 @@ def run_boards(arguments: Namespace) -> None:
                 "time": f"{report.seconds:.1f} s",
             }
         )
-    if report.first_wrong:
-        raise WorkFailed(
-            f"{report.words_wrong} of {report.words_checked} words are wrong; first: "
-            f"{report.first_wrong}"
-        )
-    if not report.passed:
-        raise WorkFailed("Runs must end as forecast on all boards, not otherwise")
+    raise_if_wrong(report)

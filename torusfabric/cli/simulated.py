@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import WorkFailed
 
 if TYPE_CHECKING:
+    from ..simulation.boards.report import SystemReport
     from ..simulation.report import SimulationReport
     from ..simulation.streams.report import StreamReport
 
@@ -24,7 +25,7 @@ def simulated(
     return report.to_json() | {name: facts[name] for name in KNOWN if name in facts} | more
 
 
-def raise_if_wrong(report: SimulationReport | StreamReport) -> None:
+def raise_if_wrong(report: SimulationReport | StreamReport | SystemReport) -> None:
     """Raise an error if a word is wrong, or the cycles are not those predicted."""
     if report.first_wrong:
         raise WorkFailed(

@@ -88,7 +88,7 @@ class BoardSystem:
     @cached_property
     def netlists(self) -> tuple[Netlist, ...]:
         """The netlist of each board; those of a kind are one."""
-        each = [self._built(board) for board in range(self.boards.number)]
+        each = [netlist for netlist, _ in self._built]
         keys = [_key(netlist) for netlist in each]
         return tuple(each[keys.index(key)] for key in keys)
 
@@ -101,24 +101,19 @@ class BoardSystem:
     @cached_property
     def read_latency(self) -> int:
         """Edges from an address to its data."""
-        return self._parts[1]
+        return self._built[0][1]
 
     @cached_property
-    def _parts(self) -> tuple[Netlist, int]:
-        return self._board(0)
-
-    def _built(self, board: int) -> Netlist:
-        return self._board(board)[0] if board else self._parts[0]
-
-    def _board(self, board: int) -> tuple[Netlist, int]:
-        """The netlist of a board, and the latency of its host port."""
-        program = self.fabric.program
-        build = FabricBuilder(
-            program, place(program), self.fabric.width, Top.HOST, self.boards, board=board
-        )
-        built = add_host_top(build, self.fabric.form_layouts)
-        add_board(build, self.plan)
-        return build.done(), built.read_latency
+    def _built(self) -> tuple[tuple[Netlist, int], ...]:
+        """The netlist of each board, and the latency of its host port."""
+        program, width = self.fabric.program, self.fabric.width
+        placement, built = place(program), []
+        for board in range(self.boards.number):
+            build = FabricBuilder(program, placement, width, Top.HOST, self.boards, board=board)
+            top = add_host_top(build, self.fabric.form_layouts)
+            add_board(build, self.plan)
+            built.append((build.done(), top.read_latency))
+        return tuple(built)
 
     def cycles(self, run: int, attempts: int = 1) -> int:
         """Cycles from the common start to done, of a run that takes so many on one board."""

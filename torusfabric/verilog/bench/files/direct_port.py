@@ -46,8 +46,8 @@ class DirectPort:
         await self.edge()
         self.dut.rst.value = 0
 
-    async def run(self, inputs: dict[str, int]) -> int:
-        """Start, with what is chosen, and count the cycles until done."""
+    async def start(self, inputs: dict[str, int]) -> None:
+        """Start a run, with what is chosen."""
         chosen = [name for name in inputs if name in self.manifest["ports"]]
         await self.pause(*chosen)
         for name in chosen:
@@ -56,6 +56,10 @@ class DirectPort:
         await self.edge()
         self.dut.start.value = 0
         self.stalls.scramble(*chosen)
+
+    async def run(self, inputs: dict[str, int]) -> int:
+        """Start, and count the cycles until done."""
+        await self.start(inputs)
         cycle = 0
         while True:
             self.drive(cycle)

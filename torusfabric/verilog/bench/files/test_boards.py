@@ -44,13 +44,7 @@ class BoardPort(FabricPort):
 
     async def run(self, inputs: dict[str, int]) -> int:
         """Start, and wait until it is over; returns what the board counts."""
-        chosen = [name for name in inputs if name in self.manifest["ports"]]
-        await self.pause(*chosen)
-        for name in chosen:
-            getattr(self.dut, name).value = inputs[name]
-        self.dut.start.value = 1
-        await self.edge()
-        self.dut.start.value = 0
+        await self.start(inputs)
         await self.edge()
         while self.dut.busy.value == 1:
             await self.edge()
