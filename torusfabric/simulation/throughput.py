@@ -1,8 +1,7 @@
 """How many words a node receives in a cycle: in a run, and at most."""
 
-from ..analysis.bounds import bound
+from ..analysis.volume import limit
 from ..rtl.fabric import Fabric
-from ..schedule import Switching
 
 __all__ = ["throughput", "throughput_bound"]
 
@@ -31,11 +30,6 @@ def throughput(fabric: Fabric, cycles: int, flits: int) -> float:
 
 
 def throughput_bound(fabric: Fabric) -> float:
-    """The most that any schedule in its model could reach: in fewest steps, without other cycles.
-
-    Of circuits, the ports a node may receive at.
-    """
-    schedule = fabric.program.schedule
-    if schedule.switching == Switching.CIRCUIT:
-        return float(schedule.ports)
-    return throughput(fabric, bound(schedule) * fabric.layout.block_flits, int(fabric.flits))
+    """The most that any hardware could reach, in the fewest cycles that messages take (`limit`)."""
+    schedule, flits = fabric.program.schedule, int(fabric.flits)
+    return throughput(fabric, limit(schedule.topology, schedule.collective, flits), flits)
