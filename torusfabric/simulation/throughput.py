@@ -30,6 +30,10 @@ def throughput(fabric: Fabric, cycles: int, flits: int) -> float:
 
 
 def throughput_bound(fabric: Fabric) -> float:
-    """The most that any hardware could reach, in the fewest cycles that messages take (`limit`)."""
+    """The most that any hardware could reach, in the fewest cycles that messages take (`limit`).
+
+    A node receives no more words in a cycle than the ports at which the model lets it receive.
+    """
     schedule, flits = fabric.program.schedule, int(fabric.flits)
-    return throughput(fabric, limit(schedule.topology, schedule.collective, flits), flits)
+    cycles = limit(schedule.topology, schedule.collective, flits)
+    return min(throughput(fabric, cycles, flits), float(schedule.ports))
