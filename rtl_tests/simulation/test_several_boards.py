@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers import few
 
 import torusfabric as tf
 from torusfabric.errors import InputError
@@ -85,7 +86,7 @@ def test_a_cable_that_falls_silent_ends_the_run(pair, cut):
         assert boards.said("error") == [0, 0]
 
 
-@pytest.mark.parametrize("cut", range(4))
+@pytest.mark.parametrize("cut", few(1, [3, 0, 1, 2]))
 def test_no_board_reports_success_where_another_fails(pair, cut):
     """Whenever a cable falls silent: before the start, in a run, after it."""
     run, seen = pair.fabric.program.cycles(4), set()
