@@ -47,6 +47,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
@@ -276,8 +277,13 @@ def points(grid: dict[str, Any], simulated: Simulated = Simulated.ALL) -> list[P
 
 def _with_faults(point: Point, seed: int) -> Point:
     """A point whose topology has faults, drawn with a seed."""
-    topology = draw_faults(parse_topology(point["topology"]), point["faults"], seed)
-    return point | {"topology": str(topology), "seed": seed}
+    return point | {"topology": _drawn(point["topology"], point["faults"], seed), "seed": seed}
+
+
+@cache
+def _drawn(topology: str, faults: int, seed: int) -> str:
+    """The name of a network with faults, which many points have."""
+    return str(draw_faults(parse_topology(topology), faults, seed))
 
 
 def _sampled(points: dict[str, Point], simulated: Simulated) -> dict[str, Point]:
