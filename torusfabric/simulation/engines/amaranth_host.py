@@ -69,6 +69,9 @@ class HostDriver:
     ) -> None:
         self._ctx, self._clock = ctx, clock
         self._fabric, self._design = fabric, design
+        # Set together, for each setting is a step of the simulator.
+        self._address = Cat(design.host_node, design.host_addr)
+        self._word = Cat(self._address, design.host_wdata)
         self._progress = progress or (lambda done, total: None)
         self._total, self._done = words_moved(fabric), 0
         self._cells = AmaranthCells(ctx, design, fabric)
@@ -116,13 +119,15 @@ class HostDriver:
         for node, address, word in zip(
             which.nodes.tolist(), which.addresses.tolist(), words, strict=True
         ):
-            ctx.set(design.host_node, node)
-            ctx.set(design.host_addr, address)
-            ctx.set(design.host_wdata, word)
+            ctx.set(self._word, self._address_of(node, address) | word << len(self._address))
             window.append(node)
             await self._clock.tick(*window)
             self._advance(1)
         ctx.set(design.host_we, 0)
+
+    def _address_of(self, node: int, address: int) -> int:
+        """What is set for a word of a node."""
+        return address << len(self._design.host_node) | node
 
     async def collect(self, job: Job) -> int:
         """Start, and wait for done; returns the clock edges between."""
@@ -156,8 +161,7 @@ class HostDriver:
                 words.append(ctx.get(design.host_rdata))
                 self._advance(1)
             node, address = asked[min(k, which.number - 1)]
-            ctx.set(design.host_node, node)
-            ctx.set(design.host_addr, address)
+            ctx.set(self._address, self._address_of(node, address))
             window.append(node)
             # What nodes showed before is gone by the time that the first word comes.
             await self._clock.tick(*(window if k >= latency else ()))
