@@ -48,7 +48,7 @@ SELECTIONS = [
 
 @pytest.mark.parametrize(
     ("selection", "name"),
-    few(5, [(SELECTIONS[2], "plan.json.gz"), *((each, "plan.json") for each in SELECTIONS[1:])]),
+    few(3, [(SELECTIONS[2], "plan.json.gz"), *((each, "plan.json") for each in SELECTIONS[1:])]),
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
 def test_simulate(capsys, saved, selection, name):

@@ -178,7 +178,7 @@ def test_start_is_ignored_while_busy():
     engine.simulate(testbench)
 
 
-@settings(derandomize=True, deadline=None, max_examples=5)
+@settings(derandomize=True, deadline=None, max_examples=3)
 @given(st.data())
 def test_any_size_width_and_length(data):
     """Fabrics of random tori, widths and lengths agree with the executed program."""

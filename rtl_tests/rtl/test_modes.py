@@ -70,7 +70,7 @@ def replace_open(fabric, job):
     return job._replace(root=root, operation=operation)
 
 
-@pytest.mark.parametrize(("topology", "names", "options"), few(4, MIXES))
+@pytest.mark.parametrize(("topology", "names", "options"), few(3, MIXES))
 def test_modes_in_any_order(topology, names, options):
     """Each run is that of its mode alone; nothing of the run before shows."""
     fabric = engine_of(topology, names, **options)
@@ -119,7 +119,7 @@ def mixes(draw):
     return topology, chosen, draw(st.integers(1, 7)), draw(st.sampled_from([None, "any"]))
 
 
-@settings(derandomize=True, deadline=None, max_examples=6)
+@settings(derandomize=True, deadline=None, max_examples=4)
 @given(mixes(), st.integers(1, 12), st.integers(0, 99))
 def test_any_mix(mix, width, seed):
     """The same collective twice, too."""

@@ -38,7 +38,7 @@ def check(fabric):
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 
-@settings(derandomize=True, deadline=None, max_examples=6, suppress_health_check=SLOW)
+@settings(derandomize=True, deadline=None, max_examples=4, suppress_health_check=SLOW)
 @given(fabrics())
 def test_a_few_selections(fabric):
     check(fabric)

@@ -67,13 +67,18 @@ def fabric_of(topology, collective, algorithm=None, *, width=8, top="host", faul
     return Fabric(fault(program) if fault else program, width=width, top=top)
 
 
-def few(count, cases):
-    """Cases of a test: the first of them, and the others for the long sweep."""
+def few(count, cases, *, tuples=False):
+    """Cases of a test: the first of them, and the others for the long sweep.
+
+    A tuple is the values of several parameters, or, with `tuples`, that of one.
+    """
     long = pytest.mark.long
     rest = [
         case
         if hasattr(case, "marks")
-        else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=long)
+        else pytest.param(
+            *(case if isinstance(case, tuple) and not tuples else (case,)), marks=long
+        )
         for case in cases[count:]
     ]
     return [*cases[:count], *rest]

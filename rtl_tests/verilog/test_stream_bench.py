@@ -29,7 +29,7 @@ def exported(folder, topology, collective, lengths, *, width=9, fault=None, **op
 COLLECTIVES = [
     ("2x2", "alltoall,allreduce", {"max_flits": 3, "operators": ["max:signed", "xor"]}),
     # Modes whose runs end in other stages of the sequencer, of which none is known after a reset.
-    ("2", "alltoall,broadcast", {"max_flits": 3}),
+    pytest.param("2", "alltoall,broadcast", {"max_flits": 3}, marks=pytest.mark.long),
     *(
         pytest.param(*case, marks=pytest.mark.long)
         for case in [
