@@ -108,7 +108,7 @@ SEQUENCERS = (
 )
 
 ENDPOINTS = (
-    Fault("table", "endpoint_0", r"rx\[11:6\]", "rx[8:3]"),
+    Fault("table", "endpoint_0", r"rx\[8:3\]", "rx[5:0]"),
     Fault("table", "endpoint_0", r"bank_0\[(\w+)\] <=", r"bank_0[~\1] <="),
     Fault("table", "endpoint_0", r"bank_4\[(\w+\[1:0\])\]", r"bank_4[\1 ^ 1'd1]"),
     Fault("table", "endpoint_0", r"write_node == node", "write_node != node"),

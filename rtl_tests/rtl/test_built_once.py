@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from torusfabric.rtl.endpoint_plan import _rivals, _size
+from torusfabric.rtl.endpoint_plan import _rivals
+from torusfabric.rtl.endpoint_wires import memory_size
 from torusfabric.rtl.netlist import Fixed, Part, _low_parts
 from torusfabric.rtl.place import Column, ColumnSet, Location, Shown, Table, _free_bits
 
@@ -92,7 +93,7 @@ def test_sizes_of_memories(depth):
     many = np.full((2, 1), 10**6)
     program = SimpleNamespace(depth=many)
     sizes = {1: 1, 2: 16, 16: 16, 17: 256, 256: 256, 257: 512, 512: 512, 513: 1024}
-    assert _size(program, 0, depth) == sizes[depth]
+    assert memory_size(program, 0, depth) == sizes[depth]
 
 
 def test_readers_of_one_port():

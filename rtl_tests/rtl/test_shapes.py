@@ -49,3 +49,14 @@ def test_zeros_that_bases_end_with_are_in_no_rom(flits, shift):
         if reader.address.at_node
     }
     assert found == shift
+
+
+def test_one_endpoint_whatever_the_ports():
+    """Nodes have one module that send and store by other ports, and are wired to it as they do."""
+    program = program_of("8x8", "allreduce", "spanning-tree", flits=16)
+    endpoints = place(program).endpoints
+    assert (len(endpoints.shapes), program.loop.variants) == (3, 60)
+    injections = {wires.injections for wires in endpoints.wires}
+    words = {wires.words for wires in endpoints.wires}
+    assert len(injections) > 20
+    assert len(words) > 10

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from ..rtl.distribution import BY_GROUP
+from ..rtl.endpoint_plan import plan_endpoints
 from ..rtl.host import merge_levels
 from ..rtl.netlist import Role
 from .gates import Bit, GateText, cone
@@ -42,8 +43,9 @@ def check_wiring(fabric: Fabric, text: GateText) -> int:
     """Compare the wires between nodes with the topology.
 
     Whatever has in-ports, at any node, must be given at in-port p exactly the word that the router
-    of the neighbour at p sends by the opposite port; and every node must know its own number. All
-    bits of a word must come from one word, in their order.
+    of the neighbour at p sends by the opposite port, and an endpoint those of the words that it
+    stores; and every node must know its own number. All bits of a word must come from one word, in
+    their order.
     """
     return _compared(text, _of_topology(fabric, text), "wiring") + _check_words(fabric, text)
 
@@ -123,17 +125,41 @@ def _arriving(fabric: Fabric, text: GateText) -> list[list[list[Bit]]]:
 def _of_topology(fabric: Fabric, text: GateText) -> Wires:
     """What comes to whatever is at a node: words by its in-ports, and its number."""
     arriving, width = _arriving(fabric, text), fabric.width
+    stored = _stored(fabric, text, arriving)
     node_of = {i.name: i.node for i in fabric.netlist.instances if i.node is not None}
     # Of instances that nothing needs, the text that Yosys has read has none.
     for name, pins in ((n, text.instances[n].pins) for n in node_of if n in text.instances):
         node = node_of[name]
-        for port, wanted in enumerate(arriving[node]) if "rx" in pins else ():
+        words = stored.get(name, arriving[node])
+        for port, wanted in enumerate(words) if "rx" in pins else ():
             found = pins["rx"][port * width : (port + 1) * width]
             yield name, f"rx[{port}]", [*found], wanted
         if "node" in pins:
             bits = pins["node"]
             number = [str(node >> k & 1) for k in range(len(bits))]
             yield name, "node", [*bits], [*number]
+
+
+def _stored(
+    fabric: Fabric, text: GateText, arriving: list[list[list[Bit]]]
+) -> dict[str, list[list[Bit]]]:
+    """What should come to each endpoint: the words that it stores, in the order of its module."""
+    program, width = fabric.program, fabric.width
+    wires, first = plan_endpoints(program).wires, program.loop.sources.first_result
+    result = {
+        i.node: text.instances[i.name].pins["result"] for i in fabric.netlist.having(Role.COMBINER)
+    }
+    found = {}
+    for endpoint in fabric.netlist.having(Role.ENDPOINT):
+        node = endpoint.node
+        assert node is not None
+        found[endpoint.name] = [
+            arriving[node][source]
+            if source < program.ports
+            else [*result[node][(source - first) * width :][:width]]
+            for source in wires[program.variant_of[node]].words
+        ]
+    return found
 
 
 def _check_words(fabric: Fabric, text: GateText) -> int:

@@ -20,7 +20,6 @@ from .memories import Cell, address_width, memory_cell
 from .netlist import Leaf
 
 if TYPE_CHECKING:
-    from ..program.fields import Sources
     from .operator_unit import OperatorUnit
 
 __all__ = ["Endpoint", "EndpointSettings"]
@@ -32,8 +31,8 @@ class EndpointSettings:
 
     Parameters
     ----------
-    sources : Sources
-        What memories store is of these.
+    injection_delay : int
+        Cycles by which all words leave later for operators in front of injection ports.
     width : int
         Bits of a flit.
     write_bits : int
@@ -62,7 +61,7 @@ class EndpointSettings:
         Whether what was written last is there a cycle before the first read of any run.
     """
 
-    sources: Sources
+    injection_delay: int
     forms: int
     width: int
     nodes: int
@@ -79,16 +78,6 @@ class EndpointSettings:
     unit: OperatorUnit | None = None
     spare: bool = False
 
-    @property
-    def words(self) -> int:
-        """Words that a node may store."""
-        return self.sources.ports * (1 + self.sources.results)
-
-    def word_of(self, source: int) -> int:
-        """The number of a source among these words."""
-        ports = self.sources.ports
-        return source if source < ports else source - self.sources.first_result + ports
-
 
 class Endpoint(Leaf):
     """Holds what a node sends, and what it has received.
@@ -96,11 +85,11 @@ class Endpoint(Leaf):
     Members
     -------
     rx : In
-        A word from each in-port, and the result of each if there are operators behind them.
+        The words that are stored, of in-ports, or of the operators behind them; if any are.
     form : In
         The form, if anything depends on it.
     inject : Out(injections * width)
-        A word for each injection port, two cycles after its address.
+        A word for each injection port that has any, two cycles after its address.
     busy : In(1)
         Whether a run is under way.
     row : In
@@ -164,6 +153,7 @@ class Endpoint(Leaf):
         """Members that shapes need that use them."""
         shape, settings = self.shape, self.settings
         widths = {
+            "rx": shape.words * settings.width,
             "skip": settings.skip_bits if any(m.skips for m in shape.memories) else 0,
             "row": shape.row_bits,
             "offset": settings.offset_bits if any(settings.halves) else 0,
@@ -202,7 +192,6 @@ class Endpoint(Leaf):
         """Members of all shapes: what nodes are given, and by what they are written and read."""
         settings, node_bits = self.settings, address_width(self.settings.nodes)
         return {
-            "rx": In(settings.words * settings.width),
             "busy": In(1),
             "node": In(node_bits),
             "write_node": In(settings.write_bits),

@@ -268,11 +268,11 @@ class EndpointBuilder:
 
     def _source(self, source: int) -> Value:
         """The word of a source that a memory may store."""
-        first = self._settings.sources.first_injection
-        if source >= first:
-            made = self.endpoint.inject.word_select(source - first, self.width)
+        outside = self._shape.words
+        if source >= outside:
+            made = self.endpoint.inject.word_select(source - outside, self.width)
             return made[: self.width]
-        return self.endpoint.words("rx", self.width)[self._settings.word_of(source)]
+        return self.endpoint.words("rx", self.width)[source]
 
     def read(
         self, memory: EndpointMemory, readers: list[Reader], *, copy: int, early: bool
@@ -337,7 +337,7 @@ class EndpointBuilder:
         if not words:
             return Const(0, self.width)
         level, unit, made = words, self._settings.unit, 0
-        late = self._settings.sources.injection_delay
+        late = self._settings.injection_delay
         if len(level) > 1:
             from .operator_unit import add_pair
 

@@ -3,7 +3,8 @@
 An address comes from the sequencer where all nodes that use it at that time use the same; otherwise
 from the node itself: the reader adds the word count to a *base* from the node's row ROM. What a
 node stores on its own is appended: a pointer moves with the strobe that the row ROM names.
-In a fabric of several forms this may differ from form to form.
+In a fabric of several forms this may differ from form to form. Numbers are those of the module,
+not those of the program; see `torusfabric.rtl.endpoint_wires`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class EndpointMemory:
     layout : int
         Which of the send maps that is.
     sources : tuple of int
-        Whose words it stores, by the numbers of `Sources`.
+        Whose words it stores: those of the node that come from outside, or behind them those that
+        it injects, by their numbers in the shape.
     address, enable : Location or None
         Where, and whether, it stores what is the same at all nodes. What lies at the node of
         `enable` is which of the strobes counts in a row, from 1: 0 for none.
@@ -91,8 +93,6 @@ class EndpointReader:
 
     Parameters
     ----------
-    number : int
-        In the program.
     address : Location
         First addresses, where the column also counts words: where it gives those, they are whole.
     memories : tuple of int
@@ -103,7 +103,6 @@ class EndpointReader:
         Whether it reads anything in a row, where that matters.
     """
 
-    number: int
     address: Location
     memories: tuple[int, ...]
     code: Location | None = None
@@ -111,7 +110,7 @@ class EndpointReader:
 
     @property
     def column(self) -> int:
-        """The column of the sequencer that gives addresses, or counts words."""
+        """The column that gives addresses, or counts words: its number among those of the node."""
         assert self.address.column is not None
         return self.address.column
 
@@ -130,6 +129,8 @@ class EndpointShape:
     ----------
     injections : tuple of (tuple of int)
         The readers, by their index in `readers`, whose words are combined for each injection port.
+    words : int
+        Words that come from outside to be stored.
     row_bits : int
         Bits of the row ROM; 0 without one.
     sectioned : bool
@@ -139,6 +140,7 @@ class EndpointShape:
     memories: tuple[EndpointMemory, ...]
     readers: tuple[EndpointReader, ...]
     injections: tuple[tuple[int, ...], ...]
+    words: int
     row_bits: int
     sectioned: bool = False
 

@@ -20,14 +20,14 @@ from ..program.timing import WRITE
 from ..toolchain.values import natural, of_type
 from .assembly import Assembly
 from .core_address_map import core_address_map
-from .fabric_builder import FabricBuilder, Top
+from .fabric_builder import FabricBuilder, Top, is_direct
 from .host import HostLayout
 from .origins import Origins, tag_cost
 from .placement import place
 from .streams import Clocks
 from .streams.beats import AUTO, by_beats
 from .streams.signatures import connect_streams, is_stream, stream_members
-from .tops import Built, add_core_top, add_host_top, is_direct
+from .tops import Built, add_core_top, add_host_top
 
 if TYPE_CHECKING:
     from .bus import Bus, RegisterMap

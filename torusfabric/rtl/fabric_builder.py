@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from ..program import RouteMap
+from ..program.fields import Order
 from ..schedule.model import Choice
 from ..topology import cayley
 from .distribution import Distribution
@@ -20,11 +22,12 @@ if TYPE_CHECKING:
     from ..program.fields import Loop, Sources
     from ..topology import Groups, Topology
     from ..topology.boards import Boards
+    from .endpoint_wires import EndpointWires
     from .operator_unit import OperatorUnit
     from .place import RowTables
     from .placement import Placement
 
-__all__ = ["FabricBuilder", "Top"]
+__all__ = ["FabricBuilder", "Top", "is_direct"]
 
 #: The rows of a ROM.
 Rows: TypeAlias = tuple[int, ...]
@@ -39,6 +42,11 @@ class Top(Choice):
     CORE = "core"
     #: Every node has a stream of what it sends, and one of what it receives.
     STREAM = "stream"
+
+
+def is_direct(program: Program) -> bool:
+    """Whether nodes of a core have ports for what they send and receive, in place of memories."""
+    return isinstance(program.form.receive_map, RouteMap) and program.loop.order is Order.FLIT
 
 
 class FabricBuilder(NetlistBuilder):
@@ -168,17 +176,30 @@ class FabricBuilder(NetlistBuilder):
             return Part(f"tx_{node}", port * self.width, self.width)
         return Part(f"arrived_{port}_{node}", 0, self.width)
 
-    def incoming(self, node: int) -> tuple[Part, ...]:
-        """What a node may store: the words at its in-ports, and their results if there are any."""
-        words = self.arriving(node)
-        if self.sources.results:
-            words += (Part(f"result_{node}", 0, self.ports * self.width),)
-        return words
+    def endpoint_wires(self, node: int) -> EndpointWires:
+        """Which points of a node stand at the places of the module of its endpoint."""
+        return self.placement.endpoints.wires[self.variant_of[node]]
 
-    def injected(self, node: int, chosen: tuple[int, ...] | None = None) -> tuple[Part, ...]:
-        """The words of injection ports of a node, all by default."""
-        numbers = range(len(self.sources.injections)) if chosen is None else chosen
-        return tuple(Part(f"inject_{node}", k * self.width, self.width) for k in numbers)
+    def incoming(self, node: int, chosen: tuple[int, ...]) -> tuple[Part, ...]:
+        """Words that a node stores: at its in-ports, or their results."""
+        arriving, results = self.arriving(node), self.sources.first_result
+        return tuple(
+            arriving[source]
+            if source < self.ports
+            else Part(f"result_{node}", (source - results) * self.width, self.width)
+            for source in chosen
+        )
+
+    def injected(self, node: int, chosen: tuple[int, ...]) -> tuple[Part, ...]:
+        """The words of injection ports of a node."""
+        if not self.streaming:
+            chosen = tuple(map(self.endpoint_wires(node).injections.index, chosen))
+        return tuple(Part(f"inject_{node}", k * self.width, self.width) for k in chosen)
+
+    @property
+    def streaming(self) -> bool:
+        """Whether nodes have ports for what they send and receive, in place of endpoints."""
+        return self.top is Top.CORE and is_direct(self.program)
 
     def read_net(self, node: int) -> str:
         """The net of the word read at a node."""

@@ -86,7 +86,7 @@ def endpoint_settings(build: FabricBuilder) -> EndpointSettings:
     halves = tuple(_half(form) for form in program.forms)
     private, groups = build.top is Top.CORE, build.distribution.groups
     return EndpointSettings(
-        sources=build.sources,
+        injection_delay=build.sources.injection_delay,
         forms=len(program.forms),
         width=build.width,
         nodes=build.nodes,
@@ -154,8 +154,13 @@ class EndpointWiring:
         self._shape = build.placement.endpoints.shapes[number]
         self.members = module.signature.members
         self._inject_bits = len(module.inject) if "inject" in self.members else 0
-        # What is the same for all nodes, and what gives it; a row is read from a ROM.
-        self._common = [name for name in build.sequenced if name in self.members and name != "row"]
+        # What is the same for all nodes. A row is read from a ROM, and of addresses each node has
+        # its own.
+        self._common = [
+            name
+            for name in build.sequenced
+            if name in self.members and name != "row" and not name.startswith("read_")
+        ]
         if build.top is Top.HOST:
             self._common += [name for name in build.from_host if name in self.members]
         self._form = "form" in self.members
@@ -171,15 +176,20 @@ class EndpointWiring:
             What is not the fabric's: by what the node's memories are written and read.
         """
         build, members = self._build, self.members
-        inputs, outputs = {**inputs, "rx": build.incoming(node)}, dict(outputs)
+        inputs, outputs, wires = {**inputs}, {**outputs}, build.endpoint_wires(node)
+        if wires.words:
+            inputs["rx"] = build.incoming(node, wires.words)
         for name in self._common:
             inputs[name] = build.distribution.near(name, node, members[name].shape)
-        plan, variant = build.placement.endpoints, build.variant_of[node]
-        for k, column in enumerate(plan.strobes[0 if build.program.by_offset else variant]):
+        for k, column in enumerate(wires.reads):
+            bits = members[f"read_{k}"].shape
+            inputs[f"read_{k}"] = build.distribution.near(f"read_{column}", node, bits)
+        for k, column in enumerate(wires.strobes):
             if (name := f"strobe_{k}") in members:
                 inputs[name] = build.distribution.near(f"store_{column}", node)
             if (name := f"strobe_ends_{k}") in members:
-                inputs[name] = build.distribution.near(f"ends_{plan.ends[column]}", node)
+                ends = build.placement.endpoints.ends[column]
+                inputs[name] = build.distribution.near(f"ends_{ends}", node)
         if self._form:
             inputs["form"] = build.distribution.near("run_form", node)
         if "offset" in members:

@@ -227,7 +227,7 @@ class Table:
         values: IntArray,
         *,
         columns: ColumnSet | None = None,
-        column: Column | None = None,
+        column: Column | int | None = None,
         given: Sequence[bool] = (),
         words: IntArray | None = None,
     ) -> Location:
@@ -238,9 +238,9 @@ class Table:
         values : ndarray of int, shape (members, rows)
             -1 where they do not matter.
         columns : ColumnSet, optional
-            Those of the sequencer.
-        column : Column, optional
-            What the sequencer would give.
+            Those of the sequencer, if it is to be one of them.
+        column : Column or int, optional
+            What the sequencer would give, or the number of that if it does.
         given : sequence of bool
             In which forms it does, for all nodes that look have the same value, be it in other
             shapes. Where the value lies elsewhere, the column is 0 as early: nothing of the run
@@ -249,9 +249,13 @@ class Table:
             Of first addresses, how many words follow from each.
         """
         number, shift, joins = None, None, False
-        if columns is not None and column is not None:
+        if isinstance(column, Column) and columns is not None:
+            shown = np.where(self._rows_of(given), column.values, 0)
+            number = columns.add(replace(column, values=shown))
+        elif isinstance(column, int):
+            number = column
+        if number is not None:
             here = self._rows_of(given)
-            number = columns.add(replace(column, values=np.where(here, column.values, 0)))
             if words is not None:
                 looked = (values >= 0).any(axis=0)
                 joins = bool((here & looked).any())

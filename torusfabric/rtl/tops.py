@@ -17,7 +17,6 @@ from amaranth.hdl import Const, Module, Signal
 from amaranth.lib.wiring import In, Out
 
 from ..program import CycleMap, DirectMap, RenumberedMap, RouteMap
-from ..program.fields import Order
 from ..program.timing import direct_write_delay
 from ..topology import cayley
 from .fabric_builder import FabricBuilder
@@ -43,7 +42,6 @@ __all__ = [
     "add_root_unit",
     "add_sequencer",
     "add_single",
-    "is_direct",
     "locator_of",
     "write_locator_of",
 ]
@@ -317,15 +315,10 @@ def add_core_top(build: FabricBuilder) -> Built:
     """Every node has ports of its own: to its memories, or for the words that it sends."""
     _add_starts(build)
     add_sequencer(build, {"idle_address": (Fixed(0, build.address_bits),)})
-    direct = is_direct(build.program)
+    direct = build.streaming
     routers = add_inside(build, add_streams if direct else add_endpoints)
     _add_status(build)
     return Built(routers, 0 if direct else 1 + build.placement.endpoints.answer)
-
-
-def is_direct(program: Program) -> bool:
-    """Whether nodes of a core have ports for what they send and receive, in place of memories."""
-    return isinstance(program.form.receive_map, RouteMap) and program.loop.order is Order.FLIT
 
 
 def add_inside(

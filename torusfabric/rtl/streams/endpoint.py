@@ -126,7 +126,6 @@ class StreamEndpoint(Endpoint):
             "read_code": code and unloader.memory_bits,
         }
         return {
-            "rx": In(self.settings.words * self.settings.width),
             "busy": In(1),
             "clear": In(1),
             "run_begins": In(1),

@@ -1,0 +1,207 @@
+"""How the nodes of a fabric are wired to the modules of their endpoints.
+
+A module numbers its readers, its injection ports, and the words that it stores by itself. So nodes
+of which each sends by other out-ports, or stores what comes by other in-ports, have the same
+module: which point of the program stands at each of these places is data of the node, as are the
+strobes by which it stores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from ..topology import IntArray
+from .endpoint_points import Points, Reading, known, of_each
+
+if TYPE_CHECKING:
+    from ..program import Program
+
+__all__ = ["EndpointWires", "WiredEndpoints", "memory_size"]
+
+#: Sizes of memories that cost no more than smaller ones: distributed memory, block RAM.
+MEMORY_SIZES = (16, 256)
+
+#: Words of a block RAM; larger memories are made of several.
+BLOCK_RAM = 512
+
+
+@dataclass(frozen=True)
+class EndpointWires:
+    """What of a node is wired to each place of the module of its endpoint.
+
+    Parameters
+    ----------
+    readers : tuple of int
+        The reader of the program that each of the module is.
+    injections : tuple of int
+        The injection port that each is.
+    words : tuple of int
+        The source, an in-port or its result, of each word that comes from outside to be stored.
+    reads : tuple of int
+        The column of the sequencer that gives each address.
+    strobes : tuple of int
+        The column that each strobe is.
+    """
+
+    readers: tuple[int, ...]
+    injections: tuple[int, ...]
+    words: tuple[int, ...]
+    reads: tuple[int, ...]
+    strobes: tuple[int, ...]
+
+    def source(self, number: int, first: int) -> int:
+        """The number in the module of what it stores: a word, or behind them an injection port.
+
+        Parameters
+        ----------
+        number : int
+            Of the source in the program.
+        first : int
+            The number of the first injection port there.
+        """
+        if number < first:
+            return self.words.index(number)
+        return len(self.words) + self.injections.index(number - first)
+
+    @property
+    def numbers(self) -> object:
+        """What is wired to its places, but for what the sequencer gives."""
+        return self.readers, self.injections, self.words
+
+
+#: What a variant stores into a memory: sources, strobes, first addresses by form; and the size.
+_Memory: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[int, ...], ...], int]
+
+
+class WiredEndpoints:
+    """How each variant is wired, and what it has in common with all of its shape.
+
+    Readers, injection ports and words are in an order of which their numbers in the program are no
+    part, as far as they do different things.
+
+    Attributes
+    ----------
+    wires : list of EndpointWires
+        Of each variant; by offset all of them are wired as one that does what any of them does.
+    structures : list
+        Of each variant: those that have the same can be of one shape.
+    host_reads : list of (frozenset of int)
+        Of each variant, the memories that the host reads.
+    """
+
+    def __init__(self, program: Program, points: Points) -> None:
+        self._program, self._points = program, points
+        self._first = points.loops.first.sources.first_injection
+        self._ranks: dict[object, int] = {}
+        variants = points.loops.variants
+        self.host_reads = _memories_host_reads(program, variants)
+        self.wires: list[EndpointWires] = [self._all()] * variants
+        self.structures: list[object] = [None] * variants
+        # By offset, every node may have to do what any other does.
+        if not program.by_offset:
+            for variant, readings in enumerate(points.readings()):
+                self._add(variant, readings)
+
+    def _rank(self, what: object) -> int:
+        """A number for what a point does: the first that does something else has the next."""
+        return self._ranks.setdefault(what, len(self._ranks))
+
+    def _all(self) -> EndpointWires:
+        """The wires of what does everything that any variant does, in the order of the program."""
+        points, variants = self._points, range(self._points.loops.variants)
+        stores = [points.stored(number, variants) for number in range(len(points.stores))]
+        words = {source for sources, _ in stores for source in sources if source < self._first}
+        return EndpointWires(
+            readers=tuple(points.column_of),
+            injections=tuple(range(len(points.loops.first.sources.injections))),
+            words=tuple(sorted(words)),
+            reads=tuple(dict.fromkeys(points.column_of.values())),
+            strobes=tuple(sorted({strobe for _, strobes in stores for strobe in strobes})),
+        )
+
+    def _add(self, variant: int, readings: dict[int, Reading]) -> None:
+        """Find the wires of a variant, and its structure."""
+        column_of, ports = self._points.column_of, []
+        for port, joined in enumerate(self._points.loops.first.sources.injections):
+            does = [(readings[reader], reader) for reader in joined if reader in readings]
+            if does:
+                # Readers that only ever read the word that changes nothing are none.
+                own = tuple(reader for (_, memories), reader in does if max(memories) >= 0)
+                ports.append((self._rank(tuple(what for what, _ in does)), port, own))
+        ports.sort()
+        readers = tuple(reader for _, _, own in ports for reader in own)
+        reads = tuple(dict.fromkeys(column_of[reader] for reader in readers))
+        memories = [memory[variant] for memory in self._memories]
+        storing: dict[int, list[int]] = {}
+        for number, (stored, *_) in enumerate(memories):
+            for source in stored:
+                storing.setdefault(source, []).append(number)
+        words = sorted(source for source in storing if source < self._first)
+        words.sort(key=lambda source: self._rank(tuple(storing[source])))
+        strobes = tuple(dict.fromkeys(strobe for _, own, *_ in memories for strobe in own))
+        self.wires[variant] = wires = EndpointWires(
+            readers, tuple(port for _, port, _ in ports), tuple(words), reads, strobes
+        )
+        self.structures[variant] = (
+            tuple(rank for rank, *_ in ports),
+            tuple(reads.index(column_of[reader]) for reader in readers),
+            tuple(
+                (
+                    tuple(sorted(wires.source(source, self._first) for source in sources)),
+                    tuple(map(wires.strobes.index, own)),
+                    *others,
+                )
+                for sources, own, *others in memories
+            ),
+            self.host_reads[variant],
+        )
+
+    @cached_property
+    def _memories(self) -> list[list[_Memory]]:
+        """Of each memory, what each variant stores."""
+        program, points = self._program, self._points
+        spans = [span for _, span in points.loops.spans()]
+        found: list[list[_Memory]] = []
+        for number, stores in enumerate(points.stores):
+            depths = program.depth[:, number].tolist()
+            sizes = {depth: memory_size(program, number, depth) for depth in {*depths}}
+            by_variant = (
+                of_each(stores.source, known),
+                of_each(stores.strobe, known),
+                of_each(stores.start, lambda starts: tuple(known(starts[span]) for span in spans)),
+                [sizes[depth] for depth in depths],
+            )
+            found.append([*zip(*by_variant, strict=True)])
+        return found
+
+
+def memory_size(program: Program, number: int, depth: int) -> int:
+    """A size of memory that serves a depth; none is larger than any node needs.
+
+    Nodes whose depths differ share a module where that costs nothing, for memories come in sizes: a
+    register, distributed memory of 16 words, block RAM of 256 words, or of 512.
+    """
+    if len(program.depth) == 1 or depth <= 1:
+        return depth
+    blocks = -(-depth // BLOCK_RAM) * BLOCK_RAM
+    size = next((size for size in MEMORY_SIZES if depth <= size), blocks)
+    return min(size, int(program.depth[:, number].max()))
+
+
+def _memories_host_reads(program: Program, variants: int) -> list[frozenset[int]]:
+    """The memories that the host reads at the nodes of each variant; by offset all have them."""
+    if program.by_offset:
+        return [_read_at(program, np.arange(program.topology.nodes))] * variants
+    order = np.argsort(program.variant_of, kind="stable")
+    counts = np.bincount(program.variant_of, minlength=variants)
+    return [_read_at(program, nodes) for nodes in np.split(order, np.cumsum(counts)[:-1])]
+
+
+def _read_at(program: Program, nodes: IntArray) -> frozenset[int]:
+    """The memories that the host reads at any of some nodes."""
+    read = (form.receive_map.memories(form.groups.position[nodes]) for form in program.forms)
+    return frozenset[int]().union(*read)
