@@ -193,11 +193,14 @@ class BoardControl(Leaf):
             self._differs.eq((differing & self._below).any()),
         ]
         count, idle = self._from_above("count"), self._count == 0
-        with m.If(~idle):
+        with m.If(~self._waiting):
+            # A run that ends in the cycle in which it is known when it begins: it does not begin.
+            m.d.sync += self._count.eq(0)
+        with m.Elif(~idle):
             m.d.sync += self._count.eq(self._count - 1)
-        with m.Elif(self._waiting & ~self._goes & root & self._arrived):
+        with m.Elif(~self._goes & root & self._arrived):
             m.d.sync += [self._count.eq(plan.countdown), self._refused.eq(self._differs)]
-        with m.Elif(self._waiting & ~self._goes & self._hears & (count > plan.heard)):
+        with m.Elif(~self._goes & self._hears & (count > plan.heard)):
             m.d.sync += [
                 self._count.eq(count - plan.heard),
                 self._refused.eq(self._from_above("differs")),
