@@ -1,6 +1,7 @@
 """The command that proves the text of a fabric."""
 
 from argparse import Namespace
+from functools import partial
 
 from ..errors import WorkFailed
 from .arguments import VCD, add_force, check_output
@@ -9,6 +10,7 @@ from .fabric import make_fabric
 from .hardware_options import add_bus_option, add_fabric_options, add_top_options
 from .output import print_facts, print_json, print_line, print_table, progress_bar
 from .selection_options import add_selection
+from .several_boards import add_boards_options, check_one_chip, make_boards
 
 __all__ = ["add_commands"]
 
@@ -20,6 +22,7 @@ def add_commands(commands: Commands) -> None:
     add_fabric_options(prove, any_length=True)
     add_top_options(prove, "host", "core", "stream", beat=1)
     add_bus_option(prove)
+    add_boards_options(prove)
     prove.add_argument(
         "--wave",
         metavar="FILE.vcd",
@@ -32,13 +35,20 @@ def add_commands(commands: Commands) -> None:
 def run_prove(arguments: Namespace) -> None:
     """Prove; returns 2 if anything does not hold."""
     from ..proof import prove
+    from ..proof.boards import prove_boards
     from ..toolchain.cache import Cache
     from ..toolchain.files import write_file
 
     check_output(arguments, arguments.wave, VCD)
-    made = make_fabric(arguments, any_root=True)
+    if arguments.boards is None:
+        check_one_chip(arguments)
+        made = make_fabric(arguments, any_root=True)
+        proved = partial(prove, made.fabric)
+    else:
+        _, system = make_boards(arguments, waves=True)
+        proved = partial(prove_boards, system)
     with progress_bar("proving") as progress:
-        proof = prove(made.fabric, cache=Cache(), progress=progress)
+        proof = proved(cache=Cache(), progress=progress)
     wrong = proof.counterexample
     if wrong and wrong.wave:
         write_file(arguments.wave, wrong.wave)

@@ -22,6 +22,7 @@ __all__ = [
     "add_boards_options",
     "add_error_option",
     "check_one_chip",
+    "make_boards",
     "run_boards",
     "write_boards",
 ]
@@ -100,16 +101,26 @@ def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _made(arguments: Namespace) -> tuple[Made, BoardSystem]:
+def make_boards(arguments: Namespace, *, waves: bool = False) -> tuple[Made, BoardSystem]:
     """The fabric, and how it lies on boards.
 
     Without a latency of links, arcs that are cut take as many cycles as they must, others one.
+
+    Parameters
+    ----------
+    waves : bool
+        Whether waves may be asked for.
+
+    Raises
+    ------
+    InputError
+        If there are no such boards, or something has no meaning on them.
     """
     from ..rtl.boards import BoardSystem, plan_links
     from ..topology.boards import Boards
 
     for name, usual in ALONE.items():
-        if getattr(arguments, name, usual) != usual:
+        if getattr(arguments, name, usual) != usual and not (waves and name == "wave"):
             raise InputError(f"{_option(name)} must be left out with --boards")
     ppm = 100.0 if arguments.ppm is None else arguments.ppm
     retries = 1 if arguments.retries is None else arguments.retries
@@ -168,7 +179,7 @@ def write_boards(arguments: Namespace) -> None:
     """Write the Verilog of each kind of board, a bench of all and the manifest."""
     from ..verilog.boards import write_boards as write
 
-    made, system = _made(arguments)
+    made, system = make_boards(arguments)
     command = made.command_line("verilog", boards=system.boards)
     for name in ("ppm", "retries"):
         if getattr(arguments, name) is not None:
@@ -201,7 +212,7 @@ def run_boards(arguments: Namespace) -> None:
 
     count = JOBS if arguments.jobs is None else arguments.jobs
     require_results("--jobs", count)
-    _, system = _made(arguments)
+    _, system = make_boards(arguments)
     with progress_bar("simulating") as progress:
         report = simulate_boards(
             system,

@@ -19,6 +19,7 @@ from ..topology import IntArray
 from .gate_program import GateProgram
 from .gates import Bit, Flop, Gate, GateModule, GateText, worked_out
 from .messages import Run, own_numbers, received_places, sent_places
+from .ports import HostPorts
 from .report import refuted
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ __all__ = ["check_host"]
 #: Accesses that are carried out at once.
 LANES = 1 << 13
 
-#: Inputs that stay as they are while the host reads: those of the last run.
-CONSTANT = ("rst", "form", "sampled_root")
+#: Inputs that stay as they are while the host reads: those of the last run, and of the board.
+CONSTANT = ("rst", "form", "sampled_root", "board")
 
 
 class _Access(NamedTuple):
@@ -42,7 +43,7 @@ class _Access(NamedTuple):
     bits: int  # how many bits of addresses matter
 
 
-def check_host(fabric: Fabric, text: GateText) -> int:
+def check_host(fabric: Fabric, text: GateText, ports: HostPorts | None = None) -> int:
     """Check, and count, accesses of the host: they lead where the address map says."""
     module = text.modules[fabric.prefix + "host"]
     leaf = fabric.netlist.modules["host"]()
@@ -59,7 +60,7 @@ def check_host(fabric: Fabric, text: GateText) -> int:
         kept_as=np.int8,
     )
     count = 0
-    for access in _accesses(fabric):
+    for access in _accesses(fabric, ports or HostPorts.of_chip(fabric)):
         size = len(next(iter(access.inputs.values())))
         for start in range(0, size, LANES):
             part = slice(start, start + LANES)
@@ -124,25 +125,27 @@ def _without_registers(module: GateModule) -> GateModule:
     )
 
 
-def _accesses(fabric: Fabric) -> Iterator[_Access]:
+def _accesses(fabric: Fabric, ports: HostPorts) -> Iterator[_Access]:
     """All reads and writes of messages, and what is neither, form by form.
 
     Where it matters, reads are given root by root.
     """
     program = fabric.program
-    nodes = np.arange(program.topology.nodes)
+    served, nodes = ports.nodes, np.arange(len(ports.nodes))
     groups = NodeGroups(len(nodes))
     base = {"rst": 0, "host_we": 0, "form": 0, "sampled_root": 0}
+    base |= {} if ports.board is None else {"board": ports.board}
     for number, form in enumerate(program.forms):
         chosen = base | {"form": number}
         for root in range(form.groups.size if form.part_is_root else 1):
             place = received_places(program, Run(0, program.flits, root), number)
-            memory = np.where(place.address < 0, -1, place.memory)
+            address = place.address[served]
+            memory = np.where(address < 0, -1, place.memory[served])
             yield _access(
                 chosen | {"sampled_root": root},
                 (fabric.layout.recv_base, nodes),
                 {"read_node": nodes[:, None], "read_bank": memory}
-                | dict.fromkeys(_read_addresses(program), place.address),
+                | dict.fromkeys(_read_addresses(program), address),
                 place.bits,
             )
         place = sent_places(program, Run(0, program.flits), number)
@@ -153,8 +156,8 @@ def _accesses(fabric: Fabric) -> Iterator[_Access]:
             {
                 "write_node": nodes[:, None] % groups.size,
                 "write_enable": nodes[:, None] // groups.size,
-                f"write_bank{suffix(layout)}": own_numbers(program, layout)[place.memory],
-                f"write_address{suffix(layout)}": place.address,
+                f"write_bank{suffix(layout)}": own_numbers(program, layout)[place.memory[served]],
+                f"write_address{suffix(layout)}": place.address[served],
             },
         )
         yield from _without_writes(fabric, chosen)

@@ -22,23 +22,26 @@ if TYPE_CHECKING:
     from ..rtl import Fabric
     from ..rtl.placement import Placement
     from .machine import Machine, Override
+    from .ports import HostPorts
 
 __all__ = ["HostAccess"]
 
 
 class HostAccess(Access):
-    """One port serves all nodes: each is told which is meant."""
+    """A port serves all nodes, or those of a board: each is told which is meant."""
 
-    def __init__(self, fabric: Fabric, machine: Machine, placement: Placement) -> None:
+    def __init__(
+        self, fabric: Fabric, machine: Machine, placement: Placement, ports: HostPorts
+    ) -> None:
         super().__init__(fabric, machine)
+        self._ports = ports
         self.answer = placement.endpoints.answer
-        self._everyone = np.arange(self.program.topology.nodes)
         # Writes wait for the registers of the host port, and data for one more.
         self.overlap = fabric.netlist.modules["host"]().write_cycles + 2
 
     def idle(self) -> dict[str, IntArray]:
         """What drives nets of the top while nobody writes."""
-        return {"write_enable": np.array([[0]])}
+        return {f"write_enable{name}": np.array([[0]]) for name in self._ports.names}
 
     def writes(self, runs: Sequence[Run]) -> Steps:
         """Writes of what nodes send: data come a step after their address."""
@@ -55,7 +58,7 @@ class HostAccess(Access):
                 numbers[f"write_{name}{suffix(layout)}"] = there
         words = np.concatenate([none, self.sent(runs)])
         return Steps(len(words), numbers, {"write_data": words},
-                     {"write_node": self._everyone}, {"write_enable": 0})  # fmt: skip
+                     {"write_node": self._ports.number}, {"write_enable": 0})  # fmt: skip
 
     def reads(self, runs: Sequence[Run]) -> Steps:
         """Reads of what nodes have received; at rest the sequencer passes addresses on."""
@@ -67,34 +70,45 @@ class HostAccess(Access):
         return Steps(
             len(address),
             {"read_bank": memory} | dict.fromkeys(ports, address),
-            always={"read_node": self._everyone},
+            always={"read_node": self._ports.number},
             known=dict.fromkeys(ports, known),
         )
 
     @property
     def _passed(self) -> list[str]:
         """The addresses that the sequencer gives."""
-        return [n for n in self.machine.text.nets if n.removeprefix("read_").isdigit()]
+        nets, name = self.machine.text.nets, self._ports.names[0]
+        ends = (n.removesuffix(name) for n in nets if n.endswith(name))
+        return [n for n in ends if n.removeprefix("read_").isdigit()]
 
     def check_rest(self, rest: Snapshot) -> int:
         """Check that a node that is not asked shows 0, and that addresses of the host pass."""
+        count = sum(self._check_passed(rest, name) for name in self._ports.names)
+        return count + self._check_not_asked(rest)
+
+    def _check_passed(self, rest: Snapshot, name: str) -> int:
+        """Check, and count, bits of addresses that a port gives and that pass."""
         machine, count = self.machine, 0
         machine.prepare(1)
         # Of several forms, the address comes a cycle early, and the sequencer has a register.
         several = self.program.several
-        given = "next_read_address" if several else "read_address"
+        given = ("next_read_address" if several else "read_address") + name
         address = word(np.arange(len(machine.text.nets.get(given, []))))[:, None]
         now = spread(rest, 1)
         machine.settle(now, self._at_rest() | {given: address})
         if several:
             machine.settle(machine.after(now), self._at_rest())
-        for name in self._passed:
-            shown = machine.shown(name)
+        for port in self._passed:
+            shown = machine.shown(port + name)
             count += len(shown)
-            _require(name, (shown == address[: len(shown)]).all(), "pass the address on")
-        if self.program.topology.nodes == 1:
-            return count
-        for position in range((self.program.topology.nodes - 1).bit_length()):
+            _require(port, (shown == address[: len(shown)]).all(), "pass the address on")
+        return count
+
+    def _check_not_asked(self, rest: Snapshot) -> int:
+        """Check, and count, words that a node does not show."""
+        machine, count = self.machine, 0
+        machine.prepare(1)
+        for position in range((len(self._ports.nodes) - 1).bit_length()):
             now = spread(rest, 1)
             others = {module: {"read_node": self._others(module, "read_node", position)}
                       for module in self.nodes}  # fmt: skip
@@ -114,7 +128,7 @@ class HostAccess(Access):
         Those of its group are at another place; those of other groups may be at the same one, but
         there it is not enabled.
         """
-        nodes = self.program.topology.nodes
+        nodes = len(self._ports.nodes)
         if nodes == 1:
             return
         machine, now = self.machine, copied(begin)
@@ -135,7 +149,7 @@ class HostAccess(Access):
 
     def _others(self, module: str, port: str, position: int | None) -> IntArray:
         """All numbers that differ from a node's own at one bit of them, or any number."""
-        own = self.bits(module, port, np.array(self.nodes[module])[:, None])
+        own = self.bits(module, port, self._ports.number[self.nodes[module]][:, None])
         others = np.full_like(own, UNKNOWN)
         if len(own) and position is not None:
             others[position] = 1 - own[position]

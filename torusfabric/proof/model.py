@@ -117,15 +117,15 @@ class Model:
         """Give an input a value of the model."""
         self._driven[port] = value
 
-    def wire(self, name: str, value: str, width: int = 1) -> str:
+    def wire(self, name: str, value: str, width: int = 1, *, signed: bool = False) -> str:
         """A name for a value."""
-        self._lines.append(f"wire {_range(width)}{name} = {value};")
+        self._lines.append(f"wire {'signed ' * signed}{_range(width)}{name} = {value};")
         return name
 
-    def register(self, name: str, following: str, width: int = 1) -> str:
+    def register(self, name: str, following: str, width: int = 1, *, signed: bool = False) -> str:
         """A register of the model, and what it is next."""
         self.widths[name] = width
-        self._lines.append(f"reg {_range(width)}{name};")
+        self._lines.append(f"reg {'signed ' * signed}{_range(width)}{name};")
         self._lines.append(f"always @(posedge clk) {name} <= rst ? 0 : {following};")
         return name
 

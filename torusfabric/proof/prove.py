@@ -2,52 +2,35 @@
 
 from __future__ import annotations
 
-import hashlib
-import time
-from collections.abc import Callable, Iterator
-from functools import cache as once
+from collections.abc import Iterable, Iterator
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..rtl.fabric import Top
 from ..rtl.netlist import Role
 from ..rtl.placement import place
 from ..toolchain import tools
-from ..toolchain.cache import Cache, digest
-from ..toolchain.processes import parallel
+from ..toolchain.cache import Cache
 from ..verilog import emit
 from .bridges import bridge_harness
 from .gates import read_gates
-from .host import check_host
 from .links import link_harnesses
-from .machine import WORDS
-from .report import ModuleProof, Proof, Refuted, refuted
-from .roms import check_roms
+from .report import ModuleProof, Proof, Refuted
 from .routers import operator_modules, router_harnesses
-from .slices import alike
-from .solver import Harness, solve
+from .solver import Harness
+from .steps import Lemma, Steps, of_modules, of_top, whole_runs
 from .streams import stream_harnesses
 from .whole import Whole
-from .wiring import (
-    Check,
-    check_core_ports,
-    check_distribution,
-    check_stream_ends,
-    check_tree,
-    check_wiring,
-)
+from .wiring import WIRING, check_wiring
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
+    from ..rtl.placement import Placement
     from ..toolchain.progress import Progress
     from ..verilog.design import Design
 
-__all__ = ["prove"]
-
-#: The ports in which words come and go.
-WORD_PORTS = WORDS | {"rx", "write_data"}
+__all__ = ["ASSUMPTIONS", "as_far_as_it_holds", "check_provable", "prove"]
 
 #: What is not proved of any fabric.
 ASSUMPTIONS = (
@@ -89,6 +72,21 @@ def prove(
     >>> prove(fabric).proved
     True
     """
+    check_provable(fabric)
+    proved = _steps(fabric, design or emit(fabric), cache, progress)
+    return as_far_as_it_holds(proved, _assumptions(fabric), _conclusion(fabric))
+
+
+def check_provable(fabric: Fabric) -> None:
+    """See to it that it is a fabric that can be proved, by tools that there are.
+
+    Raises
+    ------
+    InputError
+        If it is a fabric of which nothing is proved.
+    MissingTool
+        If Yosys or z3 is not installed.
+    """
     loops = [form.loop for form in fabric.program.forms]
     before_injection = any(
         len(readers) > 1 for loop in loops for readers in loop.sources.injections
@@ -110,141 +108,46 @@ def prove(
             )
     for tool in ("yosys", "z3"):  # before work of a minute that would need them in the end
         tools.require(tool)
-    proofs: list[ModuleProof] = []
+
+
+def as_far_as_it_holds(
+    proofs: Iterable[ModuleProof], assumptions: Iterable[str], conclusion: str
+) -> Proof:
+    """What is proved, up to what does not hold."""
+    found: list[ModuleProof] = []
     wrong = None
     try:
-        proofs += _Steps(fabric, design or emit(fabric), cache, progress).all()
+        found += proofs
     except Refuted as error:
         wrong = error.counterexample
-    return Proof(tuple(proofs), tuple(_assumptions(fabric)), _conclusion(fabric), wrong)
+    return Proof(tuple(found), tuple(assumptions), conclusion, wrong)
 
 
-class _Lemma(NamedTuple):
-    """Something that holds: how it is proved, and what it says, in a line.
-
-    `check` returns how many things are proved, or raises `Refuted`; `key` is what it depends on
-    besides the text and the program.
-    """
-
-    name: str
-    method: str
-    says: str
-    check: Callable[[], int]
-    key: tuple[str, ...] = ()
-
-
-#: What is proved besides of the wires of a fabric, by its top.
-OF_TOP: dict[Top, tuple[tuple[str, str, str, Check], ...]] = {
-    Top.HOST: (
-        ("control tree", "comparison",
-         "each node is given what the host port gives, or gives to its group, a cycle later",
-         check_distribution),
-        ("host", "all addresses",
-         "a word that the host writes, or asks for, is where the address map says, with every edge "
-         "another", check_host),
-        ("read tree", "comparison",
-         "the word of the node that is asked comes to the host port", check_tree),
-    ),
-    Top.CORE: (
-        ("node ports", "comparison",
-         "the ports of each node lead to that node", check_core_ports),
-    ),
-    Top.STREAM: (
-        ("node ports", "comparison",
-         "the loader and the unloader of each node write and read that node", check_stream_ends),
-    ),
-}  # fmt: skip
+def _steps(
+    fabric: Fabric, design: Design, cache: Cache | None, progress: Progress
+) -> Iterator[ModuleProof]:
+    """Everything, whole runs last."""
+    roles = {fabric.prefix + name: role for name, role in fabric.netlist.roles.items()}
+    closed = [name for name, role in roles.items() if role is Role.STREAM]
+    units = operator_modules(fabric, design)
+    text = read_gates(design, roles, cache, closed=closed, units=units)
+    placement, steps = place(fabric.program), Steps(fabric, design, cache, progress)
+    whole = Whole(fabric, placement, text)
+    yield steps.known(Lemma(*WIRING, partial(check_wiring, fabric, text)))
+    yield from map(steps.known, of_top(fabric, text))
+    yield from map(steps.known, of_modules(fabric, text, design, cache))
+    yield from steps.solved([*_by_induction(fabric, design, placement)])
+    yield steps.known(whole_runs(whole, progress))
 
 
-class _Steps:
-    """What is done, one after the other; what was proved before is not done again."""
-
-    def __init__(
-        self, fabric: Fabric, design: Design, cache: Cache | None, progress: Progress
-    ) -> None:
-        roles = {fabric.prefix + name: role for name, role in fabric.netlist.roles.items()}
-        closed = [name for name, role in roles.items() if role is Role.STREAM]
-        units = operator_modules(fabric, design)
-        self._text = read_gates(design, roles, cache, closed=closed, units=units)
-        self._placement = place(fabric.program)
-        self._fabric, self._design, self._cache = fabric, design, cache
-        self._progress = progress
-
-    def all(self) -> Iterator[ModuleProof]:
-        """Everything, whole runs last."""
-        whole = Whole(self._fabric, self._placement, self._text)
-        yield from map(self._known, self._lemmas())
-        yield from self._solved([*self._by_induction()])
-        check = partial(whole.prove, self._progress)
-        yield self._known(_Lemma("whole runs", "symbolic execution to the end", whole.says, check,
-                                 (whole.key(),)))  # fmt: skip
-
-    def _lemmas(self) -> Iterator[_Lemma]:
-        """What is proved without the solver, but for whole runs."""
-        fabric, text, design = self._fabric, self._text, self._design
-        yield _Lemma(
-            "wiring",
-            "comparison",
-            "each in-port is wired to the opposite out-port of the neighbour there, and words stay "
-            "whole",
-            partial(check_wiring, fabric, text),
-        )
-        for name, method, says, check in OF_TOP[fabric.top]:
-            yield _Lemma(name, method, says, partial(check, fabric, text))
-        if design.rom in design.modules:
-            yield _Lemma("rom", "all addresses", "a cycle later it shows the row at its address",
-                         partial(check_roms, text, design, self._cache))  # fmt: skip
-        for name, role in fabric.netlist.roles.items():
-            if role in (Role.ROUTER, Role.ENDPOINT):
-                module = text.modules[fabric.prefix + name]
-                yield _Lemma(name, "comparison of structure", "all bits of words are treated alike",
-                             partial(alike, module, WORD_PORTS, fabric.width))  # fmt: skip
-
-    def _by_induction(self) -> Iterator[Harness]:
-        """What is proved by the solver."""
-        fabric, design = self._fabric, self._design
-        yield from router_harnesses(fabric, design, self._placement)
-        yield from link_harnesses(fabric, design)
-        if fabric.bus:
-            yield bridge_harness(design, fabric.bus)
-        if fabric.top is Top.STREAM:
-            yield from stream_harnesses(fabric, design)
-
-    def _known(self, lemma: _Lemma) -> ModuleProof:
-        """What is proved, or was."""
-        self._progress(0, 0, lemma.name)
-        program = self._fabric.program.digest
-        key = digest("proved", lemma.name, self._design.text, program, _own_digest(), *lemma.key)
-        known = self._cache.get(key) if self._cache else None
-        if known is None:
-            began = time.monotonic()
-            known = {"properties": lemma.check(), "seconds": round(time.monotonic() - began, 2)}
-            if self._cache:
-                self._cache.put(key, known)
-        return ModuleProof(lemma.name, lemma.method, says=lemma.says, **known)
-
-    def _solved(self, todo: list[Harness]) -> Iterator[ModuleProof]:
-        """What is proved by induction."""
-        solved = parallel(lambda harness: solve(harness, self._cache), todo)
-        for number, (harness, result) in enumerate(zip(todo, solved, strict=True)):
-            if wrong := result.failed:
-                what = "does not hold" if wrong.reached else "cannot be proved by induction"
-                message = f"{harness.name}: {wrong.name} {what} (cycle {wrong.cycle})"
-                raise refuted(harness.name, wrong.name, message, cycle=wrong.cycle, wave=wrong.wave)
-            self._progress(number + 1, len(todo), "what is proved by induction")
-            yield ModuleProof(
-                harness.name, "induction over time", harness.properties, result.seconds,
-                harness.says,
-            )  # fmt: skip
-
-
-@once
-def _own_digest() -> str:
-    """A name for the content of the prover."""
-    own = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
-        own.update(path.read_bytes())
-    return own.hexdigest()
+def _by_induction(fabric: Fabric, design: Design, placement: Placement) -> Iterator[Harness]:
+    """What is proved by the solver."""
+    yield from router_harnesses(fabric, design, placement)
+    yield from link_harnesses(fabric, design)
+    if fabric.bus:
+        yield bridge_harness(design, fabric.bus)
+    if fabric.top is Top.STREAM:
+        yield from stream_harnesses(fabric, design)
 
 
 def _assumptions(fabric: Fabric) -> Iterator[str]:

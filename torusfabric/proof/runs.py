@@ -152,9 +152,9 @@ class Runs(ABC):
         return now, left
 
     def _check(self, runs: Sequence[Run], edge: int, signal: str, wanted: BoolArray) -> None:
-        """Check a bit of the top."""
-        (shown,) = self.machine.shown(signal)
-        self._report(runs, edge, signal, shown != wanted, shown, wanted)
+        """Check a bit of the top, of each board where there are several."""
+        for shown in self.machine.shown(signal):
+            self._report(runs, edge, signal, shown != wanted, shown, wanted)
 
     def _report(
         self,

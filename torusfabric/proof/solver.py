@@ -35,8 +35,8 @@ memory_collect
 memory_map -rom-only
 opt_expr
 opt_clean
-formalff -clk2ff -setundef
 async2sync
+formalff -clk2ff -setundef
 opt_expr -full
 techmap t:$shr t:$shift t:$shiftx t:$shl t:$mul
 opt_expr -full

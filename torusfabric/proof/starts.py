@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..rtl.run_choices import ERROR_BITS
 from ..topology import IntArray
 from .report import refuted
 from .snapshot import Snapshot, forgetful, of_all, same, spread, with_either, with_numbers
@@ -206,11 +207,13 @@ class Starts:
     def _check_errors(self, batch: list[Refused]) -> None:
         """Check that the error that is shown is one of those of a start."""
         error = self._machine.shown(self.error)
-        for k, start in enumerate(batch):
-            shown = sum(int(bit) << j for j, bit in enumerate(error[:, k]))
-            if shown not in start.errors:
-                said = f"one of {sorted(start.errors)} for {start.inputs}, not {shown}"
-                raise refuted("whole runs", "error", f"error at rest must be {said}")
+        weights = 1 << np.arange(ERROR_BITS)[:, None]
+        for first in range(0, len(error), ERROR_BITS):  # of each board
+            numbers = (error[first : first + ERROR_BITS] * weights).sum(axis=0).tolist()
+            for start, shown in zip(batch, numbers, strict=True):
+                if shown not in start.errors:
+                    said = f"one of {sorted(start.errors)} for {start.inputs}, not {shown}"
+                    raise refuted("whole runs", "error", f"error at rest must be {said}")
 
     def _changed(self, stays: Snapshot, now: Snapshot) -> str | None:
         """A register, but for those of the error, that does not stay as it would have been."""

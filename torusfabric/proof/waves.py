@@ -43,7 +43,7 @@ class Recorder:
         self._vectors: dict[str, list[int]] = {}
         for name, bits in text.nets.items():
             places = [number.get(bit, 2) for bit in bits]
-            if bits[0] in carried:
+            if bits and bits[0] in carried:
                 for k, place in enumerate(places[position::width]):
                     self._words[f"{name}_{k}"] = place
             elif any(place > 2 for place in places):

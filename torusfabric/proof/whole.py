@@ -18,6 +18,7 @@ from .host_access import HostAccess
 from .links import lines
 from .machine import WORDS, Machine
 from .messages import Run, owed_words, received_places, sent_places
+from .ports import HostPorts
 from .report import Refuted
 from .runs import LANES, MemoryRuns, Runs
 from .snapshot import Snapshot, same, with_either
@@ -49,7 +50,7 @@ def all_runs(fabric: Fabric) -> list[Run]:
     return sorted(found, key=lambda run: program.cycles(run.length, mode=run.mode))
 
 
-def _runs(fabric: Fabric, machine: Machine, placement: Placement) -> Runs:
+def _runs(fabric: Fabric, machine: Machine, placement: Placement, ports: HostPorts) -> Runs:
     """How runs of a fabric are carried out, by its top."""
     program = fabric.program
     if fabric.streaming:
@@ -58,15 +59,24 @@ def _runs(fabric: Fabric, machine: Machine, placement: Placement) -> Runs:
     if fabric.top is Top.STREAM:
         streams = StreamAccess(fabric, machine)
         return StreamRuns(program, Starts(program, streams, by_form=True), streams)
-    by_top = {Top.HOST: HostAccess, Top.CORE: CoreAccess}
-    access = by_top[fabric.top](fabric, machine, placement)
+    access: Access = (
+        HostAccess(fabric, machine, placement, ports)
+        if fabric.top is Top.HOST
+        else CoreAccess(fabric, machine, placement)
+    )
     return MemoryRuns(program, Starts(program, access), access)
 
 
 class Whole:
     """The runs of a fabric."""
 
-    def __init__(self, fabric: Fabric, placement: Placement, text: GateText) -> None:
+    def __init__(
+        self,
+        fabric: Fabric,
+        placement: Placement,
+        text: GateText,
+        ports: HostPorts | None = None,
+    ) -> None:
         self._fabric, program = fabric, fabric.program
         self._all = all_runs(fabric)
         layouts = [program.part(form).layout for form in range(len(program.forms))]
@@ -87,7 +97,7 @@ class Whole:
             left_out=[name for name, role in role_of.items() if role in APART],
             unit=OperatorUnit(program.operators) if program.operators else None,
         )
-        self._runs = _runs(fabric, machine, placement)
+        self._runs = _runs(fabric, machine, placement, ports or HostPorts.of_chip(fabric))
         self._sums = sums
 
     def key(self) -> str:

@@ -17,19 +17,27 @@ from ..rtl.endpoint_plan import plan_endpoints
 from ..rtl.host import merge_levels
 from ..rtl.netlist import Role
 from .gates import Bit, GateText, cone
+from .ports import HostPorts
 from .report import refuted
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
 
-__all__ = ["Check", "check_core_ports", "check_distribution", "check_stream_ends", "check_tree",
-           "check_wiring"]  # fmt: skip
+__all__ = ["WIRING", "Check", "Wires", "check_core_ports", "check_distribution",
+           "check_stream_ends", "check_tree", "check_wiring", "compared"]  # fmt: skip
 
 #: What compares the text of a fabric with what it should be.
 Check: TypeAlias = Callable[["Fabric", GateText], int]
 
 #: Instances and ports, with what is wired to them and what should be.
 Wires: TypeAlias = Iterator[tuple[str, str, list[Bit | None], list[Bit]]]
+
+#: What is said of the wires between nodes: the name, how it is proved, and what it says.
+WIRING = (
+    "wiring",
+    "comparison",
+    "each in-port is wired to the opposite out-port of the neighbour there, and words stay whole",
+)
 
 #: The ports in which words come to instances.
 WORDS_IN = ("rx", "inject", "write_data")
@@ -39,26 +47,27 @@ PORTS = ("write_bank", "write_address", "write_data", "write_enable", "read_bank
          "read_data")  # fmt: skip
 
 
-def check_wiring(fabric: Fabric, text: GateText) -> int:
+def check_wiring(fabric: Fabric, text: GateText, ports: HostPorts | None = None) -> int:
     """Compare the wires between nodes with the topology.
 
     Whatever has in-ports, at any node, must be given at in-port p exactly the word that the router
     of the neighbour at p sends by the opposite port, and an endpoint those of the words that it
-    stores; and every node must know its own number. All bits of a word must come from one word, in
-    their order.
+    stores; and every node must know its own number at its host port. All bits of a word must come
+    from one word, in their order.
     """
-    return _compared(text, _of_topology(fabric, text), "wiring") + _check_words(fabric, text)
+    found = _of_topology(fabric, text, ports or HostPorts.of_chip(fabric))
+    return compared(text, found, "wiring") + _check_words(fabric, text)
 
 
 def check_core_ports(fabric: Fabric, text: GateText) -> int:
     """Check that each port of a node of a core is wired to that node."""
     wires = _streams(fabric, text) if fabric.streaming else _memories(fabric, text)
-    return _compared(text, wires, "node ports")
+    return compared(text, wires, "node ports")
 
 
 def check_stream_ends(fabric: Fabric, text: GateText) -> int:
     """Check that the loader and the unloader of each node write and read that node."""
-    return _compared(text, _ends(fabric, text), "node ports")
+    return compared(text, _ends(fabric, text), "node ports")
 
 
 def check_distribution(fabric: Fabric, text: GateText) -> int:
@@ -67,15 +76,15 @@ def check_distribution(fabric: Fabric, text: GateText) -> int:
     Of what it gives to groups, a node is to be given the bit that the upper bits of its number
     choose: `write_node` has the others.
     """
-    return _compared(text, _distributed(fabric, text), "wiring")
+    return compared(text, _distributed(fabric, text), "wiring")
 
 
 def check_tree(fabric: Fabric, text: GateText) -> int:
     """Check that the word of the one node that is asked comes to the host, while others show 0."""
-    return _compared(text, _merged(fabric, text), "read tree")
+    return compared(text, _merged(fabric, text), "read tree")
 
 
-def _compared(text: GateText, wires: Wires, what: str) -> int:
+def compared(text: GateText, wires: Wires, what: str) -> int:
     """How many wires there are, all of which are as they should be."""
     count = 0
     for name, port, found, wanted in wires:
@@ -122,7 +131,7 @@ def _arriving(fabric: Fabric, text: GateText) -> list[list[list[Bit]]]:
     ]  # fmt: skip
 
 
-def _of_topology(fabric: Fabric, text: GateText) -> Wires:
+def _of_topology(fabric: Fabric, text: GateText, ports: HostPorts) -> Wires:
     """What comes to whatever is at a node: words by its in-ports, and its number."""
     arriving, width = _arriving(fabric, text), fabric.width
     stored = _stored(fabric, text, arriving)
@@ -136,7 +145,7 @@ def _of_topology(fabric: Fabric, text: GateText) -> Wires:
             yield name, f"rx[{port}]", [*found], wanted
         if "node" in pins:
             bits = pins["node"]
-            number = [str(node >> k & 1) for k in range(len(bits))]
+            number = [str(int(ports.number[node]) >> k & 1) for k in range(len(bits))]
             yield name, "node", [*bits], [*number]
 
 

@@ -22,7 +22,7 @@ from .module_text import ModuleText
 from .ports import board_port_facts
 from .text import contents_of, header, module_texts, top_structure, top_text
 
-__all__ = ["emit_boards", "write_boards"]
+__all__ = ["BoardKind", "board_kinds", "emit_boards", "write_boards"]
 
 #: Where the bench lies, and the module that connects all boards in it.
 BENCH, WHOLE = "bench", "boards"
@@ -71,7 +71,7 @@ def emit_boards(
     >>> "module board_0 (" in text, "module board_1 (" in text
     (True, False)
     """
-    prefix, kinds = system.fabric.prefix, _kinds(system, MemoryRule.parse(ram))
+    prefix, kinds = system.fabric.prefix, board_kinds(system, MemoryRule.parse(ram))
     texts = {name: text for kind in kinds for name, text in kind.texts.items()}
     contents = {kind.top: contents_of(kind.netlist) for kind in kinds}
     tops = {
@@ -104,7 +104,7 @@ def emit_boards(
     )
 
 
-class _Kind(NamedTuple):
+class BoardKind(NamedTuple):
     """A kind of board.
 
     Parameters
@@ -120,9 +120,9 @@ class _Kind(NamedTuple):
     texts: Mapping[str, ModuleText]
 
 
-def _kinds(system: BoardSystem, rule: MemoryRule) -> list[_Kind]:
+def board_kinds(system: BoardSystem, rule: MemoryRule) -> list[BoardKind]:
     """All kinds of boards."""
-    prefix, known, kinds = system.fabric.prefix, dict[str, ModuleText](), list[_Kind]()
+    prefix, known, kinds = system.fabric.prefix, dict[str, ModuleText](), list[BoardKind]()
     for number, netlist in enumerate({id(each): each for each in system.netlists}.values()):
         made = module_texts(netlist, prefix, rule)
         names = {
@@ -136,12 +136,22 @@ def _kinds(system: BoardSystem, rule: MemoryRule) -> list[_Kind]:
             for name, text in made.items()
         }
         known |= own
-        instances = tuple(
-            replace(each, module=names[prefix + each.module].removeprefix(prefix))
-            for each in netlist.instances
-        )
-        kinds.append(_Kind(_top(system, number), replace(netlist, instances=instances), own))
+        kinds.append(BoardKind(_top(system, number), _renamed(netlist, names, prefix), own))
     return kinds
+
+
+def _renamed(netlist: Netlist, names: Mapping[str, str], prefix: str) -> Netlist:
+    """A netlist with other names of modules."""
+    named = {name: names[prefix + name].removeprefix(prefix) for name in netlist.modules}
+    instances = tuple(
+        replace(each, module=named.get(each.module, each.module)) for each in netlist.instances
+    )
+    return replace(
+        netlist,
+        modules={named[name]: make for name, make in netlist.modules.items()},
+        roles={named[name]: role for name, role in netlist.roles.items()},
+        instances=instances,
+    )
 
 
 def _top(system: BoardSystem, kind: int) -> str:
@@ -161,7 +171,7 @@ def _about(system: BoardSystem) -> list[str]:
 
 
 def _files(
-    system: BoardSystem, kinds: list[_Kind], modules: list[str], *, command: str
+    system: BoardSystem, kinds: list[BoardKind], modules: list[str], *, command: str
 ) -> dict[str, str]:
     """The files beside the text of some modules."""
     texts = {
@@ -246,7 +256,7 @@ def _boards(system: BoardSystem) -> dict[str, Any]:
     }
 
 
-def _whole(system: BoardSystem, kinds: list[_Kind]) -> str:
+def _whole(system: BoardSystem, kinds: list[BoardKind]) -> str:
     """The module of the bench that connects all boards; each has ports with its number.
 
     Registers hold any values at first, as they do in a chip: simulators would make a sum of words

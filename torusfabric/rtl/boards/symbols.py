@@ -9,7 +9,7 @@ from amaranth.hdl import Cat, Const, Value
 
 from .link_plan import CRC_BITS
 
-__all__ = ["FRAME_BITS", "ONES", "Frame", "crc_after"]
+__all__ = ["FRAME_BITS", "ONES", "POLYNOMIAL", "Frame", "crc_after"]
 
 #: Bits of what a word is.
 FRAME_BITS = 2

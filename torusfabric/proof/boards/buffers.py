@@ -1,0 +1,134 @@
+"""What is proved of elastic buffers: a word of a run is taken in its cycle, whatever clocks do.
+
+Two clocks tick. What there is of the other one is how many words have been written when this one
+ticks: none, one or two more in a cycle, free but for the bounds of the plan. By these, the words
+that have been written of a run differ from the cycles of the run by no more than how far apart the
+boards have started and how far their clocks drift apart meanwhile. Nothing but differences is in
+the model, so runs are of any length.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ...rtl.boards.link_plan import CABLE, SPARE
+from ...rtl.boards.receiver import TOO_MANY
+from ...rtl.boards.symbols import Frame
+from ...rtl.memories import address_width
+from ..model import Model
+
+if TYPE_CHECKING:
+    from ...rtl.boards import LinkPlan
+    from ...verilog.design import Design
+    from ..solver import Harness
+
+__all__ = ["buffer_harness", "receiver_harness"]
+
+#: Cycles, at most, after which what registers between the clocks held is of no matter.
+SETTLED = 7
+
+#: Cycles from that in which an out-port shows a word to when it is written, at least.
+WRITTEN = 1.5
+
+
+def buffer_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
+    """What is proved of the side that writes: in every cycle of its clock it writes one word."""
+    model = Model(design, f"buffer_{latency}", shows=("written",), resets=False)
+    bits = address_width(plan.depth(latency))
+    written = model.ago("written", 1, bits + 1)
+    word = model.ago("{rx_frame, rx_word}", 1, plan.width + 2)
+    resets = f"rst || {model.ago('rst', 1)}"
+    model.claim(
+        "one_more_in_each_cycle", f"{resets} || written == {bits + 1}'({written} + 1)", ago=1
+    )
+    model.claim("count_is_its_gray_code", f"{resets} || count == (written ^ (written >> 1))", ago=1)
+    model.claim(
+        "the_word_is_where_it_was_counted",
+        f"{resets} || at != {written}[{bits - 1}:0] || head == {word}",
+        ago=1,
+    )
+    kept, before = model.ago("head", 1, plan.width + 2), model.ago("at", 1)
+    model.claim(
+        "others_stay",
+        f"{resets} || at != {before} || at == {written}[{bits - 1}:0] || head == {kept}",
+        ago=1,
+    )
+    return model.harness(
+        "the elastic buffer writes every word that comes, behind the one before, and counts it"
+    )
+
+
+def receiver_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
+    """What is proved of the side that reads, for clocks that differ as the plan allows."""
+    model = Model(design, f"receiver_{latency}", shows=("taken", "frame", "fill", "lost_now"))
+    bits, depth = address_width(plan.depth(latency)) + 1, plan.depth(latency)
+    apart = plan.skew + plan.drift
+    least = 1 - (math.ceil(WRITTEN + CABLE + apart) - 1)
+    most = 1 + math.ceil(apart - WRITTEN)
+    far = 1 << max(plan.settle_time + 2, depth + latency).bit_length()
+    _clocks(model, bits, least, most, far)
+    frozen = f"(cycle >= {-plan.settle_time})"
+    model.assume(f"!{frozen} || frozen")
+    stays = f"steady && {model.past('was_frozen', 'frozen')} && !{model.past('had_ended', 'ends')}"
+    model.assume(f"!({stays}) || frozen")
+    model.assume(f"frozen == 0 || (cycle != {-far} && settled == {SETTLED})")
+    model.assume(f"!ends || cycle == {far}")
+    due = f"(cycle >= {latency - 2})"
+    model.drive("due", due)
+    model.drive("check_due", "1'b0")
+    # Where what is taken next is among the words of the run: first what is in the buffer.
+    held = model.wire("held", f"{bits}'(written - taken)", bits)
+    model.wire("ahead", f"apart - $signed({{1'b0, {held}}})", NUMBER, signed=True)
+    model.wire("next", "cycle + ahead", NUMBER, signed=True)
+    run = f"(next >= 0 ? {int(Frame.RUN)} : {int(Frame.MESSAGE)})"
+    model.drive("head", f"{{2'({run}), word}}")
+    model.free("word", plan.width)
+    known = f"settled != {SETTLED} || "
+    model.claims(
+        {
+            "cycles_are_counted_that_far": f"since <= {2 * far}",
+            "never_more_than_its_room": f"{known} held <= {depth}",
+            "never_too_full": f"{known} fill <= {depth - SPARE}",
+            "few_between_runs": f"{known} frozen || fill <= {TOO_MANY}",
+            "not_late": f"{known} {due} || next >= 0 || ahead >= {least - 4}",
+            "a_word_of_a_run_waits": f"{known} !frozen || {due} || next <= 0",
+            "never_empty_when_due": f"{known} !{due} || fill != 0",
+            "the_word_that_is_due_is_next": f"{known} !{due} || ahead == {2 - latency}",
+            "nothing_is_lost": f"{known} !frozen || !lost_now",
+        }
+    )
+    was_due = model.past("taken_when_due", f"!rst && settled == {SETTLED} && {due}")
+    model.claim("what_is_taken_is_of_the_run", f"!{was_due} || frame == {int(Frame.RUN)}")
+    says = (
+        f"clocks within {plan.ppm:g} ppm: the elastic buffer is never empty when a word is due nor "
+        f"too full, and each word of a run is taken in its cycle ({least} to {most} more have come "
+        "than cycles of the run)"
+    )
+    return replace(model.harness(says, cycles=5), name=f"elastic buffer of {latency} cycles")
+
+
+#: Bits of numbers of the model.
+NUMBER = 12
+
+
+def _clocks(model: Model, bits: int, least: int, most: int, far: int) -> None:
+    """The other clock, and the cycle of the run, from long before to long after it begins."""
+    more = model.free("more", 2)
+    begins, ends = model.free("begins_soon"), model.free("ends")
+    model.free("anew", NUMBER)
+    model.assume(f"{more} != 3")
+    model.register("written", f"written + {more}", bits)
+    model.wire("gray", "written ^ (written >> 1)", bits)
+    model.drive("count", "gray")
+    model.register(
+        "since",
+        f"{ends} || (since == 0 && !{begins}) ? 0 : since == {2 * far} ? since : since + 1",
+        NUMBER,
+    )
+    model.wire("cycle", f"$signed(since) - {far}", NUMBER, signed=True)
+    model.register("apart", f"{ends} ? $signed(anew) : apart + $signed({{1'b0, {more}}}) - 1",
+                   NUMBER, signed=True)  # fmt: skip
+    model.assume(f"apart >= {least} && apart <= {most}")
+    model.register("settled", f"{ends} ? 0 : settled == {SETTLED} ? settled : settled + 1", 3)

@@ -1,0 +1,210 @@
+"""The proof of a fabric on several boards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ...rtl.boards.link_plan import CABLE
+from ...rtl.netlist import Role
+from ...rtl.placement import place
+from ...toolchain.cache import Cache
+from ...verilog.boards import board_kinds, emit_boards
+from ...verilog.memory_rule import MemoryRule
+from ..gates import GateText, read_gates
+from ..host import check_host
+from ..links import link_harnesses
+from ..prove import ASSUMPTIONS, as_far_as_it_holds, check_provable
+from ..report import ModuleProof, Proof
+from ..routers import operator_modules, router_harnesses
+from ..solver import Harness
+from ..steps import Lemma, Steps, of_modules, of_top, whole_runs
+from ..whole import Whole
+from ..wiring import WIRING, check_wiring
+from .buffers import buffer_harness, receiver_harness
+from .cables import check_cables
+from .control import agreement_harness, barrier_harness
+from .crc import check_received_sums, check_sent_sums
+from .sums import received_sum_harness, sent_sum_harness
+from .united import on_board, united
+
+if TYPE_CHECKING:
+    from ...rtl.boards import BoardSystem, LinkPlan
+    from ...toolchain.progress import Progress
+    from ...verilog.boards import BoardKind
+    from ...verilog.design import Design
+
+__all__ = ["between_boards", "prove_boards"]
+
+
+#: What is said of the wires of boards, and of sums: how it is proved, and what it says.
+CABLES = (
+    "comparison",
+    "transmitters, buffers, receivers, the control of the board and its sequencer are wired to "
+    "each other and to ports",
+)
+SUMS = (
+    "comparison of sums of bits",
+    "sums of packets, a word at a time, are those of the definition, a bit at a time",
+)
+
+
+def prove_boards(
+    system: BoardSystem,
+    *,
+    design: Design | None = None,
+    cache: Cache | None = None,
+    progress: Progress = lambda *_: None,
+) -> Proof:
+    """Prove that the text of all boards does what their collectives owe, for all data.
+
+    Runs are carried out on the texts of all boards together, with links that take their latency
+    and sequencers that start together. That they do is proved of what boards have besides.
+
+    Parameters
+    ----------
+    design : Design, optional
+        Its text; by default as it is emitted.
+    cache : Cache, optional
+        What was proved before.
+    progress : function of (done, total, what)
+
+    Raises
+    ------
+    InputError
+        If it is a fabric of which nothing is proved.
+    MissingTool
+        If Yosys or z3 is not installed.
+    """
+    check_provable(system.fabric)
+    proved = _steps(system, design or emit_boards(system), cache, progress)
+    return as_far_as_it_holds(proved, _assumptions(system), _conclusion(system))
+
+
+def _steps(
+    system: BoardSystem, design: Design, cache: Cache | None, progress: Progress
+) -> Iterator[ModuleProof]:
+    """Everything, whole runs last."""
+    fabric, kinds = system.fabric, board_kinds(system, MemoryRule.parse("auto"))
+    steps = Steps(fabric, design, cache, progress)
+    texts = [_text(system, kind, design, cache) for kind in kinds]
+    whole = united(system, kinds, texts)
+    runs = Whole(whole.fabric, place(fabric.program), whole.text, whole.ports)
+    check = partial(check_wiring, whole.fabric, whole.text, whole.ports)
+    yield steps.known(Lemma(*WIRING, check))
+    yield from map(steps.known, _of_boards(system, kinds, texts, design, cache))
+    yield from steps.solved([*_by_induction(system, kinds, texts, design)])
+    yield steps.known(whole_runs(runs, progress))
+
+
+def _text(system: BoardSystem, kind: BoardKind, design: Design, cache: Cache | None) -> GateText:
+    """The text of a kind of board."""
+    roles = {system.fabric.prefix + name: role for name, role in kind.netlist.roles.items()}
+    closed = [name for name, role in roles.items() if role is Role.BUFFER]
+    units = operator_modules(system.fabric, design)
+    return read_gates(replace(design, top=kind.top), roles, cache, closed=closed, units=units)
+
+
+def _of_boards(
+    system: BoardSystem,
+    kinds: list[BoardKind],
+    texts: list[GateText],
+    design: Design,
+    cache: Cache | None,
+) -> Iterator[Lemma]:
+    """What is proved without the solver of each kind of board; of equal modules once."""
+    known: set[str] = set()
+    for number, (kind, text) in enumerate(zip(kinds, texts, strict=True)):
+        of_kind = f" of {kind.top}" * (len(kinds) > 1)
+        fabric, _, _ = on_board(system, kind, text, system.kind_of.index(number))
+        check = partial(check_cables, system, text)
+        yield Lemma("link ports" + of_kind, *CABLES, check)
+        for lemma in of_top(fabric, text):
+            if lemma.name == "host":
+                check = partial(_hosts, system, kind, text, number)
+                yield lemma._replace(name=lemma.name + of_kind, check=check)
+            else:
+                yield lemma._replace(name=lemma.name + of_kind)
+        for lemma in of_modules(fabric, text, design, cache):
+            if lemma.name == "rom":
+                yield lemma._replace(name=lemma.name + of_kind)
+            elif lemma.name not in known:
+                known.add(lemma.name)
+                yield lemma
+    yield Lemma("CRC-32", *SUMS, partial(_sums, system, texts[0]))
+
+
+def _hosts(system: BoardSystem, kind: BoardKind, text: GateText, number: int) -> int:
+    """Check the host port of all boards of a kind."""
+    boards = [board for board, of_board in enumerate(system.kind_of) if of_board == number]
+    return sum(check_host(*on_board(system, kind, text, board)) for board in boards)
+
+
+def _sums(system: BoardSystem, text: GateText) -> int:
+    """Check the sums that are sent, and those that are received."""
+    prefix, width = system.fabric.prefix, system.fabric.width
+    receivers = [text.modules[f"{prefix}receiver_{each}"] for each in system.plan.latencies]
+    sent = check_sent_sums(text.modules[f"{prefix}transmitter"], width)
+    return sent + sum(check_received_sums(each, width) for each in receivers)
+
+
+def _by_induction(
+    system: BoardSystem, kinds: list[BoardKind], texts: list[GateText], design: Design
+) -> Iterator[Harness]:
+    """What is proved by the solver."""
+    yield from router_harnesses(system.fabric, design, place(system.fabric.program))
+    links = {
+        harness.name: harness
+        for number, (kind, text) in enumerate(zip(kinds, texts, strict=True))
+        for harness in link_harnesses(
+            on_board(system, kind, text, system.kind_of.index(number)).fabric, design
+        )
+    }
+    yield from links.values()
+    yield from between_boards(system.plan, design)
+
+
+def between_boards(plan: LinkPlan, design: Design) -> Iterator[Harness]:
+    """What is proved by the solver of what no chip has: links, and what starts runs on all."""
+    yield sent_sum_harness(plan, design)
+    for latency in plan.latencies:
+        yield buffer_harness(plan, latency, design)
+        yield receiver_harness(plan, latency, design)
+        yield received_sum_harness(plan, latency, design)
+    yield barrier_harness(plan, design)
+    yield agreement_harness(plan, design)
+
+
+def _assumptions(system: BoardSystem) -> Iterator[str]:
+    """What is not proved."""
+    plan = system.plan
+    yield from ASSUMPTIONS
+    yield (
+        f"Oscillators are within {plan.ppm:g} ppm, and what a cable takes is within "
+        f"{CABLE:g} cycles of what its clock takes; a register that another clock reads while it "
+        "changes shows what it was or what it becomes."
+    )
+    yield (
+        f"Boards start within {plan.skew:g} cycles of each other, as messages are heard so long "
+        "after they were sent; no two in a row are lost of those that say when a run begins, and "
+        "none is heard in a later run than that of which it is."
+    )
+    yield "No word is changed on its way in a manner that its CRC-32 does not show."
+    yield (
+        "A link that falls silent while it passes the verdict on leaves a board that takes a good "
+        "run for failed, with error 9; no board takes a bad run for good."
+    )
+
+
+def _conclusion(system: BoardSystem) -> str:
+    """What follows, in words."""
+    chosen = ", whichever mode, length, root and operator it is with,"
+    chosen *= system.fabric.program.any_length
+    return (
+        f"After a start of all boards at rest{chosen} each is done after exactly the forecast "
+        "number of clock edges from the common start, every node then holds what the collective "
+        "owes it where the address map says, for all data, or the board has an error, and the "
+        "fabric is at rest again."
+    )
