@@ -49,6 +49,12 @@ def test_a_table_is_proved():
     assert all(module.properties for module in proof.modules)
 
 
+def test_many_depths_of_a_tree_are_proved():
+    """Nodes choose among more strobes than their table of them has codes for."""
+    program = tf.compile(tf.plan("8", "broadcast", trees=1), flits=1, root="any")
+    assert prove(tf.Fabric(program, width=1), cache=Cache()).proved
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("topology", "collectives", "options"),

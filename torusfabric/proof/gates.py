@@ -24,12 +24,16 @@ __all__ = ["CHOSEN", "TO_GATES", "Bit", "Flop", "Gate", "GateModule", "GateText"
            "worked_out"]  # fmt: skip
 
 #: From processes to gates, registers and memories; the first pass may turn a product into adders.
+#: Large cases become tables; what none selects there is 0, so that a choice among zeros is 0.
 TO_GATES = """\
 flatten
 memory_collect
 opt_expr
 opt_clean
+select -set own t:$shiftx
 pmux2shiftx
+setundef -zero t:$shiftx @own %d
+chtype -set $shift t:$shiftx @own %d
 dffunmap
 techmap t:$mem_v2 %n
 techmap t:$mem_v2 %n
