@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -126,12 +127,12 @@ class WiredEndpoints:
     def _add(self, variant: int, readings: dict[int, Reading]) -> None:
         """Find the wires of a variant, and its structure."""
         column_of, ports = self._points.column_of, []
-        for port, joined in enumerate(self._points.loops.first.sources.injections):
-            does = [(readings[reader], reader) for reader in joined if reader in readings]
-            if does:
-                # Readers that only ever read the word that changes nothing are none.
-                own = tuple(reader for (_, memories), reader in does if max(memories) >= 0)
-                ports.append((self._rank(tuple(what for what, _ in does)), port, own))
+        reading = sorted(readings, key=self._places.__getitem__)
+        for port, joined in groupby(reading, key=lambda reader: self._places[reader][0]):
+            readers = tuple(joined)
+            # Readers that only ever read the word that changes nothing are none.
+            own = tuple(reader for reader in readers if max(readings[reader][1]) >= 0)
+            ports.append((self._rank(tuple(map(readings.__getitem__, readers))), port, own))
         ports.sort()
         readers = tuple(reader for _, _, own in ports for reader in own)
         reads = tuple(dict.fromkeys(column_of[reader] for reader in readers))
@@ -159,6 +160,16 @@ class WiredEndpoints:
             ),
             self.host_reads[variant],
         )
+
+    @cached_property
+    def _places(self) -> dict[int, tuple[int, int]]:
+        """The injection port of each reader, and which of those of the port it is."""
+        ports = self._points.loops.first.sources.injections
+        return {
+            reader: (port, place)
+            for port, readers in enumerate(ports)
+            for place, reader in enumerate(readers)
+        }
 
     @cached_property
     def _memories(self) -> list[list[_Memory]]:
