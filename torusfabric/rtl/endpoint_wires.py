@@ -106,6 +106,7 @@ class WiredEndpoints:
         if not program.by_offset:
             for variant, readings in enumerate(points.readings()):
                 self._add(variant, readings)
+            self._keep_order()
 
     def _rank(self, what: object) -> int:
         """A number for what a point does: the first that does something else has the next."""
@@ -160,6 +161,28 @@ class WiredEndpoints:
             ),
             self.host_reads[variant],
         )
+
+    def _keep_order(self) -> None:
+        """Keep the order of the program where all variants of a structure have the same points.
+
+        There is nothing to gain by another, and which readers share a memory goes by the order.
+        """
+        alike: dict[object, list[int]] = {}
+        for variant, structure in enumerate(self.structures):
+            alike.setdefault(structure, []).append(variant)
+        for members in alike.values():
+            if len({self.wires[variant].numbers for variant in members}) > 1:
+                continue
+            for variant in members:
+                old = self.wires[variant]
+                readers = tuple(sorted(old.readers))
+                self.wires[variant] = EndpointWires(
+                    readers=readers,
+                    injections=tuple(sorted(old.injections)),
+                    words=tuple(sorted(old.words)),
+                    reads=tuple(dict.fromkeys(map(self._points.column_of.__getitem__, readers))),
+                    strobes=old.strobes,
+                )
 
     @cached_property
     def _places(self) -> dict[int, tuple[int, int]]:
