@@ -4,17 +4,23 @@ Each row is measured in a process and a cache of its own. "Build" is the time un
 can start, "processor" what it takes of the processors, "node cycles" counts cycles from start to
 done times nodes in a second of processor time, "whole" is the time to load, run and read one
 collective, all words compared, "even" the number of cycles after which building has paid, compared
-with Amaranth's simulator, and "MB" the memory. Times are in seconds. "icarus" is Icarus
-Verilog on the emitted text, which looks at no words.
+with Amaranth's simulator, and "MB" the memory. Times are in seconds. "icarus" and "verilator" are
+Icarus Verilog and Verilator on the emitted text, which look at no words.
+
+Then the compiled engine is measured beside these two, on one thread and on two: one after the other
+in pairs, for a machine that others share is not always as fast. "ratio" is how many times as many
+cycles ours makes in a second, the median of all pairs, beside the least and the most. Icarus has
+one thread always.
 
     python sim/engine_speed.py
-    python sim/engine_speed.py 8x8 16x16 32x32 --times 2
+    python sim/engine_speed.py 8x8 16x16 32x32 --times 2 --pairs 6
 """
 
 import argparse
 import json
 import os
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -22,17 +28,27 @@ import time
 from typing import Any
 
 from icarus import Icarus
+from verilator import Verilator
 
 import torusfabric as tf
 from torusfabric.cli.notices import notices_shown
 from torusfabric.cli.output import print_json, print_table, progress_bar
-from torusfabric.simulation.engines import ENGINES, Engine
+from torusfabric.simulation.engines import ENGINES, CompiledEngine, Engine
+
+#: Those that run the emitted text.
+OF_TEXT = {"icarus": Icarus, "verilator": Verilator}
 
 #: What is measured, by name.
-MEASURED = ENGINES | {"icarus": Icarus}
+MEASURED = ENGINES | OF_TEXT
 
 #: Node cycles to measure over, by engine.
-MEASURED_CYCLES = {"amaranth": 3e4, "compiled": 2e7, "icarus": 1e5}
+MEASURED_CYCLES = {"amaranth": 3e4, "compiled": 2e7, "icarus": 1e5, "verilator": 5e6}
+
+#: The most runs to measure over.
+MOST_RUNS = 10_000
+
+#: Threads on which ours is measured beside others.
+THREADS = (1, 2)
 
 #: More words than this through the host port are too many for Amaranth's simulator.
 MANY_WORDS = 100_000
@@ -40,13 +56,11 @@ MANY_WORDS = 100_000
 
 def measure(sides, engine, width):
     """Build, time and run one engine; returns the figures."""
-    schedule = tf.plan(sides, "allgather", algorithm="hamiltonian")
-    fabric = tf.Fabric(tf.compile(schedule), width=width)
+    fabric = fabric_of(sides, width)
     began, used = time.perf_counter(), processor_time()
     made = MEASURED[engine](fabric)
     build, used = time.perf_counter() - began, processor_time() - used
-    runs = int(max(1, MEASURED_CYCLES[engine] / (fabric.nodes * fabric.predicted_cycles)))
-    cycles, spent = made.measure(runs)
+    cycles, spent = made.measure(runs_of(fabric, engine))
     whole, few = None, fabric.nodes * fabric.layout.recv_words <= MANY_WORDS
     if isinstance(made, Engine) and (few or engine != "amaranth"):
         report = tf.simulate(fabric, engine=made)
@@ -65,16 +79,56 @@ def measure(sides, engine, width):
     }
 
 
+def fabric_of(sides, width):
+    """What is measured."""
+    schedule = tf.plan(sides, "allgather", algorithm="hamiltonian")
+    return tf.Fabric(tf.compile(schedule), width=width)
+
+
+def runs_of(fabric, engine):
+    """Runs to measure over; not too many of small tori, for each is called from Python."""
+    runs = MEASURED_CYCLES[engine] / (fabric.nodes * fabric.predicted_cycles)
+    return int(min(max(1, runs), MOST_RUNS))
+
+
+def compare(sides, other, width, pairs):
+    """Run ours beside another, on each number of threads; returns a row of each."""
+    fabric, rows = fabric_of(sides, width), []
+    for threads in THREADS:
+        ours = CompiledEngine(fabric, threads=threads)
+        theirs = Icarus(fabric) if other == "icarus" else Verilator(fabric, threads=threads)
+        ratios = []
+        for _ in range(pairs):
+            (cycles, seconds), (others, spent) = (
+                made.measure(runs_of(fabric, name))
+                for name, made in (("compiled", ours), (other, theirs))
+            )
+            ratios.append(cycles / seconds / (others / spent))
+        rows.append(
+            {
+                "topology": sides,
+                "engine": other,
+                "threads": threads,
+                "pairs": pairs,
+                "ratio": statistics.median(ratios),
+                "least": min(ratios),
+                "most": max(ratios),
+            }
+        )
+    return {"pairs": rows}
+
+
 def processor_time():
     """Seconds that this process and those it has started have used."""
     usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
-def in_process(sides, engine, width):
-    """Measure in a process and a cache of its own."""
+def in_process(sides, engine, width, pairs=0):
+    """Measure in a process and a cache of its own: an engine, or so many pairs of ours and it."""
     with tempfile.TemporaryDirectory(prefix="engine-speed-") as cache:
-        command = [sys.executable, __file__, sides, "--width", str(width), "--only", engine]
+        command = [sys.executable, __file__, sides, "--width", str(width), "--only", engine,
+                   "--pairs", str(pairs)]  # fmt: skip
         environ = os.environ | {"TORUSFABRIC_CACHE": cache}
         done = subprocess.run(command, env=environ, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout)
@@ -106,15 +160,18 @@ def main():
     parser.add_argument("sides", nargs="*", default=["8x8", "16x16"], metavar="SIDES")
     parser.add_argument("--width", type=int, default=32)
     parser.add_argument("--times", type=int, default=1, help="measurements of each row")
+    parser.add_argument("--pairs", type=int, default=4, help="of ours and each other; 0 for none")
     parser.add_argument("--engines", nargs="+", choices=list(MEASURED), default=list(MEASURED))
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--only", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.only:
-        print_json(measure(arguments.sides[0], arguments.only, arguments.width))
+        chosen = arguments.sides[0], arguments.only, arguments.width
+        print_json(compare(*chosen, arguments.pairs) if arguments.pairs else measure(*chosen))
         return
     todo = [(sides, engine) for sides in arguments.sides for engine in arguments.engines]
     rows: list[dict[str, Any]] = []
+    pairs: list[dict[str, Any]] = []
     with notices_shown(), progress_bar("measuring") as progress:
         for _ in range(arguments.times):
             found: list[dict[str, Any]] = []
@@ -123,8 +180,12 @@ def main():
                 progress(done, len(todo) * arguments.times, f"{engine} on {sides}")
                 found.append(in_process(sides, engine, arguments.width))
             rows += with_break_even(found)
+        beside = [each for each in todo if each[1] in OF_TEXT] if arguments.pairs else []
+        for done, (sides, engine) in enumerate(beside):
+            progress(done, len(beside), f"ours beside {engine} on {sides}")
+            pairs += in_process(sides, engine, arguments.width, arguments.pairs)["pairs"]
     if arguments.json:
-        print_json({"rows": rows})
+        print_json({"rows": rows, "pairs": pairs})
         return
     print_table(
         ("torus", "engine", "build", "processor", "node cycles/s", "whole", "even", "MB", "load"),
@@ -135,6 +196,14 @@ def main():
              "" if row["even"] is None else row["even"], row["megabytes"],
              round(row["load"], 1))
             for row in rows
+        ],
+    )  # fmt: skip
+    print_table(
+        ("torus", "beside", "threads", "pairs", "ratio", "least", "most"),
+        [
+            (row["topology"], row["engine"], row["threads"], row["pairs"],
+             *(f"{row[name]:.3g}" for name in ("ratio", "least", "most")))
+            for row in pairs
         ],
     )  # fmt: skip
 

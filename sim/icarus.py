@@ -13,13 +13,14 @@ BENCH = """\
 module bench;
   reg clk = 0, rst = 1, start = 0;
   wire done;
-  integer run;
+  integer run, runs;
   always #1 clk = ~clk;
   fabric net(.clk(clk), .rst(rst), .start(start), .done(done), .host_we(1'b0));
   initial begin
+    if (!$value$plusargs("runs=%d", runs)) runs = 0;
     repeat (2) @(negedge clk);
     rst = 0;
-    for (run = 0; run < {runs}; run = run + 1) begin
+    for (run = 0; run < runs; run = run + 1) begin
       start = 1; @(negedge clk);
       start = 0; @(negedge clk);
       while (!done) @(negedge clk);
@@ -42,11 +43,7 @@ class Icarus:
         self._fabric = fabric
         self._folder = tempfile.TemporaryDirectory(prefix="icarus-")
         tf.emit(fabric).write(self._folder.name)
-        self._compile(1)
-
-    def _compile(self, runs):
-        """Compile the text with a bench of so many runs."""
-        (Path(self._folder.name) / "bench.v").write_text(BENCH.format(runs=runs))
+        (Path(self._folder.name) / "bench.v").write_text(BENCH)
         command = [tools.require("iverilog"), "-g2005", "-s", "bench", "-o", "bench.vvp",
                    "fabric.v", "bench.v"]  # fmt: skip
         subprocess.run(command, cwd=self._folder.name, check=True)
@@ -63,9 +60,11 @@ class Icarus:
         cycles : int
         seconds : float
         """
-        self._compile(runs)
+        return runs * self._fabric.predicted_cycles, self._seconds(runs) - self._seconds(0)
+
+    def _seconds(self, runs):
+        """What so many runs take of a processor, reading the text included."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-        command = [tools.require("vvp"), "-n", "bench.vvp"]
+        command = [tools.require("vvp"), "-n", "bench.vvp", f"+runs={runs}"]
         subprocess.run(command, cwd=self._folder.name, check=True, stdout=subprocess.DEVNULL)
-        spent = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
-        return runs * self._fabric.predicted_cycles, spent
+        return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before

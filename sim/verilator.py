@@ -1,0 +1,86 @@
+"""Verilator on the emitted text, with a loop around it that looks at no words."""
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+import torusfabric as tf
+from torusfabric.toolchain import tools
+
+#: Starts so many runs as it is asked for, and prints the seconds that they took.
+MAIN = """\
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include "Vfabric.h"
+
+static void tick(VerilatedContext &context, Vfabric &top) {
+  for (int clk : {1, 0}) {
+    context.timeInc(1);
+    top.clk = clk;
+    top.eval();
+  }
+}
+
+int main(int, char **arguments) {
+  VerilatedContext context;
+  context.threads(THREADS);
+  Vfabric top(&context);
+  top.host_we = top.start = 0;
+  top.rst = 1;
+  tick(context, top);
+  top.rst = 0;
+  auto began = std::chrono::steady_clock::now();
+  for (int run = std::atoi(arguments[1]); run > 0; run--) {
+    top.start = 1;
+    tick(context, top);
+    top.start = 0;
+    tick(context, top);
+    while (!top.done) tick(context, top);
+  }
+  std::chrono::duration<double> spent = std::chrono::steady_clock::now() - began;
+  std::printf("%.9f\\n", spent.count());
+}
+"""
+
+
+class Verilator:
+    """A fabric in Verilator.
+
+    Parameters
+    ----------
+    fabric : tf.Fabric
+    threads : int
+        Threads of the model.
+    """
+
+    def __init__(self, fabric, *, threads=1):
+        self._fabric = fabric
+        self._folder = tempfile.TemporaryDirectory(prefix="verilator-")
+        folder = Path(self._folder.name)
+        tf.emit(fabric).write(folder)
+        (folder / "main.cpp").write_text(MAIN)
+        command = [
+            tools.require("verilator"), "--cc", "--exe", "--build", "-O3", "-Wno-fatal",
+            "-Wno-lint", "--x-assign", "fast", "--x-initial", "fast", "--noassert",
+            "--threads", str(threads), "-CFLAGS", f"-O2 -DTHREADS={threads}",
+            "--top-module", "fabric", "--prefix", "Vfabric", "--Mdir", "made", "-o", "run",
+            "fabric.v", "main.cpp",
+        ]  # fmt: skip
+        subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+
+    def measure(self, runs):
+        """Cycles, and the seconds that they took.
+
+        Parameters
+        ----------
+        runs : int
+
+        Returns
+        -------
+        cycles : int
+        seconds : float
+        """
+        program = Path(self._folder.name) / "made" / "run"
+        done = subprocess.run([program, str(runs)], check=True, stdout=subprocess.PIPE, text=True)
+        return runs * self._fabric.predicted_cycles, float(done.stdout)
