@@ -18,12 +18,18 @@ pytestmark = pytest.mark.skipif(not have_bench(), reason="cocotb, make or Icarus
 
 #: An export of each interface.
 EXPORTS = {
-    "host": ("2x2", "alltoall,allreduce", {"max_flits": 4, "operators": ["max:signed", "xor"]}, {}),
-    "axi-lite": ("3", "reduce,alltoall", {"max_flits": 2}, {"bus": "axi-lite", "prefix": "net_"}),
+    "host": (
+        "2x2", "alltoall,allreduce", {"max_flits": 4, "operators": ["max:signed", "xor"]},
+        {"abort": True},
+    ),
+    "axi-lite": (
+        "3", "reduce,alltoall", {"max_flits": 2},
+        {"bus": "axi-lite", "prefix": "net_", "abort": True},
+    ),
     "axi4": ("3", "reduce,alltoall", {"max_flits": 2}, {"bus": "axi4"}),
     "memories": ("2x2", "scatter", {"flits": 3}, {"top": "core"}),
     "streams": ("2x3@1", "allgather", {"flits": 3}, {"top": "core"}),
-}
+}  # fmt: skip
 
 
 def exported(folder, topology, collective, lengths, options, *, width=9, fault=None):

@@ -152,6 +152,6 @@ def _compiled(
         root=next((one.root for one in chosen if one.root), None),
         barrier=given.get("barrier", False),
     )
-    ports = ("top", "prefix", "bus", "clocks", "beat", "timeout")
+    ports = ("top", "prefix", "bus", "clocks", "beat", "timeout", "abort")
     how = {name: given[name] for name in ports if name in given}
     return Fabric(program, width=arguments.width, **how)

@@ -146,6 +146,11 @@ def add_top_options(parser: argparse.ArgumentParser, *tops: str, beat: int | str
         help="with --top stream, name a node that has not sent, or not taken what it received, so "
         "many cycles after no run is under way (default never)",
     )
+    group.add_argument(
+        "--abort",
+        action="store_true",
+        help="with --top host or core, add an input, behind a bus a register, that ends runs early",
+    )
 
 
 def operators_of(arguments: Namespace, collective: Collective) -> tuple[Operator, ...]:
@@ -196,7 +201,7 @@ def hardware_words(arguments: Namespace, *, width: int, length: int) -> tuple[st
         "signed": arguments.signed,
         "width": width,
         "max-flits" if most else "flits": length,
-        **{name: given.get(name) for name in ("top", "bus", "prefix", "barrier")},
+        **{name: given.get(name) for name in ("top", "bus", "prefix", "barrier", "abort")},
         "forms": None if given.get("forms") == "all" or not most else given.get("forms"),
         "clocks": None if given.get("clocks") == "one" else given.get("clocks"),
         "beat": None if given.get("beat") == "auto" else given.get("beat"),

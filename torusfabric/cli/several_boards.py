@@ -36,6 +36,7 @@ JOBS = 20
 #: What has no meaning on several boards, with what it must be.
 ALONE: dict[str, object] = {
     "top": "host",
+    "abort": False,
     "bus": None,
     "clocks": "one",
     "docs": False,

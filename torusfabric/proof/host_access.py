@@ -157,7 +157,8 @@ class HostAccess(Access):
 
     def _at_rest(self) -> dict[str, IntArray]:
         """What drives the fabric while nobody starts a run."""
-        return {"rst": np.array([[0]]), "start": np.array([[0]])} | self.idle()
+        at_rest = dict.fromkeys(("rst", "start", "abort"), np.array([[0]]))
+        return {n: v for n, v in at_rest.items() if n in self.machine.text.nets} | self.idle()
 
 
 def _require(signal: str, holds: object, what: str) -> None:

@@ -153,6 +153,8 @@ def _by_induction(fabric: Fabric, design: Design, placement: Placement) -> Itera
 def _assumptions(fabric: Fabric) -> Iterator[str]:
     """What is not proved."""
     yield from ASSUMPTIONS
+    if fabric.aborts:
+        yield "Nobody aborts a run."
     if fabric.bus:
         yield "The registers behind the bus do with the host port what each access asks for."
     if fabric.bus and fabric.bus.bursts:

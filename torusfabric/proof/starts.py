@@ -125,6 +125,8 @@ class Starts:
         """What drives the fabric while nobody writes, and besides."""
         pulse = np.broadcast_to(np.asarray(start), (1, self._machine.runs))
         given = {"rst": np.array([[rst]]), "start": pulse} | self._access.idle()
+        if "abort" in self._machine.text.nets:
+            given["abort"] = np.array([[0]])
         return given | {name: np.array([[bit]]) for name, bit in besides.items()}
 
     def of(self, runs: Sequence[Run]) -> dict[str, IntArray]:

@@ -99,6 +99,8 @@ class Fabric(wiring.Component):
     timeout : int
         Cycles after which a node is named, by `stalled_node`, that has not sent its message, or not
         taken what it has received, while no run is under way; 0 for never. Stream top only.
+    abort : bool
+        Whether an input ends runs early; not with streams, nor of a core without memories.
 
     Attributes
     ----------
@@ -113,6 +115,10 @@ class Fabric(wiring.Component):
         Busy from the edge after the start until done; done stays until the next start.
     cycles : Out(32)
         Clock edges from the start pulse to done.
+    abort : In(1)
+        A pulse ends the run under way, within `abort_cycles`; only with ``abort``.
+    aborted : Out(1)
+        Whether the run under way, or the last one, is one that was: not all words have arrived.
     host_we, host_node, host_addr, host_wdata : In
         One write an edge into a node's memory; host top only.
     host_rdata : Out(width)
@@ -165,6 +171,7 @@ class Fabric(wiring.Component):
         clocks: Clocks | str = Clocks.ONE,
         beat: int | str = AUTO,
         timeout: int | str = 0,
+        abort: bool = False,
     ) -> None:
         of_type("Program", program, Program, "a Program, as tf.compile returns it")
         self.width, self.prefix = natural("Width", width), prefix
@@ -176,6 +183,7 @@ class Fabric(wiring.Component):
         self.program, self.flits, self.top = program, program.flits, Top(top)
         self.bus, self.clocks = None if bus is None else _bus(bus), Clocks(clocks)
         self.timeout = natural("Timeout", timeout)
+        self.aborts = abort
         self._check_top()
         self.beat = 1
         if self.top is Top.STREAM:
@@ -190,7 +198,7 @@ class Fabric(wiring.Component):
         # Addresses are the same for all forms of a mode.
         self.layouts = tuple(self.form_layouts[mode.first] for mode in program.modes)
         self.layout = self.layouts[0]
-        build = FabricBuilder(program, place(program), self.width, self.top)
+        build = FabricBuilder(program, place(program), self.width, self.top, abort=abort)
         self.router_classes, self.read_latency, self._locators = self._built(build)
         self.register_map = self._behind_bus(build, self.bus) if self.bus else None
         self.netlist = build.done()
@@ -235,6 +243,9 @@ class Fabric(wiring.Component):
         for what, wanted in of_stream.items():
             if wanted and self.top is not Top.STREAM:
                 raise InputError(f"Top must be stream for {what}, not {self.top}")
+        if self.aborts and (self.top is Top.STREAM or self.streaming):
+            what = "streams of nodes" if self.top is Top.STREAM else "nodes without memories"
+            raise InputError(f"Abort must be left out for {what}, whose words cannot be taken back")
 
     def _levels(self, ports: Mapping[str, int]) -> list[tuple[str, int]]:
         """Ports that are none of a stream, with their widths."""
@@ -276,6 +287,11 @@ class Fabric(wiring.Component):
     def predicted_cycles(self) -> int:
         """Clock edges from the start pulse to done, of the longest messages in the slowest mode."""
         return max(self.program.cycles(mode=mode) for mode in range(len(self.program.modes)))
+
+    @property
+    def abort_cycles(self) -> int:
+        """The most clock edges from the abort pulse to done."""
+        return max(form.timing.wait + form.timing.drain for form in self.program.forms) + 2
 
     @property
     def streaming(self) -> bool:

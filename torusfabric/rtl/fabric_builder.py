@@ -60,6 +60,8 @@ class FabricBuilder(NetlistBuilder):
         Those that the nodes lie on, of which one is built.
     board : int
         Its number.
+    abort : bool
+        Whether runs can be aborted.
 
     Attributes
     ----------
@@ -83,8 +85,10 @@ class FabricBuilder(NetlistBuilder):
         boards: Boards | None = None,
         *,
         board: int = 0,
+        abort: bool = False,
     ) -> None:
         super().__init__()
+        self.abort = abort
         self.program, self.placement, self.width, self.top = program, placement, width, top
         self.boards = boards
         self.here = boards.nodes[board].tolist() if boards else [*range(program.topology.nodes)]

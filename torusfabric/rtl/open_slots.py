@@ -149,6 +149,11 @@ class BlockCounter:
         following, first = zip(facts.ahead(idle), facts.ahead(cycles), strict=True)
         return _Idle(*following), _Idle(*first)
 
+    @property
+    def counters(self) -> list[Signal]:
+        """What is as after a reset when a run begins, and not loaded at rest."""
+        return [self.word, self._block, self._begins, self._first_flit, self._pausing]
+
     def rest(self) -> None:
         """No run is under way: the first flit of the next may be the last of its block."""
         self._m.d.sync += self.last_flit.eq(self._run.next_single)
@@ -215,6 +220,8 @@ class OpenSlots(Slots):
         orders = {loop.order for loop in loops.loops}
         facts = RowFacts(m, loops, self.row, run)
         counter = BlockCounter(m, loops, facts, run)
+        # The row follows at rest.
+        self._counters = [self.running, *counter.counters]
         first, end_of_rows = run.constant(loops.starts), Signal(name="end_of_rows")
         only_row, next_is_last = self._ends(loops, run)
         next_row = Mux(end_of_rows, first, self.row + 1)

@@ -25,6 +25,9 @@ __all__ = ["Sequencer"]
 #: The members for runs that may begin in the last cycle of others.
 FOLLOWED = {"over": In(1), "idle": Out(1), "ending": Out(1), "run_ends": Out(1)}
 
+#: The members for runs that can be aborted.
+ABORTED = {"abort": In(1), "aborted": Out(1)}
+
 
 class Sequencer(Leaf):
     """Steps through the rows and flits of a program, and counts the cycles.
@@ -41,6 +44,8 @@ class Sequencer(Leaf):
     soon : int
         Where a run may begin in the last cycle of another: the cycles before that one in which its
         end is said; else 0.
+    abort : bool
+        Whether runs can be aborted.
 
     Members
     -------
@@ -86,6 +91,12 @@ class Sequencer(Leaf):
     run_ends : Out(1)
         High for a cycle when such a run has ended, and `soon` cycles before the last of another.
 
+    abort : In(1)
+        Ends the run that is under way: no slot follows, and it is done once what is on its way has
+        come. This and the next are there if runs can be aborted.
+    aborted : Out(1)
+        Whether the run under way, or the last one, was.
+
     Examples
     --------
     >>> import torusfabric as tf
@@ -106,7 +117,9 @@ class Sequencer(Leaf):
         *,
         address_bits: int,
         soon: int = 0,
+        abort: bool = False,
     ) -> None:
+        self._aborts = abort
         self._timings, self._placement = tuple(timings), placement
         self._loops = Loops([timing.loop for timing in timings])
         self._bits, self._choices, self._soon = address_bits, choices, soon
@@ -136,6 +149,7 @@ class Sequencer(Leaf):
                 for name, column in placement.columns.items()
             }
             | (FOLLOWED if soon else {})
+            | (ABORTED if abort else {})
         )
         if soon:
             self.idle = Signal(init=1, name="idle")
@@ -155,6 +169,8 @@ class Sequencer(Leaf):
         slots = self._slots(m, begin, go)
         stages = self._stages(m, last, go | slots.running)
         self._end(m, begin, last, stages)
+        if self._aborts:
+            self._abort(m, begin, last, slots)
         slots.valid = stages[1]
         for k, column in enumerate(self._placement.selects):
             shown = self._shown(m, slots, column)
@@ -190,6 +206,21 @@ class Sequencer(Leaf):
                 self.ending.eq(self._ended(stages, 2)),
                 self.idle.eq((self.idle | self.ending) & ~begin),
             ]
+
+    def _abort(self, m: Module, begin: Value, last: Value, slots: Slots) -> None:
+        """Let no slot follow: the run ends as any other, once what is under way has come.
+
+        One that has not come to its first slot has that one.
+        """
+        stopping = Signal(name="stopping")
+        with m.If(self.value("abort") & self.busy & ~last):
+            m.d.sync += [stopping.eq(1), self.aborted.eq(1)]
+        with m.Elif(last):
+            m.d.sync += stopping.eq(0)
+        with m.If(begin):
+            m.d.sync += self.aborted.eq(0)
+        with m.If(stopping):
+            slots.stop(m)
 
     def _ended(self, stages: Value, early: int) -> Value:
         """High in the cycle that is so many cycles before the last one of a run."""

@@ -52,7 +52,12 @@ class Slots:
         self.row = Signal(range(max(rows, 2)), name="row")
         self.running = Signal(name="running")
         self.rom = Columns(self.row)
+        self._counters = [self.row, self.running]
         self._late: dict[str, Value] = {}
+
+    def stop(self, m: Module) -> None:
+        """Let no slot follow, and count the next run from its begin."""
+        m.d.sync += [counter.eq(counter.init) for counter in self._counters]
 
     def column(self, m: Module, values: np.ndarray) -> Value:
         """A value of each row; some that follow from its number need no ROM."""
@@ -93,6 +98,7 @@ class FixedSlots(Slots):
     def _count_by_flit(self, m: Module, loop: Loop) -> None:
         """Count all rows for the first flit, then for the second, .."""
         flit = Signal(range(max(loop.flits, 2)), name="flit")
+        self._counters.append(flit)
         end, moves = flit == loop.flits - 1, self.go | self.running
         with m.If(moves):
             m.d.sync += [
@@ -109,6 +115,7 @@ class FixedSlots(Slots):
         """Count the cycles of each row."""
         duration, words = loop.duration(loop.flits), loop.blocks * loop.flits
         cycle = Signal(range(max(int(duration.max()), 2)), name="cycle")
+        self._counters.append(cycle)
         end_of_row = cycle == self._per_row((duration - 1).tolist())
         with m.If(self.go | self.running):
             m.d.sync += [

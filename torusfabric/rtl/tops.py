@@ -212,9 +212,11 @@ def add_sequencer(
         build.choices,
         address_bits=build.address_bits,
         soon=soon,
+        abort=build.abort,
     )
     starts = {name: build.low(name, bits) for name, bits in
               {"start": 1, **build.choices.inputs}.items()}  # fmt: skip
+    starts |= {"abort": build.whole("abort")} if build.abort else {}
     inputs = {**starts, **given}
     build.sequenced.update(add_single(build, "sequencer", Role.SEQUENCER, make, inputs, renamed))
 
@@ -341,10 +343,12 @@ def _add_starts(build: FabricBuilder) -> None:
     """The inputs that start a run, and say which."""
     for name, bits in {"start": 1, **build.choices.inputs}.items():
         build.add_input(name, bits)
+    if build.abort:
+        build.add_input("abort")
 
 
 def _add_status(build: FabricBuilder) -> None:
     """The outputs that say what became of it."""
-    for name in ("busy", "done", "cycles", "error", "round"):
+    for name in ("busy", "done", "cycles", "error", "round", "aborted"):
         if name in build.sequenced:
             build.add_output(name, build.nets[name])

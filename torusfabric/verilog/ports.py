@@ -158,6 +158,12 @@ MEANINGS = {
         "status", Protocol.LEVEL, "high from the end of a run until the next start"
     ),
     "cycles": PortMeaning("status", Protocol.LEVEL, "clock edges from the start pulse to done"),
+    "abort": PortMeaning(
+        "control", Protocol.PULSE, "a pulse of one cycle ends the run under way, if there is one"
+    ),
+    "aborted": PortMeaning(
+        "status", Protocol.LEVEL, "the run under way, or the last one, was aborted"
+    ),
     "error": PortMeaning(
         "status",
         Protocol.LEVEL,

@@ -224,6 +224,7 @@ def _cost_of(
         clocks=fabric.clocks,
         beat=fabric.beat,
         timeout=fabric.timeout,
+        abort=fabric.aborts,
     )
     found = synthesis.synthesize(
         alone,

@@ -275,6 +275,7 @@ REGISTERS = (
         (
             Field("busy", 0, 1, "a run is under way", "busy"),
             Field("done", 1, 1, "the last run is over", "done"),
+            Field("aborted", 2, 1, "it was aborted: not all words have arrived", "aborted"),
             Field("error", 4, 4, "why the last start was not carried out; 0 if it was", "error"),
         ),
     ),
@@ -297,5 +298,9 @@ REGISTERS = (
                   "stalled_sends"),
             Field("node", 16, 16, "its number", "stalled_node"),
         ),
+    ),
+    Register(
+        "abort", 0x38, Access.WRITE, "ends runs early",
+        (Field("abort", 0, 1, "1 aborts the run that is under way", "abort"),),
     ),
 )  # fmt: skip

@@ -300,6 +300,8 @@ class Registers(Leaf):
             if field.port == "start":
                 with m.If(value):
                     m.next = "START"
+            elif field.port == "abort":
+                m.d.comb += self.abort.eq(value)
             elif register.access is Access.CLEAR:
                 with m.If(value):
                     m.d.sync += self._stored(register, field).eq(0)

@@ -54,14 +54,30 @@ class BusPort(ABC):
 
     async def run(self, inputs: dict[str, int]) -> int:
         """Start, with what is chosen, and wait for the interrupt."""
+        await self._start(inputs)
+        await self._interrupt()
+        return await self.read_word(self.bus["registers"]["cycles"]["offset"])
+
+    async def abort(self, inputs: dict[str, int], after: int) -> None:
+        """Start a run, and abort it some cycles later, unless it is over by then."""
+        await self._start(inputs)
+        for _ in range(after):
+            await RisingEdge(self.dut.clk)
+        await self.write_register("abort", 1)
+        await self._interrupt()
+
+    async def _start(self, inputs: dict[str, int]) -> None:
+        """Start, with what is chosen."""
         for name in inputs.keys() & self.bus["registers"].keys():
             await self.write_register(name, inputs[name])
         await self.write_register("start", 1)
+
+    async def _interrupt(self) -> None:
+        """Wait for the interrupt, and clear it."""
         while self.dut.irq.value == 0:
             await RisingEdge(self.dut.clk)
         await self.write_register("interrupt_pending", 1)
         assert self.dut.irq.value == 0, "the interrupt must go when it is cleared"
-        return await self.read_word(self.bus["registers"]["cycles"]["offset"])
 
     async def read(self, places: list[tuple[int, int, int]]) -> list[int]:
         """Read flits by node, origin and number."""
