@@ -43,3 +43,16 @@ def test_verilog_of_boards(tmp_path, capsys):
 def test_what_boards_cannot_do_is_said(words, line, capsys):
     assert main(["simulate", "2", "allgather", "--width", "8", *words]) == 1
     assert line in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["build", "run"])
+def test_commands_of_one_board_refuse_several(command, capsys):
+    words = [command, "2", "allgather", "--board", "icebreaker", "--boards", "2"]
+    assert main(words) == 1
+    line = f"--boards must be left out for {command}, which knows fabrics on one board"
+    assert line in capsys.readouterr().err
+
+
+def test_runs_on_several_boards_are_not_aborted(capsys):
+    assert main(["prove", *PAIR, "--abort"]) == 1
+    assert "--abort must be left out with --boards" in capsys.readouterr().err

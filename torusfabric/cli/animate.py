@@ -12,6 +12,7 @@ from .hardware_options import add_flits_option
 from .output import print_facts, print_json, progress_bar
 from .selection_options import add_selection
 from .several import add_mode, choose_mode
+from .several_boards import add_drawn_boards, drawn_boards
 
 if TYPE_CHECKING:
     from ..program import Program
@@ -27,6 +28,7 @@ def add_commands(commands: Commands) -> None:
     add_mode(animate)
     add_flits_option(animate)
     _add_cycles(animate)
+    add_drawn_boards(animate)
     animate.add_argument(
         "-o", "--output", metavar="FILE.html", required=True, help="the file to write"
     )
@@ -68,12 +70,13 @@ def run_animate(arguments: Namespace) -> None:
             raise InputError(f"--{name} must come with --cycles")
     before = lambda topology, _: check_size(topology)
     schedule = choose_mode(arguments, flits=arguments.flits, before=before).schedule
+    boards = drawn_boards(arguments, schedule.topology)
     with progress_bar("checking") as progress:
         facts = schedule_facts(schedule, progress)
     with progress_bar("writing the page"):
         program = compile(schedule, flits=arguments.flits)
         stages, code = _word(program, arguments) if arguments.cycles else ([], {})
-        text = animation(program, stages, code)
+        text = animation(program, stages, code, boards)
     write_file(arguments.output, text)
     facts = {"file": arguments.output, "bytes": len(text.encode())} | facts
     if arguments.cycles:

@@ -17,6 +17,7 @@ from .hardware_options import add_fabric_options
 from .monitor import add_baud
 from .output import Progress, print_facts, print_json, print_line, progress_bar
 from .selection_options import add_selection
+from .several_boards import add_no_boards, check_no_boards
 
 if TYPE_CHECKING:
     from ..fpga.board import Board, Built, Step
@@ -51,6 +52,7 @@ def _add_build(parser: ArgumentParser) -> None:
     add = group.add_argument
     add("--board", metavar="NAME", required=True, help="see the boards command; or a .py file")
     add_baud(group)
+    add_no_boards(parser)
     add(
         "--minutes",
         metavar="M",
@@ -93,6 +95,7 @@ def _build(arguments: Namespace) -> _Made:
     from ..fpga.board import build, find_board
     from ..toolchain.cache import Cache, RenewingCache
 
+    check_no_boards(arguments)
     board = find_board(arguments.board)
     if arguments.minutes:
         board = replace(board, minutes=arguments.minutes)

@@ -2,7 +2,7 @@
 
 import time
 from argparse import Namespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..algorithms import CATALOGUE
 from ..analysis.facts import facts_together, in_words
@@ -18,6 +18,10 @@ from .output import print_facts, print_json, print_table, progress_bar
 from .selection import Chosen, file_for_topology
 from .selection_options import FILE_OR_TOPOLOGY, add_selection
 from .several import add_mode, choose_mode, choose_schedules
+from .several_boards import add_drawn_boards, drawn_boards
+
+if TYPE_CHECKING:
+    from ..topology.boards import Boards
 
 __all__ = ["add_commands"]
 
@@ -58,6 +62,7 @@ def add_commands(commands: Commands) -> None:
         required=True,
         help="write the picture there (compressed if it ends in .svgz)",
     )
+    add_drawn_boards(picture)
     add_force(picture)
     checker = add_command(commands, "check", run_check)
     add_selection(checker, several=True, topology_help=FILE_OR_TOPOLOGY)
@@ -151,21 +156,24 @@ def run_draw(arguments: Namespace) -> None:
     schedule = chosen.schedule
     if arguments.links and arguments.moving is not None:
         raise InputError("--moving must be left out for --links, which shows all messages at once")
+    if arguments.boards is not None and (arguments.links or arguments.moving is not None):
+        raise InputError("--boards must be left out for --links and --moving")
+    boards = drawn_boards(arguments, schedule.topology)
     with progress_bar("drawing"):
-        text = _picture(schedule, arguments)
+        text = _picture(schedule, arguments, boards)
     facts = _facts(arguments, chosen)
     write_file(arguments.output, text)
     _print(arguments, facts | _seconds(began) | {"file": arguments.output})
 
 
-def _picture(schedule: Schedule, arguments: Namespace) -> str:
+def _picture(schedule: Schedule, arguments: Namespace, boards: "Boards | None") -> str:
     """The picture that is asked for."""
     from ..draw import draw, heat_map
 
     if arguments.links:
         return heat_map(schedule)
     if arguments.moving is None:
-        return draw(schedule)
+        return draw(schedule, boards)
     from ..draw.moving import moving_picture
     from ..planning import compile
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import SUPPRESS, ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from ..analysis.facts import in_words
@@ -16,10 +16,15 @@ from .simulated import raise_if_wrong
 
 if TYPE_CHECKING:
     from ..rtl.boards import BoardSystem
+    from ..topology import Topology
     from ..topology.boards import Boards
 
 __all__ = [
     "add_boards_options",
+    "add_drawn_boards",
+    "add_no_boards",
+    "check_no_boards",
+    "drawn_boards",
     "add_error_option",
     "check_one_chip",
     "make_boards",
@@ -75,6 +80,37 @@ def add_boards_options(parser: ArgumentParser) -> None:
         help="with --boards: how often a run is repeated of which a link lost something (default "
         "1)",
     )
+
+
+def add_drawn_boards(parser: ArgumentParser) -> None:
+    """Add the argument that says which boards are drawn."""
+    parser.add_argument(
+        "--boards",
+        metavar="AxB",
+        help="draw frames around so many equal blocks along each axis, each on a board, and bars "
+        "across the links between them: 2x1 (default none)",
+    )
+
+
+def drawn_boards(arguments: Namespace, topology: Topology) -> Boards | None:
+    """The boards that are drawn, if any."""
+    from ..topology.boards import Boards
+
+    return None if arguments.boards is None else Boards.parse(arguments.boards, topology)
+
+
+def add_no_boards(parser: ArgumentParser) -> None:
+    """Add the argument that cuts a fabric into boards, to a command that refuses it."""
+    parser.add_argument("--boards", metavar="AxB", help=SUPPRESS)
+
+
+def check_no_boards(arguments: Namespace) -> None:
+    """Refuse several boards where only one is known."""
+    if arguments.boards is not None:
+        raise InputError(
+            f"--boards must be left out for {arguments.command}, which knows fabrics on one board "
+            "(verilog, simulate, prove, draw and animate know several)"
+        )
 
 
 def add_error_option(parser: ArgumentParser) -> None:

@@ -13,6 +13,8 @@ from ..program import Program
 from ..program.trace import arrivals
 from ..toolchain.quoting import filled, xml_text
 from ..topology import Topology
+from ..topology.boards import Boards
+from .boards import with_boards
 from .frame import rounds_in_words
 from .graph_layout import layout_of
 
@@ -36,7 +38,10 @@ def check_size(topology: Topology) -> None:
 
 
 def animation(
-    program: Program, stages: Sequence[Stage] = (), code: Mapping[str, str] | None = None
+    program: Program,
+    stages: Sequence[Stage] = (),
+    code: Mapping[str, str] | None = None,
+    boards: Boards | None = None,
 ) -> str:
     """The text of a page, complete in itself.
 
@@ -48,6 +53,8 @@ def animation(
         Of a word that the page follows cycle by cycle; none for a page that follows none.
     code : mapping of str to str, optional
         The code that makes the stages, by its ``file:line``.
+    boards : Boards, optional
+        Those that its torus is cut into.
 
     Raises
     ------
@@ -63,7 +70,7 @@ def animation(
         f"{program.cycles()} clock cycles for {flits} flit{'s' * (flits != 1)}"
     )
     title = f"{topology} {schedule.collective}, {schedule.algorithm}"
-    data = _content(program) | {
+    data = _content(program, boards) | {
         "unit": schedule.switching.unit,
         "stages": stages,
         "code": code or {},
@@ -83,10 +90,12 @@ def _part(name: str) -> str:
     return (files("torusfabric.draw") / "player" / name).read_text(encoding="utf-8")
 
 
-def _content(program: Program) -> dict[str, Any]:
+def _content(program: Program, boards: Boards | None) -> dict[str, Any]:
     """What the page shows, as plain values."""
     schedule, topology = program.schedule, program.topology
     layout = layout_of(topology, root=schedule.collective.root or 0)
+    if boards is not None:
+        layout = with_boards(layout, boards)
     steps, back = layout.ends
     if layout.steps.shape[1] == 1 and steps.shape[1] == topology.ports:
         steps = steps[:1]  # of all nodes alike

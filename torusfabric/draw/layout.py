@@ -18,6 +18,7 @@ from ..topology import Arrowhead, Topology, Torus
 from ..topology.arrowhead import DIRECTIONS
 
 __all__ = [
+    "Caption",
     "Layout",
     "Region",
     "arrowhead_layout",
