@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from .schedule.foreign.export import export_schedule
     from .simulation.engines import Job
     from .simulation.simulate import simulate
+    from .sweep.loaded import image, repair
     from .topology import (
         Arrowhead,
         CayleyGraph,
@@ -116,6 +117,7 @@ __all__ = [
     "connect",
     "emit",
     "export_schedule",
+    "image",
     "import_schedule",
     "load",
     "parse_collective",
@@ -125,6 +127,7 @@ __all__ = [
     "register_algorithm",
     "register_operator",
     "register_topology",
+    "repair",
     "save",
     "simulate",
     "synthesize",
@@ -161,6 +164,7 @@ _exported = exported(
         ".schedule.foreign.export": ("export_schedule",),
         ".simulation.engines": ("Job",),
         ".simulation.simulate": ("simulate",),
+        ".sweep.loaded": ("image", "repair"),
         ".topology": (
             "Arrowhead",
             "CayleyGraph",

@@ -13,6 +13,7 @@ from .hardware_options import hardware_words, operators_of
 from .output import progress_bar
 from .selection import Chosen
 from .several import choose_schedules, joined_words
+from .tables import frame_of, require_lengths
 
 if TYPE_CHECKING:
     from ..program import Mode
@@ -154,4 +155,6 @@ def _compiled(
     )
     ports = ("top", "prefix", "bus", "clocks", "beat", "timeout", "abort")
     how = {name: given[name] for name in ports if name in given}
+    if require_lengths(arguments):
+        how["tables"] = frame_of(arguments, program)
     return Fabric(program, width=arguments.width, **how)

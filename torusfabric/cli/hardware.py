@@ -26,6 +26,7 @@ from .hardware_options import (
 from .output import print_facts, print_json, print_rendered, progress_bar
 from .selection_options import add_selection
 from .several_boards import add_boards_options, check_one_chip, write_boards
+from .tables import add_tables_options
 
 __all__ = ["add_commands"]
 
@@ -39,6 +40,7 @@ def add_commands(commands: Commands) -> None:
         add_fabric_options(parser, any_length=True)
         add_top_options(parser, "host", "core", "stream")
         add_bus_option(parser)
+        add_tables_options(parser)
     add_ram_option(verilog, default="auto", otherwise="auto: the tool chooses")
     add_ram_option(synth, default=None, otherwise="block RAM as far as an ECP5 has it, else auto")
     _add_verilog_options(verilog)

@@ -207,6 +207,8 @@ def hardware_words(arguments: Namespace, *, width: int, length: int) -> tuple[st
         "beat": None if given.get("beat") == "auto" else given.get("beat"),
         "timeout": given.get("timeout") or None,
         "ram": None if given.get("ram") == "auto" else given.get("ram"),
+        "tables": None if given.get("tables") == "rom" else given.get("tables"),
+        **{name: given.get(name) for name in ("rows", "depth", "inputs")},
     }
     words: list[str] = []
     for name, value in values.items():

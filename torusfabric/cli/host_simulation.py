@@ -12,6 +12,7 @@ from .arguments import TRACE, check_output, check_waves
 from .fabric import make_fabric
 from .output import print_facts, print_json, progress_bar
 from .simulated import raise_if_wrong, simulated
+from .tables import fabric_with_image
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
@@ -36,8 +37,11 @@ def run_host(arguments: Namespace) -> None:
         check_waves(arguments, arguments.wave)
     if arguments.trace:
         check_output(arguments, arguments.trace, TRACE)
-    made = make_fabric(arguments, any_root=True)
-    fabric, facts = made.fabric, made.facts
+    if arguments.fabric:
+        (fabric, facts), latency = fabric_with_image(arguments), None
+    else:
+        made = make_fabric(arguments, any_root=True)
+        fabric, facts, latency = made.fabric, made.facts, made.chosen[0].latency
     jobs = _jobs(arguments, fabric)
     with progress_bar("building the engine"):
         engine, reason = choose_engine(
@@ -68,7 +72,7 @@ def run_host(arguments: Namespace) -> None:
         facts,
         engine_reason=reason,
         build_seconds=round(engine.build_seconds, 3),
-        latency=made.chosen[0].latency,
+        latency=latency,
         wave=arguments.wave,
         trace=arguments.trace,
     )
@@ -82,11 +86,15 @@ def run_host(arguments: Namespace) -> None:
 
 def _jobs(arguments: Namespace, fabric: Fabric) -> tuple[Job, ...]:
     """What to run: the usual, and of a choice of lengths or operators also what is drawn."""
+    from ..simulation.engines import longest_job
     from ..simulation.jobs import default_jobs, jobs_with_drawn
 
     no_choice = not fabric.program.any_length and len(fabric.program.operators) < 2
     if no_choice and arguments.jobs is None:
         return default_jobs(fabric)
+    if arguments.fabric and arguments.flits:
+        each = (longest_job(fabric, mode) for mode in range(len(fabric.program.modes)))
+        return tuple(job._replace(length=arguments.flits) for job in each)
     count = RANDOM_JOBS if arguments.jobs is None else arguments.jobs
     require_results("--jobs", count)
     return jobs_with_drawn(fabric, count, seed=arguments.data_seed)

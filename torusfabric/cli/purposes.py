@@ -73,6 +73,16 @@ PURPOSES: Mapping[str, Mapping[str, Command]] = {
             "torusfabric synth 4x4 allgather --width 32 --target ecp5-25k --pnr",
             "synthesis",
         ),
+        "image": Command(
+            "loaded",
+            "write what makes a fabric whose tables are loaded carry out other collectives",
+            "torusfabric image --fabric out/manifest.json 4x4 alltoall -o a.bin",
+        ),
+        "repair": Command(
+            "loaded",
+            "plan around broken links for a fabric whose tables are loaded, and try the image",
+            "torusfabric repair --fabric out/manifest.json --broken-link 5:+0 -o b.bin",
+        ),
         "prove": Command(
             "prove",
             "prove that the Verilog of a fabric delivers what its collectives owe, for all data",

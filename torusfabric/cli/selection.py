@@ -113,6 +113,8 @@ def choose_schedule(
     selection = parse_selection(arguments, any_root=any_root)
     before(selection.topology, selection.collective)
     with progress_bar("planning"):
+        if any_length and flits and vars(arguments).get("tables") == "ram":
+            return _to_load(selection, flits, arguments)
         if any_length and flits and "forms" in arguments:
             return _of_forms(selection, flits, root, arguments)
         if root:
@@ -139,6 +141,18 @@ def _of_forms(
     last = each[-1]
     forms = schedules if len(each) > 1 else ()
     return Chosen(schedules[-1], (*words, *open_root), root, last.options.latency, last.why, forms)
+
+
+def _to_load(selection: Selection, flits: int, arguments: Namespace) -> Chosen:
+    """What is selected, by an algorithm that can be loaded."""
+    from ..planning.loaded import resolve_loadable  # here, since it imports what compiles
+
+    frame = vars(arguments).get("frame")
+    operators = frame.parsed_operators() if frame else ()
+    resolved = resolve_loadable(selection, flits, operators, frame)
+    assert resolved.planned is not None
+    words = (*_words(resolved, arguments),)
+    return Chosen(resolved.planned, words, None, resolved.options.latency, resolved.why)
 
 
 def choose_file_or_selection(arguments: Namespace) -> Chosen:

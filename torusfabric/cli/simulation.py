@@ -10,6 +10,7 @@ from .host_simulation import run_host
 from .selection_options import add_selection
 from .several_boards import add_boards_options, add_error_option, check_one_chip, run_boards
 from .stream_simulation import run_streams
+from .tables import add_fabric_file, add_tables_options
 
 __all__ = ["add_commands"]
 
@@ -20,6 +21,11 @@ def add_commands(commands: Commands) -> None:
     add_selection(simulate, several=True)
     add_fabric_options(simulate, any_length=True)
     add_top_options(simulate, "host", "stream")
+    add_tables_options(simulate)
+    add_fabric_file(simulate)
+    simulate.add_argument(
+        "--image", metavar="FILE", help="with --fabric, the image to load and to run"
+    )
     _add_runs(simulate)
     simulate.add_argument(
         "--engine",

@@ -59,8 +59,11 @@ class Inputs:
     def reader(self, shape: EndpointReader) -> Reader:
         """What drives the reads of a reader."""
         sending = Const(1) if shape.sending is None else self.at(shape.sending)
-        code = None if shape.code is None else self.at(shape.code)
-        return Reader(shape, self._address(shape), code, sending)
+        return Reader(shape, self._address(shape), self._code(shape), sending)
+
+    def _code(self, shape: EndpointReader) -> Value | None:
+        """Select bits of the memory, with the address."""
+        return None if shape.code is None else self.at(shape.code)
 
     def _address(self, shape: EndpointReader) -> Value:
         """What a column of the sequencer gives, and a base if there is one."""

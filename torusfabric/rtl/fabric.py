@@ -16,8 +16,9 @@ from amaranth.lib.wiring import In, Out
 
 from ..errors import InputError
 from ..program import Program
+from ..program.frame import Frame, fitted, loadable_modes
 from ..program.timing import WRITE
-from ..toolchain.values import natural, of_type
+from ..toolchain.values import natural, of_type, shown
 from .assembly import Assembly
 from .core_address_map import core_address_map
 from .fabric_builder import FabricBuilder, Top, is_direct
@@ -30,7 +31,9 @@ from .streams.signatures import connect_streams, is_stream, stream_members
 from .tops import Built, add_core_top, add_host_top
 
 if TYPE_CHECKING:
+    from ..program.loadable import Loadable
     from .bus import Bus, RegisterMap
+    from .loaded.image import Image
 
 __all__ = ["Fabric", "Top", "check_prefix"]
 
@@ -172,6 +175,8 @@ class Fabric(wiring.Component):
         beat: int | str = AUTO,
         timeout: int | str = 0,
         abort: bool = False,
+        tables: Frame | str = "rom",
+        empty: bool = False,
     ) -> None:
         of_type("Program", program, Program, "a Program, as tf.compile returns it")
         self.width, self.prefix = natural("Width", width), prefix
@@ -185,6 +190,12 @@ class Fabric(wiring.Component):
         self.timeout = natural("Timeout", timeout)
         self.aborts = abort
         self._check_top()
+        self.frame, forms = self._loaded(tables)
+        #: Whether an image has to be loaded first.
+        self.empty = bool(self.frame) and empty
+        self.forms = tuple(forms)
+        if self.frame:
+            self.program = program = fitted(forms, self.frame)
         self.beat = 1
         if self.top is Top.STREAM:
             self.beat, self.program = by_beats(program, self.width, beat)
@@ -194,11 +205,20 @@ class Fabric(wiring.Component):
         self.nodes, self.ports = program.topology.nodes, program.ports
         parts = [program.part(form) for form in range(len(program.forms))]
         words = max(max(part.send_words, part.recv_words) for part in parts)
+        if self.frame:
+            words = self.nodes * self.flits
         self.form_layouts = tuple(HostLayout(part, words) for part in parts)
         # Addresses are the same for all forms of a mode.
         self.layouts = tuple(self.form_layouts[mode.first] for mode in program.modes)
         self.layout = self.layouts[0]
-        build = FabricBuilder(program, place(program), self.width, self.top, abort=abort)
+        if self.frame:
+            from .loaded.top import LoadedBuilder  # a guest
+
+            build: FabricBuilder = LoadedBuilder(
+                program, self.frame, self.width, () if empty else forms
+            )
+        else:
+            build = FabricBuilder(program, place(program), self.width, self.top, abort=abort)
         self.router_classes, self.read_latency, self._locators = self._built(build)
         self.register_map = self._behind_bus(build, self.bus) if self.bus else None
         self.netlist = build.done()
@@ -212,6 +232,21 @@ class Fabric(wiring.Component):
         )
         if self.top is Top.CORE:
             self.node = self._ports_of_nodes()
+
+    def _loaded(self, tables: Frame | str) -> tuple[Frame | None, list[Loadable]]:
+        """What may be loaded, and what is; nothing where tables are fixed."""
+        if tables == "rom":
+            return None, []
+        if isinstance(tables, str) and tables != "ram":
+            raise InputError(f"Tables must be rom or ram, not {shown(tables)}")
+        if self.top is not Top.HOST or self.bus:
+            what = f"behind {self.bus}" if self.bus else f"with the top {self.top}"
+            raise InputError(f"Tables must be rom for a fabric {what}, not ram")
+        if self.aborts:
+            raise InputError("Tables must be rom for runs that are aborted, not ram")
+        frame = tables if isinstance(tables, Frame) else None
+        forms = loadable_modes(self.program, frame)
+        return frame or Frame.of([form.program for form in forms]), forms
 
     def _ports_of_nodes(self) -> tuple[SimpleNamespace, ...]:
         """The ports of each node of a core, by their names without its number."""
@@ -254,6 +289,11 @@ class Fabric(wiring.Component):
 
     def _built(self, build: FabricBuilder) -> Built:
         """Fill the netlist."""
+        if self.frame:
+            from .loaded.top import LoadedBuilder, add_loaded_top  # a guest
+
+            assert isinstance(build, LoadedBuilder)
+            return add_loaded_top(build, self.digest, int(self.program.digest[:8], 16))
         if self.top is Top.HOST:
             return add_host_top(build, self.form_layouts)
         if self.top is Top.CORE:
@@ -280,8 +320,25 @@ class Fabric(wiring.Component):
     @property
     def digest(self) -> int:
         """A number of 32 bits that tells which fabric it is: of the program and the width."""
+        if self.frame:
+            return self.frame.digest(self.width)
         text = f"{self.program.digest} {self.width}"
         return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
+
+    @cached_property
+    def image(self) -> Image:
+        """The image of its program, where tables are loaded.
+
+        Raises
+        ------
+        InputError
+            If they are not.
+        """
+        from .loaded.image import Image  # a guest
+
+        if self.frame is None:
+            raise InputError("Tables must be ram for an image, not rom")
+        return Image(self.frame, self.width, self.forms)
 
     @property
     def predicted_cycles(self) -> int:
@@ -310,7 +367,10 @@ class Fabric(wiring.Component):
         if self.top is Top.HOST:
             rom_bits += sum(layout.position_bits for layout in self.form_layouts)
         known_by = dict.fromkeys(form.known_by for form in self.program.forms)
-        return Origins(" or ".join(known_by), rom_bits, *tag_cost(self.program))
+        # Forms that are loaded are not of common variants.
+        parts = self.program.parts if self.frame else (self.program,)
+        tags = max(tag_cost(part) for part in parts)
+        return Origins(" or ".join(known_by), rom_bits, *tags)
 
     def elaborate(self, platform: object) -> Module:
         """Connect the ports to those of the assembly."""

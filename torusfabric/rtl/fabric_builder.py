@@ -13,6 +13,7 @@ from ..program.fields import Order
 from ..schedule.model import Choice
 from ..topology import cayley
 from .distribution import Distribution
+from .endpoint import Endpoint
 from .memories import address_width
 from .netlist import NetlistBuilder, Part
 from .run_choices import RunChoices
@@ -96,6 +97,11 @@ class FabricBuilder(NetlistBuilder):
         self.from_host: list[str] = []
         self.distribution = Distribution(self, self.nodes)
         self._offset_roms: dict[object, Rows] = {}
+
+    @property
+    def endpoint(self) -> type[Endpoint]:
+        """What endpoints are."""
+        return Endpoint
 
     @property
     def operator_unit(self) -> OperatorUnit | None:

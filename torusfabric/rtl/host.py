@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from amaranth.hdl import Cat, Const, Module, Signal, Value
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Member, Out
 
 from ..program import DirectMap
 from ..program.timing import DISTRIBUTION, STORE, WRITE, block_cycles, chunk_cycles, part_cycles
@@ -235,6 +236,8 @@ class Host(Leaf):
         Cycles from a read at the nodes to its word.
     boards : ndarray of int, shape (boards, nodes), optional
         Where nodes lie on several boards, those of each, in the order of their numbers there.
+    more : mapping of str to Member, optional
+        Members of a host of another kind.
 
     Members
     -------
@@ -275,6 +278,7 @@ class Host(Leaf):
         address_bits: int,
         answer: int,
         boards: IntArray | None = None,
+        more: Mapping[str, Member] = MappingProxyType({}),
     ) -> None:
         self._views, self._writes, self._boards = tuple(views), tuple(writes), boards
         first = views[0].layout
@@ -302,6 +306,7 @@ class Host(Leaf):
             | ({"form": In(address_width(len(views)))} if len(views) > 1 else {})
             | ({"sampled_root": In(first.root_bits)} if self._by_root else {})
             | ({"next_read_address": Out(address_bits)} if len(views) > 1 else {})
+            | dict(more)
         )
 
     @staticmethod

@@ -52,6 +52,8 @@ class Role(enum.Enum):
     READ_TREE = "read tree"
     ROOT_UNIT = "root unit"
     BUS = "bus"
+    TABLE = "loaded tables"
+    LOADER = "loader"
     STREAM = "streams"
     BOARD = "links between boards"
     BUFFER = "elastic buffers"

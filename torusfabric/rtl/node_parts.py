@@ -72,7 +72,7 @@ def add_endpoints(build: FabricBuilder) -> None:
     endpoints, settings = build.placement.endpoints, endpoint_settings(build)
     modules = []
     for number, shape in enumerate(endpoints.shapes):
-        make = partial(Endpoint, shape, settings)
+        make = partial(build.endpoint, shape, settings)
         build.add_module(f"endpoint_{number}", make, role=Role.ENDPOINT)
         modules.append(EndpointWiring(build, number, make()))
     for node, variant in enumerate(build.variant_of):
@@ -268,7 +268,11 @@ def add_combiners(build: FabricBuilder) -> None:
         }
         if injected := build.injected(node, plan.injections[variant]):
             inputs["inject"] = injected
-        if plan.bits:
+        if plan.row_bits:
+            tables = build.placement.router_tables
+            build.add_row_rom(f"operand_{node}", node, "setting_row", plan.row_bits, tables)
+            inputs["select"] = build.whole(f"operand_{node}")
+        elif plan.bits:
             inputs["select"] = _select(build, node, [bit.column for bit in plan.bits])
         if unit.bits:
             inputs["operator_code"] = build.distribution.near("operator_code", node)

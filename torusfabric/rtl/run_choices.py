@@ -41,6 +41,8 @@ class RunError(enum.IntEnum):
     BOARDS = 8
     #: A link between boards lost something, or is silent.
     LINK = 9
+    #: What was loaded is for another fabric, or incomplete.
+    IMAGE = 10
 
 
 @dataclass(frozen=True)

@@ -39,9 +39,12 @@ __all__ = [
     "add_host",
     "add_host_top",
     "add_inside",
+    "add_read_tree",
     "add_root_unit",
     "add_sequencer",
     "add_single",
+    "add_starts",
+    "add_status",
     "locator_of",
     "write_locator_of",
 ]
@@ -123,7 +126,7 @@ def add_host(
         )
 
     build.from_host.extend(add_single(build, "host", Role.HOST, make, inputs))
-    _add_read_tree(build)
+    add_read_tree(build)
     build.add_output("host_rdata", build.width)
     return make().read_latency, [*locators, *filter(None, writers)]
 
@@ -177,7 +180,7 @@ def _banks(mapped: AddressMap, memories: int) -> tuple[int, ...]:
     return tuple(range(memories))
 
 
-def _add_read_tree(build: FabricBuilder) -> None:
+def add_read_tree(build: FabricBuilder) -> None:
     """Brings the word read at a node to `host_rdata`, level by level."""
     width = build.width
     words = [Part(build.read_net(node), 0, width) for node in range(build.nodes)]
@@ -303,23 +306,23 @@ class Built(NamedTuple):
 
 def add_host_top(build: FabricBuilder, layouts: Sequence[HostLayout]) -> Built:
     """One memory-mapped port serves all nodes."""
-    _add_starts(build)
+    add_starts(build)
     latency, locators = add_host(build, layouts)
     # Of several forms, the sequencer takes it a cycle early.
     idle = "next_read_address" if build.program.several else "read_address"
     add_sequencer(build, {"idle_address": build.low(idle, build.address_bits)})
     routers = add_inside(build, add_endpoints)
-    _add_status(build)
+    add_status(build)
     return Built(routers, latency, locators)
 
 
 def add_core_top(build: FabricBuilder) -> Built:
     """Every node has ports of its own: to its memories, or for the words that it sends."""
-    _add_starts(build)
+    add_starts(build)
     add_sequencer(build, {"idle_address": (Fixed(0, build.address_bits),)})
     direct = build.streaming
     routers = add_inside(build, add_streams if direct else add_endpoints)
-    _add_status(build)
+    add_status(build)
     return Built(routers, 0 if direct else 1 + build.placement.endpoints.answer)
 
 
@@ -339,7 +342,7 @@ def add_inside(
     return routers
 
 
-def _add_starts(build: FabricBuilder) -> None:
+def add_starts(build: FabricBuilder) -> None:
     """The inputs that start a run, and say which."""
     for name, bits in {"start": 1, **build.choices.inputs}.items():
         build.add_input(name, bits)
@@ -347,7 +350,7 @@ def _add_starts(build: FabricBuilder) -> None:
         build.add_input("abort")
 
 
-def _add_status(build: FabricBuilder) -> None:
+def add_status(build: FabricBuilder) -> None:
     """The outputs that say what became of it."""
     for name in ("busy", "done", "cycles", "error", "round", "aborted"):
         if name in build.sequenced:

@@ -16,6 +16,7 @@ from ..program.mode import Range
 from ..program.timing import ADDRESS, LINK, SETTING
 from ..rtl.bus import DATA_BITS, Bus, Field, Register, Window
 from ..rtl.fabric import Fabric, Top
+from ..rtl.loaded.layout import TableLayout
 from ..rtl.streams import needs_commands
 from ..rtl.streams.ports import COMMAND, STATUS
 from ..topology import Faulty, Topology
@@ -72,8 +73,29 @@ def manifest(
         **({"operator": str(program.operators[0])} if len(program.operators) == 1 else {}),
         **_functions(program.operators),
         **_schedules(fabric),
+        **_tables(fabric),
         "router_classes": len(fabric.router_classes),
         "command": command,
+    }
+
+
+def _tables(fabric: Fabric) -> dict[str, Any]:
+    """What may be loaded, where tables are."""
+    if fabric.frame is None:
+        return {}
+    image = fabric.image
+    bits = TableLayout(fabric.frame).node_bits
+    return {
+        "tables": {
+            "digest": f"{fabric.digest:08x}",
+            "program": fabric.program.digest[:8],
+            "node_bits": bits * fabric.frame.rows,
+            "load_cycles": len(image.words),
+            "modes": [
+                [mode.collective.name, mode.collective.root] for mode in fabric.program.modes
+            ],
+            "frame": fabric.frame.to_json(),
+        }
     }
 
 

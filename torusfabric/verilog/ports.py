@@ -167,9 +167,14 @@ MEANINGS = {
     "error": PortMeaning(
         "status",
         Protocol.LEVEL,
-        "why the last start was not carried out: 1 mode, 2 root, 3 length, 4 operation, 5 busy; "
-        "0 if it was",
+        "why the last start was not carried out: 1 mode, 2 root, 3 length, 4 operation, 5 busy, "
+        "10 what was loaded is for another fabric or incomplete; 0 if it was",
     ),
+    "load_we": PortMeaning("control", Protocol.PULSE, "takes load_data as a word of an image"),
+    "load_first": PortMeaning("control", Protocol.PULSE, "with load_we, it is the first"),
+    "load_data": PortMeaning("control", Protocol.PULSE, "the word"),
+    "loaded": PortMeaning("status", Protocol.LEVEL, "an image is there, whole"),
+    "loaded_program": PortMeaning("status", Protocol.LEVEL, "the digest of its program"),
     "round": PortMeaning("status", Protocol.LEVEL, "the row of the program that is under way"),
     "stalled": PortMeaning(
         "status", Protocol.LEVEL, "a node has kept runs waiting for longer than the timeout"

@@ -72,6 +72,7 @@ class AmaranthEngine(Engine):
         async def testbench(ctx: SimulatorContext) -> None:
             clock = (GatedClock if self._gated else FreeClock)(ctx, self.design)
             driver = HostDriver(ctx, clock, self.fabric, self.design, advance)
+            await driver.load_image()
             for number, messages in enumerate(batches):
                 job = jobs[number] if jobs else longest_job(self.fabric)
                 words = Words(self.fabric, messages, job, through_port=self._through_port)

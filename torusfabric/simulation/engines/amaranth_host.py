@@ -14,6 +14,7 @@ from ...errors import WorkFailed
 from ...rtl.assembly import Assembly
 from ...rtl.endpoint import Endpoint
 from ...rtl.fabric import Fabric
+from ...rtl.loaded.loader import SETTLE
 from ...rtl.netlist import Role
 from ...topology import IntArray
 from .base import PATIENCE, EngineRun, Job, PhaseTimes, Progress, words_moved
@@ -100,6 +101,23 @@ class HostDriver:
         self._done = 0
         await self.write(words.put(self._cells), words.messages)
         self._done = words.messages.size
+
+    async def load_image(self) -> None:
+        """Load the image of a fabric into which nothing is built in; see `Session.load`."""
+        design, ctx = self._design, self._ctx
+        if not self._fabric.empty:
+            return
+        ctx.set(design.load_we, 1)
+        ctx.set(design.load_first, 1)
+        for word in self._fabric.image.words:
+            ctx.set(design.load_data, word)
+            await self._clock.tick()
+            ctx.set(design.load_first, 0)
+        ctx.set(design.load_we, 0)
+        for _ in range(SETTLE + 2):
+            await self._clock.tick()
+        if not ctx.get(design.loaded):
+            raise WorkFailed("Image must be taken by the fabric, not refused")
 
     async def take(self, words: Words) -> None:
         """Take what every node has received."""

@@ -14,9 +14,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import WorkFailed
 from ...rtl.fabric import Fabric
+from ...rtl.loaded.loader import SETTLE
 from .base import Engine, EngineRun, Job, Messages, Progress, longest_job, words_moved
-from .host_port import CTask, PortRuns, measure_tasks
+from .host_port import CTask, PortRuns, Step, measure_tasks
 from .model import Model, build_model
 from .model_objects import CDesign, CNet, CompiledCells, CTap, Objects
 from .wave_lines import WaveLine, wave_lines
@@ -99,6 +101,7 @@ class CompiledEngine(Engine):
             recording(self._wave, self.fabric) as vcd,
             Session(self.model, self.fabric, vcd=vcd, threads=self._threads) as session,
         ):
+            session.load()
             cells = None if self._through_port else session.cells()
             port = PortRuns(session.run, self.fabric, cells=cells, progress=progress,
                             total=len(batches) * each)  # fmt: skip
@@ -187,6 +190,31 @@ class Session:
         """Choose what runs do from now on; whoever takes it reads it when the start comes."""
         for name, value in job.inputs.items():
             self.inputs[name][0] = value
+
+    def load(self) -> None:
+        """Load the image of a fabric into which nothing is built in.
+
+        Raises
+        ------
+        WorkFailed
+            If the fabric refuses it.
+        """
+        if not self._fabric.empty:
+            return
+        loaded = self.shown("loaded")
+        place, word = np.zeros(1, np.uint32), np.zeros(-(-self._fabric.width // 32), np.uint32)
+        edge = CTask(step=Step.READ, count=1, chunks=len(word), nodes=place.ctypes.data,
+                     addresses=place.ctypes.data, words=word.ctypes.data)  # fmt: skip
+        self.inputs["load_we"][0] = self.inputs["load_first"][0] = 1
+        for given in self._fabric.image.words:
+            self.inputs["load_data"][0] = given
+            self.run(edge)
+            self.inputs["load_first"][0] = 0
+        self.inputs["load_we"][0] = 0
+        for _ in range(SETTLE + 2):
+            self.run(edge)
+        if not loaded[0]:
+            raise WorkFailed("Image must be taken by the fabric, not refused")
 
     def run(self, task: CTask) -> int:
         """Carry a task out."""

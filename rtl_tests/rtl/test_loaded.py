@@ -1,0 +1,166 @@
+"""Fabrics whose tables are loaded: images of other collectives, faults of images, what fits."""
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import torusfabric as tf
+from torusfabric.errors import InputError, WorkFailed
+from torusfabric.planning import select
+from torusfabric.planning.loaded import resolve_loadable
+from torusfabric.program.fields import Stage
+from torusfabric.program.frame import Frame, loadable_form
+from torusfabric.rtl.loaded.image import Image, read_image
+from torusfabric.rtl.loaded.loader import END
+from torusfabric.rtl.loaded.table import LoadedTable
+from torusfabric.rtl.netlist import Role
+from torusfabric.simulation.engines.compiled import CompiledEngine
+
+FLITS, WIDTH = 6, 8
+
+#: Out-ports that send what their nodes read, and pass on nothing.
+OWN = tuple(((int(Stage.INJECTION), port),) for port in range(2))
+
+
+def planned(text, frame=None, **options):
+    """The quickest schedule that can be loaded."""
+    operators = frame.parsed_operators() if frame else ()
+    return resolve_loadable(select("5", text, **options), FLITS, operators, frame).planned
+
+
+@pytest.fixture(scope="module")
+def frame():
+    """What fits into a fabric of a ring that is built with two collectives."""
+    forms = [loadable_form([planned(name)], FLITS, ()) for name in ("allgather", "allreduce")]
+    return Frame.of([form.program for form in forms], rows=64, depth=16)
+
+
+def fabric_of(image, words=None):
+    """A fabric into which these words are loaded."""
+    fabric = tf.Fabric(image.program, width=WIDTH, tables=image.frame, empty=True)
+    fabric.__dict__["image"] = SimpleNamespace(words=image.words if words is None else words)
+    return fabric
+
+
+def with_ones(fabric):
+    """The same, with tables full of ones before anything is loaded."""
+    modules = dict(fabric.netlist.modules)
+    for name, role in fabric.netlist.roles.items():
+        if role is Role.TABLE:
+            rows, width, _, *parts = modules[name].args
+            ones = [(1 << width) - 1] * rows
+            modules[name] = partial(LoadedTable, rows, width, ones, *parts)
+    fabric.netlist = replace(fabric.netlist, modules=modules)
+    return fabric
+
+
+def test_built_in():
+    """What it is built with is there at first, of several modes, with a cycle for the mode."""
+    plans = [planned(name) for name in ("allreduce", "allgather")]
+    fabric = tf.Fabric(tf.compile(plans, max_flits=FLITS), width=WIDTH, tables="ram")
+    report = tf.simulate(fabric, engine=CompiledEngine(fabric))
+    assert report.passed
+    assert [job.cycles for job in report.jobs] == [job.predicted_cycles for job in report.jobs]
+
+
+def test_images(frame, tmp_path):
+    """Other collectives, roots and broken links are loaded into the same hardware."""
+    whole = Image.of(
+        frame,
+        WIDTH,
+        [
+            planned("alltoall", frame),
+            planned("broadcast", frame, root=4),
+            planned("allreduce", frame, broken_links=["1:+0"]),
+            planned("allgather", frame, broken_links=["1:+0"]),
+        ],
+    )
+    whole.save(tmp_path / "a.bin")
+    image = read_image(tmp_path / "a.bin", frame, WIDTH)
+    assert image.words == whole.words
+    assert [fact["collective"] for fact in image.facts] == [
+        "alltoall", "broadcast", "allreduce!1:+0", "allgather!1:+0"
+    ]  # fmt: skip
+    fabric = with_ones(fabric_of(image))
+    assert tf.simulate(fabric, jobs=12, engine=CompiledEngine(fabric)).passed
+
+
+def test_no_torn_image_runs(frame, tmp_path):
+    """An image for another fabric, with words missing, or with a wrong bit, is refused."""
+    image = Image.of(frame, WIDTH, [planned("scatter", frame)])
+    words = image.words
+    at = len(words) // 2
+    wrong = {
+        "another fabric": [words[0], words[1] ^ 1, *words[2:]],
+        "another format": [words[0] ^ 1 << 24, *words[1:]],
+        "torn": words[:at],
+        "a row too few": [*words[:-4], END, words[-1]],
+        "a wrong bit": [*words[:at], words[at] ^ 1 << 7, *words[at + 1 :]],
+        "a wrong check": [*words[:-1], words[-1] ^ 1],
+    }
+    fabric = fabric_of(image)
+    engine = CompiledEngine(fabric)
+    for fault in wrong.values():
+        fabric.__dict__["image"] = SimpleNamespace(words=fault)
+        with pytest.raises(WorkFailed, match="must be taken"):
+            tf.simulate(fabric, engine=engine)
+        raw = np.array(fault, "<u4").tobytes()
+        (tmp_path / "wrong.bin").write_bytes(raw)
+        with pytest.raises(InputError, match=r"Image .* must be"):
+            read_image(tmp_path / "wrong.bin", frame, WIDTH)
+    # The same fabric runs once it is loaded whole.
+    fabric.__dict__["image"] = SimpleNamespace(words=words)
+    assert tf.simulate(fabric, engine=engine).passed
+
+
+def test_refused_start(frame):
+    """While no image is there a start is refused, with its number."""
+    fabric = fabric_of(Image.of(frame, WIDTH, [planned("gather", frame)]), [])
+    engine = CompiledEngine(fabric)
+    from torusfabric.simulation.engines.compiled import Session
+    from torusfabric.simulation.engines.host_port import CTask, Step
+
+    with Session(engine.model, fabric, vcd=None) as session:
+        error = session.shown("error")
+        session.inputs["length"][0] = 1
+        assert session.run(CTask(step=Step.RUN, patience=3)) == 2  # it is not busy
+        assert error[0] == 10
+
+
+@pytest.mark.parametrize(
+    ("options", "wrong"),
+    [
+        ({"rows": 2}, r"Schedule must fit the 2 rows of this fabric, not need 3"),
+        ({"depth": 1}, r"Schedule must fit the 1 depth of this fabric, not need 4"),
+        ({"inputs": OWN}, r"out-port \+0 of node 0 has none from in-port -0"),
+        ({}, r"Fabric must have operators for a reduction, node 0 has none"),
+    ],
+)
+def test_what_does_not_fit(options, wrong):
+    """What does not fit is said in a line."""
+    one = loadable_form([planned("scatter")], FLITS, ())
+    frame = replace(Frame.of([one.program], rows=64, depth=16), **options)
+    kinds = {"rows": "alltoall", "depth": "broadcast", "inputs": "alltoall"}
+    kind = kinds[next(iter(options))] if options else "allreduce"
+    with pytest.raises(InputError, match=wrong):
+        Image.of(frame, WIDTH, [planned(kind)])
+
+
+def test_command(tmp_path, monkeypatch, capsys):
+    """The commands: hardware, an image of something else, a run of it, and one that is refused."""
+    from torusfabric.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    how = "--tables ram --rows 32 --inputs all --width 8 --max-flits 4 -o out --quiet"
+    assert main(f"verilog 5 allgather {how}".split()) == 0
+    image = "image --fabric out/manifest.json 5"
+    assert main(f"{image} alltoall -o a.bin".split()) == 0
+    run = "simulate --fabric out/manifest.json --image a.bin --flits 3"
+    assert main(run.split()) == 0
+    assert main(f"{image} allreduce -o b.bin".split()) == 1
+    assert "Fabric must have operators" in capsys.readouterr().err
+    assert not Path("b.bin").exists()

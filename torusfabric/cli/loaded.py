@@ -1,0 +1,124 @@
+"""The commands for fabrics whose tables are loaded: image, repair."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
+
+from .arguments import add_force, check_output
+from .command import Commands, add_command
+from .output import print_facts, print_json, progress_bar
+from .selection import Chosen
+from .selection_options import add_selection
+from .several import choose_schedules
+from .simulated import raise_if_wrong
+from .tables import add_fabric_file
+
+if TYPE_CHECKING:
+    from ..program.frame import Frame
+    from ..rtl.loaded.image import Image, LoadedFabric
+
+__all__ = ["add_commands"]
+
+
+def add_commands(commands: Commands) -> None:
+    """Add the command to a parser."""
+    image = add_command(commands, "image", run_image)
+    add_fabric_file(image, required=True)
+    add_selection(image, several=True)
+    image.add_argument(
+        "-o", "--output", metavar="FILE", required=True, help="where to write the image"
+    )
+    add_force(image)
+    repair = add_command(commands, "repair", run_repair)
+    add_fabric_file(repair, required=True)
+    repair.add_argument(
+        "--broken-link",
+        action="append",
+        required=True,
+        metavar="NODE:PORT",
+        help="a link that is broken; may be given again",
+    )
+    repair.add_argument(
+        "-o", "--output", metavar="FILE", required=True, help="where to write the image"
+    )
+    add_force(repair)
+
+
+def chosen_for(arguments: Namespace, frame: Frame) -> tuple[Chosen, ...]:
+    """The schedules that were selected, for a fabric that exists."""
+    given = Namespace(**vars(arguments) | {"frame": frame, "tables": "ram"})
+    return choose_schedules(given, flits=frame.flits, any_length=True)
+
+
+def image_of(arguments: Namespace, fabric: LoadedFabric) -> Image:
+    """The image of what was selected, every schedule checked."""
+    from ..analysis.check import check
+    from ..rtl.loaded.image import Image
+
+    chosen = chosen_for(arguments, fabric.frame)
+    with progress_bar("checking"):
+        for one in chosen:
+            check(one.schedule)
+    return Image.of(fabric.frame, fabric.width, [one.schedule for one in chosen])
+
+
+def run_image(arguments: Namespace) -> None:
+    """Write the image of a selection for a fabric that exists."""
+    from ..rtl.loaded.image import read_fabric
+
+    check_output(arguments, arguments.output, IMAGE)
+    fabric = read_fabric(arguments.fabric)
+    image = image_of(arguments, fabric)
+    image.save(arguments.output)
+    print_image(arguments, image)
+
+
+def run_repair(arguments: Namespace) -> None:
+    """Plan around broken links, try the image, and write it; the status is 2 if it is wrong."""
+    from ..sweep.loaded import repair
+
+    check_output(arguments, arguments.output, IMAGE)
+    with progress_bar("repairing"):
+        found = repair(arguments.fabric, broken_links=arguments.broken_link)
+    raise_if_wrong(found.report)
+    found.image.save(arguments.output)
+    facts = {
+        "seconds": round(found.seconds, 3),
+        "load_cycles": found.load_cycles,
+        "check_cycles": found.check_cycles,
+        "words_checked": found.report.words_checked,
+        "words_wrong": found.report.words_wrong,
+    }
+    print_image(arguments, found.image, facts)
+
+
+#: How all images begin.
+IMAGE = b"TFI\x01"
+
+
+def print_image(arguments: Namespace, image: Image, more: dict[str, Any] | None = None) -> None:
+    """Print what an image holds."""
+    rows = sum(form.rows for form in image.forms)
+    facts: dict[str, Any] = {
+        "fabric": f"{image.frame.digest(image.width):08x}",
+        "program": image.program.digest[:8],
+        "rows": rows,
+        "words": len(image.words),
+        "modes": image.facts,
+        **(more or {}),
+    }
+    if arguments.json:
+        print_json(facts)
+        return
+    shown = {name.replace("_", " "): value for name, value in facts.items() if name != "modes"}
+    shown["rows"] = f"{rows} of {image.frame.rows}"
+    for mode in image.facts:
+        constant = ", ".join(
+            f"from {piece['first']}: {piece['constant']} + {piece['per_flit']} n"
+            for piece in mode["cycles"]
+        )
+        shown[f"mode {mode['mode']}"] = (
+            f"{mode['collective']} by {mode['algorithm']}, cycles {constant}"
+        )
+    print_facts(shown)

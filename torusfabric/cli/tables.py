@@ -1,0 +1,128 @@
+"""What a user says of tables that are loaded, and the fabric of a manifest with an image."""
+
+from __future__ import annotations
+
+import argparse
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InputError
+from .arguments import positive
+from .output import progress_bar
+from .several import choose_schedules
+
+if TYPE_CHECKING:
+    from ..program import Program
+    from ..program.frame import Frame
+
+__all__ = [
+    "add_fabric_file",
+    "add_tables_options",
+    "fabric_with_image",
+    "frame_of",
+    "require_lengths",
+]
+
+
+def add_tables_options(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that say whether tables are loaded, and what there is room for."""
+    group = parser.add_argument_group("tables")
+    group.add_argument(
+        "--tables",
+        choices=("rom", "ram"),
+        default="rom",
+        help="rom: what nodes do is fixed; ram: it lies in memories that are loaded (default rom)",
+    )
+    group.add_argument(
+        "--rows",
+        metavar="R",
+        type=positive,
+        help="with --tables ram, rows that all modes together may have (default what they need)",
+    )
+    group.add_argument(
+        "--depth",
+        metavar="D",
+        type=positive,
+        help="with --tables ram, cycles that a word may take from its row to its arrival (default "
+        "what they need)",
+    )
+    group.add_argument(
+        "--inputs",
+        metavar="all|COLLECTIVE,..",
+        help="with --tables ram, what out-ports can select: everything, or what these collectives "
+        "need, too (default what is built in needs)",
+    )
+
+
+def require_lengths(arguments: Namespace) -> bool:
+    """Whether tables are loaded; then each run chooses its length, and the root is a node.
+
+    Raises
+    ------
+    InputError
+        If it does not.
+    """
+    given = vars(arguments)
+    if given.get("tables", "rom") == "rom":
+        for name in ("rows", "depth", "inputs"):
+            if given.get(name) is not None:
+                raise InputError(f"--{name} must come with --tables ram")
+        return False
+    if given.get("max_flits") is None:
+        raise InputError("--max-flits must be given for --tables ram")
+    if given.get("root") == "any":
+        raise InputError("Root must be a node number for tables that are loaded, not any")
+    return True
+
+
+def frame_of(arguments: Namespace, program: Program) -> Frame:
+    """What may be loaded into a fabric that is built with a program."""
+    from ..program.frame import Frame, loadable_form, loadable_modes
+
+    forms = loadable_modes(program)
+    others: list[Program] | None = None
+    if arguments.inputs != "all":
+        names = Namespace(**vars(arguments) | {"collective": arguments.inputs, "plan": None})
+        names.root = None
+        chosen = choose_schedules(names, flits=program.flits, any_length=True) if (
+            arguments.inputs
+        ) else ()  # fmt: skip
+        others = [
+            loadable_form([one.schedule], program.flits, program.operators).program
+            for one in chosen
+        ]
+    return Frame.of(
+        [form.program for form in forms], rows=arguments.rows, depth=arguments.depth, inputs=others
+    )
+
+
+def add_fabric_file(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
+    """Add the argument that names a fabric that exists."""
+    parser.add_argument(
+        "--fabric",
+        metavar="MANIFEST",
+        required=required,
+        help="manifest.json of a fabric with --tables ram that exists",
+    )
+
+
+def fabric_with_image(arguments: Namespace) -> tuple[Any, dict[str, Any]]:
+    """A fabric that exists and into which an image is to be loaded, and what is known of it."""
+    from ..analysis.facts import facts_together, schedule_facts
+    from ..rtl import Fabric
+    from ..rtl.loaded.image import read_fabric, read_image
+
+    if arguments.image is None:
+        raise InputError("--image must be given with --fabric")
+    for name in ("topology", "collective", "plan"):
+        if getattr(arguments, name, None) is not None:
+            raise InputError(f"{name.upper()} must be left out with --fabric")
+    there = read_fabric(arguments.fabric)
+    image = read_image(arguments.image, there.frame, there.width)
+    found = []
+    for form in image.forms:
+        schedule, operators = form.program.schedule, form.program.operators
+        with progress_bar("checking") as progress:
+            found.append(schedule_facts(schedule, progress, operators, flits=there.frame.flits))
+    fabric = Fabric(image.program, width=there.width, tables=there.frame, empty=True)
+    return fabric, facts_together(found)

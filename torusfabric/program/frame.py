@@ -1,0 +1,380 @@
+"""What may be loaded into a fabric: its `Frame`, which says all that its hardware is made of."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..collective import Operator
+from ..errors import InputError
+from ..topology import Topology, topology_from_json, without_faults
+from .address_map import NodeMap, PartMap
+from .compile import versions
+from .fields import Sources, Stage, memories_of
+from .form import Form
+from .loadable import Loadable, loadable
+from .program import Program
+
+if TYPE_CHECKING:
+    from ..schedule import Schedule
+
+__all__ = ["Frame", "fitted", "loadable_form", "loadable_modes"]
+
+#: Modes, blocks that a node receives, and chunks, for which there is room at the least.
+LEAST_MODES, LEAST_BLOCKS, LEAST_CHUNKS = 4, 64, 16
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What may be loaded into a fabric.
+
+    Parameters
+    ----------
+    topology : Topology
+    flits : int
+        Of the longest message.
+    operators : tuple of str
+        None where nothing is combined.
+    rows : int
+        Of all modes together.
+    depth : int
+        The most cycles from the slot of a row to the arrival of its words.
+    later : bool
+        Whether in-ports and operators have second registers.
+    inputs : tuple of (tuple of (int, int)), or None
+        The sources of each out-port, by `Stage` and number; None for all.
+    modes, blocks, chunks : int
+        The most modes, blocks that a node receives in one of them, and chunks of a message.
+    words : int
+        Of the memory of an in-port.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> program = tf.compile(tf.plan("4x4", "alltoall", algorithm="matching"), max_flits=4)
+    >>> frame = Frame.of([program], rows=64)
+    >>> frame.depth, frame.words, frame.sources.identity
+    (1, 64, 8)
+    >>> frame == Frame.from_json(frame.to_json())
+    True
+    """
+
+    topology: Topology
+    flits: int
+    operators: tuple[str, ...]
+    rows: int
+    depth: int
+    later: bool
+    inputs: tuple[tuple[tuple[int, int], ...], ...] | None
+    modes: int
+    blocks: int
+    chunks: int
+    words: int
+
+    @classmethod
+    def of(
+        cls,
+        programs: Sequence[Program],
+        *,
+        rows: int | None = None,
+        depth: int | None = None,
+        inputs: Sequence[Program] | None = None,
+    ) -> Frame:
+        """The frame of programs of one form each.
+
+        Parameters
+        ----------
+        rows, depth : int, optional
+            By default as many as these need.
+        inputs : sequence of Program, optional
+            Whose out-ports select what these do, beside those of the programs; by default every
+            out-port has every input.
+        """
+        forms = [loadable(program) for program in programs]
+        first = programs[0]
+        others = [*forms, *map(loadable, inputs or ())]
+        needed = [form for form in forms if form.adds]
+        frame = cls(
+            topology=without_faults(first.topology),
+            flits=first.flits,
+            operators=tuple(str(each) for each in needed[0].program.operators) if needed else (),
+            rows=max(rows or 0, 1) if rows else sum(form.rows for form in forms),
+            depth=depth or max(form.depth for form in others),
+            later=any(form.later for form in others),
+            inputs=None if inputs is None else _inputs(others, first.ports),
+            modes=_power(len(forms), LEAST_MODES),
+            blocks=_power(max(form.received.shape[1] for form in others), LEAST_BLOCKS),
+            chunks=_power(max(form.chunks for form in others), LEAST_CHUNKS),
+            words=_power(max(form.words for form in others), first.topology.nodes * first.flits),
+        )
+        for form in forms:
+            frame.check(form)
+        frame.check_rows(forms)
+        return frame
+
+    @property
+    def ports(self) -> int:
+        """Ports of a node."""
+        return self.topology.ports
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return self.topology.nodes
+
+    @cached_property
+    def sources(self) -> Sources:
+        """What out-ports and operators select from."""
+        ports = range(self.ports)
+        later, adds = tuple(ports) if self.later else (), bool(self.operators)
+        injections = tuple((k,) for k in ports)
+        return Sources(self.ports, later, adds, later if adds else (), injections)
+
+    def numbers(self, named: Any) -> Any:
+        """The numbers of sources that are named by stage and number, shape (.., 2); else -1."""
+        sources, count = self.sources, max(self.ports, 1)
+        table = np.full((len(Stage) + 1, count + 1), -1)
+        for number, (stage, k) in enumerate(sources.listed):
+            table[stage, k] = number
+        return table[named[..., 0], named[..., 1]]
+
+    def out_port(self, port: int) -> tuple[int, ...]:
+        """The numbers of the sources of an out-port: of injection ports its own."""
+        if self.inputs is not None:
+            return tuple(sorted(self.numbers(np.array(self.inputs[port])).tolist()))
+        injected = range(self.sources.first_injection, self.sources.identity)
+        others = {*injected} - {injected[port]}
+        return tuple(k for k in self._all if k not in others)
+
+    @property
+    def operand(self) -> tuple[int, ...]:
+        """The numbers of the sources of operators."""
+        return tuple(self._all[self.sources.first_result :])
+
+    @property
+    def _all(self) -> range:
+        """The numbers of all sources."""
+        return range(self.sources.identity + bool(self.operators))
+
+    def check(self, form: Loadable) -> None:
+        """Refuse what does not fit.
+
+        Raises
+        ------
+        InputError
+            If it needs what the fabric has not.
+        """
+        program = form.program
+        if without_faults(program.topology) != self.topology:
+            raise InputError(
+                f"Topology must be {self.topology} for this fabric, not {program.topology}"
+            )
+        if program.flits != self.flits:
+            raise InputError(f"Max flits must be {self.flits} for this fabric, not {program.flits}")
+        if form.adds:
+            names = tuple(map(str, program.operators))
+            if not self.operators:
+                raise InputError("Fabric must have operators for a reduction, node 0 has none")
+            if names != self.operators:
+                raise InputError(
+                    f"Operators must be {', '.join(self.operators)} for this fabric, not "
+                    f"{', '.join(names)}"
+                )
+        for what, most, needed in (
+            ("rows", self.rows, form.rows),
+            ("depth", self.depth, form.depth),
+            ("chunks", self.chunks, form.chunks),
+            ("blocks of a node", self.blocks, form.received.shape[1]),
+            ("words of a memory", self.words, form.words),
+        ):
+            if needed > most:
+                raise InputError(
+                    f"Schedule must fit the {most} {what} of this fabric, not need {needed}"
+                )
+        self._check_inputs(form)
+
+    def _check_inputs(self, form: Loadable) -> None:
+        """Refuse what out-ports, or operators, cannot select."""
+        for what, named in (("out-port", form.select), ("operator", form.operand)):
+            found = self.numbers(named)
+            for port in range(self.ports):
+                allowed = self.out_port(port) if what == "out-port" else self.operand
+                wrong = (named[:, :, port, 0] >= 0) & ~np.isin(found[:, :, port], [*allowed])
+                wrong |= (named[:, :, port, 0] >= 0) & (found[:, :, port] < 0)
+                if wrong.any():
+                    row, node = (int(k) for k in np.argwhere(wrong)[0])
+                    stage, number = (int(k) for k in named[row, node, port])
+                    names = self.topology.port_names
+                    source = {
+                        Stage.PORT: f"in-port {names[number]}",
+                        Stage.LATER: f"the second register of in-port {names[number]}",
+                        Stage.RESULT: f"the operator at in-port {names[number]}",
+                        Stage.LATER_RESULT: f"the second register of operator {names[number]}",
+                        Stage.INJECTION: f"injection port {number}",
+                    }.get(Stage(stage), "the word that changes nothing")
+                    raise InputError(
+                        f"Schedule must fit the inputs of this fabric, {what} {names[port]} of "
+                        f"node {node} has none from {source}"
+                    )
+
+    def check_rows(self, forms: Sequence[Loadable]) -> None:
+        """Refuse more rows, or modes, than there is room for."""
+        needed = sum(form.rows for form in forms)
+        if needed > self.rows:
+            raise InputError(f"Rows must be at most {self.rows} for this fabric, not {needed}")
+        if len(forms) > self.modes:
+            raise InputError(
+                f"Modes must be at most {self.modes} for this fabric, not {len(forms)}"
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        """It as data, for a manifest."""
+        facts = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        inputs = self.inputs and [[list(each) for each in port] for port in self.inputs]
+        return facts | {
+            "topology": self.topology.to_entry(),
+            "operators": list(self.operators),
+            "inputs": inputs,
+        }
+
+    @classmethod
+    def from_json(cls, facts: dict[str, Any]) -> Frame:
+        """The frame that has been written into a manifest."""
+        inputs = facts["inputs"] and tuple(
+            tuple((int(a), int(b)) for a, b in port) for port in facts["inputs"]
+        )
+        return cls(
+            **facts
+            | {
+                "topology": topology_from_json(facts["topology"]),
+                "operators": tuple(facts["operators"]),
+                "inputs": inputs,
+            }
+        )
+
+    def digest(self, width: int) -> int:
+        """A number of 32 bits for what is made of this frame, with flits of so many bits."""
+        text = json.dumps([self.to_json(), width], sort_keys=True)
+        return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
+
+    def parsed_operators(self) -> tuple[Operator, ...]:
+        """The operators."""
+        return tuple(map(Operator.parse, self.operators))
+
+
+def _power(needed: int, least: int) -> int:
+    """The least power of two that is enough."""
+    return 1 << (max(needed, least) - 1).bit_length()
+
+
+def _inputs(forms: Sequence[Loadable], ports: int) -> tuple[tuple[tuple[int, int], ...], ...]:
+    """What each out-port selects in some forms."""
+    found = []
+    for port in range(ports):
+        named = np.concatenate([form.select[:, :, port].reshape(-1, 2) for form in forms])
+        known = {(int(a), int(b)) for a, b in np.unique(named[named[:, 0] >= 0], axis=0)}
+        found.append(tuple(sorted(known)) or ((int(Stage.PORT), port),))
+    return tuple(found)
+
+
+def fitted(forms: Sequence[Loadable], frame: Frame) -> Program:
+    """The program of a fabric into which forms are loaded, one a mode.
+
+    Raises
+    ------
+    InputError
+        If they do not fit.
+    """
+    for form in forms:
+        frame.check(form)
+    frame.check_rows(forms)
+    programs = [form.program for form in forms]
+    depth = [frame.words] * frame.ports + [frame.nodes * frame.flits]
+    return Program(
+        topology=frame.topology,
+        flits=frame.flits,
+        forms=tuple(_form(form, frame) for form in forms),
+        memories=memories_of(range(frame.ports), 1),
+        depth=np.array([depth]),
+        variant_of=np.zeros(frame.nodes, np.int32),
+        parts=tuple(programs),
+    )
+
+
+def _form(form: Loadable, frame: Frame) -> Form:
+    """A form as it is in the fabric: its data lie where hosts of all images find them."""
+    program, ports = form.program, frame.ports
+    layout, chunks = program.layout, form.chunks
+    part, chunk = np.mgrid[: layout.send_parts, : layout.part_chunks]
+    base = part * (layout.part_chunks if layout.in_shares else frame.flits) + chunk
+    shape = frame.nodes, layout.recv_parts, layout.part_chunks
+    memory, first = (form.received[..., k].reshape(shape) for k in (0, 1))
+    return replace(
+        program.form,
+        loop=replace(program.loop, pitch=(1,) * ports + (chunks,), sources=frame.sources),
+        send_map=PartMap(np.full(base.shape, ports), base),
+        receive_map=NodeMap(np.maximum(memory, 0), first, np.arange(frame.nodes)),
+        write_delay=0,
+        chosen=True,
+        layout=0,
+    )
+
+
+def loadable_modes(program: Program, frame: Frame | None = None) -> list[Loadable]:
+    """What each mode of a program does, in a form that can be loaded.
+
+    Raises
+    ------
+    InputError
+        If a mode has none.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> plans = [tf.plan("4x4", name, algorithm="matching") for name in ("allgather", "scatter")]
+    >>> [form.rows for form in loadable_modes(tf.compile(plans, max_flits=8))]
+    [4, 4]
+    """
+    if not program.any_length:
+        raise InputError("Length must be left to each run, by max_flits, for loaded tables")
+    if program.barrier or program.any_root:
+        what = "a barrier" if program.barrier else "any root"
+        raise InputError(f"Tables must be rom for {what}, not ram")
+    return [
+        loadable_form([form.schedule for form in reversed(mode.forms)], program.flits,
+                      mode.operators, frame)
+        for mode in program.modes
+    ]  # fmt: skip
+
+
+def loadable_form(
+    schedules: Sequence[Schedule],
+    flits: int,
+    operators: Sequence[Operator],
+    frame: Frame | None = None,
+) -> Loadable:
+    """What the first of some schedules does that can be loaded, into a fabric if one is given.
+
+    Raises
+    ------
+    InputError
+        If none can; it says why the first cannot.
+    """
+    wrong: InputError | None = None
+    for schedule in schedules:
+        try:
+            for program in versions(schedule, flits, operators, alone=False):
+                form = loadable(program)
+                if frame is not None:
+                    frame.check(form)
+                return form
+        except InputError as error:
+            wrong = wrong or error
+    assert wrong
+    raise wrong

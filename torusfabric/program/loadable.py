@@ -1,0 +1,332 @@
+"""What a form does, written so that every node can be given it: for tables that are loaded.
+
+Where tables are fixed, what nodes have in common is hardware. Here nothing is: each out-port and
+each operator selects anew in each row, each injection port has one reader, each in-port one memory,
+and what the node sends lies in one memory as the host writes it. So a form is rewritten: a block is
+read from the memory of the in-port by which it came, and readers are numbered anew in each row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import InputError
+from ..topology import IntArray
+from .fields import IDLE, NEUTRAL, Action, Order, Point, Stage
+from .timing import ADDRESS, LINK, SETTING
+
+if TYPE_CHECKING:
+    from .program import Program
+
+__all__ = ["Loadable", "loadable"]
+
+#: Where a block lies: a memory, and a first address.
+_Place = tuple[int, int]
+
+#: A use of what is read: the row and node, the injection port, and who selects it.
+_Use = tuple[int, int, int, Point]
+
+
+@dataclass(frozen=True, eq=False)
+class Loadable:
+    """The rows of a form, node by node.
+
+    Parameters
+    ----------
+    program : Program
+        Of this form.
+    pause, blocks : ndarray of int, shape (rows,)
+        As of `Loop`, with a block a row at the most.
+    streams : bool
+        Whether words of a row arrive while others pass that follow without a pause.
+    select, operand : ndarray of int, shape (rows, nodes, ports, 2)
+        The stage and the number of each source; -1 where it does not matter.
+    reads : ndarray of int, shape (rows, nodes, ports, 3)
+        Of each injection port: memory, first address, and cycles by which it is read later; the
+        memory behind those of in-ports is that of what the node sends.
+    stores : ndarray of int, shape (rows, nodes, ports, 3)
+        Of what comes by each in-port: the first address, cycles from the slot at which a word may
+        arrive, which are at least 1 (else -1: it is not stored), and whether it is a result.
+    received : ndarray of int, shape (nodes, blocks, 2)
+        Memory and first address of what the host reads, by part and chunk; -1 for nothing.
+    words : int
+        Of the memory of an in-port, the most that any node uses.
+    """
+
+    program: Program
+    pause: IntArray
+    blocks: IntArray
+    streams: bool
+    select: IntArray
+    operand: IntArray
+    reads: IntArray
+    stores: IntArray
+    received: IntArray
+    words: int
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.pause)
+
+    @property
+    def chunks(self) -> int:
+        """Of a message."""
+        return self.program.schedule.chunks
+
+    @property
+    def depth(self) -> int:
+        """The most cycles by which anything is late."""
+        return int(max(self.stores[..., 1].max(), self.reads[..., 2].max(), 1))
+
+    @property
+    def later(self) -> bool:
+        """Whether anything is selected from a second register."""
+        stages = np.concatenate([self.select[..., 0].ravel(), self.operand[..., 0].ravel()])
+        return bool(np.isin(stages, (Stage.LATER, Stage.LATER_RESULT)).any())
+
+    @property
+    def reads_late(self) -> bool:
+        """Whether all words are read a cycle later, while other rows pass."""
+        return self.streams and bool(self.reads[..., 2].max() > 0)
+
+    @property
+    def adds(self) -> bool:
+        """Whether words pass operators."""
+        return bool((self.operand >= 0).any())
+
+
+def loadable(program: Program) -> Loadable:
+    """What a program of one form and of any length does, for tables that are loaded.
+
+    Raises
+    ------
+    InputError
+        If it does what no row of a table can say.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> program = tf.compile(tf.plan("4x4", "alltoall", algorithm="matching"), max_flits=4)
+    >>> form = loadable(program)
+    >>> form.rows, form.streams, form.depth
+    (8, True, 1)
+    """
+    return _Rewriting(program).form()
+
+
+def _refuse(what: str, found: object) -> None:
+    raise InputError(f"Schedule must be one {what} for tables that are loaded, not {found}")
+
+
+class _Rewriting:
+    """Rewrites the rows of a program."""
+
+    def __init__(self, program: Program) -> None:
+        self._program, self._loop = program, program.loop
+        self._check()
+        loop = self._loop
+        times = np.maximum(loop.blocks, 1)
+        #: The row of the loop that each row is a part of, and where its block begins.
+        self._of = np.repeat(np.arange(loop.rows), times)
+        block = np.arange(len(self._of)) - (np.cumsum(times) - times)[self._of]
+        self._offset = block * loop.flits
+        last = np.append(np.diff(self._of) > 0, True)
+        self._pause = np.where(last, loop.pause[self._of], 0)
+        self._blocks = np.minimum(loop.blocks, 1)[self._of]
+        self._nodes, self._ports = program.topology.nodes, program.ports
+        self._own = [self._sent(node) for node in range(self._nodes)]
+        self._came: list[dict[_Place, _Place]] = [{} for _ in range(self._nodes)]
+        self._regions: list[dict[tuple[int, int], int]] = [{} for _ in range(self._nodes)]
+        self._ends = np.zeros((self._nodes, self._ports), int)
+
+    def _check(self) -> None:
+        """Refuse what tables cannot say."""
+        program, loop, form = self._program, self._loop, self._program.form
+        sources = loop.sources
+        if not program.any_length:
+            raise InputError("Length must be left to each run, by max_flits, for loaded tables")
+        if form.any_root or form.groups.count > 1:
+            _refuse("with a fixed root, in one group", "of any root or along some axes")
+        if loop.least > 1 or loop.padded:
+            _refuse("without steps of a least duration", program.schedule.algorithm)
+        if any(len(readers) > 1 for readers in sources.injections) or sources.injection_delay:
+            _refuse("that adds at in-ports", program.schedule.algorithm)
+        if sources.made or sources.latency:
+            _refuse("with operators of one cycle", program.schedule.algorithm)
+        if program.topology.longest_link > 1:
+            _refuse("on links of one cycle", program.topology)
+        for action, delay in ((Action.SELECT, SETTING), (Action.OPERAND, LINK)):
+            if any(field.delay != delay for field in loop.of(action)):
+                _refuse("whose ports change at once", program.schedule.algorithm)
+
+    def form(self) -> Loadable:
+        """The rows."""
+        shape = len(self._of), self._nodes, self._ports
+        stores, reads = np.full((2, *shape, 3), IDLE)
+        select, operand = np.full((2, *shape, 2), IDLE)
+        self._store(stores)
+        used = self._uses()
+        self._read(reads, used)
+        for action, found in ((Action.SELECT, select), (Action.OPERAND, operand)):
+            self._choose(action, found)
+        late = stores[..., 1].max(axis=(1, 2))
+        by_flit = self._loop.order is Order.FLIT
+        streams = by_flit or bool((late >= self._pause).any())
+        most = 2 if self._loop.combining else 1
+        read = np.unique(reads[..., 2][reads[..., 0] >= 0])
+        if streams and (late.max() > most or len(read) > 1 or read.max(initial=0) > 1):
+            _refuse("whose words arrive before the next row", self._program.schedule.algorithm)
+        received = self._received()
+        words = int(self._ends.max())
+        return Loadable(
+            self._program, self._pause, self._blocks, streams, select, operand, reads, stores,
+            received, words,
+        )  # fmt: skip
+
+    def _values(self, action: Action, number: int) -> IntArray:
+        """The values of a control point, by row and node."""
+        found: IntArray = self._loop.values(action, number)[self._of][:, self._program.variant_of]
+        return found
+
+    def _sent(self, node: int) -> dict[_Place, _Place]:
+        """Where each block that a node sends lies as the host writes it."""
+        program, layout = self._program, self._program.layout
+        position = program.form.groups.position[node]
+        part, chunk = np.mgrid[: layout.send_parts, : layout.part_chunks]
+        memory, base = program.form.send_map.locate(position, part, chunk)
+        apart = layout.part_chunks if layout.in_shares else program.flits
+        at = part * apart + chunk
+        there = zip(np.ravel(memory), np.ravel(base), at.ravel(), strict=True)
+        return {(int(m), int(b)): (self._ports, int(a)) for m, b, a in there if b >= 0}
+
+    def _store(self, stores: IntArray) -> None:
+        """What is stored: each block in the memory of the in-port by which it comes."""
+        listed = self._loop.sources.listed
+        for number, memory in enumerate(self._program.memories):
+            field = self._loop.field(Action.WRITE, number)
+            if memory.own or field is None:
+                continue
+            write, source, tap = (
+                self._values(action, number) for action in (Action.WRITE, Action.SOURCE, Action.TAP)
+            )
+            for row, node in zip(*np.nonzero((write >= 0) & (self._blocks > 0)[:, None]),
+                                 strict=True):  # fmt: skip
+                stage, port = listed[source[row, node]]
+                late = field.delay - SETTING + int(tap[row, node])
+                if stage not in (Stage.PORT, Stage.RESULT) or late < 1:
+                    _refuse("that stores what arrives", self._program.schedule.algorithm)
+                if stores[row, node, port, 1] >= 0:
+                    _refuse("that stores a word once", self._program.schedule.algorithm)
+                base = int(write[row, node] + self._offset[row])
+                place = port, self._region(node, number, port) + self._apart(number, base)
+                if self._came[node].setdefault((number, base), place) != place:
+                    _refuse("whose blocks come by one in-port", self._program.schedule.algorithm)
+                stores[row, node, port] = place[1], late, stage is Stage.RESULT
+
+    def _apart(self, memory: int, base: int) -> int:
+        """The first address of a block where blocks lie one after another, be it not so there."""
+        if self._loop.pitch_of(memory) == 1:
+            return base
+        if base >= self._loop.pitch_of(memory):
+            _refuse("whose blocks lie flit after flit", self._program.schedule.algorithm)
+        return base * self._loop.flits
+
+    def _region(self, node: int, memory: int, port: int) -> int:
+        """Where what comes by an in-port and belongs to a memory begins in that of the in-port."""
+        regions, ends = self._regions[node], self._ends[node]
+        if (memory, port) not in regions:
+            regions[memory, port] = int(ends[port])
+            ends[port] += self._program.depth[self._program.variant_of[node], memory]
+        return regions[memory, port]
+
+    def _uses(self) -> list[_Use]:
+        """What any point selects of what is read, out-ports first."""
+        return [
+            (self._read_row(row, injection, field.delay), node, injection, field.point)
+            for action in (Action.SELECT, Action.OPERAND)
+            for field in self._loop.of(action)
+            for row, node, injection in self._injected(action, field.point.number)
+        ]
+
+    def _injected(self, action: Action, number: int) -> Iterator[tuple[int, int, int]]:
+        """Rows and nodes in which a point selects an injection port, and which."""
+        first, end = self._loop.sources.first_injection, self._loop.sources.identity
+        values = self._values(action, number)
+        rows, nodes = np.nonzero((values >= first) & (values < end))
+        yield from zip(rows.tolist(), nodes.tolist(), (values[rows, nodes] - first).tolist(),
+                       strict=True)  # fmt: skip
+
+    def _read_row(self, row: int, injection: int, delay: int) -> int:
+        """The row in which a word is read that is selected so many cycles after the slot."""
+        if self._loop.order is not Order.FLIT:
+            return row
+        read = self._loop.field(Action.READ, self._loop.sources.injections[injection][0])
+        late = 0 if read is None else delay - (SETTING - ADDRESS) - read.delay
+        return (row + late) % len(self._of)
+
+    def _read(self, reads: IntArray, used: list[_Use]) -> None:
+        """What is read: for an out-port by its own reader, for operators by any that is free."""
+        #: By row, node and injection port here, which of the program's it is.
+        taken: dict[tuple[int, int, int], int] = {}
+        #: By the row and node of a use, the point, and what it selects.
+        self._number: dict[_Use, int] = {}
+        sources = self._loop.sources
+        values = {
+            injection: tuple(self._values(a, reader) for a in (Action.READ, Action.MEMORY))
+            for injection, (reader,) in enumerate(sources.injections)
+        }
+        for use in used:
+            row, node, injection, (action, port) = use
+            read, memory = (int(each[row, node]) for each in values[injection])
+            if read < 0 or memory == NEUTRAL:
+                continue
+            ports = [port] if action is Action.SELECT else range(self._ports)
+            having = [k for k in ports if taken.get((row, node, k), injection) == injection]
+            # One that reads the word already comes first.
+            having.sort(key=lambda k: (row, node, k) not in taken)
+            if not having:
+                _refuse("that reads fewer words at a time", self._program.schedule.algorithm)
+            self._number[use] = having[0]
+            taken[row, node, having[0]] = injection
+            field = self._loop.field(Action.READ, sources.injections[injection][0])
+            assert field is not None
+            place = self._place(node, memory, read + int(self._offset[row]))
+            reads[row, node, having[0]] = *place, field.delay - ADDRESS
+
+    def _place(self, node: int, memory: int, base: int) -> _Place:
+        """Where a block lies."""
+        known = self._own if self._program.memories[memory].own else self._came
+        if (memory, base) not in known[node]:
+            _refuse("that reads what has been written", self._program.schedule.algorithm)
+        return known[node][memory, base]
+
+    def _choose(self, action: Action, found: IntArray) -> None:
+        """What out-ports, or operators, select."""
+        listed = np.array([*self._loop.sources.listed, (IDLE, IDLE)])
+        for field in self._loop.of(action):
+            port = field.point.number
+            found[:, :, port] = listed[self._values(action, port)]
+            for row, node, injection in self._injected(action, port):
+                use = self._read_row(row, injection, field.delay), node, injection, field.point
+                number = self._number.get(use, IDLE)
+                found[row, node, port] = Stage.INJECTION if number >= 0 else IDLE, number
+
+    def _received(self) -> IntArray:
+        """Where the host finds what has been received."""
+        program, layout = self._program, self._program.layout
+        part, chunk = np.mgrid[: layout.recv_parts, : layout.part_chunks]
+        found = np.full((self._nodes, layout.recv_blocks, 2), IDLE)
+        for node in range(self._nodes):
+            position = program.form.groups.position[node]
+            memory, base = program.form.receive_map.locate(position, part, chunk)
+            blocks = zip(np.ravel(np.broadcast_to(memory, part.shape)),
+                         np.ravel(np.broadcast_to(base, part.shape)), strict=True)  # fmt: skip
+            for block, (m, b) in enumerate(blocks):
+                known = self._own if program.memories[m].own else self._came
+                found[node, block] = known[node].get((int(m), int(b)), (IDLE, IDLE))
+        return found

@@ -1,0 +1,110 @@
+"""The endpoint of a fabric whose tables are loaded."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib.wiring import In, Member
+
+from ..endpoint import Endpoint
+from ..endpoint_builder import NEVER, EndpointBuilder
+from ..endpoint_reads import Inputs
+from ..endpoint_shape import EndpointMemory, EndpointReader
+from ..memories import WritePort, choose
+from ..multiplexer import multiplexed, select_code
+from ..registers import delayed
+
+__all__ = ["LoadedEndpoint"]
+
+
+class LoadedEndpoint(Endpoint):
+    """An endpoint that stores at addresses of its table.
+
+    Members
+    -------
+    read_0, read_1 : In
+        Cycles of the row, or in a loop by flits the flit; and the same times the chunks, by which
+        flits lie apart in the memory of what the node sends.
+    late : In(1)
+        Whether words are read a cycle later; if there are operators.
+    streams : In(1)
+        Whether the words of a row arrive while others pass, so that what the table says counts some
+        cycles later; else it counts until all have arrived.
+    """
+
+    def _from_sequencer(self) -> dict[str, Member]:
+        bits = self.settings.address_bits
+        strobes = {k for memory in self.shape.memories for k in memory.strobes}
+        late = {"late": In(1)} if self.settings.sources.results else {}
+        return {"read_0": In(bits), "read_1": In(bits), "streams": In(1), **late} | {
+            f"strobe_{k}": In(1) for k in sorted(strobes)
+        }
+
+    def elaborate(self, platform: object) -> Module:
+        """Build memories, readers and what selects between them."""
+        return _Builder(self).build()
+
+
+class _Inputs(Inputs):
+    """What the sequencer and the table of the node give."""
+
+    def _address(self, shape: EndpointReader) -> Value:
+        memories, bits = shape.memories, self._endpoint.settings.address_bits
+        own = self._code(shape) == select_code(len(memories), len(memories) - 1)
+        words = (self._now(self._endpoint.value(f"read_{k}")) for k in (1, 0))
+        return (self._now(self.at(shape.address)) + Mux(own, *words))[:bits]
+
+    def _code(self, shape: EndpointReader) -> Value:
+        assert shape.code is not None
+        return self._now(self.at(shape.code))
+
+    def _now(self, value: Value) -> Value:
+        """A value in this cycle, or for a mode that reads late in the one before."""
+        if "late" not in self._endpoint.signature.members:
+            return value
+        return Mux(self._endpoint.value("late"), delayed(self._m, value, 1), value)
+
+
+class _Builder(EndpointBuilder):
+    """Builds it."""
+
+    def __init__(self, endpoint: LoadedEndpoint) -> None:
+        super().__init__(endpoint)
+        self._inputs = _Inputs(self.m, endpoint)
+
+    @cached_property
+    def _streams(self) -> Value:
+        return self.value("streams")
+
+    def stored(self, memory: EndpointMemory) -> WritePort:
+        """What a memory stores of what arrives by its in-port, or of what an operator makes."""
+        m, number, at = self.m, memory.number, self._inputs.at
+        assert memory.enable is not None
+        word = self.value("read_0")
+        known = [at(memory.enable), at(memory.start), word]
+        known += [at(memory.source)] if memory.source else []
+        code, base, count, *source = known
+        # Of a word that has come so many cycles, what the table said as many before.
+        for late in range(1, 1 + min(len(memory.sources), len(memory.strobes))):
+            before = [delayed(m, value, 1 + late) for value in known]
+            strobe = self.value(f"strobe_{late - 1}")
+            chosen = self._streams & (before[0] == late) & strobe
+            code, base, count, *source = (
+                Mux(chosen, *pair) for pair in zip(before, (code, base, count, *source),
+                                                   strict=True)
+            )  # fmt: skip
+            if late == 1:
+                # Else nothing of what is said now counts.
+                code = Mux(self._streams & ~chosen, 0, code)
+        strobes = [self.value(f"strobe_{k}") for k in memory.strobes]
+        enable = delayed(m, choose([NEVER, *strobes], code), 1, f"store_{number}")
+        address = Signal(len(base), name=f"stores_at_{number}", reset_less=True)
+        m.d.sync += address.eq(base + count)
+        words = [self._source(each) for each in memory.sources]
+        stored = words[0]
+        if source:
+            slices = self._slices(source[0], f"source_{number}")
+            name = f"to_memory_{number}" if self.endpoint.alone else None
+            stored = multiplexed(m, words, slices, self.width, name=name)
+        return WritePort(address, stored, enable)

@@ -1,0 +1,129 @@
+# amaranth: UnusedElaboratable=no
+"""The host port of a fabric whose tables are loaded: where blocks lie is looked up in a table."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib.wiring import In, Out
+
+from ...program.frame import Frame
+from ...program.timing import division_cycles
+from ..host import Host, HostLayout, HostView, HostWrites
+from ..locators import Locator
+from ..memories import address_width
+from ..registers import delayed
+from .layout import TableLayout
+
+__all__ = ["LoadedHost", "LoadedHostLayout"]
+
+
+class LoadedHostLayout(HostLayout):
+    """Where the host finds words, whatever is loaded: by node, part of its memory, and flit."""
+
+    def __init__(self, frame: Frame) -> None:
+        flits = frame.flits
+        self.chunks = self.part_chunks = 1
+        self.in_turn = self.part_is_root = self.memory_by_chunk = False
+        self.nodes = self.send_parts = self.recv_parts = frame.nodes
+        self.flits = self.block_flits = self.part_flits = flits
+        self.send_words = self.recv_words = frame.nodes * flits
+        self.send_base, self.recv_base = 0, 1 << (self.send_words - 1).bit_length()
+        self.address_bits = address_width(2 * self.recv_base)
+        self.positions = None
+
+    def block_cycles(self, parts: int) -> int:
+        """Cycles to find out in which part an address lies."""
+        return division_cycles(parts * self.flits, self.flits)
+
+    def part_cycles(self, parts: int) -> int:
+        """The same."""
+        return self.block_cycles(parts)
+
+    @property
+    def chunk_cycles(self) -> int:
+        """None: chunks are found out with the mode."""
+        return 0
+
+
+class _Locator(Locator):
+    """Finds flits: the mode says in how many chunks they lie in turn, a table where these are.
+
+    Members of the host that has it are its own.
+    """
+
+    latency = 5
+
+    def __init__(self, layout: TableLayout) -> None:
+        frame = layout.frame
+        self._layout = layout
+        super().__init__(
+            nodes=frame.nodes, chunks=1, flits=frame.flits, memories=frame.ports + 1,
+            depth=1 << layout.base_bits,
+        )  # fmt: skip
+        fields = layout.mode_fields
+        self.given_chunks = Signal(fields["chunks"], name="given_chunks")
+        self.given_reciprocal = Signal(fields["reciprocal"], name="given_reciprocal")
+        self.asked = Signal(address_width(frame.blocks) + address_width(frame.nodes), name="asked")
+        self.given = Signal(layout.block_bits, name="given")
+
+    def elaborate(self, platform: object) -> Module:
+        """Build a step a cycle."""
+        m, layout = Module(), self._layout
+        frame, fields = layout.frame, layout.block_fields
+        flit, chunks = self.flit, self.given_chunks
+        turn = Signal(len(flit), name="turn")
+        m.d.sync += turn.eq((flit * self.given_reciprocal)[layout.reciprocal_shift :])
+        chunk = Signal(address_width(frame.chunks), name="chunk_of_flit")
+        m.d.sync += chunk.eq(delayed(m, flit, 1) - turn * chunks)
+        block = Signal(address_width(frame.blocks), name="block")
+        m.d.sync += block.eq(delayed(m, self.origin, 2) * chunks + chunk)
+        m.d.comb += self.asked.eq(Cat(block, delayed(m, self.node, 3)))
+        memory, base = self.given[: fields["memory"]], self.given[fields["memory"] :]
+        own = memory == frame.ports
+        apart = delayed(m, flit, 3) - delayed(m, chunk, 1)
+        word = Mux(own, delayed(m, apart[: len(flit)], 1), delayed(m, turn, 3))
+        m.d.sync += [self.bank.eq(memory), self.address.eq(base + word)]
+        return m
+
+
+class LoadedHost(Host):
+    """The host port.
+
+    Members
+    -------
+    chunks, reciprocal : In
+        Of the mode of the last run.
+    block_address : Out
+        Block and node, above which the mode is put.
+    block : In
+        Where it lies, a cycle later.
+    """
+
+    def __init__(self, layout: TableLayout, *, width: int, answer: int) -> None:
+        frame, addresses = layout.frame, LoadedHostLayout(layout.frame)
+        self._locator = _Locator(layout)
+        fields = layout.mode_fields
+        super().__init__(
+            [HostView(addresses, self._locator, tuple(range(frame.ports + 1)))],
+            [HostWrites(addresses, None)],
+            width=width,
+            address_bits=layout.base_bits,
+            answer=answer,
+            more={
+                "chunks": In(fields["chunks"]),
+                "reciprocal": In(fields["reciprocal"]),
+                "block": In(layout.block_bits),
+                "block_address": Out(len(self._locator.asked)),
+            },
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Connect the locator to what is looked up elsewhere."""
+        m = super().elaborate(platform)
+        m.d.comb += [
+            self._locator.given_chunks.eq(self.value("chunks")),
+            self._locator.given_reciprocal.eq(self.value("reciprocal")),
+            self._locator.given.eq(self.value("block")),
+            self.block_address.eq(self._locator.asked),
+        ]
+        return m

@@ -1,0 +1,218 @@
+"""Images: what is loaded into the tables of a fabric, as words, and as a file.
+
+An image is a list of words of 32 bits: the format and its version, the digest of the fabric, the
+digest of the program, and the number of modes; then runs of rows, each with the number of the table
+and the pieces of a row less one, the first row and the one behind the last, and these piece by
+piece; at last `END` and a check of all. Rows of which nobody asks are left out. A file has behind
+them, for tools, the schedules of the modes.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...errors import InputError
+from ...program import Program
+from ...program.frame import Frame, fitted, loadable_form
+from ...program.loadable import Loadable
+from ...schedule import Schedule
+from ...schedule.file import load
+from ...toolchain.files import writing
+from ...toolchain.reading import parse_json, read_bytes
+from .layout import PIECE, TableLayout, contents_of
+from .loader import END, MAGIC
+
+#: So many rows of which nobody asks take no fewer words than another run of rows.
+GAP = 3
+
+__all__ = ["Image", "LoadedFabric", "read_fabric", "read_image"]
+
+
+def _runs(rows: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The runs of rows that are asked for; a short gap is none."""
+    there = [k for k, row in enumerate(rows) if row >= 0]
+    start = last = there[0]
+    for k in there[1:]:
+        if k - last > GAP:
+            yield start, last + 1
+            start = k
+        last = k
+    yield start, last + 1
+
+
+@dataclass(frozen=True, eq=False)
+class Image:
+    """What is loaded into the tables of a fabric.
+
+    Parameters
+    ----------
+    frame : Frame
+    width : int
+        Bits of a flit.
+    forms : sequence of Loadable
+        One a mode, from mode 0 on.
+
+    Raises
+    ------
+    InputError
+        If they do not fit.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> fabric = tf.Fabric(tf.compile(tf.plan("3x3", "allgather"), max_flits=4), tables="ram")
+    >>> image = Image.of(fabric.frame, fabric.width, [tf.plan("3x3", "alltoall")])
+    >>> hex(image.words[0]), image.words[1] == fabric.digest, len(image.words)
+    ('0x1494654', True, 1139)
+    """
+
+    frame: Frame
+    width: int
+    forms: Sequence[Loadable]
+
+    @classmethod
+    def of(cls, frame: Frame, width: int, schedules: Iterable[Schedule]) -> Image:
+        """The image of schedules, one a mode."""
+        operators = frame.parsed_operators()
+        forms = [loadable_form([each], frame.flits, operators, frame) for each in schedules]
+        frame.check_rows(forms)
+        return cls(frame, width, forms)
+
+    @cached_property
+    def program(self) -> Program:
+        """The program of the fabric once it is loaded."""
+        return fitted(self.forms, self.frame)
+
+    @cached_property
+    def words(self) -> list[int]:
+        """Its words."""
+        found = [MAGIC, self.frame.digest(self.width), int(self.program.digest[:8], 16)]
+        found += [len(self.forms), *self._tables(), END]
+        return [*found, zlib.crc32(np.array(found, "<u4").tobytes())]
+
+    def _tables(self) -> Iterator[int]:
+        """The words of tables."""
+        layout = TableLayout(self.frame)
+        contents = contents_of(layout, self.forms)
+        sized = zip(layout.tables, contents, strict=True)
+        for number, ((_, width), rows) in enumerate(sized):
+            pieces = -(-width // PIECE)
+            for start, end in _runs(rows):
+                yield from (number | (pieces - 1) << 16, start | end << 16)
+                for row in (max(row, 0) for row in rows[start:end]):
+                    yield from (row >> PIECE * k & (1 << PIECE) - 1 for k in range(pieces))
+
+    @property
+    def facts(self) -> list[dict[str, Any]]:
+        """What each mode does."""
+        return [
+            {
+                "mode": number,
+                "collective": self.program.name_of(mode),
+                "algorithm": mode.algorithms,
+                "root": mode.collective.root,
+                "cycles": [piece._asdict() for piece in mode.pieces(self.frame.flits)],
+            }
+            for number, mode in enumerate(self.program.modes)
+        ]
+
+    def save(self, path: str | Path) -> None:
+        """Write it to a file."""
+        texts = []
+        with TemporaryDirectory() as folder:
+            for number, form in enumerate(self.forms):
+                name = Path(folder) / f"{number}.json"
+                form.program.schedule.save(name)
+                texts.append(name.read_text())
+        tail = zlib.compress(json.dumps({"modes": self.facts, "schedules": texts}).encode())
+        with writing(path) as file:
+            file.write(np.array(self.words, "<u4").tobytes() + tail)
+
+
+class LoadedFabric(NamedTuple):
+    """A fabric whose tables are loaded.
+
+    Parameters
+    ----------
+    width : int
+        Bits of a flit.
+    modes : list of (str, int or None)
+        What it is built with: collectives, and their roots.
+    """
+
+    frame: Frame
+    width: int
+    modes: list[tuple[str, int | None]]
+
+
+def read_fabric(path: str | PathLike[str]) -> LoadedFabric:
+    """The fabric that a manifest describes.
+
+    Raises
+    ------
+    InputError
+        If it is none, or has no tables that are loaded.
+    """
+    try:
+        facts = parse_json(read_bytes(path, "Manifest"))
+    except ValueError as error:
+        raise InputError(f"Manifest {path} must be JSON: {error}") from error
+    if not isinstance(facts, dict) or "tables" not in facts:
+        raise InputError(f"Manifest {path} must be of a fabric with --tables ram, not another")
+    try:
+        tables = facts["tables"]
+        modes = [(str(name), root) for name, root in tables["modes"]]
+        fabric = LoadedFabric(Frame.from_json(tables["frame"]), int(facts["width"]), modes)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"Manifest {path} must be whole, not without {error}") from error
+    if f"{fabric.frame.digest(fabric.width):08x}" != tables["digest"]:
+        raise InputError(f"Manifest {path} must be as it was written, not changed")
+    return fabric
+
+
+def read_image(path: str | Path, frame: Frame, width: int) -> Image:
+    """Read an image from a file, and check it for a fabric.
+
+    Raises
+    ------
+    InputError
+        If it is torn, for another fabric, or not what its schedules make.
+    """
+    raw = read_bytes(path, "Image")
+    head = np.frombuffer(raw[: len(raw) // 4 * 4], "<u4").tolist()
+    if len(head) < 4 or head[0] != MAGIC:
+        raise InputError(f"Image {path} must be an image of version 1, not something else")
+    digest = frame.digest(width)
+    if head[1] != digest:
+        raise InputError(f"Image {path} must be for fabric {digest:08x}, not {head[1]:08x}")
+    at = 4
+    while at + 1 < len(head) and head[at] != END:
+        start, stop = head[at + 1] & 0xFFFF, head[at + 1] >> 16
+        at += 2 + max(stop - start, 0) * ((head[at] >> 16) + 1)
+    end = at + 2
+    if end > len(head) or zlib.crc32(raw[: 4 * at + 4]) != head[at + 1]:
+        raise InputError(f"Image {path} must be whole, not torn")
+    try:
+        tail = json.loads(zlib.decompress(raw[4 * end :]))
+        with TemporaryDirectory() as folder:
+            schedules = []
+            for number, text in enumerate(tail["schedules"]):
+                name = Path(folder) / f"{number}.json"
+                name.write_text(text)
+                schedules.append(load(name))
+    except (ValueError, KeyError, zlib.error) as error:
+        raise InputError(f"Image {path} must have its schedules behind it, not {error}") from error
+    image = Image.of(frame, width, schedules)
+    if image.words != head[:end]:
+        raise InputError(f"Image {path} must be what its schedules make, not something else")
+    return image

@@ -1,0 +1,181 @@
+"""The sequencer of a fabric whose tables are loaded."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib.wiring import In, Out
+
+from ...program.timing import ADDRESS, DISTRIBUTION, MODE_SETUP, RUN_SETUP, SETTING
+from ..memories import address_width, choose
+from ..netlist import Leaf
+from ..registers import delayed, pulsed
+from ..run_choices import ERROR_BITS, RunChoices, RunError
+from .layout import TableLayout
+
+__all__ = ["LoadedSequencer"]
+
+
+class LoadedSequencer(Leaf):
+    """Steps through rows that lie in a table, as the mode says that lies in another.
+
+    Members
+    -------
+    start, mode, length, operation : In
+        As of `torusfabric.rtl.sequencer.Sequencer`; so are `busy`, `done`, `cycles`, `error`,
+        `operator_code`, `round` and `run_form`.
+    loaded, modes : In
+        Of the loader: whether anything may run, and how many modes there are.
+    row_address, mode_address : Out
+    row_word, mode_word : In
+        The tables of the sequencer, as `TableLayout` says.
+    row : Out
+        The row, for the tables of nodes.
+    read_0, read_1 : Out
+        Cycles of the row, or in a loop by flits the flit; and the same times the chunks.
+    store_k : Out
+        Whether a word arrives at nodes that has come so many cycles.
+    streams : Out(1)
+        Whether the words of a row arrive while others pass.
+    late : Out(1)
+        Whether words are then read a cycle later.
+    chunks, reciprocal : Out
+        Of the mode of the last run.
+    """
+
+    def __init__(self, layout: TableLayout, choices: RunChoices) -> None:
+        self._layout, self._choices = layout, choices
+        frame, fields = layout.frame, layout.mode_fields
+        self._word_bits = layout.base_bits
+        code = choices.operators.bits if choices.operators else 0
+        super().__init__(
+            {"start": In(1), "loaded": In(1), "modes": In(8)}
+            | {name: In(bits) for name, bits in choices.inputs.items()}
+            | {"row_word": In(layout.row_bits), "mode_word": In(layout.mode_bits)}
+            | {"row_address": Out(fields["first"]), "mode_address": Out(address_width(frame.modes))}
+            | {"busy": Out(1), "done": Out(1), "cycles": Out(32), "error": Out(ERROR_BITS)}
+            | ({"operator_code": Out(code)} if code else {})
+            | {"round": Out(fields["first"]), "run_form": Out(address_width(frame.modes))}
+            | {"row": Out(fields["first"]), "read_0": Out(self._word_bits)}
+            | {"read_1": Out(self._word_bits), "streams": Out(1), "late": Out(1)}
+            | {f"store_{k}": Out(1) for k in range(frame.depth)}
+            | {name: Out(fields[name]) for name in ("chunks", "reciprocal")}
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the counters, and what nodes are given as late as they need it."""
+        m = Module()
+        last = Signal(name="last")
+        begin = self._run(m, last)
+        word, start = self.value("mode_word"), 0
+        mode: dict[str, Value] = {}
+        for name, bits in self._layout.mode_fields.items():
+            mode[name] = word[start : start + bits]
+            start += bits
+        m.d.comb += [getattr(self, name).eq(mode[name]) for name in ("chunks", "reciprocal")]
+        m.d.comb += [self.streams.eq(mode["streams"]), self.late.eq(mode["late"])]
+        flits = self._flits(m, mode, begin)
+        go = pulsed(m, begin, RUN_SETUP + MODE_SETUP, name="goes")
+        self._count(m, mode, flits, go, last)
+        return m
+
+    def _flits(self, m: Module, mode: dict[str, Value], begin: Value) -> Value:
+        """The number of the last flit of a block, two cycles after a run has begun."""
+        before = Signal(address_width(self._layout.frame.flits), name="flits_before")
+        with m.If(begin):
+            m.d.sync += before.eq(self.value("length") - 1)
+        last = Signal(len(before), name="last_flit")
+        m.d.sync += last.eq((before * mode["reciprocal"])[self._layout.reciprocal_shift :])
+        return last
+
+    def _count(
+        self, m: Module, mode: dict[str, Value], flits: Value, go: Value, last: Signal
+    ) -> None:
+        """Count rows, and the cycles or flits of each; a cycle ahead of the slot."""
+        layout, bits = self._layout, self._layout.pause_bits
+        pause, empty, ends = (self.value("row_word")[a:b] for a, b in
+                              ((0, bits), (bits, bits + 1), (bits + 1, bits + 2)))  # fmt: skip
+        row, running = Signal(len(self.row), name="row_now"), Signal(name="running")
+        count = Signal(max(bits, len(flits)) + 1, name="count")
+        scaled = Signal(self._word_bits, name="scaled")
+        moves, by_flit = go | running, mode["by_flit"]
+        end_of_row = by_flit | (count + 1 == pause + Mux(empty, 0, flits + 1))
+        over = ends & end_of_row & (~by_flit | (count == flits))
+        after = Signal(len(row), name="row_after")
+        m.d.comb += after.eq(row)
+        with m.If(~moves):
+            m.d.comb += after.eq(mode["first"])
+            m.d.sync += [count.eq(0), scaled.eq(0), running.eq(0)]
+        with m.Else():
+            m.d.sync += running.eq(~over)
+            with m.If(end_of_row):
+                m.d.comb += after.eq(Mux(ends, mode["first"], row + 1))
+            with m.If(Mux(by_flit, ends, 1)):
+                m.d.sync += [count.eq(count + 1), scaled.eq(scaled + mode["chunks"])]
+            with m.If(end_of_row & ~by_flit):
+                m.d.sync += [count.eq(0), scaled.eq(0)]
+        m.d.sync += row.eq(after)
+        m.d.comb += self.row_address.eq(after)
+        self._end(m, mode, moves, last)
+        streams = Signal(name="streaming")
+        begins = Signal(name="begins")
+        m.d.sync += [
+            streams.eq(moves & (by_flit | (~empty & (count <= flits)))),
+            # Nothing of a row is left when another, or none, is under way.
+            begins.eq(~mode["streams"] & (~moves | (count == 0))),
+        ]
+        m.d.sync += self.round.eq(row - mode["first"])
+        # What leaves now is near the nodes a cycle later, and in them two.
+        m.d.comb += self.row.eq(delayed(m, row, ADDRESS - DISTRIBUTION, "row_slot"))
+        for number, value in enumerate((count, scaled)):
+            shown = delayed(m, value, 1 + ADDRESS - DISTRIBUTION, f"word_{number}")
+            m.d.comb += getattr(self, f"read_{number}").eq(shown)
+        line: list[Value] = []
+        for _ in range(SETTING - DISTRIBUTION + layout.frame.depth):
+            later = Signal(name=f"strobe_{len(line) + 1}")
+            m.d.sync += later.eq(Mux(begins, 0, line[-1]) if line else streams)
+            line.append(later)
+        for k in range(layout.frame.depth):
+            m.d.comb += getattr(self, f"store_{k}").eq(line[SETTING - DISTRIBUTION + k])
+
+    def _end(self, m: Module, mode: dict[str, Value], moves: Value, last: Signal) -> None:
+        """Find out when a run ends: some cycles after its last slot."""
+        valid = Signal(name="valid")
+        left = Signal(len(mode["drain"]), name="drains")
+        m.d.sync += valid.eq(moves)
+        with m.If(valid):
+            m.d.sync += left.eq(mode["drain"])
+        with m.Elif(left > 0):
+            m.d.sync += left.eq(left - 1)
+        m.d.comb += last.eq(~valid & (left == 1))
+
+    def _run(self, m: Module, last: Value) -> Value:
+        """Keep what is shown of a run, and find out whether one begins."""
+        choices, start = self._choices, self.value("start")
+        refusals = [
+            *choices.refusals(self.value),
+            (RunError.MODE, self.value("mode") >= self.value("modes")),
+            (RunError.IMAGE, ~self.value("loaded")),
+            (RunError.BUSY, self.busy),
+        ]
+        wrong, begin = Signal(len(refusals), name="wrong"), Signal(name="begins_run")
+        m.d.comb += wrong.eq(Cat(condition for _, condition in refusals))
+        m.d.comb += begin.eq(start & ~wrong.any())
+        refused = Signal(len(wrong), name="refused")
+        with m.If(start):
+            m.d.sync += refused.eq(wrong)
+        error: Value = Const(RunError.NONE, ERROR_BITS)
+        for (code, _), condition in zip(refusals, refused, strict=True):
+            error = Mux(condition, code, error)
+        m.d.comb += self.error.eq(error)
+        m.d.comb += self.mode_address.eq(Mux(begin, self.value("mode"), self.run_form))
+        with m.If(begin):
+            m.d.sync += [self.busy.eq(1), self.done.eq(0), self.cycles.eq(0)]
+            m.d.sync += self.run_form.eq(self.value("mode"))
+            if choices.operators:
+                codes = [Const(code, choices.operators.bits) for code in choices.operators.codes]
+                m.d.sync += self.operator_code.eq(choose(codes, self.value("operation")))
+        with m.Elif(self.busy):
+            m.d.sync += self.cycles.eq(self.cycles + 1)
+            with m.If(last):
+                m.d.sync += [self.busy.eq(0), self.done.eq(1)]
+        return begin

@@ -1,0 +1,153 @@
+# amaranth: UnusedElaboratable=no
+"""The host top of a fabric whose tables are loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, partial
+
+from ...program import Program
+from ...program.frame import Frame
+from ...program.loadable import Loadable
+from ..endpoint import Endpoint
+from ..fabric_builder import FabricBuilder, Top
+from ..memories import address_width
+from ..netlist import Fixed, Part, Parts, Role
+from ..node_parts import add_endpoints
+from ..operator_unit import OperatorUnit
+from ..place import RowTables
+from ..run_choices import RunChoices
+from ..run_length import Lengths
+from ..tops import Built, add_inside, add_read_tree, add_single, add_starts, add_status
+from .endpoint import LoadedEndpoint
+from .host import LoadedHost
+from .layout import TableLayout, contents_of
+from .loader import Loader
+from .sequencer import LoadedSequencer
+from .table import BUS, LoadedTable
+
+__all__ = ["LoadedBuilder", "add_loaded_top"]
+
+
+class LoadedBuilder(FabricBuilder):
+    """Takes the parts of a fabric whose tables are loaded.
+
+    Parameters
+    ----------
+    forms : sequence of Loadable
+        What is there at first; none for nothing.
+    """
+
+    def __init__(
+        self, program: Program, frame: Frame, width: int, forms: Sequence[Loadable] = ()
+    ) -> None:
+        self.frame, self.layout = frame, TableLayout(frame)
+        super().__init__(program, self.layout.placement(program), width, Top.HOST)
+        empty: list[list[int]] = [[] for _ in self.layout.tables]
+        self.contents = contents_of(self.layout, forms) if forms else empty
+        self._known: dict[object, str] = {}
+
+    @property
+    def endpoint(self) -> type[Endpoint]:
+        """What endpoints are."""
+        return LoadedEndpoint
+
+    @property
+    def operator_unit(self) -> OperatorUnit | None:
+        """What combines words, where anything can, whatever is loaded."""
+        if not self.frame.operators:
+            return None
+        return OperatorUnit(self.frame.parsed_operators())
+
+    @cached_property
+    def choices(self) -> RunChoices:
+        """What is chosen at the start of a run."""
+        frame, unit = self.frame, self.operator_unit
+        several = unit if unit and unit.bits else None
+        lengths = Lengths(frame.flits, (1,) * frame.modes)
+        return RunChoices((None,) * frame.modes, (True,) * frame.modes, lengths, several)
+
+    def add_table(
+        self, name: str, number: int, address: Parts, bus: dict[str, Parts],
+        parts: dict[str, tuple[int, int, int]], nets: dict[str, str], node: int | None = None,
+    ) -> None:  # fmt: skip
+        """Add a table; those of the same contents are of one module."""
+        rows, width = self.layout.tables[number]
+        contents = tuple(max(row, 0) for row in self.contents[number])
+        key = rows, width, contents, tuple(parts.items())
+        module = self._known.setdefault(key, f"table_{name}" if contents else f"empty_{name}")
+        make = partial(LoadedTable, rows, width, contents, parts)
+        self.add_module(module, make, role=Role.TABLE)
+        self.add(
+            f"the_table_{name}",
+            module,
+            inputs={"number": (Fixed(number, 16),), "address": address, **bus},
+            outputs={part: (nets[part], bits) for part, (_, bits, _) in parts.items()},
+            node=node,
+        )
+
+    def add_row_rom(self, net: str, node: int, row: str, bits: int, tables: RowTables) -> None:
+        """A table that is loaded, where a ROM would be: one for all that a node looks up."""
+        if not net.startswith("row_"):
+            return
+        layout, near = self.layout, self.distribution.near
+        router, operand = layout.router_bits, layout.operand_bits
+        first = router + operand
+        parts = {"row": (first, layout.node_bits - first, 0), "setting": (0, router, 1)}
+        if operand:
+            parts["operand"] = router, operand, 2
+        nets = {part: f"{part}_{node}" for part in parts}
+        bus = {name: near(name, node) for name in BUS}
+        self.add_table(f"node_{node}", node, near("row", node), bus, parts, nets, node)
+
+
+def add_loaded_top(build: LoadedBuilder, digest: int, program: int) -> Built:
+    """One memory-mapped port serves all nodes; another takes what is loaded."""
+    layout, frame = build.layout, build.frame
+    add_starts(build)
+    words: dict[str, Parts] = {
+        name: build.add_input(name, bits)
+        for name, bits in {"load_we": 1, "load_first": 1, "load_data": 32}.items()
+    }
+    modes = len(build.contents[-2])
+    loader = partial(Loader, digest, program=program if modes else 0, modes=modes)
+    words["busy"] = (Part("busy", 0, 1),)
+    given = add_single(build, "loader", Role.LOADER, loader, words)
+    bus: dict[str, Parts] = {name: given[name] for name in BUS}
+    fields, bits = layout.mode_fields, address_width(frame.modes)
+    mode = (Part("run_form", 0, bits),)
+    chosen = {name: (Part(name, 0, fields[name]),) for name in ("chunks", "reciprocal")}
+    answer = build.placement.endpoints.answer
+    make = partial(LoadedHost, layout, width=build.width, answer=answer)
+    host, names = make(), ("host_we", "host_node", "host_addr", "host_wdata")
+    ports: dict[str, Parts] = {
+        name: build.add_input(name, len(getattr(host, name))) for name in names
+    }
+    block: Parts = (Part("block", 0, layout.block_bits),)
+    shown = add_single(build, "host", Role.HOST, make, {**ports, **chosen, "block": block})
+    build.from_host.extend(shown)
+    add_read_tree(build)
+    build.add_output("host_rdata", build.width)
+    starts = {name: build.low(name, each) for name, each in
+              {"start": 1, **build.choices.inputs}.items()}  # fmt: skip
+    tables: dict[str, Parts] = {
+        "row_word": (Part("row_word", 0, layout.row_bits),),
+        "mode_word": (Part("mode_word", 0, layout.mode_bits),),
+    }
+    state = {"loaded": given["loaded"], "modes": given["modes"]}
+    build.sequenced.update(
+        add_single(build, "sequencer", Role.SEQUENCER,
+                   partial(LoadedSequencer, layout, build.choices), {**starts, **tables, **state})
+    )  # fmt: skip
+    first = frame.nodes
+    for number, name, address, net, width in (
+        (first, "rows", build.whole("row_address"), "row_word", layout.row_bits),
+        (first + 1, "modes", build.whole("mode_address"), "mode_word", layout.mode_bits),
+        (first + 2, "blocks", (*build.whole("block_address"), *mode), "block", layout.block_bits),
+    ):
+        build.add_table(name, number, address, bus, {"row": (0, width, 0)}, {"row": net})
+    routers = add_inside(build, add_endpoints)
+    add_status(build)
+    for name in ("loaded", "loaded_program"):
+        build.add_output(name, build.nets[name])
+    return Built(routers, host.read_latency, [])

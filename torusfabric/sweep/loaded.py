@@ -1,0 +1,168 @@
+"""Images for fabrics whose tables are loaded, and what makes one serve again after a fault."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..analysis.check import check
+from ..errors import InputError
+from ..planning import select
+from ..planning.loaded import resolve_loadable
+from ..rtl import Fabric
+from ..rtl.loaded.image import Image, LoadedFabric, read_fabric
+from ..schedule import Schedule
+from ..simulation.engines import longest_job
+from ..simulation.engines.choice import choose_engine
+from ..simulation.simulate import simulate_runs
+
+if TYPE_CHECKING:
+    from ..simulation.report import SimulationReport
+
+__all__ = ["Repair", "built_image", "image", "repair", "self_check"]
+
+
+def image(
+    fabric: Fabric | str | PathLike[str],
+    collectives: str | Schedule | Sequence[str | Schedule],
+    **options: Any,
+) -> Image:
+    """What makes a fabric whose tables are loaded carry out collectives, one a mode.
+
+    Parameters
+    ----------
+    fabric : Fabric, str or Path
+        With ``tables="ram"``, or the path of its manifest.
+    collectives : str, Schedule or sequence of them
+        Names are planned by the quickest algorithm that fits, and checked; so are schedules.
+    **options
+        Of names, as of `torusfabric.plan`: `root`, `algorithm`, `broken_links`, ..
+
+    Raises
+    ------
+    InputError
+        If something does not fit; it says what.
+    ScheduleError
+        If a schedule is not right.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> fabric = tf.Fabric(tf.compile(tf.plan("3x3", "allgather"), max_flits=4), tables="ram")
+    >>> found = tf.image(fabric, "alltoall")
+    >>> found.program.cycles(4), found.facts[0]["algorithm"]
+    (19, 'matching')
+    """
+    there = _existing(fabric)
+    listed = [collectives] if isinstance(collectives, str | Schedule) else list(collectives)
+    frame = there.frame
+    schedules = []
+    for one in listed:
+        if isinstance(one, Schedule):
+            schedule = one
+        else:
+            selection = select(frame.topology, one, **options)
+            operators = frame.parsed_operators()
+            found = resolve_loadable(selection, frame.flits, operators, frame).planned
+            assert found is not None
+            schedule = found
+        check(schedule)
+        schedules.append(schedule)
+    return Image.of(frame, there.width, schedules)
+
+
+def _existing(fabric: Fabric | str | PathLike[str]) -> LoadedFabric:
+    """A fabric, or that of a manifest."""
+    if not isinstance(fabric, Fabric):
+        return read_fabric(fabric)
+    if fabric.frame is None:
+        raise InputError("Tables must be ram for an image, not rom")
+    modes = [(mode.collective.name, mode.collective.root) for mode in fabric.program.modes]
+    return LoadedFabric(fabric.frame, fabric.width, modes)
+
+
+def built_image(there: LoadedFabric, broken_links: Sequence[str] = ()) -> Image:
+    """The image of what a fabric is built with, around links that are broken."""
+    frame, operators = there.frame, there.frame.parsed_operators()
+    schedules = []
+    for name, root in there.modes:
+        selection = select(frame.topology, name, root=root, broken_links=[*broken_links])
+        schedule = resolve_loadable(selection, frame.flits, operators, frame).planned
+        assert schedule is not None
+        check(schedule)
+        schedules.append(schedule)
+    return Image.of(frame, there.width, schedules)
+
+
+class Repair(NamedTuple):
+    """What makes a fabric serve again after a fault.
+
+    Parameters
+    ----------
+    seconds : float
+        To plan around the fault, to check, and to make the image.
+    load_cycles : int
+        To load it: a word a cycle.
+    check_cycles : int
+        Of the runs by which the fabric is tried, one a mode, of the longest messages.
+    report : SimulationReport
+        Of these runs.
+    """
+
+    image: Image
+    seconds: float
+    load_cycles: int
+    check_cycles: int
+    report: SimulationReport
+
+
+def repair(
+    fabric: Fabric | str | PathLike[str],
+    *,
+    broken_links: Sequence[str],
+    engine: str = "auto",
+) -> Repair:
+    """Plan what a fabric carries out around links that are broken, and try the image.
+
+    The image is loaded into a simulation of the fabric through its load port, and every mode runs.
+
+    Parameters
+    ----------
+    fabric : Fabric, str or Path
+        As of `image`.
+    broken_links : sequence of str
+        As of `torusfabric.plan`.
+    engine : str
+        As of `torusfabric.simulate`.
+
+    Raises
+    ------
+    InputError
+        If nothing fits that goes around them.
+    WorkFailed
+        If a word is wrong.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> plan = tf.plan("3x3", "broadcast", algorithm="spanning-tree")
+    >>> fabric = tf.Fabric(tf.compile(plan, max_flits=4), tables="ram")
+    >>> tf.repair(fabric, broken_links=["0:+0"]).report.words_wrong
+    0
+    """
+    began = time.perf_counter()
+    made = built_image(_existing(fabric), broken_links)
+    words = len(made.words)
+    seconds = time.perf_counter() - began
+    report = self_check(made, engine)
+    return Repair(made, seconds, words, report.cycles, report)
+
+
+def self_check(made: Image, engine: str = "auto") -> SimulationReport:
+    """Load an image into a simulation of its fabric, and run every mode once."""
+    fabric = Fabric(made.program, width=made.width, tables=made.frame, empty=True)
+    jobs = [longest_job(fabric, mode) for mode in range(len(fabric.program.modes))]
+    chosen = choose_engine(fabric, engine, repeat=len(jobs)).engine
+    return simulate_runs(fabric, jobs=jobs, engine=chosen)
