@@ -14,11 +14,13 @@ from torusfabric.planning import select
 from torusfabric.planning.loaded import resolve_loadable
 from torusfabric.program.fields import Stage
 from torusfabric.program.frame import Frame, loadable_form
+from torusfabric.proof import prove
 from torusfabric.rtl.loaded.image import Image, read_image
 from torusfabric.rtl.loaded.loader import END
 from torusfabric.rtl.loaded.table import LoadedTable
 from torusfabric.rtl.netlist import Role
 from torusfabric.simulation.engines.compiled import CompiledEngine
+from torusfabric.toolchain import tools
 
 FLITS, WIDTH = 6, 8
 
@@ -164,3 +166,18 @@ def test_command(tmp_path, monkeypatch, capsys):
     assert main(f"{image} allreduce -o b.bin".split()) == 1
     assert "Fabric must have operators" in capsys.readouterr().err
     assert not Path("b.bin").exists()
+
+
+@pytest.mark.long
+@pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
+def test_proof():
+    """What is loaded is proved, for all data; with a wrong row it is not."""
+    plan = resolve_loadable(select("3", "alltoall"), 1).planned
+    fabric = tf.Fabric(tf.compile(plan, max_flits=1), width=1, tables="ram")
+    assert prove(fabric).proved
+    modules = dict(fabric.netlist.modules)
+    rows, width, contents, *parts = modules["table_node_1"].args
+    wrong = [contents[0] ^ 1 << (width - 1), *contents[1:]]
+    modules["table_node_1"] = partial(LoadedTable, rows, width, wrong, *parts)
+    fabric.netlist = replace(fabric.netlist, modules=modules)
+    assert not prove(fabric).proved

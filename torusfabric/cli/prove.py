@@ -11,6 +11,7 @@ from .hardware_options import add_bus_option, add_fabric_options, add_top_option
 from .output import print_facts, print_json, print_line, print_table, progress_bar
 from .selection_options import add_selection
 from .several_boards import add_boards_options, check_one_chip, make_boards
+from .tables import add_fabric_file, fabric_of_file
 
 __all__ = ["add_commands"]
 
@@ -23,6 +24,12 @@ def add_commands(commands: Commands) -> None:
     add_top_options(prove, "host", "core", "stream", beat=1)
     add_bus_option(prove)
     add_boards_options(prove)
+    add_fabric_file(prove)
+    prove.add_argument(
+        "--image",
+        metavar="FILE",
+        help="with --fabric, what is loaded (default what it is built with)",
+    )
     prove.add_argument(
         "--wave",
         metavar="FILE.vcd",
@@ -40,13 +47,14 @@ def run_prove(arguments: Namespace) -> None:
     from ..toolchain.files import write_file
 
     check_output(arguments, arguments.wave, VCD)
-    if arguments.boards is None:
-        check_one_chip(arguments)
-        made = make_fabric(arguments, any_root=True)
-        proved = partial(prove, made.fabric)
-    else:
+    if arguments.boards is not None:
         _, system = make_boards(arguments, waves=True)
         proved = partial(prove_boards, system)
+    else:
+        check_one_chip(arguments)
+        file = arguments.fabric
+        fabric = fabric_of_file(arguments) if file else make_fabric(arguments, any_root=True).fabric
+        proved = partial(prove, fabric)
     with progress_bar("proving") as progress:
         proof = proved(cache=Cache(), progress=progress)
     wrong = proof.counterexample

@@ -14,10 +14,12 @@ from .several import choose_schedules
 if TYPE_CHECKING:
     from ..program import Program
     from ..program.frame import Frame
+    from ..rtl import Fabric
 
 __all__ = [
     "add_fabric_file",
     "add_tables_options",
+    "fabric_of_file",
     "fabric_with_image",
     "frame_of",
     "require_lengths",
@@ -126,3 +128,18 @@ def fabric_with_image(arguments: Namespace) -> tuple[Any, dict[str, Any]]:
             found.append(schedule_facts(schedule, progress, operators, flits=there.frame.flits))
     fabric = Fabric(image.program, width=there.width, tables=there.frame, empty=True)
     return fabric, facts_together(found)
+
+
+def fabric_of_file(arguments: Namespace) -> Fabric:
+    """A fabric that exists with an image, by default that of what it is built with."""
+    from ..rtl import Fabric
+    from ..rtl.loaded.image import read_fabric, read_image
+    from ..sweep.loaded import built_image
+
+    there = read_fabric(arguments.fabric)
+    image = (
+        read_image(arguments.image, there.frame, there.width)
+        if arguments.image
+        else built_image(there)
+    )
+    return Fabric(image.program, width=there.width, tables=there.frame)

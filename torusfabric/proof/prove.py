@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..rtl.fabric import Top
+from ..rtl.loaded.layout import TableLayout
 from ..rtl.netlist import Role
 from ..rtl.placement import place
 from ..toolchain import tools
@@ -16,6 +17,7 @@ from ..verilog import emit
 from .bridges import bridge_harness
 from .gates import read_gates
 from .links import link_harnesses
+from .loaded import check_same, loaded
 from .report import ModuleProof, Proof, Refuted
 from .routers import operator_modules, router_harnesses
 from .solver import Harness
@@ -38,6 +40,12 @@ ASSUMPTIONS = (
     "Synthesis, place and route, the device and its clock do what the text says.",
     "A reset lasts at least 16 clock edges, and comes before the first start.",
     "Nobody writes messages from the start of a run until it is done, or reads what it brings.",
+)
+
+#: What is not proved where tables are loaded.
+OF_LOADED = (
+    "Nothing is loaded meanwhile; the loader has written the image into the tables as it says.",
+    "The host port finds by the table of blocks what the address map says.",
 )
 
 
@@ -73,7 +81,8 @@ def prove(
     True
     """
     check_provable(fabric)
-    proved = _steps(fabric, design or emit(fabric), cache, progress)
+    held = loaded(fabric) if fabric.frame else fabric
+    proved = _steps(held, design or emit(held), cache, progress, written=fabric)
     return as_far_as_it_holds(proved, _assumptions(fabric), _conclusion(fabric))
 
 
@@ -124,16 +133,20 @@ def as_far_as_it_holds(
 
 
 def _steps(
-    fabric: Fabric, design: Design, cache: Cache | None, progress: Progress
+    fabric: Fabric, design: Design, cache: Cache | None, progress: Progress, *, written: Fabric
 ) -> Iterator[ModuleProof]:
     """Everything, whole runs last."""
     roles = {fabric.prefix + name: role for name, role in fabric.netlist.roles.items()}
     closed = [name for name, role in roles.items() if role is Role.STREAM]
     units = operator_modules(fabric, design)
     text = read_gates(design, roles, cache, closed=closed, units=units)
-    placement, steps = place(fabric.program), Steps(fabric, design, cache, progress)
+    frame, steps = fabric.frame, Steps(fabric, design, cache, progress)
+    placement = TableLayout(frame).placement(fabric.program) if frame else place(fabric.program)
     whole = Whole(fabric, placement, text)
     yield steps.known(Lemma(*WIRING, partial(check_wiring, fabric, text)))
+    if frame:
+        says = "all modules but tables and the loader are the same whatever is loaded"
+        yield steps.known(Lemma("text", "comparison", says, partial(check_same, written, design)))
     yield from map(steps.known, of_top(fabric, text))
     yield from map(steps.known, of_modules(fabric, text, design, cache))
     yield from steps.solved([*_by_induction(fabric, design, placement)])
@@ -153,6 +166,8 @@ def _by_induction(fabric: Fabric, design: Design, placement: Placement) -> Itera
 def _assumptions(fabric: Fabric) -> Iterator[str]:
     """What is not proved."""
     yield from ASSUMPTIONS
+    if fabric.frame:
+        yield from OF_LOADED
     if fabric.aborts:
         yield "Nobody aborts a run."
     if fabric.bus:

@@ -36,7 +36,7 @@ class LoadedEndpoint(Endpoint):
     def _from_sequencer(self) -> dict[str, Member]:
         bits = self.settings.address_bits
         strobes = {k for memory in self.shape.memories for k in memory.strobes}
-        late = {"late": In(1)} if self.settings.sources.results else {}
+        late = {"late": In(1)} if any(m.source for m in self.shape.memories) else {}
         return {"read_0": In(bits), "read_1": In(bits), "streams": In(1), **late} | {
             f"strobe_{k}": In(1) for k in sorted(strobes)
         }

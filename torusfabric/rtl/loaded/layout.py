@@ -13,6 +13,7 @@ from ...program.fields import Order
 from ...topology import IntArray
 from ..endpoint_plan import EndpointPlan
 from ..endpoint_shape import EndpointMemory, EndpointReader, EndpointShape
+from ..endpoint_wires import EndpointWires
 from ..loops import Loops
 from ..memories import address_width
 from ..multiplexer import branch_bits, select_bits, select_code
@@ -112,18 +113,17 @@ class TableLayout:
         memories = tuple(range(ports + 1))
         readers = tuple(
             EndpointReader(
-                number=port,
                 address=_at_column(bits.take(self.base_bits)),
                 memories=memories,
                 code=bits.take(len(select_bits(len(memories), 0))),
             )
-            for port in range(ports)
+            for _ in range(ports)
         )
         groups = tuple((port,) for port in range(ports))
         stored = []
         for port in range(ports):
             adds = frame.operators
-            sources = (port, *((frame.sources.first_result + port,) if adds else ()))
+            sources = (port, ports + port) if adds else (port,)
             stored.append(
                 EndpointMemory(
                     number=port, depth=frame.words, own=None, layout=0, sources=sources,
@@ -140,8 +140,22 @@ class TableLayout:
                 start=Location(1, (0,)), groups=groups, host_reads=True,
             )
         )  # fmt: skip
-        shape = EndpointShape(tuple(stored), readers, groups, bits.width)
+        words = len(self._words)
+        shape = EndpointShape(tuple(stored), readers, groups, words, bits.width)
         return shape, bits.width
+
+    @property
+    def _words(self) -> tuple[int, ...]:
+        """What comes from outside to be stored: words of in-ports, and their results."""
+        ports, first = self.frame.ports, self.frame.sources.first_result
+        results = range(first, first + ports) if self.frame.operators else ()
+        return (*range(ports), *results)
+
+    @property
+    def _wires(self) -> EndpointWires:
+        """How all endpoints are wired."""
+        ports = tuple(range(self.frame.ports))
+        return EndpointWires(ports, ports, self._words, (0, 1), tuple(range(self.frame.depth)))
 
     @property
     def shape(self) -> EndpointShape:
@@ -219,8 +233,7 @@ class TableLayout:
             given = {"select": tuple(Location(1, (0,), k) for k in range(bits))}
             return RouterPlan(crossbar, injections, given, bits)
 
-        strobes = (tuple(range(self.frame.depth)),)
-        endpoints = EndpointPlan((self.shape,), one, strobes, (), none, {}, 0)
+        endpoints = EndpointPlan((self.shape,), one, (self._wires,), (), none, {}, 0)
         operands = (plan(operators, operand_bits),) if operators else ()
         router = (plan(routers, router_bits),)
         return Placement((), {}, operands, one, router, one, endpoints, none)
