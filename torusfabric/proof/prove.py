@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..rtl.fabric import Top
-from ..rtl.loaded.layout import TableLayout
 from ..rtl.netlist import Role
-from ..rtl.placement import place
 from ..toolchain import tools
 from ..toolchain.cache import Cache
 from ..verilog import emit
@@ -140,11 +138,10 @@ def _steps(
     closed = [name for name, role in roles.items() if role is Role.STREAM]
     units = operator_modules(fabric, design)
     text = read_gates(design, roles, cache, closed=closed, units=units)
-    frame, steps = fabric.frame, Steps(fabric, design, cache, progress)
-    placement = TableLayout(frame).placement(fabric.program) if frame else place(fabric.program)
+    placement, steps = fabric.placement, Steps(fabric, design, cache, progress)
     whole = Whole(fabric, placement, text)
     yield steps.known(Lemma(*WIRING, partial(check_wiring, fabric, text)))
-    if frame:
+    if fabric.frame:
         says = "all modules but tables and the loader are the same whatever is loaded"
         yield steps.known(Lemma("text", "comparison", says, partial(check_same, written, design)))
     yield from map(steps.known, of_top(fabric, text))

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from ..rtl.distribution import BY_GROUP
-from ..rtl.endpoint_plan import plan_endpoints
 from ..rtl.host import merge_levels
 from ..rtl.netlist import Role
 from .gates import Bit, GateText, cone
@@ -154,7 +153,7 @@ def _stored(
 ) -> dict[str, list[list[Bit]]]:
     """What should come to each endpoint: the words that it stores, in the order of its module."""
     program, width = fabric.program, fabric.width
-    wires, first = plan_endpoints(program).wires, program.loop.sources.first_result
+    wires, first = fabric.placement.endpoints.wires, program.loop.sources.first_result
     result = {
         i.node: text.instances[i.name].pins["result"] for i in fabric.netlist.having(Role.COMBINER)
     }
@@ -166,7 +165,7 @@ def _stored(
             arriving[node][source]
             if source < program.ports
             else [*result[node][(source - first) * width :][:width]]
-            for source in wires[program.variant_of[node]].words
+            for source in wires[fabric.variant_of[node]].words
         ]
     return found
 

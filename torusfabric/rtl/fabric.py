@@ -109,6 +109,9 @@ class Fabric(wiring.Component):
     ----------
     register_map : RegisterMap or None
         What lies at which address of the bus, if there is one.
+    placement : Placement
+        Where control lies, by variant.
+    variant_of : ndarray of int, shape (nodes,)
 
     Members
     -------
@@ -219,6 +222,7 @@ class Fabric(wiring.Component):
             )
         else:
             build = FabricBuilder(program, place(program), self.width, self.top, abort=abort)
+        self.placement, self.variant_of = build.placement, build.variant_of
         self.router_classes, self.read_latency, self._locators = self._built(build)
         self.register_map = self._behind_bus(build, self.bus) if self.bus else None
         self.netlist = build.done()

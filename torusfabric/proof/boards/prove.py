@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from ...rtl.boards.link_plan import CABLE
 from ...rtl.netlist import Role
-from ...rtl.placement import place
 from ...toolchain.cache import Cache
 from ...verilog.boards import board_kinds, emit_boards
 from ...verilog.memory_rule import MemoryRule
@@ -91,7 +90,7 @@ def _steps(
     steps = Steps(fabric, design, cache, progress)
     texts = [_text(system, kind, design, cache) for kind in kinds]
     whole = united(system, kinds, texts)
-    runs = Whole(whole.fabric, place(fabric.program), whole.text, whole.ports)
+    runs = Whole(whole.fabric, fabric.placement, whole.text, whole.ports)
     check = partial(check_wiring, whole.fabric, whole.text, whole.ports)
     yield steps.known(Lemma(*WIRING, check))
     yield from map(steps.known, _of_boards(system, kinds, texts, design, cache))
@@ -154,7 +153,7 @@ def _by_induction(
     system: BoardSystem, kinds: list[BoardKind], texts: list[GateText], design: Design
 ) -> Iterator[Harness]:
     """What is proved by the solver."""
-    yield from router_harnesses(system.fabric, design, place(system.fabric.program))
+    yield from router_harnesses(system.fabric, design, system.fabric.placement)
     links = {
         harness.name: harness
         for number, (kind, text) in enumerate(zip(kinds, texts, strict=True))

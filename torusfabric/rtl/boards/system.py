@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from ...errors import InputError
 from ..fabric import Fabric, Top
 from ..fabric_builder import FabricBuilder
-from ..placement import place
 from ..run_choices import RunChoices
 from ..tops import add_host_top
 from .attach import add_board
@@ -109,7 +108,7 @@ class BoardSystem:
     def _built(self) -> tuple[tuple[Netlist, int], ...]:
         """The netlist of each board, and the latency of its host port."""
         program, width = self.fabric.program, self.fabric.width
-        placement, built = place(program), []
+        placement, built = self.fabric.placement, []
         for board in range(self.boards.number):
             build = FabricBuilder(program, placement, width, Top.HOST, self.boards, board=board)
             top = add_host_top(build, self.fabric.form_layouts)
