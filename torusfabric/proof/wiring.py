@@ -165,7 +165,7 @@ def _stored(
             arriving[node][source]
             if source < program.ports
             else [*result[node][(source - first) * width :][:width]]
-            for source in wires[fabric.variant_of[node]].words
+            for source, _ in wires[fabric.variant_of[node]].words
         ]
     return found
 

@@ -217,7 +217,7 @@ class _ShapePlanner:
         memory, stores = self._program.memories[number], self._points.stores[number]
         depths = {*self._program.depth[self.members, number].tolist()}
         first = self._points.loops.first.sources.first_injection
-        source = self._own(stores.source, lambda wires, source: wires.source(source, first))
+        source = self._own(stores.source, lambda wires, source: wires.source(number, source, first))
         strobe = self._own(stores.strobe, lambda wires, strobe: wires.strobes.index(strobe))
         sources, strobes = known(source), known(strobe)
         own = [

@@ -21,10 +21,14 @@ from .endpoint_points import Points, Reading, known, of_each
 if TYPE_CHECKING:
     from ..program import Program
 
-__all__ = ["EndpointWires", "WiredEndpoints", "memory_size"]
+__all__ = ["SHARED", "EndpointWires", "WiredEndpoints", "memory_size"]
 
 #: Sizes of memories that cost no more than smaller ones: distributed memory, block RAM.
 MEMORY_SIZES = (16, 256)
+
+#: In place of a memory, that several may store a word. One that stores no other has a place of its
+#: own in the module: then it does not matter which others store the same.
+SHARED = -1
 
 #: Words of a block RAM; larger memories are made of several.
 BLOCK_RAM = 512
@@ -40,8 +44,9 @@ class EndpointWires:
         The reader of the program that each of the module is.
     injections : tuple of int
         The injection port that each is.
-    words : tuple of int
-        The source, an in-port or its result, of each word that comes from outside to be stored.
+    words : tuple of (int, int)
+        The source, an in-port or its result, of each word that comes from outside to be stored;
+        and the memory, if it stores no other word, or `SHARED`.
     reads : tuple of int
         The column of the sequencer that gives each address.
     strobes : tuple of int
@@ -50,22 +55,24 @@ class EndpointWires:
 
     readers: tuple[int, ...]
     injections: tuple[int, ...]
-    words: tuple[int, ...]
+    words: tuple[tuple[int, int], ...]
     reads: tuple[int, ...]
     strobes: tuple[int, ...]
 
-    def source(self, number: int, first: int) -> int:
-        """The number in the module of what it stores: a word, or behind them an injection port.
+    def source(self, memory: int, number: int, first: int) -> int:
+        """What a memory stores, by its number in the module: words, and then injection ports.
 
         Parameters
         ----------
+        memory : int
         number : int
             Of the source in the program.
         first : int
             The number of the first injection port there.
         """
         if number < first:
-            return self.words.index(number)
+            own = (number, memory) in self.words
+            return self.words.index((number, memory if own else SHARED))
         return len(self.words) + self.injections.index(number - first)
 
     @property
@@ -116,7 +123,7 @@ class WiredEndpoints:
         """The wires of what does everything that any variant does, in the order of the program."""
         points, variants = self._points, range(self._points.loops.variants)
         stores = [points.stored(number, variants) for number in range(len(points.stores))]
-        words = {source for sources, _ in stores for source in sources if source < self._first}
+        words = {(k, SHARED) for sources, _ in stores for k in sources if k < self._first}
         return EndpointWires(
             readers=tuple(points.column_of),
             injections=tuple(range(len(points.loops.first.sources.injections))),
@@ -138,12 +145,13 @@ class WiredEndpoints:
         readers = tuple(reader for _, _, own in ports for reader in own)
         reads = tuple(dict.fromkeys(column_of[reader] for reader in readers))
         memories = [memory[variant] for memory in self._memories]
-        storing: dict[int, list[int]] = {}
+        storing: dict[tuple[int, int], list[int]] = {}
         for number, (stored, *_) in enumerate(memories):
             for source in stored:
-                storing.setdefault(source, []).append(number)
-        words = sorted(source for source in storing if source < self._first)
-        words.sort(key=lambda source: self._rank(tuple(storing[source])))
+                word = source, number if len(stored) == 1 else SHARED
+                storing.setdefault(word, []).append(number)
+        words = sorted(word for word in storing if word[0] < self._first)
+        words.sort(key=lambda word: self._rank((word[1], *storing[word])))
         strobes = tuple(dict.fromkeys(strobe for _, own, *_ in memories for strobe in own))
         self.wires[variant] = wires = EndpointWires(
             readers, tuple(port for _, port, _ in ports), tuple(words), reads, strobes
@@ -153,11 +161,11 @@ class WiredEndpoints:
             tuple(reads.index(column_of[reader]) for reader in readers),
             tuple(
                 (
-                    tuple(sorted(wires.source(source, self._first) for source in sources)),
+                    tuple(sorted(wires.source(k, source, self._first) for source in sources)),
                     tuple(map(wires.strobes.index, own)),
                     *others,
                 )
-                for sources, own, *others in memories
+                for k, (sources, own, *others) in enumerate(memories)
             ),
             self.host_reads[variant],
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeAlias
@@ -190,7 +191,7 @@ class FabricBuilder(NetlistBuilder):
         """Which points of a node stand at the places of the module of its endpoint."""
         return self.placement.endpoints.wires[self.variant_of[node]]
 
-    def incoming(self, node: int, chosen: tuple[int, ...]) -> tuple[Part, ...]:
+    def incoming(self, node: int, chosen: Sequence[int]) -> tuple[Part, ...]:
         """Words that a node stores: at its in-ports, or their results."""
         arriving, results = self.arriving(node), self.sources.first_result
         return tuple(

@@ -178,7 +178,7 @@ class EndpointWiring:
         build, members = self._build, self.members
         inputs, outputs, wires = {**inputs}, {**outputs}, build.endpoint_wires(node)
         if wires.words:
-            inputs["rx"] = build.incoming(node, wires.words)
+            inputs["rx"] = build.incoming(node, [source for source, _ in wires.words])
         for name in self._common:
             inputs[name] = build.distribution.near(name, node, members[name].shape)
         for k, column in enumerate(wires.reads):

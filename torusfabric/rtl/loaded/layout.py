@@ -13,7 +13,7 @@ from ...program.fields import Order
 from ...topology import IntArray
 from ..endpoint_plan import EndpointPlan
 from ..endpoint_shape import EndpointMemory, EndpointReader, EndpointShape
-from ..endpoint_wires import EndpointWires
+from ..endpoint_wires import SHARED, EndpointWires
 from ..loops import Loops
 from ..memories import address_width
 from ..multiplexer import branch_bits, select_bits, select_code
@@ -155,7 +155,8 @@ class TableLayout:
     def _wires(self) -> EndpointWires:
         """How all endpoints are wired."""
         ports = tuple(range(self.frame.ports))
-        return EndpointWires(ports, ports, self._words, (0, 1), tuple(range(self.frame.depth)))
+        words = tuple((source, SHARED) for source in self._words)
+        return EndpointWires(ports, ports, words, (0, 1), tuple(range(self.frame.depth)))
 
     @property
     def shape(self) -> EndpointShape:
