@@ -349,12 +349,12 @@ class Text:
         if name in ("==", "!="):
             same = self._equal(*inputs)
             return same if name == "==" else self._binary("^", same, 1, 1)
+        if name in ("<<", "u>>", "s>>"):
+            return self._shifted(name, inputs, run)
         if name[1:] in ("<", ">", "<=", ">="):
             return self._compared(name, *inputs)
         if name in ("+", "-"):
             return self._sum(name, inputs, run)
-        if name in ("<<", "u>>", "s>>"):
-            return self._shifted(name, inputs, run)
         if name == "*":
             return self._product(inputs, run)
         if name in ("u//", "u%") and len(inputs[0]) <= NATIVE:
