@@ -1,5 +1,7 @@
 """Fabrics whose tables are loaded: images of other collectives, faults of images, what fits."""
 
+import re
+import subprocess
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -7,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from verilog_bench import have_icarus, lint_icarus
 
 import torusfabric as tf
 from torusfabric.errors import InputError, WorkFailed
@@ -25,7 +28,7 @@ from torusfabric.toolchain import tools
 FLITS, WIDTH = 6, 8
 
 #: Out-ports that send what their nodes read, and pass on nothing.
-OWN = tuple(((int(Stage.INJECTION), port),) for port in range(2))
+OWN = tuple(((int(Stage.INJECTION), port),) for port in range(2)) * 2
 
 
 def planned(text, frame=None, **options):
@@ -53,9 +56,9 @@ def with_ones(fabric):
     modules = dict(fabric.netlist.modules)
     for name, role in fabric.netlist.roles.items():
         if role is Role.TABLE:
-            rows, width, _, *parts = modules[name].args
+            rows, width, bus, _, *parts = modules[name].args
             ones = [(1 << width) - 1] * rows
-            modules[name] = partial(LoadedTable, rows, width, ones, *parts)
+            modules[name] = partial(LoadedTable, rows, width, bus, ones, *parts)
     fabric.netlist = replace(fabric.netlist, modules=modules)
     return fabric
 
@@ -168,6 +171,73 @@ def test_command(tmp_path, monkeypatch, capsys):
     assert not Path("b.bin").exists()
 
 
+#: Loads an image torn, and then whole, and carries out an all-to-all of a flit on three nodes.
+BENCH = """
+module bench;
+  reg clk = 0, rst = 1, start = 0, we = 0, load_we = 0, load_first = 0;
+  reg [31:0] load_data, image [0:WORDS-1];
+  reg [1:0] node; reg [7:0] word; reg [15:0] address;
+  wire [7:0] read; wire busy, done, loaded; wire [31:0] cycles; wire [3:0] error;
+  fabric fabric(.clk(clk), .rst(rst), .start(start), .mode(2'd0), .length(1'd1), .host_we(we),
+    .host_node(node), .host_addr(address[BITS-1:0]), .host_wdata(word), .host_rdata(read),
+    .load_we(load_we), .load_first(load_first), .load_data(load_data), .busy(busy), .done(done),
+    .loaded(loaded), .cycles(cycles), .error(error));
+  always #5 clk = ~clk;
+  integer k, d, wrong = 0;
+  task load(input integer count); begin
+    for (k = 0; k < count; k = k + 1) begin
+      load_we = 1; load_first = k == 0; load_data = image[k]; @(negedge clk);
+    end
+    load_we = 0; repeat (8) @(negedge clk);
+  end endtask
+  initial begin
+    $readmemh("image.hex", image);
+    repeat (20) @(negedge clk);
+    rst = 0; @(negedge clk);
+    $write("%b ", loaded);
+    load(WORDS / 2);
+    start = 1; @(negedge clk); start = 0; @(negedge clk);
+    $write("%b %0d ", loaded, error);
+    load(WORDS);
+    for (k = 0; k < 3; k = k + 1) for (d = 0; d < 3; d = d + 1) begin
+      we = 1; node = k; address = d; word = 16 * k + d; @(negedge clk);
+    end
+    we = 0; start = 1; @(negedge clk); start = 0;
+    while (!done) @(negedge clk);
+    for (k = 0; k < 3; k = k + 1) for (d = 0; d < 3; d = d + 1) begin
+      node = k; address = BASE + d; repeat (LATENCY + 1) @(negedge clk);
+      wrong = wrong + (read !== 16 * d + k);
+    end
+    $display("%b %0d %0d %0d", loaded, error, cycles, wrong);
+    $finish;
+  end
+endmodule
+"""
+
+
+@pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")
+def test_text(tmp_path):
+    """The text takes an image as the simulated hardware does, and has one at first."""
+    plans = [resolve_loadable(select("3", name), 1).planned for name in ("allgather", "alltoall")]
+    fabric = tf.Fabric(tf.compile(plans[0], max_flits=1), width=8, tables="ram")
+    image = tf.image(fabric, plans[1])
+    (tmp_path / "image.hex").write_text("".join(f"{word:08x}\n" for word in image.words))
+    known = {
+        "WORDS": len(image.words),
+        "BITS": fabric.netlist.inputs["host_addr"],
+        "BASE": fabric.layout.recv_base,
+        "LATENCY": fabric.read_latency,
+    }
+    text = re.sub("|".join(known), lambda found: str(known[found.group()]), BENCH)
+    (tmp_path / "bench.v").write_text(text)
+    tf.emit(fabric).write(tmp_path / "out")
+    assert not lint_icarus(tmp_path / "out")
+    sources = ["bench.v", "out/fabric.v"]
+    subprocess.run(["iverilog", "-g2005", "-o", "a.vvp", *sources], cwd=tmp_path, check=True)
+    shown = subprocess.run(["vvp", "a.vvp"], cwd=tmp_path, check=True, capture_output=True)
+    assert shown.stdout.split() == f"1 0 10 1 0 {image.program.cycles(1)} 0".encode().split()
+
+
 @pytest.mark.long
 @pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
 def test_proof():
@@ -176,8 +246,8 @@ def test_proof():
     fabric = tf.Fabric(tf.compile(plan, max_flits=1), width=1, tables="ram")
     assert prove(fabric).proved
     modules = dict(fabric.netlist.modules)
-    rows, width, contents, *parts = modules["table_node_1"].args
+    rows, width, bus, contents, *parts = modules["table_node_1"].args
     wrong = [contents[0] ^ 1 << (width - 1), *contents[1:]]
-    modules["table_node_1"] = partial(LoadedTable, rows, width, wrong, *parts)
+    modules["table_node_1"] = partial(LoadedTable, rows, width, bus, wrong, *parts)
     fabric.netlist = replace(fabric.netlist, modules=modules)
     assert not prove(fabric).proved

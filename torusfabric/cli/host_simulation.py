@@ -33,6 +33,8 @@ def run_host(arguments: Namespace) -> None:
     check_wave(arguments.wave)
     if arguments.trace and arguments.root == "any":
         raise InputError("--trace must be left out for --root any, whose paths are not known ahead")
+    if arguments.trace and (arguments.fabric or arguments.tables == "ram"):
+        raise InputError("--trace must be left out for tables that are loaded")
     if arguments.wave:
         check_waves(arguments, arguments.wave)
     if arguments.trace:

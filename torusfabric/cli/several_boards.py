@@ -54,6 +54,8 @@ ALONE: dict[str, object] = {
     "faults": None,
     "engine": "auto",
     "repeat": 1,
+    "tables": "rom",
+    "fabric": None,
 }
 
 

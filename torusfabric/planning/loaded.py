@@ -14,6 +14,7 @@ from .selection import Selection
 if TYPE_CHECKING:
     from ..collective import Operator
     from ..program.frame import Frame
+    from ..program.loadable import Loadable
 
 __all__ = ["resolve_loadable"]
 
@@ -47,7 +48,7 @@ def resolve_loadable(
     from ..program.compile import versions
     from ..program.frame import loadable_form
 
-    found: list[tuple[int, Selection, bool]] = []
+    found: list[tuple[Loadable, Selection]] = []
     wrong: list[tuple[int, InputError]] = []
     for one in serving(selection) if selection.planned is None else (selection,):
         try:
@@ -61,14 +62,16 @@ def resolve_loadable(
         except InputError as error:
             wrong.append((cycles, error))
             continue
-        found.append((form.program.cycles(), replace(one, planned=schedule), form.later))
+        found.append((form, replace(one, planned=schedule)))
     if found:
-        fewest = min(cycles for cycles, _, _ in found)
+        fewest = min(form.program.cycles() for form, _ in found)
         # Second registers are inputs more of every out-port.
         plain = [
-            each for each in found if frame is None and not each[2] and each[0] <= WITHOUT * fewest
+            (form, one)
+            for form, one in found
+            if frame is None and not form.later and form.program.cycles() <= WITHOUT * fewest
         ]
-        return min(plain or found, key=lambda each: each[0])[1]
+        return min(plain or found, key=lambda each: (each[0].program.cycles(), each[0].rows))[1]
     if not wrong:
         planned(selection)  # which says why nothing serves
     raise min(wrong, key=lambda each: each[0])[1]

@@ -47,8 +47,10 @@ class Frame:
         The most cycles from the slot of a row to the arrival of its words.
     later : bool
         Whether in-ports and operators have second registers.
+    late : bool
+        Whether a mode may read all words a cycle later; see `Loadable.reads_late`.
     inputs : tuple of (tuple of (int, int)), or None
-        The sources of each out-port, by `Stage` and number; None for all.
+        The sources of each out-port, then of each operator, by `Stage` and number; None for all.
     modes, blocks, chunks : int
         The most modes, blocks that a node receives in one of them, and chunks of a message.
     words : int
@@ -60,7 +62,7 @@ class Frame:
     >>> program = tf.compile(tf.plan("4x4", "alltoall", algorithm="matching"), max_flits=4)
     >>> frame = Frame.of([program], rows=64)
     >>> frame.depth, frame.words, frame.sources.identity
-    (1, 64, 8)
+    (1, 128, 8)
     >>> frame == Frame.from_json(frame.to_json())
     True
     """
@@ -71,6 +73,7 @@ class Frame:
     rows: int
     depth: int
     later: bool
+    late: bool
     inputs: tuple[tuple[tuple[int, int], ...], ...] | None
     modes: int
     blocks: int
@@ -107,11 +110,16 @@ class Frame:
             rows=max(rows or 0, 1) if rows else sum(form.rows for form in forms),
             depth=depth or max(form.depth for form in others),
             later=any(form.later for form in others),
+            late=bool(needed) and (inputs is None or any(form.reads_late for form in others)),
             inputs=None if inputs is None else _inputs(others, first.ports),
             modes=_power(len(forms), LEAST_MODES),
             blocks=_power(max(form.received.shape[1] for form in others), LEAST_BLOCKS),
             chunks=_power(max(form.chunks for form in others), LEAST_CHUNKS),
-            words=_power(max(form.words for form in others), first.topology.nodes * first.flits),
+            # Plans around faults let more rest on their way.
+            words=_power(
+                max(form.words for form in others),
+                first.topology.nodes * first.flits * (2 if inputs is None else 1),
+            ),
         )
         for form in forms:
             frame.check(form)
@@ -152,9 +160,11 @@ class Frame:
         others = {*injected} - {injected[port]}
         return tuple(k for k in self._all if k not in others)
 
-    @property
-    def operand(self) -> tuple[int, ...]:
-        """The numbers of the sources of operators."""
+    def operand(self, port: int) -> tuple[int, ...]:
+        """The numbers of the sources of the operator at an in-port."""
+        if self.inputs is not None:
+            named = np.array(self.inputs[self.ports + port])
+            return tuple(sorted(self.numbers(named).tolist()))
         return tuple(self._all[self.sources.first_result :])
 
     @property
@@ -197,6 +207,8 @@ class Frame:
                 raise InputError(
                     f"Schedule must fit the {most} {what} of this fabric, not need {needed}"
                 )
+        if form.reads_late and not self.late:
+            raise InputError("Fabric must read a cycle later for this schedule, it cannot")
         self._check_inputs(form)
 
     def _check_inputs(self, form: Loadable) -> None:
@@ -204,7 +216,7 @@ class Frame:
         for what, named in (("out-port", form.select), ("operator", form.operand)):
             found = self.numbers(named)
             for port in range(self.ports):
-                allowed = self.out_port(port) if what == "out-port" else self.operand
+                allowed = self.out_port(port) if what == "out-port" else self.operand(port)
                 wrong = (named[:, :, port, 0] >= 0) & ~np.isin(found[:, :, port], [*allowed])
                 wrong |= (named[:, :, port, 0] >= 0) & (found[:, :, port] < 0)
                 if wrong.any():
@@ -274,12 +286,15 @@ def _power(needed: int, least: int) -> int:
 
 
 def _inputs(forms: Sequence[Loadable], ports: int) -> tuple[tuple[tuple[int, int], ...], ...]:
-    """What each out-port selects in some forms."""
+    """What each out-port, and then each operator, selects in some forms."""
     found = []
-    for port in range(ports):
-        named = np.concatenate([form.select[:, :, port].reshape(-1, 2) for form in forms])
-        known = {(int(a), int(b)) for a, b in np.unique(named[named[:, 0] >= 0], axis=0)}
-        found.append(tuple(sorted(known)) or ((int(Stage.PORT), port),))
+    idle = {"select": Stage.PORT, "operand": Stage.RESULT}
+    for name, stage in idle.items():
+        for port in range(ports):
+            each = [getattr(form, name)[:, :, port].reshape(-1, 2) for form in forms]
+            named = np.concatenate(each)
+            known = {(int(a), int(b)) for a, b in np.unique(named[named[:, 0] >= 0], axis=0)}
+            found.append(tuple(sorted(known)) or ((int(stage), port),))
     return tuple(found)
 
 

@@ -150,6 +150,11 @@ class _Rewriting:
         sources = loop.sources
         if not program.any_length:
             raise InputError("Length must be left to each run, by max_flits, for loaded tables")
+        if program.topology.longest_link > 1:
+            _refuse(
+                "on links of one cycle",
+                f"on {program.topology}, of {program.topology.longest_link}",
+            )
         if form.any_root or form.groups.count > 1:
             _refuse("with a fixed root, in one group", "of any root or along some axes")
         if loop.least > 1 or loop.padded:
@@ -158,8 +163,6 @@ class _Rewriting:
             _refuse("that adds at in-ports", program.schedule.algorithm)
         if sources.made or sources.latency:
             _refuse("with operators of one cycle", program.schedule.algorithm)
-        if program.topology.longest_link > 1:
-            _refuse("on links of one cycle", program.topology)
         for action, delay in ((Action.SELECT, SETTING), (Action.OPERAND, LINK)):
             if any(field.delay != delay for field in loop.of(action)):
                 _refuse("whose ports change at once", program.schedule.algorithm)

@@ -14,16 +14,19 @@ from ..program.fields import Order
 from ..schedule.model import Choice
 from ..topology import cayley
 from .distribution import Distribution
-from .endpoint import Endpoint
+from .endpoint import Endpoint, EndpointSettings
 from .memories import address_width
 from .netlist import NetlistBuilder, Part
 from .run_choices import RunChoices
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..program import Program
     from ..program.fields import Loop, Sources
     from ..topology import Groups, Topology
     from ..topology.boards import Boards
+    from .endpoint_shape import EndpointShape
     from .endpoint_wires import EndpointWires
     from .operator_unit import OperatorUnit
     from .place import RowTables
@@ -100,7 +103,7 @@ class FabricBuilder(NetlistBuilder):
         self._offset_roms: dict[object, Rows] = {}
 
     @property
-    def endpoint(self) -> type[Endpoint]:
+    def endpoint(self) -> Callable[[EndpointShape, EndpointSettings], Endpoint]:
         """What endpoints are."""
         return Endpoint
 

@@ -7,10 +7,10 @@ from functools import cached_property
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Member
 
-from ..endpoint import Endpoint
+from ..endpoint import Endpoint, EndpointSettings
 from ..endpoint_builder import NEVER, EndpointBuilder
 from ..endpoint_reads import Inputs
-from ..endpoint_shape import EndpointMemory, EndpointReader
+from ..endpoint_shape import EndpointMemory, EndpointReader, EndpointShape
 from ..memories import WritePort, choose
 from ..multiplexer import multiplexed, select_code
 from ..registers import delayed
@@ -27,16 +27,22 @@ class LoadedEndpoint(Endpoint):
         Cycles of the row, or in a loop by flits the flit; and the same times the chunks, by which
         flits lie apart in the memory of what the node sends.
     late : In(1)
-        Whether words are read a cycle later; if there are operators.
+        Whether words are read a cycle later; if any mode may do so.
     streams : In(1)
         Whether the words of a row arrive while others pass, so that what the table says counts some
         cycles later; else it counts until all have arrived.
     """
 
+    def __init__(
+        self, shape: EndpointShape, settings: EndpointSettings, *, late: bool = False
+    ) -> None:
+        self._late = late
+        super().__init__(shape, settings)
+
     def _from_sequencer(self) -> dict[str, Member]:
         bits = self.settings.address_bits
         strobes = {k for memory in self.shape.memories for k in memory.strobes}
-        late = {"late": In(1)} if any(m.source for m in self.shape.memories) else {}
+        late = {"late": In(1)} if self._late else {}
         return {"read_0": In(bits), "read_1": In(bits), "streams": In(1), **late} | {
             f"strobe_{k}": In(1) for k in sorted(strobes)
         }

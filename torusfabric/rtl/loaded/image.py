@@ -73,7 +73,7 @@ class Image:
     >>> fabric = tf.Fabric(tf.compile(tf.plan("3x3", "allgather"), max_flits=4), tables="ram")
     >>> image = Image.of(fabric.frame, fabric.width, [tf.plan("3x3", "alltoall")])
     >>> hex(image.words[0]), image.words[1] == fabric.digest, len(image.words)
-    ('0x1494654', True, 1139)
+    ('0x1494654', True, 232)
     """
 
     frame: Frame
@@ -108,7 +108,7 @@ class Image:
         for number, ((_, width), rows) in enumerate(sized):
             pieces = -(-width // PIECE)
             for start, end in _runs(rows):
-                yield from (number | (pieces - 1) << 16, start | end << 16)
+                yield from (number | (pieces - 1) << 16, start, end)
                 for row in (max(row, 0) for row in rows[start:end]):
                     yield from (row >> PIECE * k & (1 << PIECE) - 1 for k in range(pieces))
 
@@ -165,6 +165,8 @@ def read_fabric(path: str | PathLike[str]) -> LoadedFabric:
     """
     try:
         facts = parse_json(read_bytes(path, "Manifest"))
+    except InputError:
+        raise
     except ValueError as error:
         raise InputError(f"Manifest {path} must be JSON: {error}") from error
     if not isinstance(facts, dict) or "tables" not in facts:
@@ -197,8 +199,8 @@ def read_image(path: str | Path, frame: Frame, width: int) -> Image:
         raise InputError(f"Image {path} must be for fabric {digest:08x}, not {head[1]:08x}")
     at = 4
     while at + 1 < len(head) and head[at] != END:
-        start, stop = head[at + 1] & 0xFFFF, head[at + 1] >> 16
-        at += 2 + max(stop - start, 0) * ((head[at] >> 16) + 1)
+        start, stop = head[at + 1], head[min(at + 2, len(head) - 1)]
+        at += 3 + max(stop - start, 0) * ((head[at] >> 16) + 1)
     end = at + 2
     if end > len(head) or zlib.crc32(raw[: 4 * at + 4]) != head[at + 1]:
         raise InputError(f"Image {path} must be whole, not torn")

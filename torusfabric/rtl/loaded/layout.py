@@ -62,7 +62,7 @@ class TableLayout:
     >>> program = tf.compile(tf.plan("4x4", "alltoall", algorithm="matching"), max_flits=4)
     >>> layout = TableLayout(Frame.of([program]))
     >>> layout.router_bits, layout.node_bits, layout.row_bits, layout.block_bits
-    (28, 96, 6, 9)
+    (20, 96, 6, 10)
     """
 
     frame: Frame
@@ -83,8 +83,8 @@ class TableLayout:
         frame, sources = self.frame, self.frame.sources
         router = [frame.out_port(port) for port in range(frame.ports)]
         first = sources.first_result
-        operands = tuple(k - first for k in frame.operand)
-        operand = [operands] * frame.ports if frame.operators else []
+        adds = range(frame.ports) if frame.operators else ()
+        operand = [tuple(k - first for k in frame.operand(port)) for port in adds]
         found: list[tuple[Crossbar, int]] = []
         for ports in (router, operand):
             outputs, at = [], 0
@@ -223,6 +223,18 @@ class TableLayout:
             (frame.modes, self.mode_bits),
             (frame.modes * of_mode, self.block_bits),
         ]
+
+    @property
+    def bus(self) -> dict[str, int]:
+        """What the loader gives to all tables, and the bits of each."""
+        rows, widths = (max(each) for each in zip(*self.tables, strict=True))
+        return {
+            "load_valid": 1,
+            "load_table": address_width(len(self.tables)),
+            "load_row": address_width(rows),
+            "load_piece": address_width(-(-widths // PIECE)),
+            "load_word": PIECE,
+        }
 
     def placement(self, program: Program) -> Placement:
         """Where everything lies: at the nodes."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import memory
 from amaranth.lib.wiring import In, Out
 
+from ..memories import ReadPort, WritePort, add_memory
 from ..netlist import Leaf
 from .layout import PIECE
-from .table import BUS
 
 __all__ = ["END", "MAGIC", "Loader"]
 
@@ -34,11 +36,12 @@ class State(enum.IntEnum):
     PROGRAM = 2
     MODES = 3
     TABLE = 4
-    ROWS = 5
-    DATA = 6
-    CHECK = 7
+    FIRST = 5
+    END = 6
+    DATA = 7
+    CHECK = 8
     #: Nothing: the image is there, or refused.
-    OVER = 8
+    OVER = 9
 
 
 class Loader(Leaf):
@@ -48,6 +51,8 @@ class Loader(Leaf):
     ----------
     digest : int
         Of the fabric.
+    bus : dict of str to int
+        As `TableLayout.bus`.
     program, modes : int
         The digest of what is there at first, and of how many modes it is; of none nothing is there.
     written : bool
@@ -70,17 +75,21 @@ class Loader(Leaf):
     """
 
     def __init__(
-        self, digest: int, *, program: int = 0, modes: int = 0, written: bool = True
+        self,
+        digest: int,
+        bus: Mapping[str, int],
+        *,
+        program: int = 0,
+        modes: int = 0,
+        written: bool = True,
     ) -> None:
         self._digest, self._initial, self._written = digest, (program, modes), written
+        self._bus = bus
         super().__init__(
             {"load_we": In(1), "load_first": In(1), "load_data": In(PIECE), "busy": In(1)}
             | {"loaded": Out(1), "loaded_program": Out(32), "modes": Out(8)}
-            | {name: Out(bits) for name, bits in BUS.items()}
+            | {name: Out(bits) for name, bits in bus.items()}
         )
-        self.loaded = Signal(init=int(modes > 0), name="loaded", reset_less=True)
-        self.loaded_program = Signal(32, init=program, name="loaded_program", reset_less=True)
-        self.modes = Signal(8, init=modes, name="modes", reset_less=True)
 
     def elaborate(self, platform: object) -> Module:
         """Build the steps through an image, and its check."""
@@ -96,9 +105,10 @@ class Loader(Leaf):
         # An image that a reset interrupts is torn.
         state = Signal(State, name="state", init=State.OVER)
         now = Mux(first, Const(State.MAGIC, 4), state)
-        table, row, piece = (Signal(BUS[f"load_{name}"], name=f"next_{name}")
+        table, row, piece = (Signal(self._bus[f"load_{name}"], name=f"next_{name}")
                              for name in ("table", "row", "piece"))  # fmt: skip
-        last_piece, end = Signal(4, name="last_piece"), Signal(16, name="end_of_rows")
+        last_piece = Signal(len(piece), name="last_piece")
+        end = Signal(len(row) + 1, name="end_of_rows")
         check = Signal(32, name="check", init=(1 << 32) - 1)
         right = Signal(name="right")
         whole: Value = right
@@ -107,27 +117,29 @@ class Loader(Leaf):
             later = Signal(name="settles")
             m.d.sync += later.eq(whole & ~(taken & first))
             whole = later
-        with m.If(whole):
-            m.d.sync += self.loaded.eq(1)
+        program, modes = Signal(32, name="program"), Signal(8, name="modes_there")
+        begins = taken & first
+        self._keep(m, begins | whole, Cat(modes, program, whole & ~begins))
         with m.If(taken):
             before = Mux(first, (1 << 32) - 1, check)
             m.d.sync += [check.eq(_checked(m, before, word)), state.eq(now + 1)]
             with m.Switch(now):
                 with m.Case(State.MAGIC):
-                    m.d.sync += self.loaded.eq(0)
                     self._expect(m, state, word == MAGIC, State.FABRIC)
                 with m.Case(State.FABRIC):
                     self._expect(m, state, word == self._digest, State.PROGRAM)
                 with m.Case(State.PROGRAM):
-                    m.d.sync += self.loaded_program.eq(word)
+                    m.d.sync += program.eq(word)
                 with m.Case(State.MODES):
-                    m.d.sync += self.modes.eq(word)
+                    m.d.sync += modes.eq(word)
                 with m.Case(State.TABLE):
                     m.d.sync += [table.eq(word), last_piece.eq(word[16:]), piece.eq(0)]
                     with m.If(word[:16] == END):
                         m.d.sync += state.eq(State.CHECK)
-                with m.Case(State.ROWS):
-                    m.d.sync += [row.eq(word[:16]), end.eq(word[16:])]
+                with m.Case(State.FIRST):
+                    m.d.sync += row.eq(word)
+                with m.Case(State.END):
+                    m.d.sync += end.eq(word)
                 with m.Case(State.DATA):
                     end_row = piece == last_piece
                     m.d.sync += [
@@ -145,6 +157,20 @@ class Loader(Leaf):
                 with m.Default():
                     m.d.sync += state.eq(State.OVER)
         return m
+
+    def _keep(self, m: Module, writes: Value, state: Value) -> None:
+        """Keep what is there, in a memory: it has contents at first, and no reset changes it.
+
+        While it is written the other row is read, which says that nothing is there.
+        """
+        program, modes = self._initial
+        there = modes | program << 8 | int(modes > 0) << 40
+        cell = memory.MemoryData(shape=41, depth=2, init=[there, 0])
+        port = WritePort(Const(0, 1), state, writes)
+        kept = add_memory(m, "there", cell, write=port, read=ReadPort(writes, Const(1)), many=True)
+        m.d.comb += [
+            self.modes.eq(kept[:8]), self.loaded_program.eq(kept[8:40]), self.loaded.eq(kept[40])
+        ]  # fmt: skip
 
     @staticmethod
     def _expect(m: Module, state: Signal, right: Value, then: State) -> None:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import memory
 from amaranth.lib.wiring import In, Out
 
-from ..memories import address_width, fitting
+from ..memories import ReadPort, WritePort, add_memory, add_rom, address_width
 from ..netlist import Leaf
 from ..registers import delayed
 from .layout import PIECE
 
-__all__ = ["BUS", "LoadedTable"]
-
-#: What the loader gives to all tables, and the bits of each.
-BUS = {"load_valid": 1, "load_table": 16, "load_row": 16, "load_piece": 4, "load_word": PIECE}
+__all__ = ["LoadedTable"]
 
 
 class LoadedTable(Leaf):
@@ -25,6 +22,8 @@ class LoadedTable(Leaf):
     Parameters
     ----------
     rows, width : int
+    bus : dict of str to int
+        As `TableLayout.bus`.
     contents : sequence of int
         The first rows; all others are 0.
     parts : dict of str to (int, int, int)
@@ -35,7 +34,7 @@ class LoadedTable(Leaf):
 
     Members
     -------
-    number : In(16)
+    number : In
         Its own, by which it is written.
     address : In
     load_valid, load_table, load_row, load_piece, load_word : In
@@ -48,6 +47,7 @@ class LoadedTable(Leaf):
         self,
         rows: int,
         width: int,
+        bus: Mapping[str, int],
         contents: Sequence[int] = (),
         parts: dict[str, tuple[int, int, int]] | None = None,
         *,
@@ -57,8 +57,8 @@ class LoadedTable(Leaf):
         self._rows, self._width, self._contents = rows, width, tuple(contents)
         self._parts = parts or {"row": (0, width, 0)}
         super().__init__(
-            {"number": In(16), "address": In(address_width(rows))}
-            | {name: In(bits) for name, bits in BUS.items()}
+            {"number": In(bus["load_table"]), "address": In(address_width(rows))}
+            | {name: In(bits) for name, bits in bus.items()}
             | {name: Out(bits) for name, (_, bits, _) in self._parts.items()}
         )
 
@@ -74,19 +74,14 @@ class LoadedTable(Leaf):
         for number, low in enumerate(range(0, self._width, PIECE)):
             bits = min(PIECE, self._width - low)
             init = [value >> low & (1 << bits) - 1 for value in self._contents]
-            cells = memory.MemoryData(shape=bits, depth=max(self._rows, 2), init=init)
-            m.submodules[f"piece_{number}"] = ram = memory.Memory(cells)
-            ram.data.name = "ram"
-            out = ram.read_port()
-            m.d.comb += out.addr.eq(fitting(self.value("address"), len(out.addr)))
-            found.append(out.data)
+            depth, name, read = max(self._rows, 2), f"piece_{number}", self.value("address")
             if self._written:
-                into = ram.write_port()
-                m.d.comb += [
-                    into.addr.eq(fitting(row, len(into.addr))),
-                    into.data.eq(word[:bits]),
-                    into.en.eq(enable & (piece == number)),
-                ]
+                cells = memory.MemoryData(shape=bits, depth=depth, init=init)
+                write = WritePort(row, word[:bits], enable & (piece == number))
+                found.append(add_memory(m, name, cells, write=write, read=ReadPort(read, Const(1))))
+            else:
+                whole_rows = [*init, *[0] * (depth - len(init))]
+                found.append(add_rom(m, name, rows=whole_rows, width=bits, address=read))
         whole = Cat(*found)
         for name, (start, bits, late) in self._parts.items():
             m.d.comb += getattr(self, name).eq(delayed(m, whole[start : start + bits], late, name))

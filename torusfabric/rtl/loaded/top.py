@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 
 from ...program import Program
 from ...program.frame import Frame
 from ...program.loadable import Loadable
-from ..endpoint import Endpoint
+from ..endpoint import Endpoint, EndpointSettings
+from ..endpoint_shape import EndpointShape
 from ..fabric_builder import FabricBuilder, Top
 from ..memories import address_width
 from ..netlist import Fixed, Part, Parts, Role
@@ -24,7 +25,7 @@ from .host import LoadedHost
 from .layout import TableLayout, contents_of
 from .loader import Loader
 from .sequencer import LoadedSequencer
-from .table import BUS, LoadedTable
+from .table import LoadedTable
 
 __all__ = ["LoadedBuilder", "add_loaded_top"]
 
@@ -48,9 +49,9 @@ class LoadedBuilder(FabricBuilder):
         self._known: dict[object, str] = {}
 
     @property
-    def endpoint(self) -> type[Endpoint]:
+    def endpoint(self) -> Callable[[EndpointShape, EndpointSettings], Endpoint]:
         """What endpoints are."""
-        return LoadedEndpoint
+        return partial(LoadedEndpoint, late=self.frame.late)
 
     @property
     def operator_unit(self) -> OperatorUnit | None:
@@ -73,15 +74,16 @@ class LoadedBuilder(FabricBuilder):
     ) -> None:  # fmt: skip
         """Add a table; those of the same contents are of one module."""
         rows, width = self.layout.tables[number]
+        given = self.layout.bus
         contents = tuple(max(row, 0) for row in self.contents[number])
         key = rows, width, contents, tuple(parts.items())
         module = self._known.setdefault(key, f"table_{name}" if contents else f"empty_{name}")
-        make = partial(LoadedTable, rows, width, contents, parts)
+        make = partial(LoadedTable, rows, width, given, contents, parts)
         self.add_module(module, make, role=Role.TABLE)
         self.add(
             f"the_table_{name}",
             module,
-            inputs={"number": (Fixed(number, 16),), "address": address, **bus},
+            inputs={"number": (Fixed(number, given["load_table"]),), "address": address, **bus},
             outputs={part: (nets[part], bits) for part, (_, bits, _) in parts.items()},
             node=node,
         )
@@ -93,11 +95,14 @@ class LoadedBuilder(FabricBuilder):
         layout, near = self.layout, self.distribution.near
         router, operand = layout.router_bits, layout.operand_bits
         first = router + operand
-        parts = {"row": (first, layout.node_bits - first, 0), "setting": (0, router, 1)}
-        if operand:
-            parts["operand"] = router, operand, 2
+        parts = {
+            "row": (first, layout.node_bits - first, 0),
+            "setting": (0, router, 1),
+            "operand": (router, operand, 2),
+        }
+        parts = {name: part for name, part in parts.items() if part[1]}
         nets = {part: f"{part}_{node}" for part in parts}
-        bus = {name: near(name, node) for name in BUS}
+        bus = {name: near(name, node) for name in layout.bus}
         self.add_table(f"node_{node}", node, near("row", node), bus, parts, nets, node)
 
 
@@ -110,10 +115,10 @@ def add_loaded_top(build: LoadedBuilder, digest: int, program: int) -> Built:
         for name, bits in {"load_we": 1, "load_first": 1, "load_data": 32}.items()
     }
     modes = len(build.contents[-2])
-    loader = partial(Loader, digest, program=program if modes else 0, modes=modes)
+    loader = partial(Loader, digest, layout.bus, program=program if modes else 0, modes=modes)
     words["busy"] = (Part("busy", 0, 1),)
     given = add_single(build, "loader", Role.LOADER, loader, words)
-    bus: dict[str, Parts] = {name: given[name] for name in BUS}
+    bus: dict[str, Parts] = {name: given[name] for name in layout.bus}
     fields, bits = layout.mode_fields, address_width(frame.modes)
     mode = (Part("run_form", 0, bits),)
     chosen = {name: (Part(name, 0, fields[name]),) for name in ("chunks", "reciprocal")}
