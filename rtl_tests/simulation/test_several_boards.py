@@ -72,6 +72,15 @@ def test_boards_that_are_told_different_things_do_not_run(pair):
         assert boards.said("error") == [RunError.LENGTH] * 2
 
 
+def test_who_waited_for_a_run_that_was_refused_does_not_wait_for_the_next(pair):
+    with CompiledBoards(pair, seed=1, link_errors=0.0) as boards:
+        for wait in range(0, 50, 7):
+            assert step(boards, (3, 4), waits=(0, 0))
+            assert boards.said("error") == [RunError.BOARDS] * 2
+            assert step(boards, (4, 4), waits=(wait, 250))
+            assert boards.said("error") == [0, 0]
+
+
 @pytest.mark.parametrize("cut", range(4))
 def test_a_cable_that_falls_silent_ends_the_run(pair, cut):
     with CompiledBoards(pair, seed=1, link_errors=0.0) as boards:

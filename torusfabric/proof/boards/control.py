@@ -23,7 +23,8 @@ __all__ = ["agreement_harness", "barrier_harness"]
 #: Registers that claims refer to.
 SHOWN = ("above", "below", "all_arrived", "waiting", "count", "goes", "refused", "again", "after",
          "ends", "known", "was_busy", "verdict", "lost_in_run", "fault", "finish", "arrived",
-         "differing", "settled_below", "bad_below", "tried", "summing")  # fmt: skip
+         "differing", "settled_below", "bad_below", "tried", "summing", "recent",
+         "dropped")  # fmt: skip
 
 GOOD, BAD = int(Verdict.GOOD), int(Verdict.BAD)
 
@@ -94,13 +95,19 @@ def barrier_harness(plan: LinkPlan, design: Design) -> Harness:
     model.past("past_count", "count", bits)
     model.past("past_told", f"{counted} - {plan.heard}", bits)
     model.past("begins_count", "waiting && !goes && count == 0")
-    for name in ("is_told", "is_root", "all_arrived", "waiting", "run_start"):
+    model.past("past_recent", "recent", model.width("recent"))
+    for name in ("dropped", "is_told", "is_root", "all_arrived", "waiting", "run_start"):
         model.past(f"past_{name}", name)
     model.register("frozen_for", f"!frozen ? 0 : frozen_for >= {plan.settle_time} ? "
                    f"{plan.settle_time} : frozen_for + 1", 8)  # fmt: skip
     _tree(board)
     model.claims({
         "says_that_it_waits_when_all_below_do": "!says_arrived || (waiting && those_below_wait)",
+        "hears_nobody_of_a_run_that_is_over": "recent == 0 || arrived == 0 || past_recent == 0",
+        "ignores_messages_of_a_run_that_is_over":
+            f"!(steady && past_dropped) || recent == {plan.stale}",
+        "goes_on_ignoring_them": "!(steady && !past_dropped && past_recent != 0) || "
+                                 "recent == past_recent - 1",
         "knows_who_waits": "!waiting || (arrived & below & ~below_wait) == 0",
         "says_when_only_if_all_wait": "count == 0 || all_wait",
         "begins_only_if_all_wait": "!goes || (waiting && all_wait)",

@@ -188,7 +188,7 @@ def _assumptions(system: BoardSystem) -> Iterator[str]:
     yield (
         f"Boards start within {plan.skew:g} cycles of each other, as messages are heard so long "
         "after they were sent; no two in a row are lost of those that say when a run begins, and "
-        "none is heard in a later run than that of which it is."
+        f"none comes more than {plan.stale} cycles after a run that was not carried out."
     )
     yield "No word is changed on its way in a manner that its CRC-32 does not show."
     yield (

@@ -119,6 +119,8 @@ class BoardControl(Leaf):
         self._count = Signal(plan.fields["count"].width, name="count")
         self._refused = flag("refused")
         self._goes, self._again = flag("goes"), flag("again")
+        # The run that was waited for is over without having begun.
+        self._dropped = flag("dropped")
         # Cycles since the end of a run.
         self._after = Signal(range(plan.agreed + 1), name="after")
         self._ended, self._known = flag("ended"), flag("known")
@@ -179,8 +181,14 @@ class BoardControl(Leaf):
             Signal(plan.links, name="differing"),
         )
         own = Cat(self._chosen(name) for name in plan.choices)
+        # Messages may still be on their way that say who waited for a run that was not carried out.
+        recent = Signal(range(plan.stale + 1), name="recent")
+        with m.If(self._dropped):
+            m.d.sync += recent.eq(plan.stale)
+        with m.Elif(recent != 0):
+            m.d.sync += recent.eq(recent - 1)
         for link, said in enumerate(self._said):
-            with m.If(~self._waiting):
+            with m.If(~self._waiting | (recent != 0)):
                 m.d.sync += [arrived[link].eq(0), differing[link].eq(0)]
             with m.Elif(self.value("heard")[link]):
                 same = Cat(said[name] for name in plan.choices) == own if plan.choices else Const(1)
@@ -302,6 +310,8 @@ class BoardControl(Leaf):
                 with m.If(self._verdict != Verdict.GOOD):
                     m.d.sync += [fault.eq(RunError.LINK), self.failed.eq(self._failed)]
         broken, elsewhere = self._broken(m)
+        failed = self._waiting & (self._count == 0) & (broken.any() | elsewhere)
+        m.d.comb += self._dropped.eq(Mux(self._goes, self._refused, failed))
         over = [self.busy.eq(0), self.done.eq(1), self._over.eq(self._over + 1)]
         with m.If(finish | (tried & ~self.value("run_busy"))):
             m.d.sync += [*over, counting.eq(0)]
@@ -309,7 +319,7 @@ class BoardControl(Leaf):
             m.d.sync += self._waiting.eq(0)
             with m.If(self._refused):
                 m.d.sync += [*over, fault.eq(RunError.BOARDS)]
-        with m.Elif(self._waiting & (self._count == 0) & (broken.any() | elsewhere)):
+        with m.Elif(failed):
             m.d.sync += [
                 *over, self._waiting.eq(0), fault.eq(RunError.LINK),
                 self.failed.eq(broken | self._quiet),

@@ -216,6 +216,11 @@ class LinkPlan:
         return 3 * self.period + 2 * HEARD
 
     @property
+    def stale(self) -> int:
+        """Cycles for which messages of a run that was not carried out may still come."""
+        return self._hop + math.ceil(self.skew)
+
+    @property
     def settle_time(self) -> int:
         """Cycles for which nothing may be skipped before a board starts."""
         return 8 + 2 * self.levels
