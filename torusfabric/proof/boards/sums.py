@@ -58,6 +58,8 @@ def received_sum_harness(plan: LinkPlan, latency: int, design: Design) -> Harnes
     unequal = f"received{f'[{low - 1}:0]' if width > 1 else ''} != crc[{low - 1}:0]"
     due, check_due = model.past("past_due", "due"), model.past("past_check_due", "check_due")
     bits, peer = plan.message_words * width, model.width("peer")
+    if not model.has("held"):  # where a message is all that it holds
+        model.wire("held", "said", bits)
     for name, size in (("held", bits), ("received", width)):
         model.past(f"past_{name}", name, size)
     model.claims({

@@ -43,8 +43,11 @@ class Subject(NamedTuple):
 
 def on_board(system: BoardSystem, kind: BoardKind, text: GateText, board: int) -> Subject:
     """What lies on a board: nodes are numbered as there."""
-    seen = copy(system.fabric)
-    seen.netlist, seen.read_latency = kind.netlist, system.read_latency
+    seen, used = copy(system.fabric), {each.module for each in kind.netlist.instances}
+    # Modules that other kinds of boards have.
+    roles = {name: role for name, role in kind.netlist.roles.items() if name in used}
+    seen.netlist = replace(kind.netlist, roles=roles)
+    seen.read_latency = system.read_latency
     seen.nodes = system.boards.nodes.shape[1]
     ports = HostPorts.of_board(system.boards, board)
     return Subject(seen, text, ports)
