@@ -83,7 +83,7 @@ def test_a_name_without_its_extra(tmp_path):
     command = [sys.executable, "-c", WITHOUT]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     said = "3 Package {} was not found: pip install 'torusfabric[{}]'"
-    hardware = ("Fabric", "Job", "emit", "simulate", "synthesize")
+    hardware = ("Fabric", "Job", "emit", "image", "repair", "simulate", "synthesize")
     expected = [f"{name} {said.format('amaranth', 'hardware')}" for name in hardware]
     expected.append(f"import_schedule {said.format('defusedxml', 'foreign')}")
     assert done.stdout.splitlines() == expected

@@ -10,7 +10,6 @@ from ..errors import InputError
 from ..planning import require_results
 from ..topology import parse_topology
 from .arguments import real
-from .fabric import Made, make_fabric
 from .output import print_facts, print_json, progress_bar
 from .simulated import raise_if_wrong
 
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from ..rtl.boards import BoardSystem
     from ..topology import Topology
     from ..topology.boards import Boards
+    from .fabric import Made
 
 __all__ = [
     "add_boards_options",
@@ -157,6 +157,7 @@ def make_boards(arguments: Namespace, *, waves: bool = False) -> tuple[Made, Boa
     """
     from ..rtl.boards import BoardSystem, plan_links
     from ..topology.boards import Boards
+    from .fabric import make_fabric  # here, since drawing needs no hardware
 
     for name, usual in ALONE.items():
         if getattr(arguments, name, usual) != usual and not (waves and name == "wave"):
