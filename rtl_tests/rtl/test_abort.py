@@ -107,7 +107,7 @@ def test_the_next_run_is_right_whenever_one_is_aborted(topology, names, algorith
 
 def test_an_abort_at_rest_or_with_the_last_cycle_is_none():
     fabric = made("3", ["allgather"], None, {"flits": 2})
-    engine = AmaranthEngine(fabric)
+    engine = AmaranthEngine(fabric, gated=False)
     design = engine.design
 
     async def testbench(ctx):
