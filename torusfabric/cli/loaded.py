@@ -8,21 +8,22 @@ from typing import TYPE_CHECKING, Any
 from .arguments import add_force, check_output
 from .command import Commands, add_command
 from .output import print_facts, print_json, progress_bar
-from .selection import Chosen
 from .selection_options import add_selection
 from .several import choose_schedules
 from .simulated import raise_if_wrong
 from .tables import add_fabric_file
 
 if TYPE_CHECKING:
-    from ..program.frame import Frame
-    from ..rtl.loaded.image import Image, LoadedFabric
+    from ..rtl.loaded.image import Image
 
 __all__ = ["add_commands"]
 
+#: How all images begin.
+IMAGE = b"TFI\x01"
+
 
 def add_commands(commands: Commands) -> None:
-    """Add the command to a parser."""
+    """Add the commands to a parser."""
     image = add_command(commands, "image", run_image)
     add_fabric_file(image, required=True)
     add_selection(image, several=True)
@@ -45,31 +46,20 @@ def add_commands(commands: Commands) -> None:
     add_force(repair)
 
 
-def chosen_for(arguments: Namespace, frame: Frame) -> tuple[Chosen, ...]:
-    """The schedules that were selected, for a fabric that exists."""
-    given = Namespace(**vars(arguments) | {"frame": frame, "tables": "ram"})
-    return choose_schedules(given, flits=frame.flits, any_length=True)
-
-
-def image_of(arguments: Namespace, fabric: LoadedFabric) -> Image:
-    """The image of what was selected, every schedule checked."""
-    from ..analysis.check import check
-    from ..rtl.loaded.image import Image
-
-    chosen = chosen_for(arguments, fabric.frame)
-    with progress_bar("checking"):
-        for one in chosen:
-            check(one.schedule)
-    return Image.of(fabric.frame, fabric.width, [one.schedule for one in chosen])
-
-
 def run_image(arguments: Namespace) -> None:
-    """Write the image of a selection for a fabric that exists."""
-    from ..rtl.loaded.image import read_fabric
+    """Write the image of a selection for a fabric that exists, every schedule checked."""
+    from ..analysis.check import check
+    from ..rtl.loaded.image import Image, read_fabric
 
     check_output(arguments, arguments.output, IMAGE)
     fabric = read_fabric(arguments.fabric)
-    image = image_of(arguments, fabric)
+    given = Namespace(**vars(arguments) | {"frame": fabric.frame, "tables": "ram"})
+    chosen = choose_schedules(given, flits=fabric.frame.flits, any_length=True)
+    schedules = [one.schedule for one in chosen]
+    with progress_bar("checking"):
+        for schedule in schedules:
+            check(schedule)
+    image = Image.of(fabric.frame, fabric.width, schedules)
     image.save(arguments.output)
     print_image(arguments, image)
 
@@ -91,10 +81,6 @@ def run_repair(arguments: Namespace) -> None:
         "words_wrong": found.report.words_wrong,
     }
     print_image(arguments, found.image, facts)
-
-
-#: How all images begin.
-IMAGE = b"TFI\x01"
 
 
 def print_image(arguments: Namespace, image: Image, more: dict[str, Any] | None = None) -> None:
