@@ -182,7 +182,7 @@ def every_way(sides):
 
 
 def test_every_way_in_two_dimensions():
-    for sides in product(range(2, 9), repeat=2):
+    for sides in product(range(2, 7), repeat=2):
         every_way(sides)
 
 

@@ -50,7 +50,7 @@ COMMANDS = {
 #: Those that write something else every time: seconds, or what tools made.
 VARYING = ("sweep", "build")
 
-QUICK = ("plan", "draw", "export", "verilog")
+QUICK = ("plan", "verilog")
 
 
 @pytest.fixture

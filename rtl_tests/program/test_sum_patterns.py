@@ -92,6 +92,7 @@ def test_hardware(topology, kind, lengths, top):
     assert tf.simulate(fabric, engine="amaranth").passed
 
 
+@pytest.mark.long
 def test_with_others_in_an_engine():
     """Memories and readers are shared with what goes other ways."""
     kinds = ("reduce-scatter", "allgather", "allreduce", "reduce-scatter")

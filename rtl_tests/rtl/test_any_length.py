@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from amaranth.sim import Simulator
-from helpers import check_jobs, expected_words
+from helpers import check_jobs, expected_words, few
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from verilog_bench import have_icarus, have_verilator, lint_verilator, run_icarus
@@ -49,7 +49,7 @@ def engine_of(topology, collective, algorithm, options, most, *, root=None):
     return tf.Fabric(tf.compile(schedule, max_flits=most, root=root), width=WIDTH)
 
 
-@pytest.mark.parametrize(("topology", "collective", "algorithm", "options"), CASES)
+@pytest.mark.parametrize(("topology", "collective", "algorithm", "options"), few(8, CASES))
 def test_every_length(topology, collective, algorithm, options):
     """Lengths up to the most, in any order; what was left by a longer run does not show."""
     fabric = engine_of(topology, collective, algorithm, options, 5)

@@ -4,7 +4,14 @@ import json
 
 import numpy as np
 import pytest
-from helpers import as_executed, cycles_of_rounds, fabric_of, program_of, random_messages
+from helpers import (
+    as_executed,
+    cycles_of_rounds,
+    fabric_of,
+    few,
+    program_of,
+    random_messages,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from verilog_bench import have_icarus, have_verilator, lint_icarus, lint_verilator, run_icarus
@@ -72,7 +79,7 @@ def check_run(topology, collective, algorithm, *, flits=2, engine=AmaranthEngine
     return report
 
 
-@pytest.mark.parametrize(("topology", "algorithm", "options"), QUICK)
+@pytest.mark.parametrize(("topology", "algorithm", "options"), few(6, QUICK))
 def test_broadcast(topology, algorithm, options):
     """Broadcasts on tori of two and three dimensions, with any number of ports."""
     check_run(topology, "broadcast", algorithm, **options)

@@ -67,9 +67,10 @@ def test_the_form_follows_from_mode_and_length(ranges):
     [
         pytest.param((BROADCAST,), {"topology": "9", "most": 16}, marks=pytest.mark.long),
         pytest.param((SUMS, ALONE), {}, marks=pytest.mark.long),
-        (
+        pytest.param(
             (SUMS, BROADCAST),
             {"root": "any", "topology": "9", "most": 16, "operators": ["add", "max"]},
+            marks=pytest.mark.long,
         ),
         ((ALONE, SUMS), {"top": "stream", "barrier": True}),
     ],

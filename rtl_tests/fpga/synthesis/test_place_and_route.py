@@ -171,6 +171,7 @@ def test_another_placer_is_tried_where_one_fails(monkeypatch, error, tmp_path):
     assert report.fabric["fmax_mhz"] > 50
 
 
+@pytest.mark.long
 def test_the_first_placer_is_enough(monkeypatch):
     real, tried = tools.run, []
 
