@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from amaranth.hdl import Const, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..program.mode import Range
 from .memories import address_width, choose
@@ -151,6 +151,48 @@ class RunChoices:
         if _has_gaps(self.modes):
             found.append((RunError.MODE, value("mode") >= self.modes))
         return found
+
+    def accepted(
+        self,
+        m: Module,
+        value: Callable[[str], Value],
+        others: Sequence[tuple[RunError, Value]],
+        error: Value | None,
+        *,
+        name: str = "begins",
+    ) -> Signal:
+        """High in the cycle in which a start is carried out; else the error tells why it was not.
+
+        Parameters
+        ----------
+        others : sequence of (RunError, Value)
+            What refuses a start besides its choices.
+        error : Value or None
+            What shows it from the next edge on, if anything does.
+        """
+        start, refusals = value("start"), [*self.refusals(value), *others]
+        wrong, begin = Signal(len(refusals), name="wrong"), Signal(name=name)
+        m.d.comb += wrong.eq(Cat(condition for _, condition in refusals))
+        m.d.comb += begin.eq(start & ~wrong.any())
+        if error is not None:
+            # A code in front of the registers would share tables with the start, and delay it.
+            refused = Signal(len(wrong), name="refused")
+            with m.If(start):
+                m.d.sync += refused.eq(wrong)
+            code: Value = Const(RunError.NONE, ERROR_BITS)
+            for (why, _), condition in zip(refusals, refused, strict=True):
+                code = Mux(condition, why, code)
+            m.d.comb += error.eq(code)
+        return begin
+
+    def keep_operator(
+        self, m: Module, value: Callable[[str], Value], begin: Value, code: Value
+    ) -> None:
+        """Keep what the operator of a run is told, from its begin on."""
+        assert self.operators is not None
+        codes = [Const(each, self.operators.bits) for each in self.operators.codes]
+        with m.If(begin):
+            m.d.sync += code.eq(choose(codes, value("operation")))
 
     def _used(self, value: Callable[[str], Value], by_mode: Sequence[bool]) -> Value:
         """Whether the mode is one of some."""

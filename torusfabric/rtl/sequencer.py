@@ -252,24 +252,14 @@ class Sequencer(Leaf):
         Value
             High in the cycle in which a start is accepted.
         """
-        start = self.value("start")
         free = self.idle if self._soon else ~self.busy
-        refusals = [*self._choices.refusals(self.value), (RunError.BUSY, ~free)]
-        wrong, begin = Signal(len(refusals), name="wrong"), Signal(name="begins")
-        m.d.comb += wrong.eq(Cat(condition for _, condition in refusals))
-        m.d.comb += begin.eq(start & ~wrong.any())
-        if "error" in self._has:
-            # A code in front of the registers would share tables with the start, and delay it.
-            refused = Signal(len(wrong), name="refused")
-            with m.If(start):
-                m.d.sync += refused.eq(wrong)
-            error: Value = Const(RunError.NONE, ERROR_BITS)
-            for (code, _), condition in zip(refusals, refused, strict=True):
-                error = Mux(condition, code, error)
-            m.d.comb += self.error.eq(error)
+        error = self.error if "error" in self._has else None
+        busy = [(RunError.BUSY, ~free)]
+        begin = self._choices.accepted(m, self.value, busy, error)
         if "accepted" in self._has:
             m.d.comb += self.accepted.eq(begin)
-        self._sample_operator(m, begin)
+        if self._choices.operators:
+            self._choices.keep_operator(m, self.value, begin, self.operator_code)
         self._show_run(m, begin, last)
         return begin
 
@@ -290,14 +280,6 @@ class Sequencer(Leaf):
     def _count(self) -> Value:
         """The part of `cycles` that counts: a longer chain of carries would limit the clock."""
         return self.cycles[: max(timing.cycles for timing in self._timings).bit_length()]
-
-    def _sample_operator(self, m: Module, begin: Value) -> None:
-        """Keep what the operator of a run is told."""
-        operators = self._choices.operators
-        if operators:
-            codes = [Const(code, operators.bits) for code in operators.codes]
-            with m.If(begin):
-                m.d.sync += self.operator_code.eq(choose(codes, self.value("operation")))
 
     def _go(self, m: Module, begin: Value) -> Value:
         """High in the cycle before the first slot."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ...program.timing import ADDRESS, DISTRIBUTION, MODE_SETUP, RUN_SETUP, SETTING
-from ..memories import address_width, choose
+from ..memories import address_width
 from ..netlist import Leaf
 from ..registers import delayed, pulsed
 from ..run_choices import ERROR_BITS, RunChoices, RunError
@@ -150,30 +150,19 @@ class LoadedSequencer(Leaf):
 
     def _run(self, m: Module, last: Value) -> Value:
         """Keep what is shown of a run, and find out whether one begins."""
-        choices, start = self._choices, self.value("start")
-        refusals = [
-            *choices.refusals(self.value),
+        choices = self._choices
+        others = [
             (RunError.MODE, self.value("mode") >= self.value("modes")),
             (RunError.IMAGE, ~self.value("loaded")),
             (RunError.BUSY, self.busy),
         ]
-        wrong, begin = Signal(len(refusals), name="wrong"), Signal(name="begins_run")
-        m.d.comb += wrong.eq(Cat(condition for _, condition in refusals))
-        m.d.comb += begin.eq(start & ~wrong.any())
-        refused = Signal(len(wrong), name="refused")
-        with m.If(start):
-            m.d.sync += refused.eq(wrong)
-        error: Value = Const(RunError.NONE, ERROR_BITS)
-        for (code, _), condition in zip(refusals, refused, strict=True):
-            error = Mux(condition, code, error)
-        m.d.comb += self.error.eq(error)
+        begin = choices.accepted(m, self.value, others, self.error, name="begins_run")
+        if choices.operators:
+            choices.keep_operator(m, self.value, begin, self.operator_code)
         m.d.comb += self.mode_address.eq(Mux(begin, self.value("mode"), self.run_form))
         with m.If(begin):
             m.d.sync += [self.busy.eq(1), self.done.eq(0), self.cycles.eq(0)]
             m.d.sync += self.run_form.eq(self.value("mode"))
-            if choices.operators:
-                codes = [Const(code, choices.operators.bits) for code in choices.operators.codes]
-                m.d.sync += self.operator_code.eq(choose(codes, self.value("operation")))
         with m.Elif(self.busy):
             m.d.sync += self.cycles.eq(self.cycles + 1)
             with m.If(last):
