@@ -47,8 +47,13 @@ def frame():
 def fabric_of(image, words=None):
     """A fabric into which these words are loaded."""
     fabric = tf.Fabric(image.program, width=WIDTH, tables=image.frame, empty=True)
-    fabric.__dict__["image"] = SimpleNamespace(words=image.words if words is None else words)
+    give(fabric, image, image.words if words is None else words)
     return fabric
+
+
+def give(fabric, image, words):
+    """Let a fabric be loaded with other words than those of its image."""
+    fabric.__dict__["image"] = SimpleNamespace(words=words, settling=image.settling)
 
 
 def with_ones(fabric):
@@ -110,7 +115,7 @@ def test_no_torn_image_runs(frame, tmp_path):
     fabric = fabric_of(image)
     engine = CompiledEngine(fabric)
     for fault in wrong.values():
-        fabric.__dict__["image"] = SimpleNamespace(words=fault)
+        give(fabric, image, fault)
         with pytest.raises(WorkFailed, match="must be taken"):
             tf.simulate(fabric, engine=engine)
         raw = np.array(fault, "<u4").tobytes()
@@ -118,7 +123,7 @@ def test_no_torn_image_runs(frame, tmp_path):
         with pytest.raises(InputError, match=r"Image .* must be"):
             read_image(tmp_path / "wrong.bin", frame, WIDTH)
     # The same fabric runs once it is loaded whole.
-    fabric.__dict__["image"] = SimpleNamespace(words=words)
+    give(fabric, image, words)
     assert tf.simulate(fabric, engine=engine).passed
 
 

@@ -16,7 +16,6 @@ from amaranth.lib.wiring import In, Out
 
 from ..errors import InputError
 from ..program import Program
-from ..program.frame import Frame, fitted, loadable_modes
 from ..program.timing import WRITE
 from ..toolchain.values import natural, of_type, shown
 from .assembly import Assembly
@@ -31,6 +30,7 @@ from .streams.signatures import connect_streams, is_stream, stream_members
 from .tops import Built, add_core_top, add_host_top
 
 if TYPE_CHECKING:
+    from ..program.frame import Frame
     from ..program.loadable import Loadable
     from .bus import Bus, RegisterMap
     from .loaded.image import Image
@@ -198,6 +198,8 @@ class Fabric(wiring.Component):
         self.empty = bool(self.frame) and empty
         self.forms = tuple(forms)
         if self.frame:
+            from ..program.frame import fitted  # a guest
+
             self.program = program = fitted(forms, self.frame)
         self.beat = 1
         if self.top is Top.STREAM:
@@ -248,6 +250,8 @@ class Fabric(wiring.Component):
             raise InputError(f"Tables must be rom for a fabric {what}, not ram")
         if self.aborts:
             raise InputError("Tables must be rom for runs that are aborted, not ram")
+        from ..program.frame import Frame, loadable_modes  # a guest
+
         frame = tables if isinstance(tables, Frame) else None
         forms = loadable_modes(self.program, frame)
         return frame or Frame.of([form.program for form in forms]), forms

@@ -16,7 +16,6 @@ from ..program.mode import Range
 from ..program.timing import ADDRESS, LINK, SETTING
 from ..rtl.bus import DATA_BITS, Bus, Field, Register, Window
 from ..rtl.fabric import Fabric, Top
-from ..rtl.loaded.layout import TableLayout
 from ..rtl.streams import needs_commands
 from ..rtl.streams.ports import COMMAND, STATUS
 from ..topology import Faulty, Topology
@@ -83,6 +82,8 @@ def _tables(fabric: Fabric) -> dict[str, Any]:
     """What may be loaded, where tables are."""
     if fabric.frame is None:
         return {}
+    from ..rtl.loaded.layout import TableLayout  # a guest
+
     image = fabric.image
     bits = TableLayout(fabric.frame).node_bits
     return {

@@ -30,7 +30,7 @@ from ...schedule.file import load
 from ...toolchain.files import writing
 from ...toolchain.reading import parse_json, read_bytes
 from .layout import PIECE, TableLayout, contents_of
-from .loader import END, MAGIC
+from .loader import END, MAGIC, SETTLE
 
 #: So many rows of which nobody asks take no fewer words than another run of rows.
 GAP = 3
@@ -92,6 +92,11 @@ class Image:
     def program(self) -> Program:
         """The program of the fabric once it is loaded."""
         return fitted(self.forms, self.frame)
+
+    @property
+    def settling(self) -> int:
+        """Edges after the last word until `loaded` tells whether the image is there."""
+        return SETTLE + 2
 
     @cached_property
     def words(self) -> list[int]:

@@ -13,7 +13,7 @@ from ..memories import ReadPort, WritePort, add_memory
 from ..netlist import Leaf
 from .layout import PIECE
 
-__all__ = ["END", "MAGIC", "Loader"]
+__all__ = ["END", "MAGIC", "SETTLE", "Loader"]
 
 #: The first word of an image: its format, and the version.
 MAGIC = 0x01494654

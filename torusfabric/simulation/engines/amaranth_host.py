@@ -14,7 +14,6 @@ from ...errors import WorkFailed
 from ...rtl.assembly import Assembly
 from ...rtl.endpoint import Endpoint
 from ...rtl.fabric import Fabric
-from ...rtl.loaded.loader import SETTLE
 from ...rtl.netlist import Role
 from ...topology import IntArray
 from .base import PATIENCE, EngineRun, Job, PhaseTimes, Progress, words_moved
@@ -114,7 +113,7 @@ class HostDriver:
             await self._clock.tick()
             ctx.set(design.load_first, 0)
         ctx.set(design.load_we, 0)
-        for _ in range(SETTLE + 2):
+        for _ in range(self._fabric.image.settling):
             await self._clock.tick()
         if not ctx.get(design.loaded):
             raise WorkFailed("Image must be taken by the fabric, not refused")

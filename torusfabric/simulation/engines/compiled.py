@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from ...errors import WorkFailed
 from ...rtl.fabric import Fabric
-from ...rtl.loaded.loader import SETTLE
 from .base import Engine, EngineRun, Job, Messages, Progress, longest_job, words_moved
 from .host_port import CTask, PortRuns, Step, measure_tasks
 from .model import Model, build_model
@@ -211,7 +210,7 @@ class Session:
             self.run(edge)
             self.inputs["load_first"][0] = 0
         self.inputs["load_we"][0] = 0
-        for _ in range(SETTLE + 2):
+        for _ in range(self._fabric.image.settling):
             self.run(edge)
         if not loaded[0]:
             raise WorkFailed("Image must be taken by the fabric, not refused")
