@@ -25,7 +25,7 @@ from torusfabric.proof import prove
 from torusfabric.rtl.assembly import Assembly
 from torusfabric.rtl.operator_unit import OperatorUnit
 from torusfabric.rtl.registers import delayed
-from torusfabric.rtl.sequencer import Sequencer
+from torusfabric.rtl.run_choices import RunChoices
 from torusfabric.simulation.engines import CompiledEngine, Job
 from torusfabric.simulation.jobs import default_jobs, random_jobs
 from torusfabric.toolchain import cxx
@@ -266,15 +266,14 @@ def test_a_refused_operation_changes_nothing():
 # Planted faults
 
 
-def of_the_run_before(self, m, begin):
+def of_the_run_before(self, m, value, begin, code):
     """Take the operator of the run before."""
-    codes = self._choices.operators.codes
-    now = Signal.like(self.operator_code)
+    now = Signal.like(code)
     with m.If(begin):
-        for number, code in enumerate(codes):
-            with m.If(self.value("operation") == number):
-                m.d.sync += now.eq(code)
-        m.d.sync += self.operator_code.eq(now)
+        for number, each in enumerate(self.operators.codes):
+            with m.If(value("operation") == number):
+                m.d.sync += now.eq(each)
+        m.d.sync += code.eq(now)
 
 
 def of_the_first(self, code, width):
@@ -283,8 +282,8 @@ def of_the_first(self, code, width):
 
 
 FAULTS = [
-    (Sequencer, "_sample_operator", of_the_run_before, CASES[0]),
-    (Sequencer, "_sample_operator", of_the_run_before, CASES[2]),
+    (RunChoices, "keep_operator", of_the_run_before, CASES[0]),
+    (RunChoices, "keep_operator", of_the_run_before, CASES[2]),
     (OperatorUnit, "identity", of_the_first, CASES[0]),
     (OperatorUnit, "codes", property(lambda unit: unit.bits * (0,) + (1,)), CASES[0]),
 ]
