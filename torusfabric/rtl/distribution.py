@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib.wiring import In, Out
@@ -50,7 +50,7 @@ class NodeGroups:
 
     nodes: int
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Nodes of a group: a power of two, not far from the square root of all."""
         return 1 << ((self.nodes - 1).bit_length() + 1) // 2
@@ -130,14 +130,18 @@ class Distribution:
     def __init__(self, netlist: NetlistBuilder, nodes: int) -> None:
         self._netlist, self.groups = netlist, NodeGroups(nodes)
         self._widths: dict[str, int] = {}
+        self._given: dict[tuple[str, int, int | None], Parts] = {}
 
     def near(self, net: str, node: int, width: int | None = None) -> Parts:
         """A net of what is there once, or its low bits, as a node is given it: one cycle later.
 
         Of a net `BY_GROUP` that is the bit of the node's group.
         """
-        self._widths.setdefault(net, 1 if net in BY_GROUP else self._netlist.nets[net])
-        return (Part(f"{net}_near_{self.groups.of(node)}", 0, width or self._widths[net]),)
+        key = net, self.groups.of(node), width
+        if (given := self._given.get(key)) is None:
+            whole = self._widths.setdefault(net, 1 if net in BY_GROUP else self._netlist.nets[net])
+            given = self._given[key] = (Part(f"{net}_near_{key[1]}", 0, width or whole),)
+        return given
 
     def add(self) -> None:
         """Add the registers for all that nodes are given: a chain for each group of nodes."""

@@ -107,15 +107,15 @@ class Points:
 
 
 def of_each(values: IntArray, what: Callable[[IntArray], Found]) -> list[Found]:
-    """What is found of each column of values, looked for once in those that are equal.
+    """What is found of each column (last axis) of values, looked for once in those that are equal.
 
     Examples
     --------
     >>> of_each(np.array([[1, 0, 1], [2, 0, 2]]), lambda column: int(column.sum()))
     [3, 0, 3]
     """
-    different, which = np.unique(values, axis=1, return_inverse=True)
-    found = [what(column) for column in different.T]
+    different, which = np.unique(values, axis=-1, return_inverse=True)
+    found = [what(column) for column in np.moveaxis(different, -1, 0)]
     return [found[number] for number in which.ravel().tolist()]
 
 

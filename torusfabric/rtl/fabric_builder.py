@@ -176,11 +176,16 @@ class FabricBuilder(NetlistBuilder):
 
     def arriving(self, node: int, what: str = "tx", width: int | None = None) -> tuple[Part, ...]:
         """The words at a node's in-ports, or whatever else its neighbours send: slices of that."""
-        sent = self._senders[node]
         if what == "tx":
-            return tuple(self.link_end(there, port) for there, port in sent)
+            return self._arriving[node]
+        sent = self._senders[node]
         bits = width or self.width
         return tuple(Part(f"{what}_{there}", port * bits, bits) for there, port in sent)
+
+    @cached_property
+    def _arriving(self) -> list[tuple[Part, ...]]:
+        """The words at the in-ports of each node."""
+        return [tuple(self.link_end(*sender) for sender in row) for row in self._senders]
 
     def link_end(self, node: int, port: int) -> Part:
         """The word that comes out of the link behind an out-port, or comes from another board."""

@@ -60,8 +60,7 @@ class Role(enum.Enum):
     OTHER = "other"
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """Bits ``start`` to ``start + width - 1`` of a net."""
 
     net: str
@@ -69,8 +68,7 @@ class Part:
     width: int
 
 
-@dataclass(frozen=True)
-class Fixed:
+class Fixed(NamedTuple):
     """A constant."""
 
     value: int
@@ -277,7 +275,7 @@ class NetlistBuilder:
 
         def named(parts: tuple[_AnyPart, ...]) -> tuple[_AnyPart, ...]:
             return tuple(
-                replace(part, net=names[part.net])
+                part._replace(net=names[part.net])
                 if isinstance(part, Part) and part.net in names
                 else part
                 for part in parts

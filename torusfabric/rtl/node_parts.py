@@ -22,8 +22,6 @@ from .placement import RouterPlan, combiner_name
 from .router import Router
 
 if TYPE_CHECKING:
-    from amaranth.lib.wiring import SignatureMembers
-
     from ..program import Form
     from ..topology import Groups
     from .operator_unit import OperatorUnit
@@ -77,7 +75,7 @@ def add_endpoints(build: FabricBuilder) -> None:
         modules.append(EndpointWiring(build, number, make()))
     for node, variant in enumerate(build.variant_of):
         number = int(endpoints.shape_of[0 if build.program.by_offset else variant])
-        modules[number].add(node, *_outside(build, node, modules[number].members))
+        modules[number].add(node, *_outside(build, node, modules[number].bits))
 
 
 def endpoint_settings(build: FabricBuilder) -> EndpointSettings:
@@ -145,25 +143,25 @@ class EndpointWiring:
 
     Attributes
     ----------
-    members : SignatureMembers
-        Of the module.
+    bits : dict of str to int
+        The ports of the module.
     """
 
     def __init__(self, build: FabricBuilder, number: int, module: Endpoint) -> None:
         self._build, self._number = build, number
         self._shape = build.placement.endpoints.shapes[number]
-        self.members = module.signature.members
-        self._inject_bits = len(module.inject) if "inject" in self.members else 0
+        self.bits = {name: member.shape for name, member in module.signature.members.items()}
+        self._inject_bits = self.bits.get("inject", 0)
         # What is the same for all nodes. A row is read from a ROM, and of addresses each node has
         # its own.
         self._common = [
             name
             for name in build.sequenced
-            if name in self.members and name != "row" and not name.startswith("read_")
+            if name in self.bits and name != "row" and not name.startswith("read_")
         ]
         if build.top is Top.HOST:
-            self._common += [name for name in build.from_host if name in self.members]
-        self._form = "form" in self.members
+            self._common += [name for name in build.from_host if name in self.bits]
+        self._form = "form" in self.bits
 
     def add(
         self, node: int, inputs: Mapping[str, Parts], outputs: Mapping[str, tuple[str, int]]
@@ -175,26 +173,26 @@ class EndpointWiring:
         inputs, outputs : dict
             What is not the fabric's: by what the node's memories are written and read.
         """
-        build, members = self._build, self.members
+        build, bits = self._build, self.bits
         inputs, outputs, wires = {**inputs}, {**outputs}, build.endpoint_wires(node)
         if wires.words:
             inputs["rx"] = build.incoming(node, [source for source, _ in wires.words])
         for name in self._common:
-            inputs[name] = build.distribution.near(name, node, members[name].shape)
+            inputs[name] = build.distribution.near(name, node, bits[name])
         for k, column in enumerate(wires.reads):
-            bits = members[f"read_{k}"].shape
-            inputs[f"read_{k}"] = build.distribution.near(f"read_{column}", node, bits)
+            name = f"read_{k}"
+            inputs[name] = build.distribution.near(f"read_{column}", node, bits[name])
         for k, column in enumerate(wires.strobes):
-            if (name := f"strobe_{k}") in members:
+            if (name := f"strobe_{k}") in bits:
                 inputs[name] = build.distribution.near(f"store_{column}", node)
-            if (name := f"strobe_ends_{k}") in members:
+            if (name := f"strobe_ends_{k}") in bits:
                 ends = build.placement.endpoints.ends[column]
                 inputs[name] = build.distribution.near(f"ends_{ends}", node)
         if self._form:
             inputs["form"] = build.distribution.near("run_form", node)
-        if "offset" in members:
+        if "offset" in bits:
             inputs["offset"] = build.offset(node)
-        if "row" in members:
+        if "row" in bits:
             tables = build.placement.endpoints.tables
             build.add_row_rom(f"row_{node}", node, "row", self._shape.row_bits, tables)
             inputs["row"] = build.whole(f"row_{node}")
@@ -205,18 +203,18 @@ class EndpointWiring:
 
 
 def _outside(
-    build: FabricBuilder, node: int, members: SignatureMembers
+    build: FabricBuilder, node: int, bits: Mapping[str, int]
 ) -> tuple[dict[str, Parts], dict[str, tuple[str, int]]]:
     """By what the memories of a node are written and read: the host port, or ports of its own."""
     number: Parts = (Fixed(node, address_width(build.nodes)),)
     inputs: dict[str, Parts] = {"node": number}
     outputs = {"read_data": (build.read_net(node), build.width)}
     if build.top is Top.CORE:
-        inputs |= _private(build, node, members) | {"write_node": number, "read_node": number}
+        inputs |= _private(build, node, bits) | {"write_node": number, "read_node": number}
     return inputs, outputs
 
 
-def _private(build: FabricBuilder, node: int, members: SignatureMembers) -> dict[str, Parts]:
+def _private(build: FabricBuilder, node: int, bits: Mapping[str, int]) -> dict[str, Parts]:
     """Ports for one node: it writes its send memory, and reads its memories."""
     names = ["write_address", "write_data", "write_enable", "read_bank", "read_address"]
     ports: dict[str, Parts] = {}
@@ -225,7 +223,7 @@ def _private(build: FabricBuilder, node: int, members: SignatureMembers) -> dict
     else:
         ports["write_bank"] = (Fixed(0, 1),)
     for name in names:
-        ports[name] = build.add_input(name, members[name].shape, node=node)
+        ports[name] = build.add_input(name, bits[name], node=node)
     build.add_output("read_data", build.width, node=node)
     return ports
 

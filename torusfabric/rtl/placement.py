@@ -19,6 +19,7 @@ from ..program.fields import ACTIONS, IDLE, Action, Holder, Point, number_equal
 from ..program.timing import ADDRESS, SETTING
 from ..topology import IntArray
 from .endpoint_plan import EndpointPlan, plan_endpoints
+from .endpoint_points import known, of_each
 from .loops import Loops
 from .place import Column, ColumnSet, Delays, Location, RowTables, Shown, Table, columns_of
 from .router import Crossbar, plan_crossbar
@@ -176,10 +177,12 @@ class _Inputs:
         numbers = np.stack(ports, axis=-1).astype(int).swapaxes(0, 1)
         values = np.where(numbers >= 0, numbers - start, IDLE)
         uniform = [bool((values[:, rows] == values[:1, rows]).all()) for _, rows in loops.spans()]
-        used = [
-            list(dict.fromkeys(k for column in rows.T for k in np.unique(column).tolist()))
-            for rows in values
-        ]
+        used = of_each(
+            np.moveaxis(values, 0, -1),
+            lambda rows: list(
+                dict.fromkeys(k for port in rows.T for k in np.unique(port).tolist())
+            ),
+        )
         used = [[k - first for k in each if first <= k < last] for each in used]
         if action is Action.OPERAND:
             # More of what operators select is equal then, and so one column.
@@ -207,12 +210,10 @@ def _sources(inputs: _Inputs) -> list[Hashable]:
     Where all variants select the same in a loop, so that the sequencer gives it, injection ports
     are distinguished by their numbers, too.
     """
-    sources = [
-        tuple(tuple(np.unique(column[column >= 0]).tolist()) for column in rows.T)
-        for rows in inputs.values
-    ]
+    by_variant = np.moveaxis(inputs.values, 0, -1)
+    sources: list[Hashable] = of_each(by_variant, lambda rows: tuple(map(known, rows.T)))
     if not any(inputs.uniform):
-        return [*sources]
+        return sources
     return [*zip(sources, inputs.injections, strict=True)]
 
 

@@ -25,9 +25,7 @@ from .unloader import Unloader
 from .watch import add_watch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from amaranth.lib.wiring import SignatureMembers
+    from collections.abc import Mapping, Sequence
 
     from ..fabric_builder import FabricBuilder
     from ..modules import Leaf
@@ -123,22 +121,21 @@ def _add_nodes(build: FabricBuilder, streams: StreamPlan, inner: str) -> None:
         ):
             _add_end(build, node, end, inner)
         wiring = wirings[streams.shape_of[node]]
-        inputs = _accesses(build, node, wiring.members)
-        bits = wiring.members["read_data"].shape
-        wiring.add(node, inputs, {"read_data": (f"m_axis_{node}_tdata{inner}", bits)})
+        word = {"read_data": (f"m_axis_{node}_tdata{inner}", wiring.bits["read_data"])}
+        wiring.add(node, _accesses(build, node, wiring.bits), word)
     add_tree(build, streams.ends.loader.length_bits, some=streams.ends.loader.some)
 
 
-def _accesses(build: FabricBuilder, node: int, members: SignatureMembers) -> dict[str, Parts]:
+def _accesses(build: FabricBuilder, node: int, ports: Mapping[str, int]) -> dict[str, Parts]:
     """What an endpoint is given of control, by what the loader writes, and the unloader reads."""
     inputs: dict[str, Parts] = {
         name: build.distribution.near(name, node) for name in ("run_begins", "clear")
     }
-    for name, member in members.items():
+    for name, bits in ports.items():
         # Columns of the sequencer have numbers.
         column = name.rpartition("_")[2].isdecimal()
-        if name.startswith(("write_", "read_")) and member.flow is In and not column:
-            inputs[name] = (Part(f"{name}_{node}", 0, member.shape),)
+        if name.startswith(("write_", "read_")) and name != "read_data" and not column:
+            inputs[name] = (Part(f"{name}_{node}", 0, bits),)
     return inputs
 
 
