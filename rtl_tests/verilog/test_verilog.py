@@ -179,7 +179,7 @@ def test_empty_memories_take_a_loop(width):
     """They begin as zeros, which would be a line for each word."""
     plans = [tf.plan("3", name) for name in ("allgather", "alltoall")]
     text = tf.emit(tf.Fabric(tf.compile(plans, max_flits=5), width=width)).text
-    assert re.search(r"initial\n +for \((bank_\d+\w*)_row = .* \1\[\1_row\] = ", text)
+    assert re.search(r"initial\s+for \((index\w*) = .* bank_\d+\w*\[\1\] = ", text)
     assert not re.search(r"bank_\d+\w*\[\d+\] = ", text)
 
 

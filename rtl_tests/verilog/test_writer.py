@@ -174,12 +174,11 @@ def in_icarus(seed, cycles, folder):
     design = Drawn(seed)
     ports = {name: getattr(design, name) for name in design.signature.members}
     with given_names():
-        text = write_module(Heading("drawn", clocked=True), design, ports).text
+        written = write_module(Heading("drawn", clocked=True), design, ports)
+    text = written.text
     assert "\\" not in text
     # What no reset sets back, and begins as 0 in the simulator.
-    registers = re.findall(r"^  (?:output )?reg (?:\[\d+:0\] )?(\w+)[;,]?$", text, re.M)
-    clocked = re.findall(r"(\w+)(?:\[[\d:]+\])? <= ", text)
-    clear = "".join(f"dut.{name} = 0; " for name in registers if name in clocked)
+    clear = "".join(f"dut.{name} = 0; " for name in written.structure.clocked)
     declared = "".join(f"reg [{len(ports[name]) - 1}:0] {name};\n" for name in INPUTS)
     declared += "".join(
         f"wire [{len(ports[name]) - 1}:0] {name};\n" for name in ports if name not in INPUTS

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
 from ..rtl.modules import SharedModule
 
-__all__ = ["Memory", "ModuleText", "Port", "Structure"]
+__all__ = ["Memory", "ModuleText", "Port", "Structure", "filled"]
+
+#: Characters that lists of nets and pins may have on a line.
+LINE = 98
 
 NONE: Mapping[str, int] = MappingProxyType({})
 
@@ -83,3 +86,16 @@ class ModuleText(NamedTuple):
     shared: tuple[SharedModule, ...] = ()
     inner: bool = False
     bare: str = ""
+
+
+def filled(head: str, items: Sequence[str], end: str) -> list[str]:
+    """A list behind a head, on as few lines as have room for it; each has at least one of it."""
+    deeper = " " * (len(head) - len(head.lstrip()) + 2)
+    lines, line, start = [], head, head
+    for number, item in enumerate(items):
+        piece = item + (end if number == len(items) - 1 else ",")
+        if line != start and len(line) + len(piece) >= LINE:
+            lines.append(line.rstrip())
+            line = start = deeper
+        line += f"{piece} "
+    return [*lines, line.rstrip()]

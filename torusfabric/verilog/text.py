@@ -27,7 +27,7 @@ from .expressions import range_of
 from .flows import Flow
 from .manifest import TOP
 from .memory_rule import AUTO, MemoryRule
-from .module_text import ModuleText, Port, Structure
+from .module_text import ModuleText, Port, Structure, filled
 from .writer import Heading, write_module
 
 __all__ = [
@@ -46,9 +46,6 @@ WAIVED = {
     "DECLFILENAME": "one file holds all modules, so that it can be copied as one",
     "UNUSEDSIGNAL": "modules of all classes have the same ports, and counters an unused carry",
 }
-
-#: Characters that nets and pins of the top may have on a line.
-LINE = 100
 
 #: Nodes that a comment lists; of more it says how many there are.
 LISTED = 8
@@ -308,7 +305,7 @@ def top_text(
     lines = [f"module {top} (", ",\n".join(f"  {port}" for port in ports), ");"]
     by_width = groupby(structure.signals.items(), key=lambda item: item[1])
     for width, nets in by_width:
-        lines += _filled(f"  wire {range_of(width)}", [name for name, _ in nets], ";")
+        lines += filled(f"  wire {range_of(width)}", [name for name, _ in nets], ";")
     for contents, name in names.items():
         constant = f"{name}_contents = {contents.constant}"
         lines.append(f"  localparam {range_of(contents.bits)}{constant};")
@@ -328,20 +325,8 @@ def top_text(
             contents = _rom_contents(instance)
             parameters = f" #({contents.parameters(f'{names[contents]}_contents')})"
         lines.append(f"  {prefix}{instance.module}{parameters} {instance.name} (")
-        lines += _filled("    ", pins, ");")
+        lines += filled("    ", pins, ");")
     return "\n".join([*lines, "endmodule\n"])
-
-
-def _filled(head: str, items: Sequence[str], end: str) -> list[str]:
-    """A list behind a head, on as few lines as have room for it; each has at least one of it."""
-    lines, line, start = [], head, head
-    for number, item in enumerate(items):
-        piece = item + (end if number == len(items) - 1 else ",")
-        if line != start and len(line) + len(piece) >= LINE:
-            lines.append(line.rstrip())
-            line = start = "    "
-        line += f"{piece} "
-    return [*lines, line.rstrip()]
 
 
 def _concatenation(netlist: Netlist, parts: Parts) -> str:
@@ -386,8 +371,8 @@ def module_texts(
             members = leaf.signature.members.items()
             outputs = [port for port, member in members if member.flow is Out]
             own[prefix + name] = write_module(heading, leaf, ports, outputs=outputs, rule=rule)
-        shared = {each.name: each for module in own.values() for each in module.shared}
-        inner = {prefix + name: _shared_text(shared[name], prefix) for name in sorted(shared)}
+        inner: dict[str, ModuleText] = {}
+        _add_shared(inner, prefix, [each for module in own.values() for each in module.shared])
     if any(prefix + LOOK_UP in module.children for module in own.values()):
         found = _written(prefix, LOOK_UP, TABLE, inner=True)
         inner = {prefix + LOOK_UP: found} | inner
@@ -401,6 +386,15 @@ def _written(prefix: str, name: str, ports: dict[str, Port], *, inner: bool = Fa
     text = Path(__file__).with_name(f"{name}.v").read_text(encoding="utf-8")
     text = text.replace(f"module {name} ", f"module {prefix}{name} ", 1)
     return ModuleText(text, Structure(ports), {}, inner=inner)
+
+
+def _add_shared(texts: dict[str, ModuleText], prefix: str, shared: Sequence[SharedModule]) -> None:
+    """Add the modules that others share, behind those that they have instances of."""
+    for each in sorted(shared, key=lambda module: module.name):
+        if prefix + each.name not in texts:
+            text = _shared_text(each, prefix)
+            _add_shared(texts, prefix, text.shared)
+            texts[prefix + each.name] = text
 
 
 def _shared_text(shared: SharedModule, prefix: str) -> ModuleText:

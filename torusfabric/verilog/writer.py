@@ -40,7 +40,7 @@ from .fragments import (
     processes,
 )
 from .memory_rule import AUTO, MemoryRule, for_simulation, memory_attributes
-from .module_text import Memory, ModuleText, Port, Structure
+from .module_text import Memory, ModuleText, Port, Structure, filled
 from .naming import Naming
 
 __all__ = ["LUT4", "Heading", "write_module"]
@@ -141,6 +141,7 @@ class _Writer:
         self._names: dict[int, str] = {}
         self._naming = Naming()
         self._declared: list[str] = []
+        self._nets: dict[str, list[str]] = {}  # names by the head of their declaration
         self._registers: set[str] = set()
         self._held: dict[str, int] = {}
         self._read: set[str | None] = set()
@@ -166,7 +167,7 @@ class _Writer:
         """The name of a wire that is assigned an expression; equal ones are one."""
         if text not in self._helpers:
             self._helpers[text] = name = self._naming.new(called)
-            self._declared.append(f"wire {range_of(width)}{name};")
+            self._nets.setdefault(f"wire {range_of(width)}", []).append(name)
             self._body.append(f"assign {name} = {text};")
         return self._helpers[text]
 
@@ -175,7 +176,7 @@ class _Writer:
         text = "\n".join(_decided(test, [(each, [f"NAME = {text};"]) for each, text in cases]))
         if text not in self._helpers:
             self._helpers[text] = name = self._naming.new("by_" + test)
-            self._declared.append(f"reg {range_of(width)}{name};")
+            self._nets.setdefault(f"reg {range_of(width)}", []).append(name)
             self._body.append(
                 "always @*\n" + "\n".join(_indented(text.replace("NAME", name).split("\n")))
             )
@@ -234,7 +235,8 @@ class _Writer:
         if heads:
             lines += [f"  {head}," for head in heads[:-1]] + [f"  {heads[-1]}", ");"]
         lines += [f"`ifdef {define}", other, "`else"] if other else []
-        lines += _indented([*self._declared, *self._body])
+        nets = [line for head, names in self._nets.items() for line in filled(head, names, ";")]
+        lines += _indented([*nets, *self._declared, *self._body])
         ends = ["`endif"] * (other is not None) + ["endmodule\n"]
         return ModuleText(
             "\n".join([*lines, *_indented(self._contents), *ends]),
@@ -258,7 +260,7 @@ class _Writer:
                 kept.setdefault(head, []).append(name)
                 continue
             attribute = SYNCHRONIZER * (id(signal) in self._synchronizers)
-            self._declared.append(f"{attribute}{head}{name};")
+            self._nets.setdefault(f"{attribute}{head}", []).append(name)
         for head, names in kept.items():
             guarded = [f"`ifdef {LUT4}", "(* keep *)", "`endif"]
             self._declared += [*guarded, f"{head}{', '.join(names)};"]
@@ -450,10 +452,12 @@ class _Writer:
         at_once = any(port._domain == "comb" for port in memory._read_ports)
         style = self._rule.style(width, depth, at_once=at_once) if memory._write_ports else None
         attributes = memory_attributes(style, small="ram_style" in memory._attrs) if style else []
-        self._declared += [*attributes, f"reg {range_of(width)}{name} [0:{depth - 1}];"]
+        declared = f"reg {range_of(width)}{name} [0:{depth - 1}];"
+        if len(attributes) == 1 and len(attributes[0] + declared) < LINE:
+            attributes, declared = [], f"{attributes[0]} {declared}"
+        self._declared += [*attributes, declared]
         rows = tuple(memory._data.init)
-        contents = _contents(name, rows, width, self._naming.new(f"{name}_row"))
-        self._contents += for_simulation(style, contents)
+        self._contents += for_simulation(style, self._initial(name, rows, width))
         self._memories[name] = Memory(width, rows)
         for port in memory._write_ports:
             size = len(port._data) // len(port._en)
@@ -483,6 +487,17 @@ class _Writer:
             if self._expressions.known(port._en) != "1":
                 lines = _guarded(f"if ({self._expressions.whole(port._en)})", lines)
             self._clocked(memory.domains[port._domain], lines)
+
+    def _initial(self, name: str, rows: Sequence[int], width: int) -> list[str]:
+        """What a memory holds at first."""
+        if any(rows):
+            lines = [f"{name}[{k}] = {constant(row, width)};" for k, row in enumerate(rows)]
+            blocks = (lines[k : k + BLOCK] for k in range(0, len(lines), BLOCK))
+            return ["\n".join(["initial begin", *_indented(block), "end"]) for block in blocks]
+        index = self._naming.new("index")
+        self._nets.setdefault("integer ", []).append(index)
+        loop = f"for ({index} = 0; {index} < {len(rows)}; {index} = {index} + 1)"
+        return _guarded(f"initial {loop}", [f"{name}[{index}] = {constant(0, width)};"])
 
     def _clocked(self, domain: ClockDomain, lines: list[str]) -> None:
         edge = f"{domain.clk_edge}edge {self.of(domain.clk)}"
@@ -531,6 +546,13 @@ def _guarded(head: str, lines: Sequence[str]) -> list[str]:
         return (
             [f"{head} {lines[0]}"] if len(head) + len(lines[0]) < LINE else [head, f"  {lines[0]}"]
         )
+    if (
+        head.startswith("always")
+        and len(lines) > 1
+        and lines[0].startswith("if (")
+        and (all(line.startswith("  ") for line in lines[1:]))
+    ):
+        return [head, *_indented(lines)]
     return [f"{head} begin", *_indented(lines), "end"]
 
 
@@ -553,16 +575,6 @@ def _decided(test: str, cases: Sequence[tuple[tuple[str, ...] | None, list[str]]
         lines += _guarded(f"{head}if ({condition(test, patterns)})", inner or [";"])
         head = "else "
     return lines
-
-
-def _contents(name: str, rows: Sequence[int], width: int, index: str) -> list[str]:
-    """What a memory holds at first."""
-    if not any(rows):
-        loop = f"for ({index} = 0; {index} < {len(rows)}; {index} = {index} + 1)"
-        return [f"integer {index};", f"initial\n  {loop} {name}[{index}] = {constant(0, width)};"]
-    lines = [f"{name}[{k}] = {constant(row, width)};" for k, row in enumerate(rows)]
-    blocks = (lines[k : k + BLOCK] for k in range(0, len(lines), BLOCK))
-    return ["\n".join(["initial begin", *_indented(block), "end"]) for block in blocks]
 
 
 def _is_flag(patterns: tuple[str, ...]) -> bool:
