@@ -71,15 +71,14 @@ WIRES = (
 )
 
 ROUTERS = (
-    Fault("table", "router_0", CHOICE, OTHER_WAY),
-    Fault("table", "router_0", CHOICE, OTHER_WAY, 1),
+    Fault("table", "selector_2_3", CHOICE, OTHER_WAY),
     Fault("table", "router_0", r"inject\[8:6\]", "inject[5:3]"),
     Fault("table", "router_0", r"rx\[5:3\]", "rx[8:6]"),
-    Fault("table", "router_0", r"\.given\(select\)", ".given(~select)", 1),
+    Fault("table", "router_0", r"\.select\(select\)", ".select(~select)", 1),
     Fault("pattern", "router_0", r"\.given\(enable\)", ".given(~enable)"),
     Fault("pattern", "router_0", r"tx <= (\{[^}]*\});", r"tx <= \1 ^ 12'h800;"),
     Fault("rounds", "router_0", r"tx <= (\{[^}]*\});", r"tx <= \1 & 12'h7ff;"),
-    Fault("engine", "router_0", CHOICE, OTHER_WAY),
+    Fault("engine", "selector_2_3", CHOICE, OTHER_WAY),
     Fault("engine", "branches_3_3", CHOICE, OTHER_WAY, 1),
 )
 
@@ -158,7 +157,7 @@ OTHERS = (
     Fault("sums along trees", "router_0", r"rx\[8:6\]", "rx[5:3]"),
     Fault("sums around cycles", "combiner", r"rx\[2:0\] \+ ", "rx[2:0] - "),
     Fault("sums around cycles", "router_0", r"\{~operator_here, ", "{operator_here, "),
-    Fault("sums around cycles", "router_0", r"select_3_0 \?", "~select_3_0 ?"),
+    Fault("sums around cycles", "router_0", r"\.select\(select\)", ".select(~select)", 3),
     Fault("sums around cycles", "router_0", r"inject\[5:3\]", "inject[2:0]"),
     Fault("table", "host", r"~host_addr\[4\]", "host_addr[4]"),
     Fault("engine", "host", r"next_read_address = (.+);", r"next_read_address = ~(\1);"),

@@ -99,7 +99,7 @@ SUMS = (
     Fault("injected sums", "endpoint_0", r"\.a\((\w+)\),\s+\.b\(\w+\)", r".a(\1), .b(\1)"),
     Fault("injected sums", "endpoint_0", r"\.code\((\w+)\)", r".code(~\1)"),
     Fault("injected sums", "endpoint_0", r"\.a\((\w+)\)", r".a({\1[0], \1[1], \1[2]})"),
-    Fault("injected sums", "endpoint_0", r"\? inject : rx\[2:0\]", "? rx[2:0] : inject"),
+    Fault("injected sums", "endpoint_0", r"\{inject, rx\[2:0\]\}", "{rx[2:0], inject}"),
 )
 
 QUICK = (SUMS[0], STREAMS[0], CORES[0], CORES[3], STREAMING[0], STREAMING[-2])

@@ -4,7 +4,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from amaranth.back import rtlil
 from amaranth.hdl import Cat, Const, Module, Signal
 from amaranth.sim import Simulator
 from hypothesis import given, settings
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from torusfabric.rtl.multiplexer import (
     SLICE,
     Multiplexer,
+    Selector,
     bit_count,
     branch_bits,
     branched_cascade,
@@ -22,7 +22,8 @@ from torusfabric.rtl.multiplexer import (
     select_bits,
     unmarked,
 )
-from torusfabric.rtl.router import plan_crossbar, select_registers
+from torusfabric.rtl.registers import Register
+from torusfabric.rtl.router import plan_crossbar
 from torusfabric.verilog.writer import Heading, write_module
 
 
@@ -78,41 +79,34 @@ def test_nothing_to_select():
     assert cascade([word], [], 8) is word
     assert (bit_count(1), bit_count(0)) == (0, 0)
     m, out = Module(), Signal(8, init=1)
-    nothing = multiplexed(m, [], [], 8, name="chosen")
+    nothing = multiplexed(m, [], Const(0, 0), 8, name="chosen")
     m.d.comb += out.eq(nothing)
     assert (len(nothing), settled(m, out)) == (8, 0)
 
 
-@pytest.mark.parametrize("width", [2, 3, 16, 17])
-def test_each_slice_has_its_own_bits(width):
-    """The lower half of a word is selected by one copy of the bits, the rest by the other."""
-    m, inputs = Module(), [0, (1 << width) - 1, 0, 0, 0]
-    slices = [[Const(bit) for bit in branch_bits(5, place)] for place in (0, 1)]
-    words = [Const(value, width) for value in inputs]
-    out = Signal(width)
-    m.d.comb += out.eq(multiplexed(m, words, slices, width, name="chosen", branched=True))
-    assert settled(m, out) == (1 << width) - (1 << -(-width // 2))
-
-
 @pytest.mark.parametrize("branched", [False, True])
 def test_text_has_a_module_for_each_shape(branched):
-    """In a text three inputs or more are chosen from by a module, once for each number of bits."""
+    """In a text words are chosen from by a module, and their slices by modules inside it."""
     m = Module()
     words = [Signal(SLICE + 3, name=f"word_{k}") for k in range(5)]
-    select = [Signal(len((branch_bits if branched else select_bits)(5, 0))) for _ in range(2)]
+    select = Signal(len((branch_bits if branched else select_bits)(5, 0)), name="select")
     choose = partial(multiplexed, m, branched=branched)
     passed = [
         choose(words, select, len(words[0]), name="of_slices"),
-        choose(words, select[:1], 9, name="of_one"),
-        choose(words[:2], [[Signal()]], 9, name="of_two"),
-        choose([*words[:2], Const(0, 9)], [[Signal(), Signal()]], 9, name="or_nothing"),
+        choose(words[:2], select[:1], 9, name="of_two"),
+        choose([*words[:2], Const(0, 9)], select[:2], 9, name="or_nothing"),
     ]
     out = Signal(sum(map(len, passed)))
     m.d.comb += out.eq(Cat(*passed))
-    ports = {f"port_{k}": port for k, port in enumerate([*words, *select, out])}
-    assert set(write_module(Heading("slices"), m, ports).shared) == {
-        Multiplexer(5, width, branched) for width in (9, 10)
-    }
+    ports = {f"port_{k}": port for k, port in enumerate([*words, select, out])}
+    wide = Selector(5, SLICE + 3, branched)
+    text = write_module(Heading("slices"), m, ports)
+    assert {*text.shared} == {wide, Selector(2, 9, branched), Register(2, clears=False)}
+    inner = write_module(Heading("wide"), wide.module(given := wide.ports()),
+                         {port.name: port for port in given})  # fmt: skip
+    halves = {Multiplexer(5, width, branched) for width in (9, 10)}
+    assert {*inner.shared} == {*halves, Register(len(select), clears=False)}
+    assert inner.children[f"register_{len(select)}"] == 2
 
 
 @pytest.mark.parametrize("count", range(2, 18))
@@ -162,14 +156,3 @@ def test_rom_selects_what_the_program_says(data):
                 bits = [int(crossbar.rom[setting, bit]) for bit in output.bits]
                 inputs = [values[s] for s in output.sources]
                 assert selected(inputs, [bits], 8) == [values[source]]
-
-
-@pytest.mark.parametrize("alone", [False, True])
-def test_slices_have_select_bits_of_their_own(alone):
-    """In a text there is a register for each slice of a word, in simulation one for all."""
-    crossbar = plan_crossbar(np.array([[0, 1], [1, 0]]))
-    early = [Signal() for _ in range(crossbar.rom.shape[1])]
-    m = Module()
-    registers = select_registers(m, crossbar.outputs, early, 2 * SLICE + 1, alone=alone)
-    assert [len(slices) for slices in registers] == [3 if alone else 1] * 2
-    assert rtlil.convert(m, ports=early)

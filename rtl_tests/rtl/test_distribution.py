@@ -36,10 +36,12 @@ def test_copies_stay_apart():
     """Synthesis keeps the copies of select registers, one for each half of a word of 32 bits."""
     fabric = fabric_of("4x4", "allgather", "hamiltonian", width=32, flits=2)
     design = tf.emit(fabric)
-    copies = re.findall(
-        r"^  (register_\d+) select_\d_\d_register \(", design.modules["router_0"], re.M
-    )
-    assert len(copies) == 4 * 2
+    selectors = re.findall(r"^  (selector_\d_32) to_port_\d \(", design.modules["router_0"], re.M)
+    assert len(selectors) == 4
+    for selector in {*selectors}:
+        text = design.modules[selector]
+        copies = re.findall(r"^  (register_\d+) slice_\d_select_register \(", text, re.M)
+        assert len(copies) == 2
     for name in {*copies, "control_stage"}:
         assert f'\n(* keep_hierarchy = "yes" *)\nmodule {name} (' in design.modules[name]
     assert "keep_hierarchy" not in design.modules["router_0"]

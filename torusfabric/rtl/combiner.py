@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..program.timing import COMBINE
 from .chosen_sum import add_chosen
-from .multiplexer import multiplexed
+from .multiplexer import held_slices, multiplexed
 from .netlist import Leaf
 from .operator_unit import OperatorUnit
 from .registers import apart
@@ -91,7 +91,7 @@ class Combiner(Leaf):
         width, arriving = self._width, self.words("rx", self._width)
         early = self.value("select") if self._crossbar.rom.shape[1] else []
         outputs = self._crossbar.outputs
-        selects = select_registers(m, outputs, [*early], width, alone=self.alone)
+        selects = select_registers(m, outputs, [*early], alone=self.alone)
         there = [self.result[k : k + width] for k in range(0, len(self.result), width)]
         code = Const(0, 0)
         if unit.bits:
@@ -101,8 +101,8 @@ class Combiner(Leaf):
         made = [Const(0, width)] * len(outputs) if self._made else []
         words = [*there, *made, *injected, unit.identity(code, width)]
         results = [
-            self._result(m, port, word, [words[k] for k in output.sources], slices, code)
-            for port, (word, output, slices) in enumerate(
+            self._result(m, port, word, [words[k] for k in output.sources], select, code)
+            for port, (word, output, select) in enumerate(
                 zip(arriving, outputs, selects, strict=True)
             )
         ]
@@ -119,7 +119,7 @@ class Combiner(Leaf):
         port: int,
         word: Value,
         inputs: Sequence[Value],
-        slices: Sequence[Sequence[Value]],
+        select: Value,
         code: Value,
     ) -> Value:
         """What the word of an in-port and that of its operands which is selected make."""
@@ -127,6 +127,7 @@ class Combiner(Leaf):
             return Const(0, self._width)  # nothing that arrives here is combined
         name = f"at_port_{port}" if self.alone else None
         if name and self._unit.adds and len(inputs) > 1:
+            slices = held_slices(m, select, self._width, name=name)
             return add_chosen(m, word, inputs, slices, self._width, name=name)
-        other = multiplexed(m, inputs, slices, self._width, name=name, branched=True)
+        other = multiplexed(m, inputs, select, self._width, name=name, branched=True)
         return self._unit.combine(m, word, other, code, self._width)

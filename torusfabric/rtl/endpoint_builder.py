@@ -22,7 +22,7 @@ from .memories import (
     choose,
     memory_cell,
 )
-from .multiplexer import SLICE, multiplexed
+from .multiplexer import multiplexed
 from .registers import apart, delayed
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ class EndpointBuilder:
         self._shape, self._settings = endpoint.shape, endpoint.settings
         self.width = endpoint.settings.width
         self._registers: dict[str, Value] = {}
+        self._stored: dict[int, WritePort] = {}
 
     @cached_property
     def _host(self) -> HostReads:
@@ -218,7 +219,13 @@ class EndpointBuilder:
         return self._held(self.value(name)[:bits], f"{name}_of_{bits}")
 
     def stored(self, memory: EndpointMemory) -> WritePort:
-        """What a memory stores of what arrives, at addresses of the sequencer or its own."""
+        """What a memory stores of what arrives; all copies of it store the same."""
+        if memory.number not in self._stored:
+            self._stored[memory.number] = self._stores(memory)
+        return self._stored[memory.number]
+
+    def _stores(self, memory: EndpointMemory) -> WritePort:
+        """What a memory stores, at addresses of the sequencer or its own."""
         word, central = self._arriving(memory), None
         if memory.columns is not None:
             write, store = memory.columns
@@ -262,9 +269,9 @@ class EndpointBuilder:
         if len(words) == 1:
             return words[0]
         assert memory.source is not None
-        slices = self._slices(self._inputs.at(memory.source), f"source_{memory.number}")
+        select = self._select(self._inputs.at(memory.source), f"source_{memory.number}")
         name = f"to_memory_{memory.number}" if self.endpoint.alone else None
-        return multiplexed(self.m, words, slices, self.width, name=name)
+        return multiplexed(self.m, words, select, self.width, name=name)
 
     def _source(self, source: int) -> Value:
         """The word of a source that a memory may store."""
@@ -323,14 +330,13 @@ class EndpointBuilder:
         code = reader.code
         if for_host:
             code = Mux(self.value("busy"), code, self._host.code(memories))
-        slices = self._slices(delayed(self.m, code, 1, f"code_{index}"), f"select_{index}")
+        select = self._select(delayed(self.m, code, 1, f"code_{index}"), f"select_{index}")
         name = f"of_reader_{index}" if self.endpoint.alone else None
-        return multiplexed(self.m, inputs, slices, self.width, name=name)
+        return multiplexed(self.m, inputs, select, self.width, name=name)
 
-    def _slices(self, early: Value, name: str) -> list[list[Value]]:
-        """Select bits a cycle later, with a copy for each slice of a word."""
-        count = -(-self.width // SLICE) if self.endpoint.alone else 1
-        return [[*self._held(early, f"{name}_{k}")] for k in range(count)]
+    def _select(self, early: Value, name: str) -> Value:
+        """Select bits for a multiplexer, which in the text holds them for a cycle."""
+        return early if self.endpoint.alone else self._held(early, name)
 
     def _combined(self, words: list[Value], injection: int) -> Value:
         """What the readers of an injection port read, combined in a tree; all as late."""

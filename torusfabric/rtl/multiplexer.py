@@ -1,9 +1,10 @@
 """Multiplexers: which of several words passes, by select bits that are there for each slice of it.
 
-In the text of a design each is an instance of a module, which is there once for each number of
-inputs and bits. What is in it, a *cascade*, is made for devices that have look-up tables alone; for
-ECP5, which has wide multiplexers beside them, the text has another form of the module as well: see
-`torusfabric.verilog.ecp5`.
+In the text of a design each is an instance of a *selector*, which holds the select bits in a
+register for each slice, and has a multiplexer for each: modules that are there once for each number
+of inputs and bits. What is in a multiplexer, a *cascade*, is made for devices that have look-up
+tables alone; for ECP5, which has wide multiplexers beside them, the text has another form of the
+module as well: see `torusfabric.verilog.ecp5`.
 
 A cascade of k inputs has ceil(k / 2) stages a bit, each one 4-input look-up table::
 
@@ -35,9 +36,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, ClockSignal, Const, Module, Mux, Signal, Value
 
 from .modules import SharedModule, Use
+from .registers import apart
 
 __all__ = [
     "SLICE",
@@ -50,6 +52,7 @@ __all__ = [
     "branches",
     "cascade",
     "extended_cascade",
+    "held_slices",
     "keeper",
     "lut_count",
     "multiplexed",
@@ -245,8 +248,8 @@ def branched_cascade(
     return Mux(bits[-1], inputs[-1], passed[0] | passed[1])
 
 
-#: Inputs from which on a multiplexer is a module; one of two is a table a bit in any case. So is
-#: one with a constant among its inputs, of which synthesis makes less.
+#: Inputs from which on the multiplexer of a slice is a module; one of two is a table a bit in any
+#: case.
 LEAST = 3
 
 
@@ -293,14 +296,6 @@ class Multiplexer(SharedModule):
         mark = keeper(m, self.width) if keep else unmarked
         return form(inputs, bits, self.width, mark)[: self.width]
 
-    def instance(
-        self, m: Module, name: str, inputs: Sequence[Value], bits: Sequence[Value]
-    ) -> Signal:
-        """The word that is selected, by an instance of the module with a name."""
-        word = Signal(self.width, name=f"{name}_word")
-        m.submodules[name] = Use(self, i_words=Cat(*inputs), i_select=Cat(*bits), o_word=word)
-        return word
-
     def ports(self) -> list[Signal]:
         """The ports of the module: words, the first in the lowest bits, select bits, a word."""
         bits = (branch_bits if self.branched else select_bits)(self.count, 0)
@@ -319,10 +314,52 @@ class Multiplexer(SharedModule):
         return m
 
 
+@dataclass(frozen=True)
+class Selector(SharedModule):
+    """One of several words, by select bits that are given a cycle before.
+
+    Parameters
+    ----------
+    count, width, branched
+        As of `Multiplexer`.
+
+    Examples
+    --------
+    >>> Selector(7, 64, branched=True).name
+    'selector_7_64'
+    """
+
+    count: int
+    width: int
+    branched: bool
+
+    @property
+    def name(self) -> str:
+        """The name of its module."""
+        return f"selector_{'' if self.branched else 'cascade_'}{self.count}_{self.width}"
+
+    @property
+    def about(self) -> str:
+        """What it is."""
+        return f"One of {self.count} words; each slice of it holds its select bits."
+
+    def ports(self) -> list[Signal]:
+        """The ports of the module: words, the first in the lowest bits, select bits, a word."""
+        return Multiplexer(self.count, self.width, self.branched).ports()
+
+    def module(self, ports: Sequence[Signal]) -> Module:
+        """The module, with what `ports` has made."""
+        m = Module()
+        words, select, word = ports
+        inputs = [words[k : k + self.width] for k in range(0, len(words), self.width)]
+        m.d.comb += word.eq(_sliced(m, inputs, select, self.width, branched=self.branched))
+        return m
+
+
 def multiplexed(
     m: Module,
     inputs: Sequence[Value],
-    slices: Sequence[Sequence[Value]],
+    select: Value,
     width: int,
     *,
     name: str | None,
@@ -332,12 +369,12 @@ def multiplexed(
 
     Parameters
     ----------
-    slices : sequence of (sequence of Value)
-        The select bits of each slice, the lowest first.
+    select : Value
+        The select bits; in the text of a module a cycle before they count.
     width : int
         Bits of a word.
     name : str or None
-        Of the instances, if the text of a module is written; a simulator is given the logic itself.
+        Of the instance, if the text of a module is written; a simulator is given the logic itself.
     branched : bool
         As of `Multiplexer`.
     """
@@ -345,16 +382,55 @@ def multiplexed(
         return Const(0, width)
     if len(inputs) == 1:
         return inputs[0][:width]
+    if name is None:
+        return Multiplexer(len(inputs), width, branched).logic(m, inputs, [*select], keep=False)
+    if any(isinstance(word, Const) for word in inputs):
+        # Of a constant synthesis makes less where it sees it.
+        return _sliced(m, inputs, select, width, branched=branched, name=name)
+    word = Signal(width, name=f"{name}_word")
+    words = Cat(*(each[:width] for each in inputs))
+    selector = Selector(len(inputs), width, branched)
+    m.submodules[name] = Use(
+        selector, i_clk=ClockSignal(), i_words=words, i_select=select, o_word=word
+    )
+    return word
+
+
+def _sliced(
+    m: Module,
+    inputs: Sequence[Value],
+    select: Value,
+    width: int,
+    *,
+    branched: bool,
+    name: str = "slice",
+) -> Value:
+    """The word that is selected in the text of a module, with select bits for each slice."""
     passed: list[Value] = []
-    shared = len(inputs) >= LEAST and not any(isinstance(word, Const) for word in inputs)
-    for (low, high), bits in zip(slice_bounds(width, len(slices)), slices, strict=True):
+    shared = not any(isinstance(word, Const) for word in inputs) and len(inputs) >= LEAST
+    slices = held_slices(m, select, width, name=name)
+    for k, ((low, high), bits) in enumerate(
+        zip(slice_bounds(width, len(slices)), slices, strict=True)
+    ):
         cut = [word[low:high] for word in inputs]
-        meant = Multiplexer(len(inputs), high - low, branched=branched)
-        if name and shared:
-            passed.append(meant.instance(m, f"{name}_{len(passed)}", cut, bits))
-        else:
-            passed.append(meant.logic(m, cut, bits, keep=name is not None))
-    return passed[0] if len(passed) == 1 else Cat(*passed)
+        meant = Multiplexer(len(inputs), high - low, branched)
+        if not shared:
+            passed.append(meant.logic(m, cut, bits, keep=True))
+            continue
+        word = Signal(high - low, name=f"{name}_{k}_word")
+        m.submodules[f"{name}_{k}"] = Use(
+            meant, i_words=Cat(*cut), i_select=Cat(*bits), o_word=word
+        )
+        passed.append(word)
+    return Cat(*passed)
+
+
+def held_slices(m: Module, select: Value, width: int, *, name: str) -> list[list[Value]]:
+    """Select bits a cycle later, in registers for each slice of a word."""
+    return [
+        [*apart(m, select, name=f"{name}_{k}_select", alone=True)]
+        for k in range(-(-width // SLICE))
+    ]
 
 
 def slice_bounds(width: int, count: int) -> list[tuple[int, int]]:

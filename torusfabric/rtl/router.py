@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import TypeAlias
 
 import numpy as np
 from amaranth.hdl import Cat, Const, Module, Signal, Value
@@ -19,16 +18,13 @@ from amaranth.lib.wiring import In, Out
 
 from ..program.timing import LINK, SETTING
 from ..topology import IntArray
-from .multiplexer import SLICE, branch_bits, branch_luts, multiplexed
+from .multiplexer import branch_bits, branch_luts, multiplexed
 from .netlist import Leaf
 from .operator_unit import OperatorUnit
 from .place import Delays, Location, columns_of
 from .registers import apart
 
 __all__ = ["Crossbar", "Output", "Router", "crossbar_words", "plan_crossbar", "select_registers"]
-
-#: Of each out-port, the select registers of each slice of its word, lowest slice first.
-Selects: TypeAlias = Sequence[Sequence[Sequence[Value]]]
 
 
 @dataclass(frozen=True)
@@ -138,7 +134,7 @@ def crossbar_words(
     m: Module,
     crossbar: Crossbar,
     words: Sequence[Value],
-    selects: Selects,
+    selects: Sequence[Value],
     width: int,
     *,
     alone: bool,
@@ -149,9 +145,8 @@ def crossbar_words(
     ----------
     words : list of Value
         Its inputs.
-    selects : sequence of (sequence of (sequence of Value))
-        Of each out-port, its select registers, for each slice of the word, as `select_registers`
-        makes them.
+    selects : sequence of Value
+        The select bits of each out-port, as of `select_registers`.
     alone : bool
         Whether the text of a module is written.
 
@@ -161,45 +156,30 @@ def crossbar_words(
         0 for an out-port without inputs.
     """
     passed = []
-    for port, (output, slices) in enumerate(zip(crossbar.outputs, selects, strict=True)):
+    for port, (output, select) in enumerate(zip(crossbar.outputs, selects, strict=True)):
         inputs = [words[source] for source in output.sources]
         name = f"to_port_{port}" if alone else None
-        passed.append(multiplexed(m, inputs, slices, width, name=name, branched=True))
+        passed.append(multiplexed(m, inputs, select, width, name=name, branched=True))
     return passed
 
 
 def select_registers(
-    m: Module, outputs: Sequence[Output], early: Sequence[Value], width: int, *, alone: bool
-) -> list[list[list[Value]]]:
-    """The select registers of a crossbar, given what they hold a cycle early.
+    m: Module, outputs: Sequence[Output], early: Sequence[Value], *, alone: bool
+) -> list[Value]:
+    """The select bits of each out-port of a crossbar, given a cycle early.
 
     Parameters
     ----------
     early : sequence of Value
         By the numbers of the registers.
-    width : int
-        Bits of a word.
     alone : bool
-        Whether the text of a module is written: then every slice of a word of every out-port has a
-        copy of its own. For a simulator there is one.
-
-    Returns
-    -------
-    list of (list of (list of Value))
-        Of each out-port, its select bits, for each slice of the word.
+        Whether the text of a module is written: there they are held where they are used, in a copy
+        for each slice of a word. For a simulator all are held here.
     """
-    if not alone:
-        held = [*apart(m, Cat(*early), name="select_here", alone=False)] if early else []
-        return [[[held[bit] for bit in output.bits]] for output in outputs]
-    return [
-        [
-            [*apart(m, Cat(*(early[bit] for bit in output.bits)), name=f"select_{port}_{k}",
-                    alone=True)]
-            if output.bits else []
-            for k in range(-(-width // SLICE))
-        ]
-        for port, output in enumerate(outputs)
-    ]  # fmt: skip
+    held: Sequence[Value] = early
+    if early and not alone:
+        held = [*apart(m, Cat(*early), name="select_here", alone=False)]
+    return [Cat(*(held[bit] for bit in output.bits)) for output in outputs]
 
 
 #: Cycles from a word at an input, with settings in the select registers, to the link.
@@ -309,7 +289,7 @@ class Router(Leaf):
         if self._unit:
             words.append(self._unit.identity(self._code(m), width))
         outputs = self._crossbar.outputs
-        selects = select_registers(m, outputs, self.given("select"), width, alone=self.alone)
+        selects = select_registers(m, outputs, self.given("select"), alone=self.alone)
         out = crossbar_words(m, self._crossbar, words, selects, width, alone=self.alone)
         with m.If(apart(m, self.value("enable"), name="enable_here", alone=self.alone)):
             m.d.sync += self.tx.eq(Cat(*out))

@@ -1,6 +1,7 @@
 """What the Verilog side hands on: module texts, and their structure as data."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -166,6 +167,18 @@ class Design:
     def counted(self) -> list[str]:
         """The modules that count by themselves, children before parents; without the ROM."""
         return [name for name in self.modules if name != self.rom and name not in self.inner]
+
+    def has(self, name: str) -> tuple[set[str], Counter[str]]:
+        """The inner modules that a module has, with those inside these, and how often others."""
+        inner, others = set[str](), Counter[str]()
+        for child, times in self.instances.get(name, {}).items():
+            if child not in self.inner:
+                others[child] += times
+                continue
+            inside, more = self.has(child)
+            inner |= {child} | inside
+            others.update({each: count * times for each, count in more.items()})
+        return inner, others
 
     @property
     def text(self) -> str:

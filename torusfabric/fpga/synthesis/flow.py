@@ -58,10 +58,9 @@ class Flow:
             `cost` (fields of `Cost`), `ports` (name -> direction and number of bits), `outports`
             (what `cones.analyse` says of them) and `seconds`.
         """
-        below = {self._module(child) for child in self.design.instances.get(name, {})}
-        inner = sorted(below & self.design.inner)
-        text = "\n".join(self.design.modules[each] for each in [*inner, name])
-        children = sorted(below - self.design.inner)
+        inner, others = self.design.has(name)
+        text = "\n".join(self.design.modules[each] for each in [*sorted(inner), name])
+        children = sorted({self._module(child) for child in others})
         ports: dict[str, Any] = {
             "outports": list(self.design.outports.get(name, ())),
             "inports": self.design.inports.get(name, {}),

@@ -283,9 +283,7 @@ def _totals(design: Design, mapped: Mapped) -> dict[str, Cost]:
     totals = {name: Cost(**mapped[name]["cost"]) for name in design.contents}
     for name in design.counted:  # children come before their parents
         total = Cost(**mapped[name]["cost"])
-        for child, times in design.instances.get(name, {}).items():
-            if child in design.inner:
-                continue
+        for child, times in design.has(name)[1].items():
             if child not in totals:
                 raise ValueError(f"Module {child} must come before {name}, which has it")
             total = total.plus(totals[child], times)

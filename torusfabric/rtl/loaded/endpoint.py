@@ -83,7 +83,7 @@ class _Builder(EndpointBuilder):
     def _streams(self) -> Value:
         return self.value("streams")
 
-    def stored(self, memory: EndpointMemory) -> WritePort:
+    def _stores(self, memory: EndpointMemory) -> WritePort:
         """What a memory stores of what arrives by its in-port, or of what an operator makes."""
         m, number, at = self.m, memory.number, self._inputs.at
         assert memory.enable is not None
@@ -110,7 +110,7 @@ class _Builder(EndpointBuilder):
         words = [self._source(each) for each in memory.sources]
         stored = words[0]
         if source:
-            slices = self._slices(source[0], f"source_{number}")
+            select = self._select(source[0], f"source_{number}")
             name = f"to_memory_{number}" if self.endpoint.alone else None
-            stored = multiplexed(m, words, slices, self.width, name=name)
+            stored = multiplexed(m, words, select, self.width, name=name)
         return WritePort(address, stored, enable)
