@@ -9,6 +9,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from amaranth.sim import Simulator
+from bus_masters import AxiLiteMaster, WishboneMaster
 from verilog_bench import have_icarus, lint_icarus
 
 import torusfabric as tf
@@ -26,6 +28,9 @@ from torusfabric.simulation.engines.compiled import CompiledEngine
 from torusfabric.toolchain import tools
 
 FLITS, WIDTH = 6, 8
+
+#: What speaks with the registers behind each bus.
+MASTERS = {"wishbone": WishboneMaster, "axi-lite": AxiLiteMaster, "axi4": AxiLiteMaster}
 
 #: Out-ports that send what their nodes read, and pass on nothing.
 OWN = tuple(((int(Stage.INJECTION), port),) for port in range(2)) * 2
@@ -46,7 +51,7 @@ def frame():
 
 def fabric_of(image, words=None):
     """A fabric into which these words are loaded."""
-    fabric = tf.Fabric(image.program, width=WIDTH, tables=image.frame, empty=True)
+    fabric = tf.Fabric.holding(image, empty=True)
     give(fabric, image, image.words if words is None else words)
     return fabric
 
@@ -241,6 +246,50 @@ def test_text(tmp_path):
     subprocess.run(["iverilog", "-g2005", "-o", "a.vvp", *sources], cwd=tmp_path, check=True)
     shown = subprocess.run(["vvp", "a.vvp"], cwd=tmp_path, check=True, capture_output=True)
     assert shown.stdout.split() == f"1 0 10 1 0 {image.program.cycles(1)} 0".encode().split()
+
+
+@pytest.mark.parametrize(("bus", "master"), MASTERS.items())
+def test_bus(bus, master):
+    """Behind a bus an image is loaded by a window, and what comes next meets it whole or torn."""
+    plans = [resolve_loadable(select("3", name), 1).planned for name in ("allgather", "alltoall")]
+    fabric = tf.Fabric(tf.compile(plans[0], max_flits=1), width=8, tables="ram", bus=bus)
+    image, facts = tf.image(fabric, plans[1]), fabric.register_map
+    at = {register.name: register.offset for register in facts.registers}
+    load, found = facts.window("load").offset, []
+
+    async def bench(ctx):
+        port = master(ctx, fabric, SimpleNamespace(random=lambda: 1, choice=min, getrandbits=int))
+
+        async def words(count):
+            for number, word in enumerate(image.words[:count]):
+                assert await port.write(load + 4 * number, word, 15)
+
+        async def status():
+            word = await port.read(at["status"])
+            return word & 15, word >> 4 & 15, word >> 8
+
+        found.append(await status())
+        await words(20)
+        found.append(await port.write(at["start"], 1, 15))
+        found.append(await status())
+        await words(len(image.words))
+        found.append(await status())
+        found.append(await port.write(at["start"], 1, 15))
+        # Not while a run is under way, not beyond the longest image, and never to be read.
+        assert not await port.write(load, 0, 15)
+        await port.wait(40)
+        assert not await port.write(load + 4 * facts.window("load").flits, 0, 15)
+        assert await port.read(load) is None
+        found.extend([await status(), await port.read(at["loaded_program"])])
+        found.append(await port.read(at["cycles"]))
+
+    simulator = Simulator(fabric)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    program = image.program
+    known = [(8, 0, 1), False, (0, 10, 0), (8, 10, 1), True, (10, 0, 1)]
+    assert found == [*known, int(program.digest[:8], 16), program.cycles(1)]
 
 
 @pytest.mark.long

@@ -126,8 +126,7 @@ def fabric_with_image(arguments: Namespace) -> tuple[Any, dict[str, Any]]:
         schedule, operators = form.program.schedule, form.program.operators
         with progress_bar("checking") as progress:
             found.append(schedule_facts(schedule, progress, operators, flits=there.frame.flits))
-    fabric = Fabric(image.program, width=there.width, tables=there.frame, empty=True)
-    return fabric, facts_together(found)
+    return Fabric.holding(image, empty=True), facts_together(found)
 
 
 def fabric_of_file(arguments: Namespace) -> Fabric:
@@ -142,4 +141,4 @@ def fabric_of_file(arguments: Namespace) -> Fabric:
         if arguments.image
         else built_image(there)
     )
-    return Fabric(image.program, width=there.width, tables=there.frame)
+    return Fabric.holding(image, bus=there.bus)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -239,15 +239,19 @@ class Fabric(wiring.Component):
         if self.top is Top.CORE:
             self.node = self._ports_of_nodes()
 
+    @classmethod
+    def holding(cls, image: Image, *, bus: Bus | str | None = None, empty: bool = False) -> Fabric:
+        """The fabric that an image is for, which holds it or, if empty, is to be loaded with it."""
+        return cls(image.program, width=image.width, bus=bus, tables=image.frame, empty=empty)
+
     def _loaded(self, tables: Frame | str) -> tuple[Frame | None, list[Loadable]]:
         """What may be loaded, and what is; nothing where tables are fixed."""
         if tables == "rom":
             return None, []
         if isinstance(tables, str) and tables != "ram":
             raise InputError(f"Tables must be rom or ram, not {shown(tables)}")
-        if self.top is not Top.HOST or self.bus:
-            what = f"behind {self.bus}" if self.bus else f"with the top {self.top}"
-            raise InputError(f"Tables must be rom for a fabric {what}, not ram")
+        if self.top is not Top.HOST:
+            raise InputError(f"Tables must be rom for a fabric with the top {self.top}, not ram")
         if self.aborts:
             raise InputError("Tables must be rom for runs that are aborted, not ram")
         from ..program.frame import Frame, loadable_modes  # a guest
@@ -315,10 +319,15 @@ class Fabric(wiring.Component):
         from .bus.attach import add_bus, command_choices  # a guest
 
         of_host = self.top is Top.HOST
+        layouts: Sequence[HostLayout] = self.layouts if of_host else ()
+        if self.frame:
+            from .loaded.host import LoadedHostLayout  # a guest
+
+            layouts = (LoadedHostLayout(self.frame),)
         return add_bus(
             build,
             bus,
-            self.layouts if of_host else (),
+            layouts,
             flits=self.flits,
             digest=self.digest,
             latencies={"read_latency": self.read_latency, "write_latency": self.write_latency},

@@ -65,6 +65,8 @@ class HostLayout:
         Whether where a node keeps what it has received depends on which node is the root.
     positions : ndarray of int or None
         The position of each node in its group; None where it is its number.
+    image_words : int
+        Of the longest image, where tables are loaded.
 
     Examples
     --------
@@ -73,6 +75,8 @@ class HostLayout:
     >>> layout.send_words, layout.recv_words, layout.recv_base
     (4, 36, 64)
     """
+
+    image_words = 0
 
     def __init__(self, program: Program, words: int | None = None) -> None:
         layout = program.layout

@@ -162,7 +162,7 @@ def repair(
 
 def self_check(made: Image, engine: str = "auto") -> SimulationReport:
     """Load an image into a simulation of its fabric, and run every mode once."""
-    fabric = Fabric(made.program, width=made.width, tables=made.frame, empty=True)
+    fabric = Fabric.holding(made, empty=True)
     jobs = [longest_job(fabric, mode) for mode in range(len(fabric.program.modes))]
     chosen = choose_engine(fabric, engine, repeat=len(jobs)).engine
     return simulate_runs(fabric, jobs=jobs, engine=chosen)

@@ -19,9 +19,10 @@ Offsets count bytes, of {size:#x} in all; an address of this bus counts {unit}.
 Bus words are {data_width} bits{flits}.
 """
 
-BURSTS = """\
-Registers are behind `s_axil`, windows behind `s_axi`, whose beats are {beats} bits: a flit each.
-"""
+BURSTS = (
+    "Registers{load} are behind `s_axil`, windows behind `s_axi`, whose beats are {beats} bits: "
+    "a flit each.\n"
+)
 
 
 def bus_page(manifest: Mapping[str, Any]) -> str:
@@ -46,6 +47,8 @@ def bus_page(manifest: Mapping[str, Any]) -> str:
         flits=f"; flits are {manifest['width']}, each in {words}" if bus["windows"] else "",
         unit="bytes" if bus["address_unit"] == 1 else "bus words",
     )
+    load = " and `load`" if "load" in bus["windows"] else ""
+    bursts = [BURSTS.format(load=load, beats=beats)] if beats else []
     return "\n".join(
         [
             f"# The fabric `{manifest['top']}` behind {bus['protocol']}",
@@ -55,7 +58,7 @@ def bus_page(manifest: Mapping[str, Any]) -> str:
             *table(("port", "", "bits", ""), _ports(manifest["ports"])),
             "",
             text,
-            *([BURSTS.format(beats=beats)] if beats else []),
+            *bursts,
             *table(("offset", "register", "access", "bits", ""), _fields(bus["registers"])),
             "",
             *(
@@ -89,6 +92,8 @@ def _windows(windows: Mapping[str, Mapping[str, Any]]) -> Iterable[tuple[str, ..
             f"flit f of node n at {window['offset']:#x} + {window['stride']:#x} n + "
             f"{window['flit_bytes']} f; n < {window['nodes']}, f < {window['flits']}"
         )
+        if name == "load":
+            places = f"word k at {window['offset']:#x} + 4 k; k < {window['flits']}"
         yield (
             f"`{window['offset']:#x}`",
             f"`{name}`",

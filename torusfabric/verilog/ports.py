@@ -175,6 +175,7 @@ MEANINGS = {
     "load_data": PortMeaning("control", Protocol.PULSE, "the word"),
     "loaded": PortMeaning("status", Protocol.LEVEL, "an image is there, whole"),
     "loaded_program": PortMeaning("status", Protocol.LEVEL, "the digest of its program"),
+    "modes": PortMeaning("status", Protocol.LEVEL, "how many modes it has"),
     "round": PortMeaning("status", Protocol.LEVEL, "the row of the program that is under way"),
     "stalled": PortMeaning(
         "status", Protocol.LEVEL, "a node has kept runs waiting for longer than the timeout"

@@ -86,12 +86,12 @@ def _window(window: Window) -> list[str]:
     # One memory for all nodes: IP-XACT has no arrays of memories.
     word = DATA_BITS // 8
     stride, used = window.stride // word, window.flits * window.flit_bytes // word
-    places = f"entries {stride} n to {stride} n + {used - 1} are of node n"
+    places = f"; entries {stride} n to {stride} n + {used - 1} are of node n" * (window.nodes > 1)
     return [
         "",
         "  external mem {",
         f"    name = {_quoted(window.name)};",
-        f"    desc = {_quoted(f'{window.meaning}; {places}')};",
+        f"    desc = {_quoted(window.meaning + places)};",
         f"    mementries = {window.nodes * stride};",
         f"    memwidth = {DATA_BITS};",
         f"    {WINDOW[window.access]}",

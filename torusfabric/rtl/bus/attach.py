@@ -6,7 +6,6 @@ Where nodes have streams, these stay, and registers send the commands.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -77,10 +76,9 @@ def add_bus(
     registers = register_map(inputs | outputs, layouts, width=width, flits=flits, digest=digest)
     bits = registers.address_bits
     bridge_inputs, bridge_outputs = bus_inputs(bus, bits), bus_outputs(bus)
-    port_inputs, port_outputs, shown = bridge_inputs, bridge_outputs | {"irq": 1}, registers
+    port_inputs, port_outputs = bridge_inputs, bridge_outputs | {"irq": 1}
     if bursts_too:
         # They have the host port, and the registers have the rest.
-        shown = replace(registers, windows=())
         given = {"busy": 1, "host_rdata": outputs.pop("host_rdata")}
         gives = {name: inputs.pop(name) for name in [*inputs] if name.startswith(HOST)}
         bursts = burst_inputs(bits, registers.flit_bytes)
@@ -90,7 +88,7 @@ def add_bus(
         net.add_input(name, port_bits)
 
     def make() -> Leaf:
-        return Registers(shown, inputs=inputs, outputs=outputs, **latencies)
+        return Registers(registers, inputs=inputs, outputs=outputs, **latencies)
 
     _add(
         net, "bus_bridge", lambda: BRIDGES[bus](bits),

@@ -2,7 +2,7 @@
 
 The hardware, the SystemRDL file, the manifest and the page for people are made from it. Addresses
 count bytes. The address space has four quarters of one size: registers, what the nodes send, what
-they receive, and one that is empty.
+they receive, and one that takes images where tables are loaded, and else is empty.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class RegisterMap:
     Parameters
     ----------
     windows : tuple of Window
-        What nodes send, and what they receive.
+        What nodes send, what they receive, and where tables are loaded the words of images.
     quarter_bits : int
         Bits of the address of a bus word within a quarter.
     flit_bits : int
@@ -174,6 +174,10 @@ class RegisterMap:
         """The register of a name."""
         return next(register for register in self.registers if register.name == name)
 
+    def window(self, name: str) -> Window:
+        """The window of a name."""
+        return next(window for window in self.windows if window.name == name)
+
 
 def register_map(
     ports: Mapping[str, int],
@@ -209,9 +213,11 @@ def register_map(
     if not layouts:
         return RegisterMap(there, (), (REGISTER_WORDS - 1).bit_length(), 0, 1)
     layout, parts = layouts[0], -(-width // DATA_BITS)
+    words = layout.image_words
     part_bits, flit_bits = (parts - 1).bit_length(), layout.address_bits - 1
     quarter_bits = max(
-        address_width(layout.nodes) + flit_bits + part_bits, (REGISTER_WORDS - 1).bit_length()
+        address_width(layout.nodes) + flit_bits + part_bits,
+        (max(REGISTER_WORDS, words) - 1).bit_length(),
     )
     if (byte_bits := quarter_bits + 4) > MOST_BITS:
         raise InputError(
@@ -222,10 +228,14 @@ def register_map(
     common = {"nodes": layout.nodes, "stride": flit_bytes << flit_bits, "flit_bytes": flit_bytes}
     sent = max(each.send_words for each in layouts)
     received = max(each.recv_words for each in layouts)
-    windows = (
+    windows: tuple[Window, ...] = (
         Window("send", quarter, Access.WRITE, SEND, flits=sent, **common),
         Window("receive", 2 * quarter, Access.READ, RECEIVE, flits=received, **common),
     )
+    if words:
+        load = Window("load", 3 * quarter, Access.WRITE, LOAD, nodes=1, stride=BYTES * words,
+                      flits=words, flit_bytes=BYTES)  # fmt: skip
+        windows = (*windows, load)
     return RegisterMap(there, windows, quarter_bits, flit_bits, parts)
 
 
@@ -246,6 +256,8 @@ def _fitted(register: Register, ports: Mapping[str, int], flits: int, digest: in
 SEND = "what the nodes send; not while a run is under way"
 
 RECEIVE = "what the nodes receive; not while a run is under way"
+
+LOAD = "the words of an image, from the first on; not while a run is under way"
 
 
 def _whole(name: str, offset: int, access: Access, meaning: str) -> Register:
@@ -276,7 +288,9 @@ REGISTERS = (
             Field("busy", 0, 1, "a run is under way", "busy"),
             Field("done", 1, 1, "the last run is over", "done"),
             Field("aborted", 2, 1, "it was aborted: not all words have arrived", "aborted"),
+            Field("loaded", 3, 1, "an image is there, whole", "loaded"),
             Field("error", 4, 4, "why the last start was not carried out; 0 if it was", "error"),
+            Field("modes", 8, 8, "how many modes the image has", "modes"),
         ),
     ),
     _whole("cycles", 0x20, Access.READ, "clock cycles of the last run, from its start to done"),
@@ -303,4 +317,5 @@ REGISTERS = (
         "abort", 0x38, Access.WRITE, "ends runs early",
         (Field("abort", 0, 1, "1 aborts the run that is under way", "abort"),),
     ),
+    _whole("loaded_program", 0x3C, Access.READ, "tells which program the image is of"),
 )  # fmt: skip

@@ -15,6 +15,9 @@ from .register_map import Access, Field, Register, RegisterMap
 
 __all__ = ["FlitParts", "Registers", "WindowAddress"]
 
+#: Cycles less one that a write of a word of an image waits, so that the next access meets its work.
+SETTLED = 1
+
 
 class WindowAddress:
     """An address of a bus word, taken apart: quarter, node, flit and part, from the top.
@@ -39,7 +42,7 @@ class WindowAddress:
 
     def serves(self, write: Value) -> Value:
         """Whether there is such a word, and it is one to be written or read."""
-        send, receive = self._map.windows
+        send, receive, *_ = self._map.windows
         return (
             (self.node < send.nodes)
             & (self.part < self._map.parts)
@@ -94,7 +97,7 @@ class FlitParts:
 class Registers(Leaf):
     """Carries out accesses to registers and to the memories of the nodes, one after another.
 
-    Where the map has no windows, there is no host port.
+    Without inputs of a host port, or of what loads tables, its windows are not there.
 
     `access` and what belongs to it are held until `access_done`, which is high for one cycle.
 
@@ -134,6 +137,7 @@ class Registers(Leaf):
         write_latency: int,
     ) -> None:
         self._map, self._inputs = register_map, inputs
+        self._hosts, self._loads = ("host_we" in inputs), ("load_we" in inputs)
         self._read_latency, self._write_latency = read_latency, write_latency
         self._enable, self._pending = Signal(name="enable"), Signal(name="_pending")
         fields = [field for register in register_map.registers for field in register.fields]
@@ -156,12 +160,15 @@ class Registers(Leaf):
         left = Signal(range(max(self._read_latency, self._write_latency, 1)), name="left")
         refused = Signal(name="refused")
         checked = self._checked(m, given, at, parts)
-        if self._map.windows:
+        if self._hosts:
             m.d.comb += [
                 self.host_node.eq(at.node),
                 self.host_addr.eq(Cat(at.flit, at.quarter[1])),
                 self.host_wdata.eq(parts.flit),
             ]
+        if self._loads:
+            first = given["access_address"][: self._map.quarter_bits] == 0
+            m.d.comb += [self.load_first.eq(first), self.load_data.eq(given["access_data"])]
         with m.FSM():
             with m.State("IDLE"):
                 m.d.comb += idle.eq(1)
@@ -180,14 +187,15 @@ class Registers(Leaf):
                 with m.State("STARTED"):
                     m.d.sync += self.access_error.eq(refused | ~self.value("busy"))
                     m.next = "DONE"
-            if self._map.windows:
+            if self._hosts or self._loads:
                 with m.State("WAIT"):
                     m.d.sync += left.eq(left - 1)
                     with m.If(~self.value("access")):
                         m.next = "IDLE"
                     with m.Elif(left == 0):
-                        word = choose(self._parts_of(self.value("host_rdata")), at.part)
-                        m.d.sync += self.access_word.eq(Mux(write, 0, word))
+                        if self._hosts:
+                            word = choose(self._parts_of(self.value("host_rdata")), at.part)
+                            m.d.sync += self.access_word.eq(Mux(write, 0, word))
                         m.next = "DONE"
             with m.State("DONE"):
                 m.d.comb += self.access_done.eq(1)
@@ -213,7 +221,8 @@ class Registers(Leaf):
         -------
         dict of str to Signal
             ``partial``: a write of not all bytes; ``hits``: bit k for register k; ``serves``, if
-            there are windows: there is a place in one, and it may be written or read now.
+            there is a host port: there is a place in a window, and it may be written or read now;
+            ``loads``, if tables are loaded: it is a word of an image, and may be written now.
         """
         write, strobes = given["access_write"], given["access_strobes"]
         within = given["access_address"][: self._map.quarter_bits]
@@ -229,10 +238,14 @@ class Registers(Leaf):
             checked["partial"].eq(write & ~strobes.all()),
             checked["hits"].eq(Cat(hits)),
         ]
-        if self._map.windows:
+        if self._hosts:
             checked["serves"] = Signal(name="serves")
             served = at.serves(write) & ~self.value("busy") & (~write | parts.fits)
             m.d.sync += checked["serves"].eq(served)
+        if self._loads:
+            checked["loads"] = Signal(name="loads")
+            there = (at.quarter == 3) & (within < self._map.window("load").flits)
+            m.d.sync += checked["loads"].eq(there & write & ~self.value("busy"))
         return checked
 
     def _carry_out(
@@ -250,7 +263,12 @@ class Registers(Leaf):
             m.d.sync += self.access_error.eq(given["access_strobes"].any())
         with m.Elif(hits.any()):
             self._access_registers(m, hits, write, given["access_data"])
-        if not self._map.windows:
+        if self._loads:
+            with m.Elif(checked["loads"]):
+                m.d.comb += self.load_we.eq(1)
+                m.d.sync += left.eq(SETTLED)
+                m.next = "WAIT"
+        if not self._hosts:
             with m.Else():
                 m.d.sync += self.access_error.eq(1)
             return

@@ -29,7 +29,7 @@ class LoadedHostLayout(HostLayout):
         self.send_words = self.recv_words = frame.nodes * flits
         self.send_base, self.recv_base = 0, 1 << (self.send_words - 1).bit_length()
         self.address_bits = address_width(2 * self.recv_base)
-        self.positions = None
+        self.positions, self.image_words = None, TableLayout(frame).image_words
 
     def block_cycles(self, parts: int) -> int:
         """Cycles to find out in which part an address lies."""

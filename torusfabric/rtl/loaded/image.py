@@ -153,11 +153,14 @@ class LoadedFabric(NamedTuple):
         Bits of a flit.
     modes : list of (str, int or None)
         What it is built with: collectives, and their roots.
+    bus : str or None
+        What it stands behind.
     """
 
     frame: Frame
     width: int
     modes: list[tuple[str, int | None]]
+    bus: str | None = None
 
 
 def read_fabric(path: str | PathLike[str]) -> LoadedFabric:
@@ -179,7 +182,8 @@ def read_fabric(path: str | PathLike[str]) -> LoadedFabric:
     try:
         tables = facts["tables"]
         modes = [(str(name), root) for name, root in tables["modes"]]
-        fabric = LoadedFabric(Frame.from_json(tables["frame"]), int(facts["width"]), modes)
+        frame, bus = Frame.from_json(tables["frame"]), facts.get("bus", {}).get("protocol")
+        fabric = LoadedFabric(frame, int(facts["width"]), modes, bus)
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"Manifest {path} must be whole, not without {error}") from error
     if f"{fabric.frame.digest(fabric.width):08x}" != tables["digest"]:

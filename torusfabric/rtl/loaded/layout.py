@@ -236,6 +236,12 @@ class TableLayout:
             "load_word": PIECE,
         }
 
+    @property
+    def image_words(self) -> int:
+        """Words of the longest image: what each table begins with, and the ends of the whole."""
+        pieces = sum(rows * -(-width // PIECE) for rows, width in self.tables)
+        return 4 + 3 * len(self.tables) + pieces + 2
+
     def placement(self, program: Program) -> Placement:
         """Where everything lies: at the nodes."""
         routers, operators, router_bits, operand_bits = self._outputs

@@ -153,6 +153,6 @@ def add_loaded_top(build: LoadedBuilder, digest: int, program: int) -> Built:
         build.add_table(name, number, address, bus, {"row": (0, width, 0)}, {"row": net})
     routers = add_inside(build, add_endpoints)
     add_status(build)
-    for name in ("loaded", "loaded_program"):
+    for name in ("loaded", "loaded_program", "modes"):
         build.add_output(name, build.nets[name])
     return Built(routers, host.read_latency, [])

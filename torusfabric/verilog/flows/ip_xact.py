@@ -203,8 +203,10 @@ def _add_memory_maps(
         _add(found, "name", name)
         if not bursts:
             _add_registers(found, bus)
-        if bursts or len(buses) == 1:
-            _add_windows(found, bus)
+        for window, each in bus["windows"].items():
+            # Where bursts have a port of their own, images are loaded beside the registers.
+            if len(buses) == 1 or bursts == (window != "load"):
+                _add_window(found, window, each, bus["beat_width" if bursts else "data_width"])
         _add(found, "addressUnitBits", 8)
 
 
@@ -230,13 +232,11 @@ def _add_registers(parent: ET.Element, bus: Mapping[str, Any]) -> None:
                 _add(part, "modifiedWriteValue", MODIFIED[each["access"]])
 
 
-def _add_windows(parent: ET.Element, bus: Mapping[str, Any]) -> None:
-    """A block for each window."""
-    width = bus.get("beat_width", bus["data_width"])
-    for window, each in bus["windows"].items():
-        size = each["stride"] * each["nodes"]
-        block = _add_block(parent, window, each["offset"], size, width, "memory")
-        _add(block, "access", ACCESS[each["access"]])
+def _add_window(parent: ET.Element, name: str, window: Mapping[str, Any], width: int) -> None:
+    """A block of words that are written, or read."""
+    size = window["stride"] * window["nodes"]
+    block = _add_block(parent, name, window["offset"], size, width, "memory")
+    _add(block, "access", ACCESS[window["access"]])
 
 
 def _add_block(
