@@ -266,7 +266,7 @@ def test_bus(bus, master):
 
         async def status():
             word = await port.read(at["status"])
-            return word & 15, word >> 4 & 15, word >> 8
+            return word & 15, word >> 4, await port.read(at["modes"])
 
         found.append(await status())
         await words(20)

@@ -31,7 +31,7 @@ VERSION = 1
 #: Where every fabric says which one it is.
 DIGEST_OFFSET = 0x30
 
-#: Bus words of the registers, rounded up to a power of two.
+#: Bus words of the registers, rounded up to a power of two; where images are loaded there are more.
 REGISTER_WORDS = 16
 
 #: The most bits of the address of a byte.
@@ -290,7 +290,6 @@ REGISTERS = (
             Field("aborted", 2, 1, "it was aborted: not all words have arrived", "aborted"),
             Field("loaded", 3, 1, "an image is there, whole", "loaded"),
             Field("error", 4, 4, "why the last start was not carried out; 0 if it was", "error"),
-            Field("modes", 8, 8, "how many modes the image has", "modes"),
         ),
     ),
     _whole("cycles", 0x20, Access.READ, "clock cycles of the last run, from its start to done"),
@@ -318,4 +317,5 @@ REGISTERS = (
         (Field("abort", 0, 1, "1 aborts the run that is under way", "abort"),),
     ),
     _whole("loaded_program", 0x3C, Access.READ, "tells which program the image is of"),
+    _whole("modes", 0x40, Access.READ, "how many modes the image has"),
 )  # fmt: skip
