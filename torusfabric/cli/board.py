@@ -18,6 +18,7 @@ from .monitor import add_baud
 from .output import Progress, print_facts, print_json, print_line, progress_bar
 from .selection_options import add_selection
 from .several_boards import add_no_boards, check_no_boards
+from .tables import add_tables_options
 
 if TYPE_CHECKING:
     from ..fpga.board import Board, Built, Step
@@ -48,6 +49,7 @@ def _add_build(parser: ArgumentParser) -> None:
     """Add what to build, and for which board."""
     add_selection(parser, several=True)
     add_fabric_options(parser, any_length=True)
+    add_tables_options(parser)
     group = parser.add_argument_group("board")
     add = group.add_argument
     add("--board", metavar="NAME", required=True, help="see the boards command; or a .py file")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..fpga.bridge.board import ConnectedBoard
     from ..fpga.bridge.bus_access import BusAccess
     from ..rtl.fabric import Fabric
+    from ..rtl.loaded.image import Image
 
 __all__ = ["BUILDS", "connect", "select_engine"]
 
@@ -29,7 +30,11 @@ SIMULATED = "sim"
 
 
 def connect(
-    port: str, fabric: "Fabric | AnyPath | None" = None, *, baud: int = BAUD
+    port: str,
+    fabric: "Fabric | AnyPath | None" = None,
+    *,
+    image: "Image | AnyPath | None" = None,
+    baud: int = BAUD,
 ) -> "ConnectedBoard":
     """Connect to a fabric behind its bridge.
 
@@ -42,13 +47,16 @@ def connect(
     fabric : Fabric or path, optional
         What is on the board, or the folder in which it was built. By default a folder within
         ``build`` with the fabric that the board says it is.
+    image : Image or path, optional
+        Of a fabric whose tables are loaded: what must be, and is loaded if it is not. By default
+        what it is built with must be.
     baud : int
         Bits a second of the serial line.
 
     Raises
     ------
     InputError
-        If the port cannot be opened, or there is no such fabric.
+        If the port cannot be opened, or there is no such fabric, or something else is loaded.
     WorkFailed
         If the board does not answer, or has another fabric.
     MissingTool
@@ -62,7 +70,9 @@ def connect(
     True
     """
     with extras_named():
-        return _connect(port, fabric, baud)
+        board = _connect(port, fabric, baud)
+        _hold(board, image)
+        return board
 
 
 def _connect(port: str, fabric: "Fabric | AnyPath | None", baud: int) -> "ConnectedBoard":
@@ -88,6 +98,24 @@ def _connect(port: str, fabric: "Fabric | AnyPath | None", baud: int) -> "Connec
 
     access = BusAccess(open_port(port, baud=baud))
     return ConnectedBoard(fabric or _found(digest_on(access), access), access)
+
+
+def _hold(board: "ConnectedBoard", image: "Image | AnyPath | None") -> None:
+    """See to it that what is wanted is loaded."""
+    from ..rtl.loaded.image import Image, read_image
+
+    fabric, found = board.fabric, board.loaded
+    if image is not None:
+        if fabric.frame is None:
+            raise InputError("Tables must be ram for an image, not rom")
+        if not isinstance(image, Image):
+            image = read_image(image, fabric.frame, fabric.width)
+        board.load(image)
+    elif found is not None and found != int(fabric.program.digest[:8], 16):
+        raise InputError(
+            f"Image on {board.access.name} ({found:08x}) must be given, or be what the fabric is "
+            "built with"
+        )
 
 
 def _words(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The commands that run the fabric on a board, over its bridge: monitor, run."""
+"""The commands that run the fabric on a board, over its bridge: monitor, run, load."""
 
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from .output import print_facts, print_json, print_line, progress_bar
 from .selection_options import TOPOLOGY, add_selection
 from .several_boards import add_no_boards, check_no_boards
 from .simulated import raise_if_wrong
+from .tables import add_tables_options
 
 if TYPE_CHECKING:
     from ..fpga.bridge.board import ConnectedBoard
@@ -34,8 +35,20 @@ def add_commands(commands: Commands) -> None:
     """Add the commands to a parser."""
     monitor = add_command(commands, "monitor", run_monitor)
     run = add_command(commands, "run", run_run)
+    load = add_command(commands, "load", run_load)
+    _add_port(load)
+    load.add_argument("image", metavar="IMAGE", help="what is to be loaded")
     for parser in (monitor, run):
-        _add_connection(parser)
+        add_selection(parser, several=True, topology_help=OR_BUILT)
+        add_fabric_options(parser, any_length=True)
+        add_tables_options(parser)
+        _add_port(parser)
+        parser.add_argument(
+            "--image",
+            metavar="FILE",
+            help="with --tables ram, what is loaded, if it is not on the board yet (default what "
+            "the fabric is built with)",
+        )
         parser.add_argument(
             "--data-seed",
             metavar="N",
@@ -71,10 +84,8 @@ def add_commands(commands: Commands) -> None:
     add_force(run)
 
 
-def _add_connection(parser: ArgumentParser) -> None:
-    """Add which fabric is at which port."""
-    add_selection(parser, several=True, topology_help=OR_BUILT)
-    add_fabric_options(parser, any_length=True)
+def _add_port(parser: ArgumentParser) -> None:
+    """Add which fabric that was built is at which port."""
     group = parser.add_argument_group("board")
     add = group.add_argument
     add("--board", metavar="NAME", help="see the boards command; or a .py file")
@@ -114,9 +125,9 @@ def _connected(arguments: Namespace) -> "ConnectedBoard":
             fabric = BUILDS / board.name
     if port is None:
         raise InputError("Port must be given, by --port or --board")
-    if arguments.topology or arguments.plan:
+    if getattr(arguments, "topology", None) or getattr(arguments, "plan", None):
         fabric = select_engine(arguments)
-    return connect(port, fabric, baud=arguments.baud)
+    return connect(port, fabric, image=arguments.image, baud=arguments.baud)
 
 
 def _mode(fabric: "Fabric", text: str) -> int:
@@ -204,6 +215,14 @@ def _found(report: "SimulationReport") -> dict[str, Any]:
     """What came of runs, in numbers."""
     names = ("cycles", "predicted_cycles", "words_checked", "words_wrong")
     return {name: getattr(report, name) for name in names}
+
+
+def run_load(arguments: Namespace) -> None:
+    """Load an image, and say what it holds."""
+    from .loaded import print_image
+
+    board = _connected(arguments)
+    print_image(arguments, board.fabric.image, {"port": board.access.name})
 
 
 def run_run(arguments: Namespace) -> None:

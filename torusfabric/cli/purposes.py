@@ -121,6 +121,12 @@ PURPOSES: Mapping[str, Mapping[str, Command]] = {
             "torusfabric run 4x4 allreduce --port sim --job length=3",
             "boards",
         ),
+        "load": Command(
+            "monitor",
+            "load an image onto a board with a fabric whose tables are loaded",
+            "torusfabric load --board icebreaker a.bin",
+            "boards",
+        ),
     },
     "other systems": {
         "import": Command(

@@ -244,6 +244,11 @@ class Fabric(wiring.Component):
         """The fabric that an image is for, which holds it or, if empty, is to be loaded with it."""
         return cls(image.program, width=image.width, bus=bus, tables=image.frame, empty=empty)
 
+    def behind(self, bus: Bus | str | None) -> Fabric:
+        """What carries out the same behind another bus, or none."""
+        how: dict[str, Any] = {"tables": self.frame, "empty": self.empty} if self.frame else {}
+        return type(self)(self.program, width=self.width, top=self.top, bus=bus, **how)
+
     def _loaded(self, tables: Frame | str) -> tuple[Frame | None, list[Loadable]]:
         """What may be loaded, and what is; nothing where tables are fixed."""
         if tables == "rom":

@@ -292,3 +292,38 @@ def test_folders_of_builds(tmp_path, monkeypatch):
     assert tf.connect("/dev/ttyUSB7").run().passed
     with pytest.raises(InputError, match=r"^Folder must be that of a build, with its report\.json"):
         tf.connect("sim", tmp_path)
+
+
+def test_tables_that_are_loaded(tmp_path, monkeypatch, capsys):
+    """What is loaded over the bridge runs, a torn image does not, and what is there is known."""
+    from torusfabric.cli import main
+    from torusfabric.fpga.board.report import fabric_facts
+    from torusfabric.fpga.bridge import serial_port
+
+    monkeypatch.chdir(tmp_path)
+    program = tf.compile(tf.plan("2", "allgather"), max_flits=1)
+    fabric = tf.Fabric(program, width=8, tables="ram")
+    hardware = "--width 8 --max-flits 1 --tables ram --inputs all"
+    command = f"torusfabric build 2 allgather {hardware} --board icestick"
+    report_in(BUILDS / "icestick", command=command, **fabric_facts(fabric))
+    port = SimulatedPort(fabric)
+    monkeypatch.setattr(serial_port, "open_port", lambda path, *, baud: port)
+    image = "image --fabric build/icestick/report.json 2"
+    assert main([*image.split(), "alltoall", "-o", "a.bin"]) == 0
+    assert main(["load", "--board", "icestick", "a.bin"]) == 0
+    capsys.readouterr()
+    assert main(["run", "--board", "icestick"]) == 1
+    assert "Image on sim (" in capsys.readouterr().err
+    assert main(["run", "--board", "icestick", "--image", "a.bin", "--job", "length=1"]) == 0
+    assert "alltoall" in capsys.readouterr().out
+    board = tf.connect("/dev/ttyUSB7", BUILDS / "icestick", image="a.bin")
+    board.access.write_word(board.registers.register("mode").offset, 1)
+    assert board.run().passed
+    scatter = tf.image(fabric, "scatter", root=1)
+    scatter.words[-1] ^= 1
+    with pytest.raises(WorkFailed, match=r"^Board on sim must take the image, not refuse it$"):
+        board.load(scatter)
+    with pytest.raises(WorkFailed, match=r"not refuse it \(image\)$"):
+        board.run()
+    with pytest.raises(InputError, match=rf"^Image must be for fabric {fabric.digest:08x}, not"):
+        board.load(tf.image(tf.Fabric(program, width=9, tables="ram"), "scatter"))

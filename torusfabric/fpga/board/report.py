@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["fabric_facts", "report_of"]
 
 #: What stands in a report as in the manifest of the fabric behind its bus.
-FACTS = ("nodes", "width", "flits", "max_flits", "stride", "bus", "modes")
+FACTS = ("nodes", "width", "flits", "max_flits", "stride", "bus", "modes", "tables")
 
 
 def report_of(

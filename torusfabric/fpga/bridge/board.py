@@ -12,6 +12,7 @@ from ...errors import InputError, WorkFailed
 from ...rtl.bus import DATA_BITS, RegisterMap, Window
 from ...rtl.bus.register_map import DIGEST_OFFSET, IDENTIFICATION
 from ...rtl.fabric import Fabric
+from ...rtl.loaded.image import Image as TableImage
 from ...rtl.run_choices import RunError
 from ...simulation.engines import Engine, EngineRun, Job, PhaseTimes, longest_job
 from ...simulation.engines.base import PATIENCE, Messages, Progress
@@ -21,6 +22,7 @@ from ...simulation.report import SimulationReport
 from ...simulation.simulate import report_of_runs, simulate
 from .bus_access import ADVICE, BusAccess, NoAnswer
 from .image import behind_bus
+from .uart_bone import BYTES
 
 __all__ = ["ConnectedBoard", "digest_on"]
 
@@ -98,7 +100,7 @@ class BoardEngine(Engine):
 
     def _run(self, messages: NDArray[Any], job: Job) -> EngineRun:
         """Write what nodes send, run, and read what they have received."""
-        send, receive = self._map.windows
+        send, receive = map(self._map.window, ("send", "receive"))
         times = [time.perf_counter()]
         addresses = self._addresses(send, messages.shape[1], job)
         parts = [messages >> (DATA_BITS * k) & 0xFFFFFFFF for k in range(self._map.parts)]
@@ -129,7 +131,9 @@ class BoardEngine(Engine):
     def _carry_out(self, job: Job) -> int:
         """Start a run and wait for its end; returns the cycles that it took."""
         offset = {register.name: register.offset for register in self._map.registers}
-        for name, value in job.inputs.items():
+        # Of a mode that was loaded before, the register still has the number.
+        mode = {"mode": 0} if self.fabric.frame else {}
+        for name, value in (mode | job.inputs).items():
             self._access.write_word(offset[name], value)
         self._access.write_word(offset["start"], 1)
         most = self.fabric.program.cycles(job.length, mode=job.mode) + PATIENCE
@@ -168,7 +172,7 @@ class ConnectedBoard:
     """
 
     def __init__(self, fabric: Fabric, access: BusAccess) -> None:
-        self.fabric, self.access = Fabric(fabric.program, width=fabric.width), access
+        self.fabric, self.access = fabric.behind(None), access
         registers = behind_bus(fabric).register_map
         assert registers is not None
         self.registers = registers
@@ -179,6 +183,50 @@ class ConnectedBoard:
                 f"Board on {access.name} must carry {fabric.program!r} of {fabric.width} bits "
                 f"({fabric.digest:08x}), not another fabric ({digest:08x}): build and load it"
             )
+
+    @property
+    def loaded(self) -> int | None:
+        """What tells which program is loaded; 0 for none, None where tables are fixed.
+
+        It is the beginning of the digest of the program.
+        """
+        if self.fabric.frame is None:
+            return None
+        return self.access.read_word(self.registers.register("loaded_program").offset)
+
+    def load(self, image: TableImage) -> None:
+        """Load what is carried out from now on, unless it is there already.
+
+        Parameters
+        ----------
+        image : Image
+            As of `torusfabric.image`.
+
+        Raises
+        ------
+        InputError
+            If it is for another fabric.
+        WorkFailed
+            If the board does not take it.
+
+        Examples
+        --------
+        >>> import torusfabric as tf
+        >>> board = tf.connect("sim:2 allgather --width 8 --max-flits 1 --tables ram")
+        >>> board.load(tf.image(board.fabric, "alltoall"))
+        >>> board.run().passed, board.fabric.program.modes[0].collective.name
+        (True, 'alltoall')
+        """
+        made, wanted = image.frame.digest(image.width), int(image.program.digest[:8], 16)
+        if self.fabric.frame is None or made != self.fabric.digest:
+            raise InputError(f"Image must be for fabric {self.fabric.digest:08x}, not {made:08x}")
+        if self.loaded != wanted:
+            start = self.registers.window("load").offset
+            self.access.write(start + BYTES * np.arange(len(image.words)), image.words)
+        if self.loaded != wanted:
+            raise WorkFailed(f"Board on {self.access.name} must take the image, not refuse it")
+        self.fabric = Fabric.holding(image)
+        self._engine = BoardEngine(self.fabric, self.registers, self.access)
 
     def run(
         self,

@@ -30,9 +30,7 @@ def behind_bus(fabric: "Fabric") -> "Fabric":
     InputError
         If it does not have the host top.
     """
-    if fabric.bus is Bus.WISHBONE:
-        return fabric
-    return type(fabric)(fabric.program, width=fabric.width, top=fabric.top, bus=Bus.WISHBONE)
+    return fabric if fabric.bus is Bus.WISHBONE else fabric.behind(Bus.WISHBONE)
 
 
 class Bridge(wiring.Component):

@@ -46,7 +46,8 @@ class SimulatedPort:
         fabric, design = self._bridge.fabric, self._bridge.assembly
         clock = GatedClock(ctx, design)
         # Only nodes that run, or were written or read a short time ago, need a clock.
-        active, node = Cat(design.net("start"), design.net("busy")), design.net("host_node")
+        names = ("start", "busy", *(("load_we",) if fabric.frame else ()))
+        active, node = Cat(map(design.net, names)), design.net("host_node")
         concerned = deque[int](maxlen=2 + max(fabric.read_latency, fabric.write_latency))
         every = fabric.nodes
         concerned.append(every)

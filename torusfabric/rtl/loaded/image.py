@@ -191,7 +191,7 @@ def read_fabric(path: str | PathLike[str]) -> LoadedFabric:
     return fabric
 
 
-def read_image(path: str | Path, frame: Frame, width: int) -> Image:
+def read_image(path: str | PathLike[str], frame: Frame, width: int) -> Image:
     """Read an image from a file, and check it for a fabric.
 
     Raises
