@@ -11,6 +11,8 @@ from ..analysis.check import check
 from ..errors import InputError
 from ..planning import select
 from ..planning.loaded import resolve_loadable
+from ..program import Program
+from ..program.frame import loadable_modes
 from ..rtl import Fabric
 from ..rtl.loaded.image import Image, LoadedFabric, read_fabric
 from ..schedule import Schedule
@@ -26,7 +28,7 @@ __all__ = ["Repair", "built_image", "image", "repair", "self_check"]
 
 def image(
     fabric: Fabric | str | PathLike[str],
-    collectives: str | Schedule | Sequence[str | Schedule],
+    collectives: str | Schedule | Program | Sequence[str | Schedule],
     **options: Any,
 ) -> Image:
     """What makes a fabric whose tables are loaded carry out collectives, one a mode.
@@ -35,8 +37,9 @@ def image(
     ----------
     fabric : Fabric, str or Path
         With ``tables="ram"``, or the path of its manifest.
-    collectives : str, Schedule or sequence of them
-        Names are planned by the quickest algorithm that fits, and checked; so are schedules.
+    collectives : str, Schedule or sequence of them, or Program
+        Names are planned by the quickest algorithm that fits, and checked; so are schedules. Of a
+        program, all that its modes do.
     **options
         Of names, as of `torusfabric.plan`: `root`, `algorithm`, `broken_links`, ..
 
@@ -54,10 +57,18 @@ def image(
     >>> found = tf.image(fabric, "alltoall")
     >>> found.program.cycles(4), found.facts[0]["algorithm"]
     (19, 'matching')
+    >>> scatter = tf.compile(tf.plan("3x3", "scatter", algorithm="matching"), max_flits=4)
+    >>> len(tf.image(fabric, scatter).words)
+    132
     """
     there = _existing(fabric)
-    listed = [collectives] if isinstance(collectives, str | Schedule) else list(collectives)
     frame = there.frame
+    if isinstance(collectives, Program):
+        made = Image(frame, there.width, loadable_modes(collectives, frame))
+        for form in made.program.forms:
+            check(form.schedule)
+        return made
+    listed = [collectives] if isinstance(collectives, str | Schedule) else list(collectives)
     schedules = []
     for one in listed:
         if isinstance(one, Schedule):
