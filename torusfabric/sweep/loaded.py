@@ -12,7 +12,7 @@ from ..errors import InputError
 from ..planning import select
 from ..planning.loaded import resolve_loadable
 from ..program import Program
-from ..program.frame import loadable_modes
+from ..program.frame import Frame, loadable_modes
 from ..rtl import Fabric
 from ..rtl.loaded.image import Image, LoadedFabric, read_fabric
 from ..schedule import Schedule
@@ -27,7 +27,7 @@ __all__ = ["Repair", "built_image", "image", "repair", "self_check"]
 
 
 def image(
-    fabric: Fabric | str | PathLike[str],
+    fabric: Fabric | LoadedFabric | str | PathLike[str],
     collectives: str | Schedule | Program | Sequence[str | Schedule],
     **options: Any,
 ) -> Image:
@@ -35,7 +35,7 @@ def image(
 
     Parameters
     ----------
-    fabric : Fabric, str or Path
+    fabric : Fabric, LoadedFabric, str or Path
         With ``tables="ram"``, or the path of its manifest.
     collectives : str, Schedule or sequence of them, or Program
         Names are planned by the quickest algorithm that fits, and checked; so are schedules. Of a
@@ -71,21 +71,24 @@ def image(
     listed = [collectives] if isinstance(collectives, str | Schedule) else list(collectives)
     schedules = []
     for one in listed:
-        if isinstance(one, Schedule):
-            schedule = one
-        else:
-            selection = select(frame.topology, one, **options)
-            operators = frame.parsed_operators()
-            found = resolve_loadable(selection, frame.flits, operators, frame).planned
-            assert found is not None
-            schedule = found
+        schedule = one if isinstance(one, Schedule) else _planned(frame, one, **options)
         check(schedule)
         schedules.append(schedule)
     return Image.of(frame, there.width, schedules)
 
 
-def _existing(fabric: Fabric | str | PathLike[str]) -> LoadedFabric:
+def _planned(frame: Frame, collective: str, **options: Any) -> Schedule:
+    """The quickest schedule of a collective that fits."""
+    selection = select(frame.topology, collective, **options)
+    found = resolve_loadable(selection, frame.flits, frame.parsed_operators(), frame).planned
+    assert found is not None
+    return found
+
+
+def _existing(fabric: Fabric | LoadedFabric | str | PathLike[str]) -> LoadedFabric:
     """A fabric, or that of a manifest."""
+    if isinstance(fabric, LoadedFabric):
+        return fabric
     if not isinstance(fabric, Fabric):
         return read_fabric(fabric)
     if fabric.frame is None:
@@ -96,15 +99,8 @@ def _existing(fabric: Fabric | str | PathLike[str]) -> LoadedFabric:
 
 def built_image(there: LoadedFabric, broken_links: Sequence[str] = ()) -> Image:
     """The image of what a fabric is built with, around links that are broken."""
-    frame, operators = there.frame, there.frame.parsed_operators()
-    schedules = []
-    for name, root in there.modes:
-        selection = select(frame.topology, name, root=root, broken_links=[*broken_links])
-        schedule = resolve_loadable(selection, frame.flits, operators, frame).planned
-        assert schedule is not None
-        check(schedule)
-        schedules.append(schedule)
-    return Image.of(frame, there.width, schedules)
+    around = {"broken_links": [*broken_links]}
+    return image(there, [_planned(there.frame, k, root=root, **around) for k, root in there.modes])
 
 
 class Repair(NamedTuple):
