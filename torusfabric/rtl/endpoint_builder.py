@@ -226,7 +226,7 @@ class EndpointBuilder:
 
     def _stores(self, memory: EndpointMemory) -> WritePort:
         """What a memory stores, at addresses of the sequencer or its own."""
-        word, central = self._arriving(memory), None
+        word, central = self.arriving(memory), None
         if memory.columns is not None:
             write, store = memory.columns
             enable = self._held(self.value(f"store_{store}"), f"store_{store}_here")
@@ -263,13 +263,14 @@ class EndpointBuilder:
                 m.d.sync += pointer.eq(pointer + step)
         return WritePort(pointer, word, enable)
 
-    def _arriving(self, memory: EndpointMemory) -> Value:
-        """The word that a memory stores."""
+    def arriving(self, memory: EndpointMemory, code: Value | None = None) -> Value:
+        """The word that a memory stores: by what the table says now, or by what is given."""
         words = [self._source(source) for source in memory.sources]
         if len(words) == 1:
             return words[0]
         assert memory.source is not None
-        select = self._select(self._inputs.at(memory.source), f"source_{memory.number}")
+        code = self._inputs.at(memory.source) if code is None else code
+        select = self._select(code, f"source_{memory.number}")
         name = f"to_memory_{memory.number}" if self.endpoint.alone else None
         return multiplexed(self.m, words, select, self.width, name=name)
 

@@ -20,13 +20,27 @@ from .registers import delayed, pulsed
 from .run_choices import ERROR_BITS, RunChoices, RunError
 from .slots import FixedSlots, Slots
 
-__all__ = ["Sequencer"]
+__all__ = ["Sequencer", "show_run"]
 
 #: The members for runs that may begin in the last cycle of others.
 FOLLOWED = {"over": In(1), "idle": Out(1), "ending": Out(1), "run_ends": Out(1)}
 
 #: The members for runs that can be aborted.
 ABORTED = {"abort": In(1), "aborted": Out(1)}
+
+
+def show_run(
+    m: Module, shown: Leaf, begin: Value, last: Value, *, most: int, late: int = 0
+) -> None:
+    """Show whether a run is under way, and its cycles: as many longer as it may be late."""
+    # A longer chain of carries than is needed would limit the clock.
+    count = shown.cycles[: most.bit_length()]
+    with m.If(pulsed(m, begin, late, name="begun")):
+        m.d.sync += [shown.busy.eq(1), shown.done.eq(0), count.eq(late)]
+    with m.Elif(shown.busy):
+        m.d.sync += count.eq(count + 1)
+        with m.If(last):
+            m.d.sync += [shown.busy.eq(0), shown.done.eq(1)]
 
 
 class Sequencer(Leaf):
@@ -260,26 +274,9 @@ class Sequencer(Leaf):
             m.d.comb += self.accepted.eq(begin)
         if self._choices.operators:
             self._choices.keep_operator(m, self.value, begin, self.operator_code)
-        self._show_run(m, begin, last)
+        most = max(timing.cycles for timing in self._timings)
+        show_run(m, self, begin, last, most=most, late=int(self._soon > 0))
         return begin
-
-    def _show_run(self, m: Module, begin: Value, last: Value) -> None:
-        """Show whether a run is under way, and its cycles.
-
-        Those of a run that may end as another begins are shown a cycle longer.
-        """
-        late = int(self._soon > 0)
-        with m.If(pulsed(m, begin, late, name="begun")):
-            m.d.sync += [self.busy.eq(1), self.done.eq(0), self._count.eq(late)]
-        with m.Elif(self.busy):
-            m.d.sync += self._count.eq(self._count + 1)
-            with m.If(last):
-                m.d.sync += [self.busy.eq(0), self.done.eq(1)]
-
-    @property
-    def _count(self) -> Value:
-        """The part of `cycles` that counts: a longer chain of carries would limit the clock."""
-        return self.cycles[: max(timing.cycles for timing in self._timings).bit_length()]
 
     def _go(self, m: Module, begin: Value) -> Value:
         """High in the cycle before the first slot."""

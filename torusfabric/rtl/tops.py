@@ -37,6 +37,7 @@ __all__ = [
     "RootUnit",
     "add_core_top",
     "add_host",
+    "add_host_port",
     "add_host_top",
     "add_inside",
     "add_read_tree",
@@ -96,19 +97,11 @@ def add_host(
     # One form of each send map.
     sending = {form.layout: number for number, form in reversed([*enumerate(program.forms)])}
     writers = [write_locator_of(parts[sending[k]]) for k in sorted(sending)]
-    bits = {
-        "host_we": 1,
-        "host_node": address_width(build.nodes),
-        "host_addr": layouts[0].address_bits,
-        "host_wdata": build.width,
-    }
-    inputs: dict[str, Parts] = {name: build.add_input(name, width) for name, width in bits.items()}
-    if build.boards:
-        inputs["board"] = build.add_input("board", address_width(build.boards.number))
+    given: dict[str, Parts] = {}
     if any(layout.part_is_root for layout in layouts):
-        inputs["sampled_root"] = (Part("sampled_root", 0, layouts[0].root_bits),)
+        given["sampled_root"] = (Part("sampled_root", 0, layouts[0].root_bits),)
     if program.several:
-        inputs["form"] = (Part("run_form", 0, address_width(len(parts))),)
+        given["form"] = (Part("run_form", 0, address_width(len(parts))),)
 
     def make() -> Host:
         banks = [_banks(form.receive_map, len(program.memories)) for form in program.forms]
@@ -125,10 +118,21 @@ def add_host(
             boards=build.boards.nodes if build.boards else None,
         )
 
-    build.from_host.extend(add_single(build, "host", Role.HOST, make, inputs))
+    return add_host_port(build, make, given), [*locators, *filter(None, writers)]
+
+
+def add_host_port(
+    build: FabricBuilder, make: Callable[[], Host], given: Mapping[str, Parts]
+) -> int:
+    """Add a host port and what brings it read data; the edges from an address to its data."""
+    host, names = make(), ("host_we", "host_node", "host_addr", "host_wdata")
+    inputs = {name: build.add_input(name, len(getattr(host, name))) for name in names}
+    if build.boards:
+        inputs["board"] = build.add_input("board", address_width(build.boards.number))
+    build.from_host.extend(add_single(build, "host", Role.HOST, make, {**inputs, **given}))
     add_read_tree(build)
     build.add_output("host_rdata", build.width)
-    return make().read_latency, [*locators, *filter(None, writers)]
+    return host.read_latency
 
 
 def locator_of(program: Program) -> Callable[[], Locator]:
@@ -207,15 +211,18 @@ def add_sequencer(
     *,
     soon: int = 0,
     renamed: Mapping[str, str] = MappingProxyType({}),
+    make: Callable[[], Leaf] | None = None,
 ) -> None:
-    """Add the sequencer, given what drives inputs that depend on the top."""
-    make = lambda: Sequencer(
-        [form.timing for form in build.program.forms],
-        build.placement,
-        build.choices,
-        address_bits=build.address_bits,
-        soon=soon,
-        abort=build.abort,
+    """Add the sequencer, or another, given what drives inputs that depend on the top."""
+    make = make or (
+        lambda: Sequencer(
+            [form.timing for form in build.program.forms],
+            build.placement,
+            build.choices,
+            address_bits=build.address_bits,
+            soon=soon,
+            abort=build.abort,
+        )
     )
     starts = {name: build.low(name, bits) for name, bits in
               {"start": 1, **build.choices.inputs}.items()}  # fmt: skip

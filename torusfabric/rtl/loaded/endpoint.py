@@ -12,7 +12,7 @@ from ..endpoint_builder import NEVER, EndpointBuilder
 from ..endpoint_reads import Inputs
 from ..endpoint_shape import EndpointMemory, EndpointReader, EndpointShape
 from ..memories import WritePort, choose
-from ..multiplexer import multiplexed, select_code
+from ..multiplexer import select_code
 from ..registers import delayed
 
 __all__ = ["LoadedEndpoint"]
@@ -107,10 +107,4 @@ class _Builder(EndpointBuilder):
         enable = delayed(m, choose([NEVER, *strobes], code), 1, f"store_{number}")
         address = Signal(len(base), name=f"stores_at_{number}", reset_less=True)
         m.d.sync += address.eq(base + count)
-        words = [self._source(each) for each in memory.sources]
-        stored = words[0]
-        if source:
-            select = self._select(source[0], f"source_{number}")
-            name = f"to_memory_{number}" if self.endpoint.alone else None
-            stored = multiplexed(m, words, select, self.width, name=name)
-        return WritePort(address, stored, enable)
+        return WritePort(address, self.arriving(memory, *source), enable)

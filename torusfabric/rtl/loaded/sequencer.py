@@ -10,6 +10,7 @@ from ..memories import address_width
 from ..netlist import Leaf
 from ..registers import delayed, pulsed
 from ..run_choices import ERROR_BITS, RunChoices, RunError
+from ..sequencer import show_run
 from .layout import TableLayout
 
 __all__ = ["LoadedSequencer"]
@@ -161,10 +162,6 @@ class LoadedSequencer(Leaf):
             choices.keep_operator(m, self.value, begin, self.operator_code)
         m.d.comb += self.mode_address.eq(Mux(begin, self.value("mode"), self.run_form))
         with m.If(begin):
-            m.d.sync += [self.busy.eq(1), self.done.eq(0), self.cycles.eq(0)]
             m.d.sync += self.run_form.eq(self.value("mode"))
-        with m.Elif(self.busy):
-            m.d.sync += self.cycles.eq(self.cycles + 1)
-            with m.If(last):
-                m.d.sync += [self.busy.eq(0), self.done.eq(1)]
+        show_run(m, self, begin, last, most=(1 << 32) - 1)
         return begin

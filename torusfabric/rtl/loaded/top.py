@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from ...program import Program
 from ...program.frame import Frame
 from ...program.loadable import Loadable
+from .. import tops
 from ..endpoint import Endpoint, EndpointSettings
 from ..endpoint_shape import EndpointShape
 from ..fabric_builder import FabricBuilder, Top
@@ -19,7 +20,7 @@ from ..operator_unit import OperatorUnit
 from ..place import RowTables
 from ..run_choices import RunChoices
 from ..run_length import Lengths
-from ..tops import Built, add_inside, add_read_tree, add_single, add_starts, add_status
+from ..tops import Built, add_single
 from .endpoint import LoadedEndpoint
 from .host import LoadedHost
 from .layout import TableLayout, contents_of
@@ -109,7 +110,7 @@ class LoadedBuilder(FabricBuilder):
 def add_loaded_top(build: LoadedBuilder, digest: int, program: int) -> Built:
     """One memory-mapped port serves all nodes; another takes what is loaded."""
     layout, frame = build.layout, build.frame
-    add_starts(build)
+    tops.add_starts(build)
     words: dict[str, Parts] = {
         name: build.add_input(name, bits)
         for name, bits in {"load_we": 1, "load_first": 1, "load_data": 32}.items()
@@ -121,29 +122,15 @@ def add_loaded_top(build: LoadedBuilder, digest: int, program: int) -> Built:
     bus: dict[str, Parts] = {name: given[name] for name in layout.bus}
     fields, bits = layout.mode_fields, address_width(frame.modes)
     mode = (Part("run_form", 0, bits),)
-    chosen = {name: (Part(name, 0, fields[name]),) for name in ("chunks", "reciprocal")}
+    looked_up = {"block": layout.block_bits, "row_word": layout.row_bits,
+                 "mode_word": layout.mode_bits}  # fmt: skip
+    parts = {name: (Part(name, 0, bits),) for name, bits in (fields | looked_up).items()}
     answer = build.placement.endpoints.answer
-    make = partial(LoadedHost, layout, width=build.width, answer=answer)
-    host, names = make(), ("host_we", "host_node", "host_addr", "host_wdata")
-    ports: dict[str, Parts] = {
-        name: build.add_input(name, len(getattr(host, name))) for name in names
-    }
-    block: Parts = (Part("block", 0, layout.block_bits),)
-    shown = add_single(build, "host", Role.HOST, make, {**ports, **chosen, "block": block})
-    build.from_host.extend(shown)
-    add_read_tree(build)
-    build.add_output("host_rdata", build.width)
-    starts = {name: build.low(name, each) for name, each in
-              {"start": 1, **build.choices.inputs}.items()}  # fmt: skip
-    tables: dict[str, Parts] = {
-        "row_word": (Part("row_word", 0, layout.row_bits),),
-        "mode_word": (Part("mode_word", 0, layout.mode_bits),),
-    }
-    state = {"loaded": given["loaded"], "modes": given["modes"]}
-    build.sequenced.update(
-        add_single(build, "sequencer", Role.SEQUENCER,
-                   partial(LoadedSequencer, layout, build.choices), {**starts, **tables, **state})
-    )  # fmt: skip
+    host = partial(LoadedHost, layout, width=build.width, answer=answer)
+    asked = {name: parts[name] for name in ("chunks", "reciprocal", "block")}
+    latency = tops.add_host_port(build, host, asked)
+    known = {name: (parts | given)[name] for name in ("row_word", "mode_word", "loaded", "modes")}
+    tops.add_sequencer(build, known, make=partial(LoadedSequencer, layout, build.choices))
     first = frame.nodes
     for number, name, address, net, width in (
         (first, "rows", build.whole("row_address"), "row_word", layout.row_bits),
@@ -151,8 +138,8 @@ def add_loaded_top(build: LoadedBuilder, digest: int, program: int) -> Built:
         (first + 2, "blocks", (*build.whole("block_address"), *mode), "block", layout.block_bits),
     ):
         build.add_table(name, number, address, bus, {"row": (0, width, 0)}, {"row": net})
-    routers = add_inside(build, add_endpoints)
-    add_status(build)
+    routers = tops.add_inside(build, add_endpoints)
+    tops.add_status(build)
     for name in ("loaded", "loaded_program", "modes"):
         build.add_output(name, build.nets[name])
-    return Built(routers, host.read_latency, [])
+    return Built(routers, latency)
