@@ -176,6 +176,10 @@ def test_command(tmp_path, monkeypatch, capsys):
     assert main(f"{image} alltoall -o a.bin".split()) == 0
     run = "simulate --fabric out/manifest.json --image a.bin --flits 3"
     assert main(run.split()) == 0
+    assert main(f"{image} scatter --onto a.bin --root 2 -o c.bin".split()) == 0
+    assert "modes 1" in capsys.readouterr().out
+    assert main(f"{image} gather --onto c.bin --mode 0 -o d.bin".split()) == 0
+    assert main(run.replace("a.bin", "d.bin").split()) == 0
     assert main(f"{image} allreduce -o b.bin".split()) == 1
     assert "Fabric must have operators" in capsys.readouterr().err
     assert not Path("b.bin").exists()
@@ -275,9 +279,8 @@ def test_bus(bus, master):
         await words(len(image.words))
         found.append(await status())
         found.append(await port.write(at["start"], 1, 15))
-        # Not while a run is under way, not beyond the longest image, and never to be read.
-        assert not await port.write(load, 0, 15)
         await port.wait(40)
+        # Not beyond the longest image, and never to be read.
         assert not await port.write(load + 4 * facts.window("load").flits, 0, 15)
         assert await port.read(load) is None
         found.extend([await status(), await port.read(at["loaded_program"])])
@@ -290,6 +293,92 @@ def test_bus(bus, master):
     program = image.program
     known = [(8, 0, 1), False, (0, 10, 0), (8, 10, 1), True, (10, 0, 1)]
     assert found == [*known, int(program.digest[:8], 16), program.cycles(1)]
+
+
+#: Flits of a run that takes longer than an image is loaded, and the word with which modes go.
+LONG, BASE = 64, 4
+
+
+class HostPort:
+    """The port of a fabric that is simulated, and the one that takes images."""
+
+    def __init__(self, ctx, fabric):
+        self.ctx, self.fabric = ctx, fabric
+
+    async def set(self, **values):
+        """Set ports for an edge."""
+        for name, value in values.items():
+            self.ctx.set(getattr(self.fabric, name), value)
+        await self.ctx.tick()
+
+    async def load(self, words, *, start=None):
+        """Load words, one an edge; the modes that are there some edges later, and the program."""
+        for k, word in enumerate(words):
+            # With one of them a run may start.
+            await self.set(load_we=1, load_first=k == 0, load_data=word, start=k == start)
+        for _ in range(self.fabric.image.settling):
+            await self.set(load_we=0)
+        return self.ctx.get(self.fabric.modes), self.ctx.get(self.fabric.loaded_program)
+
+    async def start(self, mode):
+        """Start a run; whether it began, or why not."""
+        await self.set(mode=mode, length=LONG, start=1)
+        await self.set(start=0)
+        return self.ctx.get(self.fabric.busy) or self.ctx.get(self.fabric.error)
+
+    async def end(self):
+        """Wait for the end; the cycles, and what the nodes have received."""
+        while not self.ctx.get(self.fabric.done):
+            await self.ctx.tick()
+        got = []
+        for node, part in np.ndindex(3, 3):
+            address = self.fabric.layout.recv_base + (part + 1) * LONG - 1
+            await self.set(host_node=node, host_addr=address)
+            for _ in range(self.fabric.read_latency):
+                await self.ctx.tick()
+            got.append(self.ctx.get(self.fabric.host_rdata))
+        return self.ctx.get(self.fabric.cycles), got
+
+
+def test_modes_are_filled_while_another_runs():
+    """Refused are those under way, and what is based on something else; a torn mode never runs."""
+    plan = lambda name: resolve_loadable(select("3", name), LONG).planned
+    program = tf.compile([plan("allgather"), plan("scatter")], max_flits=LONG)
+    fabric = tf.Fabric(program, width=WIDTH, tables=Frame.of(program.parts, rows=8, depth=4))
+    later = fabric.image.with_modes([plan("alltoall")], 1)
+    wrong = fabric.image.with_modes([plan("gather")])
+    next_one = later.with_modes([plan("broadcast"), plan("gather")], 1)
+    digests = [int(image.program.digest[:8], 16) for image in (fabric.image, later, next_one)]
+    cycles = [later.program.cycles(LONG, mode=mode) for mode in range(2)]
+    gathered, exchanged = [0, 16, 32] * 3, [16 * k + d for d in range(3) for k in range(3)]
+
+    async def bench(ctx):
+        port = HostPort(ctx, fabric)
+        for node, part, flit in np.ndindex(3, 3, LONG):
+            word = 16 * node + part
+            await port.set(host_we=1, host_node=node, host_addr=part * LONG + flit, host_wdata=word)
+        await port.set(host_we=0)
+        assert await port.start(0) == 1
+        assert await port.load(later.words) == (3, digests[1])
+        assert await port.end() == (cycles[0], gathered)
+        assert await port.load(wrong.words) == (3, digests[1])
+        assert await port.start(1) == 1
+        assert await port.load(next_one.words[:8]) == (3, digests[1])
+        assert await port.load(fabric.image.words[:8]) == (3, digests[1])
+        assert await port.end() == (cycles[1], exchanged)
+        # A run that starts while its mode goes ends as it should, and is the last.
+        assert await port.load(next_one.words, start=BASE) == (1, 0)
+        assert await port.end() == (cycles[1], exchanged)
+        assert await port.start(1) == 10
+        assert await port.start(0) == 1
+        assert await port.end() == (cycles[0], gathered)
+        assert await port.load(next_one.words) == (1, 0)
+        assert await port.load(fabric.image.words) == (3, digests[0])
+
+    simulator = Simulator(fabric)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
 
 
 @pytest.mark.long

@@ -5,7 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from .arguments import add_force, check_output
+from ..errors import InputError
+from .arguments import add_force, check_output, natural
 from .command import Commands, add_command
 from .output import print_facts, print_json, progress_bar
 from .selection_options import add_selection
@@ -30,6 +31,17 @@ def add_commands(commands: Commands) -> None:
     image.add_argument(
         "-o", "--output", metavar="FILE", required=True, help="where to write the image"
     )
+    image.add_argument(
+        "--onto",
+        metavar="FILE",
+        help="the image that the fabric holds: fill some modes only, while the others may run",
+    )
+    image.add_argument(
+        "--mode",
+        metavar="K",
+        type=natural,
+        help="with --onto, the first mode to fill (default the first behind all)",
+    )
     add_force(image)
     repair = add_command(commands, "repair", run_repair)
     add_fabric_file(repair, required=True)
@@ -49,8 +61,10 @@ def add_commands(commands: Commands) -> None:
 def run_image(arguments: Namespace) -> None:
     """Write the image of a selection for a fabric that exists, every schedule checked."""
     from ..analysis.check import check
-    from ..rtl.loaded.image import Image, read_fabric
+    from ..rtl.loaded.image import Image, read_fabric, read_image
 
+    if arguments.mode is not None and arguments.onto is None:
+        raise InputError("--mode must come with --onto, which has the other modes")
     check_output(arguments, arguments.output, IMAGE)
     fabric = read_fabric(arguments.fabric)
     given = Namespace(**vars(arguments) | {"frame": fabric.frame, "tables": "ram"})
@@ -59,7 +73,11 @@ def run_image(arguments: Namespace) -> None:
     with progress_bar("checking"):
         for schedule in schedules:
             check(schedule)
-    image = Image.of(fabric.frame, fabric.width, schedules)
+    if arguments.onto:
+        held = read_image(arguments.onto, fabric.frame, fabric.width)
+        image = held.with_modes(schedules, arguments.mode)
+    else:
+        image = Image.of(fabric.frame, fabric.width, schedules)
     image.save(arguments.output)
     print_image(arguments, image)
 
@@ -91,6 +109,7 @@ def print_image(arguments: Namespace, image: Image, more: dict[str, Any] | None 
         "program": image.program.digest[:8],
         "rows": rows,
         "words": len(image.words),
+        **({"fills": [*image.fills]} if image.fills else {}),
         "modes": image.facts,
         **(more or {}),
     }
@@ -98,6 +117,8 @@ def print_image(arguments: Namespace, image: Image, more: dict[str, Any] | None 
         print_json(facts)
         return
     shown = {name.replace("_", " "): value for name, value in facts.items() if name != "modes"}
+    if image.fills:
+        shown["fills"] = f"modes {', '.join(map(str, image.fills))}"
     shown["rows"] = f"{rows} of {image.frame.rows}"
     for mode in image.facts:
         constant = ", ".join(

@@ -29,6 +29,9 @@ __all__ = ["Frame", "fitted", "loadable_form", "loadable_modes"]
 #: Modes, blocks that a node receives, and chunks, for which there is room at the least.
 LEAST_MODES, LEAST_BLOCKS, LEAST_CHUNKS = 4, 64, 16
 
+#: The most modes: a word of an image has a bit for each.
+MOST_MODES = 32
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -121,6 +124,10 @@ class Frame:
                 first.topology.nodes * first.flits * (2 if inputs is None else 1),
             ),
         )
+        if frame.modes > MOST_MODES:
+            raise InputError(
+                f"Modes must be at most {MOST_MODES} for loaded tables, not {len(forms)}"
+            )
         for form in forms:
             frame.check(form)
         frame.check_rows(forms)

@@ -198,9 +198,7 @@ class Fabric(wiring.Component):
         self.empty = bool(self.frame) and empty
         self.forms = tuple(forms)
         if self.frame:
-            from ..program.frame import fitted  # a guest
-
-            self.program = program = fitted(forms, self.frame)
+            self.program = program = self.image.program
         self.beat = 1
         if self.top is Top.STREAM:
             self.beat, self.program = by_beats(program, self.width, beat)
@@ -219,9 +217,8 @@ class Fabric(wiring.Component):
         if self.frame:
             from .loaded.top import LoadedBuilder  # a guest
 
-            build: FabricBuilder = LoadedBuilder(
-                program, self.frame, self.width, () if empty else forms
-            )
+            image = None if empty else self.image
+            build: FabricBuilder = LoadedBuilder(program, self.frame, self.width, image)
         else:
             build = FabricBuilder(program, place(program), self.width, self.top, abort=abort)
         self.placement, self.variant_of = build.placement, build.variant_of
@@ -310,7 +307,7 @@ class Fabric(wiring.Component):
             from .loaded.top import LoadedBuilder, add_loaded_top  # a guest
 
             assert isinstance(build, LoadedBuilder)
-            return add_loaded_top(build, self.digest, int(self.program.digest[:8], 16))
+            return add_loaded_top(build, self.digest)
         if self.top is Top.HOST:
             return add_host_top(build, self.form_layouts)
         if self.top is Top.CORE:

@@ -14,7 +14,7 @@ from ..planning.loaded import resolve_loadable
 from ..program import Program
 from ..program.frame import Frame, loadable_modes
 from ..rtl import Fabric
-from ..rtl.loaded.image import Image, LoadedFabric, read_fabric
+from ..rtl.loaded.image import Image, LoadedFabric, read_fabric, read_image
 from ..schedule import Schedule
 from ..simulation.engines import longest_job
 from ..simulation.engines.choice import choose_engine
@@ -29,6 +29,9 @@ __all__ = ["Repair", "built_image", "image", "repair", "self_check"]
 def image(
     fabric: Fabric | LoadedFabric | str | PathLike[str],
     collectives: str | Schedule | Program | Sequence[str | Schedule],
+    *,
+    onto: Image | str | PathLike[str] | None = None,
+    mode: int | None = None,
     **options: Any,
 ) -> Image:
     """What makes a fabric whose tables are loaded carry out collectives, one a mode.
@@ -40,6 +43,10 @@ def image(
     collectives : str, Schedule or sequence of them, or Program
         Names are planned by the quickest algorithm that fits, and checked; so are schedules. Of a
         program, all that its modes do.
+    onto : Image, str or Path, optional
+        What the fabric holds: only some of its modes are filled, while the others may run.
+    mode : int, optional
+        With it, the first that is filled; by default the first behind all.
     **options
         Of names, as of `torusfabric.plan`: `root`, `algorithm`, `broken_links`, ..
 
@@ -58,23 +65,25 @@ def image(
     >>> found.program.cycles(4), found.facts[0]["algorithm"]
     (19, 'matching')
     >>> scatter = tf.compile(tf.plan("3x3", "scatter", algorithm="matching"), max_flits=4)
-    >>> len(tf.image(fabric, scatter).words)
-    132
+    >>> first = tf.image(fabric, scatter)
+    >>> len(first.words), tf.image(fabric, "gather", onto=first).fills
+    (133, range(1, 2))
     """
     there = _existing(fabric)
     frame = there.frame
     if isinstance(collectives, Program):
-        made = Image(frame, there.width, loadable_modes(collectives, frame))
-        for form in made.program.forms:
-            check(form.schedule)
-        return made
+        forms = loadable_modes(collectives, frame)
+        collectives = [form.program.schedule for form in forms]
     listed = [collectives] if isinstance(collectives, str | Schedule) else list(collectives)
     schedules = []
     for one in listed:
         schedule = one if isinstance(one, Schedule) else _planned(frame, one, **options)
         check(schedule)
         schedules.append(schedule)
-    return Image.of(frame, there.width, schedules)
+    if onto is None:
+        return Image.of(frame, there.width, schedules)
+    held = onto if isinstance(onto, Image) else read_image(onto, frame, there.width)
+    return held.with_modes(schedules, mode)
 
 
 def _planned(frame: Frame, collective: str, **options: Any) -> Schedule:

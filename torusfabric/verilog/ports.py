@@ -174,8 +174,10 @@ MEANINGS = {
     "load_first": PortMeaning("control", Protocol.PULSE, "with load_we, it is the first"),
     "load_data": PortMeaning("control", Protocol.PULSE, "the word"),
     "loaded": PortMeaning("status", Protocol.LEVEL, "an image is there, whole"),
-    "loaded_program": PortMeaning("status", Protocol.LEVEL, "the digest of its program"),
-    "modes": PortMeaning("status", Protocol.LEVEL, "how many modes it has"),
+    "loaded_program": PortMeaning(
+        "status", Protocol.LEVEL, "the digest of its program; 0 if none is"
+    ),
+    "modes": PortMeaning("status", Protocol.LEVEL, "a bit for each mode that is there"),
     "round": PortMeaning("status", Protocol.LEVEL, "the row of the program that is under way"),
     "stalled": PortMeaning(
         "status", Protocol.LEVEL, "a node has kept runs waiting for longer than the timeout"

@@ -257,7 +257,7 @@ SEND = "what the nodes send; not while a run is under way"
 
 RECEIVE = "what the nodes receive; not while a run is under way"
 
-LOAD = "the words of an image, from the first on; not while a run is under way"
+LOAD = "the words of an image, from the first on"
 
 
 def _whole(name: str, offset: int, access: Access, meaning: str) -> Register:
@@ -317,5 +317,5 @@ REGISTERS = (
         (Field("abort", 0, 1, "1 aborts the run that is under way", "abort"),),
     ),
     _whole("loaded_program", 0x3C, Access.READ, "tells which program the image is of"),
-    _whole("modes", 0x40, Access.READ, "how many modes the image has"),
+    _whole("modes", 0x40, Access.READ, "a bit for each mode that is there"),
 )  # fmt: skip

@@ -222,7 +222,7 @@ class Registers(Leaf):
         dict of str to Signal
             ``partial``: a write of not all bytes; ``hits``: bit k for register k; ``serves``, if
             there is a host port: there is a place in a window, and it may be written or read now;
-            ``loads``, if tables are loaded: it is a word of an image, and may be written now.
+            ``loads``, if tables are loaded: it is a word of an image.
         """
         write, strobes = given["access_write"], given["access_strobes"]
         within = given["access_address"][: self._map.quarter_bits]
@@ -245,7 +245,7 @@ class Registers(Leaf):
         if self._loads:
             checked["loads"] = Signal(name="loads")
             there = (at.quarter == 3) & (within < self._map.window("load").flits)
-            m.d.sync += checked["loads"].eq(there & write & ~self.value("busy"))
+            m.d.sync += checked["loads"].eq(there & write)
         return checked
 
     def _carry_out(

@@ -1,10 +1,11 @@
 """Images: what is loaded into the tables of a fabric, as words, and as a file.
 
 An image is a list of words of 32 bits: the format and its version, the digest of the fabric, the
-digest of the program, and the number of modes; then runs of rows, each with the number of the table
-and the pieces of a row less one, the first row and the one behind the last, and these piece by
-piece; at last `END` and a check of all. Rows of which nobody asks are left out. A file has behind
-them, for tools, the schedules of the modes.
+digest of the program, a bit for each mode that is filled, and the check of the image that has to be
+there, or 0; then runs of rows, each with the number of the table and the pieces of a row less one,
+the first row and the one behind the last, and these piece by piece; at last `END` and a check of
+all. Rows of which nobody asks are left out. A file has behind them, for tools, the schedules of all
+modes, and where rows lie.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,21 +31,21 @@ from ...schedule import Schedule
 from ...schedule.file import load
 from ...toolchain.files import writing
 from ...toolchain.reading import parse_json, read_bytes
-from .layout import PIECE, TableLayout, contents_of
-from .loader import END, MAGIC, SETTLE
+from .layout import PIECE, Contents, TableLayout, contents_of
+from .loader import END, MAGIC, SETTLE, There
 
-#: So many rows of which nobody asks take no fewer words than another run of rows.
-GAP = 3
+#: So many rows of which nobody asks take no more words than another run of rows.
+GAP = 2
 
 __all__ = ["Image", "LoadedFabric", "read_fabric", "read_image"]
 
 
-def _runs(rows: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """The runs of rows that are asked for; a short gap is none."""
+def _runs(rows: Sequence[int], gap: int) -> Iterator[tuple[int, int]]:
+    """The runs of rows that are asked for; a gap of so many is none."""
     there = [k for k, row in enumerate(rows) if row >= 0]
     start = last = there[0]
     for k in there[1:]:
-        if k - last > GAP:
+        if k - last > gap + 1:
             yield start, last + 1
             start = k
         last = k
@@ -61,6 +63,12 @@ class Image:
         Bits of a flit.
     forms : sequence of Loadable
         One a mode, from mode 0 on.
+    fills : sequence of int
+        The modes that it fills, while others may run; by default all, and no run may be under way.
+    starts : sequence of int
+        The first row of each mode; by default one lies behind the other.
+    base : int
+        Where it fills some modes, the check of the image that has the others.
 
     Raises
     ------
@@ -73,20 +81,69 @@ class Image:
     >>> fabric = tf.Fabric(tf.compile(tf.plan("3x3", "allgather"), max_flits=4), tables="ram")
     >>> image = Image.of(fabric.frame, fabric.width, [tf.plan("3x3", "alltoall")])
     >>> hex(image.words[0]), image.words[1] == fabric.digest, len(image.words)
-    ('0x1494654', True, 232)
+    ('0x1494654', True, 233)
     """
 
     frame: Frame
     width: int
     forms: Sequence[Loadable]
+    fills: Sequence[int] = ()
+    starts: Sequence[int] = ()
+    base: int = 0
 
     @classmethod
     def of(cls, frame: Frame, width: int, schedules: Iterable[Schedule]) -> Image:
         """The image of schedules, one a mode."""
-        operators = frame.parsed_operators()
-        forms = [loadable_form([each], frame.flits, operators, frame) for each in schedules]
+        forms = _forms(frame, schedules)
         frame.check_rows(forms)
         return cls(frame, width, forms)
+
+    def with_modes(self, schedules: Iterable[Schedule], mode: int | None = None) -> Image:
+        """What fills modes of a fabric that holds this image, while its other modes may run.
+
+        Parameters
+        ----------
+        mode : int, optional
+            The first that is filled; by default the first behind all.
+
+        Examples
+        --------
+        >>> import torusfabric as tf
+        >>> plans = [tf.plan("3x3", name) for name in ("allgather", "alltoall", "scatter")]
+        >>> fabric = tf.Fabric(tf.compile(plans[:2], max_flits=4), tables="ram")
+        >>> later = fabric.image.with_modes(plans[2:], 0)
+        >>> [mode["collective"] for mode in later.facts], len(later.words) < len(fabric.image.words)
+        (['scatter', 'alltoall'], True)
+        """
+        made, forms = _forms(self.frame, schedules), list(self.forms)
+        mode = len(forms) if mode is None else mode
+        if not 0 <= mode <= len(forms):
+            raise InputError(f"Mode must be from 0 to {len(forms)}, not {mode}")
+        fills = range(mode, mode + len(made))
+        forms[mode : mode + len(made)] = made
+        self.frame.check_rows(forms)
+        placed = {k: first for k, first in enumerate(self._first_rows) if k not in fills}
+        for k in fills:
+            placed[k] = self._free([(first, forms[n].rows) for n, first in placed.items()],
+                                   forms[k].rows)  # fmt: skip
+        starts = [placed[k] for k in range(len(forms))]
+        return Image(self.frame, self.width, forms, fills, starts, self.words[-1])
+
+    def _free(self, taken: list[tuple[int, int]], rows: int) -> int:
+        """The first of so many free rows, side by side."""
+        at = 0
+        for first, count in sorted(taken):
+            if first - at >= rows:
+                break
+            at = first + count
+        if at + rows > self.frame.rows:
+            raise InputError(f"Rows must be free side by side for a mode of {rows}, not apart")
+        return at
+
+    @property
+    def _first_rows(self) -> Sequence[int]:
+        """The first row of each mode."""
+        return self.starts or [0, *accumulate(form.rows for form in self.forms[:-1])]
 
     @cached_property
     def program(self) -> Program:
@@ -101,18 +158,31 @@ class Image:
     @cached_property
     def words(self) -> list[int]:
         """Its words."""
+        filled = sum(1 << k for k in self.fills or range(len(self.forms)))
         found = [MAGIC, self.frame.digest(self.width), int(self.program.digest[:8], 16)]
-        found += [len(self.forms), *self._tables(), END]
+        found += [filled, self.base, *self._tables(), END]
         return [*found, zlib.crc32(np.array(found, "<u4").tobytes())]
+
+    @property
+    def there(self) -> There:
+        """What is there once it is loaded."""
+        program = int(self.program.digest[:8], 16)
+        return There((1 << len(self.forms)) - 1, program, self.words[-1])
+
+    @cached_property
+    def contents(self) -> Contents:
+        """The rows of tables of the modes that it fills."""
+        placed = [*zip(self._first_rows, self.forms, strict=True)]
+        fills = self.fills or range(len(placed))
+        return contents_of(TableLayout(self.frame), {k: placed[k] for k in fills})
 
     def _tables(self) -> Iterator[int]:
         """The words of tables."""
-        layout = TableLayout(self.frame)
-        contents = contents_of(layout, self.forms)
-        sized = zip(layout.tables, contents, strict=True)
+        sized = zip(TableLayout(self.frame).tables, self.contents, strict=True)
         for number, ((_, width), rows) in enumerate(sized):
             pieces = -(-width // PIECE)
-            for start, end in _runs(rows):
+            # What nobody asks for may be of a mode that stays.
+            for start, end in _runs(rows, 0 if self.fills else GAP):
                 yield from (number | (pieces - 1) << 16, start, end)
                 for row in (max(row, 0) for row in rows[start:end]):
                     yield from (row >> PIECE * k & (1 << PIECE) - 1 for k in range(pieces))
@@ -139,9 +209,17 @@ class Image:
                 name = Path(folder) / f"{number}.json"
                 form.program.schedule.save(name)
                 texts.append(name.read_text())
-        tail = zlib.compress(json.dumps({"modes": self.facts, "schedules": texts}).encode())
+        facts = {"modes": self.facts, "schedules": texts, "fills": [*self.fills],
+                 "starts": [*self.starts]}  # fmt: skip
+        tail = zlib.compress(json.dumps(facts).encode())
         with writing(path) as file:
             file.write(np.array(self.words, "<u4").tobytes() + tail)
+
+
+def _forms(frame: Frame, schedules: Iterable[Schedule]) -> list[Loadable]:
+    """What schedules do, as it can be loaded."""
+    operators = frame.parsed_operators()
+    return [loadable_form([each], frame.flits, operators, frame) for each in schedules]
 
 
 class LoadedFabric(NamedTuple):
@@ -201,12 +279,12 @@ def read_image(path: str | PathLike[str], frame: Frame, width: int) -> Image:
     """
     raw = read_bytes(path, "Image")
     head = np.frombuffer(raw[: len(raw) // 4 * 4], "<u4").tolist()
-    if len(head) < 4 or head[0] != MAGIC:
+    if len(head) < 5 or head[0] != MAGIC:
         raise InputError(f"Image {path} must be an image of version 1, not something else")
     digest = frame.digest(width)
     if head[1] != digest:
         raise InputError(f"Image {path} must be for fabric {digest:08x}, not {head[1]:08x}")
-    at = 4
+    at = 5
     while at + 1 < len(head) and head[at] != END:
         start, stop = head[at + 1], head[min(at + 2, len(head) - 1)]
         at += 3 + max(stop - start, 0) * ((head[at] >> 16) + 1)
@@ -223,7 +301,8 @@ def read_image(path: str | PathLike[str], frame: Frame, width: int) -> Image:
                 schedules.append(load(name))
     except (ValueError, KeyError, zlib.error) as error:
         raise InputError(f"Image {path} must have its schedules behind it, not {error}") from error
-    image = Image.of(frame, width, schedules)
+    forms = _forms(frame, schedules)
+    image = Image(frame, width, forms, tail.get("fills"), tail.get("starts"), head[4])
     if image.words != head[:end]:
         raise InputError(f"Image {path} must be what its schedules make, not something else")
     return image

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -240,7 +240,7 @@ class TableLayout:
     def image_words(self) -> int:
         """Words of the longest image: what each table begins with, and the ends of the whole."""
         pieces = sum(rows * -(-width // PIECE) for rows, width in self.tables)
-        return 4 + 3 * len(self.tables) + pieces + 2
+        return 5 + 3 * len(self.tables) + pieces + 2
 
     def placement(self, program: Program) -> Placement:
         """Where everything lies: at the nodes."""
@@ -315,16 +315,17 @@ UNASKED = -1
 Contents = list[list[int]]
 
 
-def contents_of(layout: TableLayout, forms: Sequence[Loadable]) -> Contents:
-    """What forms, one a mode, have in the tables."""
+def contents_of(layout: TableLayout, forms: Mapping[int, tuple[int, Loadable]]) -> Contents:
+    """What forms have in the tables, by their modes; beside each is its first row."""
     frame = layout.frame
-    node_rows = np.concatenate([layout.node_rows(form) for form in forms])
+    height = max(first + form.rows for first, form in forms.values())
+    node_rows = np.full((height, frame.nodes), UNASKED, object)
     of_mode = frame.blocks << address_width(frame.nodes)
-    rows: list[int] = []
-    modes: list[int] = []
-    blocks = [UNASKED] * (len(forms) * of_mode)
-    for number, form in enumerate(forms):
-        loop, first = form.program.loop, len(rows)
+    rows, modes = [UNASKED] * height, [UNASKED] * (max(forms) + 1)
+    blocks = [UNASKED] * (len(modes) * of_mode)
+    for number, (first, form) in forms.items():
+        loop = form.program.loop
+        node_rows[first : first + form.rows] = layout.node_rows(form)
         timing = form.program.form.timing
         shift = layout.reciprocal_shift
         values = {
@@ -336,11 +337,12 @@ def contents_of(layout: TableLayout, forms: Sequence[Loadable]) -> Contents:
             "reciprocal": -(-(1 << shift) // form.chunks),
             "drain": timing.drain,
         }
-        modes.append(_packed(values, layout.mode_fields))
+        modes[number] = _packed(values, layout.mode_fields)
         last = [0] * (form.rows - 1) + [1]
-        for pause, some, end in zip(form.pause.tolist(), form.blocks.tolist(), last, strict=True):
+        said = zip(form.pause.tolist(), form.blocks.tolist(), last, strict=True)
+        for row, (pause, some, end) in enumerate(said, first):
             assert pause < 1 << layout.pause_bits
-            rows.append(pause | (int(not some) | end << 1) << layout.pause_bits)
+            rows[row] = pause | (int(not some) | end << 1) << layout.pause_bits
         _put_blocks(layout, form, blocks, number * of_mode)
     return [*(list(map(int, column)) for column in node_rows.T), rows, modes, blocks]
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import memory
 from amaranth.lib.wiring import In, Out
 
-from ..memories import ReadPort, WritePort, add_memory
+from ..memories import ReadPort, WritePort, add_memory, address_width
 from ..netlist import Leaf
 from .layout import PIECE
 
-__all__ = ["END", "MAGIC", "SETTLE", "Loader"]
+__all__ = ["END", "MAGIC", "SETTLE", "Loader", "There"]
 
 #: The first word of an image: its format, and the version.
 MAGIC = 0x01494654
@@ -35,17 +36,37 @@ class State(enum.IntEnum):
     FABRIC = 1
     PROGRAM = 2
     MODES = 3
-    TABLE = 4
-    FIRST = 5
-    END = 6
-    DATA = 7
-    CHECK = 8
+    BASE = 4
+    TABLE = 5
+    FIRST = 6
+    END = 7
+    DATA = 8
+    CHECK = 9
     #: Nothing: the image is there, or refused.
-    OVER = 9
+    OVER = 10
+
+
+class There(NamedTuple):
+    """What is there.
+
+    Parameters
+    ----------
+    modes : int
+        A bit for each mode that may run.
+    program, check : int
+        The digest of its program, and the last word of its image; 0 if nothing is there.
+    """
+
+    modes: int = 0
+    program: int = 0
+    check: int = 0
 
 
 class Loader(Leaf):
     """Writes images into tables.
+
+    An image that is based on what is there fills some modes, while others may run. One that is
+    based on nothing empties all.
 
     Parameters
     ----------
@@ -53,8 +74,10 @@ class Loader(Leaf):
         Of the fabric.
     bus : dict of str to int
         As `TableLayout.bus`.
-    program, modes : int
-        The digest of what is there at first, and of how many modes it is; of none nothing is there.
+    modes : int
+        For how many there is room.
+    there : There
+        What is there at first.
     written : bool
         Whether anything is ever loaded; else what is there stays, for proofs.
 
@@ -62,14 +85,14 @@ class Loader(Leaf):
     -------
     load_we, load_first, load_data : In
         The words of an image, one an edge at the most, the first of them marked.
-    busy : In(1)
-        Whether a run is under way: then words are dropped.
+    busy, run_form : In
+        Whether a run is under way, and its mode: an image that fills that one is refused.
     loaded : Out(1)
-        Whether an image is there whole; a start is refused else.
+        Whether an image is there whole.
     loaded_program : Out(32)
-        The digest of its program.
+        The digest of its program; 0 if none is.
     modes : Out
-        Of how many modes it is.
+        A bit for each mode that is there; a start of another is refused.
     load_valid, load_table, load_row, load_piece, load_word : Out
         What is to be written.
     """
@@ -78,16 +101,17 @@ class Loader(Leaf):
         self,
         digest: int,
         bus: Mapping[str, int],
+        modes: int,
+        there: There,
         *,
-        program: int = 0,
-        modes: int = 0,
         written: bool = True,
     ) -> None:
-        self._digest, self._initial, self._written = digest, (program, modes), written
+        self._digest, self._initial, self._written = digest, there, written
         self._bus = bus
         super().__init__(
             {"load_we": In(1), "load_first": In(1), "load_data": In(PIECE), "busy": In(1)}
-            | {"loaded": Out(1), "loaded_program": Out(32), "modes": Out(8)}
+            | {"run_form": In(address_width(modes))}
+            | {"loaded": Out(1), "loaded_program": Out(32), "modes": Out(modes)}
             | {name: Out(bits) for name, bits in bus.items()}
         )
 
@@ -95,31 +119,35 @@ class Loader(Leaf):
         """Build the steps through an image, and its check."""
         m = Module()
         if not self._written:
-            program, modes = self._initial
-            m.d.comb += [self.loaded.eq(1), self.loaded_program.eq(program), self.modes.eq(modes)]
+            there = self._initial
+            m.d.comb += [self.loaded_program.eq(there.program), self.modes.eq(there.modes)]
+            m.d.comb += self.loaded.eq(1)
             m.d.sync += self.load_word.eq(self.value("load_data"))
             return m
-        word, taken = self.value("load_data"), Signal(name="taken")
-        m.d.comb += taken.eq(self.value("load_we") & ~self.value("busy"))
-        first = self.value("load_first")
+        taken, first, word = (self.value(f"load_{name}") for name in ("we", "first", "data"))
         # An image that a reset interrupts is torn.
         state = Signal(State, name="state", init=State.OVER)
-        now = Mux(first, Const(State.MAGIC, 4), state)
         table, row, piece = (Signal(self._bus[f"load_{name}"], name=f"next_{name}")
                              for name in ("table", "row", "piece"))  # fmt: skip
         last_piece = Signal(len(piece), name="last_piece")
         end = Signal(len(row) + 1, name="end_of_rows")
         check = Signal(32, name="check", init=(1 << 32) - 1)
-        right = Signal(name="right")
+        right, begins = Signal(name="right"), Signal(name="begins")
         whole: Value = right
         m.d.sync += [self.load_valid.eq(0), right.eq(0)]
         for _ in range(SETTLE - 1):
             later = Signal(name="settles")
             m.d.sync += later.eq(whole & ~(taken & first))
             whole = later
-        program, modes = Signal(32, name="program"), Signal(8, name="modes_there")
-        begins = taken & first
-        self._keep(m, begins | whole, Cat(modes, program, whole & ~begins))
+        program, image = Signal(32, name="program"), Signal(32, name="image")
+        fills, alone = Signal(len(self.modes), name="fills"), Signal(name="alone")
+        bare = word == 0
+        left = Mux(whole, self.modes | fills, Mux(bare, 0, self.modes & ~fills))
+        base = self._keep(m, begins | whole, left, Mux(whole, Cat(whole, program, image), 0))
+        runs = self.value("busy") & fills.bit_select(self.value("run_form"), 1)
+        # A run may have begun while its mode was still there.
+        stopped = (state >= State.TABLE) & (runs | (self.value("busy") & alone))
+        now = Mux(first, Const(State.MAGIC, 4), Mux(stopped, State.OVER, state))
         with m.If(taken):
             before = Mux(first, (1 << 32) - 1, check)
             m.d.sync += [check.eq(_checked(m, before, word)), state.eq(now + 1)]
@@ -131,7 +159,12 @@ class Loader(Leaf):
                 with m.Case(State.PROGRAM):
                     m.d.sync += program.eq(word)
                 with m.Case(State.MODES):
-                    m.d.sync += modes.eq(word)
+                    m.d.sync += fills.eq(word)
+                with m.Case(State.BASE):
+                    idle = Mux(bare, ~self.value("busy"), (word == base) & ~runs)
+                    m.d.comb += begins.eq(idle)
+                    m.d.sync += alone.eq(bare)
+                    self._expect(m, state, idle, State.TABLE)
                 with m.Case(State.TABLE):
                     m.d.sync += [table.eq(word), last_piece.eq(word[16:]), piece.eq(0)]
                     with m.If(word[:16] == END):
@@ -153,24 +186,32 @@ class Loader(Leaf):
                         state.eq(Mux(end_row & (row + 1 == end), State.TABLE, State.DATA)),
                     ]
                 with m.Case(State.CHECK):
-                    m.d.sync += [state.eq(State.OVER), right.eq(word == ~check)]
+                    m.d.sync += [state.eq(State.OVER), image.eq(word), right.eq(word == ~check)]
                 with m.Default():
                     m.d.sync += state.eq(State.OVER)
         return m
 
-    def _keep(self, m: Module, writes: Value, state: Value) -> None:
+    def _keep(self, m: Module, writes: Value, modes: Value, rest: Value) -> Value:
         """Keep what is there, in a memory: it has contents at first, and no reset changes it.
 
-        While it is written the other row is read, which says that nothing is there.
+        Until that is written, what was there before is shown.
+
+        Returns
+        -------
+        Value
+            The last word of the image that is there; 0 if none is whole.
         """
-        program, modes = self._initial
-        there = modes | program << 8 | int(modes > 0) << 40
-        cell = memory.MemoryData(shape=41, depth=2, init=[there, 0])
-        port = WritePort(Const(0, 1), state, writes)
-        kept = add_memory(m, "there", cell, write=port, read=ReadPort(writes, Const(1)), many=True)
+        there, bits = self._initial, len(self.modes)
+        init = there.program << 1 | there.check << 33 | int(there.modes > 0)
+        cell = memory.MemoryData(shape=bits + 65, depth=2, init=[there.modes | init << bits, 0])
+        port = WritePort(Const(0, 1), Cat(modes, rest), writes)
+        kept = add_memory(m, "there", cell, write=port, read=ReadPort(Const(0, 1), ~writes),
+                          many=True)  # fmt: skip
         m.d.comb += [
-            self.modes.eq(kept[:8]), self.loaded_program.eq(kept[8:40]), self.loaded.eq(kept[40])
+            self.modes.eq(kept[:bits]), self.loaded.eq(kept[bits]),
+            self.loaded_program.eq(kept[bits + 1 : bits + 33]),
         ]  # fmt: skip
+        return kept[bits + 33 :]
 
     @staticmethod
     def _expect(m: Module, state: Signal, right: Value, then: State) -> None:

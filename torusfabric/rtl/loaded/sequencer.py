@@ -25,7 +25,7 @@ class LoadedSequencer(Leaf):
         As of `torusfabric.rtl.sequencer.Sequencer`; so are `busy`, `done`, `cycles`, `error`,
         `operator_code`, `round` and `run_form`.
     loaded, modes : In
-        Of the loader: whether anything may run, and how many modes there are.
+        Of the loader: whether nothing is missing, and a bit for each mode that may run.
     row_address, mode_address : Out
     row_word, mode_word : In
         The tables of the sequencer, as `TableLayout` says.
@@ -49,7 +49,7 @@ class LoadedSequencer(Leaf):
         self._word_bits = layout.base_bits
         code = choices.operators.bits if choices.operators else 0
         super().__init__(
-            {"start": In(1), "loaded": In(1), "modes": In(8)}
+            {"start": In(1), "loaded": In(1), "modes": In(frame.modes)}
             | {name: In(bits) for name, bits in choices.inputs.items()}
             | {"row_word": In(layout.row_bits), "mode_word": In(layout.mode_bits)}
             | {"row_address": Out(fields["first"]), "mode_address": Out(address_width(frame.modes))}
@@ -152,9 +152,10 @@ class LoadedSequencer(Leaf):
     def _run(self, m: Module, last: Value) -> Value:
         """Keep what is shown of a run, and find out whether one begins."""
         choices = self._choices
+        missing = ~self.value("modes").bit_select(self.value("mode"), 1)
         others = [
-            (RunError.MODE, self.value("mode") >= self.value("modes")),
-            (RunError.IMAGE, ~self.value("loaded")),
+            (RunError.MODE, missing),
+            (RunError.IMAGE, missing & ~self.value("loaded")),
             (RunError.BUSY, self.busy),
         ]
         begin = choices.accepted(m, self.value, others, self.error, name="begins_run")

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property, partial
 
 from ...program import Program
 from ...program.frame import Frame
-from ...program.loadable import Loadable
 from .. import tops
 from ..endpoint import Endpoint, EndpointSettings
 from ..endpoint_shape import EndpointShape
@@ -23,8 +22,9 @@ from ..run_length import Lengths
 from ..tops import Built, add_single
 from .endpoint import LoadedEndpoint
 from .host import LoadedHost
-from .layout import TableLayout, contents_of
-from .loader import Loader
+from .image import Image
+from .layout import TableLayout
+from .loader import Loader, There
 from .sequencer import LoadedSequencer
 from .table import LoadedTable
 
@@ -36,17 +36,14 @@ class LoadedBuilder(FabricBuilder):
 
     Parameters
     ----------
-    forms : sequence of Loadable
-        What is there at first; none for nothing.
+    image : Image or None
+        What is there at first.
     """
 
-    def __init__(
-        self, program: Program, frame: Frame, width: int, forms: Sequence[Loadable] = ()
-    ) -> None:
-        self.frame, self.layout = frame, TableLayout(frame)
+    def __init__(self, program: Program, frame: Frame, width: int, image: Image | None) -> None:
+        self.frame, self.layout, self.image = frame, TableLayout(frame), image
         super().__init__(program, self.layout.placement(program), width, Top.HOST)
-        empty: list[list[int]] = [[] for _ in self.layout.tables]
-        self.contents = contents_of(self.layout, forms) if forms else empty
+        self.contents = image.contents if image else [[] for _ in self.layout.tables]
         self._known: dict[object, str] = {}
 
     @property
@@ -107,21 +104,22 @@ class LoadedBuilder(FabricBuilder):
         self.add_table(f"node_{node}", node, near("row", node), bus, parts, nets, node)
 
 
-def add_loaded_top(build: LoadedBuilder, digest: int, program: int) -> Built:
+def add_loaded_top(build: LoadedBuilder, digest: int) -> Built:
     """One memory-mapped port serves all nodes; another takes what is loaded."""
     layout, frame = build.layout, build.frame
+    bits = address_width(frame.modes)
+    mode = (Part("run_form", 0, bits),)
     tops.add_starts(build)
     words: dict[str, Parts] = {
         name: build.add_input(name, bits)
         for name, bits in {"load_we": 1, "load_first": 1, "load_data": 32}.items()
     }
-    modes = len(build.contents[-2])
-    loader = partial(Loader, digest, layout.bus, program=program if modes else 0, modes=modes)
-    words["busy"] = (Part("busy", 0, 1),)
+    there = build.image.there if build.image else There()
+    loader = partial(Loader, digest, layout.bus, frame.modes, there)
+    words |= {"busy": (Part("busy", 0, 1),), "run_form": mode}
     given = add_single(build, "loader", Role.LOADER, loader, words)
     bus: dict[str, Parts] = {name: given[name] for name in layout.bus}
-    fields, bits = layout.mode_fields, address_width(frame.modes)
-    mode = (Part("run_form", 0, bits),)
+    fields = layout.mode_fields
     looked_up = {"block": layout.block_bits, "row_word": layout.row_bits,
                  "mode_word": layout.mode_bits}  # fmt: skip
     parts = {name: (Part(name, 0, bits),) for name, bits in (fields | looked_up).items()}
