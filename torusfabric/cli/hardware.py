@@ -71,6 +71,12 @@ def _add_verilog_options(verilog: ArgumentParser) -> None:
         help="write an instance of the fabric to be copied, and SystemVerilog assertions to bind",
     )
     verilog.add_argument(
+        "--fold",
+        action="store_true",
+        help="say where nodes lie in the folded torus, whose links are all short, and write "
+        "regions for nextpnr",
+    )
+    verilog.add_argument(
         "-o", "--output", metavar="DIR", type=folder, required=True, help="folder for the files"
     )
     add_force(verilog)
@@ -108,6 +114,7 @@ def _add_synth_options(synth: ArgumentParser) -> None:
 def run_verilog(arguments: Namespace) -> None:
     """Write Verilog and manifest."""
     from .. import verilog
+    from ..verilog.flows.regions import in_rows, longest_link
 
     if arguments.boards is not None:
         write_boards(arguments)
@@ -118,7 +125,7 @@ def run_verilog(arguments: Namespace) -> None:
     fabric = made.fabric
     command = made.command_line("verilog") + " --docs" * arguments.docs
     command += f" --flow {arguments.flow}" if arguments.flow else ""
-    command += " --templates" * arguments.templates
+    command += " --templates" * arguments.templates + " --fold" * arguments.fold
     with progress_bar("writing Verilog"):
         draw = _diagrams if arguments.docs else None
         design = verilog.write(
@@ -130,6 +137,7 @@ def run_verilog(arguments: Namespace) -> None:
             ram=arguments.ram,
             flow=arguments.flow,
             templates=arguments.templates,
+            fold=arguments.fold,
         )
     facts = {
         "folder": arguments.output,
@@ -140,12 +148,17 @@ def run_verilog(arguments: Namespace) -> None:
         "predicted_cycles": fabric.predicted_cycles,
         "origins": fabric.origins.to_json(),
     } | made.facts
+    words = in_words(facts)
+    words |= {"files": " ".join(facts["files"]), "origins": fabric.origins}
+    if arguments.fold:
+        rows, far = in_rows(fabric.program.topology), longest_link(fabric.program.topology)
+        facts |= {"folded": rows, "longest_link_in_regions": far}
+        words["folded"] = f"links at most {far} regions long, nodes side by side:"
+        words |= {f"row {k}": " ".join(map(str, row)) for k, row in enumerate(rows)}
     if arguments.json:
         print_json(facts)
     else:
-        print_facts(
-            in_words(facts) | {"files": " ".join(facts["files"]), "origins": fabric.origins}
-        )
+        print_facts(words)
 
 
 def _diagrams(fabric: Any) -> list[Any]:

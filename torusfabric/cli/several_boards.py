@@ -47,6 +47,7 @@ ALONE: dict[str, object] = {
     "docs": False,
     "flow": None,
     "templates": False,
+    "fold": False,
     "through_port": False,
     "wave": None,
     "trace": None,

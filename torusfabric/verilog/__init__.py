@@ -39,7 +39,7 @@ def write(
     force : bool
         Whether files of others in the folder are replaced.
     **options
-        Of `emit`: ``ram``, ``flow``, ``templates``.
+        Of `emit`: ``ram``, ``flow``, ``templates``, ``fold``.
 
     Raises
     ------

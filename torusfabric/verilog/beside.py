@@ -11,6 +11,7 @@ from .core_page import CORE_PAGE, core_page
 from .design import MANIFEST, TEXT, as_json
 from .diagram import Diagram
 from .flows import Flow, flow_files, flow_names
+from .flows.regions import HINTS, cells_of_nodes, nextpnr_regions
 from .manifest import ADDRESS_MAP, manifest
 from .signals_page import docs_files, docs_names
 from .system_rdl import SYSTEM_RDL, system_rdl
@@ -47,7 +48,7 @@ PORTS = {
 }
 
 
-def files_beside(
+def files_beside(  # noqa: PLR0913 (one choice of a user each)
     fabric: Fabric,
     modules: Sequence[str],
     *,
@@ -56,6 +57,7 @@ def files_beside(
     diagrams: Sequence[Diagram] | None = None,
     flow: Flow | None = None,
     templates: bool = False,
+    fold: bool = False,
 ) -> dict[str, str]:
     """The texts of all files but that of the modules, by their names.
 
@@ -73,11 +75,14 @@ def files_beside(
         The vendor's tools for which there are a project, constraints and IP-XACT.
     templates : bool
         Whether there is an instance to be copied, and assertions to be bound.
+    fold : bool
+        Whether there are regions for nextpnr.
     """
     names = [TEXT, *_describing(fabric), *_bench_names(_bench(fabric))]
     names += [] if diagrams is None else docs_names(diagrams)
     names += [] if flow is None else flow_names(flow)
     names += [INSTANCE, SVA] if templates else []
+    names += [HINTS] if fold else []
     said = manifest(fabric, command=command, files=names, modules=modules)
     texts = _bench_files(_bench(fabric), said["top"])
     if fabric.register_map:
@@ -88,11 +93,13 @@ def files_beside(
         texts[CORE_PAGE] = core_page(said)
     if diagrams is not None:
         texts |= docs_files(said, diagrams)
+    topology = fabric.program.topology
     if flow is not None:
-        topology = fabric.program.topology
         texts |= flow_files(flow, said, title, netlist=fabric.netlist, topology=topology)
     if templates:
         texts |= template_files(said)
+    if fold:
+        texts[HINTS] = nextpnr_regions(topology, cells_of_nodes(fabric.netlist))
     return {name: texts[name] for name in names[1:]} | {MANIFEST: as_json(said)}
 
 

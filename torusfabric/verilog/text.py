@@ -19,12 +19,14 @@ from ..rtl.netlist import ROM, Fixed, Instance, Netlist, Part, Parts, Role
 from ..toolchain.quoting import line_comment
 from ..toolchain.values import of_type
 from ..toolchain.version import __version__
+from ..topology import Topology
 from .beside import files_beside
 from .design import Design, RomContents, RouterShape
 from .diagram import Diagram
 from .ecp5 import ECP5, ecp5_body
 from .expressions import range_of
 from .flows import Flow
+from .flows.regions import in_rows, longest_link
 from .manifest import TOP
 from .memory_rule import AUTO, MemoryRule
 from .module_text import ModuleText, Port, Structure, filled
@@ -63,6 +65,7 @@ def emit(
     ram: str = "auto",
     flow: str | None = None,
     templates: bool = False,
+    fold: bool = False,
 ) -> Design:
     """The Verilog of a fabric, with all files that go with it.
 
@@ -78,6 +81,9 @@ def emit(
         ``vivado`` or ``quartus``: a project for it is among the files, and IP-XACT.
     templates : bool
         Whether an instance to be copied is among the files, and assertions to be bound.
+    fold : bool
+        Whether the header has a table of where nodes lie in the folded torus, and regions for
+        nextpnr are among the files.
 
     Raises
     ------
@@ -127,7 +133,7 @@ def emit(
         prefix=prefix,
         instance_parts=_instance_parts(netlist),
         comments={prefix + name: comment for name, comment in _nodes(netlist).items()},
-        header=header(fabric, command),
+        header=header(fabric, command, _folded(fabric.program.topology) if fold else ()),
         files=files_beside(
             fabric,
             [*modules, top],
@@ -136,8 +142,17 @@ def emit(
             diagrams=diagrams,
             flow=None if flow is None else Flow(flow),
             templates=templates,
+            fold=fold,
         ),
     )
+
+
+def _folded(topology: Topology) -> list[str]:
+    """Where nodes lie in the folded torus."""
+    rows, size = in_rows(topology), len(str(topology.nodes - 1))
+    table = [" ".join(f"{node:>{size}}" for node in row) for row in rows]
+    far = longest_link(topology)
+    return [f"nodes side by side in the folded torus, links at most {far} regions long:", *table]
 
 
 def _rom_contents(rom: Instance) -> RomContents:

@@ -8,7 +8,7 @@ from ...schedule.model import Choice
 from ...topology import Topology
 from .ip_xact import COMPONENT, component
 from .quartus import QUARTUS, quartus_files
-from .regions import REGIONS, vivado_regions
+from .regions import REGIONS, cells_of_nodes, vivado_regions
 from .vivado import VIVADO, vivado_files
 
 __all__ = ["Flow", "flow_files", "flow_names"]
@@ -44,9 +44,5 @@ def flow_files(
     """
     texts = {COMPONENT: component(manifest, title)} | _FILES[flow](manifest)
     if flow is Flow.VIVADO:
-        cells: dict[int, list[str]] = {}
-        for instance in netlist.instances:
-            if instance.node is not None:
-                cells.setdefault(instance.node, []).append(instance.name)
-        texts[REGIONS] = vivado_regions(topology, cells)
+        texts[REGIONS] = vivado_regions(topology, cells_of_nodes(netlist))
     return texts

@@ -11,12 +11,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ...rtl.netlist import Netlist
 from ...topology import Topology, Torus
 
-__all__ = ["REGIONS", "folded", "vivado_regions"]
+__all__ = ["HINTS", "REGIONS", "cells_of_nodes", "folded", "in_rows", "longest_link",
+           "nextpnr_regions", "vivado_regions"]  # fmt: skip
 
-#: The file for Vivado.
-REGIONS = "vivado/regions.tcl"
+#: The files for Vivado, and for nextpnr.
+REGIONS, HINTS = "vivado/regions.tcl", "nextpnr/regions.py"
 
 VIVADO = """\
 # Hints for placement: a region for each node, side by side as in the folded torus. After
@@ -45,6 +47,81 @@ foreach {{node column row cells}} {{
   foreach cell $cells {{ add_cells_to_pblock $region [get_cells -quiet $inside$cell] }}
 }}
 """
+
+NEXTPNR = """\
+# Hints for placement: a region for each node, side by side as in the folded torus. For a
+# nextpnr-ecp5 or nextpnr-ice40 with Python: --placer heap --pre-place nextpnr/regions.py
+COLUMNS, ROWS = {columns}, {rows}
+INSIDE = ""  # where the fabric is, "top."
+# The column and the row of each node, and its cells.
+NODES = {{
+{nodes}
+}}
+# Block RAMs have columns or rows of their own, and stay free.
+TYPES = {{"TRELLIS_COMB", "TRELLIS_FF", "TRELLIS_RAMW", "ICESTORM_LC"}}
+
+sites = [ctx.getBelLocation(bel) for bel in ctx.getBels()]
+wide, high = 1 + max(site.x for site in sites), 1 + max(site.y for site in sites)
+node_of = {{}}
+for node, (column, row, cells) in NODES.items():
+    left, right = column * wide // COLUMNS, (column + 1) * wide // COLUMNS - 1
+    low, top = row * high // ROWS, (row + 1) * high // ROWS - 1
+    ctx.createRectangularRegion("node_%d" % node, left, low, right, top)
+    node_of.update((INSIDE + cell, node) for cell in cells.split())
+for name, cell in ctx.cells:
+    node = node_of.get(INSIDE + name[len(INSIDE) :].split(".")[0])
+    if node is not None and name.startswith(INSIDE) and cell.type in TYPES:
+        ctx.constrainCellToRegion(name, "node_%d" % node)
+"""
+
+
+def cells_of_nodes(netlist: Netlist) -> dict[int, list[str]]:
+    """The instances of each node."""
+    cells: dict[int, list[str]] = {}
+    for instance in netlist.instances:
+        if instance.node is not None:
+            cells.setdefault(instance.node, []).append(instance.name)
+    return cells
+
+
+def nextpnr_regions(topology: Topology, cells: Mapping[int, Sequence[str]]) -> str:
+    """The same as Python for nextpnr; see `vivado_regions`."""
+    at = folded(topology)
+    columns, rows = (at.max(axis=0) + 1).tolist()
+    nodes = "\n".join(
+        f'    {node}: ({at[node][0]}, {at[node][1]}, "{" ".join(names)}"),'
+        for node, names in sorted(cells.items())
+    )
+    return NEXTPNR.format(columns=columns, rows=rows, nodes=nodes)
+
+
+def in_rows(topology: Topology) -> list[list[int | str]]:
+    """Which node, if any, lies in each column of each row of regions, as they are folded.
+
+    Examples
+    --------
+    >>> in_rows(Torus(4, 2))
+    [[0, 6, 2, 4], [1, 7, 3, 5]]
+    """
+    at = folded(topology)
+    columns, rows = (at.max(axis=0) + 1).tolist()
+    table: list[list[int | str]] = [["-"] * columns for _ in range(rows)]
+    for node, (column, row) in enumerate(at.tolist()):
+        table[row][column] = node
+    return table
+
+
+def longest_link(topology: Topology) -> int:
+    """From how many regions to the next the longest link goes, along columns and rows.
+
+    Examples
+    --------
+    >>> longest_link(Torus(8, 8)), longest_link(Torus(4, 4, 4))
+    (2, 8)
+    """
+    at, ends = folded(topology), topology.neighbours
+    ways = np.abs(at[:, None] - at[ends]).sum(axis=2)
+    return int(ways[ends >= 0].max(initial=0))
 
 
 def vivado_regions(topology: Topology, cells: Mapping[int, Sequence[str]]) -> str:
