@@ -45,12 +45,23 @@ def test_what_boards_cannot_do_is_said(words, line, capsys):
     assert line in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["build", "run"])
-def test_commands_of_one_board_refuse_several(command, capsys):
-    words = [command, "2", "allgather", "--board", "icebreaker", "--boards", "2"]
-    assert main(words) == 1
-    line = f"--boards must be left out for {command}, which knows fabrics on one board"
+@pytest.mark.parametrize(("words", "line"), [
+    (["--boards", "2"], "--boards and --block must come together for run, as 2x2 and 0,1"),
+    (["--block", "1"], "--boards and --block must come together for run, as 2x2 and 0,1"),
+    (["--boards", "2", "--block", "2"], "Block must be from 0 to 1 on 2 boards, not 2"),
+    (["--boards", "2", "--block", "0,1"], "Block must be from 0 to 1 on 2 boards, not 0,1"),
+    (["--retries", "1"], "--retries must come with --boards"),
+])  # fmt: skip
+def test_a_board_has_one_block(words, line, capsys):
+    assert main(["run", "2", "allgather", "--width", "8", "--port", "sim", *words]) == 1
     assert line in capsys.readouterr().err
+
+
+def test_a_block_runs_alone(capsys):
+    words = ["2", "allgather", "--width", "8", "--boards", "2", "--block", "1", "--port", "sim"]
+    assert main(["run", *words, "--job", "length=2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["words_checked"], found["words_wrong"]) == (4, 0)
 
 
 def test_runs_on_several_boards_are_not_aborted(capsys):

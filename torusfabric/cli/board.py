@@ -12,12 +12,11 @@ from ..toolchain.quoting import shell_command
 from .arguments import folder, positive
 from .command import Commands, add_command
 from .connect import BUILDS
-from .fabric import make_fabric
 from .hardware_options import add_fabric_options
 from .monitor import add_baud
 from .output import Progress, print_facts, print_json, print_line, progress_bar
 from .selection_options import add_selection
-from .several_boards import add_no_boards, check_no_boards
+from .several_boards import add_block_options, block_options, make_block
 from .tables import add_tables_options
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def _add_build(parser: ArgumentParser) -> None:
     add = group.add_argument
     add("--board", metavar="NAME", required=True, help="see the boards command; or a .py file")
     add_baud(group)
-    add_no_boards(parser)
+    add_block_options(parser)
     add(
         "--minutes",
         metavar="M",
@@ -97,7 +96,6 @@ def _build(arguments: Namespace) -> _Made:
     from ..fpga.board import build, find_board
     from ..toolchain.cache import Cache, RenewingCache
 
-    check_no_boards(arguments)
     board = find_board(arguments.board)
     if arguments.minutes:
         board = replace(board, minutes=arguments.minutes)
@@ -105,7 +103,7 @@ def _build(arguments: Namespace) -> _Made:
         board = replace(board, limit=None)
     folder = Path(arguments.output or BUILDS / board.name)
     _check_selection(arguments, board)
-    made = make_fabric(arguments, any_root=True)
+    made = make_block(arguments)
     options = _options(arguments)
     with progress_bar("building") as bar:
         built = build(
@@ -119,7 +117,9 @@ def _build(arguments: Namespace) -> _Made:
             force=arguments.force,
         )
     flash = made.command_line("flash", **options, **_folder(arguments, "output"))
-    words = {name: str(value) for name, value in options.items()} | _folder(arguments, "build")
+    # Which block it is, the folder says.
+    here = options.items() - block_options(arguments).items()
+    words = {name: str(value) for name, value in sorted(here)} | _folder(arguments, "build")
     pairs = [word for name, value in words.items() for word in (f"--{name}", value)]
     return _Made(built, board, flash, shell_command(pairs))
 
@@ -127,7 +127,7 @@ def _build(arguments: Namespace) -> _Made:
 def _options(arguments: Namespace) -> dict[str, object]:
     """The options that decide what an image is, beside those of its fabric."""
     baud = {} if arguments.baud == BAUD else {"baud": arguments.baud}
-    return {"board": arguments.board, **baud}
+    return {"board": arguments.board, **block_options(arguments), **baud}
 
 
 def _folder(arguments: Namespace, name: str) -> dict[str, str]:
@@ -142,6 +142,8 @@ def _check_selection(arguments: Namespace, board: "Board") -> None:
     from ..topology import parse_topology
 
     flits = arguments.max_flits or arguments.flits
+    if arguments.boards is not None:
+        return  # only a part of it is on the board
     try:
         topology = parse_topology(arguments.topology)
         names = [split_name(name).collective for name in split_names(arguments.collective)]

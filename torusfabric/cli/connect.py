@@ -138,11 +138,11 @@ def _selected(words: list[str]) -> "Fabric":
 
 def select_engine(arguments: Namespace) -> "Fabric":
     """The fabric that arguments select; where they say nothing of lengths, they are left open."""
-    from .fabric import make_fabric
+    from .several_boards import make_block
 
     if arguments.flits is None and arguments.max_flits is None:
         arguments.max_flits = FLITS
-    fabric: Fabric = make_fabric(arguments, any_root=True).fabric
+    fabric: Fabric = make_block(arguments).fabric
     return fabric
 
 

@@ -12,7 +12,7 @@ from .connect import BUILDS, connect, select_engine
 from .hardware_options import add_fabric_options
 from .output import print_facts, print_json, print_line, progress_bar
 from .selection_options import TOPOLOGY, add_selection
-from .several_boards import add_no_boards, check_no_boards
+from .several_boards import add_block_options
 from .simulated import raise_if_wrong
 from .tables import add_tables_options
 
@@ -97,7 +97,7 @@ def _add_port(parser: ArgumentParser) -> None:
         help="folder that the image was built in, where nothing is selected (default the one in "
         f"{BUILDS}/ whose fabric is on the board)",
     )
-    add_no_boards(parser)
+    add_block_options(parser)
     add_baud(group)
 
 
@@ -114,7 +114,6 @@ def add_baud(parser: Any) -> None:
 
 def _connected(arguments: Namespace) -> "ConnectedBoard":
     """The fabric that is selected, or was built, behind its bridge."""
-    check_no_boards(arguments)
     port, fabric = arguments.port, arguments.build
     if arguments.board:
         from ..fpga.board import find_board

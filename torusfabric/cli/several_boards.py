@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import SUPPRESS, ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from ..analysis.facts import in_words
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 __all__ = [
     "add_boards_options",
     "add_drawn_boards",
-    "add_no_boards",
-    "check_no_boards",
+    "add_block_options",
+    "block_options",
+    "make_block",
     "drawn_boards",
     "add_error_option",
     "check_one_chip",
@@ -102,18 +103,45 @@ def drawn_boards(arguments: Namespace, topology: Topology) -> Boards | None:
     return None if arguments.boards is None else Boards.parse(arguments.boards, topology)
 
 
-def add_no_boards(parser: ArgumentParser) -> None:
-    """Add the argument that cuts a fabric into boards, to a command that refuses it."""
-    parser.add_argument("--boards", metavar="AxB", help=SUPPRESS)
+def add_block_options(parser: ArgumentParser) -> None:
+    """Add the arguments that choose a block of a fabric that is cut into boards."""
+    add_boards_options(parser)
+    parser.add_argument(
+        "--block",
+        metavar="A,B",
+        help="with --boards: the block, by its coordinates among all, that is alone on the board, "
+        "with its link ports looped back",
+    )
 
 
-def check_no_boards(arguments: Namespace) -> None:
-    """Refuse several boards where only one is known."""
-    if arguments.boards is not None:
+def block_options(arguments: Namespace) -> dict[str, object]:
+    """The options that say which block, where there is one."""
+    names = ("boards", "block", "ppm", "retries")
+    given = {name: getattr(arguments, name) for name in names}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def make_block(arguments: Namespace) -> Made:
+    """The fabric that arguments select, or the block of it.
+
+    Raises
+    ------
+    InputError
+        If there are boards and no block, or the other way round, or there is no such block.
+    """
+    from ..rtl.boards.block import Block
+    from .fabric import make_fabric
+
+    if (arguments.boards is None) != (arguments.block is None):
         raise InputError(
-            f"--boards must be left out for {arguments.command}, which knows fabrics on one board "
-            "(verilog, simulate, prove, draw and animate know several)"
+            f"--boards and --block must come together for {arguments.command}, as 2x2 and 0,1: "
+            "there is one block on a board"
         )
+    if arguments.boards is None:
+        check_one_chip(arguments)
+        return make_fabric(arguments, any_root=True)
+    made, system = make_boards(arguments)
+    return made._replace(fabric=Block(system, system.boards.block(arguments.block)))
 
 
 def add_error_option(parser: ArgumentParser) -> None:

@@ -203,9 +203,8 @@ class Machine:
         if self.operator:
             self.memory[:, -1] = self.operator.identity(width)
         self._load(words)
-        ports = topology.ports
         self.upstream = topology.upstream
-        self.link = np.zeros((topology.nodes, ports), words.dtype)
+        self.link = self.idle()
         # What is on links behind the registers of out-ports, the newest first.
         self.cycles_of_port = topology.cycles_of_port - 1
         self.under_way: deque[Words] = deque()
@@ -262,11 +261,15 @@ class Machine:
         line, now = self.under_way, self.link
         line.appendleft(now)
         while len(line) <= longest:
-            line.append(np.zeros_like(now))
+            line.append(self.idle())
         each = enumerate(self.cycles_of_port.tolist())
         out = np.stack([line[late][:, port] for port, late in each], axis=1)
         line.pop()
         return out
+
+    def idle(self) -> Words:
+        """What ports have that no word passes, shape (nodes, ports)."""
+        return np.zeros((len(self.nodes), self.program.topology.ports), self.memory.dtype)
 
     def hold(
         self, holder: Holder, cycle: int, words: Words, node: IntArray, number: IntArray
@@ -309,14 +312,14 @@ class Machine:
         return np.concatenate([*words, self._injected(), self.memory[:, -1:]], axis=1)
 
     def _chosen(self, cycle: int, action: Action, sources: Words) -> Words:
-        """What each out-port, or operator, selects in a cycle; what is idle keeps zeros."""
-        chosen = np.zeros_like(self.link)
+        """What each out-port, or operator, selects in a cycle."""
+        chosen = self.idle()
         for group in self.fields[action]:
             at = self.slots.at(cycle - group.delay)
             if at is not None:
                 source = self._of_nodes(group, at.row)
                 word = np.take_along_axis(sources, np.maximum(source, 0), axis=1)
-                chosen[:, group.numbers] = np.where(source >= 0, word, 0)
+                chosen[:, group.numbers] = np.where(source >= 0, word, chosen[:, group.numbers])
         return chosen
 
     def _combined(self, cycle: int, arriving: Words, sources: Words) -> Words:

@@ -10,6 +10,7 @@ from functools import cached_property
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -205,11 +206,11 @@ class Fabric(wiring.Component):
             program = self.program
         elif beat not in (1, AUTO):
             raise InputError(f"Beat must be 1 for the top {self.top}, not {beat}")
-        self.nodes, self.ports = program.topology.nodes, program.ports
+        self.ports = program.ports
         parts = [program.part(form) for form in range(len(program.forms))]
         words = max(max(part.send_words, part.recv_words) for part in parts)
         if self.frame:
-            words = self.nodes * self.flits
+            words = program.topology.nodes * self.flits
         self.form_layouts = tuple(HostLayout(part, words) for part in parts)
         # Addresses are the same for all forms of a mode.
         self.layouts = tuple(self.form_layouts[mode.first] for mode in program.modes)
@@ -220,7 +221,8 @@ class Fabric(wiring.Component):
             image = None if empty else self.image
             build: FabricBuilder = LoadedBuilder(program, self.frame, self.width, image)
         else:
-            build = FabricBuilder(program, place(program), self.width, self.top, abort=abort)
+            build = self._builder()
+        self.nodes, self.here = build.nodes, build.here
         self.placement, self.variant_of = build.placement, build.variant_of
         self.router_classes, self.read_latency, self._locators = self._built(build)
         self.register_map = self._behind_bus(build, self.bus) if self.bus else None
@@ -245,6 +247,11 @@ class Fabric(wiring.Component):
         """What carries out the same behind another bus, or none."""
         how: dict[str, Any] = {"tables": self.frame, "empty": self.empty} if self.frame else {}
         return type(self)(self.program, width=self.width, top=self.top, bus=bus, **how)
+
+    def _builder(self) -> FabricBuilder:
+        """What takes the parts of the netlist, where tables are fixed."""
+        program = self.program
+        return FabricBuilder(program, place(program), self.width, self.top, abort=self.aborts)
 
     def _loaded(self, tables: Frame | str) -> tuple[Frame | None, list[Loadable]]:
         """What may be loaded, and what is; nothing where tables are fixed."""
@@ -316,6 +323,9 @@ class Fabric(wiring.Component):
 
         return add_stream_top(build, self.clocks, self.beat, self.timeout)
 
+    def close(self, m: Module, design: Assembly) -> None:
+        """Drive those ports that do not stand behind the bus, in a design that has all of it."""
+
     def _behind_bus(self, build: FabricBuilder, bus: Bus) -> RegisterMap:
         """Put the host port behind a bus."""
         from .bus.attach import add_bus, command_choices  # a guest
@@ -363,6 +373,14 @@ class Fabric(wiring.Component):
     def predicted_cycles(self) -> int:
         """Clock edges from the start pulse to done, of the longest messages in the slowest mode."""
         return max(self.program.cycles(mode=mode) for mode in range(len(self.program.modes)))
+
+    def cycles_of(self, length: int | None = None, *, mode: int | None = None) -> int:
+        """Clock edges from the start pulse to done; see `Program.cycles`."""
+        return self.program.cycles(length, mode=mode)
+
+    def delivered(self, words: np.ndarray, **chosen: int) -> tuple[np.ndarray, np.ndarray]:
+        """What nodes receive, and which of it is known; see `Program.delivered`."""
+        return self.program.delivered(words, **chosen, width=self.width)
 
     @property
     def abort_cycles(self) -> int:

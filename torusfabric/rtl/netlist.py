@@ -189,6 +189,8 @@ class NetlistBuilder:
     ----------
     inputs, outputs, nets : dict of str to int
         As of the `Netlist`, so far.
+    of_links : set of str
+        The ports that lead to other boards, or say which one this is.
 
     Examples
     --------
@@ -205,6 +207,7 @@ class NetlistBuilder:
         self.outputs: dict[str, int] = {}
         self.nets: dict[str, int] = {}
         self._node_ports: dict[str, NodePort] = {}
+        self.of_links: set[str] = set()
         self._modules: dict[str, Callable[[], Leaf]] = {}
         self._roles: dict[str, Role] = {}
         self._instances: list[Instance] = []
@@ -246,7 +249,7 @@ class NetlistBuilder:
     ) -> tuple[dict[str, int], dict[str, int]]:
         """Make the ports of the whole inner nets, for further instances to drive and to read.
 
-        Those of single nodes stay as they are.
+        Those of single nodes stay as they are, and those of links.
 
         Parameters
         ----------
@@ -258,12 +261,13 @@ class NetlistBuilder:
         inputs, outputs : dict of str to int
             What they were, each with its width; the inputs are left without a driver.
         """
+        stay = {*self._node_ports, *self.of_links}
         inputs, outputs = (
-            {name: bits for name, bits in ports.items() if name not in self._node_ports}
+            {name: bits for name, bits in ports.items() if name not in stay}
             for ports in (self.inputs, self.outputs)
         )
         self.inputs, self.outputs = (
-            {name: bits for name, bits in ports.items() if name in self._node_ports}
+            {name: bits for name, bits in ports.items() if name in stay}
             for ports in (self.inputs, self.outputs)
         )
         self._driven -= inputs.keys()

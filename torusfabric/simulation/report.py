@@ -73,7 +73,7 @@ class JobReport:
             root=collective.root if job.root is None else job.root,
             operation=(job.operation or 0) if mode.operators else None,
             cycles=cycles,
-            predicted_cycles=program.cycles(job.length, mode=number),
+            predicted_cycles=fabric.cycles_of(job.length, mode=number),
             words_checked=checked,
             words_wrong=wrong,
         )

@@ -194,15 +194,16 @@ def report_of_runs(
 
 def compare_run(fabric: Fabric, job: Job, messages: np.ndarray, run: EngineRun) -> Comparison:
     """Compare every word of a run: how many, how many are wrong, and the first of these."""
-    words, receives = fabric.program.delivered(messages, **job.inputs, width=fabric.width)
+    words, receives = fabric.delivered(messages, **job.inputs)
     got = np.asarray(run.words, words.dtype)
-    differing = np.argwhere((got != words) & receives[:, None])
+    known = np.broadcast_to(receives.reshape(len(words), -1), words.shape)
+    differing = np.argwhere((got != words) & known)
     first = None
     if len(differing):
         node, index = differing[0]
         values = int(words[node, index]), int(got[node, index])
         first = _wrong_word(fabric, job, int(node), int(index), values)
-    return Comparison(int(receives.sum()) * words.shape[1], len(differing), first)
+    return Comparison(int(known.sum()), len(differing), first)
 
 
 def _job_reports(

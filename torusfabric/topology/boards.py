@@ -170,3 +170,54 @@ class Boards:
             if link >= 0:
                 found[self.ends[board][link].board].add(self.ends[board][link].link)
         return found
+
+    # A block alone
+
+    @property
+    def alone(self) -> Boards:
+        """The same where each board is the only one: its link ports lead back to its own."""
+        return _Alone(self.torus, self.counts)
+
+    def block(self, text: str) -> int:
+        """The number of the block at the coordinates ``0,1`` among all blocks.
+
+        Raises
+        ------
+        InputError
+            If there is none.
+
+        Examples
+        --------
+        >>> Boards.parse("2x2", Torus(4, 4)).block("1,0")
+        2
+        """
+        at = tuple(map(int, text.split(","))) if re.fullmatch(r"\d{1,6}(,\d{1,6})*", text) else ()
+        if len(at) != len(self.counts) or any(k >= n for k, n in zip(at, self.counts, strict=True)):
+            last = ",".join(str(count - 1) for count in self.counts)
+            raise InputError(
+                f"Block must be from {','.join('0' * len(last.split(',')))} to {last} "
+                f"on {self} boards, not {text}"
+            )
+        return int(np.ravel_multi_index(at, self.counts))
+
+
+class _Alone(Boards):
+    """Boards of which each has links to none but itself."""
+
+    @cached_property
+    def ends(self) -> tuple[tuple[LinkEnd, ...], ...]:
+        ends = super().ends
+        return tuple(tuple(LinkEnd(k, end.link) for end in each) for k, each in enumerate(ends))
+
+    @property
+    def above(self) -> list[int]:
+        return [-1] * self.number
+
+    @property
+    def below(self) -> list[set[int]]:
+        return [set() for _ in range(self.number)]
+
+    @property
+    def depth(self) -> list[int]:
+        """As of all boards together: what goes by their tree takes as long."""
+        return Boards(self.torus, self.counts).depth

@@ -274,20 +274,22 @@ def port_facts(fabric: Fabric) -> dict[str, dict[str, Any]]:
 
 def board_port_facts(netlist: Netlist) -> dict[str, dict[str, Any]]:
     """Every port of the top of a board, likewise."""
-    links = {}
-    for name in netlist.inputs | netlist.outputs:
-        if name.startswith("link_"):
-            _, link, what = name.split("_", 2)
-            links[name] = LINK_MEANINGS[what], f"link_{link}_rx_clk"
-    meanings = MEANINGS | BOARD_MEANINGS | {name: known for name, (known, _) in links.items()}
-    clocks = {name: clock for name, (_, clock) in links.items() if "_rx_" in name}
-    return _facts(netlist, meanings, clocks | dict.fromkeys(clocks.values()))
+    return _facts(netlist, MEANINGS, {})
 
 
 def _facts(
     netlist: Netlist, meanings: Mapping[str, PortMeaning], clocks: Mapping[str, str | None]
 ) -> dict[str, dict[str, Any]]:
     """Every port of a netlist, given what each is for, and the clocks of those with another."""
+    links = {}
+    for name in netlist.inputs | netlist.outputs:
+        if name.startswith("link_"):
+            _, link, what = name.split("_", 2)
+            links[name] = LINK_MEANINGS[what], f"link_{link}_rx_clk"
+    if links:
+        meanings = {**meanings, **BOARD_MEANINGS, **{name: it for name, (it, _) in links.items()}}
+        own = {name: clock for name, (_, clock) in links.items() if "_rx_" in name}
+        clocks = {**clocks, **own, **dict.fromkeys(own.values())}
     sides = {"input": {"clk": 1, "rst": 1} | netlist.inputs, "output": netlist.outputs}
     ports = {}
     for direction, nets in sides.items():

@@ -103,7 +103,8 @@ class BoardEngine(Engine):
         send, receive = map(self._map.window, ("send", "receive"))
         times = [time.perf_counter()]
         addresses = self._addresses(send, messages.shape[1], job)
-        parts = [messages >> (DATA_BITS * k) & 0xFFFFFFFF for k in range(self._map.parts)]
+        own = messages[self.fabric.here]
+        parts = [own >> (DATA_BITS * k) & 0xFFFFFFFF for k in range(self._map.parts)]
         self._access.write(addresses.ravel(), np.stack(parts, -1).ravel())
         times.append(time.perf_counter())
         cycles = self._carry_out(job)
@@ -112,12 +113,14 @@ class BoardEngine(Engine):
         count = layout.recv_words // self.fabric.flits * self.fabric.program.length_of(job.length)
         addresses = self._addresses(receive, count, job)
         got = self._access.read(addresses.ravel()).reshape(addresses.shape)
-        words = as_words(self.fabric, np.zeros(got.shape[:2], int))
+        words = as_words(self.fabric, np.zeros((len(messages), count), int))
         for k in range(self._map.parts):
-            words |= as_words(self.fabric, got[..., k]) << (DATA_BITS * k)
+            words[self.fabric.here] |= as_words(self.fabric, got[..., k]) << (DATA_BITS * k)
         times.append(time.perf_counter())
         phases = PhaseTimes(*np.diff(times).tolist())
-        return EngineRun(words, cycles, cycles, cycles, phases, messages.size + words.size)
+        return EngineRun(
+            words, cycles, cycles, cycles, phases, own.size + got.size // self._map.parts
+        )
 
     def _addresses(self, window: Window, words: int, job: Job) -> NDArray[np.int64]:
         """Where the words of each node lie, shape (nodes, words, bus words of a flit)."""
@@ -136,12 +139,12 @@ class BoardEngine(Engine):
         for name, value in (mode | job.inputs).items():
             self._access.write_word(offset[name], value)
         self._access.write_word(offset["start"], 1)
-        most = self.fabric.program.cycles(job.length, mode=job.mode) + PATIENCE
+        most = self.fabric.cycles_of(job.length, mode=job.mode) + PATIENCE
         reads, end = 0, time.monotonic() + LONGEST
-        while not (status := self._access.read_word(offset["status"])) & 2 or status >> 4:
+        while not (status := self._access.read_word(offset["status"])) & 2 or status >> 4 & 15:
             reads += 1  # each takes at least a cycle
-            if status >> 4:
-                error = _ERRORS.get(status >> 4, hex(status))
+            if code := status >> 4 & 15:
+                error = _ERRORS.get(code, hex(status))
                 raise WorkFailed(f"Board must carry out {job}, not refuse it ({error})")
             if reads > most and time.monotonic() > end:
                 raise WorkFailed(f"Board must end a run within {LONGEST:g} s, not be at work still")
@@ -304,13 +307,15 @@ class ConnectedBoard:
             job = job._replace(length=given.size // (self.fabric.nodes * parts))
         job = completed(self.fabric, job)
         check_jobs(self.fabric, [job])
-        messages = self._checked(given, parts * self.fabric.program.length_of(job.length))
+        own = self._checked(given, parts * self.fabric.program.length_of(job.length))
+        messages = np.zeros((self.fabric.program.topology.nodes, own.shape[1]), own.dtype)
+        messages[self.fabric.here] = own
         run = self._engine.run(messages, job=job)
         seconds = round(sum(run.phases), 3)
         report = report_of_runs(
             self.fabric, [job], [messages], [run], engine="bridge", repeat=1, seconds=seconds
         )
-        return np.asarray(run.words), report
+        return np.asarray(run.words)[self.fabric.here], report
 
     def _checked(self, given: NDArray[Any], words: int) -> NDArray[Any]:
         """What nodes send, so many words each, as the engine takes it."""

@@ -44,6 +44,7 @@ def add_board(build: FabricBuilder, plan: LinkPlan) -> None:
     for name, width in outputs.items():
         if name not in STATUS:
             build.add_output(name, width)
+    build.of_links.add("board")
     _add_control(build, plan, error="error" in outputs)
     for link in range(plan.links):
         _add_link(build, plan, link)
@@ -76,6 +77,7 @@ def _add_link(build: FabricBuilder, plan: LinkPlan, link: int) -> None:
     (node, port), latency = plan.boards.links[link], plan.boards.latency[link]
     build.add_module("transmitter", partial(Transmitter, plan), role=Role.BOARD)
     names = {name: link_port(link, name) for name in LINK_PORTS}
+    build.of_links.update(names.values())
     link_bits = plan.fields["link"].width
     sends: dict[str, Parts] = {
         "sent": (Part(f"tx_{node}", port * plan.width, plan.width),),

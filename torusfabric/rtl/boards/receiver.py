@@ -79,7 +79,7 @@ class Buffer(Leaf):
         m.d.comb += [
             ClockSignal(LINK).eq(self.value("rx_clk")),
             # Whenever it ends, counting begins somewhere, and the receiver follows.
-            ResetSignal(LINK).eq(ResetSignal()),
+            ResetSignal(LINK).eq(ResetSignal(allow_reset_less=True)),
         ]
         words = memory.Memory(shape=len(self.head), depth=self._depth, init=[])
         words.data.name = "words"

@@ -25,6 +25,7 @@ from .windows import Windows
 
 if TYPE_CHECKING:
     from ...program import Program
+    from ..fabric_builder import FabricBuilder
 
 __all__ = ["add_bus", "command_choices"]
 
@@ -42,7 +43,7 @@ HOST = "host_"
 
 
 def add_bus(
-    net: NetlistBuilder,
+    net: FabricBuilder,
     bus: Bus,
     layouts: Sequence[HostLayout],
     *,
@@ -73,7 +74,9 @@ def add_bus(
     width, bursts_too = outputs.get("host_rdata", 0), bus.bursts and len(layouts) > 0
     if bus.bursts and width > MOST_BEAT:
         raise InputError(f"Width behind {bus} must be at most {MOST_BEAT} bits, not {width}")
-    registers = register_map(inputs | outputs, layouts, width=width, flits=flits, digest=digest)
+    registers = register_map(
+        inputs | outputs, layouts, width=width, flits=flits, digest=digest, nodes=net.nodes
+    )
     bits = registers.address_bits
     bridge_inputs, bridge_outputs = bus_inputs(bus, bits), bus_outputs(bus)
     port_inputs, port_outputs = bridge_inputs, bridge_outputs | {"irq": 1}

@@ -186,6 +186,7 @@ def register_map(
     width: int,
     flits: int,
     digest: int,
+    nodes: int,
 ) -> RegisterMap:
     """The register map of a fabric.
 
@@ -202,6 +203,8 @@ def register_map(
         The most flits of a message: what `length` is after reset.
     digest : int
         What the register `digest` reads as.
+    nodes : int
+        How many there are.
 
     Raises
     ------
@@ -216,16 +219,16 @@ def register_map(
     words = layout.image_words
     part_bits, flit_bits = (parts - 1).bit_length(), layout.address_bits - 1
     quarter_bits = max(
-        address_width(layout.nodes) + flit_bits + part_bits,
+        address_width(nodes) + flit_bits + part_bits,
         (max(REGISTER_WORDS, words) - 1).bit_length(),
     )
     if (byte_bits := quarter_bits + 4) > MOST_BITS:
         raise InputError(
             f"Addresses of the bus must be of at most {MOST_BITS} bits, not {byte_bits} "
-            f"({layout.nodes} nodes of {layout.recv_base} flits of {width} bits)"
+            f"({nodes} nodes of {layout.recv_base} flits of {width} bits)"
         )
     quarter, flit_bytes = BYTES << quarter_bits, BYTES << part_bits
-    common = {"nodes": layout.nodes, "stride": flit_bytes << flit_bits, "flit_bytes": flit_bytes}
+    common = {"nodes": nodes, "stride": flit_bytes << flit_bits, "flit_bytes": flit_bytes}
     sent = max(each.send_words for each in layouts)
     received = max(each.recv_words for each in layouts)
     windows: tuple[Window, ...] = (
@@ -290,6 +293,7 @@ REGISTERS = (
             Field("aborted", 2, 1, "it was aborted: not all words have arrived", "aborted"),
             Field("loaded", 3, 1, "an image is there, whole", "loaded"),
             Field("error", 4, 4, "why the last start was not carried out; 0 if it was", "error"),
+            Field("attempts", 8, 0, "how often it was carried out", "attempts"),
         ),
     ),
     _whole("cycles", 0x20, Access.READ, "clock cycles of the last run, from its start to done"),
@@ -316,6 +320,7 @@ REGISTERS = (
         "abort", 0x38, Access.WRITE, "ends runs early",
         (Field("abort", 0, 1, "1 aborts the run that is under way", "abort"),),
     ),
-    _whole("loaded_program", 0x3C, Access.READ, "tells which program the image is of"),
+    _whole("failed", 0x3C, Access.READ, "a bit for each link port that failed in the last run"),
     _whole("modes", 0x40, Access.READ, "a bit for each mode that is there"),
+    _whole("loaded_program", 0x44, Access.READ, "tells which program the image is of"),
 )  # fmt: skip

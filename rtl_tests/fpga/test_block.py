@@ -1,0 +1,62 @@
+"""A block of a torus on several boards, alone: its link ports lead back to its own."""
+
+import pytest
+from amaranth.hdl import Cat, ClockSignal
+
+import torusfabric as tf
+from torusfabric.errors import WorkFailed
+from torusfabric.rtl.boards import BoardSystem
+from torusfabric.rtl.boards.attach import link_port
+from torusfabric.rtl.boards.block import Block
+from torusfabric.topology.boards import Boards
+
+
+def block(kind=Block, *, sides=(2,), counts="2", board=1, collective="allgather", flits=2):
+    torus = tf.Torus(*sides, link_latency=9)
+    fabric = tf.Fabric(tf.compile(tf.plan(torus, collective), flits=flits), width=8)
+    return kind(BoardSystem(fabric, Boards.parse(counts, torus), retries=0), board)
+
+
+def test_a_block_runs_alone():
+    """All words are right, in the cycles of a run on all boards."""
+    made = block()
+    board = tf.connect("sim", made)
+    report = board.run(repeat=2)
+    assert report.passed
+    assert report.words_checked == 2 * made.layout.recv_words
+    assert report.cycles == made.system.cycles(made.system.fabric.predicted_cycles)
+    assert board.carry([[17, 4]])[0].tolist() == [[17, 4, 17, 4]]
+
+
+def test_words_of_which_nothing_is_known_are_not_checked():
+    """The root is on the other board: nothing that comes is anybody's."""
+    report = tf.connect("sim", block(collective="broadcast")).run()
+    assert (report.passed, report.words_checked) == (True, 0)
+    report = tf.connect("sim", block(collective="broadcast", board=0)).run()
+    assert report.passed
+    assert report.words_checked > 0
+
+
+class Crossed(Block):
+    """Each link port leads back to itself, as if cables were swapped."""
+
+    def close(self, m, design):
+        m.d.comb += design.net("board").eq(self.number)
+        for link in range(self.system.plan.links):
+            rx = [design.net(link_port(link, f"rx_{name}")) for name in ("clk", "word", "frame")]
+            word, frame = (design.net(link_port(link, f"tx_{name}")) for name in ("word", "frame"))
+            m.d.comb += Cat(rx).eq(Cat(ClockSignal(), word, frame))
+
+
+class Flipped(Block):
+    """Another word comes than is sent."""
+
+    def close(self, m, design):
+        super().close(m, design)
+        m.d.comb += design.net(link_port(0, "rx_word")).eq(design.net(link_port(1, "tx_word")) ^ 4)
+
+
+@pytest.mark.parametrize("kind", [Crossed, Flipped])
+def test_links_that_fail_are_noticed(kind):
+    with pytest.raises(WorkFailed, match="not refuse it"):
+        tf.connect("sim", block(kind)).run()

@@ -1,0 +1,124 @@
+"""A block of a torus on several boards, alone: its link ports lead back to its own.
+
+All blocks are alike, so that each word that would go to another board comes back where one from
+another board would. It is what the same nodes of that board send, if that does the same; where it
+does not, some words come from where nothing is sent.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..collective import Operator
+from ..topology.boards import Boards
+from .data import ProgramData
+from .execute import Machine, Run, Words
+
+__all__ = ["alone"]
+
+
+class _Block(Machine):
+    """The nodes of a block.
+
+    Parameters
+    ----------
+    seed : int or None
+        Of what is where no words are; else that is zeros.
+    *machine
+        As of `Machine`.
+    """
+
+    def __init__(self, boards: Boards, board: int, seed: int | None, *machine: Any) -> None:
+        self._random = None if seed is None else np.random.default_rng(seed)
+        self._here = np.arange(boards.torus.nodes)
+        super().__init__(*machine)
+        self._here, (_, number) = boards.nodes[board], boards.located
+        self.nodes = np.arange(len(self._here))
+        node, port = (each[self._here] for each in self.upstream)
+        self.upstream = number[node], port
+        self.variant = self.variant[self._here]
+        self.memory, self.read = self.memory[self._here], self.read[self._here]
+        self.link = self.result = self.later = self.later_result = self.idle()
+
+    def _addresses(self, *, received: bool) -> np.ndarray:
+        return super()._addresses(received=received)[self._here]
+
+    def _load(self, words: Words) -> None:
+        self.memory[:, :-1] = self._any(self.memory[:, :-1])
+        super()._load(words)
+
+    def idle(self) -> Words:
+        """What ports have that no word passes."""
+        return self._any(super().idle())
+
+    def _read(self, cycle: int) -> Words:
+        # What is read where nothing is may be anything, too.
+        nothing = self.memory[:, -1].copy()
+        self.memory[:, -1] = self._any(nothing)
+        words = super()._read(cycle)
+        self.memory[:, -1] = nothing
+        return words
+
+    def _any(self, zeros: Words) -> Words:
+        """Words that may be anything."""
+        if self._random is None:
+            return zeros
+        return self._random.integers(1 << 64, size=zeros.shape, dtype=np.uint64)
+
+
+def alone(
+    program: ProgramData,
+    boards: Boards,
+    board: int,
+    words: Words,
+    *,
+    width: int = 64,
+    **chosen: int | None,
+) -> tuple[Words, Words]:
+    """What a block receives that runs alone, its link ports looped back.
+
+    Parameters
+    ----------
+    board : int
+        The number of the block.
+    words, width, **chosen
+        As of `Program.execute`, for all nodes of the torus.
+
+    Returns
+    -------
+    words : ndarray, shape (nodes, receive words)
+        Of all nodes of the torus; zeros for those of other boards.
+    known : ndarray of bool, shape (nodes, receive words)
+        Whether they come from words that nodes of the block send, and these alone.
+
+    Examples
+    --------
+    All blocks do the same, so each node receives from the nodes of its own.
+
+    >>> import torusfabric as tf
+    >>> torus = tf.Torus(4, link_latency=9)
+    >>> program = tf.compile(tf.plan(torus, "allgather", algorithm="matching"))
+    >>> words, known = alone(program, Boards.parse("2", torus), 1, np.arange(4)[:, None])
+    >>> words[2], known[2]
+    (array([2, 3, 2, 3]), array([ True,  True,  True,  True]))
+    """
+    number, at = program.mode_number(chosen.get("mode")), boards.nodes[board]
+    operator = program.modes[number].operator_of(chosen.get("operation"))
+    run = Run(program.length_of(chosen.get("length")), chosen.get("root") or 0, operator)
+    # Sums that show where words come from.
+    adding = run._replace(operator=Operator.parse("add") if program.operators else None)
+    sent = np.random.default_rng(0).integers(1 << 64, size=words.shape, dtype=np.uint64)
+
+    def received(words: Words, run: Run, width: int, seed: int | None = None) -> Words:
+        block = _Block(boards, board, seed, program, number, words, run, width)
+        block.run()
+        return block.received()
+
+    first, second = (received(sent, adding, 64, seed) for seed in (1, 2))
+    here = received(words, run, width)
+    found = np.zeros((program.topology.nodes, here.shape[1]), here.dtype)
+    known = np.zeros(found.shape, bool)
+    found[at], known[at] = here, first == second
+    return found, known
