@@ -10,6 +10,7 @@ import torusfabric as tf
 from torusfabric.analysis.check import check_rounds
 from torusfabric.analysis.volume import limit
 from torusfabric.collective import parse_collective, split_names
+from torusfabric.schedule import Rounds
 from torusfabric.topology import parse_topology
 
 CORNERS = "(1,1),(1,-1),(-1,1),(-1,-1),+0,-0,+1,-1"
@@ -120,9 +121,7 @@ def test_names():
     exchange = parse_collective("exchange[+2, -0]@0+2", topology=torus)
     assert str(exchange) == "exchange[+2,-0]@0+2"
     assert exchange.in_one_group.offsets == ("+1", "-0")
-    assert exchange.offset_nodes(torus).tolist() == [1, 10]
-    with pytest.raises(tf.InputError, match="Offsets must be at most as many as the 2 nodes"):
-        tf.plan("2", "halo[+0,-0,(1)]")
+    assert exchange.targets(torus)[0].tolist() == [1, 10]
 
 
 @pytest.mark.parametrize(
@@ -148,7 +147,65 @@ def test_broken_links(name, kind, steps):
     assert tf.plan(name, kind, flits=1).chunks == 1
 
 
-def test_broken_nodes_and_meshes_have_no_offsets():
-    for name in ("3x3!4", "mesh:3x3"):
-        with pytest.raises(tf.InputError, match="same from every node for halo, but for broken"):
-            tf.plan(name, "halo")
+@pytest.mark.parametrize(
+    ("name", "kind", "steps"),
+    few(
+        3,
+        [
+            ("mesh:2x3", "exchange", 1),
+            ("3x3!4", "halo", 1),
+            ("4|x3", "shift[(1,1)]", 2),
+            ("mesh:6x2", "shift[(3,0)]", 3),
+            ("mesh:2x3!0:+0", "halo", 2),
+            ("mesh:3x2", "exchange@0", 1),
+            ("arrowhead:1", "exchange", 1),
+        ],
+    ),
+)
+def test_missing_neighbours(name, kind, steps):
+    """Where a node has no neighbour at an offset, nothing is sent or received by it."""
+    schedule = tf.plan(name, kind, chunks=1)
+    assert tf.bound(schedule) <= schedule.steps <= steps
+    program = tf.compile(schedule, flits=2)
+    report = tf.simulate(tf.Fabric(program, width=8))
+    assert (report.words_wrong, report.cycles) == (0, program.cycles())
+    targets = schedule.collective.targets(schedule.topology)
+    assert (
+        report.words_checked
+        == 2 * schedule.collective.groups(schedule.topology).count * (targets >= 0).sum()
+    )
+
+
+def test_words_on_a_mesh():
+    """By the coordinates of nodes, which do not wrap."""
+    schedule = tf.plan("mesh:2x3", "exchange[(1,-1),+1]")
+    program = tf.compile(schedule, flits=1)
+    words = np.arange(12, dtype=np.uint64).reshape(6, 2)
+    found, receives = program.delivered(words)
+    assert receives.tolist() == [[r and c < 2, c > 0] for r in (False, True) for c in range(3)]
+    assert found[3:5, 0].tolist() == [words[1, 0], words[2, 0]]
+    assert found[receives[:, 1], 1].tolist() == words[[0, 1, 3, 4], 1].tolist()
+    assert (program.execute(words)[receives] == found[receives]).all()
+    assert isinstance(schedule, Rounds)
+    wrong = replace(schedule, transfers=schedule.transfers[:-1])
+    with pytest.raises(tf.ScheduleError, match="ends without block"):
+        tf.check(wrong)
+
+
+@pytest.mark.parametrize(
+    ("network", "kind", "message"),
+    [
+        ("mesh:3x3", "halo[(3,0)]", r"lead to another node of mesh:3x3, not \(3,0\)$"),
+        ("arrowhead:0", "halo", "Topology must have two nodes or more for halo, not arrowhead:0$"),
+        ("4x4", "shift", r"Shift must be by one offset, as in shift\[\+0\], not by 0$"),
+    ],
+)
+def test_no_neighbours(network, kind, message):
+    with pytest.raises(tf.InputError, match=message):
+        tf.plan(network, kind)
+
+
+def test_streams_have_all_neighbours():
+    program = tf.compile(tf.plan("mesh:3", "halo"), flits=2)
+    with pytest.raises(tf.InputError, match="Top must be host for halo on mesh:3, where some"):
+        tf.Fabric(program, width=8, top="stream")

@@ -273,9 +273,9 @@ def test_verilog_agrees(tmp_path, topology, collective, algorithm, width, flits,
     messages, executed = as_executed(fabric)
     _, receives = expected_words(fabric.program, np.array(messages), width=width)
     base, count = fabric.layout.recv_base, fabric.layout.recv_words
-    addresses = [range(base, base + count * int(here)) for here in receives]
+    addresses = [range(base, base + count * int(here.all())) for here in receives]
     result = run_icarus(tmp_path, messages, addresses, starts=2)
-    for node in np.nonzero(receives)[0]:
+    for node in np.flatnonzero(receives.all(axis=1)):
         assert list(map(int, result.words[node])) == executed[node].tolist()
     assert result.cycles == fabric.predicted_cycles
 

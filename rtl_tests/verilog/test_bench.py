@@ -26,7 +26,7 @@ EXPORTS = {
         "3", "reduce,alltoall", {"max_flits": 2},
         {"bus": "axi-lite", "prefix": "net_", "abort": True},
     ),
-    "axi4": ("3", "reduce,alltoall", {"max_flits": 2}, {"bus": "axi4"}),
+    "axi4": ("mesh:3", "reduce,exchange", {"max_flits": 2}, {"bus": "axi4"}),
     "memories": ("2x2", "scatter", {"flits": 3}, {"top": "core"}),
     "streams": ("2x3@1", "allgather", {"flits": 3}, {"top": "core"}),
 }  # fmt: skip

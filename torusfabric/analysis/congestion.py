@@ -1,4 +1,4 @@
-"""How much some arc must carry where every node sends a message to every other.
+"""How much some arc must carry where nodes send messages to others: to all, or to some.
 
 Whatever lengths the arcs are given, messages go at least as far as their ends are apart; so the
 busiest arc carries no less than all distances together, divided by all lengths together. This is
@@ -16,7 +16,7 @@ import numpy as np
 
 from ..topology import IntArray, Topology
 
-__all__ = ["Lengths", "exchange_time"]
+__all__ = ["Lengths", "congestion", "exchange_time"]
 
 #: How often lengths are changed, times nodes; more nodes have fewer tries.
 WORK, MOST_TRIES = 4096, 64
@@ -31,14 +31,21 @@ PACE, UNIT = 0.5, 1 << 20
 class Lengths:
     """Arcs with lengths, and shortest paths between all nodes.
 
+    Parameters
+    ----------
+    demand : ndarray of int, shape (nodes, nodes), optional
+        How many messages go from each node (a row) to each other, of a bound; by default one.
+
     Attributes
     ----------
     tail, port, head : ndarray of int, shape (arcs,)
         The arcs in order of tail and port.
     """
 
-    def __init__(self, topology: Topology) -> None:
+    def __init__(self, topology: Topology, demand: IntArray | None = None) -> None:
         self.nodes = topology.nodes
+        every = np.ones((self.nodes, self.nodes), np.int64)
+        self.demand = every if demand is None else demand
         self.tail, self.port = np.nonzero(topology.linked)
         self.head = topology.neighbours[self.tail, self.port].astype(np.int64)
         self._pair = self.tail * self.nodes + self.head
@@ -79,11 +86,11 @@ class Lengths:
     def bound(self, length: IntArray, distance: np.ndarray | None = None) -> Fraction:
         """What some arc must carry, by these lengths, and perhaps the distances that they make."""
         apart = self.shortest(length)[0] if distance is None else distance
-        return Fraction(int(np.rint(apart.sum())), int(length.sum()))
+        return Fraction(int(np.rint((apart * self.demand).sum())), int(length.sum()))
 
     def carried(self, distance: np.ndarray, by: IntArray) -> IntArray:
-        """What each arc carries if a message goes from each node to each other on these paths."""
-        below = np.ones((self.nodes, self.nodes), np.int64)
+        """What each arc carries if all messages go on these paths."""
+        below = self.demand.copy()
         row = np.arange(self.nodes)
         load = np.zeros(len(self.tail), np.int64)
         for node in np.argsort(-distance, axis=1, kind="stable").T:
@@ -105,9 +112,20 @@ def exchange_time(topology: Topology) -> Fraction:
     >>> float(exchange_time(parse_topology("mesh:4x4"))) > 14
     True
     """
+    return congestion(topology)
+
+
+def congestion(topology: Topology, demand: IntArray | None = None) -> Fraction:
+    """Message times that no schedule can do without, by what some arc must carry.
+
+    Parameters
+    ----------
+    demand : ndarray of int, shape (nodes, nodes), optional
+        As of `Lengths`.
+    """
     if topology.nodes == 1:
         return Fraction(0)
-    arcs = Lengths(topology)
+    arcs = Lengths(topology, demand)
     if topology.nodes * len(arcs.tail) <= SOLVED:
         return arcs.bound(_best_lengths(arcs))
     weight = np.ones(len(arcs.tail))
@@ -149,7 +167,7 @@ def _best_lengths(arcs: Lengths) -> IntArray:
     most = np.full(size, np.inf)
     most[count + np.arange(nodes) * (nodes + 1)] = 0
     found = linprog(
-        np.repeat([0.0, -1.0], [count, nodes**2]),
+        np.append(np.zeros(count), -arcs.demand.ravel()),
         A_ub=farther.tocsr(),
         b_ub=np.zeros(len(row)),
         A_eq=np.repeat([1.0, 0.0], [count, nodes**2])[None],

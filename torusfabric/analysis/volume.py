@@ -6,14 +6,15 @@ steps are of different length.
 """
 
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil
 
 import numpy as np
 
-from ..collective import Collective
+from ..collective import NO_NODE, Collective
 from ..schedule import Duplex, Switching
-from ..topology import CayleyGraph, Topology, Torus, cayley, without_faults
-from .congestion import exchange_time
+from ..topology import CayleyGraph, Topology, Torus, cayley
+from .congestion import congestion, exchange_time
 from .cuts import cut_in_words, worst_cut
 from .partitions import worst_partition
 
@@ -89,7 +90,7 @@ def least_time(
 
 def _local_time(topology: Topology, collective: Collective, each: Fraction) -> Fraction:
     """Message times of an exchange or halo, where a node receives so many messages at once."""
-    offsets = collective.offset_nodes(topology)
+    offsets = collective.targets(topology)[0]
     if not collective.personal:
         return len(np.unique(offsets)) / each
     hops = int(cayley(topology).distances[offsets].sum(dtype=np.int64))
@@ -251,25 +252,32 @@ def _least_anywhere(topology: Topology, collective: Collective, ports: int | Non
     return max(least)
 
 
+@lru_cache(maxsize=64)
 def _local_anywhere(topology: Topology, collective: Collective) -> Fraction:
-    """`least_time` of an exchange or halo: what nodes send or receive, and all hops together."""
+    """`least_time` of an exchange or halo: what nodes send or receive, and what arcs carry."""
     origin, target = _local_pairs(topology, collective)
     leave, enter = topology.linked.sum(axis=1), topology.backwards.linked.sum(axis=1)
     if not collective.personal:
         pairs = np.unique(np.stack([origin, target]), axis=1)
         received = np.bincount(pairs[1], minlength=topology.nodes)
         return max(Fraction(int(a), int(b)) for a, b in zip(received, enter, strict=True))
-    ends = [(np.bincount(origin), leave), (np.bincount(target), enter)]
+    ends = [
+        (np.bincount(node, minlength=topology.nodes), arcs)
+        for node, arcs in ((origin, leave), (target, enter))
+    ]
     least = max(Fraction(int(a), int(b)) for pair in ends for a, b in zip(*pair, strict=True))
-    return max(least, Fraction(int(topology.distance(origin, target).sum()), int(leave.sum())))
+    if topology.distance(origin, target).max() == 1:
+        return least
+    demand = np.zeros((topology.nodes, topology.nodes), np.int64)
+    np.add.at(demand, (origin, target), 1)
+    return max(least, congestion(topology, demand))
 
 
 def _local_pairs(topology: Topology, collective: Collective) -> tuple[np.ndarray, np.ndarray]:
     """The origin and the target of each message of an exchange or halo."""
-    offsets = collective.offset_nodes(topology)
-    origin = np.repeat(np.arange(topology.nodes), len(offsets))
-    whole = cayley(without_faults(topology))
-    return origin, whole.add(origin, np.tile(offsets, topology.nodes))
+    targets = collective.targets(topology)
+    origin, offset = np.nonzero(targets != NO_NODE)
+    return origin, targets[origin, offset]
 
 
 def arc_load(topology: CayleyGraph) -> Fraction:

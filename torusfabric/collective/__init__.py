@@ -3,7 +3,7 @@
 from .collective import EVERY_NODE, Blocks, Collective, Layout
 from .definitions import COLLECTIVES, Content, Definition, Target
 from .names import parse_collective
-from .offsets import Named, split_name, split_names
+from .offsets import NO_NODE, Named, split_name, split_names
 from .operators import ADD, OPERATORS, SIGNED, Operator, Words, register_operator
 from .words import expected_words, random_messages
 
@@ -11,6 +11,7 @@ __all__ = [
     "ADD",
     "COLLECTIVES",
     "EVERY_NODE",
+    "NO_NODE",
     "OPERATORS",
     "SIGNED",
     "Blocks",

@@ -23,9 +23,9 @@ import numpy as np
 
 from ..errors import InputError
 from ..toolchain.hints import no_such
-from ..topology import CayleyGraph, Groups, IntArray, IntLike, Topology, cayley, without_faults
+from ..topology import Groups, IntArray, IntLike, Topology
 from .definitions import COLLECTIVES, Content, Definition, Target
-from .offsets import parse_offset
+from .offsets import NO_NODE, nodes_at
 
 __all__ = ["EVERY_NODE", "Blocks", "Collective", "Layout"]
 
@@ -128,23 +128,30 @@ class Collective:
         offsets = tuple(_in_group(offset, axes) for offset in self.offsets)
         return replace(self, axes=None, offsets=offsets if axes else self.offsets)
 
-    def offset_nodes(self, topology: Topology) -> IntArray:
-        """To which positions the node at position 0 of a group sends, in the order of the parts.
+    def targets(self, topology: Topology) -> IntArray:
+        """Of an exchange or halo: to which position each sends by each offset.
+
+        Returns
+        -------
+        ndarray of int, shape (positions, offsets)
+            `NO_NODE` where there is none: beyond the border of a mesh, where a node is broken, or
+            by a port without a link.
 
         Raises
         ------
         InputError
-            If an offset is none of the group's, or nodes of the group are not alike.
+            If an offset is none of the group's.
+
+        Examples
+        --------
+        >>> import torusfabric as tf
+        >>> tf.parse_collective("halo").targets(tf.parse_topology("mesh:2x2")).tolist()
+        [[2, -2, 1, -2], [3, -2, -2, 0], [-2, 0, 3, -2], [-2, 1, -2, 2]]
         """
-        torus, group = without_faults(self.groups(topology).torus), self.in_one_group
-        if not isinstance(torus, CayleyGraph):
-            raise InputError(
-                f"Topology must look the same from every node for {self.kind}, but for broken "
-                f"links, not {torus}"
-            )
-        if not self.offsets:
-            return np.asarray(torus.generators)
-        return np.array([parse_offset(offset, torus) for offset in group.offsets])
+        group = self.groups(topology).torus
+        offsets = self.in_one_group.offsets or group.port_names
+        columns = [nodes_at(offset, group) for offset in offsets]
+        return np.stack(columns, axis=1) if columns else np.empty((group.nodes, 0), int)
 
     def groups(self, topology: Topology) -> Groups:
         """The groups of a topology in which it runs."""
@@ -229,25 +236,37 @@ class Blocks:
         """Number of messages of an origin: one for each destination or offset, or one for all."""
         if not self.collective.personal:
             return 1
-        return len(self.offsets) if self.collective.local else self.nodes
+        return self.targets.shape[1] if self.collective.local else self.nodes
 
     @cached_property
-    def offsets(self) -> IntArray:
-        """Of an exchange or halo: the position to which position 0 sends by each offset."""
-        return self.collective.offset_nodes(self.groups.topology)
+    def targets(self) -> IntArray:
+        """`Collective.targets` of an exchange or halo."""
+        return self.collective.targets(self.groups.topology)
+
+    @cached_property
+    def _origins(self) -> IntArray:
+        """From which position each part comes, shape (positions, offsets), or `NO_NODE`."""
+        origins = np.full_like(self.targets, NO_NODE)
+        position, offset = np.nonzero(self.targets >= 0)
+        origins[self.targets[position, offset], offset] = position
+        return origins
 
     @cached_property
     def parts(self) -> int:
         """Number of messages that a node receives: one of each origin or offset, or one in all."""
         if not self.collective.from_each:
             return 1
-        return len(self.offsets) if self.collective.local else self.nodes
+        return self.targets.shape[1] if self.collective.local else self.nodes
 
     def origin_of(self, position: IntLike, part: IntLike) -> IntArray:
-        """From which position each part comes that a position receives, elementwise."""
+        """From which position each part comes that a position receives, elementwise.
+
+        `NO_NODE` where none sends to it by an offset.
+        """
         if not self.collective.local:
             return np.broadcast_arrays(position, part)[1]
-        return cayley(without_faults(self.groups.torus)).subtract(position, self.offsets[part])
+        origins: IntArray = self._origins[position, part]
+        return origins
 
     @cached_property
     def count(self) -> int:
@@ -289,34 +308,30 @@ class Blocks:
         return nodes.ravel(), np.tile(block, self.groups.count)
 
     def postcondition(self, block: IntLike) -> IntArray:
-        """The position that must hold each block after the collective, or `EVERY_NODE`.
+        """The position that must hold each block after the collective, `EVERY_NODE` or `NO_NODE`.
 
         In a reduction it must hold the complete sum that the block is a contribution to. Not of a
         halo, of which several must, see `final`.
         """
         if self.collective.personal:
             goal = self.destination(block)
-            if self.collective.local:
-                return cayley(without_faults(self.groups.torus)).add(
-                    self.origin(block), self.offsets[goal]
-                )
-            return goal
+            return self.targets[self.origin(block), goal] if self.collective.local else goal
         node = self.collective.root if self.collective.to_root else EVERY_NODE
         return np.full_like(np.asarray(block), node)
 
     def final(self, block: IntArray) -> tuple[IntArray, IntArray]:
         """Which nodes must hold blocks after the collective: pairs of node and block."""
         if self.collective.definition.target is Target.OFFSETS:
-            position = cayley(without_faults(self.groups.torus)).add(
-                self.origin(block)[:, None], self.offsets[None, :]
-            )
-            block = np.repeat(block, len(self.offsets))
+            position = self.targets[self.origin(block)].ravel()
+            block = np.repeat(block, self.parts)
         else:
             position = self.postcondition(block)
+        there = position != NO_NODE
+        position, block = position[there], block[there]
         if (position == EVERY_NODE).any():
             position = np.tile(np.arange(self.nodes), len(block))
             block = np.repeat(block, self.nodes)
-        return self.groups.members[:, position.ravel()].ravel(), np.tile(block, self.groups.count)
+        return self.groups.members[:, position].ravel(), np.tile(block, self.groups.count)
 
     def name(self, block: int) -> tuple[int, ...]:
         """A block as in a schedule file: (origin, chunk) or (origin, destination, chunk)."""
@@ -448,7 +463,7 @@ class Layout:
         return replace(self, blocks=replace(self.blocks, collective=collective))
 
     def received_block(self, nodes: IntLike, index: IntLike) -> IntArray:
-        """The block that lies at an index of the receive memory of nodes, elementwise.
+        """The block that lies at an index of the receive memory of nodes, -1 for none, elementwise.
 
         In a reduction this is the contribution of position 0 to the sum that lies there.
 
@@ -461,4 +476,5 @@ class Layout:
         part, chunk = np.divmod(index, self.blocks.chunks)
         position = self.blocks.groups.position[nodes]
         origin = self.blocks.origin_of(position, part)
-        return self.blocks.encode(origin, chunk, part if self.blocks.collective.local else position)
+        goal = part if self.blocks.collective.local else position
+        return np.where(origin == NO_NODE, -1, self.blocks.encode(origin, chunk, goal))

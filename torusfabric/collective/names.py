@@ -64,12 +64,16 @@ def parse_collective(
     exchange[+1,(1,-2)]
     """
     name, offsets = _take_offsets(name if isinstance(name, str) else repr(name), offsets)
+    if name.lower().startswith("shift") and len(offsets) != 1:
+        raise InputError(f"Shift must be by one offset, as in shift[+0], not by {len(offsets)}")
     kind, axes = _parse_name(name, axes)
     if offsets and not COLLECTIVES[kind].local:
         raise InputError(f"Offsets must be left out for {kind}, not [{','.join(offsets)}]")
     collective = Collective(kind, axes=_parse_axes(axes, topology), offsets=offsets)
     if topology is not None and collective.local:
-        _check_offsets(collective, topology)
+        if topology.nodes == 1:
+            raise InputError(f"Topology must have two nodes or more for {kind}, not {topology}")
+        collective.targets(topology)  # which refuses offsets that are none of a group's
     if collective.rooted:
         return replace(collective, root=_parse_root(root, collective, topology))
     if root is not None:
@@ -88,17 +92,11 @@ def _take_offsets(name: str, offsets: Sequence[str] | str) -> tuple[str, tuple[s
     return name, split_offsets(text) if text else ()
 
 
-def _check_offsets(collective: Collective, topology: Topology) -> None:
-    """See to it that offsets are those of a group; those named are no more than its nodes."""
-    nodes, count = collective.groups(topology).size, len(collective.offset_nodes(topology))
-    if collective.offsets and count > nodes:
-        raise InputError(f"Offsets must be at most as many as the {nodes} nodes, not {count}")
-
-
 def _parse_name(name: str, axes: Axes) -> tuple[str, Axes]:
     """The kind of a collective, and its axes."""
     base, at, text = name.partition("@")
     key = base.strip().lower().replace(" ", "-").replace("_", "-")
+    key = "exchange" if key == "shift" else key
     for kind, definition in COLLECTIVES.items():
         if key == kind or key in definition.aliases:
             break

@@ -7,9 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import InputError
-from ..topology import CayleyGraph
+from ..topology import BoolArray, CayleyGraph, Faulty, IntArray, Mesh, Topology
 
-__all__ = ["Named", "parse_offset", "split_name", "split_names", "split_offsets"]
+__all__ = ["NO_NODE", "Named", "nodes_at", "split_name", "split_names", "split_offsets"]
+
+#: Stands for the node at an offset from another where there is none.
+NO_NODE = -2
 
 #: Signed coordinates.
 _COORDINATES = re.compile(r"\(-?\d{1,9}(,-?\d{1,9})*\)")
@@ -75,8 +78,15 @@ def split_offsets(text: str) -> tuple[str, ...]:
     return offsets
 
 
-def parse_offset(offset: str, topology: CayleyGraph) -> int:
-    """The node at an offset from node 0: beyond a port, or at signed coordinates.
+def nodes_at(offset: str, topology: Topology) -> IntArray:
+    """The node at an offset from each node: beyond a port, or at signed coordinates.
+
+    Broken links do not matter: neighbours are those of the whole network.
+
+    Returns
+    -------
+    ndarray of int, shape (nodes,)
+        `NO_NODE` where an offset leads off a mesh, to a broken node, or to no neighbour of a graph.
 
     Raises
     ------
@@ -85,22 +95,44 @@ def parse_offset(offset: str, topology: CayleyGraph) -> int:
 
     Examples
     --------
-    >>> from torusfabric.topology import Torus
-    >>> [parse_offset(offset, Torus(4, 5)) for offset in ("+1", "-0", "(1,-2)")]
+    >>> from torusfabric.topology import parse_topology
+    >>> [int(nodes_at(offset, parse_topology("4x5"))[0]) for offset in ("+1", "-0", "(1,-2)")]
     [1, 15, 8]
+    >>> nodes_at("(-1,1)", parse_topology("mesh:2x3")).tolist()
+    [-2, -2, -2, 1, 2, -2]
     """
+    if isinstance(topology, Faulty):
+        number = np.full(topology.whole.nodes + 1, NO_NODE)
+        number[topology.kept] = np.arange(topology.nodes)
+        return number[np.maximum(nodes_at(offset, topology.whole)[topology.kept], -1)]
     if offset in topology.port_names:
-        return int(topology.generators[topology.port(offset)])
-    moduli: Sequence[int] = topology.moduli
+        port = topology.port(offset)
+        return np.where(topology.linked[:, port], topology.neighbours[:, port], NO_NODE)
+    moduli, wraps, coordinates = _axes_of(topology)
     values = [int(v) for v in offset[1:-1].split(",")] if _COORDINATES.fullmatch(offset) else []
-    if values and len(values) == len(moduli):
-        wanted = np.array(values)[:, None] % np.array(moduli)[:, None]
-        if not wanted.any():
-            raise InputError(f"Offset must lead to another node of {topology}, not {offset}")
-        every = topology.coordinates(np.arange(topology.nodes))
-        return int((np.array([*every]) == wanted).all(axis=0).argmax())
-    ports = ", ".join(topology.port_names)
-    raise InputError(
-        f"Offset must be one of the ports {ports} or {len(moduli)} coordinates such as "
-        f"({','.join('1' for _ in moduli)}), not {offset}"
-    )
+    if not values or len(values) != len(moduli):
+        ports = ", ".join(topology.port_names)
+        example = f" or {len(moduli)} coordinates such as ({','.join('1' for _ in moduli)})"
+        raise InputError(
+            f"Offset must be one of the ports {ports}{example if moduli else ''}, not {offset}"
+        )
+    moved = coordinates + np.array(values)[:, None]
+    wrapped = moved % np.array(moduli)[:, None]
+    inside = ((moved == wrapped) | wraps[:, None]).all(axis=0)
+    number = np.empty(topology.nodes, int)
+    number[np.ravel_multi_index(tuple(coordinates), moduli)] = np.arange(topology.nodes)
+    found = np.where(inside, number[np.ravel_multi_index(tuple(wrapped), moduli)], NO_NODE)
+    if not (inside & (found != np.arange(topology.nodes))).any():
+        raise InputError(f"Offset must lead to another node of {topology}, not {offset}")
+    return found
+
+
+def _axes_of(topology: Topology) -> tuple[Sequence[int], BoolArray, IntArray]:
+    """Sides along which coordinates are counted, whether each wraps, and those of all nodes."""
+    if isinstance(topology, Mesh):
+        sides, coordinates = topology.grid
+        return sides, np.array(topology.wraps), coordinates
+    if isinstance(topology, CayleyGraph):
+        every = np.array([*topology.coordinates(np.arange(topology.nodes))])
+        return topology.moduli, np.ones(len(topology.moduli), bool), every
+    return (), np.ones(0, bool), np.empty((0, topology.nodes), int)

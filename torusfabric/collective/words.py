@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .collective import Layout
+from .offsets import NO_NODE
 from .operators import ADD, Operator
 
 __all__ = ["expected_words", "random_messages"]
@@ -73,8 +74,8 @@ def expected_words(
     -------
     words : ndarray, shape (nodes, receive words)
         In the order of a node's receive memory.
-    receives : ndarray of bool, shape (nodes,)
-        The nodes at which anything is delivered; the words of others have no meaning.
+    receives : ndarray of bool, shape (nodes, receive words)
+        What is delivered; other words have no meaning.
 
     Examples
     --------
@@ -91,7 +92,17 @@ def expected_words(
              for nodes in groups.members]  # fmt: skip
     result = np.empty((len(messages), words[0].shape[1]), words[0].dtype)
     result[groups.members] = words
-    return result, np.isin(np.arange(len(messages)), layout.receivers)
+    return result, _delivered(layout, result.shape)
+
+
+def _delivered(layout: Layout, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Which words of each node are delivered."""
+    blocks, nodes = layout.blocks, np.arange(shape[0])
+    there = np.isin(nodes, layout.receivers)[:, None]
+    if blocks.collective.local:
+        origin = blocks.origin_of(blocks.groups.position[:, None], np.arange(blocks.parts))
+        there = np.repeat(origin != NO_NODE, shape[1] // blocks.parts, axis=1)
+    return np.broadcast_to(there, shape)
 
 
 def _group_words(

@@ -157,6 +157,8 @@ class _Rewriting:
             )
         if form.any_root or form.groups.count > 1:
             _refuse("with a fixed root, in one group", "of any root or along some axes")
+        if max(program.blocks.goals, program.blocks.parts) > program.topology.nodes:
+            _refuse("with no more offsets than nodes", program.schedule.collective)
         if loop.least > 1 or loop.padded:
             _refuse("without steps of a least duration", program.schedule.algorithm)
         if any(len(readers) > 1 for readers in sources.injections) or sources.injection_delay:

@@ -85,8 +85,8 @@ class Program(ProgramData):
         Returns
         -------
         words : ndarray, shape (nodes, receive words)
-        receives : ndarray of bool, shape (nodes,)
-            The nodes at which anything is delivered; the words of others have no meaning.
+        receives : ndarray of bool, shape (nodes, receive words)
+            What is delivered; other words have no meaning.
 
         Examples
         --------

@@ -346,7 +346,7 @@ class _Planner:
         if self.table.collective.local:
             return {
                 (part, chunk): self.transfers.arrivals[offset, part if personal else 0, chunk][0]
-                for part, offset in enumerate(self.table.blocks.offsets.tolist())
+                for part, offset in enumerate(self.table.blocks.targets[0].tolist())
                 for chunk in range(self.table.chunks)
             }
         return {

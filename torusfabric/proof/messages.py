@@ -68,8 +68,8 @@ def owed_words(program: Program, run: Run, sums: Sums) -> tuple[IntArray, BoolAr
     Returns
     -------
     words : ndarray of int, shape (nodes, words)
-    receives : ndarray of bool, shape (nodes,)
-        The nodes that are owed any.
+    receives : ndarray of bool, shape (nodes, words)
+        What they are owed.
     """
     part = program.part(run.form(program))
     root = run.root if program.modes[run.mode].any_root else None

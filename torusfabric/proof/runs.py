@@ -279,7 +279,7 @@ class MemoryRuns(Runs):
         """Compare a word of each run; which lanes are theirs may be said."""
         for k, (words, receives) in enumerate(owed):
             if at < words.shape[1]:
-                wanted = np.where(receives, words[:, at], UNKNOWN)
+                wanted = np.where(receives[:, at], words[:, at], UNKNOWN)
                 self._compare(
                     runs[k], range(self.machine.runs)[lanes][k], wanted, int(cycles[k]), at
                 )

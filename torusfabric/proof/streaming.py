@@ -123,7 +123,7 @@ class StreamingRuns(Runs):
     def _compare(self, run: Run, found: IntArray, cycle: int) -> None:
         """Compare what has arrived with what is owed."""
         words, receives = owed_words(self.program, run, self.machine.sums)
-        wrong = (found != words) & receives[:, None]
+        wrong = (found != words) & receives
         if wrong.any():
             node, at = (int(index[0]) for index in np.nonzero(wrong))
             message = f"must be {named(int(words[node, at]))}, not {named(int(found[node, at]))}"

@@ -203,7 +203,6 @@ class Whole:
     def _checks(self, run: Run) -> int:
         """What is compared in a run: busy and done in every cycle, and every word that is owed."""
         program = self._fabric.program
-        words, receives = owed_words(program, run, self._sums)
+        _, receives = owed_words(program, run, self._sums)
         cycles = program.cycles(run.length, mode=run.mode)
-        owed = int(receives.sum()) * int(words.shape[1])
-        return 2 * (cycles + 1) + 32 + owed
+        return 2 * (cycles + 1) + 32 + int(receives.sum())

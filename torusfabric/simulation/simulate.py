@@ -196,14 +196,13 @@ def compare_run(fabric: Fabric, job: Job, messages: np.ndarray, run: EngineRun) 
     """Compare every word of a run: how many, how many are wrong, and the first of these."""
     words, receives = fabric.delivered(messages, **job.inputs)
     got = np.asarray(run.words, words.dtype)
-    known = np.broadcast_to(receives.reshape(len(words), -1), words.shape)
-    differing = np.argwhere((got != words) & known)
+    differing = np.argwhere((got != words) & receives)
     first = None
     if len(differing):
         node, index = differing[0]
         values = int(words[node, index]), int(got[node, index])
         first = _wrong_word(fabric, job, int(node), int(index), values)
-    return Comparison(int(known.sum()), len(differing), first)
+    return Comparison(int(receives.sum()), len(differing), first)
 
 
 def _job_reports(

@@ -1,5 +1,7 @@
 """How many words a node receives in a cycle: in a run, and at most."""
 
+import numpy as np
+
 from ..analysis.volume import limit
 from ..rtl.fabric import Fabric
 
@@ -22,7 +24,8 @@ def throughput(fabric: Fabric, cycles: int, flits: int) -> float:
         messages = len(receivers) * fabric.layout.recv_words // int(fabric.flits)
     elif collective.from_each:
         blocks = layout.blocks
-        messages = len(receivers) * (blocks.parts if collective.local else blocks.nodes - 1)
+        some = len(blocks.final(np.arange(blocks.count))[0]) // blocks.chunks
+        messages = some if collective.local else len(receivers) * (blocks.nodes - 1)
     else:
         own = layout.blocks.groups.position[receivers]
         messages = int((own != collective.root).sum())

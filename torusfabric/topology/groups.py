@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import InputError
 from .arrays import IntArray, IntLike
-from .part import Faulty, Part
+from .part import Faulty, Mesh
 from .topology import Topology
 from .torus import Torus
 
@@ -70,7 +70,8 @@ class Groups:
         if self.axes is None:
             return torus
         linked = self.topology.linked[:, self.ports][self.members].all(axis=0)
-        broken = [f"{v}:{torus.port_names[p]}:out" for v, p in np.argwhere(~linked).tolist()]
+        missing = np.argwhere(torus.linked & ~linked).tolist()
+        broken = [f"{v}:{torus.port_names[p]}:out" for v, p in missing]
         group = Faulty(torus, broken) if broken else torus
         latency = self.topology.cycles_of_port[::2]
         return group.on_links([int(latency[axis]) for axis in self.axes])
@@ -122,16 +123,21 @@ class Groups:
         """The same with all links."""
         if self.axes is None:
             return self.topology
-        return Torus([self._sides[axis] for axis in self.axes])
+        sides, whole = [self._sides[axis] for axis in self.axes], self._unbroken
+        wraps = [isinstance(whole, Torus) or whole.wraps[axis] for axis in self.axes]
+        return Torus(sides) if all(wraps) else Mesh(sides, wraps)
 
     @property
     def _sides(self) -> tuple[int, ...]:
-        """The sides of the torus that is cut into groups."""
-        whole = self.topology
-        while isinstance(whole, Part):
-            whole = whole.whole
-        assert isinstance(whole, Torus)
-        return whole.sides
+        """The sides of the torus or mesh that is cut into groups."""
+        return self._unbroken.sides
+
+    @property
+    def _unbroken(self) -> Torus | Mesh:
+        """The torus or mesh that is cut into groups."""
+        whole = self.topology.whole if isinstance(self.topology, Faulty) else self.topology
+        assert isinstance(whole, Torus | Mesh)
+        return whole
 
 
 def parse_axes(topology: Topology, axes: Sequence[int] | None) -> tuple[int, ...] | None:

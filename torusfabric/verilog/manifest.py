@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..collective import OPERATORS, SIGNED, Operator
+from ..collective import NO_NODE, OPERATORS, SIGNED, Operator
 from ..program import CyclePiece, Mode
 from ..program.mode import Range
 from ..program.timing import ADDRESS, LINK, SETTING
@@ -146,13 +146,14 @@ def _chosen_root(mode: Mode) -> dict[str, str]:
 
 
 def _offsets(mode: Mode) -> dict[str, Any]:
-    """Of an exchange or halo the offsets, and from where each position receives by each."""
+    """Of an exchange or halo the offsets, and from where each position receives by each, if so."""
     blocks, collective = mode.schedule.blocks, mode.schedule.collective
     if not collective.local:
         return {}
     origins = blocks.origin_of(np.arange(blocks.nodes)[:, None], np.arange(blocks.parts)[None, :])
     names = collective.offsets or blocks.groups.torus.port_names
-    return {"offsets": list(names), "origins": origins.tolist()}
+    listed = [[None if k == NO_NODE else k for k in each] for each in origins.tolist()]
+    return {"offsets": list(names), "origins": listed}
 
 
 def _mode(fabric: Fabric, number: int) -> dict[str, Any]:

@@ -30,10 +30,10 @@ import numpy as np
 
 from ...analysis.congestion import Lengths
 from ...analysis.cuts import worst_cut
-from ...analysis.volume import least_time
-from ...collective import Collective
+from ...analysis.volume import least_time, reach
+from ...collective import NO_NODE, Collective
 from ...schedule import Listed, Rounds, Schedule, Switching, Transfers
-from ...topology import Arrowhead, CayleyGraph, IntArray, Topology, Torus, without_faults
+from ...topology import Arrowhead, CayleyGraph, IntArray, Topology, Torus
 from ..algorithm import Algorithm, Options
 from ..oblivious.shallow_trees import tree_pattern, up_and_down
 from ..requirements import every_port
@@ -63,8 +63,6 @@ def misfit(topology: Topology, collective: Collective, options: Options) -> str 
         trees = collective.kind in ("broadcast", "reduce")
         if not trees or isinstance(topology, Torus | Arrowhead):
             return "a network that does not look the same from every node"
-    if collective.local and not isinstance(without_faults(topology), CayleyGraph):
-        return f"a network whose nodes are alike but for broken links, for {collective.kind}"
     if topology.nodes > MOST_NODES or topology.linked.sum() > MOST_ARCS:
         return f"at most {MOST_NODES} nodes and {MOST_ARCS} arcs"
     if topology.nodes == 1:
@@ -194,8 +192,10 @@ def _routed(topology: Topology, collective: Collective, options: Options) -> Rou
         blocks = collective.blocks(topology, chunks)
         ids = np.arange(blocks.count)
         origin, target = blocks.origin(ids), blocks.postcondition(ids)
-        moved, arcs = origin != target, Lengths(topology)
+        moved, arcs = (origin != target) & (target != NO_NODE), Lengths(topology)
         most = float(least * chunks)
+        if collective.local:  # in as many steps arcs carry as many
+            most = max(most, float(reach(topology, collective)))
         paths = routed(arcs, origin[moved], target[moved], most, options.seed)
         return timed(arcs, paths, ids[moved])
 

@@ -137,7 +137,7 @@ def _raise_first(schedule: Table, step: IntArray, port: IntArray, early: BoolArr
 def _check_coverage(schedule: Table, delivered: IntArray) -> None:
     """Check that all offsets, or all destinations, are delivered."""
     topology, blocks, personal = schedule.topology, schedule.blocks, schedule.collective.personal
-    offset = blocks.offsets if schedule.collective.local else np.arange(1, topology.nodes)
+    offset = blocks.targets[0] if schedule.collective.local else np.arange(1, topology.nodes)
     goal = np.arange(len(offset)) if schedule.collective.local else offset
     chunk = np.tile(np.arange(schedule.chunks), len(offset))
     offset, goal = np.repeat(offset, schedule.chunks), np.repeat(goal, schedule.chunks)

@@ -117,4 +117,4 @@ class Block(Fabric):
         boards = self.system.boards
         found, known = alone(self.program, boards, self.number, words, **chosen, width=self.width)
         _, receives = super().delivered(words, **chosen)
-        return found, known & receives[:, None]
+        return found, known & receives

@@ -27,18 +27,21 @@ class Locator(wiring.Component):
     Members
     -------
     node, origin, chunk, flit : In
-        The question: node and origin are positions in a group, a flit counts within its chunk.
+        The question: node and origin are positions in a group, or the origin the number of an
+        offset; a flit counts within its chunk.
     bank, address : Out
         The answer.
     """
 
     latency: int
 
-    def __init__(self, *, nodes: int, chunks: int, flits: int, memories: int, depth: int) -> None:
+    def __init__(
+        self, *, nodes: int, chunks: int, flits: int, memories: int, depth: int, parts: int = 0
+    ) -> None:
         super().__init__(
             {
                 "node": In(address_width(nodes)),
-                "origin": In(address_width(nodes)),
+                "origin": In(address_width(max(nodes, parts))),
                 "chunk": In(address_width(chunks)),
                 "flit": In(address_width(flits)),
                 "bank": Out(address_width(memories)),

@@ -104,6 +104,7 @@ class TableLocator(Locator):
         self.latency = 4 if table.by_offset else 2
         super().__init__(
             nodes=table.topology.nodes,
+            parts=table.memory.shape[1],
             chunks=table.memory.shape[2],
             flits=flits,
             memories=memories,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...topology import BoolArray, IntArray
+from ..memories import address_width
 
 if TYPE_CHECKING:
     from ...program import Program
@@ -23,6 +24,7 @@ __all__ = [
     "NOWHERE",
     "Packets",
     "barrier_packets",
+    "number_bits",
     "packets_received",
     "packets_sent",
     "row_of",
@@ -124,6 +126,13 @@ def received_count(program: Program, form: int) -> int:
     """How many packets a node receives in a form: one from each origin or offset, or one."""
     part = program.part(form)
     return part.schedule.blocks.parts
+
+
+def number_bits(program: Program) -> int:
+    """Bits of the number of a packet: of a node, or of an offset."""
+    counts = [count(program, form) for form in range(len(program.forms))
+              for count in (sent_count, received_count)]  # fmt: skip
+    return address_width(max(program.topology.nodes, *counts))
 
 
 def packets_sent(program: Program, form: int) -> Packets:

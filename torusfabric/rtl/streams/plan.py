@@ -19,6 +19,7 @@ from .packets import (
     NOWHERE,
     Packets,
     barrier_packets,
+    number_bits,
     packets_received,
     packets_sent,
 )
@@ -244,7 +245,7 @@ def _unloaders(
         kept=any(KEPT in order for order in orders),
         by_root=tuple(each.by_root for each in received),
         roots=tuple(each.root or 0 for each in received),
-        id_bits=address_width(build.nodes),
+        id_bits=number_bits(build.program),
         late=max(map(len, orders)) > AT_ONCE,
     )
     kept, base_at = shape.kept_bits, shape.kept_bits + shape.memory_bits

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...schedule.model import Choice
-from ..memories import address_width
 from ..run_choices import ERROR_BITS
+from .packets import number_bits
 
 if TYPE_CHECKING:
     from ...program import Program
@@ -125,7 +125,7 @@ def stream_ports(
         ports += _of_node(
             node,
             width * beat,
-            address_width(nodes),
+            number_bits(program),
             personal=personal,
             own_clock=own_clocks,
             keeps=beat > 1,

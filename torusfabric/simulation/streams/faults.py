@@ -4,9 +4,9 @@ import random
 from typing import NamedTuple
 
 from ...rtl.fabric import Fabric
-from ...rtl.memories import address_width
 from ...rtl.run_choices import RunError
 from ...rtl.streams import needs_commands
+from ...rtl.streams.packets import number_bits
 from ...verilog.bench.packets import Choices, spoiled
 from ..engines.base import Job
 from .messages import Exchange, is_barrier
@@ -67,5 +67,5 @@ def _choices(fabric: Fabric, job: Job) -> Choices:
         commands["root"] = size
     if len(program.operators) > 1 and mode.operators:
         commands["operation"] = len(mode.operators)
-    bits = address_width(fabric.nodes)
+    bits = number_bits(program)
     return Choices(program.flits, program.any_length, commands, destinations, bits)

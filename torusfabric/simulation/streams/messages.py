@@ -98,7 +98,7 @@ def exchange_of(
         got = [
             _packet(k, delivered[node], len(origins), origin) for k, origin in enumerate(origins)
         ]
-        received.append(got if receives[node] else [])
+        received.append(got if receives[node].all() else [])
     return Exchange(sent, received)
 
 

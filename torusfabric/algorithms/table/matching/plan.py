@@ -46,10 +46,8 @@ FEW_NODES = 128
 
 def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Why the options do not fit a store-and-forward algorithm that uses all ports, or None."""
-    if collective.local:
-        goals = collective.offset_nodes(topology)
-        if not goals.all() or len(goals) > topology.nodes:
-            return "offsets to other nodes, no more than there are nodes"
+    if collective.local and (collective.targets(topology)[0] <= 0).any():
+        return "offsets to other nodes"
     return every_port(options, topology.ports) or chunk_for_each(topology, collective, options)
 
 
@@ -91,7 +89,7 @@ def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Tab
             transfers=scatter(topology, collective.root or 0, blocks, options.latency),
         )
     exchange = collective.from_each and collective.personal
-    goals = collective.offset_nodes(topology) if collective.local else None
+    goals = collective.targets(topology)[0] if collective.local else None
     columns = (alltoall if exchange else allgather)(
         topology, chunks, options.latency, options.seed, goals
     )
@@ -116,7 +114,7 @@ def variants(topology: Topology, collective: Collective) -> list[dict[str, int]]
     less of the last step, where ports do not divide N - 1, and less of the last flit of a chunk.
     """
     if collective.local:
-        far = (topology.distance(0, collective.offset_nodes(topology)) > 1).any()
+        far = (topology.distance(0, collective.targets(topology)[0]) > 1).any()
         return [{"chunks": chunks} for chunks in (2, 4) if far]
     nodes, few = topology.nodes, topology.nodes <= FEW_NODES
     if collective.rooted:

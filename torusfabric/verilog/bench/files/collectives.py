@@ -71,7 +71,10 @@ def expected_words(
     flits = sorted({flit for words in sent for _, flit in words})
     every = [(origin, flit) for origin in positions for flit in flits]
     sums = {place: combine([words[place] for words in sent]) for place in sent[0]}
-    origins = [[*enumerate(each)] for each in mode.get("origins", [])]
+    origins = [
+        [(k, origin) for k, origin in enumerate(each) if origin is not None]
+        for each in mode.get("origins", [])
+    ]
     receive = {
         "barrier": lambda p: sent[p],
         "broadcast": lambda p: {(0, f): sent[root][0, f] for f in flits},
