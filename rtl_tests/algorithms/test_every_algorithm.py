@@ -13,7 +13,7 @@ from torusfabric.topology import parse_topology
 
 #: Small topologies: each algorithm serves one at least.
 TOPOLOGIES = ["2", "5", "2x3", "4x4", "3x5", "5x5", "6x6", "7x7x7", "3x3x3", "arrowhead:0",
-              "arrowhead:2", "mesh:3x4", "3x3!0:+0", "4x4!5:-1,10"]  # fmt: skip
+              "arrowhead:2", "mesh:3x4", "3x3!0:+0", "4x4!5:-1,10", "3x3!0:+0=3"]  # fmt: skip
 
 #: 7x7x7 takes long for all but the algorithm made for it.
 LARGE = {"7x7x7": ("lee-code",)}

@@ -29,19 +29,14 @@ TOPOLOGIES = ("2x3", "3x3", "2x2x2", "3x4", "5", "arrowhead:1", "arrowhead:2")
 #: Torus and axes of the collectives that run in groups.
 GROUPS = (("2x3x3", "0+2"), ("3x4", "1"))
 
-#: What any-network plans where a torus has broken links, and on no other network.
-AROUND_FAULTS = ("exchange", "halo")
-
 #: For what fits none of these.
 OTHERS = [
     *(("5x5", kind, "lee-code") for kind in ("broadcast", "gather", "reduce")),
     ("7x7x7", "allgather", "lee-code"),
-    *(
-        ("mesh:2x3", kind, "any-network")
-        for kind in find("any-network").collectives
-        if kind not in AROUND_FAULTS
-    ),
-    *(("3x3!0:+0", kind, "any-network") for kind in AROUND_FAULTS),
+    *(("mesh:2x3", kind, "any-network") for kind in find("any-network").collectives),
+    ("3x3!0:+0", "exchange", "any-network"),
+    *(("2x3!0:+1=3", kind, "any-network") for kind in ("allgather", "allreduce", "broadcast")),
+    *(("2x3!0:+1=3", kind, "detour") for kind in find("detour").collectives),
 ]
 
 

@@ -1,9 +1,12 @@
 """Latencies of links as part of a topology: how they are said, kept and read again."""
 
+import numpy as np
 import pytest
 
 import torusfabric as tf
-from torusfabric.topology import topology_from_json
+from torusfabric.analysis.volume import limit
+from torusfabric.collective import parse_collective
+from torusfabric.topology import Faulty, parse_topology, topology_from_json, without_faults
 
 
 @pytest.mark.parametrize(
@@ -73,3 +76,55 @@ def test_what_is_planned_is_built(kind):
     assert tf.plan("3x4", kind, algorithm="hamiltonian", link_latency=3)
     with pytest.raises(tf.InputError, match="links of equal latency for sums"):
         tf.plan("3x4", kind, algorithm="hamiltonian", link_latency="1:3")
+
+
+def test_single_links_are_slow(tmp_path):
+    """Both ways, whatever the others take; in files, and as the planner counts cycles."""
+    plan = tf.plan("4x4", "broadcast", link_latency="2,5:+0=7")
+    topology = plan.topology
+    assert str(topology) == "4x4!5:+0=7"
+    expected = np.full((16, 4), 2)
+    expected[5, 0] = expected[9, 1] = 7
+    assert topology.cycles_of_arc.tolist() == expected.tolist()
+    assert topology_from_json(topology.to_entry()) == topology.on_links(2)
+    assert parse_topology("4x4!9:-0=7").on_links(2) == topology != parse_topology("4x4!5:+0=7")
+    plan.save(tmp_path / "plan.json")
+    assert tf.load(tmp_path / "plan.json").digest == plan.digest
+    assert Faulty(topology, ["5:+0"]).faults == "5:+0"
+    assert without_faults(Faulty(topology, ["0:+1"])) == topology
+    ring = parse_topology("6!0:+0=9")
+    assert (ring.longest_link, ring.diameter, ring.diameter_cycles) == (9, 3, 5)
+    assert limit(ring, parse_collective("broadcast"), 1) == 5
+
+
+def test_trees_and_detours_shun_slow_links():
+    assert tf.plan("6!0:+0=9", "broadcast", trees=1).topology.diameter_cycles == 5
+    slow, around = (tf.plan("3x3!0:+0=9", "alltoall", flits=flits).algorithm for flits in (64, 1))
+    assert (slow, around) == ("any-network", "detour")
+    assert tf.compile(tf.plan("6!0:+0=9", "broadcast", flits=1), flits=1).cycles() < 14
+
+
+def test_an_engine_keeps_its_slow_link():
+    """Modes with broken links more are built on the network with the slow link."""
+    plans = [tf.plan(f"3!{faults}0:+0=3", "allgather", algorithm="any-network")
+             for faults in ("", "1:+0,")]  # fmt: skip
+    program = tf.compile(plans, max_flits=2)
+    assert (str(program.topology), program.name_of(program.modes[1])) == (
+        "3!0:+0=3",
+        "allgather!1:+0",
+    )
+    jobs = [tf.Job(mode=mode, length=2) for mode in (0, 1)]
+    assert tf.simulate(tf.Fabric(program, width=8), jobs=jobs, engine="amaranth").passed
+
+
+@pytest.mark.parametrize(
+    ("name", "collective", "message"),
+    [
+        ("4x4!5:+0=65", "halo", "Slow link must be NODE:PORT=CYCLES with 1 to 64 cycles, not 5:"),
+        ("4x4!5:+0:out=2", "halo", "Slow link must be slow both ways, not 5:.0:out=2$"),
+        ("4x4!5:+0=2", "halo@0", "Axes must be left out for 4x4!5:.0=2, which has none"),
+    ],
+)
+def test_slow_links_that_are_refused(name, collective, message):
+    with pytest.raises(tf.InputError, match=f"^{message}"):
+        tf.plan(name, collective)

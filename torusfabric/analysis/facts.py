@@ -139,7 +139,7 @@ def facts_together(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     if len(found) == 1:
         return found[0]
     if len({facts["topology"] for facts in found}) > 1:
-        found = [_on_whole(facts) for facts in found]
+        found = _on_network(found)
     common = [name for name in ("topology", "nodes", "link_latency") if name in found[0]]
     return {
         **{name: found[0][name] for name in common},
@@ -153,12 +153,18 @@ def facts_together(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _on_whole(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Facts whose collective, not its topology, says what is out of order."""
-    whole, _, faults = facts["topology"].rpartition("!")
-    if not whole:
-        return dict(facts)
-    return {**facts, "topology": whole, "collective": f"{facts['collective']}!{faults}"}
+def _on_network(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Facts whose collective, not its topology, says what is out of order for it alone."""
+    names = [facts["topology"].rpartition("!") for facts in found]
+    faults = [words.split(",") if whole else [] for whole, _, words in names]
+    common = [word for word in faults[0] if all(word in each for each in faults)]
+    network = "!".join([names[0][0] or names[0][2], *([",".join(common)] if common else [])])
+    changed = []
+    for facts, each in zip(found, faults, strict=True):
+        own = ",".join(word for word in each if word not in common)
+        named = facts["collective"] + (f"!{own}" if own else "")
+        changed.append({**facts, "topology": network, "collective": named})
+    return changed
 
 
 def in_words(facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -192,8 +192,8 @@ def reach(topology: Topology, collective: Collective, *, in_cycles: bool = False
     >>> reach(mesh.on_links(3), tf.parse_collective("allgather"), in_cycles=True)
     12
     """
-    latency = topology.link_latency if in_cycles else 1
-    if isinstance(latency, int):
+    latency = topology.one_latency if in_cycles else 1
+    if latency is not None:
         return latency * _most_hops(topology, collective)
     if collective.local:
         origin, target = _local_pairs(topology, collective)

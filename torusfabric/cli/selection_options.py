@@ -74,8 +74,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "table of sums, what needs the fewest cycles in hardware",
     },
     "--link-latency": {
-        "metavar": "K|AXIS:K,..",
-        "help": "cycles of a link, 1 to 64 (default 1): of all, or by axis as in 0:1,1:4",
+        "metavar": "K|AXIS:K|LINK=K,..",
+        "help": "cycles of a link, 1 to 64 (default 1): of all, by axis as in 0:1,1:4, or of some "
+        "links as in 2,5:+0=4",
     },
     "--duplex": {
         "choices": tuple(map(str, Duplex)),

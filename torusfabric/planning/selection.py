@@ -17,7 +17,7 @@ from ..schedule.model import Choice
 from ..toolchain.hints import no_such
 from ..toolchain.reading import read_text
 from ..toolchain.values import natural, shown
-from ..topology import Faulty, Latency, Topology, parse_topology
+from ..topology import Faulty, Latency, Topology, parse_topology, with_latency
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -163,7 +163,7 @@ def select(
     topology = with_faults(parse_topology(topology), *faults)
     named = split_name(collective) if isinstance(collective, str) else Named("", "", "")
     topology = Faulty.of(topology, named.faults) if named.faults else topology
-    topology = topology if links is None else topology.on_links(links)
+    topology = topology if links is None else with_latency(topology, links)
     if not isinstance(collective, str | Collective):
         raise InputError(f"Collective must be a name or a Collective, not {shown(collective)}")
     if isinstance(collective, Collective):

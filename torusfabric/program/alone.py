@@ -38,6 +38,7 @@ class _Block(Machine):
         self.nodes = np.arange(len(self._here))
         node, port = (each[self._here] for each in self.upstream)
         self.upstream = number[node], port
+        self.late = self.late[self._here]
         self.variant = self.variant[self._here]
         self.memory, self.read = self.memory[self._here], self.read[self._here]
         self.link = self.result = self.later = self.later_result = self.idle()

@@ -206,7 +206,7 @@ class Machine:
         self.upstream = topology.upstream
         self.link = self.idle()
         # What is on links behind the registers of out-ports, the newest first.
-        self.cycles_of_port = topology.cycles_of_port - 1
+        self.late = topology.cycles_of_arc - 1
         self.under_way: deque[Words] = deque()
         self.result, self.later, self.later_result = self.link, self.link, self.link
         # What is inside operators, the newest first.
@@ -255,15 +255,16 @@ class Machine:
 
     def _at_the_end_of_links(self) -> Words:
         """The words that come out of the links behind all out-ports."""
-        longest = int(self.cycles_of_port.max(initial=0))
+        longest = int(self.late.max(initial=0))
         if not longest:
             return self.link
         line, now = self.under_way, self.link
         line.appendleft(now)
         while len(line) <= longest:
             line.append(self.idle())
-        each = enumerate(self.cycles_of_port.tolist())
-        out = np.stack([line[late][:, port] for port, late in each], axis=1)
+        out: Words = now.copy()
+        for late in np.unique(self.late[self.late > 0]).tolist():
+            out[self.late == late] = line[late][self.late == late]
         line.pop()
         return out
 

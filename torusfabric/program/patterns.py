@@ -22,13 +22,13 @@ import numpy as np
 
 from ..schedule import Pattern
 from ..schedule.flows import Flows
-from ..topology import IntArray
+from ..topology import Faulty, IntArray
 from .address_map import DirectMap, Route, RouteMap
 from .fields import IDLE, Action, Field, Loop, Order, Sources, fields_of, memories_of, number_equal
 from .form import CycleCost
 from .request import Request
 from .round_follower import Bursts, Receipts, RoundPlan
-from .rounds import program_of
+from .rounds import compile_rounds, program_of
 from .timing import ADDRESS, MEMORY_AGE, SETTING, store_delay
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ def compile_pattern(request: Request) -> Program:
     assert isinstance(pattern, Pattern)
     if pattern.streams:
         return program_of(request, tree_plan(pattern))
+    if isinstance(pattern.topology, Faulty) and pattern.topology.slow_links:
+        return compile_rounds(request)
     if pattern.topology.longest_link > 1:
         return _compile_by_rows(request, pattern)
     waves, steps = request.block, pattern.steps
@@ -237,7 +239,7 @@ def _branches(pattern: Pattern) -> tuple[IntArray, IntArray, IntArray]:
     found = [np.zeros((0, 4), int)]
     for _ in range(pattern.steps):
         select[node, port], late[node, port] = entry, cycles
-        cycles = cycles + topology.cycles_of_port[port]
+        cycles = cycles + topology.cycles_of_arc[node, port]
         node, entry = topology.neighbours[node, port], topology.opposite[port]
         arrived = np.stack([node, chunk, entry, cycles], axis=1)
         new = arrived[~held[node, chunk]]

@@ -133,7 +133,7 @@ def cost_of(plan: RoundPlan, block: int, topology: Topology) -> CycleCost:
     """What the cycles of rounds are made of, for blocks of so many flits."""
     links, flits = int(plan.links.sum()), int(plan.blocks.sum()) * block
     # Where links differ, a hop of several cycles counts as so many.
-    each = topology.link_latency if isinstance(topology.link_latency, int) else 1
+    each = topology.one_latency or 1
     return CycleCost(len(plan.links), links // each, flits, alpha=ROUND_SETUP, hop_cycles=each)
 
 

@@ -50,13 +50,13 @@ def compile_sum_pattern(request: Request) -> Program:
     """
     pattern, block = request.schedule, request.block
     assert isinstance(pattern, SumPattern)
-    if not isinstance(pattern.topology.link_latency, int):
+    if pattern.topology.one_latency is None:
         raise InputError(
             "Links must be of equal latency for sums around cycles, not of "
             f"{pattern.topology.latency_text} cycles: sums in a table and along trees take any"
         )
     node = _Node(pattern)
-    longer = pattern.topology.link_latency - 1
+    longer = pattern.topology.one_latency - 1
     rows = _Rows.of(pattern, COMBINE + PASS + request.latency + longer)
     loop = Loop(
         order=Order.FLIT,

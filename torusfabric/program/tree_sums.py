@@ -89,11 +89,11 @@ class _Times(NamedTuple):
 def _depth(ends: IntArray, ports: IntArray, roots: IntArray, cycles: IntArray) -> IntArray:
     """Cycles from each node to the roots, given the node at each port, and the ports towards them.
 
-    Those of a hop by each port are given, too.
+    Those of a hop from each node by each port are given, too.
     """
     nodes = np.arange(len(ends))
     above = parent = np.where(ports >= 0, ends[nodes, ports], nodes)
-    of_hop = np.where(nodes != roots[:, None], cycles[ports], 0)
+    of_hop = np.where(nodes != roots[:, None], cycles[nodes, ports], 0)
     depth: IntArray = of_hop
     while (above != roots[:, None]).any():
         depth = depth + np.take_along_axis(of_hop, above, axis=1)
@@ -106,9 +106,9 @@ def _times(topology: Topology, trees: SumTrees, latency: int, leaving: int) -> _
     ports, step = trees.up, COMBINE + latency
     nodes = np.arange(topology.nodes)
     parent = np.where(ports >= 0, topology.neighbours[nodes, ports], nodes)
-    depth = _depth(topology.neighbours, ports, trees.roots, np.ones(topology.ports, int))
+    depth = _depth(topology.neighbours, ports, trees.roots, np.ones_like(topology.neighbours))
     # By what a link is longer than the register of an out-port.
-    longer = topology.cycles_of_port[ports] - 1
+    longer = topology.cycles_of_arc[nodes, ports] - 1
     height, rank = np.zeros((2, *parent.shape), int)
     after, last, children = np.full((3, *parent.shape), -1)
     children[:] = 0
@@ -135,7 +135,7 @@ def _times(topology: Topology, trees: SumTrees, latency: int, leaving: int) -> _
     read = sent - np.where(children > 0, leaving + step * children, 1)
     first = int(read.min())
     stays = (trees.down < 0).all()
-    above, cycles = topology.upstream[0], topology.cycles_of_port[np.argsort(topology.opposite)]
+    above, cycles = topology.upstream[0], topology.cycles_of_arc[topology.upstream]
     down = np.zeros_like(depth) if stays else _depth(above, trees.down, trees.roots, cycles)
     return _Times(read - first, sent - first, leaving, after, last, -first, down)
 

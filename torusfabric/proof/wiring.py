@@ -120,10 +120,10 @@ def _arriving(fabric: Fabric, text: GateText) -> list[list[list[Bit]]]:
     there = [i.name for i in fabric.netlist.having(Role.LINK) if i.name in text.instances]
     links = [text.instances[name].pins for name in there]
     arrived = {tuple(pins["sent"]): [*pins["arrived"]] for pins in links}
-    latency = topology.cycles_of_port.tolist()
+    latency = topology.cycles_of_arc.tolist()
     ends = np.stack(topology.upstream, axis=2).tolist()
     return [
-        [word if latency[port] == 1 else arrived.get(tuple(word), word)
+        [word if latency[there][port] == 1 else arrived.get(tuple(word), word)
          for there, port in by_port
          for word in [words[there, port]]]
         for by_port in ends

@@ -191,7 +191,7 @@ class FabricBuilder(NetlistBuilder):
         """The word that comes out of the link behind an out-port, or comes from another board."""
         if node < 0:
             return Part(f"received_{port}", 0, self.width)
-        if self.topology.cycles_of_port[port] == 1:
+        if self.topology.cycles_of_arc[node, port] == 1:
             return Part(f"tx_{node}", port * self.width, self.width)
         return Part(f"arrived_{port}_{node}", 0, self.width)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
 from amaranth.hdl import Const, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
@@ -81,14 +82,15 @@ class Link(Leaf):
 def add_links(build: FabricBuilder) -> None:
     """Add a module for each latency, and an instance behind each out-port with such a link."""
     cut = set(build.boards.links) if build.boards else set()
-    for port, cycles in enumerate(build.topology.cycles_of_port.tolist()):
-        if cycles == 1:
-            continue
-        module = f"link_{cycles}"
-        build.add_module(module, partial(Link, cycles, build.width), role=Role.LINK)
-        for node in range(build.nodes):
-            if (node, port) in cut:
+    every = build.topology.cycles_of_arc
+    for port in range(build.topology.ports):
+        for cycles in np.unique(every[:, port][every[:, port] > 1]).tolist():
+            module = f"link_{cycles}"
+            build.add_module(module, partial(Link, cycles, build.width), role=Role.LINK)
+        for node, cycles in enumerate(every[: build.nodes, port].tolist()):
+            if cycles == 1 or (node, port) in cut:
                 continue
+            module = f"link_{cycles}"
             build.add(
                 f"link_from_{node}_{port}",
                 module,

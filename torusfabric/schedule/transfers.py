@@ -128,7 +128,8 @@ class Transfers:
 
     def link_cycles(self, topology: Topology) -> IntArray:
         """The cycles of all links on the way of each transfer."""
-        cycles: IntArray = np.where(self.hops >= 0, topology.cycles_of_port[self.hops], 0).sum(1)
+        each = topology.cycles_of_arc[self.walk(topology)[:, :-1], self.hops]
+        cycles: IntArray = np.where(self.hops >= 0, each, 0).sum(1)
         return cycles
 
     @property

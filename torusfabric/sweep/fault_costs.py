@@ -92,6 +92,7 @@ def _networks(faulty: Faulty) -> Iterator[Topology]:
     yield whole
     alone = [Faulty(whole, [link], []) for link in faulty.broken_links]
     alone += [Faulty(whole, [], [node]) for node in faulty.broken_nodes]
+    alone += [Faulty(whole, [], [], [link]) for link in faulty.slow_links]
     yield from alone if len(alone) > 1 else ()
     yield faulty
 

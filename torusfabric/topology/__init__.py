@@ -4,10 +4,11 @@ from .arrays import BoolArray, IntArray, IntLike
 from .arrowhead import Arrowhead
 from .cayley import CayleyGraph, cayley, require_alike
 from .circulant import Circulant, Complete, Cube
+from .faulty import Faulty, faults_within, shared_network, with_latency, without_faults
 from .graph import Graph
 from .groups import Groups, parse_axes
 from .latency import Latency
-from .part import Faulty, Mesh, Part, faults_within, shared_network, without_faults
+from .part import Mesh, Part
 from .registry import parse_topology, register_topology, topology_from_json
 from .topology import Topology, hops_from
 from .torus import Torus
@@ -40,6 +41,7 @@ __all__ = [
     "require_alike",
     "shared_network",
     "topology_from_json",
+    "with_latency",
     "without_faults",
 ]
 

@@ -209,6 +209,7 @@ class Backwards(Graph):
         node, _ = graph.upstream
         self.name, self.nodes, self.ports = f"{graph.name} backwards", graph.nodes, graph.ports
         self.link_latency = graph.link_latency
+        self._cycles = graph.cycles_of_arc[graph.upstream]
         self.opposite = np.argsort(graph.opposite).astype(np.int64)
         self.port_names = tuple(graph.port_names[port] for port in self.opposite)
         self._names = [graph.node_name(node)[1:-1] for node in range(graph.nodes)]
@@ -217,6 +218,16 @@ class Backwards(Graph):
         self._linked[graph.neighbours[heads, port], graph.opposite[port]] = True
         here = np.arange(graph.nodes)[:, None]
         self._neighbours = np.where(self._linked, node, here).astype(np.int32)
+
+    @property
+    @override
+    def cycles_of_arc(self) -> IntArray:
+        return self._cycles
+
+    @property
+    @override
+    def one_latency(self) -> int | None:
+        return self._forwards.one_latency
 
     @property
     @override

@@ -8,7 +8,8 @@ import numpy as np
 
 from ..errors import InputError
 from .arrays import IntArray, IntLike
-from .part import Faulty, Mesh
+from .faulty import Faulty
+from .part import Mesh
 from .topology import Topology
 from .torus import Torus
 

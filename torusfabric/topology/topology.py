@@ -140,7 +140,7 @@ class Topology(metaclass=_Validated):
         [1, 1, 4, 4]
         """
         changed = copy(self)
-        for name in ("cycles_of_port", "diameter_cycles", "backwards"):
+        for name in ("cycles_of_port", "cycles_of_arc", "diameter_cycles", "backwards"):
             changed.__dict__.pop(name, None)
         changed.link_latency = parse_latency(latency, self.dimensions, self.name)
         return changed
@@ -153,6 +153,16 @@ class Topology(metaclass=_Validated):
         return np.repeat(self.link_latency, 2)
 
     @property
+    def cycles_of_arc(self) -> IntArray:
+        """The cycles of the link behind each port of each node, shape (nodes, ports)."""
+        return np.broadcast_to(self.cycles_of_port, (self.nodes, self.ports))
+
+    @property
+    def one_latency(self) -> int | None:
+        """The cycles of all links; None where they differ."""
+        return self.link_latency if isinstance(self.link_latency, int) else None
+
+    @property
     def longest_link(self) -> int:
         """The cycles of the slowest link."""
         return int(self.cycles_of_port.max(initial=1))
@@ -162,15 +172,16 @@ class Topology(metaclass=_Validated):
         cycles = np.full(self.nodes, self.nodes * self.longest_link)
         cycles[node], before = 0, -1
         while before != (before := int(cycles.sum())):
-            for port, latency in enumerate(self.cycles_of_port.tolist()):
-                np.minimum.at(cycles, self.neighbours[:, port], cycles + latency)
+            for port in range(self.ports):
+                after = cycles + self.cycles_of_arc[:, port]
+                np.minimum.at(cycles, self.neighbours[:, port], after)
         return cycles
 
     @cached_property
     def diameter_cycles(self) -> int:
         """The cycles that a word takes at the least between the two nodes farthest apart."""
-        if isinstance(self.link_latency, int):
-            return self.diameter * self.link_latency
+        if self.one_latency is not None:
+            return self.diameter * self.one_latency
         return max(int(self.cycles_from(node).max()) for node in range(self.nodes))
 
     @property

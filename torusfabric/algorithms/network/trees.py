@@ -50,7 +50,7 @@ def disjoint_trees_from(topology: Topology, root: int, count: int) -> Trees:
 
 
 def nearest_tree(topology: Topology, root: int) -> Trees:
-    """A spanning tree of shortest paths out of a root.
+    """A spanning tree of shortest paths out of a root, by cycles of links.
 
     Examples
     --------
@@ -59,9 +59,18 @@ def nearest_tree(topology: Topology, root: int) -> Trees:
     2
     """
     hops = hops_from(topology.neighbours, root)
-    node, _ = topology.upstream
-    nearer = _coming(topology) & (hops[node] < hops[:, None])
-    return Trees(nearer.argmax(axis=1)[None], hops[None].astype(int))
+    node, port = topology.upstream
+    if topology.one_latency is not None:
+        nearer = _coming(topology) & (hops[node] < hops[:, None])
+        return Trees(nearer.argmax(axis=1)[None], hops[None].astype(int))
+    cycles = topology.cycles_from(root)
+    nearer = cycles[node] + topology.cycles_of_arc[node, port] == cycles[:, None]
+    entry = (_coming(topology) & nearer).argmax(axis=1)
+    above = node[np.arange(topology.nodes), entry]
+    depth = np.zeros(topology.nodes, int)
+    for here in np.argsort(cycles, kind="stable").tolist():
+        depth[here] = 0 if here == root else depth[above[here]] + 1
+    return Trees(entry[None], depth[None])
 
 
 def _coming(topology: Topology) -> BoolArray:

@@ -1,0 +1,327 @@
+"""Networks with faults: links and nodes out of order, and links that are slower than others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from typing_extensions import Self, override
+
+from ..errors import InputError
+from .arrays import BoolArray, IntArray
+from .graph import named_nodes
+from .latency import MOST_CYCLES, Latency
+from .part import MOST_NODES, Part
+from .registry import parse_topology, topology_from_json
+from .topology import Topology
+
+__all__ = ["Faulty", "faults_within", "shared_network", "with_latency", "without_faults"]
+
+
+class Faulty(Part):
+    """A network with links and nodes out of order, or some links slower than the others.
+
+    A broken node neither sends nor receives, nor passes on: the others are renumbered in order, and
+    collectives are among these.
+
+    Parameters
+    ----------
+    whole : Topology
+        The network without faults.
+    broken_links : sequence of (str or (int, int))
+        Each as ``9:+0``, or as a node and a port; with ``9:+0:out`` one arc alone, out of the node.
+    broken_nodes : sequence of int
+        By their numbers in the whole network, as those of links.
+    slow_links : sequence of str
+        Each as ``9:+0=4``: the link takes so many cycles both ways, whatever the others take.
+
+    Raises
+    ------
+    InputError
+        If there is no such link or node, or what is left is not strongly connected.
+
+    Examples
+    --------
+    >>> faulty = Faulty(parse_topology("4x4"), ["5:-1"], [10], ["0:+0=4"])
+    >>> faulty.name, faulty.nodes, faulty.node_name(10), faulty.longest_link
+    ('4x4!4:+1,10,0:+0=4', 15, '(2,3)', 4)
+    """
+
+    kind = "faulty"
+    notation = "any of these with faults as in 8x8!0:+0,9 or slow links as in 8x8!0:+0=4"
+    entry = '{"kind": "faulty", "whole": {..}, "broken_links": [..], "broken_nodes": [..]}'
+
+    broken_links: tuple[str, ...]
+    broken_nodes: tuple[int, ...]
+    slow_links: tuple[str, ...]
+
+    def __init__(
+        self,
+        whole: Topology,
+        broken_links: Sequence[str | tuple[int, int | str]] = (),
+        broken_nodes: Sequence[int] = (),
+        slow_links: Sequence[str] = (),
+    ) -> None:
+        if isinstance(whole, Faulty):
+            broken_links = [*whole.broken_links, *broken_links]
+            broken_nodes = [*whole.broken_nodes, *broken_nodes]
+            slow_links = [*whole.slow_links, *slow_links]
+            whole = whole.whole.on_links(whole.link_latency)
+        self.name = f"{whole}!"
+        if whole.nodes > MOST_NODES:
+            raise InputError(
+                f"Network with faults must have at most {MOST_NODES} nodes, not {whole}"
+            )
+        kept = np.ones(whole.nodes, bool)
+        for node in broken_nodes:
+            if type(node) is not int or not 0 <= node < whole.nodes:
+                raise InputError(
+                    f"Broken node must be a node from 0 to {whole.nodes - 1}, not {node!r}"
+                )
+            kept[node] = False
+        if not kept.any():
+            raise InputError("Broken nodes must leave at least one node, not none")
+        arcs = np.ones((whole.nodes, whole.ports), bool)
+        for link in broken_links:
+            for arc in _arcs_of(whole, link):
+                arcs[arc] = False
+        slow = np.where(arcs, _slow_arcs(whole, slow_links), 0)
+        self.broken_nodes = tuple(int(node) for node in np.flatnonzero(~kept))
+        self.broken_links = _named_once(whole, arcs, kept)
+        self.slow_links = tuple(
+            f"{name}={cycles}"
+            for cycles in np.unique(slow[slow > 0]).tolist()
+            for name in _named_once(whole, slow != cycles, kept)
+        )
+        self._slow = slow[kept]
+        if not (self.broken_nodes or self.broken_links or self.slow_links):
+            raise InputError(f"Faults of {whole} must be at least one link or node, not none")
+        self.name += self.faults
+        self._take(whole, kept, arcs)
+
+    @classmethod
+    @override
+    def parse(cls, text: str) -> Self | None:
+        if "!" not in text:
+            return None
+        whole, _, faults = text.rpartition("!")
+        return cls.of(parse_topology(whole), faults)
+
+    @classmethod
+    def of(cls, whole: Topology, faults: str) -> Self:
+        """A network with faults as users write them behind its name.
+
+        Raises
+        ------
+        InputError
+            If there is no such link or node, or nodes are cut off.
+
+        Examples
+        --------
+        >>> Faulty.of(parse_topology("4x4"), "9,0:+0").faults
+        '0:+0,9'
+        """
+        words = [word.strip() for word in faults.split(",")]
+        slow = [word for word in words if "=" in word]
+        nodes = [int(word) for word in words if re.fullmatch(r"\d{1,18}", word)]
+        links = [w for w in words if "=" not in w and not re.fullmatch(r"\d{1,18}", w)]
+        return cls(whole, links, nodes, slow)
+
+    @property
+    def faults(self) -> str:
+        """What is out of order or slow, as users write it."""
+        return ",".join([*self.broken_links, *map(str, self.broken_nodes), *self.slow_links])
+
+    @cached_property
+    @override
+    def cycles_of_arc(self) -> IntArray:
+        return np.where(self._slow > 0, self._slow, self.cycles_of_port)
+
+    @property
+    @override
+    def longest_link(self) -> int:
+        return int(self.cycles_of_arc[self.linked].max(initial=1))
+
+    @property
+    @override
+    def one_latency(self) -> int | None:
+        return None if self.slow_links else super().one_latency
+
+    @property
+    @override
+    def dimensions(self) -> int:
+        return 0 if self.slow_links else super().dimensions
+
+    @classmethod
+    @override
+    def from_json(cls, entry: dict[str, Any]) -> Self | None:
+        match entry:
+            case {"whole": whole, "broken_links": [*links], "broken_nodes": [*nodes]}:
+                return cls(topology_from_json(whole), links, nodes, entry.get("slow_links", ()))
+        return None
+
+    @override
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": "faulty",
+            "whole": self.whole.to_json(),
+            "broken_links": list(self.broken_links),
+            "broken_nodes": list(self.broken_nodes),
+            **({"slow_links": list(self.slow_links)} if self.slow_links else {}),
+        }
+
+    @override
+    def validate(self) -> None:
+        cut_off = self._cut_off()
+        if len(cut_off):
+            nodes = named_nodes(self.whole, self.kept[cut_off])
+            raise InputError(
+                "Broken links and nodes must leave a path from each node to every other, not cut "
+                f"off {nodes}"
+            )
+
+    @cached_property
+    def renumbered(self) -> str:
+        """Which nodes have other numbers than in the whole network, for people; empty if none."""
+        moved = np.flatnonzero(self.kept != np.arange(self.nodes))
+        runs = np.split(moved, np.flatnonzero(np.diff(self.kept[moved]) > 1) + 1)
+        return ", ".join(f"{_run(self.kept[run])} as {_run(run)}" for run in runs if len(run))
+
+
+def with_latency(topology: Topology, latency: Latency) -> Topology:
+    """The same topology on links of so many cycles, as users say: of all, by axis, or some links.
+
+    Raises
+    ------
+    InputError
+        If the latency is none, or by axes or links that the topology does not have.
+
+    Examples
+    --------
+    >>> with_latency(parse_topology("4x4"), "2,0:+1=4").cycles_of_arc[0].tolist()
+    [2, 2, 4, 2]
+    """
+    words = [word.strip() for word in latency.split(",")] if isinstance(latency, str) else []
+    slow = [word for word in words if "=" in word]
+    if not slow:
+        return topology.on_links(latency)
+    others = ",".join(word for word in words if "=" not in word)
+    return Faulty(topology.on_links(others) if others else topology, slow_links=slow)
+
+
+def shared_network(topologies: Iterable[Topology]) -> Topology:
+    """The network on which all of several can be: the same, or each without some of its links.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+
+    Examples
+    --------
+    >>> torus = parse_topology("4x4")
+    >>> shared_network([torus, Faulty(torus, ["0:+0"])])
+    <Torus 4x4>
+    """
+    first, *others = topologies
+    if all(other == first for other in others):
+        return first
+    wholes = [without_faults(topology) for topology in (first, *others)]
+    for topology, whole in zip(others, wholes[1:], strict=True):
+        if whole != wholes[0]:
+            raise InputError(
+                f"Topology must be the same for all collectives of a fabric, {first} but for "
+                f"broken links, not {topology}"
+            )
+    return wholes[0]
+
+
+def faults_within(network: Topology, topology: Topology) -> str:
+    """The faults that a topology has more than the network that it shares, as users write them.
+
+    Examples
+    --------
+    >>> torus = parse_topology("4x4")
+    >>> faults_within(torus, Faulty(torus, ["0:+0"])), faults_within(torus, torus)
+    ('!0:+0', '')
+    """
+    if not isinstance(topology, Faulty) or topology == network:
+        return ""
+    known = network.faults.split(",") if isinstance(network, Faulty) else []
+    return "!" + ",".join(word for word in topology.faults.split(",") if word not in known)
+
+
+def without_faults(topology: Topology) -> Topology:
+    """The network with the links that are broken, if all its nodes are there.
+
+    Examples
+    --------
+    >>> torus = parse_topology("4x4")
+    >>> [without_faults(Faulty.of(torus, faults)) for faults in ("0:+0", "9", "0:+0,1:+0=2")]
+    [<Torus 4x4>, <Faulty 4x4!9>, <Faulty 4x4!1:+0=2>]
+    """
+    if not isinstance(topology, Faulty) or topology.broken_nodes:
+        return topology
+    whole = topology.whole.on_links(topology.link_latency)
+    return Faulty(whole, slow_links=topology.slow_links) if topology.slow_links else whole
+
+
+def _run(nodes: IntArray) -> str:
+    """Consecutive numbers."""
+    first, last = int(nodes[0]), int(nodes[-1])
+    return str(first) if first == last else f"{first} to {last}"
+
+
+def _arcs_of(whole: Topology, link: object) -> list[tuple[int, int]]:
+    """The arcs of a broken link: both ways, or one."""
+    alone = isinstance(link, str) and link.endswith(":out")
+    node, port = whole.arc(link.removesuffix(":out") if isinstance(link, str) else link)
+    if not whole.linked[node, port]:
+        raise InputError(f"Broken link must be one of {whole}, not {node}:{whole.port_names[port]}")
+    back = None if alone else _back(whole, node, port)
+    return [(node, port)] if back is None else [(node, port), back]
+
+
+def _slow_arcs(whole: Topology, slow_links: Sequence[str]) -> IntArray:
+    """The cycles of slow arcs; 0 of others."""
+    slow = np.zeros((whole.nodes, whole.ports), int)
+    for word in slow_links:
+        link, _, cycles = str(word).partition("=")
+        if not re.fullmatch(r"\d{1,9}", cycles) or not 1 <= int(cycles) <= MOST_CYCLES:
+            raise InputError(
+                f"Slow link must be NODE:PORT=CYCLES with 1 to {MOST_CYCLES} cycles, not {word}"
+            )
+        if link.endswith(":out"):
+            raise InputError(f"Slow link must be slow both ways, not {word}")
+        for arc in _arcs_of(whole, link):
+            slow[arc] = int(cycles)
+    return slow
+
+
+def _back(whole: Topology, node: int, port: int) -> tuple[int, int] | None:
+    """The arc that leads back: by the opposite port, or as the first, second, .. of several."""
+    there, back = int(whole.neighbours[node, port]), int(whole.opposite[port])
+    if whole.linked[there, back] and whole.neighbours[there, back] == node:
+        return there, back
+    alike = np.flatnonzero(whole.linked[node] & (whole.neighbours[node] == there)).tolist()
+    ways = np.flatnonzero(whole.linked[there] & (whole.neighbours[there] == node)).tolist()
+    rank = alike.index(port)
+    return (there, ways[rank]) if rank < len(ways) else None
+
+
+def _named_once(whole: Topology, arcs: BoolArray, kept: BoolArray) -> tuple[str, ...]:
+    """Broken links in order, each by the lower of its ends, or one way alone."""
+    names: list[str] = []
+    seen: set[tuple[int, int]] = set()
+    for node, port in np.argwhere(~arcs).tolist():
+        if not (kept[node] and kept[whole.neighbours[node, port]]) or (node, port) in seen:
+            continue
+        back, name = _back(whole, node, port), f"{node}:{whole.port_names[port]}"
+        both = back is not None and not arcs[back]
+        if back is not None and both:
+            seen.add(back)
+        names.append(name if both or back is None else f"{name}:out")
+    return tuple(names)
