@@ -134,6 +134,20 @@ def test_ice40_bitstream_that_loses_a_contribution(tmp_path):
     assert run(fabric, ice40(fabric, "icestick", tmp_path)).words_wrong
 
 
+@needs_icebox
+@pytest.mark.long
+def test_ice40_bitstream_that_is_loaded(tmp_path):
+    """The bits of a bitstream carry out what they are built with, and what they are loaded with."""
+    program = tf.compile(tf.plan("2", "allgather"), max_flits=1)
+    fabric = tf.Fabric(program, width=2, tables="ram")
+    with closing(ice40(fabric, "ice40-hx8k", tmp_path)) as port:
+        board = ConnectedBoard(fabric, BusAccess(port))
+        assert board.run().passed
+        board.load(tf.image(fabric, "alltoall"))
+        assert board.run().passed
+        assert board.fabric.program.modes[0].collective.name == "alltoall"
+
+
 @needs_iverilog
 @pytest.mark.long
 def test_ecp5_layout_runs(tmp_path):
