@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers import few
 
 from torusfabric.cli import main
 from torusfabric.errors import MissingTool, WorkFailed
@@ -120,16 +121,19 @@ def test_completion_without_the_library(monkeypatch, capsys):
 
 @pytest.mark.parametrize(
     ("line", "module", "extra"),
-    [
-        ("verilog 2x2 allgather --width 8 -o out", "amaranth", "hardware"),
-        ("simulate 2x2 allgather --width 8", "amaranth", "hardware"),
-        ("synth 2x2 allgather --target ecp5-25k", "amaranth", "synthesis"),
-        ("prove 2x2 allgather", "amaranth", "prove"),
-        ("build --board icestick 2x2 allgather --width 8 -o out", "amaranth", "boards"),
-        ("boards", "amaranth_boards", "boards"),
-        ("run 2x2 allgather --port /dev/null", "serial", "boards"),
-        ("import plan.xml --topology 2x2", "defusedxml", "foreign"),
-    ],
+    few(
+        4,
+        [
+            ("verilog 2x2 allgather --width 8 -o out", "amaranth", "hardware"),
+            ("simulate 2x2 allgather --width 8", "amaranth", "hardware"),
+            ("synth 2x2 allgather --target ecp5-25k", "amaranth", "synthesis"),
+            ("prove 2x2 allgather", "amaranth", "prove"),
+            ("build --board icestick 2x2 allgather --width 8 -o out", "amaranth", "boards"),
+            ("boards", "amaranth_boards", "boards"),
+            ("run 2x2 allgather --port /dev/null", "serial", "boards"),
+            ("import plan.xml --topology 2x2", "defusedxml", "foreign"),
+        ],
+    ),
 )
 def test_a_command_names_the_extra_that_it_needs(line, module, extra, tmp_path):
     """In one line, with the status of a missing tool; nothing else is said."""

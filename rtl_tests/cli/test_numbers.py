@@ -4,6 +4,7 @@ import argparse
 
 import numpy as np
 import pytest
+from helpers import few
 
 import torusfabric as tf
 from torusfabric.cli import main, make_parser
@@ -57,7 +58,7 @@ def _options():
     ]
 
 
-@pytest.mark.parametrize(("command", "option", "count"), _options())
+@pytest.mark.parametrize(("command", "option", "count"), few(83, [*_options()]))
 def test_no_option_ends_in_a_traceback(monkeypatch, tmp_path, capsys, command, option, count):
     """It is refused in a line, unless the number does not matter."""
     monkeypatch.chdir(tmp_path)

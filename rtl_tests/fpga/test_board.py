@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers import fabric_of
+from helpers import fabric_of, few
 
 from torusfabric.cli import main
 from torusfabric.errors import InputError, MissingTool, WorkFailed
@@ -56,7 +56,11 @@ QUICK = {"icebreaker", "ulx3s-85f", "tang-nano-9k", "orangecrab-25f"}
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[pytest.mark.long] * (name not in QUICK)) for name in BOARDS],
+    few(
+        3,
+        [pytest.param(name, marks=[pytest.mark.long] * (name not in QUICK)) for name in BOARDS],
+        tuples=True,
+    ),
 )
 def test_plan_of_a_build(name, small):
     """Every board's serial line and lamps exist, and its script runs the tools that it names."""
@@ -234,11 +238,14 @@ def test_build_and_flash(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize(
     ("present", "tool", "makes"),
-    [
-        ([], "yosys", "fabric.json"),
-        (["fabric.json"], "nextpnr-ice40", "fabric.report.json"),
-        (["fabric.json", "fabric.report.json"], "icepack", "fabric.bin"),
-    ],
+    few(
+        2,
+        [
+            ([], "yosys", "fabric.json"),
+            (["fabric.json"], "nextpnr-ice40", "fabric.report.json"),
+            (["fabric.json", "fabric.report.json"], "icepack", "fabric.bin"),
+        ],
+    ),
 )
 def test_tool_that_makes_nothing(small, tmp_path, monkeypatch, present, tool, makes):
     """A tool that ends well without its result is named, whatever those behind it say then."""

@@ -7,6 +7,7 @@ import string
 from itertools import pairwise
 
 import pytest
+from helpers import few
 from limited import run_limited
 
 import torusfabric as tf
@@ -222,7 +223,7 @@ def check_schedule(content, folder, message):
     check_refused(["check", name], folder, message)
 
 
-@pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.parametrize("name", few(9, [*SCHEDULES], tuples=True))
 def test_schedule_files(name, tmp_path):
     content, message = SCHEDULES[name]
     check_schedule(content, tmp_path, message)
@@ -235,7 +236,7 @@ def test_large_schedule_files(name, tmp_path):
     check_schedule(make(), tmp_path, message)
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
+@pytest.mark.parametrize("name", few(7, [*DOCUMENTS], tuples=True))
 def test_documents(name, tmp_path):
     change, message = DOCUMENTS[name]
     (tmp_path / "file.xml").write_text(change(read_xml(tmp_path)), "utf-8")
@@ -249,7 +250,7 @@ def test_sweep_files(name, tmp_path):
     check_refused(["sweep", "sweep.toml", "-o", "results.jsonl"], tmp_path, message)
 
 
-@pytest.mark.parametrize("name", LINES)
+@pytest.mark.parametrize("name", few(12, [*LINES], tuples=True))
 def test_lines(name, tmp_path):
     words, message = LINES[name]
     check_refused(words, tmp_path, message)

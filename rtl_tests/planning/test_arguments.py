@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import few
 
 import torusfabric as tf
 from torusfabric.cli import main
@@ -237,7 +238,7 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("number", range(len(WRONG)))
+@pytest.mark.parametrize("number", few(35, [*range(len(WRONG))], tuples=True))
 def test_what_is_wrong(number, capsys, monkeypatch, tmp_path):
     """An InputError of one line; the command prints the same."""
     call, command, message = WRONG[number]

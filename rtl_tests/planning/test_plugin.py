@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers import few
 
 PLUGIN = Path(__file__).parent / "plugin"
 
@@ -60,7 +61,7 @@ def test_the_topology_is_planned_saved_and_simulated(site, tmp_path):
 
 @pytest.mark.parametrize(
     ("command", "more"),
-    [("draw", ()), ("draw", ("--moving", "2")), ("draw", ("--links",)), ("animate", ())],
+    few(2, [("draw", ()), ("draw", ("--moving", "2")), ("draw", ("--links",)), ("animate", ())]),
 )
 def test_the_topology_is_drawn(site, tmp_path, command, more):
     """Pictures need no torus."""

@@ -25,7 +25,7 @@ def drawn(program, length):
     return np.random.default_rng(length).integers(0, 2**40, shape, np.uint64)
 
 
-@pytest.mark.parametrize("turns", [1, 2, 5])
+@pytest.mark.parametrize("turns", few(1, [2, 1, 5]))
 @pytest.mark.parametrize("topology", TOPOLOGIES)
 def test_words(topology, turns):
     """Every node holds its sums, of any length and by any operator."""

@@ -79,7 +79,7 @@ def check_run(topology, collective, algorithm, *, flits=2, engine=AmaranthEngine
     return report
 
 
-@pytest.mark.parametrize(("topology", "algorithm", "options"), few(6, QUICK))
+@pytest.mark.parametrize(("topology", "algorithm", "options"), few(4, QUICK))
 def test_broadcast(topology, algorithm, options):
     """Broadcasts on tori of two and three dimensions, with any number of ports."""
     check_run(topology, "broadcast", algorithm, **options)
@@ -104,13 +104,16 @@ def test_broadcast_around_broken_links(seed):
 
 @pytest.mark.parametrize(
     ("topology", "algorithm", "options"),
-    [
-        ("4x4", "diagonal", {"root": 5}),
-        ("4x4", "max-flow", {"ports": 1}),
-        ("5x5", "lee-code", {"root": 24}),
-        pytest.param("5x7", "max-flow", {"ports": 3, "root": 17}, marks=pytest.mark.long),
-        pytest.param("3x3x3", "max-flow", {"root": 2}, marks=pytest.mark.long),
-    ],
+    few(
+        2,
+        [
+            ("4x4", "diagonal", {"root": 5}),
+            ("4x4", "max-flow", {"ports": 1}),
+            ("5x5", "lee-code", {"root": 24}),
+            pytest.param("5x7", "max-flow", {"ports": 3, "root": 17}, marks=pytest.mark.long),
+            pytest.param("3x3x3", "max-flow", {"root": 2}, marks=pytest.mark.long),
+        ],
+    ),
 )
 def test_gather(topology, algorithm, options):
     """Broadcasts run backwards; no memory holds more than the messages that come to it."""

@@ -4,7 +4,7 @@ The steps are those of the closed formulas, and the cycles those that are foreto
 """
 
 import pytest
-from helpers import fabric_of, plan
+from helpers import fabric_of, few, plan
 
 from torusfabric.algorithms import CATALOGUE, Options
 from torusfabric.analysis.bounds import bound
@@ -48,10 +48,13 @@ def check(kind, algorithm, topology, engine, **settings):
 
 @pytest.mark.parametrize(
     ("kind", "topology"),
-    [
-        *(("scatter", topology) for topology in ("3x3", "2x4", "2x2x2")),
-        *(("gather", topology) for topology in ("3x3", "3x4", "2x2x2")),
-    ],
+    few(
+        3,
+        [
+            *(("scatter", topology) for topology in ("3x3", "2x4", "2x2x2")),
+            *(("gather", topology) for topology in ("3x3", "3x4", "2x2x2")),
+        ],
+    ),
 )
 def test_scatter_and_gather(kind, topology):
     """Personal messages from and to a root reach everybody, with the bound's number of steps."""

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from amaranth.back import rtlil
-from helpers import fabric_of, program_of
+from helpers import fabric_of, few, program_of
 
 from torusfabric.cli import main
 from torusfabric.rtl.origins import Origins, tag_cost
@@ -57,7 +57,13 @@ ONE_PACKET = ["2x2", "3x3", "5x5", "8x8", "9x9", "3x3x3", "6x6x6", "4x4x4x4"]
 
 @pytest.mark.parametrize(
     ("topology", "algorithm"),
-    [*((name, "hamiltonian") for name in SIZES), *((name, "one-packet") for name in ONE_PACKET)],
+    few(
+        8,
+        [
+            *((name, "hamiltonian") for name in SIZES),
+            *((name, "one-packet") for name in ONE_PACKET),
+        ],
+    ),
 )
 def test_positions_are_cheaper_than_tags(topology, algorithm):
     """At every size: so no oblivious fabric has tags."""

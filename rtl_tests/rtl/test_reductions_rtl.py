@@ -135,7 +135,10 @@ def test_cycles_of_rounds(topology, algorithm, options, flits):
 
 @pytest.mark.parametrize(
     ("topology", "collective"),
-    [pytest.param(*names, marks=[pytest.mark.long] * (names[0] in LARGE)) for names in TABLES],
+    few(
+        2,
+        [pytest.param(*names, marks=[pytest.mark.long] * (names[0] in LARGE)) for names in TABLES],
+    ),
 )
 def test_tables(topology, collective):
     """On every torus of the list, with operators in turn."""
@@ -255,7 +258,7 @@ FABRICS = [
 
 
 @pytest.mark.parametrize(
-    ("topology", "collective", "algorithm", "width", "flits", "operator"), FABRICS
+    ("topology", "collective", "algorithm", "width", "flits", "operator"), few(3, [*FABRICS])
 )
 def test_verilog_agrees(tmp_path, topology, collective, algorithm, width, flits, operator):
     """The linters are silent, and Icarus reads the same words after the same cycles, twice."""

@@ -118,28 +118,31 @@ def test_long_blocks_need_no_bypass(flits, inputs):
 
 @pytest.mark.parametrize(
     ("topology", "collective", "algorithm", "width", "flits", "options"),
-    [
-        ("3x3", "allgather", "matching", 8, 1, {}),
-        ("2x4", "allgather", "matching", 33, 2, {}),
-        pytest.param("5x5", "allgather", "matching", 1, 3, {}, marks=pytest.mark.long),
-        ("3x4", "allgather", "matching", 8, 4, {"chunks": 4}),
-        pytest.param(
-            "3x3x3", "allgather", "matching", 8, 1, {"latency": 2}, marks=pytest.mark.long
-        ),
-        pytest.param("arrowhead:2", "allgather", "matching", 8, 2, {}, marks=pytest.mark.long),
-        ("2", "allgather", "matching", 4, 1, {}),
-        pytest.param("5x5", "allgather", "bufferless", 8, 1, {}, marks=pytest.mark.long),
-        ("3x4", "allgather", "bufferless", 8, 6, {"chunks": 2}),
-        ("3x3", "allgather", "necklace", 33, 3, {}),
-        pytest.param("2x2x2x2", "allgather", "necklace", 8, 8, {}, marks=pytest.mark.long),
-        ("3x3", "alltoall", "matching", 8, 1, {}),
-        pytest.param("4x4", "alltoall", "matching", 8, 2, {}, marks=pytest.mark.long),
-        ("2x3", "alltoall", "matching", 33, 3, {}),
-        ("4x3", "alltoall", "matching", 8, 6, {"chunks": 2}),
-        ("arrowhead:1", "alltoall", "matching", 1, 5, {}),
-        ("2x2", "alltoall", "necklace", 8, 4, {}),
-        pytest.param("2x2x2x2", "alltoall", "necklace", 8, 4, {}, marks=pytest.mark.long),
-    ],
+    few(
+        5,
+        [
+            ("3x3", "allgather", "matching", 8, 1, {}),
+            ("2x4", "allgather", "matching", 33, 2, {}),
+            pytest.param("5x5", "allgather", "matching", 1, 3, {}, marks=pytest.mark.long),
+            ("3x4", "allgather", "matching", 8, 4, {"chunks": 4}),
+            pytest.param(
+                "3x3x3", "allgather", "matching", 8, 1, {"latency": 2}, marks=pytest.mark.long
+            ),
+            pytest.param("arrowhead:2", "allgather", "matching", 8, 2, {}, marks=pytest.mark.long),
+            ("2", "allgather", "matching", 4, 1, {}),
+            pytest.param("5x5", "allgather", "bufferless", 8, 1, {}, marks=pytest.mark.long),
+            ("3x4", "allgather", "bufferless", 8, 6, {"chunks": 2}),
+            ("3x3", "allgather", "necklace", 33, 3, {}),
+            pytest.param("2x2x2x2", "allgather", "necklace", 8, 8, {}, marks=pytest.mark.long),
+            ("3x3", "alltoall", "matching", 8, 1, {}),
+            pytest.param("4x4", "alltoall", "matching", 8, 2, {}, marks=pytest.mark.long),
+            ("2x3", "alltoall", "matching", 33, 3, {}),
+            ("4x3", "alltoall", "matching", 8, 6, {"chunks": 2}),
+            ("arrowhead:1", "alltoall", "matching", 1, 5, {}),
+            ("2x2", "alltoall", "necklace", 8, 4, {}),
+            pytest.param("2x2x2x2", "alltoall", "necklace", 8, 4, {}, marks=pytest.mark.long),
+        ],
+    ),
 )
 def test_fabric(topology, collective, algorithm, width, flits, options):
     """Every word arrives; a step takes a cycle a flit."""
@@ -176,7 +179,10 @@ def test_resting_clocks_change_nothing(gated):
 
 @pytest.mark.parametrize(
     ("collective", "algorithm", "flits"),
-    [("allgather", "matching", 1), ("allgather", "bufferless", 2), ("alltoall", "matching", 3)],
+    few(
+        2,
+        [("allgather", "matching", 1), ("allgather", "bufferless", 2), ("alltoall", "matching", 3)],
+    ),
 )
 def test_restart_without_reset(collective, algorithm, flits):
     """Run after run with new data, nothing of the last one is left."""
@@ -190,12 +196,15 @@ def test_restart_without_reset(collective, algorithm, flits):
 
 @pytest.mark.parametrize(
     ("topology", "collective", "flits", "options"),
-    [
-        ("3x3", "allgather", 2, {}),
-        ("3x3", "allgather", 4, {"chunks": 4}),
-        ("3x3", "alltoall", 1, {}),
-        ("3x3", "alltoall", 3, {}),
-    ],
+    few(
+        2,
+        [
+            ("3x3", "allgather", 2, {}),
+            ("3x3", "allgather", 4, {"chunks": 4}),
+            ("3x3", "alltoall", 1, {}),
+            ("3x3", "alltoall", 3, {}),
+        ],
+    ),
 )
 def test_start_right_after_the_last_write(topology, collective, flits, options):
     """A word that leaves first may be written last, at the edge before the start."""

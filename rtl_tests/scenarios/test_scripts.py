@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers import few
 
 SIM = Path(__file__).parents[2] / "sim"
 
@@ -41,7 +42,7 @@ def test_all_are_here():
     assert {words.split()[0] for words in SCRIPTS} == scripts
 
 
-@pytest.mark.parametrize("words", SCRIPTS)
+@pytest.mark.parametrize("words", few(5, [*SCRIPTS], tuples=True))
 def test_json(words, monkeypatch, capsys):
     name, *options = words.split()
     monkeypatch.syspath_prepend(SIM)

@@ -4,6 +4,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from helpers import few
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -78,14 +79,17 @@ def test_the_catalogue_comes_back(topology, collective, algorithm, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "kind", "algorithm", "options"),
-    [
-        pytest.param("7x7x7", "allgather", "lee-code", {"large": True}, marks=pytest.mark.long),
-        ("4x4", "allgather", "matching", {"latency": 2}),
-        ("4x4", "allreduce", "matching", {"latency": 3, "chunks": 32}),
-        ("4x4", "alltoall", "matching", {"chunks": 2}),
-        ("4x6!0:-0", "broadcast", "max-flow", {}),
-        ("arrowhead:2", "broadcast", "spanning-tree", {"packets": 3}),
-    ],
+    few(
+        3,
+        [
+            pytest.param("7x7x7", "allgather", "lee-code", {"large": True}, marks=pytest.mark.long),
+            ("4x4", "allgather", "matching", {"latency": 2}),
+            ("4x4", "allreduce", "matching", {"latency": 3, "chunks": 32}),
+            ("4x4", "alltoall", "matching", {"chunks": 2}),
+            ("4x6!0:-0", "broadcast", "max-flow", {}),
+            ("arrowhead:2", "broadcast", "spanning-tree", {"packets": 3}),
+        ],
+    ),
 )
 def test_options_come_back(name, kind, algorithm, options, tmp_path):
     """The same with options."""

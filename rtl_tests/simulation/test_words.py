@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers import few
 
 import torusfabric as tf
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine, words
@@ -71,7 +72,7 @@ def check_both_ways(case, engine, monkeypatch, **settings):
 
 @pytest.mark.parametrize(
     "case",
-    [*CASES, *(pytest.param(case, marks=pytest.mark.long) for case in MORE)],
+    few(3, [*CASES, *(pytest.param(case, marks=pytest.mark.long) for case in MORE)], tuples=True),
     ids=lambda case: f"{case[0]}-{case[1]}",
 )
 def test_memories_are_what_the_port_shows(case, monkeypatch):

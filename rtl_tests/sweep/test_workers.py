@@ -9,6 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
 import pytest
+from helpers import few
 from sweeps import MANY, lines_of, plan_step
 
 from torusfabric.errors import InputError, MissingTool
@@ -68,7 +69,7 @@ def test_lost_process_is_replaced():
     assert {row["status"] for row in found} == {"done"}
 
 
-@pytest.mark.parametrize("turn", [1, 2, 3])
+@pytest.mark.parametrize("turn", few(2, [1, 2, 3], tuples=True))
 def test_no_point_is_lost_with_a_process_that_dies_between_two(monkeypatch, turn):
     """The pool finds out that it has lost one when it is given the next point."""
     turns = []

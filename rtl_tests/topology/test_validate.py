@@ -221,7 +221,7 @@ SIZES = [
 ]
 
 
-@pytest.mark.parametrize("topology", SIZES, ids=str)
+@pytest.mark.parametrize("topology", few(5, [*SIZES], tuples=True), ids=str)
 def test_our_own_are_proved_here(topology):
     """What is not proved each time that one is made."""
     validate(topology)

@@ -7,6 +7,7 @@ from functools import cache
 import pytest
 from amaranth.hdl import Module, Signal
 from amaranth.lib import memory
+from helpers import few
 from verilog_bench import have_icarus
 
 import torusfabric as tf
@@ -61,7 +62,7 @@ def elsewhere(text):
     return lines
 
 
-@pytest.mark.parametrize("name", ["host", "streams", "bus", "rule"])
+@pytest.mark.parametrize("name", few(2, ["host", "streams", "bus", "rule"], tuples=True))
 def test_attributes_are_legal_everywhere(name):
     found = re.findall(r"\(\* (.*?) \*\)", "\n".join(elsewhere(texts()[name])))
     assert found

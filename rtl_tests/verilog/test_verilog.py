@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 from amaranth.hdl import Cat
-from helpers import as_executed, fabric_of
+from helpers import as_executed, fabric_of, few
 from verilog_bench import (
     have_icarus,
     have_verilator,
@@ -46,7 +46,9 @@ def router_modules(text):
     return re.findall(r"^module (router_\d+)\b", text, re.M)
 
 
-@pytest.mark.parametrize(("topology", "collective", "algorithm", "width", "flits"), FABRICS)
+@pytest.mark.parametrize(
+    ("topology", "collective", "algorithm", "width", "flits"), few(3, [*FABRICS])
+)
 def test_simulated_again(tmp_path, topology, collective, algorithm, width, flits):
     """Icarus, by nothing but the manifest, reads the same words after the same cycles."""
     if not have_icarus():
@@ -87,7 +89,7 @@ def test_linters_are_silent(tmp_path, topology, collective, algorithm, width, fl
         assert lint_verilator(folder) == []
 
 
-@pytest.mark.parametrize("topology", ["2x2", "2x3", "4"])
+@pytest.mark.parametrize("topology", few(2, ["2x2", "2x3", "4"], tuples=True))
 def test_linters_are_silent_about_operators(tmp_path, topology):
     """In-ports at which nothing is combined compare no word with a constant."""
     plan = tf.plan(topology, "allreduce", flits=3)

@@ -2,6 +2,7 @@
 
 import pytest
 from drawn_streams import drawn_streams
+from helpers import few
 from hypothesis import given, settings
 from stream_bench import Message, StreamBench, messages_of
 
@@ -43,7 +44,7 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", few(3, [*NAMED], tuples=True))
 def test_jobs(name):
     topology, collectives, options = NAMED[name]
     fabric = engine(topology, collectives, **options)

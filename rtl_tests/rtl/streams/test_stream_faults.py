@@ -2,6 +2,7 @@
 
 import pytest
 from amaranth.hdl import Const
+from helpers import few
 from stream_bench import StreamBench, messages_of
 
 import torusfabric as tf
@@ -25,7 +26,7 @@ PORTS = {"allgather": (1, 4), "broadcast": (1, 1), "scatter": (4, 1), "gather": 
 SHORT = [("2", "allgather", 1), ("2x2", "scatter", 1), ("2x3", "broadcast", 2)]
 
 
-@pytest.mark.parametrize("collective", PORTS)
+@pytest.mark.parametrize("collective", few(2, [*PORTS], tuples=True))
 def test_runs_follow_one_another_without_a_pause(collective):
     fabric = streams("2x2", collective, 24)
     bench = StreamBench(fabric)
@@ -121,13 +122,13 @@ WITH_FOUR = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", few(3, [*FAULTS], tuples=True))
 def test_a_fault_is_found(fault, monkeypatch):
     FAULTS[fault](monkeypatch)
     assert wrong_of(streams("2", "allgather", 2))
 
 
-@pytest.mark.parametrize("fault", WITH_FOUR)
+@pytest.mark.parametrize("fault", few(3, [*WITH_FOUR], tuples=True))
 def test_a_fault_is_found_with_four_sections(fault, monkeypatch):
     WITH_FOUR[fault](monkeypatch)
     assert wrong_of(streams("2", "allgather", 4))

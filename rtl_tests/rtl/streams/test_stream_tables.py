@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers import few
 
 import torusfabric as tf
 from torusfabric.fpga.synthesis.rows import rom_rows
@@ -27,7 +28,7 @@ def rom_bits(fabric):
     return sum(len(rom.contents) * rom.width for rom in roms if "load_row" in rom.name)
 
 
-@pytest.mark.parametrize(("topology", "most"), [("4x4", 16), ("4x4", 12), ("3x5", 16)])
+@pytest.mark.parametrize(("topology", "most"), few(2, [("4x4", 16), ("4x4", 12), ("3x5", 16)]))
 def test_modes_together_have_tables_as_large_as_alone(topology, most):
     alone = sum(rom_bits(fabric_of(topology, each, most=most)) for each in COLLECTIVES)
     together = rom_bits(fabric_of(topology, *COLLECTIVES, most=most))

@@ -34,7 +34,7 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize("name", few(5, [*NAMED]))
+@pytest.mark.parametrize("name", few(3, [*NAMED]))
 def test_words_and_cycles(name):
     topology, collective, options = NAMED[name]
     fabric = streams(topology, collective, **options)
