@@ -209,8 +209,7 @@ class Image:
                 name = Path(folder) / f"{number}.json"
                 form.program.schedule.save(name)
                 texts.append(name.read_text())
-        facts = {"modes": self.facts, "schedules": texts, "fills": [*self.fills],
-                 "starts": [*self.starts]}  # fmt: skip
+        facts = {"modes": self.facts, "schedules": texts, "starts": [*self.starts]}
         tail = zlib.compress(json.dumps(facts).encode())
         with writing(path) as file:
             file.write(np.array(self.words, "<u4").tobytes() + tail)
@@ -299,10 +298,16 @@ def read_image(path: str | PathLike[str], frame: Frame, width: int) -> Image:
                 name = Path(folder) / f"{number}.json"
                 name.write_text(text)
                 schedules.append(load(name))
-    except (ValueError, KeyError, zlib.error) as error:
+        starts = [int(row) for row in tail["starts"]]
+    except (ValueError, KeyError, TypeError, zlib.error) as error:
         raise InputError(f"Image {path} must have its schedules behind it, not {error}") from error
-    forms = _forms(frame, schedules)
-    image = Image(frame, width, forms, tail.get("fills"), tail.get("starts"), head[4])
+    forms, base = _forms(frame, schedules), head[4]
+    fills = [k for k in range(len(forms)) if base and head[3] >> k & 1]
+    image = Image(frame, width, forms, fills, starts, base)
+    if len(starts) not in (0, len(forms)) or not all(
+        0 <= row <= frame.rows - form.rows for row, form in zip(starts, forms, strict=False)
+    ):
+        raise InputError(f"Image {path} must have a first row for each mode, not something else")
     if image.words != head[:end]:
         raise InputError(f"Image {path} must be what its schedules make, not something else")
     return image
