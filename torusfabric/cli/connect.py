@@ -48,8 +48,8 @@ def connect(
         What is on the board, or the folder in which it was built. By default a folder within
         ``build`` with the fabric that the board says it is.
     image : Image or path, optional
-        Of a fabric whose tables are loaded: what must be, and is loaded if it is not. By default
-        what it is built with must be.
+        Of a fabric whose tables are loaded: what is loaded first. By default what it is built with
+        must be there.
     baud : int
         Bits a second of the serial line.
 

@@ -46,8 +46,8 @@ def add_commands(commands: Commands) -> None:
         parser.add_argument(
             "--image",
             metavar="FILE",
-            help="with --tables ram, what is loaded, if it is not on the board yet (default what "
-            "the fabric is built with)",
+            help="of a fabric with --tables ram, what is loaded first (by default what it is built "
+            "with must be there)",
         )
         parser.add_argument(
             "--data-seed",

@@ -198,7 +198,9 @@ class ConnectedBoard:
         return self.access.read_word(self.registers.register("loaded_program").offset)
 
     def load(self, image: TableImage) -> None:
-        """Load what is carried out from now on, unless it is there already.
+        """Load what is carried out from now on.
+
+        What fills some modes is not written where its program is there already.
 
         Parameters
         ----------
@@ -223,7 +225,7 @@ class ConnectedBoard:
         made, wanted = image.frame.digest(image.width), int(image.program.digest[:8], 16)
         if self.fabric.frame is None or made != self.fabric.digest:
             raise InputError(f"Image must be for fabric {self.fabric.digest:08x}, not {made:08x}")
-        if self.loaded != wanted:
+        if not (image.fills and self.loaded == wanted):
             start = self.registers.window("load").offset
             self.access.write(start + BYTES * np.arange(len(image.words)), image.words)
         if self.loaded != wanted:
