@@ -30,7 +30,7 @@ from torusfabric.toolchain import tools
 FLITS, WIDTH = 6, 8
 
 #: What speaks with the registers behind each bus.
-MASTERS = {"wishbone": WishboneMaster, "axi-lite": AxiLiteMaster, "axi4": AxiLiteMaster}
+MASTERS = {"wishbone": WishboneMaster, "axi4": AxiLiteMaster}
 
 #: Out-ports that send what their nodes read, and pass on nothing.
 OWN = tuple(((int(Stage.INJECTION), port),) for port in range(2)) * 2

@@ -106,6 +106,11 @@ class Fabric(wiring.Component):
         taken what it has received, while no run is under way; 0 for never. Stream top only.
     abort : bool
         Whether an input ends runs early; not with streams, nor of a core without memories.
+    tables : {"rom", "ram"} or Frame
+        Whether what nodes do is fixed, or loaded; then a frame says what there is room for, by
+        default what the program needs. Host top only.
+    empty : bool
+        Whether an image has to be loaded first; else the program is there at first.
 
     Attributes
     ----------
@@ -196,7 +201,6 @@ class Fabric(wiring.Component):
         self.aborts = abort
         self._check_top()
         self.frame, forms = self._loaded(tables)
-        #: Whether an image has to be loaded first.
         self.empty = bool(self.frame) and empty
         self.forms = tuple(forms)
         if self.frame:
