@@ -118,8 +118,8 @@ def _build(arguments: Namespace) -> _Made:
         )
     flash = made.command_line("flash", **options, **_folder(arguments, "output"))
     # Which block it is, the folder says.
-    here = options.items() - block_options(arguments).items()
-    words = {name: str(value) for name, value in sorted(here)} | _folder(arguments, "build")
+    here = {name: str(options[name]) for name in options if name not in block_options(arguments)}
+    words = here | _folder(arguments, "build")
     pairs = [word for name, value in words.items() for word in (f"--{name}", value)]
     return _Made(built, board, flash, shell_command(pairs))
 
