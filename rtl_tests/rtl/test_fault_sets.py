@@ -1,6 +1,8 @@
-"""Engines with the same collective for several sets of broken links, chosen like modes."""
+"""Engines with the same collective for several sets of broken links and nodes, like modes."""
 
+import numpy as np
 import pytest
+from helpers import few
 
 import torusfabric as tf
 from torusfabric.collective import split_names
@@ -9,7 +11,7 @@ from torusfabric.simulation.jobs import Job
 from torusfabric.topology import shared_network
 from torusfabric.verilog.manifest import manifest
 
-NAMES = "allgather:matching,allgather!0:+0,allreduce!0:+0,4:-1"
+NAMES = "allgather:matching,allgather!0:+0,allreduce!0:+0,4:-1,allgather!0:+1,4"
 
 
 @pytest.fixture(scope="module")
@@ -21,12 +23,15 @@ def engine():
 
 def test_every_mode_is_right(engine):
     """And takes as many cycles as it says."""
-    jobs = [Job(mode=mode, length=length) for mode, length in ((0, 2), (1, 3), (2, 1), (1, 1))]
+    jobs = [
+        Job(mode=mode, length=length) for mode, length in ((0, 2), (1, 3), (3, 2), (2, 1), (1, 1))
+    ]
     report = tf.simulate(engine, jobs=jobs)
     assert report.passed
     assert [job.collective for job in report.jobs] == [
         "allgather",
         "allgather!0:+0",
+        "allgather!0:+1,4",
         "allreduce!0:+0,3:+1",
         "allgather!0:+0",
     ]
@@ -39,20 +44,44 @@ def test_modes_leave_their_broken_links_alone(engine):
     for mode in program.modes[1:]:
         topology = mode.schedule.topology
         for transfers in mode.schedule.rounds():
+            assert not np.isin(mode.schedule.collective.without, transfers.walk(topology)).any()
             assert topology.linked[transfers.source, transfers.hops[:, 0]].all()
     facts = manifest(engine, command="", files=[])
     assert facts["topology"] == tf.Torus(3, 3).to_json()
     own = [mode.get("topology", {}).get("broken_links") for mode in facts["modes"]]
-    assert own == [None, ["0:+0"], ["0:+0", "3:+1"]]
+    assert own == [None, ["0:+0"], ["0:+0", "3:+1"], ["0:+1"]]
+    assert [mode.get("without") for mode in facts["modes"]] == [None, None, None, [4]]
+    assert program.modes[3].schedule.layout.receivers.tolist() == [0, 1, 2, 3, 5, 6, 7, 8]
+
+
+@pytest.mark.parametrize(
+    ("names", "options"),
+    few(
+        2,
+        [
+            (["broadcast", "allgather!1"], {"top": "stream"}),
+            (["alltoall", "scatter!4"], {}),
+            (["allreduce", "reduce!1"], {"top": "stream"}),
+            (["halo", "exchange!4"], {}),
+        ],
+    ),
+)
+def test_a_mode_may_lack_a_node(names, options):
+    """A node that is broken in a mode neither sends nor receives in it; others are renumbered."""
+    program = tf.compile([tf.plan("2x3", name) for name in names], max_flits=2)
+    assert str(program.topology) == "2x3"
+    fabric = tf.Fabric(program, width=8, **options)
+    jobs = [Job(mode=mode, length=length) for mode in (0, 1, 1, 0) for length in (2, 1)]
+    assert tf.simulate(fabric, jobs=jobs, engine="amaranth").passed
 
 
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["3x3", "3x3!1"], "3x3 but for broken links, not 3x3!1"),
-        (["3x3!0:+0", "3x4"], "3x3!0:[+]0 but for broken links, not 3x4"),
+        (["3x3", "3x3!0:+0=2"], "3x3 but for broken links and nodes, not 3x3"),
+        (["3x3!0:+0", "3x4"], "3x3!0:[+]0 but for broken links and nodes, not 3x4"),
     ],
 )
-def test_nodes_must_be_the_same(names, message):
+def test_networks_must_be_the_same(names, message):
     with pytest.raises(tf.InputError, match=message):
         shared_network(map(tf.parse_topology, names))

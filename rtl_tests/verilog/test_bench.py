@@ -23,7 +23,7 @@ EXPORTS = {
         {"abort": True},
     ),
     "axi-lite": (
-        "3", "reduce,alltoall", {"max_flits": 2},
+        "3", "reduce,alltoall!1", {"max_flits": 2},
         {"bus": "axi-lite", "prefix": "net_", "abort": True},
     ),
     "axi4": ("mesh:3", "reduce,exchange", {"max_flits": 2}, {"bus": "axi4"}),

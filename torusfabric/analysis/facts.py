@@ -157,7 +157,9 @@ def _on_network(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Facts whose collective, not its topology, says what is out of order for it alone."""
     names = [facts["topology"].rpartition("!") for facts in found]
     faults = [words.split(",") if whole else [] for whole, _, words in names]
+    slow = [word for each in faults for word in each if "=" in word]  # of the network, wherever
     common = [word for word in faults[0] if all(word in each for each in faults)]
+    common = list(dict.fromkeys(common + slow))
     network = "!".join([names[0][0] or names[0][2], *([",".join(common)] if common else [])])
     changed = []
     for facts, each in zip(found, faults, strict=True):

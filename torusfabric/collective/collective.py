@@ -49,6 +49,9 @@ class Collective:
     offsets : tuple of str
         Of an exchange or halo: to which offsets nodes send, each the name of a port or signed
         coordinates; none for the neighbours by all ports of a group.
+    without : tuple of int
+        Nodes that take no part, where a fabric has nodes that a mode does without; only of one
+        group.
 
     Examples
     --------
@@ -64,6 +67,7 @@ class Collective:
     root: int | None = None
     axes: tuple[int, ...] | None = None
     offsets: tuple[str, ...] = ()
+    without: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind not in COLLECTIVES:
@@ -126,7 +130,8 @@ class Collective:
         """The same collective of one group alone."""
         axes = self.axes or ()
         offsets = tuple(_in_group(offset, axes) for offset in self.offsets)
-        return replace(self, axes=None, offsets=offsets if axes else self.offsets)
+        offsets = offsets if axes else self.offsets
+        return replace(self, axes=None, offsets=offsets, without=())
 
     def targets(self, topology: Topology) -> IntArray:
         """Of an exchange or halo: to which position each sends by each offset.
@@ -155,7 +160,7 @@ class Collective:
 
     def groups(self, topology: Topology) -> Groups:
         """The groups of a topology in which it runs."""
-        return Groups(topology, self.axes)
+        return Groups(topology, self.axes, self.without)
 
     def blocks(self, topology: Topology, chunks: int) -> Blocks:
         """The blocks of this collective on a topology, where a message has so many chunks."""
@@ -174,6 +179,8 @@ class Collective:
             entry["axes"] = list(self.axes)
         if self.offsets:
             entry["offsets"] = list(self.offsets)
+        if self.without:
+            entry["without"] = list(self.without)
         return entry
 
     def __str__(self) -> str:

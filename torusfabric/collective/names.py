@@ -54,12 +54,12 @@ def parse_collective(
     Examples
     --------
     >>> parse_collective("All-to-all broadcast")
-    Collective(kind='allgather', root=None, axes=None, offsets=())
+    Collective(kind='allgather', root=None, axes=None, offsets=(), without=())
     >>> from torusfabric.topology import Torus
     >>> parse_collective("reduction@1", root=2, topology=Torus(8, 4))
-    Collective(kind='reduce', root=2, axes=(1,), offsets=())
+    Collective(kind='reduce', root=2, axes=(1,), offsets=(), without=())
     >>> parse_collective("allreduce@0+1", topology=Torus(8, 4))
-    Collective(kind='allreduce', root=None, axes=None, offsets=())
+    Collective(kind='allreduce', root=None, axes=None, offsets=(), without=())
     >>> print(parse_collective("exchange[+1, (1, -2)]"))
     exchange[+1,(1,-2)]
     """

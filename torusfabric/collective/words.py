@@ -90,7 +90,7 @@ def expected_words(
     groups = layout.blocks.groups
     words = [_group_words(layout, messages[nodes], operator or ADD, width)
              for nodes in groups.members]  # fmt: skip
-    result = np.empty((len(messages), words[0].shape[1]), words[0].dtype)
+    result = np.zeros((len(messages), words[0].shape[1]), words[0].dtype)
     result[groups.members] = words
     return result, _delivered(layout, result.shape)
 
@@ -101,7 +101,7 @@ def _delivered(layout: Layout, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     there = np.isin(nodes, layout.receivers)[:, None]
     if blocks.collective.local:
         origin = blocks.origin_of(blocks.groups.position[:, None], np.arange(blocks.parts))
-        there = np.repeat(origin != NO_NODE, shape[1] // blocks.parts, axis=1)
+        there = there & np.repeat(origin != NO_NODE, shape[1] // blocks.parts, axis=1)
     return np.broadcast_to(there, shape)
 
 

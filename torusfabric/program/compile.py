@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..schedule import Lifted, Masked, Pattern, Rounds, Schedule, SumPattern, SumTable, Table
 from ..schedule.sum_trees import sum_trees
 from ..toolchain.values import flag, natural, shown
-from ..topology import require_alike
+from ..topology import require_alike, shared_network
 from .any_root import compile_any_root
 from .counts import estimated_luts
 from .fields import Order
@@ -198,7 +198,8 @@ def versions(
     waits = schedule.collective.reducing or schedule.topology.longest_link > 1
     if by_flit or not waits:
         return [usual]
-    if not isinstance(schedule, Table | Masked | Lifted):
+    kernel = schedule.part if isinstance(schedule, Lifted) else schedule
+    if not isinstance(kernel, Table | Masked):
         return [usual]
     return [usual, _compile(schedule, length, operators, root, short=True, alone=alone)]
 
@@ -256,7 +257,7 @@ def _compile_all(
     root: str | None,
 ) -> Program:
     """The program of several schedules, which are modes, or forms of modes."""
-    modes = _each_mode(schedules)
+    modes = _on_one_network(_each_mode(schedules))
     given = (length.most, length.flits, max(schedule.chunks for mode in modes for schedule in mode))
     most = next(number for number in given if number is not None)
     if len(modes) == 1 and isinstance(modes[0], _One) and length.most is None:
@@ -303,6 +304,12 @@ def _each_mode(
                     f"{schedule.collective}"
                 )
     return modes
+
+
+def _on_one_network(modes: Sequence[tuple[Schedule, ...]]) -> list[tuple[Schedule, ...]]:
+    """The same, where some lack nodes that others have, on the network of all."""
+    network = shared_network(schedule.topology for mode in modes for schedule in mode)
+    return [type(mode)(Lifted.within(schedule, network) for schedule in mode) for mode in modes]
 
 
 def _needed(each: Sequence[Sequence[Program]], most: int) -> list[Program]:

@@ -87,9 +87,10 @@ class ProgramData:
         return tuple(found)
 
     def name_of(self, mode: Mode) -> str:
-        """A mode as users write it: its collective, and the links that it does without."""
+        """A mode as users write it: its collective, and the links and nodes it does without."""
         schedule = mode.schedule
-        return schedule.collective.name + faults_within(self.topology, schedule.topology)
+        own = schedule.blocks.groups.torus if schedule.collective.without else schedule.topology
+        return schedule.collective.name + faults_within(self.topology, own)
 
     def mode_number(self, mode: int | None) -> int:
         """The number of a mode; by default that of the first.

@@ -74,6 +74,7 @@ def word_addresses(
         elif collective.to_all:
             # The root of a broadcast shows what it sends.
             base = np.where(is_root, 0, base)
+    base = np.where(merged.groups.group[chosen][:, None] < 0, -1, base)
     pitch = np.array([merged.loop.pitch_of(k) for k in range(len(program.memories))])
     address = np.where(base >= 0, base + pitch[memory] * flit, -1)
     return np.broadcast_to(memory, address.shape), np.broadcast_to(address, (len(chosen), count))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .fields import Holder
+from .fields import ACTIONS, IDLE, Holder, Order
 
 if TYPE_CHECKING:
     from ..schedule import Lifted
@@ -21,7 +21,8 @@ def lift(program: Program, schedule: Lifted) -> Program:
     """The program of one group, carried out by every group.
 
     A node does what the node at its position does, by the ports that lie in its group; it is idle
-    at all others. Memories are numbered as they were, and address maps keep to positions.
+    at all others, and does nothing where it takes no part. Memories are numbered as they were, and
+    address maps keep to positions.
 
     Examples
     --------
@@ -32,6 +33,9 @@ def lift(program: Program, schedule: Lifted) -> Program:
     """
     groups, loop = schedule.blocks.groups, program.loop
     streams = None if loop.streams is None else _embedded(loop.streams, groups)[groups.position]
+    if groups.without:
+        program = _with_idle(program)
+        loop = program.loop
     skews = _embedded(np.array(loop.departure_skew or np.zeros(loop.ports, int)), groups)
     sources = replace(
         loop.sources,
@@ -43,6 +47,7 @@ def lift(program: Program, schedule: Lifted) -> Program:
     numbers = loop.sources.numbers_in(sources, ports=groups.ports, injections=injections)
     port_of = dict(enumerate(groups.ports.tolist()))
     points = {Holder.ROUTER: port_of, Holder.COMBINER: port_of}
+    variant_of = program.variant_of[groups.position]
     loop = replace(
         loop,
         streams=streams,
@@ -56,7 +61,26 @@ def lift(program: Program, schedule: Lifted) -> Program:
         topology=schedule.topology,
         forms=(replace(program.form, schedule=schedule, loop=loop),),
         memories=tuple(replace(m, ports=_ports(m.ports, groups)) for m in program.memories),
-        variant_of=program.variant_of[groups.position],
+        variant_of=np.where(groups.group < 0, len(program.depth) - 1, variant_of),
+    )
+
+
+def _with_idle(program: Program) -> Program:
+    """The same with a variant more, of nodes that do nothing.
+
+    In a loop by flits all nodes store alike, so that these store as the others do.
+    """
+    idle, alike = np.full((program.loop.rows, 1), IDLE), program.loop.order is Order.FLIT
+    fields = []
+    for field in program.loop.fields:
+        same = alike and ACTIONS[field.point.action].stores
+        last = field.values[:, :1] if same else idle
+        fields.append(replace(field, values=np.append(field.values, last, axis=1)))
+    depth = program.depth.max(axis=0, keepdims=True) * alike
+    return replace(
+        program,
+        forms=(replace(program.form, loop=replace(program.loop, fields=tuple(fields))),),
+        depth=np.append(program.depth, depth, axis=0),
     )
 
 

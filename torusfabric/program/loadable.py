@@ -155,8 +155,10 @@ class _Rewriting:
                 "on links of one cycle",
                 f"on {program.topology}, of {program.topology.longest_link}",
             )
-        if form.any_root or form.groups.count > 1:
-            _refuse("with a fixed root, in one group", "of any root or along some axes")
+        if form.any_root or form.groups.count > 1 or form.groups.without:
+            _refuse(
+                "with a fixed root, in one group of all nodes", "of any root or in parts of them"
+            )
         if max(program.blocks.goals, program.blocks.parts) > program.topology.nodes:
             _refuse("with no more offsets than nodes", program.schedule.collective)
         if loop.least > 1 or loop.padded:

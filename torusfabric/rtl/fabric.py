@@ -308,7 +308,7 @@ class Fabric(wiring.Component):
             blocks = mode.schedule.blocks
             if blocks.collective.local and (blocks.targets == NO_NODE).any():
                 raise InputError(
-                    f"Top must be host for {blocks.collective} on {mode.schedule.topology}, where "
+                    f"Top must be host for {blocks.collective} on {blocks.groups.torus}, where "
                     "some nodes have no neighbour at an offset, not stream"
                 )
         if self.aborts and (self.top is Top.STREAM or self.streaming):

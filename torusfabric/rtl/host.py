@@ -97,7 +97,8 @@ class HostLayout:
         send = program.form.send_map
         self.memory_by_chunk = isinstance(send, DirectMap) and send.by_chunk
         groups = program.groups
-        self.positions = groups.position if groups.count > 1 else None
+        numbers = np.arange(self.nodes)
+        self.positions = groups.position if (groups.position != numbers).any() else None
 
     @property
     def root_bits(self) -> int:

@@ -1,14 +1,14 @@
 """Schedules of collectives in groups: what one group does, all groups do."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from typing_extensions import Self, override
 
 from ..collective import Collective
-from ..topology import Groups, IntArray, Topology
+from ..topology import Faulty, Groups, IntArray, Topology
 from .base import Schedule
 from .transfers import Grouped, KeptSums, Listed, Payload, Transfers
 
@@ -17,7 +17,7 @@ __all__ = ["Lifted"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Lifted(Schedule):
-    """A schedule of one group, carried out in all groups at once.
+    """A schedule of one group, carried out in all groups at once, or in one without some nodes.
 
     The groups are sub-tori and share no arc, so that what is free of contention in one is so in
     all of them together.
@@ -52,6 +52,25 @@ class Lifted(Schedule):
         """
         head = part.head | {"topology": topology, "collective": collective}
         return cls(**head, part=part)
+
+    @classmethod
+    def within(cls, schedule: Schedule, network: Topology) -> Schedule:
+        """A schedule on a network that lacks nodes of another, as one on that other.
+
+        Examples
+        --------
+        >>> import torusfabric as tf
+        >>> lifted = Lifted.within(tf.plan("3x3!4", "allgather"), tf.Torus(3, 3))
+        >>> lifted.topology, lifted.collective.without, lifted.blocks.nodes
+        (<Torus 3x3>, (4,), 8)
+        """
+        topology = schedule.topology
+        if topology.nodes == network.nodes or not isinstance(topology, Faulty):
+            return schedule
+        kept = network.kept if isinstance(network, Faulty) else np.arange(network.nodes)
+        without = np.flatnonzero(~np.isin(kept, topology.kept)).tolist()
+        around = Faulty(network, topology.broken_links) if topology.broken_links else network
+        return cls.of(schedule, around, replace(schedule.collective, without=tuple(without)))
 
     if not TYPE_CHECKING:
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from typing_extensions import Self, override
@@ -213,30 +213,60 @@ def with_latency(topology: Topology, latency: Latency) -> Topology:
 
 
 def shared_network(topologies: Iterable[Topology]) -> Topology:
-    """The network on which all of several can be: the same, or each without some of its links.
+    """The network on which all of several can be: with the faults alone that all of them have.
 
     Raises
     ------
     InputError
-        If there is none.
+        If they differ by more than broken links and nodes.
 
     Examples
     --------
-    >>> torus = parse_topology("4x4")
-    >>> shared_network([torus, Faulty(torus, ["0:+0"])])
-    <Torus 4x4>
+    >>> networks = map(parse_topology, ["4x4!0:+0,9", "4x4!9"])
+    >>> shared_network(networks)
+    <Faulty 4x4!9>
     """
     first, *others = topologies
     if all(other == first for other in others):
         return first
-    wholes = [without_faults(topology) for topology in (first, *others)]
-    for topology, whole in zip(others, wholes[1:], strict=True):
-        if whole != wholes[0]:
+    each, whole = [first, *others], _whole(first)
+    faults = [_Faults.of(topology) for topology in each]
+    slow = sorted({link for of_one in faults for link in of_one.slow})
+    for topology, of_one in zip(each, faults, strict=True):
+        if _whole(topology) != whole or of_one._replace(slow=slow).on(whole) != topology:
             raise InputError(
                 f"Topology must be the same for all collectives of a fabric, {first} but for "
-                f"broken links, not {topology}"
+                f"broken links and nodes, not {topology}"
             )
-    return wholes[0]
+    links = [k for k in faults[0].links if all(k in of_one.links for of_one in faults)]
+    nodes = [k for k in faults[0].nodes if all(k in of_one.nodes for of_one in faults)]
+    return _Faults(links, nodes, slow).on(whole)
+
+
+class _Faults(NamedTuple):
+    """The faults of a network, if it has any."""
+
+    links: Sequence[str]
+    nodes: Sequence[int]
+    slow: Sequence[str]
+
+    @classmethod
+    def of(cls, topology: Topology) -> Self:
+        """Those of a network."""
+        if not isinstance(topology, Faulty):
+            return cls((), (), ())
+        return cls(topology.broken_links, topology.broken_nodes, topology.slow_links)
+
+    def on(self, whole: Topology) -> Topology:
+        """A whole network with them."""
+        return Faulty(whole, *self) if any(self) else whole
+
+
+def _whole(topology: Topology) -> Topology:
+    """The network without any faults."""
+    if not isinstance(topology, Faulty):
+        return topology
+    return topology.whole.on_links(topology.link_latency)
 
 
 def faults_within(network: Topology, topology: Topology) -> str:
@@ -265,8 +295,7 @@ def without_faults(topology: Topology) -> Topology:
     """
     if not isinstance(topology, Faulty) or topology.broken_nodes:
         return topology
-    whole = topology.whole.on_links(topology.link_latency)
-    return Faulty(whole, slow_links=topology.slow_links) if topology.slow_links else whole
+    return _Faults((), (), topology.slow_links).on(_whole(topology))
 
 
 def _run(nodes: IntArray) -> str:

@@ -20,6 +20,9 @@ __all__ = ["Groups", "parse_axes"]
 class Groups:
     """The groups of nodes of a topology in which a collective runs: one, or sub-tori.
 
+    In one group nodes may be left out; the positions of the others are their numbers in a network
+    without those. What is left out has position 0 and group -1.
+
     The *position* of a node is its number in the torus of its group, which is row-major in the axes
     that span it; all groups are translations of the one that contains node 0.
 
@@ -27,6 +30,8 @@ class Groups:
     ----------
     axes : tuple of int or None
         The axes that span each group, ascending; None for one group of all nodes.
+    without : tuple of int
+        Nodes that take no part; only of one group.
 
     Raises
     ------
@@ -48,6 +53,7 @@ class Groups:
 
     topology: Topology
     axes: tuple[int, ...] | None = None
+    without: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         parse_axes(self.topology, self.axes)
@@ -57,7 +63,7 @@ class Groups:
     @property
     def count(self) -> int:
         """Number of groups."""
-        return self.topology.nodes // self.size
+        return (self.topology.nodes - len(self.without)) // self.size
 
     @property
     def size(self) -> int:
@@ -82,7 +88,7 @@ class Groups:
         """The node at each position of each group, an array of shape (count, size)."""
         nodes = np.arange(self.topology.nodes)
         if self.axes is None:
-            return nodes[None]
+            return np.delete(nodes, self.without)[None]
         others = [axis for axis in range(len(self._sides)) if axis not in self.axes]
         grid = nodes.reshape(self._sides).transpose(*others, *self.axes)
         return np.ascontiguousarray(grid).reshape(self.count, self.size)
@@ -90,14 +96,14 @@ class Groups:
     @cached_property
     def position(self) -> IntArray:
         """The position of each node in its group."""
-        position = np.empty(self.topology.nodes, int)
+        position = np.zeros(self.topology.nodes, int)
         position[self.members] = np.arange(self.size)
         return position
 
     @cached_property
     def group(self) -> IntArray:
         """The group of each node."""
-        group = np.empty(self.topology.nodes, int)
+        group = np.full(self.topology.nodes, -1)
         group[self.members] = np.arange(self.count)[:, None]
         return group
 
@@ -122,6 +128,11 @@ class Groups:
     @cached_property
     def _whole(self) -> Topology:
         """The same with all links."""
+        if self.without:
+            topology, broken = self.topology, np.array(self.without)
+            if isinstance(topology, Faulty):
+                broken = topology.kept[broken]
+            return Faulty(topology, broken_nodes=broken.tolist())
         if self.axes is None:
             return self.topology
         sides, whole = [self._sides[axis] for axis in self.axes], self._unbroken

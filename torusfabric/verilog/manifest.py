@@ -166,6 +166,7 @@ def _mode(fabric: Fabric, number: int) -> dict[str, Any]:
         "mode": number,
         "collective": collective.kind,
         "axes": list(axes),
+        **({"without": list(collective.without)} if collective.without else {}),
         **_own_topology(fabric, schedule.topology),
         "root": collective.root if collective.rooted else None,
         **_chosen_root(mode),

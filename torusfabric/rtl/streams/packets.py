@@ -148,10 +148,10 @@ def packets_sent(program: Program, form: int) -> Packets:
     part, of_form = program.part(form), program.forms[form]
     collective = part.schedule.collective
     count = sent_count(program, form)
-    there = np.ones(program.topology.nodes, bool)
+    there = part.groups.group >= 0
     at_root = collective.single_origin and of_form.any_root
     if collective.single_origin and not at_root:
-        there = part.groups.position == collective.root
+        there &= part.groups.position == collective.root
     memory, base = _located(program, form, of_form.send_map, count)
     return Packets(
         count=count,

@@ -90,7 +90,8 @@ def exchange_of(
     sent: list[list[Packet]] = []
     received: list[list[Packet]] = []
     for node in range(fabric.nodes):
-        sends = not collective.single_origin or groups.position[node] == collective.root
+        sends = groups.group[node] >= 0
+        sends &= not collective.single_origin or groups.position[node] == collective.root
         order = range(destinations) if sends else range(0)
         if random is not None:
             order = random.permutation(order).tolist()

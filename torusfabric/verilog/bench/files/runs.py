@@ -92,6 +92,8 @@ def starts_of(mode: dict[str, Any]) -> list[int]:
 
 def members(mode: dict[str, Any]) -> list[list[int]]:
     """The nodes of each group of a mode, by their positions in it."""
+    if "without" in mode:
+        return [[node for node in range(MANIFEST["nodes"]) if node not in mode["without"]]]
     found: list[list[int]] = groups(MANIFEST["topology"], MANIFEST["nodes"], mode["axes"])
     return found
 
