@@ -8,9 +8,29 @@ from its block RAMs.
 
 from typing import Any
 
+from amaranth.build import Attrs, DiffPairs, Resource, Subsignal
 from amaranth_boards.ulx3s import ULX3S_25F_Platform, ULX3S_85F_Platform
 
 from torusfabric.fpga.board import COMPACT, ECP5_PLACERS, ECP5_ROUTERS, Board, Limit
+
+
+def _pairs(numbers: str, direction: str) -> DiffPairs:
+    """Pairs of its header."""
+    names = numbers.split()
+    plus, minus = (" ".join(f"{name}{sign}" for name in names) for sign in "+-")
+    return DiffPairs(plus, minus, conn=("gpio", 0), dir=direction)
+
+
+#: A bundle of pairs to another board. Banks 2 and 3, which send, need 2.5 V.
+LVDS = Resource(
+    "lvds",
+    0,
+    Subsignal("tx_clk", _pairs("14", "o")),
+    Subsignal("tx", _pairs("15 16 17 18 19", "o")),
+    Subsignal("rx_clk", _pairs("12", "i")),
+    Subsignal("rx", _pairs("8 9 10 11 13", "i")),
+    Attrs(IO_TYPE="LVDS"),
+)
 
 
 def _board(size: str, platform: type[Any], limit: Limit) -> Board:
@@ -20,6 +40,7 @@ def _board(size: str, platform: type[Any], limit: Limit) -> Board:
         program=("openFPGALoader", "-b", "ulx3s", "-m", "fabric.bit"),
         products=("fabric.bit",),
         packer=("nextpnr-ecp5", "ecppack"),
+        resources=(LVDS,),
         lamps={"running": ("led", 0), "done": ("led", 1)},
         options=COMPACT,
         routers=ECP5_ROUTERS,

@@ -18,14 +18,15 @@ def test_cut_arcs_take_the_least_latency_that_serves(capsys):
 
 
 def test_verilog_of_boards(tmp_path, capsys):
-    words = ["verilog", *PAIR, "--ppm", "50", "-o", str(tmp_path / "out")]
+    words = ["verilog", *PAIR, "--ppm", "50", "--phy", "lvds", "-o", str(tmp_path / "out")]
     assert main(words) == 0
     assert "elastic buffers" in capsys.readouterr().out
     said = json.loads((tmp_path / "out/manifest.json").read_text())
     assert [board["nodes"] for board in said["boards"]] == [[0], [1]]
     assert said["boards"][0]["links"][0]["to"]["board"] == 1
     assert (tmp_path / "out/bench/boards.v").exists()
-    assert "--boards 2 --ppm 50" in (tmp_path / "out/fabric.v").read_text()
+    assert (said["phy"], said["boards"][0]["links"][0]["latency"]) == ("lvds", 15)
+    assert "--boards 2 --ppm 50 --phy lvds" in (tmp_path / "out/fabric.v").read_text()
 
 
 @pytest.mark.parametrize(("words", "line"), [

@@ -40,7 +40,7 @@ def test_words_of_which_nothing_is_known_are_not_checked():
 class Crossed(Block):
     """Each link port leads back to itself, as if cables were swapped."""
 
-    def close(self, m, design):
+    def close(self, m, design, platform):
         m.d.comb += design.net("board").eq(self.number)
         for link in range(self.system.plan.links):
             rx = [design.net(link_port(link, f"rx_{name}")) for name in ("clk", "word", "frame")]
@@ -51,8 +51,8 @@ class Crossed(Block):
 class Flipped(Block):
     """Another word comes than is sent."""
 
-    def close(self, m, design):
-        super().close(m, design)
+    def close(self, m, design, platform):
+        super().close(m, design, platform)
         m.d.comb += design.net(link_port(0, "rx_word")).eq(design.net(link_port(1, "tx_word")) ^ 4)
 
 

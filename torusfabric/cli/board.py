@@ -69,7 +69,10 @@ def _add_build(parser: ArgumentParser) -> None:
 
 
 class _Made(NamedTuple):
-    """What was built, for which board, the command that loads it, and the options to reach it."""
+    """What was built, for which board, the command that loads it, and the options to reach it.
+
+    There are none of a block that does not run alone.
+    """
 
     built: "Built"
     board: "Board"
@@ -88,6 +91,8 @@ class _Made(NamedTuple):
         from ..fpga.board import Step, steps_of
 
         load = [] if flashed else [Step(self.flash, f"load it ({self.loads})")]
+        if not self.connection:
+            return load
         return steps_of(load, self.connection, self.built.report)
 
 
@@ -103,7 +108,7 @@ def _build(arguments: Namespace) -> _Made:
         board = replace(board, limit=None)
     folder = Path(arguments.output or BUILDS / board.name)
     _check_selection(arguments, board)
-    made = make_block(arguments)
+    made = make_block(arguments, board.make_platform())
     options = _options(arguments)
     with progress_bar("building") as bar:
         built = build(
@@ -121,7 +126,7 @@ def _build(arguments: Namespace) -> _Made:
     here = {name: str(options[name]) for name in options if name not in block_options(arguments)}
     words = here | _folder(arguments, "build")
     pairs = [word for name, value in words.items() for word in (f"--{name}", value)]
-    return _Made(built, board, flash, shell_command(pairs))
+    return _Made(built, board, flash, "" if arguments.phy else shell_command(pairs))
 
 
 def _options(arguments: Namespace) -> dict[str, object]:

@@ -9,11 +9,12 @@ from ..analysis.facts import in_words
 from ..errors import InputError
 from ..planning import require_results
 from ..topology import parse_topology
-from .arguments import real
+from .arguments import positive, real
 from .output import print_facts, print_json, progress_bar
 from .simulated import raise_if_wrong
 
 if TYPE_CHECKING:
+    from ..fpga.lvds import LvdsLinks
     from ..rtl.boards import BoardSystem
     from ..topology import Topology
     from ..topology.boards import Boards
@@ -84,6 +85,12 @@ def add_boards_options(parser: ArgumentParser) -> None:
         help="with --boards: how often a run is repeated of which a link lost something (default "
         "1)",
     )
+    group.add_argument(
+        "--phy",
+        choices=("parallel", "lvds"),
+        help="with --boards: what carries words to other boards, which takes cycles: a wire for "
+        "each bit, or differential pairs (default parallel)",
+    )
 
 
 def add_drawn_boards(parser: ArgumentParser) -> None:
@@ -110,19 +117,31 @@ def add_block_options(parser: ArgumentParser) -> None:
         "--block",
         metavar="A,B",
         help="with --boards: the block, by its coordinates among all, that is alone on the board, "
-        "with its link ports looped back",
+        "with its link ports looped back, or with --phy lvds on pairs of pins",
+    )
+    parser.add_argument(
+        "--lanes",
+        dest="pairs",
+        metavar="N",
+        type=positive,
+        help="with --phy lvds: pairs for data to each other board (default as many as it takes)",
     )
 
 
 def block_options(arguments: Namespace) -> dict[str, object]:
     """The options that say which block, where there is one."""
-    names = ("boards", "block", "ppm", "retries")
-    given = {name: getattr(arguments, name) for name in names}
+    names = ("boards", "block", "ppm", "retries", "phy")
+    given = {name: getattr(arguments, name) for name in names} | {"lanes": arguments.pairs}
     return {name: value for name, value in given.items() if value is not None}
 
 
-def make_block(arguments: Namespace) -> Made:
+def make_block(arguments: Namespace, platform: Any = None) -> Made:
     """The fabric that arguments select, or the block of it.
+
+    Parameters
+    ----------
+    platform : Platform, optional
+        Of the board, to whose pins link ports may lead.
 
     Raises
     ------
@@ -141,7 +160,28 @@ def make_block(arguments: Namespace) -> Made:
         check_one_chip(arguments)
         return make_fabric(arguments, any_root=True)
     made, system = make_boards(arguments)
-    return made._replace(fabric=Block(system, system.boards.block(arguments.block)))
+    number = system.boards.block(arguments.block)
+    links = _on_pairs(arguments, system, number, platform)
+    return made._replace(fabric=Block(system, number, links=links))
+
+
+def _on_pairs(
+    arguments: Namespace, system: BoardSystem, number: int, platform: Any
+) -> LvdsLinks | None:
+    """The links of a block on pairs of wires, where that is asked for."""
+    if arguments.phy != "lvds":
+        if arguments.pairs is not None:
+            raise InputError("--lanes must come with --phy lvds, which has pairs of wires")
+        if arguments.phy:
+            raise InputError(
+                "--phy must be lvds, or left out for link ports that are looped back, for a block"
+            )
+        return None
+    if platform is None:
+        raise InputError("Block must be one with its link ports looped back to be run, not --phy")
+    from ..fpga.lvds import LvdsLinks
+
+    return LvdsLinks(system, number, platform, arguments.pairs)
 
 
 def add_error_option(parser: ArgumentParser) -> None:
@@ -157,7 +197,7 @@ def add_error_option(parser: ArgumentParser) -> None:
 
 def check_one_chip(arguments: Namespace) -> None:
     """Refuse what is said of boards where there is one chip."""
-    for name in ("ppm", "retries", "link_errors"):
+    for name in ("ppm", "retries", "link_errors", "phy"):
         if getattr(arguments, name, None) is not None:
             raise InputError(
                 f"{_option(name)} must come with --boards, whose links and clocks it is of"
@@ -185,6 +225,7 @@ def make_boards(arguments: Namespace, *, waves: bool = False) -> tuple[Made, Boa
         If there are no such boards, or something has no meaning on them.
     """
     from ..rtl.boards import BoardSystem, plan_links
+    from ..rtl.boards.phy import PHYS
     from ..topology.boards import Boards
     from .fabric import make_fabric  # here, since drawing needs no hardware
 
@@ -193,17 +234,18 @@ def make_boards(arguments: Namespace, *, waves: bool = False) -> tuple[Made, Boa
             raise InputError(f"{_option(name)} must be left out with --boards")
     ppm = 100.0 if arguments.ppm is None else arguments.ppm
     retries = 1 if arguments.retries is None else arguments.retries
+    phy = PHYS[arguments.phy or "parallel"]
     if arguments.link_latency is not None or arguments.plan is not None:
         made = make_fabric(arguments, any_root=True)
         boards = Boards.parse(arguments.boards, made.fabric.program.topology)
-        return made, BoardSystem(made.fabric, boards, ppm, retries)
+        return made, BoardSystem(made.fabric, boards, ppm, retries, phy)
     boards, latency = Boards.parse(arguments.boards, parse_topology(arguments.topology)), LEAST
     while True:
         made = make_fabric(_with_latency(arguments, boards, latency), any_root=True)
         found = Boards.parse(arguments.boards, made.fabric.program.topology)
-        least = plan_links(made.fabric, found, ppm=ppm, retries=retries).least_latency
+        least = plan_links(made.fabric, found, ppm=ppm, retries=retries, phy=phy).least_latency
         if least <= latency:
-            return made, BoardSystem(made.fabric, found, ppm, retries)
+            return made, BoardSystem(made.fabric, found, ppm, retries, phy)
         # Longer links make longer runs, in which clocks drift further apart.
         latency = least
 
@@ -250,9 +292,10 @@ def write_boards(arguments: Namespace) -> None:
 
     made, system = make_boards(arguments)
     command = made.command_line("verilog", boards=system.boards)
-    for name in ("ppm", "retries"):
+    for name in ("ppm", "retries", "phy"):
         if getattr(arguments, name) is not None:
-            command += f" --{name} {getattr(arguments, name):g}"
+            value = getattr(arguments, name)
+            command += f" --{name} {value:g}" if name == "ppm" else f" --{name} {value}"
     with progress_bar("writing Verilog"):
         design = write(
             system, arguments.output, command=command, force=arguments.force, ram=arguments.ram

@@ -335,7 +335,7 @@ class Fabric(wiring.Component):
 
         return add_stream_top(build, self.clocks, self.beat, self.timeout)
 
-    def close(self, m: Module, design: Assembly) -> None:
+    def close(self, m: Module, design: Assembly, platform: object) -> None:
         """Drive those ports that do not stand behind the bus, in a design that has all of it."""
 
     def _behind_bus(self, build: FabricBuilder, bus: Bus) -> RegisterMap:

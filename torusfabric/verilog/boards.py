@@ -246,7 +246,7 @@ def _boards(system: BoardSystem) -> dict[str, Any]:
             for board in range(boards.number)
         ],
         "blocks": list(boards.counts),
-        "phy": "parallel",
+        "phy": system.phy.name,
         "ppm": system.ppm,
         "retries": system.retries,
         "attempt_overhead": plan.overhead,

@@ -86,7 +86,7 @@ class Bridge(wiring.Component):
             m.d.comb += getattr(fabric, name).eq(getattr(bone, name))
         for name in bus_outputs(Bus.WISHBONE):
             m.d.comb += getattr(bone, name).eq(getattr(fabric, name))
-        self.fabric.close(m, fabric)
+        self.fabric.close(m, fabric, platform)
         m.d.comb += [self.running.eq(fabric.net("busy")), self.done.eq(fabric.net("done"))]
         return m
 

@@ -65,8 +65,8 @@ def receiver_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
     model = Model(design, f"receiver_{latency}", shows=("taken", "frame", "fill", "lost_now"))
     bits, depth = address_width(plan.depth(latency)) + 1, plan.depth(latency)
     apart = plan.skew + plan.drift
-    least = 1 - (math.ceil(WRITTEN + CABLE + apart) - 1)
-    most = 1 + math.ceil(apart - WRITTEN)
+    least = 1 - (math.ceil(WRITTEN + CABLE + plan.phy.most + apart) - 1)
+    most = 1 + math.ceil(apart - WRITTEN - plan.phy.least)
     far = 1 << max(plan.settle_time + 2, depth + latency).bit_length()
     _clocks(model, bits, least, most, far)
     frozen = f"(cycle >= {-plan.settle_time})"

@@ -178,12 +178,13 @@ def between_boards(plan: LinkPlan, design: Design) -> Iterator[Harness]:
 
 def _assumptions(system: BoardSystem) -> Iterator[str]:
     """What is not proved."""
-    plan = system.plan
+    plan, phy = system.plan, system.phy
     yield from ASSUMPTIONS
+    more = f", beyond {phy.least:g} to {phy.most:g} of {phy.name}" * (phy.most > 0)
     yield (
         f"Oscillators are within {plan.ppm:g} ppm, and what a cable takes is within "
-        f"{CABLE:g} cycles of what its clock takes; a register that another clock reads while it "
-        "changes shows what it was or what it becomes."
+        f"{CABLE:g} cycles of what its clock takes{more}; a register that another clock reads "
+        "while it changes shows what it was or what it becomes."
     )
     yield (
         f"Boards start within {plan.skew:g} cycles of each other, as messages are heard so long "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from amaranth.hdl import ClockSignal, Module
 
@@ -31,6 +31,13 @@ __all__ = ["Block"]
 MOST_LINKS = 32
 
 
+class Links(Protocol):
+    """What carries the words of link ports."""
+
+    def connect(self, m: Module, design: Assembly, platform: object) -> None:
+        """Connect the link ports of a design, that of a board."""
+
+
 class Block(Fabric):
     """The fabric of one of several boards, to be run alone.
 
@@ -42,6 +49,8 @@ class Block(Fabric):
     ----------
     board : int
         Its number.
+    links : Links, optional
+        What carries the words of its links; by default they are looped back.
 
     Raises
     ------
@@ -59,8 +68,15 @@ class Block(Fabric):
     ([2, 3], 80)
     """
 
-    def __init__(self, system: BoardSystem, board: int, *, bus: Bus | str | None = None) -> None:
-        self.system, self.number = system, board
+    def __init__(
+        self,
+        system: BoardSystem,
+        board: int,
+        *,
+        bus: Bus | str | None = None,
+        links: Links | None = None,
+    ) -> None:
+        self.system, self.number, self.links = system, board, links
         if system.plan.links > MOST_LINKS:
             raise InputError(
                 f"Link ports of a block must be at most {MOST_LINKS}, not {system.plan.links}"
@@ -69,12 +85,13 @@ class Block(Fabric):
 
     def behind(self, bus: Bus | str | None) -> Block:
         """The same behind another bus, or none."""
-        return type(self)(self.system, self.number, bus=bus)
+        return type(self)(self.system, self.number, bus=bus, links=self.links)
 
     @cached_property
     def _plan(self) -> LinkPlan:
-        """Of a board that has links to none but itself."""
-        return replace(self.system.plan, boards=self.system.boards.alone)
+        """Of a board that has links to none but itself, unless something carries them."""
+        plan = self.system.plan
+        return plan if self.links else replace(plan, boards=plan.boards.alone)
 
     def _builder(self) -> FabricBuilder:
         return FabricBuilder(
@@ -87,9 +104,12 @@ class Block(Fabric):
         add_board(build, self._plan)
         return top
 
-    def close(self, m: Module, design: Assembly) -> None:
-        """Loop the link ports back."""
+    def close(self, m: Module, design: Assembly, platform: object) -> None:
+        """Say which board it is, and loop the link ports back, or connect them."""
         m.d.comb += design.net("board").eq(self.number)
+        if self.links:
+            self.links.connect(m, design, platform)
+            return
         for link, end in enumerate(self._plan.boards.ends[self.number]):
             m.d.comb += design.net(link_port(link, "rx_clk")).eq(ClockSignal())
             for what in ("word", "frame"):
@@ -101,6 +121,7 @@ class Block(Fabric):
         """A number of 32 bits that tells which block of which fabric it is."""
         plan = self.system.plan
         text = f"{super().digest} {self.system.boards} {self.number} {plan.ppm} {plan.retries}"
+        text += f" {self.system.phy.name}" if self.links else ""
         return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
 
     @property

@@ -17,6 +17,7 @@ from functools import cached_property
 from ...errors import InputError
 from ...topology.boards import Boards
 from ..memories import address_width
+from .phy import PARALLEL, Phy
 
 __all__ = ["CRC_BITS", "CROSSING", "Field", "LinkPlan", "START"]
 
@@ -76,6 +77,8 @@ class LinkPlan:
         By how much the frequency of each oscillator may be off, in millionths.
     retries : int
         How often a run is repeated of which a link lost something.
+    phy : Phy
+        What carries words between boards.
 
     Raises
     ------
@@ -97,6 +100,7 @@ class LinkPlan:
     longest: int
     ppm: float
     retries: int
+    phy: Phy = PARALLEL
 
     def __post_init__(self) -> None:
         if not 0 <= self.ppm <= 1000:
@@ -112,8 +116,9 @@ class LinkPlan:
         InputError
             If the latency of a link is too short, or its buffer too deep.
         """
+        way = CROSSING + self.phy.most
         needs = (
-            f"{CROSSING:g} cycles for the crossing, {self.skew:g} for boards that do not start at "
+            f"{way:g} cycles for the crossing, {self.skew:g} for boards that do not start at "
             f"once, {self.drift:.2f} for {2 * self.ppm:g} ppm in {self.window} cycles"
         )
         if self.countdown >> COUNT_BITS:
@@ -203,7 +208,7 @@ class LinkPlan:
     @property
     def heard(self) -> int:
         """Least cycles from the first word of a message to when what it says counts."""
-        return self.period + HEARD
+        return self.period + HEARD + math.floor(self.phy.least)
 
     @property
     def countdown(self) -> int:
@@ -213,7 +218,7 @@ class LinkPlan:
     @property
     def _hop(self) -> int:
         """Cycles in which a message reaches the next board, even if the first one is lost."""
-        return 3 * self.period + 2 * HEARD
+        return 3 * self.period + 2 * HEARD + math.ceil(self.phy.most)
 
     @property
     def stale(self) -> int:
@@ -254,7 +259,7 @@ class LinkPlan:
     @property
     def skew(self) -> float:
         """By how many cycles the starts of two boards may differ."""
-        return START * self.levels
+        return (START + self.phy.most - math.floor(self.phy.least)) * self.levels
 
     @property
     def window(self) -> int:
@@ -269,7 +274,7 @@ class LinkPlan:
     @property
     def least_latency(self) -> int:
         """The least latency of a cut arc."""
-        return math.ceil(CROSSING + self.skew + self.drift)
+        return math.ceil(CROSSING + self.phy.most + self.skew + self.drift)
 
     def depth(self, latency: int) -> int:
         """Words of the elastic buffer of a link: a power of two."""

@@ -13,6 +13,7 @@ from ..run_choices import RunChoices
 from ..tops import add_host_top
 from .attach import add_board
 from .link_plan import LinkPlan
+from .phy import PARALLEL, Phy
 
 if TYPE_CHECKING:
     from ...topology.boards import Boards
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["BoardSystem", "plan_links"]
 
 
-def plan_links(fabric: Fabric, boards: Boards, *, ppm: float, retries: int) -> LinkPlan:
+def plan_links(
+    fabric: Fabric, boards: Boards, *, ppm: float, retries: int, phy: Phy = PARALLEL
+) -> LinkPlan:
     """What the links of a fabric need on some boards, be theirs long enough or not."""
     return LinkPlan(
         boards,
@@ -30,6 +33,7 @@ def plan_links(fabric: Fabric, boards: Boards, *, ppm: float, retries: int) -> L
         longest=fabric.predicted_cycles,
         ppm=ppm,
         retries=retries,
+        phy=phy,
     )
 
 
@@ -50,6 +54,8 @@ class BoardSystem:
         By how much the frequency of each oscillator may be off, in millionths.
     retries : int
         How often a run is repeated of which a link lost something.
+    phy : Phy
+        What carries words between boards.
 
     Raises
     ------
@@ -71,6 +77,7 @@ class BoardSystem:
     boards: Boards
     ppm: float = 100.0
     retries: int = 1
+    phy: Phy = PARALLEL
 
     def __post_init__(self) -> None:
         if self.fabric.top is not Top.HOST or self.fabric.bus:
@@ -84,7 +91,9 @@ class BoardSystem:
     @cached_property
     def plan(self) -> LinkPlan:
         """What their links need."""
-        return plan_links(self.fabric, self.boards, ppm=self.ppm, retries=self.retries)
+        return plan_links(
+            self.fabric, self.boards, ppm=self.ppm, retries=self.retries, phy=self.phy
+        )
 
     @cached_property
     def netlists(self) -> tuple[Netlist, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -40,7 +41,7 @@ class CCable(ctypes.Structure):
     _fields_ = [
         *((name, ctypes.c_uint64) for name in ("sender", "receiver")),
         *((name, ctypes.c_void_p) for name in ("word", "frame", "at", "head", "count", "memory")),
-        *((name, ctypes.c_uint64) for name in ("depth", "written")),
+        *((name, ctypes.c_uint64) for name in ("depth", "written", "late")),
     ]
 
 
@@ -76,7 +77,9 @@ class CBoardsRun(ctypes.Structure):
 class Cables:
     """Elastic buffers of the cables of some boards, which are no part of their models."""
 
-    def __init__(self, system: BoardSystem, sessions: Sequence[Session]) -> None:
+    def __init__(
+        self, system: BoardSystem, sessions: Sequence[Session], random: np.random.Generator
+    ) -> None:
         plan, self._kept = system.plan, list[Any]()
         chunks = -(-(plan.width + FRAME_BITS) // 32)
         ends = [(board, link, *end) for board, each in enumerate(system.boards.ends)
@@ -95,6 +98,7 @@ class Cables:
                 here.inputs[f"head_{link}"].ctypes.data,
                 here.inputs[f"count_{link}"].ctypes.data,
                 memory.ctypes.data, depth, 0,
+                int(random.integers(math.ceil(plan.phy.least), 1 + int(plan.phy.most))),
             )  # fmt: skip
 
 
@@ -205,7 +209,7 @@ class CompiledBoards(PortRuns):
                          total=total)  # fmt: skip
         self._read_latency = system.read_latency
         self._random = np.random.default_rng(seed)
-        self._cables = Cables(system, self.sessions)
+        self._cables = Cables(system, self.sessions, self._random)
         self.cables = self._cables.array
         self._oscillators = Oscillators(system, self._random)
         handles = (ctypes.c_void_p * len(self.sessions))(*(s.handle for s in self.sessions))

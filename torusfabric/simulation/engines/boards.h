@@ -20,6 +20,7 @@ struct Cable {
     uint32_t *head, *count;          // what lies there, and the Gray code of how many words have come
     uint32_t *memory;
     uint64_t depth, written;
+    uint64_t late;                   // words that are on the way behind the falling edge
 };
 
 struct BoardClock {
@@ -116,7 +117,8 @@ private:
                 continue;
             std::memcpy(cable.head, cable.memory + *cable.at % cable.depth * chunks,
                         chunks * sizeof *cable.head);
-            *cable.count = (uint32_t)(cable.written ^ cable.written >> 1);
+            uint64_t const came = (cable.written + 2 * cable.depth - cable.late) % (2 * cable.depth);
+            *cable.count = (uint32_t)(came ^ came >> 1);
         }
     }
 

@@ -1,0 +1,202 @@
+"""Links on differential pairs: words that arrive whatever the lines do, and what does not fit."""
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from unittest.mock import Mock
+
+import pytest
+from amaranth.hdl import Cat, ClockDomain, ClockSignal, Module, Signal
+from amaranth.sim import Simulator
+from helpers import few
+
+import torusfabric as tf
+from torusfabric.cli import main
+from torusfabric.fpga.board import find_board
+from torusfabric.fpga.bridge.board import ConnectedBoard
+from torusfabric.fpga.bridge.bus_access import BusAccess
+from torusfabric.fpga.bridge.simulated_port import PERIOD, SimulatedPort
+from torusfabric.fpga.lvds import LvdsLinks, links
+from torusfabric.fpga.lvds.pairs import GEAR, TRUSTED, PairReceiver, PairSender, WordTimer
+from torusfabric.fpga.lvds.pins import SENDING
+from torusfabric.rtl.boards import Block, BoardSystem
+from torusfabric.rtl.boards.phy import LVDS
+from torusfabric.rtl.run_choices import RunError
+from torusfabric.simulation.boards import simulate_boards
+from torusfabric.simulation.boards.compiled import CompiledBoards
+from torusfabric.topology.boards import Boards
+
+#: Of a word on a pair, 600 Mbit/s at 25 MHz.
+BITS = 24
+
+
+class Line:
+    """A pair in Amaranth's simulator: bits that come so many later.
+
+    Parameters
+    ----------
+    noise : range
+        While these words are sent, every 50th bit or so is wrong.
+    slips : int, optional
+        When this word is sent, a bit comes twice.
+
+    Attributes
+    ----------
+    got : list of (float, int or None)
+        Of each word that was received: cycles of the fabric since it was sent, and its number.
+    """
+
+    def __init__(self, late, *, noise=range(0), slips=None, words=400, seed=1):
+        m, self._random = Module(), random.Random(seed)
+        self._noise, self._slips = noise, slips
+        m.submodules.sender, m.submodules.receiver = PairSender(BITS), PairReceiver(BITS)
+        m.submodules.timer = WordTimer(BITS // GEAR)
+        m.d.comb += m.submodules.sender.load.eq(m.submodules.timer.load)
+        self._parts = m.submodules.sender, m.submodules.receiver, m.submodules.timer
+        self._bits, self._words, self.got = [0] * late, words, []
+        simulator = Simulator(m)
+        simulator.add_clock(1e-8)
+        simulator.add_testbench(self._run)
+        simulator.run()
+
+    async def _run(self, ctx):
+        sender, receiver, timer = self._parts
+        sent, cycles, phase, clock = {}, BITS // GEAR, self._random.randrange(6), 0
+        for now in range(cycles * self._words):
+            if now % cycles == phase:
+                word = self._random.getrandbits(BITS - 1)
+                sent[word] = now, len(sent)
+                ctx.set(sender.word, word)
+            if now % cycles == (phase + 2) % cycles:
+                ctx.set(timer.turned, len(sent) % 2)
+            self._bits += [ctx.get(sender.nibble) >> k & 1 for k in range(GEAR)]
+            came, self._bits = self._bits[:GEAR], self._bits[GEAR:]
+            if self._noise and len(sent) in self._noise:
+                came = [bit ^ (self._random.random() < 0.02) for bit in came]
+            if len(sent) == self._slips:
+                self._bits.insert(0, came[-1])
+                self._slips = None
+            ctx.set(receiver.nibble, sum(bit << k for k, bit in enumerate(came)))
+            await ctx.tick()
+            if clock and not ctx.get(receiver.clock) and (word := ctx.get(receiver.word)):
+                at, number = sent.get(word, (now, None))
+                self.got.append(((now + 1 - at) / cycles, number))
+            clock = ctx.get(receiver.clock)
+
+
+@pytest.mark.parametrize("late", few(4, range(31)))
+def test_words_begin_wherever_they_do(late):
+    """All of them come from some word on, in order, as late as the plan of links says."""
+    got = Line(late, seed=late).got
+    numbers = [number for _, number in got]
+    assert len(got) > 400 - 300
+    assert numbers == [*range(numbers[0], numbers[0] + len(numbers))]
+    took = {cycles - 0.5 for cycles, _ in got}
+    assert LVDS.least - 1 / 6 <= min(took) == max(took) <= LVDS.most
+
+
+def test_a_place_is_kept_and_found_again():
+    """Wrong bits change nothing else; a bit too many does, until it is noticed."""
+    line = Line(5, noise=range(200, 260), slips=300, words=480)
+    numbers = [number for _, number in line.got]
+    assert {*range(260, 295), *range(420, 475)} <= {*numbers}
+    assert len({*range(310, 400)} - {*numbers}) > TRUSTED
+    assert 10 < len({*range(200, 260)} & {*numbers}) < 60
+
+
+def pair(phy=LVDS):
+    ring = tf.Torus(2, link_latency=16)
+    fabric = tf.Fabric(tf.compile(tf.plan(ring, "allgather"), max_flits=8), width=8)
+    return BoardSystem(fabric, Boards.parse("2", ring), phy=phy)
+
+
+@pytest.mark.long
+def test_boards_run_on_pairs():
+    """Whatever the latency within that of the plan; beyond it nothing is delivered as good."""
+    assert simulate_boards(pair(), jobs=12).passed
+    with CompiledBoards(pair(), seed=1, link_errors=0.0) as boards:
+        for cable in boards.cables:
+            cable.late = 14
+        boards.collect(tf.Job(length=3))
+        assert boards.said("error") == [RunError.LINK] * 2
+
+
+class Looped(Block):
+    """A block alone, whose pairs lead back to it."""
+
+    _plan = property(lambda self: replace(self.system.plan, boards=self.system.boards.alone))
+
+
+class Unplugged(LvdsLinks):
+    """Pairs without pins: what comes by each is what was sent so many bits before."""
+
+    late: Sequence[int] = ()
+
+    def connect(self, m, design, platform):
+        sent = []
+
+        def clocks(m, cycles):
+            m.domains += ClockDomain(SENDING, reset_less=True)
+            return Signal(), Signal()
+
+        def receive(m, port, count, domain):
+            m.domains += ClockDomain(domain, reset_less=True)
+            m.d.comb += ClockSignal(domain).eq(ClockSignal(SENDING))
+            came = []
+            for pair, late in zip(range(count), self.late, strict=False):
+                line = Signal(64)
+                m.d[SENDING] += line.eq(Cat(line, sent[0].word_select(pair, GEAR))[GEAR:])
+                came.append(line[60 - late :][:GEAR])
+            return Cat(came), Signal()
+
+        replaced = {"add_clocks": clocks, "receive_pairs": receive}
+        replaced["send_pairs"] = lambda m, port, nibbles, edge, late: sent.append(nibbles)
+        with pytest.MonkeyPatch.context() as patch:
+            for name, model in replaced.items():
+                patch.setattr(links, name, model)
+            super().connect(m, design, Mock())
+
+
+def test_a_block_runs_over_pairs():
+    """The link ports of an image, each on a pair of its own, which are not equally late."""
+    ring = tf.Torus(2, link_latency=16)
+    fabric = tf.Fabric(tf.compile(tf.plan(ring, "allgather"), flits=2), width=16)
+    system = BoardSystem(fabric, Boards.parse("2", ring), phy=LVDS)
+    pairs = Unplugged(system, 1, find_board("ulx3s-85f").make_platform())
+    pairs.late = 3, 17
+    block = Looped(system, 1, links=pairs)
+    port = SimulatedPort(block)
+    port._simulator.add_clock(PERIOD / pairs.cycles, domain=SENDING)  # noqa: SLF001
+    for _ in range(4):  # until it is known where words begin
+        port.read(1)
+    report = ConnectedBoard(block, BusAccess(port)).run()
+    assert report.passed
+    assert report.words_checked == 4
+
+
+@pytest.mark.long
+def test_pairs_are_placed(tmp_path):
+    """With their clocks, 600 Mbit/s a pair."""
+    command = ["build", "--board", "ulx3s-25f", "4", "allgather", "--boards", "2", "--block", "1"]
+    assert main([*command, "--flits", "4", "--width", "8", "--phy", "lvds",
+                 "-o", str(tmp_path / "out")]) == 0  # fmt: skip
+    found = json.loads((tmp_path / "out/report.json").read_text())
+    used = {name: each["used"] for name, each in found["resources"].items()}
+    assert (used["IOLOGIC"], used["CLKDIVF"], used["EHXPLLL"]) == (3, 2, 1)
+
+
+@pytest.mark.parametrize(("words", "line"), [
+    (["4x4", "--boards", "2x1", "--block", "1,0", "--lanes", "3"],
+     "Pairs must be at least 4 for 8 links of 10 bits at 25 MHz (2000 Mbit/s; a pair of 600 takes "
+     "2), not 3"),
+    (["4x4", "--boards", "2x2", "--block", "1,0"], "Neighbours of the board must be at most 1"),
+    (["4", "--boards", "2", "--block", "1", "--width", "22"],
+     "Width must be at most 21 bits for a pair of 600 Mbit/s at 25 MHz, not 22"),
+    (["4", "--boards", "2", "--block", "1", "--board", "versa-ecp5"],
+     "Board for lvds must be an ECP5 with a resource lvds, not without"),
+])  # fmt: skip
+def test_what_does_not_fit_is_said(words, line, tmp_path, capsys):
+    command = ["build", "--board", "ulx3s-85f", words[0], "allgather", "--width", "8", *words[1:]]
+    assert main([*command, "--flits", "4", "--phy", "lvds", "-o", str(tmp_path / "out")]) == 1
+    assert line in capsys.readouterr().err
