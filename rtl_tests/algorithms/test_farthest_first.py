@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from helpers import plan
+from helpers import few, plan
 
 import torusfabric as tf
 from torusfabric.algorithms import Options, find
@@ -34,7 +34,7 @@ def planned(sides, kind="scatter", chunks=None, root=0):
     return find("farthest-first")(torus, collective, Options(chunks=chunks))
 
 
-@pytest.mark.parametrize("sides", SIDES, ids=str)
+@pytest.mark.parametrize("sides", few(38, [*SIDES], tuples=True), ids=str)
 def test_steps(sides):
     """As few as the root's ports, or the diameter, allow; and right from any root."""
     torus = Torus(sides)
@@ -77,7 +77,7 @@ def test_cycles(sides, kind):
         assert fixed.cycles() <= slots + 5 + fixed.timing.wait
 
 
-@pytest.mark.parametrize("name", ["4x4", "5x7", "6x4", "3x4x2", "9"])
+@pytest.mark.parametrize("name", few(2, ["4x4", "5x7", "6x4", "3x4x2", "9"], tuples=True))
 @pytest.mark.parametrize("kind", ["scatter", "gather"])
 @pytest.mark.parametrize("flits", [1, 4, 16, 64, 256])
 def test_near_the_limit(name, kind, flits):
@@ -90,7 +90,15 @@ def test_near_the_limit(name, kind, flits):
 
 @pytest.mark.parametrize(
     "name",
-    ["2", "2x3", *(pytest.param(name, marks=pytest.mark.long) for name in ("3", "4x4", "2x2x2"))],
+    few(
+        1,
+        [
+            "2",
+            "2x3",
+            *(pytest.param(name, marks=pytest.mark.long) for name in ("3", "4x4", "2x2x2")),
+        ],
+        tuples=True,
+    ),
 )
 @pytest.mark.parametrize("kind", ["scatter", "gather"])
 @pytest.mark.parametrize("parts", [1, None])

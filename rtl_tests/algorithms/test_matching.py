@@ -52,10 +52,10 @@ def exchange_bound(sides, chunks=1):
 
 @pytest.mark.parametrize(
     ("sides", "steps"),
-    [((3, 3), 2), ((4, 4), 4), ((8, 8), 16), ((4, 5), 5), ((8, 8, 8), 86),
+    few(5, [((3, 3), 2), ((4, 4), 4), ((8, 8), 16), ((4, 5), 5), ((8, 8, 8), 86),
      pytest.param((64, 64), 1024, marks=pytest.mark.long),
      pytest.param((16, 16, 16), 683, marks=pytest.mark.long),
-     ((7, 7, 7), 57), ((3, 4, 5), 10), ((9,), 4), ((2, 9), 5)],
+     ((7, 7, 7), 57), ((3, 4, 5), 10), ((9,), 4), ((2, 9), 5)]),
 )  # fmt: skip
 def test_allgather_examples(sides, steps):
     schedule = plan(sides, "allgather")
@@ -126,8 +126,8 @@ def test_scatter_trees_share_no_arc():
 
 @pytest.mark.parametrize(
     ("sides", "steps"),
-    [((3, 3), 3), ((4, 4), 8), ((8, 8), 64), ((10, 10, 10), 1250), ((5, 5, 5, 5), 375),
-     ((2, 2, 2, 2), 4), ((4,), 3)],
+    few(3, [((3, 3), 3), ((4, 4), 8), ((8, 8), 64), ((10, 10, 10), 1250), ((5, 5, 5, 5), 375),
+     ((2, 2, 2, 2), 4), ((4,), 3)]),
 )  # fmt: skip
 def test_alltoall_examples(sides, steps):
     schedule = plan(sides, "alltoall")
@@ -197,7 +197,7 @@ def test_sums_of_a_table_list_the_subtree():
 
 
 @pytest.mark.parametrize("kind", [k for k in MATCHING.collectives if not COLLECTIVES[k].local])
-@pytest.mark.parametrize("latency", [1, 2, 4])
+@pytest.mark.parametrize("latency", few(1, [1, 2, 4], tuples=True))
 def test_latency_is_waited_for(kind, latency):
     """But where nothing is sent on, between neighbours."""
     for name in ("7", "4x4", "2x3x4", "arrowhead:2"):

@@ -57,7 +57,9 @@ def test_usual_chunks():
 
 
 @pytest.mark.parametrize("operator", ["add", "max", "xor"])
-@pytest.mark.parametrize("sides", [(2,), (5,), (6,), (2, 2), (2, 3), (4, 4), (5, 3), (2, 3, 4)])
+@pytest.mark.parametrize(
+    "sides", few(4, [(2,), (5,), (6,), (2, 2), (2, 3), (4, 4), (5, 3), (2, 3, 4)], tuples=True)
+)
 def test_execution(sides, operator):
     """Programs of every number of chunks, for one length and for any, deliver the sum."""
     nodes, axes = int(np.prod(sides)), len(sides)

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers import few
 
 from torusfabric.cli import main
 from torusfabric.cli.output import printable
@@ -24,7 +25,7 @@ def plan(tmp_path, capsys):
     return make
 
 
-@pytest.mark.parametrize("name", ["x[/b]", "x[red]y", ":smile:", "%s{}"])
+@pytest.mark.parametrize("name", few(2, ["x[/b]", "x[red]y", ":smile:", "%s{}"], tuples=True))
 def test_names_are_no_markup(plan, capsys, name):
     path = plan(name)
     assert main(["compare", "--plan", path]) == 0

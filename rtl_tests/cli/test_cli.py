@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from helpers import few
 
 from torusfabric.cli import main
 
@@ -194,11 +195,14 @@ def test_help_has_an_example(capsys, command):
 
 @pytest.mark.parametrize(
     ("collective", "options"),
-    [
-        ("reduce", ("--root", "4")),
-        ("reduce-scatter", ("--op", "min", "--signed")),
-        ("allreduce", ("--op", "xor", "--width", "70")),
-    ],
+    few(
+        2,
+        [
+            ("reduce", ("--root", "4")),
+            ("reduce-scatter", ("--op", "min", "--signed")),
+            ("allreduce", ("--op", "xor", "--width", "70")),
+        ],
+    ),
 )
 def test_simulate_reductions(capsys, collective, options):
     """Sums, minima and the like are simulated, and compared word by word."""

@@ -5,6 +5,7 @@ import re
 
 import msccl_generators as generators
 import pytest
+from helpers import few
 
 from torusfabric.cli import main
 from torusfabric.topology import Torus
@@ -39,7 +40,12 @@ QUICK = ("ring on a torus", "sums", "exchange")
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.long] * (name not in QUICK)) for name in FILES]
+    "name",
+    few(
+        2,
+        [pytest.param(name, marks=[pytest.mark.long] * (name not in QUICK)) for name in FILES],
+        tuples=True,
+    ),
 )
 def test_from_a_file_to_hardware(capsys, tmp_path, name):
     """Import, check, simulate, Verilog, a page, export, and import again."""

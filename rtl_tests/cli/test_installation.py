@@ -147,7 +147,9 @@ def test_a_command_names_the_extra_that_it_needs(line, module, extra, tmp_path):
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("line", ["plan 2x2 allgather", "completion bash", "doctor"])
+@pytest.mark.parametrize(
+    "line", few(2, ["plan 2x2 allgather", "completion bash", "doctor"], tuples=True)
+)
 def test_a_command_does_without_hardware(line, tmp_path):
     """What makes no hardware needs no Amaranth."""
     script = WITHOUT.format(module="amaranth", words=line.split())

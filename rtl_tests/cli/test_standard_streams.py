@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers import few
 
 from torusfabric import cli
 from torusfabric.cli import main
@@ -39,7 +40,7 @@ def test_full_device_is_one_line(words, buffering, monkeypatch, capsys):
         assert error == f"torusfabric: {text}\n"
 
 
-@pytest.mark.parametrize("words", PRINTING, ids=" ".join)
+@pytest.mark.parametrize("words", few(4, [*PRINTING], tuples=True), ids=" ".join)
 def test_reader_that_has_seen_enough(words, monkeypatch, capsys):
     reader, writer = os.pipe()
     os.close(reader)
@@ -84,8 +85,11 @@ FILES = [
 
 @pytest.mark.parametrize(
     ("words", "begins", "name"),
-    [(*FILES[0], "/dev/stdout"), (*FILES[0], "/dev/fd/1"), (*FILES[0], "link")]
-    + [(*file, "-") for file in FILES],
+    few(
+        4,
+        [(*FILES[0], "/dev/stdout"), (*FILES[0], "/dev/fd/1"), (*FILES[0], "link")]
+        + [(*file, "-") for file in FILES],
+    ),
 )
 def test_file_on_standard_output(words, begins, name, tmp_path, monkeypatch, capsys):
     """It stands there alone; what else there is to say goes to standard error."""

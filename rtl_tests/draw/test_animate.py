@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from helpers import program_of
+from helpers import few, program_of
 
 from torusfabric.cli import main
 from torusfabric.draw.animate import animation
@@ -101,14 +101,17 @@ def test_command(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("words", "ends"),
-    [
-        (("3x3", "allgather", "--word", "0:4", "--flits", "2", "--flit", "1"), (0, 4)),
-        (("4x4", "allgather:hamiltonian"), None),
-        (("4x4", "reduce", "--flits", "4"), None),
-        (("3x3", "allreduce", "--word", "8:0"), (8, 0)),
-        (("arrowhead:2", "broadcast"), None),
-        (("3x3", "alltoall,allreduce", "--mode", "1"), None),
-    ],
+    few(
+        3,
+        [
+            (("3x3", "allgather", "--word", "0:4", "--flits", "2", "--flit", "1"), (0, 4)),
+            (("4x4", "allgather:hamiltonian"), None),
+            (("4x4", "reduce", "--flits", "4"), None),
+            (("3x3", "allreduce", "--word", "8:0"), (8, 0)),
+            (("arrowhead:2", "broadcast"), None),
+            (("3x3", "alltoall,allreduce", "--mode", "1"), None),
+        ],
+    ),
 )
 def test_a_word_by_cycles(words, ends, tmp_path, capsys):
     """A page, and what is said of it, hold the stages of a word and the code that makes them."""

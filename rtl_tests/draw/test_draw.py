@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from drawn import SPACE, circuits, forest, rods_pattern, rows_pattern, trees, words
+from helpers import few
 
 from torusfabric.collective import Collective
 from torusfabric.draw import draw
@@ -20,12 +21,16 @@ from torusfabric.topology import Torus
 
 @pytest.mark.parametrize(
     "schedule",
-    [
-        *(forest(order, ports=ports) for order in (0, 1, 2, 3) for ports in (3, 6)),
-        *(trees(order, trees=count) for order in (0, 1, 2, 3) for count in (1, 2)),
-        rows_pattern(3, 4),
-        rods_pattern(6, 5),
-    ],
+    few(
+        9,
+        [
+            *(forest(order, ports=ports) for order in (0, 1, 2, 3) for ports in (3, 6)),
+            *(trees(order, trees=count) for order in (0, 1, 2, 3) for count in (1, 2)),
+            rows_pattern(3, 4),
+            rods_pattern(6, 5),
+        ],
+        tuples=True,
+    ),
     ids=lambda schedule: f"{schedule.algorithm}-{schedule.topology}-{schedule.ports}",
 )
 def test_document(schedule):

@@ -4,7 +4,7 @@ import re
 import shutil
 
 import pytest
-from helpers import program_of
+from helpers import few, program_of
 
 from torusfabric.draw.animate import animation
 from torusfabric.rtl.word_path import code_of, word_path
@@ -109,7 +109,9 @@ def test_use_of_links_and_age(opened, address):
     assert page.evaluate(total) == page.evaluate(carried)
 
 
-@pytest.mark.parametrize(("kind", "whole"), [("reduce", 9), ("allreduce", 9), ("allreduce@0", 3)])
+@pytest.mark.parametrize(
+    ("kind", "whole"), few(2, [("reduce", 9), ("allreduce", 9), ("allreduce@0", 3)])
+)
 def test_how_much_of_a_sum_is_there(opened, kind, whole):
     """Contributions are counted by the sum that they are parts of, and where sums meet is said."""
     page = opened(program_of("3x3", kind), address="#0,progress,0")

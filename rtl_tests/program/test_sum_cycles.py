@@ -4,12 +4,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from helpers import few
 
 import torusfabric as tf
 from torusfabric.program.sum_timing import _Rule, _skews
 
 
-@pytest.mark.parametrize("topology", ["3", "2x3", "4x4", "3x3x2"])
+@pytest.mark.parametrize("topology", few(2, ["3", "2x3", "4x4", "3x3x2"], tuples=True))
 @pytest.mark.parametrize("most", [8, 64])
 def test_long_sums_take_what_a_fixed_length_takes(topology, most):
     """From the least period on, a choice of lengths costs nothing, whatever the longest is."""

@@ -77,12 +77,15 @@ def test_operators_with_registers(latency):
 
 @pytest.mark.parametrize(
     ("topology", "kind", "lengths"),
-    [
-        ("3x3", "reduce-scatter", {"flits": 9}),
-        ("2x2", "reduce-scatter", {"max_flits": 9, "operators": ["add", "min"]}),
-        ("3x4", "reduce-scatter@1", {"flits": 3}),
-        ("4", "allreduce", {"max_flits": 20}),
-    ],
+    few(
+        2,
+        [
+            ("3x3", "reduce-scatter", {"flits": 9}),
+            ("2x2", "reduce-scatter", {"max_flits": 9, "operators": ["add", "min"]}),
+            ("3x4", "reduce-scatter@1", {"flits": 3}),
+            ("4", "allreduce", {"max_flits": 20}),
+        ],
+    ),
 )
 @pytest.mark.parametrize("top", few(1, ["stream", "host"]))
 def test_hardware(topology, kind, lengths, top):

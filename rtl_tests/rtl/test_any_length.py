@@ -112,7 +112,7 @@ def test_any_fabric_and_jobs(data):
     check_jobs(fabric, random_jobs(fabric, 4, seed=data.draw(st.integers(0, 99))))
 
 
-@pytest.mark.parametrize("length", [1, 4, 6])
+@pytest.mark.parametrize("length", few(1, [1, 4, 6], tuples=True))
 @pytest.mark.parametrize(
     ("collective", "algorithm"), [("reduce-scatter", "matching"), ("gather", "max-flow")]
 )

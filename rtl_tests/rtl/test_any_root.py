@@ -171,7 +171,7 @@ def test_any_program(data):
 
 
 @pytest.mark.parametrize("schedule", [tf.plan, masked], ids=["rooted", "masked"])
-@pytest.mark.parametrize("collective", ["scatter", "gather", "reduce"])
+@pytest.mark.parametrize("collective", few(1, ["scatter", "gather", "reduce"], tuples=True))
 def test_verilog_takes_the_root_at_the_start(tmp_path, collective, schedule):
     """Icarus, given the wrong root at all times but at the start, reads the words of the right one.
 

@@ -246,14 +246,17 @@ def test_readers_that_share_a_memory():
 
 @pytest.mark.parametrize(
     ("topology", "algorithm", "options", "flits"),
-    [
-        ("3x3", "diagonal", {}, 1),
-        ("3x3", "max-flow", {}, 3),
-        pytest.param("4x4", "diagonal", {"ports": 3}, 2, marks=pytest.mark.long),
-        pytest.param("4x4", "max-flow", {}, 3, marks=pytest.mark.long),
-        pytest.param("arrowhead:2", "wormhole-forest", {}, 4, marks=pytest.mark.long),
-        ("arrowhead:1", "spanning-tree", {}, 2),
-    ],
+    few(
+        2,
+        [
+            ("3x3", "diagonal", {}, 1),
+            ("3x3", "max-flow", {}, 3),
+            pytest.param("4x4", "diagonal", {"ports": 3}, 2, marks=pytest.mark.long),
+            pytest.param("4x4", "max-flow", {}, 3, marks=pytest.mark.long),
+            pytest.param("arrowhead:2", "wormhole-forest", {}, 4, marks=pytest.mark.long),
+            ("arrowhead:1", "spanning-tree", {}, 2),
+        ],
+    ),
 )
 def test_any_root(topology, algorithm, options, flits):
     """One fabric broadcasts from every root in turn, in the cycles that a fixed root takes."""

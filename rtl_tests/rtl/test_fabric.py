@@ -59,11 +59,14 @@ def test_oblivious_fabric(topology, algorithm, width, flits):
 
 @pytest.mark.parametrize(
     ("topology", "algorithm", "options", "width", "flits"),
-    [
-        ("arrowhead:1", "wormhole-forest", {}, 8, 2),
-        ("arrowhead:2", "wormhole-forest", {}, 1, 4),
-        ("arrowhead:2", "wormhole-forest", {"ports": 3, "root": 11}, 8, 3),
-    ],
+    few(
+        2,
+        [
+            ("arrowhead:1", "wormhole-forest", {}, 8, 2),
+            ("arrowhead:2", "wormhole-forest", {}, 1, 4),
+            ("arrowhead:2", "wormhole-forest", {"ports": 3, "root": 11}, 8, 3),
+        ],
+    ),
 )
 def test_broadcast_in_rounds(topology, algorithm, options, width, flits):
     """A broadcast takes a cycle a round beyond its hops and flits, and one more, from any root."""

@@ -235,7 +235,7 @@ def words_of(fabric, job, messages, tmp_path):
 
 
 @pytest.mark.skipif(not have_icarus(), reason="no Icarus Verilog")
-@pytest.mark.parametrize(("mode", "length"), [(0, 2), (1, 3), (2, 1)])
+@pytest.mark.parametrize(("mode", "length"), few(2, [(0, 2), (1, 3), (2, 1)]))
 def test_emitted_verilog(tmp_path, mode, length):
     """The text, by its manifest alone, is a fabric of all modes."""
     fabric = engine_of("2x2", ("allgather", "alltoall", "reduce"), 3)

@@ -75,7 +75,7 @@ def test_executed_tables(topology, collective, flits):
 
 @pytest.mark.parametrize("flits", [1, 4])
 @pytest.mark.parametrize("collective", ["reduce-scatter", "allreduce"])
-@pytest.mark.parametrize("topology", ["3x3", "4x4", "5x5", "2x2x2x2", "3x3x3"])
+@pytest.mark.parametrize("topology", few(2, ["3x3", "4x4", "5x5", "2x2x2x2", "3x3x3"], tuples=True))
 def test_executed_necklace(topology, collective, flits):
     """Tables that were not made for adders are served too."""
     check_execution(plan(topology, collective, "necklace"), flits)
@@ -86,7 +86,7 @@ def test_executed_rounds(topology, algorithm, options):
     check_execution(plan(topology, "reduce", algorithm, **options), 3)
 
 
-@pytest.mark.parametrize("topology", ["4x4", "5x5", "3x3x3", "2x2x2x2"])
+@pytest.mark.parametrize("topology", few(2, ["4x4", "5x5", "3x3x3", "2x2x2x2"], tuples=True))
 @pytest.mark.parametrize("collective", ["reduce-scatter", "allreduce"])
 @pytest.mark.parametrize("flits", [1, 3, 8])
 def test_timing(topology, collective, flits):
@@ -160,9 +160,9 @@ def test_rounds(topology, algorithm, options):
 
 
 @pytest.mark.parametrize("name", few(3, EVERY))
-@pytest.mark.parametrize(("collective", "algorithm"), [
+@pytest.mark.parametrize(("collective", "algorithm"), few(1, [
     ("reduce", "max-flow"), ("reduce-scatter", "matching"), ("allreduce", "matching"),
-])  # fmt: skip
+]))  # fmt: skip
 def test_operators(collective, algorithm, name):
     """Every operator, of words that are as wide as others and of one bit."""
     for width in (1, 9):
@@ -191,9 +191,9 @@ def test_large_tables(topology):
     check_run(fabric_of(topology, "allreduce", "matching", width=32, latency=3), CompiledEngine)
 
 
-@pytest.mark.parametrize(("collective", "algorithm"), [
+@pytest.mark.parametrize(("collective", "algorithm"), few(2, [
     ("reduce", "necklace"), ("reduce-scatter", "matching"), ("allreduce", "matching"),
-])  # fmt: skip
+]))  # fmt: skip
 def test_restart_without_reset(collective, algorithm):
     """Run after run with new data, nothing of the last sums is left."""
     report = simulate(fabric_of("3x3", collective, algorithm), repeat=3)

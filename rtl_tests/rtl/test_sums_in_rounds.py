@@ -6,6 +6,7 @@ from random import Random
 import msccl_generators as generators
 import numpy as np
 import pytest
+from helpers import few
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -41,14 +42,17 @@ def test_halving_and_doubling(tmp_path, flits):
 
 @pytest.mark.parametrize(
     ("topology", "kind", "options"),
-    [
-        ("2x3", "reduce-scatter", {"flits": 4}),
-        ("3", "allreduce", {"flits": 7, "operators": ["max"]}),
-        ("2x2", "allreduce", {"max_flits": 9}),
-        ("3", "reduce-scatter", {"max_flits": 3, "operators": ["add", "xor"]}),
-        pytest.param("3x3", "allreduce", {"flits": 9}, marks=pytest.mark.long),
-        pytest.param("4x4", "reduce-scatter", {"flits": 2}, marks=pytest.mark.long),
-    ],
+    few(
+        2,
+        [
+            ("2x3", "reduce-scatter", {"flits": 4}),
+            ("3", "allreduce", {"flits": 7, "operators": ["max"]}),
+            ("2x2", "allreduce", {"max_flits": 9}),
+            ("3", "reduce-scatter", {"max_flits": 3, "operators": ["add", "xor"]}),
+            pytest.param("3x3", "allreduce", {"flits": 9}, marks=pytest.mark.long),
+            pytest.param("4x4", "reduce-scatter", {"flits": 2}, marks=pytest.mark.long),
+        ],
+    ),
 )
 def test_tables_as_rounds(topology, kind, options):
     """Blocks that do not fill a message, any length, several operators."""

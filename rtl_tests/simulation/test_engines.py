@@ -72,7 +72,7 @@ PAIRS = [
 
 
 @needs_compiler
-@pytest.mark.parametrize("width", [8, 16, 24])
+@pytest.mark.parametrize("width", few(2, [8, 16, 24], tuples=True))
 def test_words_of_whole_bytes(width):
     """Routers that put words together from bytes are compiled as what they are."""
     for kind in ("reduce-scatter", "alltoall"):
@@ -313,16 +313,20 @@ def test_throughput_of_jobs_counts_their_lengths(collective):
 
 @pytest.mark.parametrize(
     "selection",
-    [
-        "broadcast",
-        "scatter",
-        "reduce",
-        "allreduce",
-        "halo",
-        "alltoall",
-        "allgather:hamiltonian",
-        "broadcast:diagonal",
-    ],
+    few(
+        4,
+        [
+            "broadcast",
+            "scatter",
+            "reduce",
+            "allreduce",
+            "halo",
+            "alltoall",
+            "allgather:hamiltonian",
+            "broadcast:diagonal",
+        ],
+        tuples=True,
+    ),
 )
 def test_throughput_stays_below_its_bound(selection):
     """Also where messages are cut and follow each other within a step."""

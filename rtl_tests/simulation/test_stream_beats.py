@@ -87,7 +87,7 @@ def test_ranges_begin_where_cycles_change():
 
 @pytest.mark.parametrize(
     ("collective", "flits", "beat"),
-    [("allgather", 64, 4), ("alltoall", 64, 2), ("alltoall", 16, 2), ("scatter", 64, 4)],
+    few(2, [("allgather", 64, 4), ("alltoall", 64, 2), ("alltoall", 16, 2), ("scatter", 64, 4)]),
 )
 def test_the_least_beat_that_does_not_limit_runs(collective, flits, beat):
     program = tf.compile(tf.plan("4x4", collective, flits=flits), max_flits=flits)

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from helpers import few
 
 from torusfabric.errors import InputError, WorkFailed
 from torusfabric.toolchain import tools
@@ -72,7 +73,8 @@ def start(tmp_path, opened):
 
 @posix
 @pytest.mark.parametrize(
-    "opened", ["work_folder('x')", "private_folder('build')", "replacing('plan.json')"]
+    "opened",
+    few(2, ["work_folder('x')", "private_folder('build')", "replacing('plan.json')"], tuples=True),
 )
 def test_the_next_one_removes_what_a_killed_one_left(tmp_path, opened):
     """And nothing that is in use, or that is somebody else's."""

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 import pytest
+from helpers import few
 from verilog_bench import have_verilator, lint_verilator
 
 import torusfabric as tf
@@ -36,7 +37,7 @@ def access_of(field):
     return "write-1-to-clear" if clears else ACCESS[field.get_property("sw").name]
 
 
-@pytest.mark.parametrize(("width", "lengths"), [(32, {}), (80, {}), (7, {"flits": 4})])
+@pytest.mark.parametrize(("width", "lengths"), few(2, [(32, {}), (80, {}), (7, {"flits": 4})]))
 def test_system_rdl_says_what_the_manifest_says(tmp_path, width, lengths):
     bus = written(tmp_path, width=width, prefix="net_", **lengths)["bus"]
     top = elaborated(tmp_path / "fabric.rdl")

@@ -110,14 +110,17 @@ def test_linters_are_not_deaf(tmp_path):
 
 @pytest.mark.parametrize(
     ("topology", "collective", "algorithm", "classes"),
-    [
-        ("8x8", "allgather", "hamiltonian", 2),
-        ("16x16", "allgather", "hamiltonian", 2),
-        ("5x7", "allgather", "one-packet", 13),
-        ("6x6x3", "allgather", "one-packet", 5),
-        pytest.param("7x7x7", "allgather", "lee-code", 7, marks=pytest.mark.long),
-        ("arrowhead:3", "broadcast", "wormhole-forest", 34),
-    ],
+    few(
+        3,
+        [
+            ("8x8", "allgather", "hamiltonian", 2),
+            ("16x16", "allgather", "hamiltonian", 2),
+            ("5x7", "allgather", "one-packet", 13),
+            ("6x6x3", "allgather", "one-packet", 5),
+            pytest.param("7x7x7", "allgather", "lee-code", 7, marks=pytest.mark.long),
+            ("arrowhead:3", "broadcast", "wormhole-forest", 34),
+        ],
+    ),
 )
 def test_one_module_a_node_class(topology, collective, algorithm, classes):
     """However large the torus, there is one router module for each class of nodes."""

@@ -49,7 +49,7 @@ def test_a_selection_that_is_no_command_line():
         tf.connect("sim:2x2 'x")
 
 
-@pytest.mark.parametrize("width", [1, 33, 70])
+@pytest.mark.parametrize("width", few(2, [1, 33, 70], tuples=True))
 def test_words_of_other_widths(width):
     """Words of a bit, and of two and three words of the bus, the second and fourth of four."""
     board = tf.connect("sim", fabric_of("2x2", "allgather", "hamiltonian", width=width, flits=2))

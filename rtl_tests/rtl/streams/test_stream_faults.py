@@ -36,7 +36,7 @@ def test_runs_follow_one_another_without_a_pause(collective):
     assert period <= most / 0.95
 
 
-@pytest.mark.parametrize(("topology", "collective", "flits"), SHORT)
+@pytest.mark.parametrize(("topology", "collective", "flits"), few(2, [*SHORT]))
 def test_short_runs_follow_one_another_without_a_pause(topology, collective, flits):
     """Where runs take longest, each begins in the last cycle of the one before."""
     fabric = streams(topology, collective, flits)
