@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
@@ -318,9 +317,11 @@ def top_text(
     structure = top_structure(netlist)
     ports = [f"{p.direction} wire {range_of(p.width)}{name}" for name, p in structure.ports.items()]
     lines = [f"module {top} (", ",\n".join(f"  {port}" for port in ports), ");"]
-    by_width = groupby(structure.signals.items(), key=lambda item: item[1])
-    for width, nets in by_width:
-        lines += filled(f"  wire {range_of(width)}", [name for name, _ in nets], ";")
+    by_width: dict[int, list[str]] = defaultdict(list)
+    for name, width in structure.signals.items():
+        by_width[width].append(name)
+    for width, nets in by_width.items():
+        lines += filled(f"  wire {range_of(width)}", nets, ";")
     for contents, name in names.items():
         constant = f"{name}_contents = {contents.constant}"
         lines.append(f"  localparam {range_of(contents.bits)}{constant};")
