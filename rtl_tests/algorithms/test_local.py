@@ -205,7 +205,13 @@ def test_no_neighbours(network, kind, message):
         tf.plan(network, kind)
 
 
-def test_streams_have_all_neighbours():
-    program = tf.compile(tf.plan("mesh:3", "halo"), flits=2)
-    with pytest.raises(tf.InputError, match="Top must be host for halo on mesh:3, where some"):
-        tf.Fabric(program, width=8, top="stream")
+@pytest.mark.parametrize(
+    ("network", "names"),
+    few(2, [("mesh:3", ["halo"]), ("mesh:2x3", ["exchange[+1,(1,1),-1]", "broadcast", "halo@1"]),
+            ("2x3!4", ["exchange"]), ("mesh:3", ["shift[+0]"])]),
+)  # fmt: skip
+def test_streams_of_the_neighbours_that_there_are(network, names):
+    """Packets for nobody are taken; those from nobody never come, and others keep their numbers."""
+    program = tf.compile([tf.plan(network, name) for name in names], max_flits=2)
+    fabric = tf.Fabric(program, width=8, top="stream")
+    assert tf.simulate(fabric, engine="amaranth").passed

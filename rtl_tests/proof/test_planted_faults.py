@@ -41,6 +41,10 @@ LINKS = (
     Fault("long links", "fabric", r"\.sent\(tx_0\[2:0\]\)", ".sent(tx_1[2:0])"),
     Fault("long links", "fabric", r"\.rx\(\{(\w+), (\w+), ", r".rx({\2, \1, "),
     Fault("long links", "fabric", r"\.rx\(\{(.*), arrived_0_(\d)", r".rx({\1, tx_\2[2:0]"),
+    Fault("streams of a mesh", "fabric", r"numbers\(\{2'd0, 2'd1\}\)", "numbers({2'd1, 2'd0})"),
+    Fault(
+        "streams of a mesh", "unloader", r"own_numbers >> \{packet, 1'd0\}", "own_numbers >> packet"
+    ),
     Fault("slow link", "fabric", r"\.rx\(\{arrived_0_0", ".rx({tx_0[2:0]"),
 )
 

@@ -78,6 +78,12 @@ FABRICS = {
         {"top": "stream", "beat": 1},
     ),
     "long links": (tf.Torus(2, 3, link_latency=(2, 7)), ["alltoall"], {"flits": 2}, {}),
+    "streams of a mesh": (
+        "mesh:3",
+        ["halo:any-network"],
+        {"flits": 2},
+        {"top": "stream", "beat": 1},
+    ),
     "slow link": ("3!0:+0=2", ["allgather:any-network"], {"flits": 2}, {}),
     "streaming core": ("3x3", ["allgather:hamiltonian"], {"flits": 3}, {"top": "core"}),
 }

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..rtl.distribution import BY_GROUP
 from ..rtl.host import merge_levels
-from ..rtl.netlist import Role
+from ..rtl.netlist import Fixed, Role
 from .gates import Bit, GateText, cone
 from .ports import HostPorts
 from .report import refuted
@@ -65,8 +65,12 @@ def check_core_ports(fabric: Fabric, text: GateText) -> int:
 
 
 def check_stream_ends(fabric: Fabric, text: GateText) -> int:
-    """Check that the loader and the unloader of each node write and read that node."""
-    return compared(text, _ends(fabric, text), "node ports")
+    """Check that the loader and the unloader of each node write and read that node.
+
+    And that they are given the constants of that node.
+    """
+    fixed = compared(text, _fixed(fabric, text), "node ports")
+    return fixed + compared(text, _ends(fabric, text), "node ports")
 
 
 def check_distribution(fabric: Fabric, text: GateText) -> int:
@@ -146,6 +150,19 @@ def _of_topology(fabric: Fabric, text: GateText, ports: HostPorts) -> Wires:
             bits = pins["node"]
             number = [str(int(ports.number[node]) >> k & 1) for k in range(len(bits))]
             yield name, "node", [*bits], [*number]
+
+
+def _fixed(fabric: Fabric, text: GateText) -> Wires:
+    """What is said to loaders and unloaders once and for all: of packets, positions and rows."""
+    for instance in fabric.netlist.having(Role.STREAM):
+        pins = text.instances[instance.name].pins if instance.name in text.instances else {}
+        for pin, parts in instance.inputs.items():
+            fixed = [part for part in parts if isinstance(part, Fixed)]
+            if pin in pins and len(fixed) == len(parts):
+                wanted: list[Bit] = [
+                    str(part.value >> k & 1) for part in fixed for k in range(part.width)
+                ]
+                yield instance.name, pin, [*pins[pin]], wanted
 
 
 def _stored(

@@ -15,7 +15,6 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..collective import NO_NODE
 from ..errors import InputError
 from ..program import Program
 from ..program.timing import WRITE
@@ -304,13 +303,6 @@ class Fabric(wiring.Component):
         for what, wanted in of_stream.items():
             if wanted and self.top is not Top.STREAM:
                 raise InputError(f"Top must be stream for {what}, not {self.top}")
-        for mode in program.modes if self.top is Top.STREAM else ():
-            blocks = mode.schedule.blocks
-            if blocks.collective.local and (blocks.targets == NO_NODE).any():
-                raise InputError(
-                    f"Top must be host for {blocks.collective} on {blocks.groups.torus}, where "
-                    "some nodes have no neighbour at an offset, not stream"
-                )
         if self.aborts and (self.top is Top.STREAM or self.streaming):
             what = "streams of nodes" if self.top is Top.STREAM else "nodes without memories"
             raise InputError(f"Abort must be left out for {what}, whose words cannot be taken back")

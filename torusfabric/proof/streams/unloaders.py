@@ -50,6 +50,7 @@ REGISTERS = ("shows_words", "shows_runs", "there", "skips", "ends_packet", "fini
 def unloader_harness(design: Design, shape: UnloaderShape) -> Harness:
     """The harness around an unloader."""
     constants = ["receives", "position"] + ["row"] * (not shape.key_bits)
+    constants += ["own_last", "own_numbers"] * shape.lacking
     model = Model(design, "unloader", shows=REGISTERS, constants=constants)
     add_runs(model, shape.facts.sections, begins_if="free")
     _add_facts(model, shape)
@@ -117,7 +118,10 @@ def _add_position(model: Model, shape: UnloaderShape) -> None:
     sections, most = shape.facts.sections, max(shape.packets)
     bits, wide = max((most - 1).bit_length(), 1), sections.number_bits
     model.wire("last_word", "at == last_index")
-    model.wire("last_number", f"number == {by_value([n - 1 for n in shape.packets], 'mode')}")
+    numbers = by_value([count - 1 for count in shape.packets], "mode")
+    if shape.lacking:
+        numbers = within("own_last", "mode", shape.count_bits)
+    model.wire("last_number", f"number == {numbers}")
     model.wire("run_finishes", "last_word && last_number")
     model.register("at", "step ? (last_word ? 0 : at + 1) : at", shape.words.index_bits)
     model.register("number", "step && last_word ? (last_number ? 0 : number + 1) : number", bits)
@@ -130,7 +134,6 @@ def _add_position(model: Model, shape: UnloaderShape) -> None:
         model.register(f"{here}_last", f"advance ? {entered} && {last} : {here}_last")
     model.register("passing", "asking != ended && !brings && !seeking && !waiting && !passing")
     model.wire("passes", "(step && run_finishes) || passing")
-    numbers = by_value([count - 1 for count in shape.packets], "mode")
     claims = {
         "counts_runs": f"run == asking && complete == {wide}'(ended - asking)",
         "counts_claims": f"claimed == {{1'b0, {wide}'(begun - asking)}} + seeking_last + "
@@ -157,6 +160,9 @@ def _add_position(model: Model, shape: UnloaderShape) -> None:
 def _add_queue(model: Model, shape: UnloaderShape) -> None:
     """The tags of words that are asked for and not yet handed over, the oldest first."""
     origin = f"number | {by_value(shape.roots, 'mode')}"
+    if shape.lacking:
+        at = f"((mode << {shape.count_bits}) | number)"
+        origin = within("own_numbers", at, shape.id_bits)
     if any(shape.by_root):
         origin = f"{by_value(shape.by_root, 'mode')} ? root : {origin}"
     model.wire("origin", origin, shape.id_bits)

@@ -20,6 +20,7 @@ from .loader import Loader
 from .plan import StreamPlan, plan_streams
 from .ports import Clocks, stream_ports
 from .readiness import add_tree, levels
+from .shapes import UnloaderShape
 from .stream_control import StreamControl
 from .unloader import Unloader
 from .watch import add_watch
@@ -165,6 +166,8 @@ def _add_end(build: FabricBuilder, node: int, end: _End, inner: str) -> None:
             inputs[name] = build.distribution.near(name, node)
     if shape.position_bits:
         inputs["position"] = _positions(build, node, shape.facts.position_bits)
+    if isinstance(shape, UnloaderShape) and shape.lacking:
+        inputs |= _own_packets(shape, end.packets, node)
     if shape.key_bits:
         key, row = f"{verb}_key_{node}", f"{verb}_row_{node}"
         outputs["key"] = key, shape.key_bits
@@ -174,6 +177,18 @@ def _add_end(build: FabricBuilder, node: int, end: _End, inner: str) -> None:
     elif shape.row_bits:
         inputs["row"] = (Fixed(end.rows[0], shape.row_bits),)
     build.add(f"{verb}er_at_{node}", f"{verb}er", inputs=inputs, outputs=outputs, node=node)
+
+
+def _own_packets(shape: UnloaderShape, packets: Sequence[Packets], node: int) -> dict[str, Parts]:
+    """The index of the last packet of a node in each form, and the numbers of its packets."""
+    last, numbers = [], []
+    for form, each in enumerate(packets):
+        count = each.count if each.counts is None else max(int(each.counts[node]), 1)
+        last.append(Fixed(count - 1, shape.count_bits))
+        for k in range(1 << shape.count_bits):
+            number = k if each.numbers is None else int(each.numbers[node, min(k, each.count - 1)])
+            numbers.append(Fixed(number | shape.roots[form], shape.id_bits))
+    return {"own_last": tuple(last), "own_numbers": tuple(numbers)}
 
 
 def _positions(build: FabricBuilder, node: int, bits: int) -> Parts:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...collective import NO_NODE
 from ...topology import BoolArray, IntArray
 from ..memories import address_width
 
@@ -64,6 +65,9 @@ class Packets:
         Whether the words of a packet go to its chunks in turn.
     pitch : int
         From the address of a word of a chunk to that of the next.
+    numbers, counts : ndarray of int, shape (nodes, packets) and (nodes,), or None
+        Of a halo or exchange in which nodes lack neighbours: the numbers of the packets of each
+        node, those that there are first, and how many these are.
     """
 
     count: int
@@ -77,6 +81,8 @@ class Packets:
     flits: int
     in_turn: bool
     pitch: int = 1
+    numbers: IntArray | None = None
+    counts: IntArray | None = None
 
     @cached_property
     def chunks(self) -> int:
@@ -187,6 +193,11 @@ def packets_received(program: Program, form: int) -> Packets:
     there = np.ones(len(memory), bool)
     if not of_form.any_root:
         there = np.isin(np.arange(len(memory)), part.layout.receivers)
+    lacking = _neighbours_first(part) if collective.local else None
+    numbers, counts = lacking or (None, None)
+    if numbers is not None and counts is not None:
+        memory, base = (np.take_along_axis(v, numbers[..., None], axis=1) for v in (memory, base))
+        there &= counts > 0
     stored = np.unique(memory[there])
     pitches = {of_form.loop.pitch_of(number) for number in stored.tolist() if number >= 0} or {1}
     assert len(pitches) == 1, "words of a form lie as far apart in all memories"
@@ -203,7 +214,22 @@ def packets_received(program: Program, form: int) -> Packets:
         flits=part.block_flits,
         in_turn=program.any_length,
         pitch=pitches.pop(),
+        numbers=numbers,
+        counts=counts,
     )
+
+
+def _neighbours_first(part: Program) -> tuple[IntArray, IntArray] | None:
+    """The numbers of offsets at which each node has a neighbour, then others; and how many.
+
+    None where all nodes have all neighbours.
+    """
+    blocks, groups = part.schedule.blocks, part.groups
+    origin = blocks.origin_of(groups.position[:, None], np.arange(blocks.parts))
+    there = (origin != NO_NODE) & (groups.group >= 0)[:, None]
+    if there.all():
+        return None
+    return np.argsort(~there, axis=1, kind="stable"), there.sum(axis=1)
 
 
 def barrier_packets(program: Program, memory: int) -> Packets:

@@ -247,6 +247,7 @@ def _unloaders(
         roots=tuple(each.root or 0 for each in received),
         id_bits=number_bits(build.program),
         late=max(map(len, orders)) > AT_ONCE,
+        lacking=any(each.counts is not None and each.count > 1 for each in received),
     )
     kept, base_at = shape.kept_bits, shape.kept_bits + shape.memory_bits
     values = [

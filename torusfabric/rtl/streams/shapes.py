@@ -205,12 +205,25 @@ class UnloaderShape(EndShape):
         Bits of an origin.
     late : bool
         Whether a word comes three cycles after its address, and not two.
+    lacking : bool
+        Whether nodes lack some packets of a form, so that each knows the numbers of its own.
     """
 
     by_root: tuple[bool, ...]
     roots: tuple[int, ...]
     id_bits: int
     late: bool
+    lacking: bool
+
+    @property
+    def count_bits(self) -> int:
+        """Bits of the index of a packet in each form, where nodes lack some."""
+        return (max(self.packets) - 1).bit_length() * self.lacking
+
+    @property
+    def numbers_bits(self) -> int:
+        """Bits of the numbers of the packets of a node, where nodes lack some."""
+        return (len(self.packets) * self.id_bits << self.count_bits) * self.lacking
 
     @property
     def kept_bits(self) -> int:

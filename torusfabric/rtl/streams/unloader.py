@@ -37,6 +37,9 @@ class Unloader(StreamEnd):
         Of each form, whether the node receives anything.
     position : In
         Of each form, which root is the node itself.
+    own_last, own_numbers : In
+        Of each form, the index of the last packet of the node, and the numbers of its packets,
+        where nodes lack some.
     clear : In(1)
         The reset of the node.
     run_begins, run_ends : In(1)
@@ -76,6 +79,8 @@ class Unloader(StreamEnd):
                 "tid": Out(shape.id_bits),
                 "receives": In(len(shape.packets)),
                 "position": In(shape.position_bits),
+                "own_last": In(len(shape.packets) * shape.count_bits),
+                "own_numbers": In(shape.numbers_bits),
                 "clear": In(1),
                 "run_begins": In(1),
                 "run_ends": In(1),
@@ -205,6 +210,9 @@ class Unloader(StreamEnd):
         # Of the first word of a run, and of others; a packet stays until it ends.
         single = by_form([int(count == 1) for count in packets], self._form_of(following))
         before = packet == by_form([max(count - 2, 0) for count in packets], self._form)
+        if self.shape.lacking:
+            single = self._own_last(self._form_of(following)) == 0
+            before = packet + 1 == self._own_last(self._form)
         m.d.comb += last_follows.eq(
             Mux(there, Mux(ends_packet, Mux(last, single, before), last), single)
         )
@@ -217,9 +225,16 @@ class Unloader(StreamEnd):
         cleared(m, self.value("clear"), packet, last)
         return packet, last_follows
 
+    def _own_last(self, form: Value) -> Value:
+        """The index of the last packet of the node, where nodes lack some."""
+        return self.value("own_last").word_select(form, self.shape.count_bits)
+
     def _id(self, packet: Value, section: Value) -> Value:
         """The origin of a packet; forms of a root have but one."""
         number = packet | by_form(self.shape.roots, self._form)
+        if self.shape.lacking:
+            at = Cat(packet, self._form[: self.shape.facts.form_bits])
+            number = self.value("own_numbers").word_select(at, self.shape.id_bits)
         return fitting(self._of_root(section, number), self.shape.id_bits)
 
     def _of_root(self, section: Value, number: Value) -> Value:

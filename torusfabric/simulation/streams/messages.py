@@ -96,10 +96,11 @@ def exchange_of(
         if random is not None:
             order = random.permutation(order).tolist()
         sent.append([_packet(k, words[node], destinations) for k in order])
-        got = [
-            _packet(k, delivered[node], len(origins), origin) for k, origin in enumerate(origins)
-        ]
-        received.append(got if receives[node].all() else [])
+        owed = receives[node].reshape(len(origins), -1).all(axis=1)
+        received.append([
+            _packet(k, delivered[node], len(origins), origin)
+            for k, origin in enumerate(origins) if owed[k]
+        ])  # fmt: skip
     return Exchange(sent, received)
 
 
