@@ -5,8 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from amaranth.sim import Simulator
-from helpers import expected_words, fabric_of, few, random_messages
+from helpers import expected_words, fabric_of, few, random_messages, simulated
 
 from torusfabric.rtl.assembly import Assembly
 
@@ -54,10 +53,7 @@ def play(fabric, rows, drive, look):
             look(row, lambda port: ctx.get(getattr(design, port)))
             await ctx.tick()
 
-    simulator = Simulator(design)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(testbench)
-    simulator.run()
+    simulated(design, testbench)
     done = next(row["cycle"] for row in rows if row["done"] == "1")
     assert int(done) == fabric.predicted_cycles
 

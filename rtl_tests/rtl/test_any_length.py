@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from amaranth.sim import Simulator
-from helpers import check_jobs, expected_words, few
+from helpers import check_jobs, expected_words, few, simulated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from verilog_bench import have_icarus, have_verilator, lint_verilator, run_icarus
@@ -168,10 +167,7 @@ def test_commands_that_cannot_be_carried_out():
         seen.append(await start(7))
         seen.append(await start(5))
 
-    simulator = Simulator(design)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(testbench)
-    simulator.run()
+    simulated(design, testbench)
     assert seen == [
         (3, 0, 0), (3, 0, 0), (0, 1, 0), (5, 1, 0), (expected, 0, 1), (3, 0, 1), (0, 1, 0),
     ]  # fmt: skip
@@ -198,10 +194,7 @@ def test_a_length_sampled_late_is_found(monkeypatch):
             await ctx.tick()
         seen.append(ctx.get(design.cycles))
 
-    simulator = Simulator(design)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(testbench)
-    simulator.run()
+    simulated(design, testbench)
     assert seen[0] != fabric.program.cycles(1)
 
 
@@ -219,9 +212,7 @@ def test_division_by_constants():
                 ctx.set(value, number)
                 assert ctx.get(quotient) == number // divisor, (number, divisor)
 
-        simulator = Simulator(m)
-        simulator.add_testbench(testbench)
-        simulator.run()
+        simulated(m, testbench)
 
 
 def test_jobs_by_default():

@@ -4,9 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from amaranth.sim import Simulator
 from core_bench import run_core
-from helpers import expected_words, few, random_messages
+from helpers import expected_words, few, random_messages, simulated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from verilog_bench import have_icarus, have_verilator, lint_icarus, lint_verilator, run_icarus
@@ -273,10 +272,7 @@ def run_bench(fabric, testbench):
     async def drive(ctx):
         await testbench(Bench(ctx, fabric, design))
 
-    simulator = Simulator(design)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(drive)
-    simulator.run()
+    simulated(design, drive)
 
 
 def test_the_mode_decides_what_the_host_reads():

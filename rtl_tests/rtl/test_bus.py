@@ -7,7 +7,7 @@ from amaranth.hdl import Const
 from amaranth.sim import Simulator
 from bus_masters import AxiLiteMaster, WishboneMaster
 from bus_scenario import BusScenario
-from helpers import few
+from helpers import few, simulated
 
 import torusfabric as tf
 from torusfabric.rtl.bus import Bus, attach
@@ -32,10 +32,7 @@ def converse(fabric, seed=1):
         master = MASTERS[fabric.bus](ctx, fabric, random.Random(seed))
         await BusScenario(master, facts, seed).run()
 
-    simulator = Simulator(fabric)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulated(fabric, bench)
 
 
 def test_a_fabric_answers_by_its_manifest():

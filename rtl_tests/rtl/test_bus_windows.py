@@ -4,7 +4,7 @@ import random
 
 import pytest
 from amaranth.hdl import Const
-from amaranth.sim import Simulator
+from helpers import simulated
 
 import torusfabric as tf
 from torusfabric.rtl.bus import attach, windows
@@ -134,10 +134,7 @@ def simulate(register_map, dut, play, *, seed=1, pace=0.3):
     async def testbench(ctx):
         results.append(await play(Bench(ctx, dut, register_map, seed, pace)))
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(testbench)
-    simulator.run()
+    simulated(dut, testbench)
     return results[0]
 
 

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 from amaranth.hdl import Cat, Const, Module, Signal
-from amaranth.sim import Simulator
+from helpers import simulated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -42,9 +42,7 @@ def selected(inputs, codes, width, *, keep=False, form=branched_cascade):
                 ctx.set(signal, bit)
             found.append(ctx.get(out))
 
-    simulator = Simulator(m)
-    simulator.add_testbench(testbench)
-    simulator.run()
+    simulated(m, testbench)
     return found
 
 
@@ -55,9 +53,7 @@ def settled(m, out):
     async def testbench(ctx):
         found.append(ctx.get(out))
 
-    simulator = Simulator(m)
-    simulator.add_testbench(testbench)
-    simulator.run()
+    simulated(m, testbench)
     return found[0]
 
 

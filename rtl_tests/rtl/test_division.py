@@ -2,7 +2,7 @@
 
 import pytest
 from amaranth.hdl import Module, Signal
-from amaranth.sim import Simulator
+from helpers import simulated
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -35,10 +35,7 @@ def test_quotient_and_remainder_come_after_their_cycles(count, divisor):
                 found.append(tuple(ctx.get(signal) for signal in shown))
             await ctx.tick()
 
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulated(m, bench)
     assert found == [divmod(number, divisor) for number in numbers]
 
 
@@ -54,7 +51,5 @@ def test_a_quotient_at_once(bits, divisor):
             ctx.set(value, number)
             found.append(ctx.get(shown))
 
-    simulator = Simulator(m)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulated(m, bench)
     assert found == [number // divisor for number in range(1 << bits)]

@@ -4,8 +4,7 @@ from bisect import bisect
 
 import pytest
 from amaranth.hdl import Module, Signal
-from amaranth.sim import Simulator
-from helpers import check_jobs, few
+from helpers import check_jobs, few, simulated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,7 +46,6 @@ def test_the_form_follows_from_mode_and_length(ranges):
         number += 1 + max(starts.values())
     m, mode, length, form = Module(), Signal(2), Signal(6), Signal(8)
     m.d.comb += form.eq(run_form(served, mode if len(served) > 1 else None, length))
-    simulator = Simulator(m)
 
     async def every(context):
         for k, of_mode in enumerate(served):
@@ -58,8 +56,7 @@ def test_the_form_follows_from_mode_and_length(ranges):
                 at = bisect([start for start, _ in of_mode], flits) - 1
                 assert context.get(form) == of_mode[at].form
 
-    simulator.add_testbench(every)
-    simulator.run()
+    simulated(m, every)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,7 @@
 """Which nodes the host port writes: one of a group by its place, the group by a bit of its own."""
 
 import pytest
-from amaranth.sim import Simulator
-from helpers import fabric_of, few, plan
+from helpers import fabric_of, few, plan, simulated
 
 import torusfabric as tf
 from torusfabric.rtl.distribution import NodeGroups
@@ -48,10 +47,7 @@ def given_to_nodes(fabric, accesses):
                 shown.append((ctx.get(host.write_node), ctx.get(host.write_enable)))
             await ctx.tick()
 
-    simulator = Simulator(host)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulated(host, bench)
     return shown
 
 

@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from amaranth.sim import Simulator
-from helpers import few
+from helpers import few, simulated
 
 import torusfabric as tf
 from torusfabric.rtl.links import MOST_REGISTERS, Link
@@ -22,10 +21,7 @@ def test_a_word_comes_out_as_late_as_it_should(cycles):
             await context.tick()
             shown.append(context.get(link.arrived))
 
-    simulator = Simulator(link)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulated(link, bench)
     # After the edge that takes word w there is what was taken so many edges before.
     assert shown[cycles - 2 :] == list(range(1, 150 - (cycles - 2)))
 

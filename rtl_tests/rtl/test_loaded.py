@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from amaranth.sim import Simulator
 from bus_masters import AxiLiteMaster, WishboneMaster
+from helpers import simulated
 from verilog_bench import have_icarus, lint_icarus
 
 import torusfabric as tf
@@ -286,10 +286,7 @@ def test_bus(bus, master):
         found.extend([await status(), await port.read(at["loaded_program"])])
         found.append(await port.read(at["cycles"]))
 
-    simulator = Simulator(fabric)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulated(fabric, bench)
     program = image.program
     known = [(8, 0, 1), False, (0, 10, 0), (8, 10, 1), True, (10, 0, 1)]
     assert found == [*known, int(program.digest[:8], 16), program.cycles(1)]
@@ -375,10 +372,7 @@ def test_modes_are_filled_while_another_runs():
         assert await port.load(next_one.words) == (1, 0)
         assert await port.load(fabric.image.words) == (3, digests[0])
 
-    simulator = Simulator(fabric)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulated(fabric, bench)
 
 
 @pytest.mark.long

@@ -3,8 +3,7 @@
 import pytest
 from amaranth.back import rtlil
 from amaranth.hdl import Module, Signal
-from amaranth.sim import Simulator
-from helpers import few
+from helpers import few, simulated
 
 import torusfabric as tf
 from torusfabric.rtl.memories import ReadPort, WritePort, add_memory, memory_cell
@@ -38,10 +37,7 @@ def test_wide_memory(width, parts):
         assert ctx.get(word) == kept
 
     with wide_values():
-        simulator = Simulator(m)
-        simulator.add_clock(1e-8)
-        simulator.add_testbench(testbench)
-        simulator.run()
+        simulated(m, testbench)
     assert "memwr_v2" in rtlil.convert(m, ports=[address, enable, data])
 
 

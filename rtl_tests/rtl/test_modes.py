@@ -7,8 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from amaranth.sim import Simulator
-from helpers import check_jobs, expected_words, few
+from helpers import check_jobs, expected_words, few, simulated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from verilog_bench import have_icarus, lint_verilator, run_icarus
@@ -164,10 +163,7 @@ def run_starts(fabric, starts, *, gap=0, rounds=None):
                 await ctx.tick()
             seen.append((error, ctx.get(design.cycles)))
 
-    simulator = Simulator(design)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(testbench)
-    simulator.run()
+    simulated(design, testbench)
     return seen
 
 

@@ -6,8 +6,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from amaranth.sim import Simulator
-from helpers import fabric_of
+from helpers import fabric_of, simulated
 
 from torusfabric import verilog
 from torusfabric.rtl.assembly import Assembly
@@ -47,10 +46,7 @@ def test_rom_in_amaranth(depth, width):
             await ctx.tick()
             assert ctx.get(design.q_0) == rows[min(address, depth - 1)]
 
-    simulator = Simulator(design)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(testbench)
-    simulator.run()
+    simulated(design, testbench)
 
 
 @pytest.mark.skipif(shutil.which("iverilog") is None, reason="needs Icarus Verilog")

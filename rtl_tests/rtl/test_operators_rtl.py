@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from amaranth.hdl import Const, Module, Signal, Value
-from amaranth.sim import Simulator
-from helpers import check_jobs, expected_words, few
+from helpers import check_jobs, expected_words, few, simulated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from verilog_bench import have_icarus, have_verilator, lint_icarus, lint_verilator, run_icarus
@@ -95,9 +94,7 @@ def unit_results(unit, width, code, pairs):
             results.append(ctx.get(result))
         results.append(ctx.get(identity))
 
-    simulator = Simulator(m)
-    simulator.add_testbench(testbench)
-    simulator.run()
+    simulated(m, testbench)
     return results[:-1], results[-1]
 
 
@@ -218,10 +215,7 @@ def errors_of(fabric, starts):
             ctx.set(design.start, 0)
             seen.append((ctx.get(design.error), ctx.get(design.busy)))
 
-    simulator = Simulator(design)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(testbench)
-    simulator.run()
+    simulated(design, testbench)
     return seen
 
 
@@ -255,10 +249,7 @@ def test_a_refused_operation_changes_nothing():
             kept = (design.done, design.busy, design.cycles, design.net("operator_code"))
             seen.append([ctx.get(signal) for signal in kept])
 
-    simulator = Simulator(design)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(testbench)
-    simulator.run()
+    simulated(design, testbench)
     code = OperatorUnit(fabric.program.operators).codes[2]
     assert seen == [[1, 0, fabric.predicted_cycles, code]] * 2
 

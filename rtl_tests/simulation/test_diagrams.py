@@ -7,8 +7,7 @@ from collections import defaultdict
 from dataclasses import replace
 
 import pytest
-from amaranth.sim import Simulator
-from helpers import few, misrouted
+from helpers import few, misrouted, simulated
 
 import torusfabric as tf
 from torusfabric.rtl.assembly import Assembly
@@ -83,10 +82,7 @@ def difference(fabric, diagrams):
                     found.append(f"{port} in cycle {cycle} is {int(ctx.get(bits)):#x}")
             await ctx.tick()
 
-    simulator = Simulator(design)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(testbench)
-    simulator.run()
+    simulated(design, testbench)
     return found[0] if found else None
 
 

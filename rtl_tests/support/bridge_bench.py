@@ -1,10 +1,8 @@
-"""For tests of the bridge: small fabrics of all collectives, and running a testbench."""
-
-from amaranth.sim import Simulator
+"""For tests of the bridge: small fabrics of all collectives."""
 
 from torusfabric.collective import Operator
 
-__all__ = ["COLLECTIVES", "REDUCTIONS", "run"]
+__all__ = ["COLLECTIVES", "REDUCTIONS"]
 
 COLLECTIVES = [
     ("2x2", "allgather", "hamiltonian", {"flits": 2}),
@@ -27,11 +25,3 @@ REDUCTIONS = [
     ("3x3", "reduce", "max-flow", {"flits": 2, "root": 4, "operator": Operator.parse("and")}),
     ("2x2", "reduce", "diagonal", {"flits": 3, "root": 1}),
 ]
-
-
-def run(design, testbench):
-    """Run a testbench on a design."""
-    simulator = Simulator(design)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(testbench)
-    simulator.run()

@@ -1,7 +1,7 @@
 """Running cores, in which every node has ports of its own, in Amaranth's simulator."""
 
 import numpy as np
-from amaranth.sim import Simulator
+from helpers import simulated
 
 __all__ = ["run_core", "run_stream_core"]
 
@@ -64,10 +64,7 @@ def run_core(fabric, messages, *, starts=1, root=None):
             assert edges == ctx.get(fabric.cycles) == fabric.predicted_cycles
         await read(ctx)
 
-    simulator = Simulator(fabric)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(testbench)
-    simulator.run()
+    simulated(fabric, testbench)
     return np.array(found, np.uint64)
 
 
@@ -119,8 +116,5 @@ def run_stream_core(fabric, messages):
             assert edges <= fabric.predicted_cycles
         assert edges == ctx.get(fabric.cycles) == fabric.predicted_cycles
 
-    simulator = Simulator(fabric)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(testbench)
-    simulator.run()
+    simulated(fabric, testbench)
     return found

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from amaranth.sim import Simulator
 
 from torusfabric import collective as collectives
 from torusfabric import planning
@@ -31,6 +32,7 @@ __all__ = [
     "plan",
     "program_of",
     "random_messages",
+    "simulated",
     "with_loop",
     "with_operator",
 ]
@@ -225,3 +227,11 @@ def delay_end(fabric, *, flits=20):
     fabric.netlist.modules["sequencer"] = lambda: Sequencer(
         [timing], placement, choices, address_bits=bits
     )
+
+
+def simulated(design, testbench):
+    """Run a testbench on a design, with a clock if it has registers."""
+    simulator = Simulator(design)
+    simulator.add_clock(1e-6, if_exists=True)
+    simulator.add_testbench(testbench)
+    simulator.run()

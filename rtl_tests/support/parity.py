@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from amaranth.hdl import Cat, ClockDomain, Module
 from amaranth.lib.wiring import In, Out
-from bridge_bench import run
+from helpers import simulated
 
 import torusfabric as tf
 from torusfabric.program.trace import arrivals
@@ -138,7 +138,7 @@ def reports(program):
             ]
             found.append((reported, await one_run(ctx, cycles, 0, None)))
 
-    run(m, testbench)
+    simulated(m, testbench)
     return found
 
 

@@ -9,8 +9,7 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Print, Signal, signed
 from amaranth.hdl._ast import AnyConst
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.sim import Simulator
-from helpers import few
+from helpers import few, simulated
 from verilog_bench import have_icarus
 
 from torusfabric.errors import InputError
@@ -163,10 +162,7 @@ def in_amaranth(seed, cycles):
             found.append([ctx.get(getattr(design, f"o_{k}")) for k in range(OUTPUTS)])
             await ctx.tick()
 
-    simulator = Simulator(design)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulated(design, bench)
     return found
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 from amaranth.hdl import Module
-from bridge_bench import run
+from helpers import simulated
 
 from torusfabric.errors import InputError
 from torusfabric.fpga.bridge.uart import UartReceiver, UartTransmitter, divisor_for
@@ -31,7 +31,7 @@ def test_serial_line(divisor):
             if valid:
                 received.append(byte)
 
-    run(m, testbench)
+    simulated(m, testbench)
     assert received == sent
 
 
@@ -46,7 +46,7 @@ def test_receiver_is_not_fooled():
                 await ctx.tick()
                 assert not ctx.get(dut.data.valid)
 
-    run(dut, testbench)
+    simulated(dut, testbench)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@
 import random
 
 import pytest
-from bridge_bench import run
-from helpers import few
+from helpers import few, simulated
 
 from torusfabric.fpga.bridge.uart_bone import Command, UartBone
 
@@ -80,7 +79,7 @@ def answers(parts, seed=1):
         for _ in range(TIMEOUT // 2):
             await cycle(ctx)
 
-    run(dut, testbench)
+    simulated(dut, testbench)
     words = [int.from_bytes(bytes(answered[k : k + 4]), "big") for k in range(0, len(answered), 4)]
     return words, memory
 

@@ -1,7 +1,7 @@
 """A node for which others have waited too long is named."""
 
 import pytest
-from amaranth.sim import Simulator
+from helpers import simulated
 
 import torusfabric as tf
 from torusfabric.verilog.manifest import interface
@@ -10,13 +10,6 @@ from torusfabric.verilog.manifest import interface
 def watched(**options):
     program = tf.compile(tf.plan("3", "allgather"), flits=2)
     return tf.Fabric(program, width=8, top="stream", beat=1, timeout=20, **options)
-
-
-def simulated(fabric, testbench):
-    simulator = Simulator(fabric)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(testbench)
-    simulator.run()
 
 
 async def ticks(ctx, fabric, cycles):
