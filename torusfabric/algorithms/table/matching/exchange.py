@@ -6,6 +6,7 @@ in-ports, or to blocks of the node's own. Blocks that finish an axis before they
 turns only, are tried first.
 """
 
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -54,16 +55,10 @@ def exchange(
     """
     hops, goal = int(routes.sum()), Goal(topology, latency, steps, seed)
     few = few_turns(topology)
-    for turns in (few, None) if few else (None,):
-
-        def search(patience: Patience, turns: list[list[int]] | None = turns) -> _Exchange:
-            return _Exchange(goal, routes, turns, patience)
-
-        haste = HASTE if hops <= HASTY_HOPS else 0
-        rows = smallest(search, latency, BUDGET + SHARE * hops, haste, MORE)
-        if rows is not None:
-            return [[move.word if move else -1 for move in row] for row in rows]
-    return None
+    choices = (few, None) if few else (None,)
+    searches = (partial(_Exchange, goal, routes, turns) for turns in choices)
+    haste = HASTE if hops <= HASTY_HOPS else 0
+    return smallest(searches, latency, BUDGET + SHARE * hops, haste, MORE)
 
 
 class _Exchange(SmallRouter):

@@ -5,6 +5,7 @@ in-port, by as many out-ports as it has somewhere to go; of the node's own block
 and more axes, blocks that take few turns only are tried first.
 """
 
+from functools import partial
 from heapq import heappop, heappush
 
 import numpy as np
@@ -60,15 +61,9 @@ def few_heads(
     # Of a latency for which all words come from memories there is one kind of search only.
     budget = BUDGET * (2 if latency >= MEMORY_AGE else 1) + SHARE * topology.nodes * chunks
     haste = HASTE if chunks == 1 and _may_hurry(topology, latency, steps) else 0
-    for turns, own in _choices(topology, chunks):
-
-        def search(patience: Patience, turns: list[list[int]] = turns, own: int = own) -> _Heads:
-            return _Heads(goal, chunks, turns, own, patience)
-
-        rows = smallest(search, latency, budget, haste, MORE)
-        if rows is not None:
-            return [[move.word if move else -1 for move in row] for row in rows]
-    return None
+    choices = _choices(topology, chunks)
+    searches = (partial(_Heads, goal, chunks, turns, own) for turns, own in choices)
+    return smallest(searches, latency, budget, haste, MORE)
 
 
 def _choices(topology: CayleyGraph, chunks: int) -> list[tuple[list[list[int]], int]]:

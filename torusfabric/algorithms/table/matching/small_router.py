@@ -165,14 +165,18 @@ def _tables(inputs: Iterable[tuple[int, ...]]) -> int:
 
 
 def smallest(
-    search: Callable[[Patience], SmallRouter], latency: int, budget: int, haste: int, more: int
-) -> list[Row] | None:
-    """The smallest of the schedules found with different preferences.
+    searches: Iterable[Callable[[Patience], SmallRouter]],
+    latency: int,
+    budget: int,
+    haste: int,
+    more: int,
+) -> list[list[int]] | None:
+    """The smallest of the schedules found with different preferences, of the first search with any.
 
     Parameters
     ----------
-    search : callable
-        Makes a `SmallRouter` of a patience.
+    searches : iterable of callable
+        Each makes a `SmallRouter` of a patience.
     latency : int
         As there.
     budget, haste, more : int
@@ -180,9 +184,20 @@ def smallest(
 
     Returns
     -------
-    list of list of (Move or None), or None
-        The rows of the best, None if none was found.
+    list of list of int, or None
+        The word that each port sends in each step, or -1; None if no schedule was found.
     """
+    for search in searches:
+        rows = _smallest(search, latency, budget, haste, more)
+        if rows is not None:
+            return [[move.word if move else -1 for move in row] for row in rows]
+    return None
+
+
+def _smallest(
+    search: Callable[[Patience], SmallRouter], latency: int, budget: int, haste: int, more: int
+) -> list[Row] | None:
+    """The rows of the best schedule of one search."""
     best = None
     for patience in Patience if latency < MEMORY_AGE else (Patience.PATIENT,):
         state = search(patience)
