@@ -49,17 +49,7 @@ class Icarus:
         subprocess.run(command, cwd=self._folder.name, check=True)
 
     def measure(self, runs):
-        """Cycles, and the seconds of processor time that they took.
-
-        Parameters
-        ----------
-        runs : int
-
-        Returns
-        -------
-        cycles : int
-        seconds : float
-        """
+        """Cycles of so many runs, and the seconds of processor time that they took."""
         return runs * self._fabric.predicted_cycles, self._seconds(runs) - self._seconds(0)
 
     def _seconds(self, runs):

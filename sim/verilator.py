@@ -70,17 +70,7 @@ class Verilator:
         subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
 
     def measure(self, runs):
-        """Cycles, and the seconds that they took.
-
-        Parameters
-        ----------
-        runs : int
-
-        Returns
-        -------
-        cycles : int
-        seconds : float
-        """
+        """Cycles of so many runs, and the seconds that they took."""
         program = Path(self._folder.name) / "made" / "run"
         done = subprocess.run([program, str(runs)], check=True, stdout=subprocess.PIPE, text=True)
         return runs * self._fabric.predicted_cycles, float(done.stdout)
