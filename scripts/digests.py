@@ -45,7 +45,7 @@ verilog 3x3 allreduce --top stream --clocks per-node -o .
 
 HOME = Path.cwd()
 
-#: Boards whose images are prepared for the tools, which make the same of the same.
+#: Boards whose bitstreams are prepared for the tools, which make the same of the same.
 BOARDS = ("icebreaker", "ulx3s-25f")
 
 

@@ -1,4 +1,4 @@
-"""Bitstreams and placed netlists of images, simulated: boards that run jobs, or name the fault."""
+"""Bitstreams and placed netlists, simulated: boards that run jobs, or name the fault."""
 
 import importlib.util
 from contextlib import closing
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bitstream_bench import DIVISOR, BenchPort, from_bitstream, from_ecp5_layout, from_gowin_netlist
 from helpers import fabric_of, forgetful, misrouted
-from image_bench import DIVISOR, BenchPort, from_bitstream, from_ecp5_layout, from_gowin_netlist
 
 import torusfabric as tf
 from torusfabric.collective import Operator
@@ -34,7 +34,7 @@ needs_icebox = pytest.mark.skipif(
 
 
 def built(fabric, board, folder):
-    """Where the tools worked at an image, and how its clock is called."""
+    """Where the tools worked at a bitstream, and how its clock is called."""
     platform = board.make_platform()
     baud = round(platform.default_clk_frequency / DIVISOR)
     made = build(fabric, board, folder, baud=baud, cache=Cache(folder / "cache"))
@@ -151,7 +151,7 @@ def test_ice40_bitstream_that_is_loaded(tmp_path):
 @needs_iverilog
 @pytest.mark.long
 def test_ecp5_layout_runs(tmp_path):
-    """An ULX3S image after place and route carries every word."""
+    """ULX3S gateware after place and route carries every word."""
     fabric = fabric_of("2x2", "allgather", "hamiltonian", width=4, flits=2)
     assert run(fabric, ecp5(fabric, tmp_path)).passed
 
@@ -167,7 +167,7 @@ def test_ecp5_layout_with_a_wrong_setting(tmp_path):
 @pytest.mark.long
 @needs_iverilog
 def test_gowin_netlist_runs(tmp_path):
-    """A Tang Nano 9K image after synthesis carries every word."""
+    """Tang Nano 9K gateware after synthesis carries every word."""
     board = find_board("tang-nano-9k")
     if any(tools.find(tool) is None for tool in board.packer):
         pytest.skip(f"needs {' and '.join(board.packer)}")

@@ -1,4 +1,4 @@
-"""Boards: their descriptions, builds and programmers; images are built in the long run."""
+"""Boards: their descriptions, builds and programmers; bitstreams are built in the long run."""
 
 import hashlib
 import json
@@ -276,8 +276,8 @@ def test_build_that_cannot_be(tmp_path, capsys):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", BOARDS)
-def test_image_of_every_board(name, small, tmp_path):
-    """Every board's image is built, and keeps time."""
+def test_bitstream_of_every_board(name, small, tmp_path):
+    """Every board's bitstream is built, and keeps time."""
     board = find_board(name)
     if any(tools.find(tool) is None for tool in board.packer):
         pytest.skip(f"needs {' and '.join(board.packer)}")

@@ -1,4 +1,4 @@
-"""Builds at once in one folder, or of the same: nobody gets the image of another."""
+"""Builds at once in one folder, or of the same: nobody gets the bitstream of another."""
 
 import hashlib
 import json
@@ -41,10 +41,10 @@ def board(monkeypatch, waits):
         (work / "fabric.il").write_bytes(image_of(plan))
         if threading.current_thread() is not threading.main_thread():
             waits.wait(PATIENCE)
-        image = (work / "fabric.il").read_bytes()
+        bitstream = (work / "fabric.il").read_bytes()
         (work / "fabric.report.json").write_text(PLACED)
         for name in ("fabric.bin", "fabric.rpt", "fabric.tim", "build.log", SCRIPT):
-            (work / name).write_bytes(image)
+            (work / name).write_bytes(bitstream)
 
     monkeypatch.setattr(sys.modules["torusfabric.fpga.board.run"], "run_plan", run)
     monkeypatch.setattr(tools, "version", lambda tool: "1")
@@ -55,7 +55,7 @@ def fabric(width):
     return fabric_of("2x2", "allgather", "hamiltonian", width=width, flits=2)
 
 
-def test_each_gets_its_own_image(board, waits, tmp_path):
+def test_each_gets_its_own_bitstream(board, waits, tmp_path):
     """Also where they share no cache: what is kept, and what lies in the folder, is consistent."""
     out, caches = tmp_path / "out", {width: Cache(tmp_path / f"cache-{width}") for width in (3, 5)}
     built, begin = {}, threading.Barrier(2)
@@ -87,11 +87,11 @@ def test_each_gets_its_own_image(board, waits, tmp_path):
 
 
 def test_damaged_entry_is_built_again(board, tmp_path):
-    """An image that was changed in the cache does not get onto a board."""
+    """A bitstream that was changed in the cache does not get onto a board."""
     cache = Cache(tmp_path / "cache")
     built = build(fabric(3), board, tmp_path / "out", cache=cache)
     kept = next(cache.folder.rglob("fabric.bin"))
-    kept.write_bytes(b"the image of another")
+    kept.write_bytes(b"the bitstream of another")
     again = build(fabric(3), board, tmp_path / "out", cache=cache)
     assert not again.cached
     assert again.report == built.report
@@ -115,7 +115,7 @@ def test_failure_names_a_log_that_exists(board, tmp_path, monkeypatch):
 
 
 def test_folder_of_somebody_else_stays(board, tmp_path):
-    """A folder `build` beside the image is replaced only if it is ours."""
+    """A folder `build` beside the bitstream is replaced only if it is ours."""
     (tmp_path / "build").mkdir()
     (tmp_path / "build" / "thesis-fabric.tex").write_text("years of work")
     with pytest.raises(InputError, match=r"^Folder \S+/build must be missing, empty or as"):
@@ -142,7 +142,7 @@ def test_only_what_was_built_is_loaded(board, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["report.json", "fabric.bin"])
 def test_files_of_somebody_else_stay(board, name, tmp_path):
-    """Beside the image too, before and after a build; a user may say otherwise."""
+    """Beside the bitstream too, before and after a build; a user may say otherwise."""
     cache = Cache(tmp_path / "cache")
     out = tmp_path / "out"
     out.mkdir()

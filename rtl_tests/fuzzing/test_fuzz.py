@@ -14,7 +14,7 @@ from torusfabric import cli, errors
 #: How many cases of each sort are quick, and how many take minutes.
 FEW = {"schedule": 80, "msccl": 80, "sweep": 60, "line": 15, "board": 40, "bus": 120,
        "packet": 12}  # fmt: skip
-MANY = {"schedule": 3000, "msccl": 3000, "sweep": 2000, "line": 500, "board": 6000, "image": 100,
+MANY = {"schedule": 3000, "msccl": 3000, "sweep": 2000, "line": 500, "board": 6000, "bridge": 100,
         "bus": 2500, "packet": 20000}  # fmt: skip
 
 

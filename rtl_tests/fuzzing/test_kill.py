@@ -43,7 +43,7 @@ COMMANDS = {
     "prove": (["prove", "2", "allgather", "--width", "2"], 6),
     "cache": (["cache", "--clear"], 1),
     "synth": (["synth", "2x2", "allgather", "--width", "2", "--target", "ice40-hx8k"], 8),
-    "build": (["build", "2", "allgather", "--width", "1", "--board", "icebreaker", "-o", "image"],
+    "build": (["build", "2", "allgather", "--width", "1", "--board", "icebreaker", "-o", "bits"],
               20),
 }  # fmt: skip
 

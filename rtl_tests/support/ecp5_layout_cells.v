@@ -1,4 +1,4 @@
-// What the cells of an ECP5 netlist after place and route do, as far as our images use them.
+// What the cells of an ECP5 netlist after place and route do, as far as our bitstreams use them.
 // Inputs that are not connected read as the device reads them: a pull-up, or off.
 module TRELLIS_COMB #(parameter MODE = "LOGIC", CCU2_INJECT1 = "NO", WREMUX = "WRE", WCKMUX = "WCK",
                       parameter [15:0] INITVAL = 0)

@@ -1,4 +1,4 @@
-"""The image of a board behind a pseudo-terminal: compiled, clocked, and spoken to bit by bit."""
+"""The gateware of a board behind a pseudo-terminal: compiled, clocked, and spoken to bit by bit."""
 
 import contextlib
 import os
@@ -9,10 +9,10 @@ import tty
 from pathlib import Path
 
 from amaranth.back import rtlil
-from image_bench import DIVISOR
+from bitstream_bench import DIVISOR
 
 from torusfabric.errors import MissingTool
-from torusfabric.fpga.bridge.image import Image
+from torusfabric.fpga.bridge.gateware import Gateware
 from torusfabric.toolchain import tools
 
 __all__ = ["compiled", "on_terminal"]
@@ -20,15 +20,15 @@ __all__ = ["compiled", "on_terminal"]
 #: Cycles without a byte after which a command is dropped.
 TIMEOUT = 1 << 17
 
-#: Reads bytes from standard input and sends them to the image, and the other way round; sleeps
+#: Reads bytes from standard input and sends them to the gateware, and the other way round; sleeps
 #: while neither side has anything to say.
 MAIN = r"""
 #include <poll.h>
 #include <unistd.h>
-#include "image.cc"
+#include "gateware.cc"
 
 int main() {
-  cxxrtl_design::p_image top;
+  cxxrtl_design::p_gateware top;
   const int bit = DIVISOR;
   int out_left = 0, out_timer = 0, in_left = 0, in_timer = 0, quiet = 0;
   unsigned out_byte = 0, in_byte = 0;
@@ -66,30 +66,30 @@ int main() {
 """
 
 SCRIPT = """\
-read_rtlil image.il
-hierarchy -top image
+read_rtlil gateware.il
+hierarchy -top gateware
 proc
 flatten
 opt_clean
-write_cxxrtl -g0 image.cc
+write_cxxrtl -g0 gateware.cc
 """
 
 
 def compiled(fabric, folder):
-    """Compile the image of a fabric; returns the path of the program."""
-    image = Image(fabric, DIVISOR, TIMEOUT)
-    (folder / "image.il").write_text(rtlil.convert(image, name="image", emit_src=False))
+    """Compile the gateware of a fabric; returns the path of the program."""
+    gateware = Gateware(fabric, DIVISOR, TIMEOUT)
+    (folder / "gateware.il").write_text(rtlil.convert(gateware, name="gateware", emit_src=False))
     (folder / "script.ys").write_text(SCRIPT)
     (folder / "main.cc").write_text(MAIN.replace("DIVISOR", str(DIVISOR)))
     tools.run("yosys", ["-q", "-s", "script.ys"], folder=folder, log="yosys.log")
-    flags = ["-std=c++14", "-O1", "-DNDEBUG", f"-I{include_folder()}", "main.cc", "-o", "image"]
+    flags = ["-std=c++14", "-O1", "-DNDEBUG", f"-I{include_folder()}", "main.cc", "-o", "gateware"]
     tools.run("g++", flags, folder=folder, log="g++.log")
-    return folder / "image"
+    return folder / "gateware"
 
 
 @contextlib.contextmanager
 def on_terminal(program):
-    """Run a compiled image behind a pseudo-terminal.
+    """Run a compiled gateware behind a pseudo-terminal.
 
     Yields
     ------

@@ -130,7 +130,7 @@ def _build(arguments: Namespace) -> _Made:
 
 
 def _options(arguments: Namespace) -> dict[str, object]:
-    """The options that decide what an image is, beside those of its fabric."""
+    """The options that decide what a bitstream is, beside those of its fabric."""
     baud = {} if arguments.baud == BAUD else {"baud": arguments.baud}
     return {"board": arguments.board, **block_options(arguments), **baud}
 

@@ -94,8 +94,8 @@ def _add_port(parser: ArgumentParser) -> None:
     add(
         "--build",
         metavar="DIR",
-        help="folder that the image was built in, where nothing is selected (default the one in "
-        f"{BUILDS}/ whose fabric is on the board)",
+        help="folder that the bitstream was built in, where nothing is selected (default the one "
+        f"in {BUILDS}/ whose fabric is on the board)",
     )
     add_block_options(parser)
     add_baud(group)

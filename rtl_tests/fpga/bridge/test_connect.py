@@ -184,8 +184,8 @@ class Port:
 @pytest.mark.parametrize(
     ("port", "message"),
     [
-        (Port(), "identify itself as 0x746f7275, not be silent: is the image on it"),
-        (Port(b"OK\r\n"), "identify itself as 0x746f7275, not answer 0x4f4b0d0a: is the image"),
+        (Port(), "identify itself as 0x746f7275, not be silent: is the bitstream on it"),
+        (Port(b"OK\r\n"), "identify itself as 0x746f7275, not answer 0x4f4b0d0a: is the bitstream"),
         (Port(b"hello", talks=True), r"fall silent to be asked what it is, not keep talking \(b'"),
         (Port(b"toru"), r"carry <Program 2x2 allgather .*> of 8 bits \(\w+\), not another fabric"),
     ],

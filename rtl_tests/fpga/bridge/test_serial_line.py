@@ -1,4 +1,4 @@
-"""An image behind a pseudo-terminal: the commands, LiteX's clients, and a port that fails."""
+"""Gateware behind a pseudo-terminal: the commands, LiteX's clients, and a port that fails."""
 
 import contextlib
 import json
@@ -25,16 +25,16 @@ SELECTION = ["2x3", "allgather,allreduce", "--max-flits", "4", "--width", "12", 
 
 
 @pytest.fixture(scope="module")
-def image(tmp_path_factory):
-    """The program that is an image, and its fabric."""
+def gateware(tmp_path_factory):
+    """The program that is the gateware, and its fabric."""
     fabric = tf.connect("sim:" + " ".join(SELECTION)).fabric
-    return compiled(fabric, tmp_path_factory.mktemp("image")), fabric
+    return compiled(fabric, tmp_path_factory.mktemp("gateware")), fabric
 
 
 @pytest.fixture(scope="module")
-def port(image):
+def port(gateware):
     """The path of the terminal behind which it is."""
-    with on_terminal(image[0]) as path:
+    with on_terminal(gateware[0]) as path:
         yield path
 
 
@@ -69,9 +69,9 @@ def test_monitor(port, capsys):
     assert [run["words_wrong"] for run in result["runs"]] == [0, 0]
 
 
-def test_data(image, port, capsys, tmp_path):
+def test_data(gateware, port, capsys, tmp_path):
     """Words of one's own go through the board and come back gathered, or combined."""
-    messages = random_messages(image[1], 7).astype(np.uint16)[:, :3]
+    messages = random_messages(gateware[1], 7).astype(np.uint16)[:, :3]
     np.save(tmp_path / "data.npy", messages)
     files = ["--data", str(tmp_path / "data.npy"), "-o", str(tmp_path / "received.npy")]
     at = [*SELECTION, "--port", port]
@@ -138,11 +138,11 @@ def test_faulty_image(tmp_path, capsys):
     assert "not another fabric" in capsys.readouterr().err
 
 
-def test_board_that_is_pulled_out(image):
+def test_board_that_is_pulled_out(gateware):
     """A port that goes away is one line."""
-    with on_terminal(image[0]) as path:
+    with on_terminal(gateware[0]) as path:
         line = open_port(path)
-        board = ConnectedBoard(image[1], BusAccess(line))
+        board = ConnectedBoard(gateware[1], BusAccess(line))
     with pytest.raises(WorkFailed, match=rf"^Board on {path} must stay attached and take what "):
         board.run()
     line.close()
@@ -206,19 +206,19 @@ def drives(bus, fabric, registers):
         assert words == messages.sum(0).tolist()
 
 
-def test_litex_on_the_line(image, port):
+def test_litex_on_the_line(gateware, port):
     """The bytes that LiteX's CommUART sends are carried out."""
     comm_uart = pytest.importorskip("litex.tools.remote.comm_uart")
     bus = comm_uart.CommUART(port)
     try:
-        drives(bus, image[1], tf.connect("sim", image[1]).registers)
+        drives(bus, gateware[1], tf.connect("sim", gateware[1]).registers)
         assert bus.read(0, length=3, burst="fixed") == [0x746F7275] * 3
         assert bus.read(4, length=2) == [1, 0]
     finally:
         bus.close()
 
 
-def test_litex_server(image, port, monkeypatch):
+def test_litex_server(gateware, port, monkeypatch):
     """Clients of litex_server talk to the board."""
     litex_server = pytest.importorskip("litex.tools.litex_server")
     from litex.tools.litex_client import RemoteClient
@@ -233,4 +233,4 @@ def test_litex_server(image, port, monkeypatch):
     client = RemoteClient(port=server.socket.getsockname()[1])
     client.open()
     with contextlib.closing(client):
-        drives(client, image[1], tf.connect("sim", image[1]).registers)
+        drives(client, gateware[1], tf.connect("sim", gateware[1]).registers)

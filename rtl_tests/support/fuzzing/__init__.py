@@ -4,7 +4,7 @@ A case is one input. It must be taken, or refused in one line by an error of our
 long, nor leave a file behind. Each module makes input of another sort; `FUZZERS` lists all.
 """
 
-from .boards import BoardFuzzer, ImageFuzzer
+from .boards import BoardFuzzer, BridgeFuzzer
 from .buses import BusFuzzer
 from .lines import LineFuzzer
 from .msccl import MscclFuzzer
@@ -19,7 +19,7 @@ __all__ = ["FUZZERS", "Fault", "Fuzzer", "run_cases"]
 FUZZERS: dict[str, type[Fuzzer]] = {
     fuzzer.name: fuzzer
     for fuzzer in (
-        ScheduleFuzzer, MscclFuzzer, SweepFuzzer, LineFuzzer, BoardFuzzer, ImageFuzzer, BusFuzzer,
+        ScheduleFuzzer, MscclFuzzer, SweepFuzzer, LineFuzzer, BoardFuzzer, BridgeFuzzer, BusFuzzer,
         PacketFuzzer,
     )
 }  # fmt: skip

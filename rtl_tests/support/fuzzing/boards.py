@@ -14,7 +14,7 @@ from torusfabric.rtl.fabric import Fabric
 
 from .oracle import Fuzzer
 
-__all__ = ["BoardFuzzer", "ImageFuzzer"]
+__all__ = ["BoardFuzzer", "BridgeFuzzer"]
 
 
 def fabric() -> Fabric:
@@ -89,10 +89,10 @@ class BoardFuzzer(Fuzzer):
             board.ConnectedBoard(self.fabric, BusAccess(port)).run([given.job])
 
 
-class ImageFuzzer(Fuzzer):
+class BridgeFuzzer(Fuzzer):
     """A bridge takes any bytes, and then still says what it is, and works."""
 
-    name = "image"
+    name = "bridge"
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

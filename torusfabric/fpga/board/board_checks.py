@@ -116,7 +116,7 @@ def platform_fault(board: Board) -> Wrong | None:
     if fault := _pins_fault(board, platform):
         return fault
     try:
-        trial = BoardTop(_NoImage(), board)
+        trial = BoardTop(_NoGateware(), board)
         board.make_platform().prepare(trial, "trial", emit_src=False, nextpnr_opts="")
     except Exception as error:
         what = f"Platform of board {board.name} must take its serial line and lamps"
@@ -158,8 +158,8 @@ def _resource_fault(
     return None
 
 
-class _NoImage(Elaboratable):
-    """What has the pins of an image, and nothing else."""
+class _NoGateware(Elaboratable):
+    """What has the pins of the gateware, and nothing else."""
 
     def __init__(self) -> None:
         for name in ("rx", "tx", *LAMPS):

@@ -94,7 +94,7 @@ def build(  # noqa: PLR0913 (one choice of a user each)
         If the folder cannot be written, or files in it that others wrote or changed would be
         replaced.
     Misfit
-        If the image does not fit, which may be known before any tool runs, if the clock of the
+        If the bitstream does not fit, which may be known before any tool runs, if the clock of the
         board is not reached, or if that takes longer than the minutes of the board.
     WorkFailed
         If a tool fails.

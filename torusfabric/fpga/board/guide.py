@@ -1,4 +1,4 @@
-"""What a person does with a board once there is an image for it, and what its lamps say."""
+"""What a person does with a board once there is a bitstream for it, and what its lamps say."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -37,7 +37,7 @@ def steps_of(load: Sequence[Step], connection: str, report: Mapping[str, Any]) -
     Parameters
     ----------
     load : sequence of Step
-        What loads the image, if that is to be done.
+        What loads the bitstream, if that is to be done.
     connection : str
         The options that say which board it is.
     report : mapping

@@ -1,6 +1,6 @@
 """The largest torus that a board holds, as it is recorded in the board's file.
 
-Whether an image fits is known for certain only when place and route has found room for all of it
+Whether a bitstream fits is known for certain only when place and route has found room for all of it
 and the clock is reached. That takes minutes, so the answer is kept with the board: for one series
 of fabrics, the square tori with an all-gather, because they are what people ask for first.
 """
@@ -24,7 +24,7 @@ class Misfit(WorkFailed):
 
 @dataclass(frozen=True)
 class Limit:
-    """The largest square torus whose image fits onto a board.
+    """The largest square torus whose bitstream fits onto a board.
 
     Parameters
     ----------

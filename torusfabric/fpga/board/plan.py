@@ -1,4 +1,4 @@
-"""The plan of a build: the files and the script that the platform makes for an image."""
+"""The plan of a build: the files and the script that the platform makes for a bitstream."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +7,7 @@ from amaranth.build.run import BuildPlan
 
 from ...rtl.modules import given_names
 from ..bridge import BAUD
-from ..bridge.image import PATIENCE, Image
+from ..bridge.gateware import PATIENCE, Gateware
 from ..bridge.uart import divisor_for
 from .catalogue import Board
 from .top import BoardTop
@@ -55,7 +55,7 @@ def plan_build(
     """
     platform = board.make_platform()
     frequency = platform.default_clk_frequency
-    image = Image(fabric, divisor_for(frequency, baud), round(PATIENCE * frequency))
+    gateware = Gateware(fabric, divisor_for(frequency, baud), round(PATIENCE * frequency))
     arguments = [f"--report {REPORT}"]
     if router := router or next(iter(board.routers), None):
         arguments.append(f"--router {router}")
@@ -64,5 +64,5 @@ def plan_build(
     arguments.append(board.options.get("nextpnr_opts", ""))
     options: dict[str, Any] = board.options | {"nextpnr_opts": " ".join(arguments).strip()}
     with given_names():
-        plan = platform.prepare(BoardTop(image, board), NAME, emit_src=False, **options)
+        plan = platform.prepare(BoardTop(gateware, board), NAME, emit_src=False, **options)
     return plan, platform

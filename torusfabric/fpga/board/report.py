@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from amaranth.build import Platform
 
 from ...verilog.manifest import manifest
-from ..bridge.image import behind_bus
+from ..bridge.gateware import behind_bus
 from .catalogue import Board
 from .plan import REPORT, SCRIPT
 

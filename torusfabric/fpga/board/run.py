@@ -33,7 +33,7 @@ NETLISTS = (f"{NAME}.json", f"{NAME}.syn.json")
 #: The log of place and route.
 ROUTING_LOG = f"{NAME}.tim"
 
-#: Errors of place and route for an image that has room by the numbers, and yet finds no location
+#: Errors of place and route for a bitstream that has room by the numbers, and yet finds no location
 #: for a cell or no path for a wire, or is too slow.
 _MISFIT = re.compile(
     r"ERROR: .*([Uu]nable to (find|place)|[Ff]ailed to (find|place|expand|route)|"
@@ -76,8 +76,8 @@ def run_plans(
     Raises
     ------
     Misfit
-        If the image does not fit, none reaches the clock, or it takes longer than the minutes of
-        the board.
+        If the bitstream does not fit, none reaches the clock, or it takes longer than the minutes
+        of the board.
     WorkFailed
         If a tool fails for another reason.
     """
@@ -197,7 +197,7 @@ def read_log(path: Path) -> str:
 
 
 def _reason(work: Path, fabric: "Fabric", board: Board) -> WorkFailed | None:
-    """Why a build failed: by how much the image is too large, or the line of the error."""
+    """Why a build failed: by how much the bitstream is too large, or the line of the error."""
     for path in (work / ROUTING_LOG, work / "build.log"):
         if found := over_capacity(read_log(path), fabric.program.topology, board):
             return TooLarge(f"{found} (log: {path})")

@@ -1,5 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""The outermost module: the image between the pins of a board."""
+"""The outermost module: the gateware between the pins of a board."""
 
 from typing import Any
 
@@ -12,25 +12,26 @@ __all__ = ["BoardTop"]
 
 
 class BoardTop(Elaboratable):
-    """The image, with its serial line and lamps on the pins of a board.
+    """The gateware, with its serial line and lamps on the pins of a board.
 
     Parameters
     ----------
-    image : Elaboratable
-        An `Image`, or what has its pins.
+    gateware : Elaboratable
+        A `Gateware`, or what has its pins.
     """
 
-    def __init__(self, image: Any, board: Board) -> None:
-        self._image, self._board = image, board
+    def __init__(self, gateware: Any, board: Board) -> None:
+        self._gateware, self._board = gateware, board
 
     def elaborate(self, platform: Any) -> Module:
-        """Connect the image to the pins."""
+        """Connect it to the pins."""
         m = Module()
-        m.submodules.image = image = self._image
+        # Place and route goes by the names of cells: another one here is another result.
+        m.submodules.image = gateware = self._gateware
         uart = platform.request(*self._board.uart, dir="-")
         m.submodules.rx_buffer = rx = io.Buffer("i", uart.rx)
         m.submodules.tx_buffer = tx = io.Buffer("o", uart.tx)
-        m.d.comb += [image.rx.eq(rx.i), tx.o.eq(image.tx)]
+        m.d.comb += [gateware.rx.eq(rx.i), tx.o.eq(gateware.tx)]
         groups: dict[tuple[str, int], Any] = {}
         for lamp, (name, number, *part) in self._board.lamps.items():
             if (name, number) not in groups:
@@ -38,5 +39,5 @@ class BoardTop(Elaboratable):
             group = groups[name, number]
             port = getattr(group, part[0]) if part else group
             m.submodules[f"{lamp}_buffer"] = buffer = io.Buffer("o", port)
-            m.d.comb += buffer.o.eq(getattr(image, lamp))
+            m.d.comb += buffer.o.eq(getattr(gateware, lamp))
         return m

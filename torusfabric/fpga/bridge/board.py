@@ -12,7 +12,7 @@ from ...errors import InputError, WorkFailed
 from ...rtl.bus import DATA_BITS, RegisterMap, Window
 from ...rtl.bus.register_map import DIGEST_OFFSET, IDENTIFICATION
 from ...rtl.fabric import Fabric
-from ...rtl.loaded.image import Image as TableImage
+from ...rtl.loaded.image import Image
 from ...rtl.run_choices import RunError
 from ...simulation.engines import Engine, EngineRun, Job, PhaseTimes, longest_job
 from ...simulation.engines.base import PATIENCE, Messages, Progress
@@ -21,7 +21,7 @@ from ...simulation.jobs import check_jobs, completed
 from ...simulation.report import SimulationReport
 from ...simulation.simulate import report_of_runs, simulate
 from .bus_access import ADVICE, BusAccess, NoAnswer
-from .image import behind_bus
+from .gateware import behind_bus
 from .uart_bone import BYTES
 
 __all__ = ["ConnectedBoard", "digest_on"]
@@ -197,7 +197,7 @@ class ConnectedBoard:
             return None
         return self.access.read_word(self.registers.register("loaded_program").offset)
 
-    def load(self, image: TableImage) -> None:
+    def load(self, image: Image) -> None:
         """Load what is carried out from now on.
 
         What fills some modes is not written where its program is there already.

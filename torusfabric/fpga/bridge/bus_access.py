@@ -21,7 +21,7 @@ BURST = 64
 PATIENCE = 2.0
 
 #: What to look at where the other end is not what it must be.
-ADVICE = "is the image on it, and are port and baud rate right?"
+ADVICE = "is the bitstream on it, and are port and baud rate right?"
 
 
 class NoAnswer(WorkFailed):

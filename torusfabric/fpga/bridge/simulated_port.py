@@ -7,7 +7,7 @@ from amaranth.hdl import Cat
 from amaranth.sim import Simulator, SimulatorContext
 
 from ...simulation.engines.amaranth_host import GatedClock
-from .image import Bridge
+from .gateware import Bridge
 
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric

@@ -1,5 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""The image: a fabric behind its bus, the bridge in front of it, and the serial line."""
+"""The gateware of a board: a fabric behind its bus, the bridge in front, and the serial line."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from .uart_bone import UartBone
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
 
-__all__ = ["PATIENCE", "Bridge", "Image", "behind_bus"]
+__all__ = ["PATIENCE", "Bridge", "Gateware", "behind_bus"]
 
 #: Seconds without a byte after which a command is dropped, as by LiteX.
 PATIENCE = 0.1
@@ -91,7 +91,7 @@ class Bridge(wiring.Component):
         return m
 
 
-class Image(wiring.Component):
+class Gateware(wiring.Component):
     """A fabric on a board.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The image of a board as bitstream or placed netlist, taken back to Verilog and simulated."""
+"""The gateware of a board as bitstream or placed netlist, taken back to Verilog and simulated."""
 
 import json
 import re
@@ -66,7 +66,7 @@ endmodule
 
 
 class BenchPort:
-    """The port of an image that iverilog simulates.
+    """The port of a bitstream that iverilog simulates.
 
     Parameters
     ----------
