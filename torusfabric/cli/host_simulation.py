@@ -26,19 +26,11 @@ RANDOM_JOBS = 20
 
 def run_host(arguments: Namespace) -> None:
     """Simulate runs; the status is 2 if a word is wrong or the cycles are not those predicted."""
-    from ..simulation.engines import check_wave, choose_engine
+    from ..simulation.engines import choose_engine
     from ..simulation.engines.choice import estimate
     from ..simulation.simulate import simulate_runs
 
-    check_wave(arguments.wave)
-    if arguments.trace and arguments.root == "any":
-        raise InputError("--trace must be left out for --root any, whose paths are not known ahead")
-    if arguments.trace and (arguments.fabric or arguments.tables == "ram"):
-        raise InputError("--trace must be left out for tables that are loaded")
-    if arguments.wave:
-        check_waves(arguments, arguments.wave)
-    if arguments.trace:
-        check_output(arguments, arguments.trace, TRACE)
+    _check_files(arguments)
     if arguments.fabric:
         (fabric, facts), latency = fabric_with_image(arguments), None
     else:
@@ -84,6 +76,21 @@ def run_host(arguments: Namespace) -> None:
         constants = [cost.constant_in_words for cost in report.cycle_costs]
         print_facts(_shown(result | {"origins": report.origins, "constant": constants}))
     raise_if_wrong(report)
+
+
+def _check_files(arguments: Namespace) -> None:
+    """Refuse a wave or a trace that cannot be written."""
+    from ..simulation.engines import check_wave
+
+    check_wave(arguments.wave)
+    if arguments.trace and arguments.root == "any":
+        raise InputError("--trace must be left out for --root any, whose paths are not known ahead")
+    if arguments.trace and (arguments.fabric or arguments.tables == "ram"):
+        raise InputError("--trace must be left out for tables that are loaded")
+    if arguments.wave:
+        check_waves(arguments, arguments.wave)
+    if arguments.trace:
+        check_output(arguments, arguments.trace, TRACE)
 
 
 def _jobs(arguments: Namespace, fabric: Fabric) -> tuple[Job, ...]:
