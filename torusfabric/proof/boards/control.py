@@ -77,14 +77,7 @@ def barrier_harness(plan: LinkPlan, design: Design) -> Harness:
     """No board begins a run before all wait for it, and all begin it in one cycle of the links."""
     board = _Board(plan, design)
     model = board.model
-    # Who waits for a run goes on to wait until it begins.
-    board.stays("below_wait", board.links, "waiting", "(past_below_wait & ~below_wait) == 0")
-    board.stays("all_wait", 1, "(waiting || count != 0)", "!past_all_wait || all_wait")
-    for link in range(board.links):
-        told = f"waiting && heard[{link}] && below[{link}] && {board.said(link, 'arrived')} == 1"
-        model.assume(f"!({told}) || below_wait[{link}]")
-    model.wire("those_below_wait", board.all_below("below_wait"))
-    model.assume("!(is_root && waiting && those_below_wait) || all_wait")
+    _waiting_boards(board)
     _choices(board)
     counted = board.above("count")
     model.assume(f"!(waiting && hears_above && {counted} != 0) || all_wait")
@@ -133,6 +126,18 @@ def barrier_harness(plan: LinkPlan, design: Design) -> Harness:
         f"board 0 counts to, {plan.countdown} after all have arrived"
     )
     return replace(model.harness(says), name="barrier")
+
+
+def _waiting_boards(board: _Board) -> None:
+    """Who waits for a run goes on to wait until it begins."""
+    model = board.model
+    board.stays("below_wait", board.links, "waiting", "(past_below_wait & ~below_wait) == 0")
+    board.stays("all_wait", 1, "(waiting || count != 0)", "!past_all_wait || all_wait")
+    for link in range(board.links):
+        told = f"waiting && heard[{link}] && below[{link}] && {board.said(link, 'arrived')} == 1"
+        model.assume(f"!({told}) || below_wait[{link}]")
+    model.wire("those_below_wait", board.all_below("below_wait"))
+    model.assume("!(is_root && waiting && those_below_wait) || all_wait")
 
 
 def _choices(board: _Board) -> None:
@@ -185,16 +190,7 @@ def agreement_harness(plan: LinkPlan, design: Design) -> Harness:
     # Of the sequencer: it is busy from the start of a run on, and until its end.
     model.assume("!run_busy || (steady && (past_run_busy || past_run_start))")
     _timing(board)
-    board.stays("good_below", board.links, "known", "past_good_below == good_below")
-    board.stays("all_good", 1, "known", "past_all_good == all_good")
-    for link in range(board.links):
-        settled, told = board.said(link, "settled"), f"known && heard[{link}] && below[{link}]"
-        model.assume(f"!({told} && {settled} == {GOOD}) || good_below[{link}]")
-    model.wire("those_below_are_good", board.all_below("good_below"))
-    verdict = board.above("verdict")
-    model.assume(
-        f"!(known && hears_above && {verdict} != 0) || {verdict} == (all_good ? {GOOD} : {BAD})"
-    )
+    _good_boards(board)
     model.past("past_verdict", "verdict", 2)
     model.past("past_lost", "lost", board.links)
     model.past("past_known", "known")
@@ -239,6 +235,21 @@ def agreement_harness(plan: LinkPlan, design: Design) -> Harness:
         "anything, and repeats it only if board 0 has found that one did"
     )
     return replace(model.harness(says), name="agreement")
+
+
+def _good_boards(board: _Board) -> None:
+    """Which boards have found that no link lost anything; what is known of a run stays."""
+    model = board.model
+    board.stays("good_below", board.links, "known", "past_good_below == good_below")
+    board.stays("all_good", 1, "known", "past_all_good == all_good")
+    for link in range(board.links):
+        settled, told = board.said(link, "settled"), f"known && heard[{link}] && below[{link}]"
+        model.assume(f"!({told} && {settled} == {GOOD}) || good_below[{link}]")
+    model.wire("those_below_are_good", board.all_below("good_below"))
+    verdict = board.above("verdict")
+    model.assume(
+        f"!(known && hears_above && {verdict} != 0) || {verdict} == (all_good ? {GOOD} : {BAD})"
+    )
 
 
 def _timing(board: _Board) -> None:
