@@ -108,16 +108,7 @@ class UartBone(wiring.Component):
                 with m.Elif(late):
                     m.next = "COMMAND"
             with m.State("ACCESS"):
-                m.d.comb += self.wb_cyc.eq(1)
-                with m.If(self.wb_ack | self.wb_err):
-                    m.d.sync += [left.eq(left - 1), self.wb_adr.eq(self.wb_adr + ~fixed)]
-                    m.d.sync += data.eq(self.wb_dat_r | self.wb_err.replicate(DATA_BITS))
-                    with m.If(~writing):
-                        m.next = "ANSWER"
-                    with m.Elif(left == 0):
-                        m.next = "COMMAND"
-                    with m.Else():
-                        m.next = "WORD"
+                self._access(m, left, data, writing=writing, fixed=fixed)
             with m.State("ANSWER"):
                 m.d.comb += self.answer.valid.eq(1)
                 with m.If(self.answer.ready):
@@ -127,6 +118,21 @@ class UartBone(wiring.Component):
                     with m.If(last & left.all()):
                         m.next = "COMMAND"
         return m
+
+    def _access(
+        self, m: Module, left: Signal, data: Signal, *, writing: Value, fixed: Value
+    ) -> None:
+        """Carry out an access, and go on to its answer or to the next word."""
+        m.d.comb += self.wb_cyc.eq(1)
+        with m.If(self.wb_ack | self.wb_err):
+            m.d.sync += [left.eq(left - 1), self.wb_adr.eq(self.wb_adr + ~fixed)]
+            m.d.sync += data.eq(self.wb_dat_r | self.wb_err.replicate(DATA_BITS))
+            with m.If(~writing):
+                m.next = "ANSWER"
+            with m.Elif(left == 0):
+                m.next = "COMMAND"
+            with m.Else():
+                m.next = "WORD"
 
     def _late(self, m: Module, waits: Value) -> Value:
         """Whether a byte has been waited for as long as a command is."""
