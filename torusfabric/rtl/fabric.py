@@ -211,21 +211,11 @@ class Fabric(wiring.Component):
         elif beat not in (1, AUTO):
             raise InputError(f"Beat must be 1 for the top {self.top}, not {beat}")
         self.ports = program.ports
-        parts = [program.part(form) for form in range(len(program.forms))]
-        words = max(max(part.send_words, part.recv_words) for part in parts)
-        if self.frame:
-            words = program.topology.nodes * self.flits
-        self.form_layouts = tuple(HostLayout(part, words) for part in parts)
+        self.form_layouts = self._form_layouts()
         # Addresses are the same for all forms of a mode.
         self.layouts = tuple(self.form_layouts[mode.first] for mode in program.modes)
         self.layout = self.layouts[0]
-        if self.frame:
-            from .loaded.top import LoadedBuilder  # a guest
-
-            image = None if empty else self.image
-            build: FabricBuilder = LoadedBuilder(program, self.frame, self.width, image)
-        else:
-            build = self._builder()
+        build = self._builder()
         self.nodes, self.here = build.nodes, build.here
         self.placement, self.variant_of = build.placement, build.variant_of
         self.router_classes, self.read_latency, self._locators = self._built(build)
@@ -253,9 +243,23 @@ class Fabric(wiring.Component):
         return type(self)(self.program, width=self.width, top=self.top, bus=bus, **how)
 
     def _builder(self) -> FabricBuilder:
-        """What takes the parts of the netlist, where tables are fixed."""
+        """What takes the parts of the netlist."""
         program = self.program
+        if self.frame:
+            from .loaded.top import LoadedBuilder  # a guest
+
+            image = None if self.empty else self.image
+            return LoadedBuilder(program, self.frame, self.width, image)
         return FabricBuilder(program, place(program), self.width, self.top, abort=self.aborts)
+
+    def _form_layouts(self) -> tuple[HostLayout, ...]:
+        """What lies where in the memories of nodes, in each form."""
+        program = self.program
+        parts = [program.part(form) for form in range(len(program.forms))]
+        words = max(max(part.send_words, part.recv_words) for part in parts)
+        if self.frame:
+            words = program.topology.nodes * self.flits
+        return tuple(HostLayout(part, words) for part in parts)
 
     def _loaded(self, tables: Frame | str) -> tuple[Frame | None, list[Loadable]]:
         """What may be loaded, and what is; nothing where tables are fixed."""

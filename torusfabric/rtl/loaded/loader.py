@@ -127,10 +127,6 @@ class Loader(Leaf):
         taken, first, word = (self.value(f"load_{name}") for name in ("we", "first", "data"))
         # An image that a reset interrupts is torn.
         state = Signal(State, name="state", init=State.OVER)
-        table, row, piece = (Signal(self._bus[f"load_{name}"], name=f"next_{name}")
-                             for name in ("table", "row", "piece"))  # fmt: skip
-        last_piece = Signal(len(piece), name="last_piece")
-        end = Signal(len(row) + 1, name="end_of_rows")
         check = Signal(32, name="check", init=(1 << 32) - 1)
         right, begins = Signal(name="right"), Signal(name="begins")
         whole: Value = right
@@ -165,31 +161,39 @@ class Loader(Leaf):
                     m.d.comb += begins.eq(idle)
                     m.d.sync += alone.eq(bare)
                     self._expect(m, state, idle, State.TABLE)
-                with m.Case(State.TABLE):
-                    m.d.sync += [table.eq(word), last_piece.eq(word[16:]), piece.eq(0)]
-                    with m.If(word[:16] == END):
-                        m.d.sync += state.eq(State.CHECK)
-                with m.Case(State.FIRST):
-                    m.d.sync += row.eq(word)
-                with m.Case(State.END):
-                    m.d.sync += end.eq(word)
-                with m.Case(State.DATA):
-                    end_row = piece == last_piece
-                    m.d.sync += [
-                        self.load_valid.eq(1),
-                        self.load_table.eq(table),
-                        self.load_row.eq(row),
-                        self.load_piece.eq(piece),
-                        self.load_word.eq(word),
-                        piece.eq(Mux(end_row, 0, piece + 1)),
-                        row.eq(row + end_row),
-                        state.eq(Mux(end_row & (row + 1 == end), State.TABLE, State.DATA)),
-                    ]
+                self._take_table(m, state, word)
                 with m.Case(State.CHECK):
                     m.d.sync += [state.eq(State.OVER), image.eq(word), right.eq(word == ~check)]
                 with m.Default():
                     m.d.sync += state.eq(State.OVER)
         return m
+
+    def _take_table(self, m: Module, state: Signal, word: Value) -> None:
+        """Take the words of a table: which it is, its rows, and what they hold."""
+        table, row, piece = (Signal(self._bus[f"load_{name}"], name=f"next_{name}")
+                             for name in ("table", "row", "piece"))  # fmt: skip
+        last_piece = Signal(len(piece), name="last_piece")
+        end = Signal(len(row) + 1, name="end_of_rows")
+        with m.Case(State.TABLE):
+            m.d.sync += [table.eq(word), last_piece.eq(word[16:]), piece.eq(0)]
+            with m.If(word[:16] == END):
+                m.d.sync += state.eq(State.CHECK)
+        with m.Case(State.FIRST):
+            m.d.sync += row.eq(word)
+        with m.Case(State.END):
+            m.d.sync += end.eq(word)
+        with m.Case(State.DATA):
+            end_row = piece == last_piece
+            m.d.sync += [
+                self.load_valid.eq(1),
+                self.load_table.eq(table),
+                self.load_row.eq(row),
+                self.load_piece.eq(piece),
+                self.load_word.eq(word),
+                piece.eq(Mux(end_row, 0, piece + 1)),
+                row.eq(row + end_row),
+                state.eq(Mux(end_row & (row + 1 == end), State.TABLE, State.DATA)),
+            ]
 
     def _keep(self, m: Module, writes: Value, modes: Value, rest: Value) -> Value:
         """Keep what is there, in a memory: it has contents at first, and no reset changes it.

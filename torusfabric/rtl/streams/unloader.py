@@ -125,20 +125,14 @@ class Unloader(StreamEnd):
         if shape.key_bits:
             known_by = self._of_root(section, packet)
             m.d.comb += self.key.eq(self._key(counter.chunk, known_by, self._form))
-        tags = Cat(finishes, ends_packet, self._id(packet, section))
-        if shape.flit_bits:
-            last_flit = self._last(section)[: shape.flit_bits]
-            tags = Cat(tags, last_flit | (~ends_packet).replicate(shape.flit_bits))
+        tags = self._tags(finishes, ends_packet, packet, section)
         sought = self._stage(m, advance, there, tags, "sought")
         self._address(m, advance, counter, runs.run)
         asked = self._stage(m, advance, sought[0], sought[2:], "asked")
         read = self._stage(m, advance, asked[0], asked[1:], "read")
         if shape.late:
             read = self._stage(m, advance, read[0], read[1:], "chosen")
-        known = read[1:]
-        if shape.flit_bits:
-            known = Cat(known[: 1 + shape.id_bits], self._full(known[1 + shape.id_bits :]))
-        shown = self._stage(m, advance, read[0], known, "shown")
+        shown = self._shown(m, advance, read)
         m.d.comb += [
             shows.eq(shown[0]),
             self.tvalid.eq(shows & ~self.value("clear")),
@@ -164,6 +158,20 @@ class Unloader(StreamEnd):
         cleared(m, self.value("clear"), last_asked)
         m.d.comb += self.free.eq(runs.add_claims(last_asked, turns))
         return m
+
+    def _tags(self, finishes: Value, ends_packet: Value, packet: Value, section: Value) -> Value:
+        """What is known of a word, all its way to the receiver."""
+        tags, bits = Cat(finishes, ends_packet, self._id(packet, section)), self.shape.flit_bits
+        if not bits:
+            return tags
+        return Cat(tags, self._last(section)[:bits] | (~ends_packet).replicate(bits))
+
+    def _shown(self, m: Module, advance: Value, read: Value) -> Value:
+        """The stage whose word is shown; of a beat it knows which of its flits are full."""
+        known, bits = read[1:], 1 + self.shape.id_bits
+        if self.shape.flit_bits:
+            known = Cat(known[:bits], self._full(known[bits:]))
+        return self._stage(m, advance, read[0], known, "shown")
 
     def _goes_on(self, m: Module, shown_next: Value, name: str) -> Value:
         """Whether words go on, for a few registers to which that comes late.
