@@ -27,6 +27,7 @@ from torusfabric.toolchain.cache import Cache, digest
 
 __all__ = [
     "Result",
+    "check_silent",
     "have_icarus",
     "have_verilator",
     "lint_icarus",
@@ -111,6 +112,14 @@ def run_verilator(folder, send, read, *, starts=1, timeout=600):
         program = ["g++", *_cxx_flags(), "-I.", *sources, *_runtime(), "-pthread", "-o", "bench"]
         _call(program, bench.work, timeout)
         return bench.result(_call(["./bench"], bench.work, timeout))
+
+
+def check_silent(folder):
+    """The linters that are installed find nothing."""
+    if have_verilator():
+        assert lint_verilator(folder) == []
+    if have_icarus():
+        assert lint_icarus(folder) == []
 
 
 def lint_icarus(folder):
