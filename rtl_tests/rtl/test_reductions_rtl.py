@@ -16,8 +16,6 @@ from helpers import (
     program_of,
     with_operator,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from verilog_bench import check_silent, have_icarus, run_icarus
 
 import torusfabric as tf
@@ -224,28 +222,6 @@ def test_a_sum_that_leaves_too_early_is_found():
     """A plan in which an out-port takes a word before it is complete gives wrong sums."""
     fabric = fabric_of("4x4", "reduce-scatter", "matching", fault=forgetful)
     assert simulate(fabric).words_wrong
-
-
-@settings(derandomize=True, deadline=None, max_examples=2)
-@given(st.data())
-def test_any_size_width_and_length(data):
-    """Fabrics of random tori, widths, lengths and operators agree with numpy."""
-    sides = data.draw(st.lists(st.integers(2, 4), min_size=1, max_size=2))
-    collective = data.draw(st.sampled_from(["reduce-scatter", "allreduce"]))
-    chunks = data.draw(st.integers(1, 2))
-    if collective == "allreduce":
-        chunks *= int(np.prod(sides))
-    fabric = fabric_of(
-        "x".join(map(str, sides)),
-        collective,
-        "matching",
-        chunks=chunks,
-        latency=data.draw(st.integers(1, 4)),
-        width=data.draw(st.integers(1, 40)),
-        flits=data.draw(st.integers(1, 6)) * chunks,
-        operator=Operator.parse(data.draw(st.sampled_from(EVERY))),
-    )
-    check_run(fabric)
 
 
 FABRICS = [

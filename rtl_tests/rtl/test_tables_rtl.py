@@ -1,5 +1,6 @@
 """Fabrics of tables: planned for one node, simulated for all, to the word and to the cycle."""
 
+import math
 import re
 
 import numpy as np
@@ -20,6 +21,7 @@ from verilog_bench import check_silent, have_icarus, run_icarus
 
 import torusfabric as tf
 from torusfabric import verilog
+from torusfabric.collective import OPERATORS, SIGNED, Operator
 from torusfabric.errors import InputError
 from torusfabric.fpga.synthesis.synthesize import synthesize
 from torusfabric.program import IDLE, Action, DirectMap, Order
@@ -234,13 +236,17 @@ def test_start_right_after_the_last_write(topology, collective, flits, options):
     assert (np.array(found) == program.execute(changed)).all()
 
 
+@pytest.mark.parametrize(
+    "collectives", [("allgather", "alltoall"), ("reduce-scatter", "allreduce")]
+)
 @settings(derandomize=True, deadline=None, max_examples=2)
 @given(st.data())
-def test_any_size_width_and_length(data):
-    """Fabrics of random tori, widths and lengths agree with the executed program."""
+def test_any_size_width_and_length(collectives, data):
+    """Fabrics of random tori, widths, lengths and operators agree with the executed program."""
     sides = data.draw(st.lists(st.integers(2, 4), min_size=1, max_size=2))
-    collective = data.draw(st.sampled_from(["allgather", "alltoall"]))
-    chunks = data.draw(st.integers(1, 2))
+    collective = data.draw(st.sampled_from(collectives))
+    chunks = data.draw(st.integers(1, 2)) * (math.prod(sides) if collective == "allreduce" else 1)
+    operators = st.sampled_from((*OPERATORS, *SIGNED)).map(Operator.parse)
     fabric = fabric_of(
         "x".join(map(str, sides)),
         collective,
@@ -248,7 +254,8 @@ def test_any_size_width_and_length(data):
         chunks=chunks,
         latency=data.draw(st.integers(1, 4)),
         width=data.draw(st.integers(1, 40)),
-        flits=data.draw(st.integers(1, 4)) * chunks,
+        flits=data.draw(st.integers(1, 6)) * chunks,
+        operator=data.draw(operators) if "reduce" in collective else None,
     )
     check_run(fabric)
 
