@@ -18,6 +18,7 @@ from torusfabric.toolchain import tools
 from torusfabric.verilog import text as module_file
 from torusfabric.verilog import write
 from torusfabric.verilog.ecp5 import ECP5, ecp5_body
+from torusfabric.verilog.lut6 import LUT6
 from torusfabric.verilog.text import module_texts
 
 #: One slice of an odd number of bits, and two of which the last is shorter.
@@ -33,10 +34,11 @@ SUMS = [
     for idles, most in ((False, 6), (True, 8))
     for count in range(2, most + 1)
 ]
-SHAPES = [*MULTIPLEXERS, *SUMS]
+SIX = [Multiplexer(count, 2, branched) for branched in (False, True) for count in range(4, 16)]
+SHAPES = [*{*MULTIPLEXERS, *SUMS, *SIX}]
 
-SCRIPT = f"""\
-read_verilog -D{ECP5} ecp5.v
+SCRIPT = """\
+read_verilog -D{define} other.v
 read_verilog -overwrite +/ecp5/cells_sim.v
 read_verilog usual.v
 read_verilog -sv -formal both.sv
@@ -109,19 +111,19 @@ def texts():
     return {shape: modules[shape.name].text for shape in SHAPES}
 
 
-def prove(folder, texts, ecp5=None):
+def prove(folder, texts, other=None, *, define=ECP5):
     """Prove that both forms of some modules do the same; with another text of those for ECP5."""
     both = "".join(comparison(number, shape) for number, shape in enumerate(texts))
-    return prove_text(folder, "".join(texts.values()), both, ecp5)
+    return prove_text(folder, "".join(texts.values()), both, other, define=define)
 
 
-def prove_text(folder, usual, both, ecp5=None):
+def prove_text(folder, usual, both, other=None, *, define=ECP5):
     """Prove what a text says of modules and of those whose names begin with `usual_`."""
     files = {
         "usual.v": re.sub(r"^module ", "module usual_", usual, flags=re.M),
-        "ecp5.v": ecp5 or usual,
+        "other.v": other or usual,
         "both.sv": f"module both();\n{both}endmodule\n",
-        "script.ys": SCRIPT,
+        "script.ys": SCRIPT.format(define=define),
     }
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -135,6 +137,17 @@ def test_both_forms_do_the_same(texts, tmp_path, shapes):
     assert all(f"`ifdef {ECP5}" in texts[shape] for shape in shapes)
     log = prove(tmp_path, {shape: texts[shape] for shape in shapes})
     assert log.count("Import proof for assert") == len(shapes)
+
+
+def test_tables_of_six_inputs_do_the_same(texts, tmp_path):
+    """Of all numbers of inputs, in branches or not; and a wrong select bit is found."""
+    some = {shape: texts[shape] for shape in SIX}
+    assert prove(tmp_path, some, define=LUT6).count("Import proof for assert") == len(SIX)
+    shape = Multiplexer(8, 2, branched=True)
+    wrong = texts[shape].replace("= (select[4] | select[5])", "= (select[3] | select[5])")
+    assert wrong != texts[shape]
+    with pytest.raises(WorkFailed, match="proof"):
+        prove(tmp_path, {shape: texts[shape]}, wrong, define=LUT6)
 
 
 @pytest.mark.parametrize(

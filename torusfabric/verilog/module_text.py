@@ -8,12 +8,15 @@ from typing import NamedTuple
 
 from ..rtl.modules import SharedModule
 
-__all__ = ["Memory", "ModuleText", "Port", "Structure", "filled"]
+__all__ = ["NOTHING", "Memory", "ModuleText", "Port", "Structure", "filled"]
 
 #: Characters that lists of nets and pins may have on a line.
 LINE = 98
 
 NONE: Mapping[str, int] = MappingProxyType({})
+
+#: No text.
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class Port(NamedTuple):

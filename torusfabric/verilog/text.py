@@ -26,6 +26,7 @@ from .ecp5 import ECP5, ecp5_body
 from .expressions import range_of
 from .flows import Flow
 from .flows.regions import in_rows, longest_link
+from .lut6 import LUT6, lut6_body
 from .manifest import TOP
 from .memory_rule import AUTO, MemoryRule
 from .module_text import ModuleText, Port, Structure, filled
@@ -414,12 +415,13 @@ def _add_shared(texts: dict[str, ModuleText], prefix: str, shared: Sequence[Shar
 
 
 def _shared_text(shared: SharedModule, prefix: str) -> ModuleText:
-    """A module that others share, where it pays with another body for ECP5."""
+    """A module that others share, where it pays with other bodies for some devices."""
+    bodies = {ECP5: ecp5_body(shared), LUT6: lut6_body(shared)}
     ports = shared.ports()
     text = write_module(
         Heading(shared.name, prefix, shared.about, shared.kept, shared.clocked),
         shared.module(ports),
         {port.name: port for port in ports},
-        instead=(ECP5, ecp5_body(shared)),
+        instead={define: body for define, body in bodies.items() if body},
     )
     return text._replace(inner=not shared.kept)

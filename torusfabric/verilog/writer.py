@@ -40,7 +40,7 @@ from .fragments import (
     processes,
 )
 from .memory_rule import AUTO, MemoryRule, for_simulation, memory_attributes
-from .module_text import Memory, ModuleText, Port, Structure, filled
+from .module_text import NOTHING, Memory, ModuleText, Port, Structure, filled
 from .naming import Naming
 
 __all__ = ["LUT4", "Heading", "write_module"]
@@ -94,7 +94,7 @@ def write_module(
     ports: Mapping[str, Signal],
     *,
     outputs: Collection[str] = (),
-    instead: tuple[str, str | None] = ("", None),
+    instead: Mapping[str, str] = NOTHING,
     rule: MemoryRule = AUTO,
 ) -> ModuleText:
     """Write a module.
@@ -105,8 +105,8 @@ def write_module(
         In their order; the clock and the reset that the design uses come before them.
     outputs : collection of str
         The ports that are outputs even if nothing drives them.
-    instead : (str, str or None)
-        A name and, if there is one, another body of the module where that name is defined.
+    instead : dict of str to str
+        Names, and the bodies that the module has where one of them is defined: the first that is.
     rule : MemoryRule
         What its memories are made of.
 
@@ -127,7 +127,7 @@ def write_module(
       end
     endmodule
     """
-    return _Writer(heading, Fragment.get(design, None), ports, rule).written(outputs, *instead)
+    return _Writer(heading, Fragment.get(design, None), ports, rule).written(outputs, instead)
 
 
 class _Writer:
@@ -218,8 +218,8 @@ class _Writer:
 
     # The module
 
-    def written(self, shown: Collection[str], define: str, other: str | None) -> ModuleText:
-        """The module, with another body where a name is defined."""
+    def written(self, shown: Collection[str], instead: Mapping[str, str]) -> ModuleText:
+        """The module, with other bodies where names are defined."""
         fragment = self._design.fragment
         clocks = self._name_ports()
         driven = driven_within(fragment)
@@ -234,10 +234,12 @@ class _Writer:
         lines = [*self._heading.lines, f"module {name}" + (" (" if heads else ";")]
         if heads:
             lines += [f"  {head}," for head in heads[:-1]] + [f"  {heads[-1]}", ");"]
-        lines += [f"`ifdef {define}", other, "`else"] if other else []
+        for number, (define, other) in enumerate(instead.items()):
+            lines += [f"`{'elsif' if number else 'ifdef'} {define}", other]
+        lines += ["`else"] * bool(instead)
         nets = [line for head, names in self._nets.items() for line in filled(head, names, ";")]
         lines += _indented([*nets, *self._declared, *self._body])
-        ends = ["`endif"] * (other is not None) + ["endmodule\n"]
+        ends = ["`endif"] * bool(instead) + ["endmodule\n"]
         return ModuleText(
             "\n".join([*lines, *_indented(self._contents), *ends]),
             Structure(ports, signals, self._memories, dict(self._held)),

@@ -4,6 +4,7 @@ Figures are those of cells, so that fabrics and forms can be compared; the vendo
 finds others.
 """
 
+from ...verilog.lut6 import LUT6
 from ...verilog.writer import LUT4
 from .cost import Cost
 from .family import Family, Recipe
@@ -37,6 +38,7 @@ def _xilinx(family: str) -> Family:
         Recipe(f"{synth} -nowidelut"),
         Recipe(synth),
         _XILINX,
+        defines=(LUT6,),
         no_pads=" -noiopad -noclkbuf",
         inputs=6,
     )
@@ -61,6 +63,7 @@ VENDOR_FAMILIES = {
             Cost(dsps=1): "MISTRAL_MUL*",
             Cost(): "MISTRAL_IB MISTRAL_OB MISTRAL_CLKBUF",
         },
+        defines=(LUT6,),
         no_pads=" -noiopad -noclkbuf",
         inputs=6,
         logic_cells=alms,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..design import TEXT
+from ..lut6 import LUT6
 from .clocks import PERIOD, clocks_of, crossings
 
 __all__ = ["QUARTUS", "quartus_files"]
@@ -25,6 +26,7 @@ set_global_assignment -name DEVICE $device
 set_global_assignment -name TOP_LEVEL_ENTITY {top}
 set_global_assignment -name VERILOG_FILE ../{text}
 set_global_assignment -name VERILOG_INPUT_VERSION VERILOG_2001
+set_global_assignment -name VERILOG_MACRO {define}=1
 set_global_assignment -name SDC_FILE fabric.sdc
 set_global_assignment -name PROJECT_OUTPUT_DIRECTORY output_files
 # Ports other than clocks are no pins.
@@ -44,7 +46,7 @@ def quartus_files(manifest: Mapping[str, Any]) -> dict[str, str]:
         if name not in clocks
     ]
     project = PROJECT.format(
-        device=DEVICE, top=manifest["top"], text=TEXT, virtual="\n".join(virtual)
+        define=LUT6, device=DEVICE, top=manifest["top"], text=TEXT, virtual="\n".join(virtual)
     )
     return dict(zip(QUARTUS, (project, _constraints(manifest)), strict=True))
 

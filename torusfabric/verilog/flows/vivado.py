@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..design import TEXT
+from ..lut6 import LUT6
 from .clocks import PERIOD, clocks_of, crossings
 
 __all__ = ["VIVADO", "vivado_files"]
@@ -21,6 +22,7 @@ set part [expr {{$argc > 0 ? [lindex $argv 0] : "{part}"}}]
 create_project -force {top} [file join $here project] -part $part
 add_files -norecurse [file join $here .. {text}]
 set_property top {top} [current_fileset]
+set_property verilog_define {define} [current_fileset]
 add_files -fileset constrs_1 -norecurse [file join $here fabric.xdc]
 set_property USED_IN {{synthesis implementation out_of_context}} \\
   [get_files [file join $here fabric.xdc]]
@@ -38,7 +40,7 @@ set reports [file join $here reports]
 file mkdir $reports
 read_verilog [file join $here .. {text}]
 read_xdc -mode out_of_context [file join $here fabric.xdc]
-synth_design -mode out_of_context -top {top} -part $part
+synth_design -mode out_of_context -top {top} -part $part -verilog_define {define}
 report_utilization -hierarchical -file [file join $reports synthesized.rpt]
 opt_design
 place_design
@@ -53,7 +55,7 @@ write_checkpoint -force [file join $reports {top}.dcp]
 
 def vivado_files(manifest: Mapping[str, Any]) -> dict[str, str]:
     """The files for Vivado, by their names."""
-    named = {"part": PART, "top": manifest["top"], "text": TEXT}
+    named = {"part": PART, "top": manifest["top"], "text": TEXT, "define": LUT6}
     texts = PROJECT.format(**named), RUN.format(**named), _constraints(manifest)
     return dict(zip(VIVADO, texts, strict=True))
 

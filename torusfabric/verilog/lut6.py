@@ -1,0 +1,87 @@
+"""Multiplexers for devices whose tables have six inputs: one takes four words, or a pair more.
+
+The select bits are those of cascades, of which exactly one input's is high; so a table may see
+which of two others counts by the bits of one of them. Synthesis does not know that: left with a
+cascade, it takes up to twice as many tables.
+"""
+
+from collections.abc import Sequence
+
+from ..rtl.modules import SharedModule
+from ..rtl.multiplexer import Multiplexer, branch_bits, branches, select_bits
+
+__all__ = ["LUT6", "lut6_body"]
+
+#: What is defined for the text to have this form.
+LUT6 = "TORUSFABRIC_LUT6"
+
+
+def lut6_body(module: SharedModule) -> str | None:
+    """The body of a module for such a device, without its ports; None where there is no other.
+
+    Examples
+    --------
+    >>> print(lut6_body(Multiplexer(6, 8, branched=False)))
+      wire [7:0] table_0 = select[2] ? (select[0] ? words[31:24] : words[23:16]) :
+        (select[0] ? words[15:8] : words[7:0]);
+      wire [7:0] table_1 = select[3] ? (select[0] ? words[47:40] : words[39:32]) :
+        table_0;
+      assign word = table_1;
+    """
+    if not isinstance(module, Multiplexer) or module.count < 4:
+        return None
+    width, count = module.width, module.count
+    words = [f"words[{(k + 1) * width - 1}:{k * width}]" for k in range(count)]
+    if width == 1:
+        words = [f"words[{k}]" for k in range(count)]
+    form = branch_bits if module.branched else select_bits
+    bits = [f"select[{k}]" for k in range(len(form(count, 0)))]
+    tables = _Tables(width)
+    passed, _ = (_branched if module.branched else _cascade)(tables, words, bits)
+    return "\n".join([*tables.lines, f"  assign word = {passed};"])
+
+
+class _Tables:
+    """The tables of a multiplexer, each the same for all bits of a word."""
+
+    def __init__(self, width: int) -> None:
+        self._range = f"[{width - 1}:0] " if width > 1 else ""
+        self.lines: list[str] = []
+
+    def add(self, condition: str, value: str, other: str) -> str:
+        """The name of a table that passes one of two values."""
+        name = f"table_{len(self.lines)}"
+        condition = f"({condition})" if "|" in condition else condition
+        self.lines.append(f"  wire {self._range}{name} = {condition} ? {value} :\n    {other};")
+        return name
+
+
+def _cascade(
+    tables: _Tables, words: Sequence[str], bits: Sequence[str], *, idles: bool = False
+) -> tuple[str, list[str]]:
+    """What a cascade passes, and the bits of which one is high if that counts."""
+    y, *rest = bits
+    first = [rest.pop(0)] if idles or len(words) >= 4 else []
+    pairs = [_pair(y, words[k : k + 2]) for k in range(0, len(words), 2)]
+    passed = pairs[0]
+    for z, pair in zip(rest, pairs[1:], strict=True):
+        passed = tables.add(z, pair, passed)
+    return passed, first + rest
+
+
+def _branched(
+    tables: _Tables, words: Sequence[str], bits: Sequence[str], *, idles: bool = False
+) -> tuple[str, list[str]]:
+    """The same of a cascade in branches."""
+    sizes = branches(len(words))
+    if len(sizes) == 1:
+        return _cascade(tables, words, bits, idles=idles)
+    size, used = sizes[0], len(branch_bits(sizes[0], 0, idles=True))
+    one, first = _branched(tables, words[:size], bits[:used], idles=True)
+    two, second = _branched(tables, words[size:-1], bits[used:-1], idles=True)
+    passed = tables.add(" | ".join(second), two, tables.add(bits[-1], words[-1], one))
+    return passed, [*first, *second, bits[-1]]
+
+
+def _pair(y: str, words: Sequence[str]) -> str:
+    return f"({y} ? {words[1]} : {words[0]})" if len(words) == 2 else words[0]
