@@ -27,8 +27,8 @@ import tempfile
 import time
 from typing import Any
 
-from icarus import Icarus
-from verilator import Verilator
+from icarus_engine import Icarus
+from verilator_engine import Verilator
 
 import torusfabric as tf
 from torusfabric.cli.notices import notices_shown

