@@ -9,19 +9,16 @@ from helpers import simulated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torusfabric.rtl.multiplexer import (
-    SLICE,
-    Multiplexer,
-    Selector,
+from torusfabric.rtl.cascade import (
     bit_count,
     branch_bits,
     branched_cascade,
     cascade,
     keeper,
-    multiplexed,
     select_bits,
     unmarked,
 )
+from torusfabric.rtl.multiplexer import SLICE, Multiplexer, Selector, multiplexed
 from torusfabric.rtl.registers import Register
 from torusfabric.rtl.router import plan_crossbar
 from torusfabric.verilog.writer import Heading, write_module

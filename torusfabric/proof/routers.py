@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..rtl.multiplexer import branch_bits
+from ..rtl.cascade import branch_bits
 from ..rtl.operator_unit import OperatorPair, OperatorUnit
 from ..rtl.placement import combiner_name
 from .model import Model

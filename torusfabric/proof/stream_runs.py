@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from ..program.timing import WRITE
-from ..rtl.multiplexer import select_code
+from ..rtl.cascade import select_code
 from ..rtl.streams.packets import KEPT, packets_received, packets_sent
 from ..topology import BoolArray, IntArray
 from .accesses import Access, Steps, of_runs

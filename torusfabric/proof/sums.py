@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..rtl.multiplexer import branch_bits
+from ..rtl.cascade import branch_bits
 from ..rtl.operator_unit import OperatorUnit
 from ..rtl.placement import combiner_name
 from ..topology import IntArray

@@ -16,10 +16,10 @@ import numpy as np
 
 from ..program.fields import IDLE, NEUTRAL, Action, Order, Point
 from ..topology import BoolArray, IntArray
+from .cascade import select_code
 from .endpoint_points import Points, known
 from .endpoint_shape import EndpointMemory, EndpointReader, EndpointShape
 from .endpoint_wires import EndpointWires, WiredEndpoints, memory_size
-from .multiplexer import select_code
 from .place import Column, Location, RowTables, Table
 from .stores import Stores
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..program.fields import NEUTRAL
+from .cascade import cascade, extended_cascade, keeper, select_bits, select_code
 from .endpoint_shape import STAGE_INPUTS, EndpointReader
 from .memories import choose
-from .multiplexer import SLICE, cascade, extended_cascade, keeper, select_bits, select_code
+from .multiplexer import SLICE
 from .place import Location
 from .registers import apart, delayed
 

@@ -24,9 +24,9 @@ from amaranth.hdl import Cat, ClockSignal, Const, Module, Mux, ResetSignal, Sign
 
 from ..collective import ADD, OPERATORS, SIGNED, Operator
 from ..program.timing import DISTRIBUTION, SETTING
+from .cascade import keeper
 from .memories import address_width
 from .modules import SharedModule, Use
-from .multiplexer import keeper
 from .registers import delayed
 
 __all__ = ["OperatorPair", "OperatorUnit", "add_pair"]

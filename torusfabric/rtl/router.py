@@ -1,7 +1,7 @@
 """The router: a crossbar with a register at each out-port.
 
 A crossbar has only the inputs that its settings use, in the cheapest form: an out-port is a cascade
-of its inputs, or several side by side (see `torusfabric.rtl.multiplexer`). What an idle out-port
+of its inputs, or several side by side (see `torusfabric.rtl.cascade`). What an idle out-port
 carries does not matter, and select bits that may always be equal are one register.
 """
 
@@ -18,7 +18,8 @@ from amaranth.lib.wiring import In, Out
 
 from ..program.timing import LINK, SETTING
 from ..topology import IntArray
-from .multiplexer import branch_bits, branch_luts, multiplexed
+from .cascade import branch_bits, branch_luts
+from .multiplexer import multiplexed
 from .netlist import Leaf
 from .operator_unit import OperatorUnit
 from .place import Delays, Location, columns_of

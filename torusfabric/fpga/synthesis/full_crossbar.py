@@ -1,7 +1,7 @@
 """What a router would cost that could send any input to any out-port: the yardstick of a report.
 
 It has the ports, injection ports, width and number of settings of the router that it is compared
-with, and is made of the same cascades as that (see `torusfabric.rtl.multiplexer`), the cheapest
+with, and is made of the same cascades as that (see `torusfabric.rtl.cascade`), the cheapest
 form that we know. Each stage is a module, so that synthesis cannot see through a cascade and build
 a costlier tree. Its settings are chosen at random, for a crossbar that serves any program cannot
 count on their order. So what is saved against it is saved by the schedule, and by nothing else.

@@ -7,12 +7,12 @@ from functools import cached_property
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Member
 
+from ..cascade import select_code
 from ..endpoint import Endpoint, EndpointSettings
 from ..endpoint_builder import NEVER, EndpointBuilder
 from ..endpoint_reads import Inputs
 from ..endpoint_shape import EndpointMemory, EndpointReader, EndpointShape
 from ..memories import WritePort, choose
-from ..multiplexer import select_code
 from ..registers import delayed
 
 __all__ = ["LoadedEndpoint"]

@@ -9,12 +9,12 @@ from itertools import chain
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Member, Out
 
+from ..cascade import bit_count, cascade, extended_cascade, keeper
 from ..endpoint import Endpoint, EndpointSettings
 from ..endpoint_builder import Copy, EndpointBuilder, asked
 from ..endpoint_reads import Reader
 from ..endpoint_shape import EndpointMemory, EndpointShape, bank_name
 from ..memories import ReadPort, WritePort, add_memory, fitting, memory_cell
-from ..multiplexer import bit_count, cascade, extended_cascade, keeper
 from ..registers import delayed
 from .clearing import cleared, state
 from .packets import KEPT

@@ -12,7 +12,7 @@ from itertools import pairwise
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ..multiplexer import keeper
+from ..cascade import keeper
 from ..registers import apart
 from .clearing import cleared, registered_outputs, state, tally
 from .shapes import LoaderShape, StreamEnd

@@ -13,7 +13,8 @@ The select bits are those of cascades, so that nothing else depends on which of 
 
 from collections.abc import Sequence
 
-from ...rtl.multiplexer import Multiplexer, branch_bits, branches
+from ...rtl.cascade import branch_bits, branches
+from ...rtl.multiplexer import Multiplexer
 from .column import Column, four, pair, pair_or_nothing, passed
 
 __all__ = ["multiplexer_body"]
