@@ -46,7 +46,7 @@ from .naming import Naming
 __all__ = ["LUT4", "Heading", "write_module"]
 
 #: What is defined for devices whose tables have four inputs: synthesis keeps the stages of a
-#: multiplexer, each of them one such table. Elsewhere it finds forms of its own.
+#: multiplexer, each of them one such table.
 LUT4 = "TORUSFABRIC_LUT4"
 
 #: What says that registers are a synchronizer: they stay beside each other.
