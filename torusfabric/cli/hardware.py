@@ -153,7 +153,7 @@ def run_verilog(arguments: Namespace) -> None:
     if arguments.fold:
         rows, far = in_rows(fabric.program.topology), longest_link(fabric.program.topology)
         facts |= {"folded": rows, "longest_link_in_regions": far}
-        words["folded"] = f"links at most {far} regions long, nodes side by side:"
+        words["folded"] = f"longest link {far}, in regions; nodes side by side:"
         words |= {f"row {k}": " ".join(map(str, row)) for k, row in enumerate(rows)}
     if arguments.json:
         print_json(facts)

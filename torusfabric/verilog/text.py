@@ -152,7 +152,7 @@ def _folded(topology: Topology) -> list[str]:
     rows, size = in_rows(topology), len(str(topology.nodes - 1))
     table = [" ".join(f"{node:>{size}}" for node in row) for row in rows]
     far = longest_link(topology)
-    return [f"nodes side by side in the folded torus, links at most {far} regions long:", *table]
+    return [f"nodes side by side in the folded torus, longest link {far}, in regions:", *table]
 
 
 def _rom_contents(rom: Instance) -> RomContents:
