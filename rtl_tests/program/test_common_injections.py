@@ -12,7 +12,7 @@ def injections(loops, port):
     return {source for source in sources if source >= loops[0].sources.first_injection}
 
 
-@pytest.mark.parametrize("names", [("alltoall", "scatter"), ("allreduce", "alltoall")])
+@pytest.mark.parametrize("names", [("alltoall", "exchange"), ("allreduce", "alltoall")])
 def test_out_ports_have_no_more_than_in_one_mode(names):
     """As many as in the mode that has most, for those of the others have the same numbers."""
     schedules = [tf.plan("3x3", name) for name in names]

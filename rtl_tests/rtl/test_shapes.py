@@ -3,6 +3,7 @@
 import pytest
 from helpers import few, program_of
 
+import torusfabric as tf
 from torusfabric.rtl.placement import place
 
 
@@ -58,8 +59,15 @@ def test_one_endpoint_whatever_the_ports():
     """Nodes have one module that send and store by other ports, and are wired to it as they do."""
     program = program_of("8x8", "allreduce", "spanning-tree", flits=16)
     endpoints = place(program).endpoints
-    assert (len(endpoints.shapes), program.loop.variants) == (3, 60)
+    assert (len(endpoints.shapes), program.loop.variants) == (2, 60)
     injections = {wires.injections for wires in endpoints.wires}
     words = {wires.words for wires in endpoints.wires}
     assert len(injections) > 20
     assert len(words) > 10
+
+
+def test_few_endpoints_of_several_modes():
+    """That nodes send by different ports in one mode does not show in the others."""
+    plans = [tf.plan("8x8", name) for name in ("allgather", "allreduce", "alltoall")]
+    program = tf.compile(plans, max_flits=16)
+    assert len(place(program).endpoints.shapes) <= 2

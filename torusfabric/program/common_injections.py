@@ -2,7 +2,9 @@
 
 Every input of an out-port costs look-up tables, so an injection port of a form takes the number of
 one that feeds the same out-ports and operators in other forms, and that reads the same memories, as
-far as there is one. Modes with many injection ports come first.
+far as there is one. Modes with many injection ports come first. Both have to be there at the same
+nodes: otherwise nodes that differ in one form only, as those of a tree do, would have endpoints of
+as many shapes, while a multiplexer in the router instead of the endpoint costs the same.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..topology import BoolArray, IntArray
-from .fields import Action, Loop
+from .fields import IDLE, Action, Loop
 
 __all__ = ["common_injections"]
 
@@ -21,17 +23,25 @@ __all__ = ["common_injections"]
 #: only one of two injection ports has, and an injection port more.
 INPUT, MEMORY, READER, PORT = 4.0, 1.0, -0.25, -2.0
 
+#: What it is worth to make one what may not be.
+NEVER = -np.inf
+
 
 @dataclass
 class _Injection:
-    """The out-ports and operators that an injection port feeds, its memories, and its readers."""
+    """The out-ports and operators that an injection port feeds, its memories, its readers, and the
+    variants of nodes that have it.
+    """
 
     feeds: BoolArray
     reads: set[int]
     readers: int
+    at: BoolArray
 
     def worth(self, other: _Injection) -> float:
         """What it is worth that both are one."""
+        if (self.at != other.at).any():
+            return NEVER
         return (
             INPUT * int((self.feeds & other.feeds).sum())
             + MEMORY * len(self.reads & other.reads)
@@ -46,7 +56,7 @@ class _Injection:
 
 
 def common_injections(
-    loops: Sequence[Loop], memories: Sequence[IntArray]
+    loops: Sequence[Loop], memories: Sequence[IntArray], variants: Sequence[IntArray]
 ) -> tuple[list[list[int]], list[int]]:
     """The common number of each injection port of each loop, and the readers of each common one.
 
@@ -54,11 +64,13 @@ def common_injections(
     ----------
     memories : sequence of ndarray of int
         Of each loop, the common number of each of its memories.
+    variants : sequence of ndarray of int
+        Of each loop, its variant for each of the common ones among which endpoints may differ.
     """
     numbers: list[list[int]] = [[] for _ in loops]
     common: list[_Injection] = []
     for form in sorted(range(len(loops)), key=lambda k: -len(loops[k].sources.injections)):
-        mine = _injections(loops[form], memories[form])
+        mine = _injections(loops[form], memories[form], variants[form])
         for one, number in zip(mine, _assigned(mine, common), strict=True):
             if number < len(common):
                 common[number].join(one)
@@ -83,7 +95,7 @@ def _assigned(mine: Sequence[_Injection], common: Sequence[_Injection]) -> list[
     return [int(number) for number in chosen]
 
 
-def _injections(loop: Loop, memories: IntArray) -> list[_Injection]:
+def _injections(loop: Loop, memories: IntArray, variants: IntArray) -> list[_Injection]:
     """What each injection port of a loop does."""
     found = []
     for number, readers in enumerate(loop.sources.injections):
@@ -93,7 +105,9 @@ def _injections(loop: Loop, memories: IntArray) -> list[_Injection]:
             for action in (Action.SELECT, Action.OPERAND)
             for port in range(loop.ports)
         ]
-        read = np.unique([loop.values(Action.MEMORY, reader) for reader in readers])
+        values = np.array([loop.values(Action.MEMORY, reader) for reader in readers])
+        read = np.unique(values)
+        at = (values != IDLE).any(axis=(0, 1))[variants]
         known = set(memories[read[read >= 0]].tolist())
-        found.append(_Injection(np.array(feeds), known, len(readers)))
+        found.append(_Injection(np.array(feeds), known, len(readers), at))
     return found

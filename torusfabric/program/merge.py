@@ -69,18 +69,21 @@ def merge(programs: Sequence[Program]) -> Program:
         )
     variants, memories = _CommonVariants(programs), _CommonMemories(programs)
     loops = [program.loop for program in programs]
-    taken, readers = common_injections(loops, memories.numbers)
+    # By offset, every node has what any other has.
+    different = variants.count if variants.of_offsets is None else 0
+    of_form = [variants.of(program)[:different] for program in programs]
+    taken, readers = common_injections(loops, memories.numbers, of_form)
     sources = _common_sources([loop.sources for loop in loops], readers)
     forms, depth = [], np.zeros((variants.count, len(memories.joint)), int)
     delay = max(program.form.write_delay for program in programs)
     for k, program in enumerate(programs):
-        numbers, of_form = memories.numbers[k], variants.of(program)
+        numbers, of_variant = memories.numbers[k], variants.of(program)
         pitch = np.ones(len(memories.joint), int)
         pitch[numbers] = [loops[k].pitch_of(memory) for memory in range(len(numbers))]
         loop = replace(
             loops[k],
             sources=sources,
-            fields=_renamed(loops[k], sources, taken[k], numbers, of_form),
+            fields=_renamed(loops[k], sources, taken[k], numbers, of_variant),
             pitch=tuple(pitch.tolist()),
         )
         forms.append(
@@ -94,7 +97,7 @@ def merge(programs: Sequence[Program]) -> Program:
                 layout=memories.layouts[k],
             )
         )
-        depth[:, numbers] = np.maximum(depth[:, numbers], program.depth[of_form])
+        depth[:, numbers] = np.maximum(depth[:, numbers], program.depth[of_variant])
     return replace(
         programs[0],
         topology=topology,

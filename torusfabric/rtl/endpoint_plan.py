@@ -158,6 +158,7 @@ class _ShapePlanner:
             {*np.unique(self._values(Action.MEMORY, index)).tolist()} - {IDLE}
             for index in range(self._readers.shape[1])
         ]
+        self._read_of = wired.read_of[members[0]]
         self._host_reads = wired.host_reads[members[0]]
 
     def _values(self, action: Action, index: int) -> IntArray:
@@ -273,7 +274,6 @@ class _ShapePlanner:
 
     def _reader(self, index: int, rivals: set[int]) -> EndpointReader:
         """A reader; `rivals` share read ports with it."""
-        points, wires = self._points, self._wires[0]
         # What changes nothing comes after all memories.
         memories = tuple(sorted(self._read[index], key=lambda k: (k == NEUTRAL, k)))
         code = None
@@ -281,9 +281,9 @@ class _ShapePlanner:
             code = self._codes(self._values(Action.MEMORY, index), memories)
         address = self.table.place(
             self._values(Action.READ, index),
-            column=wires.reads.index(points.column_of[wires.readers[index]]),
+            column=self._read_of[index],
             given=self._given(index),
-            words=points.words,
+            words=self._points.words,
         )
         return EndpointReader(address, memories, code, self._sending(index, rivals))
 

@@ -8,7 +8,8 @@ strobes by which it stores.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias
@@ -97,6 +98,8 @@ class WiredEndpoints:
         Of each variant; by offset all of them are wired as one that does what any of them does.
     structures : list
         Of each variant: those that have the same can be of one shape.
+    read_of : list of (list of int)
+        Of each variant, which of the addresses each of the readers has.
     host_reads : list of (frozenset of int)
         Of each variant, the memories that the host reads.
     """
@@ -109,11 +112,13 @@ class WiredEndpoints:
         self.host_reads = _memories_host_reads(program, variants)
         self.wires: list[EndpointWires] = [self._all()] * variants
         self.structures: list[object] = [None] * variants
+        self.read_of: list[list[int]] = [[]] * variants
         # By offset, every node may have to do what any other does.
         if not program.by_offset:
             for variant, readings in enumerate(points.readings()):
                 self._add(variant, readings)
             self._keep_order()
+        self._share_reads()
 
     def _rank(self, what: object) -> int:
         """A number for what a point does: the first that does something else has the next."""
@@ -128,13 +133,13 @@ class WiredEndpoints:
             readers=tuple(points.column_of),
             injections=tuple(range(len(points.loops.first.sources.injections))),
             words=tuple(sorted(words)),
-            reads=tuple(dict.fromkeys(points.column_of.values())),
+            reads=(),
             strobes=tuple(sorted({strobe for _, strobes in stores for strobe in strobes})),
         )
 
     def _add(self, variant: int, readings: dict[int, Reading]) -> None:
         """Find the wires of a variant, and its structure."""
-        column_of, ports = self._points.column_of, []
+        ports = []
         reading = sorted(readings, key=self._places.__getitem__)
         for port, joined in groupby(reading, key=lambda reader: self._places[reader][0]):
             readers = tuple(joined)
@@ -143,7 +148,6 @@ class WiredEndpoints:
             ports.append((self._rank(tuple(map(readings.__getitem__, readers))), port, own))
         ports.sort()
         readers = tuple(reader for _, _, own in ports for reader in own)
-        reads = tuple(dict.fromkeys(column_of[reader] for reader in readers))
         memories = [memory[variant] for memory in self._memories]
         storing: dict[tuple[int, int], list[int]] = {}
         for number, (stored, *_) in enumerate(memories):
@@ -154,11 +158,14 @@ class WiredEndpoints:
         words.sort(key=lambda word: self._rank((word[1], *storing[word])))
         strobes = tuple(dict.fromkeys(strobe for _, own, *_ in memories for strobe in own))
         self.wires[variant] = wires = EndpointWires(
-            readers, tuple(port for _, port, _ in ports), tuple(words), reads, strobes
+            readers=readers,
+            injections=tuple(port for _, port, _ in ports),
+            words=tuple(words),
+            reads=(),
+            strobes=strobes,
         )
         self.structures[variant] = (
             tuple(rank for rank, *_ in ports),
-            tuple(reads.index(column_of[reader]) for reader in readers),
             tuple(
                 (
                     tuple(sorted(wires.source(k, source, self._first) for source in sources)),
@@ -170,26 +177,41 @@ class WiredEndpoints:
             self.host_reads[variant],
         )
 
+    def _share_reads(self) -> None:
+        """Let readers have one address where in all variants of a structure one column gives it."""
+        column_of = self._points.column_of
+        for members in self._alike():
+            columns = [[column_of[k] for k in self.wires[variant].readers] for variant in members]
+            together = [*zip(*columns, strict=True)]
+            different = [*dict.fromkeys(together)]
+            read_of = [different.index(column) for column in together]
+            for variant, mine in zip(members, columns, strict=True):
+                reads = tuple(mine[together.index(column)] for column in different)
+                self.wires[variant] = replace(self.wires[variant], reads=reads)
+                self.read_of[variant] = read_of
+
+    def _alike(self) -> Collection[list[int]]:
+        """The variants of each structure."""
+        alike: dict[object, list[int]] = {}
+        for variant, structure in enumerate(self.structures):
+            alike.setdefault(structure, []).append(variant)
+        return alike.values()
+
     def _keep_order(self) -> None:
         """Keep the order of the program where all variants of a structure have the same points.
 
         There is nothing to gain by another, and which readers share a memory goes by the order.
         """
-        alike: dict[object, list[int]] = {}
-        for variant, structure in enumerate(self.structures):
-            alike.setdefault(structure, []).append(variant)
-        for members in alike.values():
+        for members in self._alike():
             if len({self.wires[variant].numbers for variant in members}) > 1:
                 continue
             for variant in members:
                 old = self.wires[variant]
-                readers = tuple(sorted(old.readers))
-                self.wires[variant] = EndpointWires(
-                    readers=readers,
+                self.wires[variant] = replace(
+                    old,
+                    readers=tuple(sorted(old.readers)),
                     injections=tuple(sorted(old.injections)),
                     words=tuple(sorted(old.words)),
-                    reads=tuple(dict.fromkeys(map(self._points.column_of.__getitem__, readers))),
-                    strobes=old.strobes,
                 )
 
     @cached_property
