@@ -43,6 +43,9 @@ LINE = 84
 #: The patterns of a case, None of the default, and what it chooses.
 Case = tuple[tuple[str, ...] | None, str]
 
+#: Values that a bit which says one of two things is compared with, rather than chosen by a case.
+COMPARED = 2
+
 #: Bits of what a case tests if it lists all values.
 TABLE_BITS = 6
 
@@ -273,6 +276,12 @@ class Expressions:
             yes, no = (other, one) if patterns == ("0",) else (one, other)
             return _either(self.whole(value.test), yes, no)
         test = self.whole(value.test)
+        different = {text for _, text in texts}
+        if plain and len(different) == 2 and high - low == 1:
+            patterns, one = min(texts[:-1], key=lambda case: len(case[0] or ()))
+            (other,) = different - {one}
+            if len(patterns or ()) <= COMPARED:
+                return _either(condition(test, patterns or ()), one, other)
         return self._names.chosen(test, texts, high - low)
 
     def _part(self, value: ast.Part, low: int, high: int) -> str:

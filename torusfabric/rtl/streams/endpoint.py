@@ -217,7 +217,8 @@ class StreamEndpointBuilder(EndpointBuilder):
             many = self._settings.forms > 1
             word = add_memory(self.m, name, cell, write=write, read=read, many=many)
             word = self._flit(word, flit)
-            yield Copy(memory, reading, delayed(self.m, word, 1) if early else word)
+            word = delayed(self.m, word, 1, f"{name}_flit") if early else word
+            yield Copy(memory, reading, word)
 
     def _row(self, read: ReadPort, name: str) -> tuple[ReadPort, Value]:
         """The row of a beat that is read, and which of its flits, as late as the row is there."""
