@@ -28,6 +28,10 @@ SLICE = 16
 #: case.
 LEAST = 3
 
+#: Inputs from which on it is one also where one of them is a constant: of fewer synthesis makes
+#: less where it sees the constant, of more it makes more than the cells of a device can do.
+LEAST_WITH_CONSTANT = 4
+
 
 @dataclass(frozen=True)
 class Multiplexer(SharedModule):
@@ -160,8 +164,8 @@ def multiplexed(
         return inputs[0][:width]
     if name is None:
         return Multiplexer(len(inputs), width, branched).logic(m, inputs, [*select], keep=False)
-    if any(isinstance(word, Const) for word in inputs):
-        # Of a constant synthesis makes less where it sees it.
+    constant = any(isinstance(word, Const) for word in inputs)
+    if constant and len(inputs) < LEAST_WITH_CONSTANT:
         return _sliced(m, inputs, select, width, branched=branched, name=name)
     word = Signal(width, name=f"{name}_word")
     words = Cat(*(each[:width] for each in inputs))
