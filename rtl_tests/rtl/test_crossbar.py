@@ -15,6 +15,7 @@ from torusfabric.rtl.cascade import (
     branched_cascade,
     cascade,
     keeper,
+    lut_count,
     select_bits,
     unmarked,
 )
@@ -117,7 +118,10 @@ def test_branch_that_idles_passes_nothing(count):
 )
 def test_cost_is_half_a_lut_an_input(inputs, luts):
     """An out-port of k inputs costs ceil(k / 2) tables a bit, from eight on up to two more."""
-    assert plan_crossbar(np.arange(inputs)[:, None]).luts_per_bit == luts
+    every = np.arange(inputs)[:, None]
+    assert plan_crossbar(every, branched=True).luts_per_bit == luts
+    # Selected by all out-ports, they are a full crossbar of cascades.
+    assert plan_crossbar(every).luts_per_bit == min(luts, lut_count(inputs))
 
 
 def test_single_setting_is_wires():

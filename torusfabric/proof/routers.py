@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..rtl.cascade import branch_bits
 from ..rtl.operator_unit import OperatorPair, OperatorUnit
 from ..rtl.placement import combiner_name
 from .model import Model
@@ -126,7 +125,7 @@ def _claim_router(
             ago=2,
         )
         for number, source in enumerate(output.sources):
-            chosen = _selected(held, output.bits, branch_bits(len(output.sources), number))
+            chosen = _selected(held, output.bits, output.code(number))
             # The second register holds that word if words advanced the cycle before, too.
             before = [model.ago("enable", 3)] if source in later else []
             for code, word in known[source].items():
@@ -225,7 +224,7 @@ def _add_results(
     for port, output in enumerate(crossbar.outputs):
         arriving = model.word("rx", port, width, ago=1)
         for number, source in enumerate(output.sources):
-            bits = branch_bits(len(output.sources), number)
+            bits = output.code(number)
             selected = _selected(select, output.bits, bits) if bits else []
             wanted = operator.proof(arriving, operands[source], width)
             model.claim(

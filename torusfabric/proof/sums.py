@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..rtl.cascade import branch_bits
 from ..rtl.operator_unit import OperatorUnit
 from ..rtl.placement import combiner_name
 from ..topology import IntArray
@@ -258,7 +257,7 @@ def _adder(fabric: Fabric, plan: RouterPlan, sums: Sums) -> Adder:
     sources, crossbar = fabric.program.loop.sources, plan.crossbar
     operands = tuple(
         tuple(
-            Operand(source, output.bits, tuple(branch_bits(len(output.sources), k)))
+            Operand(source, output.bits, tuple(output.code(k)))
             for k, source in enumerate(output.sources)
         )
         for output in crossbar.outputs

@@ -235,7 +235,9 @@ def _planned(
     rows, inverse = np.unique(values.reshape(-1, values.shape[-1]), axis=0, return_inverse=True)
     unused = SETTING if inputs.action is Action.SELECT else None
     delays = [loops.delays(Point(inputs.action, port), unused) for port in range(values.shape[-1])]
-    crossbar = plan_crossbar(rows, delays, late)
+    # The choice of an operand may be one with the sum, in a form of its own.
+    branched = inputs.action is Action.OPERAND
+    crossbar = plan_crossbar(rows, delays, late, branched=branched)
     bits = crossbar.rom[inverse.ravel()].reshape(*values.shape[:2], -1)
     injections = {variant: inputs.injections[variant] for variant in members}
     return _Planned(crossbar, bits, [span for _, span in loops.spans()], injections)

@@ -1,15 +1,17 @@
 """The router: a crossbar with a register at each out-port.
 
 A crossbar has only the inputs that its settings use, in the cheapest form: an out-port is a cascade
-of its inputs, or several side by side (see `torusfabric.rtl.cascade`). What an idle out-port
+of its inputs, or several side by side (see `torusfabric.rtl.cascade`), which is faster. Where these
+would take more tables than a full crossbar of cascades, that is built. What an idle out-port
 carries does not matter, and select bits that may always be equal are one register.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import chain
 from operator import or_
 
 import numpy as np
@@ -18,7 +20,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..program.timing import LINK, SETTING
 from ..topology import IntArray
-from .cascade import branch_bits, branch_luts
+from .cascade import branch_bits, branch_luts, lut_count, select_bits
 from .multiplexer import multiplexed
 from .netlist import Leaf
 from .operator_unit import OperatorUnit
@@ -37,11 +39,23 @@ class Output:
     sources : tuple of int
         The inputs it can select: in-ports, and injection ports counted from their number on.
     bits : tuple of int
-        The select register of each select bit, in the order of `branch_bits`.
+        The select register of each select bit, in the order of `code`.
+    branched : bool
+        Whether its cascade has branches.
     """
 
     sources: tuple[int, ...]
     bits: tuple[int, ...]
+    branched: bool = True
+
+    def code(self, index: int) -> list[int]:
+        """The select bits that make one of its inputs pass, by its place among them."""
+        return (branch_bits if self.branched else select_bits)(len(self.sources), index)
+
+    @property
+    def luts(self) -> int:
+        """4-input look-up tables for each bit of the width."""
+        return (branch_luts if self.branched else lut_count)(len(self.sources))
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,11 +85,15 @@ class Crossbar:
     @property
     def luts_per_bit(self) -> int:
         """4-input look-up tables for each bit of the width, over all out-ports."""
-        return sum(branch_luts(len(out.sources)) for out in self.outputs)
+        return sum(output.luts for output in self.outputs)
 
 
 def plan_crossbar(
-    select: IntArray, delays: Sequence[Delays] | None = None, late: Mapping[int, int] | None = None
+    select: IntArray,
+    delays: Sequence[Delays] | None = None,
+    late: Mapping[int, int] | None = None,
+    *,
+    branched: bool = False,
 ) -> Crossbar:
     """The crossbar of a router class.
 
@@ -88,6 +106,8 @@ def plan_crossbar(
     late : mapping of int to int, optional
         Of inputs, how late they are (default 0). The latest come last, with the fewest tables
         behind them.
+    branched : bool
+        Whether all out-ports have branches, whatever these cost.
 
     Examples
     --------
@@ -98,24 +118,29 @@ def plan_crossbar(
     ([(1,), (0, 2)], [[0], [1]])
     >>> plan_crossbar(np.array([[1, 0], [1, 2]]), late={0: 1}).outputs[1].sources
     (2, 0)
+
+    Two out-ports that select from all of eight words would take five tables a bit with branches.
+
+    >>> plan_crossbar(np.arange(8)[:, None].repeat(2, axis=1)).luts_per_bit
+    8
     """
     registers: list[IntArray] = []
     delays_of: list[Delays] = []
     outputs = []
     delays, late = [(0,)] * select.shape[1] if delays is None else list(delays), late or {}
-    for delay, column in zip(delays, select.T, strict=True):
-        sources = tuple(
-            sorted({int(s) for s in column if s >= 0}, key=lambda s: (late.get(s, 0), s))
-        )
-        count = len(sources)
-        width = len(branch_bits(count, 0)) if count else 0
-        rows = [
-            branch_bits(count, sources.index(s)) if s >= 0 else [-1] * width
-            for s in column.tolist()
-        ]
+    selected = [
+        sorted({int(s) for s in column if s >= 0}, key=lambda s: (late.get(s, 0), s))
+        for column in select.T
+    ]
+    full = len(selected) * lut_count(len({*chain(*selected)}))
+    branched = branched or sum(branch_luts(len(sources)) for sources in selected) <= full
+    for delay, column, sources in zip(delays, select.T, selected, strict=True):
+        planned = Output(tuple(sources), (), branched)
+        width = len(planned.code(0)) if sources else 0
+        rows = [planned.code(sources.index(s)) if s >= 0 else [-1] * width for s in column.tolist()]
         wanted = np.array(rows, np.int8).reshape(len(rows), width)
         bits = tuple(_share(registers, delays_of, delay, wanted[:, k]) for k in range(width))
-        outputs.append(Output(sources, bits))
+        outputs.append(replace(planned, bits=bits))
     rom = np.stack(registers, axis=1) if registers else np.zeros((len(select), 0), np.int8)
     return Crossbar(tuple(outputs), np.maximum(rom, 0), tuple(delays_of))
 
@@ -160,7 +185,8 @@ def crossbar_words(
     for port, (output, select) in enumerate(zip(crossbar.outputs, selects, strict=True)):
         inputs = [words[source] for source in output.sources]
         name = f"to_port_{port}" if alone else None
-        passed.append(multiplexed(m, inputs, select, width, name=name, branched=True))
+        branched = output.branched
+        passed.append(multiplexed(m, inputs, select, width, name=name, branched=branched))
     return passed
 
 

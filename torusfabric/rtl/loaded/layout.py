@@ -268,7 +268,7 @@ class TableLayout:
             chosen.append((operators, frame.numbers(form.operand), frame.sources.first_result))
         for crossbar, numbers, first in chosen:
             for port, output in enumerate(crossbar.outputs):
-                codes = np.array([_number(branch_bits(len(output.sources), k))
+                codes = np.array([_number(output.code(k))
                                   for k in range(len(output.sources))] + [0], object)  # fmt: skip
                 index = np.full(frame.sources.identity + 2, -1)
                 index[[source + first for source in output.sources]] = range(len(output.sources))
