@@ -45,6 +45,16 @@ def test_sums_everywhere(topology):
         assert (result == words.max(axis=0)).all()
 
 
+@pytest.mark.parametrize("topology", ["4x4", "3x5"])
+def test_an_engine_takes_a_cycle_a_hop_too(topology):
+    """Besides what it takes to choose, a run takes as long as in a fabric of its own."""
+    plans = [tf.plan(topology, "reduce", flits=64), tf.plan(topology, "allgather")]
+    engine = tf.compile(plans, max_flits=64)
+    for length in (1, 64):
+        alone = tf.compile(plans[0], flits=length).cycles()
+        assert engine.cycles(length, mode=0) <= alone + 3
+
+
 def test_groups():
     """Each group has trees of its own."""
     schedule = tf.plan("3x4", "reduce@1", algorithm="spanning-tree")

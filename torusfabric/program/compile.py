@@ -146,7 +146,7 @@ def _compile(
     root: str | None,
     *,
     short: bool = False,
-    alone: bool = True,
+    made: bool = True,
 ) -> Program:
     """The program, as if operators took no cycles in front of injection ports."""
     if not isinstance(schedule, Schedule):
@@ -156,7 +156,7 @@ def _compile(
             f"Nodes must be at least 2 for hardware, not the one of {schedule.topology}"
         )
     if isinstance(schedule, Lifted):
-        part = _compile(schedule.part, length, operators, root, short=short, alone=alone)
+        part = _compile(schedule.part, length, operators, root, short=short, made=made)
         return lift(part, schedule)
     if schedule.collective.axes is not None:
         raise InputError(
@@ -168,7 +168,7 @@ def _compile(
     most = next(n for n in (length.most, length.flits, schedule.chunks) if n is not None)
     chosen, any_length = _operators(schedule, operators), length.most is not None
     beat = length.beat if any_length else 1
-    request = Request(schedule, most, chosen, any_length, beat, short, alone)
+    request = Request(schedule, most, chosen, any_length, beat, short, made)
     return _compile_one(request, root)
 
 
@@ -179,7 +179,7 @@ def versions(
     root: str | None = None,
     *,
     beat: int = 1,
-    alone: bool = True,
+    made: bool = True,
 ) -> list[Program]:
     """The programs of a schedule for any length: perhaps also one that is quick for short messages.
 
@@ -193,7 +193,7 @@ def versions(
     operators = operators if schedule.collective.reducing else ()
     root = root if schedule.collective.rooted else None
     length = _Length(None, most, beat)
-    usual = _compile(schedule, length, operators, root, alone=alone)
+    usual = _compile(schedule, length, operators, root, made=made)
     by_flit = usual.loop.order is Order.FLIT and not usual.loop.padded
     waits = schedule.collective.reducing or schedule.topology.longest_link > 1
     if by_flit or not waits:
@@ -201,7 +201,7 @@ def versions(
     kernel = schedule.part if isinstance(schedule, Lifted) else schedule
     if not isinstance(kernel, Table | Masked):
         return [usual]
-    return [usual, _compile(schedule, length, operators, root, short=True, alone=alone)]
+    return [usual, _compile(schedule, length, operators, root, short=True, made=made)]
 
 
 def _listed(operators: Operator | str | Sequence[Operator | str]) -> Sequence[Operator | str]:
@@ -264,12 +264,9 @@ def _compile_all(
         # A list of one is built as that schedule is: of any length only if that is asked for.
         (schedule,) = modes[0]
         return _compile(schedule, _Length(most, None), operators, root)
-    kept, alone = [], len(modes) == 1
+    kept: list[list[Program]] = []
     for mode in modes:
-        each = [
-            versions(schedule, most, operators, root, beat=length.beat, alone=alone)
-            for schedule in mode
-        ]
+        each = [versions(schedule, most, operators, root, beat=length.beat) for schedule in mode]
         kept.append(each[0][:1] if isinstance(mode, _One) else _quickest(_needed(each, most), most))
     forms = [program for of_mode in kept for program in of_mode]
     if len(forms) == 1:

@@ -38,9 +38,8 @@ class Request:
         Flits that then go to a chunk together.
     short : bool
         Whether sums are to be quick for short messages, where that makes a difference.
-    alone : bool
-        Whether the program will not be one of several: then sums leave nodes as soon as they can,
-        for no out-port chooses between them and what other modes send.
+    made : bool
+        Whether sums along trees leave nodes as they are made, before they are in a register.
 
     Examples
     --------
@@ -55,7 +54,7 @@ class Request:
     any_length: bool = False
     beat: int = 1
     short: bool = False
-    alone: bool = True
+    made: bool = True
 
     @cached_property
     def block(self) -> int:
