@@ -32,7 +32,14 @@ def engine(torus: str, most: int, root: str | None) -> tf.Program:
     """The program of all collectives."""
     rooted = {name: tf.parse_collective(name).rooted for name in counts.COLLECTIVES}
     plans = [
-        tf.plan_forms(torus, name, max_flits=most, root=root if rooted[name] else None, check=False)
+        tf.plan_forms(
+            torus,
+            name,
+            max_flits=most,
+            root=root if rooted[name] else None,
+            forms="all",
+            check=False,
+        )
         for name in counts.COLLECTIVES
     ]
     return tf.compile(plans, max_flits=most, root=root)

@@ -116,6 +116,17 @@ def test_a_form_that_saves_few_cycles_is_left_out(best, more):
     assert worth_having([short + np.array([0, 1 + SLACK]), long], [1, 2]) == [0, 1]
 
 
+def test_short_messages_have_one_form_that_is_worth_its_tables():
+    """Where the longest has 64 flits or more, or all are asked for, there are several."""
+    kinds = "reduce-scatter", "broadcast"
+    for (kind, most, forms), count in {
+        (kinds[0], 16, "auto"): 1, (kinds[0], 16, "all"): 2, (kinds[0], 64, "auto"): 2,
+        (kinds[1], 63, "auto"): 1, (kinds[1], 63, "all"): 2,
+    }.items():  # fmt: skip
+        plans = tf.plan_forms("9" if kind == kinds[1] else "3x3", kind, max_flits=most, forms=forms)
+        assert len(tf.compile([plans], max_flits=most).forms) == count, (kind, most, forms)
+
+
 def test_each_schedule_keeps_a_version_and_no_length_loses_more_than_is_granted():
     long, short = np.array([40, 70]), np.array([14, 149])
     assert spared([[0, 1]], [long, short]) == set()

@@ -22,6 +22,7 @@ SCRIPTS = {
         "cases",
         {"torus", "collective", "length", "cycles", "goal", "met"},
     ),
+    "engine_costs.py --only none": ("rows", set()),
     "engine_speed.py --times 0 --pairs 0": ("rows", set()),
     "form_cycles.py --tori 3x3 --most 4": (
         "3x3",

@@ -59,8 +59,8 @@ def test_the_best_is_that_for_the_length():
     assert len({*chosen}) == 2
     for flits, algorithm in zip((1, 18), chosen, strict=True):
         assert work(point | {"flits": flits})["result"]["algorithm"] == algorithm
-    engine = work(point | {"max_flits": 18})["result"]
-    program = tf.compile([tf.plan_forms("3", "allreduce", max_flits=18)], max_flits=18)
+    engine = work(point | {"max_flits": 64})["result"]
+    program = tf.compile([tf.plan_forms("3", "allreduce", max_flits=64)], max_flits=64)
     assert engine["words_wrong"] == 0
     assert program.modes[0].several
     for job in engine["jobs"]:

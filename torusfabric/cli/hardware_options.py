@@ -54,10 +54,10 @@ def add_fabric_options(
         group.add_argument(
             "--forms",
             choices=tuple(map(str, FormChoice)),
-            default=str(FormChoice.ALL),
+            default=str(FormChoice.AUTO),
             help="with --max-flits, of algorithms of which each is the best for some lengths, that "
             "for short messages alone, that for long ones, or all, chosen by the length of a run "
-            "(default all)",
+            "(default all; below 64 flits one, by cycles and look-up tables)",
         )
         group.add_argument(
             "--barrier",

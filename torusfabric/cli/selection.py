@@ -134,12 +134,17 @@ def _of_forms(
     """The forms of what is selected, for messages of up to so many flits."""
     from ..planning import resolve_forms  # here, since it imports what compiles
 
-    each = resolve_forms(selection, flits, root=root, forms=FormChoice(arguments.forms))
+    choice = FormChoice(arguments.forms)
+    each = resolve_forms(selection, flits, root=root, forms=choice)
     schedules = tuple(map(plan_selection, each))
     words = tuple(_words(each[-1] if len(each) == 1 else selection, arguments))
     open_root = ("--root", "any") if root else ()
     last = each[-1]
-    forms = schedules if len(each) > 1 else ()
+    # Of a single schedule there may be several versions, too.
+    decided = (
+        selection.algorithm or selection.costs or choice in (FormChoice.SHORT, FormChoice.LONG)
+    )
+    forms = () if decided else schedules
     return Chosen(schedules[-1], (*words, *open_root), root, last.options.latency, last.why, forms)
 
 

@@ -3,6 +3,10 @@
 The length of a message is known when a run starts, and the best algorithm depends on it. So an
 engine has several of them, and each serves for some lengths. Candidates are compiled once, for
 messages of any length; their cycles at each length follow from that.
+
+Where the longest message is short, another form costs more than it brings: each has memories of its
+own for what a node sends, and what chooses between their words. There one form serves for all
+lengths, with the least product of cycles and look-up tables.
 """
 
 from __future__ import annotations
@@ -35,6 +39,9 @@ if TYPE_CHECKING:
 
 __all__ = ["choose_forms", "plan_forms", "resolve_forms"]
 
+#: Flits of the longest message from which on a collective has all forms that are quick somewhere.
+ALL_FORMS_FROM = 64
+
 
 class _Candidate(NamedTuple):
     """A selection that is planned, with its program, and its cycles at all lengths compared."""
@@ -50,15 +57,16 @@ def plan_forms(
     *,
     max_flits: int | str,
     root: int | str | None = None,
-    forms: FormChoice | str = FormChoice.ALL,
+    forms: FormChoice | str = FormChoice.AUTO,
     check: bool = True,
     **options: Unpack[PlanOptions],
 ) -> tuple[Schedule, ...]:
     """Plan the forms of a collective for messages of any length, and prove them right.
 
     Of the algorithms that serve, as few are taken as come within three cycles, for every length, of
-    the cheapest that is within 3 % and six cycles of the best; see `compile` for what becomes of
-    them.
+    the cheapest that is within 3 % and six cycles of the best; where messages have fewer than 64
+    flits, that with the least product of cycles and look-up tables. See `compile` for what becomes
+    of them.
 
     Parameters
     ----------
@@ -68,8 +76,9 @@ def plan_forms(
         Flits of the longest message.
     root : int or str, optional
         The node that broadcasts, scatters, gathers or reduces, or ``"any"`` where each run chooses.
-    forms : {"all", "short", "long"}
-        Whether to take all, or that for the shortest or for the longest messages alone.
+    forms : {"auto", "all", "short", "long"}
+        Whether to take as many as that says, all whatever they cost, or that for the shortest or
+        for the longest messages alone.
 
     Returns
     -------
@@ -108,7 +117,7 @@ def resolve_forms(
     most: int,
     *,
     root: str | None = None,
-    forms: FormChoice = FormChoice.ALL,
+    forms: FormChoice = FormChoice.AUTO,
 ) -> tuple[Selection, ...]:
     """Choose what a selection leaves open, for messages of any length; at least one form.
 
@@ -118,7 +127,8 @@ def resolve_forms(
         If no algorithm serves.
     """
     if forms is not FormChoice.LONG:
-        chosen = choose_forms(selection, most, root=root)
+        one = forms is FormChoice.AUTO and most < ALL_FORMS_FROM
+        chosen = choose_forms(selection, most, root=root, one=one)
         if chosen:
             return chosen[:1] if forms is FormChoice.SHORT else chosen
     if root is None:
@@ -130,7 +140,7 @@ def resolve_forms(
 
 
 def choose_forms(
-    selection: Selection, most: int, *, root: str | None = None
+    selection: Selection, most: int, *, root: str | None = None, one: bool = False
 ) -> tuple[Selection, ...]:
     """The forms of a collective for messages of any length, that for the shortest ones first.
 
@@ -140,6 +150,8 @@ def choose_forms(
         Flits of the longest message.
     root : {"any"}, optional
         Whether each run chooses the root.
+    one : bool
+        Whether one is to serve for all lengths.
 
     Returns
     -------
@@ -163,9 +175,30 @@ def choose_forms(
     tried = list(_candidates(selection, most, root))
     if not tried:
         return ()
-    luts = [estimated_luts(one.program) for one in tried]
-    forms = (tried[form].selection for form in worth_having([one.cycles for one in tried], luts))
+    luts = [estimated_luts(candidate.program) for candidate in tried]
+    if one:
+        return (_least_product(tried, luts),)
+    cycles = [candidate.cycles for candidate in tried]
+    forms = (tried[form].selection for form in worth_having(cycles, luts))
     return tuple({id(form.planned): form for form in forms}.values())
+
+
+def _least_product(tried: list[_Candidate], luts: list[int]) -> Selection:
+    """The schedule with the least product of cycles and look-up tables, of all its versions."""
+    from ..program.serving import product, spared
+
+    versions: dict[int, list[int]] = {}
+    for number, candidate in enumerate(tried):
+        versions.setdefault(id(candidate.selection.planned), []).append(number)
+    found = []
+    for numbers in versions.values():
+        dearest = sorted(numbers, key=lambda number: -luts[number])
+        cycles = [tried[number].cycles for number in dearest]
+        without = spared([range(len(dearest))], cycles)
+        kept = [number for k, number in enumerate(dearest) if k not in without]
+        fewest = np.min([tried[number].cycles for number in kept], axis=0)
+        found.append((product(fewest, sum(luts[number] for number in kept)), kept[0]))
+    return tried[min(found)[1]].selection
 
 
 def _candidates(selection: Selection, most: int, root: str | None) -> Iterator[_Candidate]:

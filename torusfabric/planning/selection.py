@@ -39,6 +39,8 @@ OBJECTIVES = ("cycles", "time")
 class FormChoice(Choice):
     """Which forms an engine has of those that are the best for some lengths."""
 
+    #: All, or of short messages the one that is worth its hardware.
+    AUTO = "auto"
     #: That for short messages alone.
     SHORT = "short"
     #: That for long messages alone.

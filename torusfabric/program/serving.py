@@ -22,6 +22,7 @@ __all__ = [
     "compared_lengths",
     "cover",
     "cycles_at",
+    "product",
     "ranges_of",
     "spared",
     "worth_having",
@@ -37,6 +38,9 @@ CYCLES_ALIKE, MOST_ALIKE = Fraction(3, 100), 6
 #: Cycles more than by the quickest form that are taken for fewer forms, which cost hardware, and
 #: fewer ranges.
 SLACK = 3
+
+#: Look-up tables of a node besides those of a mode: of other modes, and of what all modes share.
+LUTS_BESIDES = 1000
 
 #: So many ranges there may be of any lengths; more only if the last one begins early.
 FEW_RANGES = 16
@@ -113,6 +117,17 @@ def worth_having(cycles: Sequence[IntArray], luts: Sequence[int]) -> list[int]:
     chosen = np.where(alike, np.array(luts)[:, None], np.inf).argmin(axis=0)
     taken = table[chosen, np.arange(table.shape[1])]
     return list(dict.fromkeys(form for _, form in cover(table <= taken + SLACK, luts)))
+
+
+def product(cycles: IntArray, luts: int) -> float:
+    """Cycles times look-up tables of a node: the geometric mean of the cycles at all lengths.
+
+    Examples
+    --------
+    >>> product(np.array([10, 40]), luts=100)
+    22000.0
+    """
+    return round(float(np.exp(np.log(cycles).mean())) * (LUTS_BESIDES + luts), 3)
 
 
 def spared(versions: Sequence[Sequence[int]], cycles: Sequence[IntArray]) -> set[int]:
