@@ -13,6 +13,22 @@ SPACE = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (["compare", "2x2", "allgather", "--plot", "curves.pdf"], "curves.svg, not to curves.pdf"),
+        (["draw", "2x2", "allgather", "-o", "a.png"], "a.svg, not to a.png"),
+        (["draw", "2x2", "allgather", "-o", "a.b.gz"], "a.svg, not to a.b.gz"),
+        (["animate", "2x2", "allgather", "-o", "a.gif"], "a.html, not to a.gif"),
+    ],
+)
+def test_a_drawing_is_called_what_it_is(capsys, tmp_path, monkeypatch, words, wanted):
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 1
+    assert f"Drawing must be written to a file such as {wanted}\n" in capsys.readouterr().err
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
     ("words", "algorithm", "seen"),
     [
         (["6x8", "allgather", "--algorithm", "hamiltonian"], "hamiltonian", "cycle 2: 48 links"),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from ..analysis.facts import in_words, schedule_facts
 from ..errors import InputError
 from ..planning import compile
-from .arguments import PAGE, add_force, check_output, natural, node_pair
+from .arguments import PAGE, add_force, check_drawing, natural, node_pair
 from .command import Commands, add_command
 from .hardware_options import add_flits_option
 from .output import print_facts, print_json, progress_bar
@@ -64,7 +64,7 @@ def run_animate(arguments: Namespace) -> None:
     from ..draw.animate import animation, check_size
     from ..toolchain.files import write_file
 
-    check_output(arguments, arguments.output, PAGE)
+    check_drawing(arguments, arguments.output, PAGE)
     for name in ("word", "flit"):
         if getattr(arguments, name) is not None and not arguments.cycles:
             raise InputError(f"--{name} must come with --cycles")

@@ -3,11 +3,12 @@
 import argparse
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Literal, TypeVar
 
 from ..errors import InputError
 from ..toolchain import values
-from ..toolchain.destinations import STANDARD_OUTPUT
+from ..toolchain.destinations import STANDARD_OUTPUT, is_standard_output
 from ..toolchain.files import writable
 from ..toolchain.owned import require_like
 
@@ -17,6 +18,7 @@ __all__ = [
     "TRACE",
     "VCD",
     "add_force",
+    "check_drawing",
     "check_output",
     "check_waves",
     "constants",
@@ -64,6 +66,25 @@ def check_output(arguments: argparse.Namespace, path: str, beginning: str | byte
     """
     writable(path)
     require_like(path, beginning, force=arguments.force)
+
+
+#: How names of files of these formats end, where they end in anything.
+ENDINGS = {PICTURE: (".svg", ".svgz"), PAGE: (".html", ".htm")}
+
+
+def check_drawing(arguments: argparse.Namespace, path: str, beginning: str) -> None:
+    """As `check_output`, of a picture or a page, which is called what it is.
+
+    Raises
+    ------
+    InputError
+        If its name says that it is something else, such as a PDF.
+    """
+    endings, name = ENDINGS[beginning], Path(path.removesuffix(".gz"))
+    if name.suffix and name.suffix not in endings and not is_standard_output(path):
+        called = f"{name.stem}{endings[0]}"
+        raise InputError(f"Drawing must be written to a file such as {called}, not to {path}")
+    check_output(arguments, path, beginning)
 
 
 def check_waves(arguments: argparse.Namespace, path: str) -> None:

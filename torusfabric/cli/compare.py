@@ -16,7 +16,7 @@ from ..schedule import Schedule, Switching
 from ..schedule.file import load
 from ..toolchain.files import write_file
 from ..toolchain.reading import listed_files
-from .arguments import PICTURE, add_force, check_output
+from .arguments import PICTURE, add_force, check_drawing
 from .command import Commands, add_command
 from .compare_together import compare_fabrics, print_uncounted
 from .foreign import add_import_options
@@ -61,7 +61,7 @@ def run_compare(arguments: Namespace) -> None:
 
         find_target(arguments.target)
     if arguments.plot:
-        check_output(arguments, arguments.plot, PICTURE)
+        check_drawing(arguments, arguments.plot, PICTURE)
     if arguments.flits is not None and arguments.max_flits is not None:
         given = arguments.flits
         text = f"{given[0]}:{given[-1]}" if isinstance(given, range) else given

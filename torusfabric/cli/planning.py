@@ -10,7 +10,7 @@ from ..errors import InputError
 from ..schedule import Schedule
 from ..schedule.file import BEGINNING, save
 from ..toolchain.files import write_file
-from .arguments import PICTURE, add_force, check_output, natural
+from .arguments import PICTURE, add_force, check_drawing, check_output, natural
 from .command import Commands, add_command
 from .facts import checked_facts
 from .hardware_options import add_flits_option
@@ -150,7 +150,7 @@ def run_draw(arguments: Namespace) -> None:
     from ..draw import check_size
 
     began = time.perf_counter()
-    check_output(arguments, arguments.output, PICTURE)
+    check_drawing(arguments, arguments.output, PICTURE)
     before = lambda topology, _: check_size(topology)
     chosen = choose_mode(arguments, flits=arguments.flits, before=before)
     schedule = chosen.schedule
