@@ -8,9 +8,18 @@ its block RAMs; its clock may set a lower limit.
 
 from typing import Any
 
+from amaranth.build import DiffPairs, Resource, Subsignal
 from amaranth_boards.ecpix5 import ECPIX545Platform, ECPIX585Platform
 
 from torusfabric.fpga.board import COMPACT, Board, Limit
+
+#: The pair of its SATA plug.
+SERDES = Resource(
+    "serdes",
+    0,
+    Subsignal("tx", DiffPairs("AD16", "AD17", dir="o")),
+    Subsignal("rx", DiffPairs("AF15", "AF16", dir="i")),
+)
 
 
 def _board(size: str, platform: type[Any], limit: Limit) -> Board:
@@ -21,6 +30,8 @@ def _board(size: str, platform: type[Any], limit: Limit) -> Board:
         products=("fabric.bit",),
         packer=("nextpnr-ecp5", "ecppack"),
         port="/dev/ttyUSB1",
+        resources=(SERDES,),
+        transceivers=((1, 0),),
         lamps={"running": ("rgb_led", 0, "b"), "done": ("rgb_led", 0, "g")},
         options=COMPACT,
         routers=("router1",),

@@ -5,9 +5,18 @@ its block RAMs: 10x10 was placed and routed at 117 MHz on an ECPIX-5, whose devi
 another one.
 """
 
+from amaranth.build import DiffPairs, Resource, Subsignal
 from amaranth_boards.versa_ecp5 import VersaECP5Platform
 
 from torusfabric.fpga.board import COMPACT, Board, Limit
+
+#: The first pair of its PCI Express plug.
+SERDES = Resource(
+    "serdes",
+    0,
+    Subsignal("tx", DiffPairs("W4", "W5", dir="o")),
+    Subsignal("rx", DiffPairs("Y5", "Y6", dir="i")),
+)
 
 BOARDS = {
     "versa-ecp5": Board(
@@ -23,6 +32,8 @@ BOARDS = {
         products=("fabric.bit", "fabric.svf", "fabric-openocd.cfg"),
         packer=("nextpnr-ecp5", "ecppack"),
         port="/dev/ttyUSB1",
+        resources=(SERDES,),
+        transceivers=((0, 0),),
         lamps={"running": ("led", 0), "done": ("led", 1)},
         options=COMPACT,
         routers=("router1",),

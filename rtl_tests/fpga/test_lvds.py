@@ -2,12 +2,10 @@
 
 import json
 import random
-from collections.abc import Sequence
 from dataclasses import replace
-from unittest.mock import Mock
 
 import pytest
-from amaranth.hdl import Cat, ClockDomain, ClockSignal, Module, Signal
+from amaranth.hdl import Module
 from amaranth.sim import Simulator
 from helpers import few
 
@@ -17,9 +15,9 @@ from torusfabric.fpga.board import find_board
 from torusfabric.fpga.bridge.board import ConnectedBoard
 from torusfabric.fpga.bridge.bus_access import BusAccess
 from torusfabric.fpga.bridge.simulated_port import PERIOD, SimulatedPort
-from torusfabric.fpga.lvds import LvdsLinks, links
-from torusfabric.fpga.lvds.pairs import GEAR, TRUSTED, PairReceiver, PairSender, WordTimer
-from torusfabric.fpga.lvds.pins import SENDING
+from torusfabric.fpga.pairs import LvdsLinks
+from torusfabric.fpga.pairs.simulated import SimulatedPins, pair_domain
+from torusfabric.fpga.pairs.words import TRUSTED, Bits, PairReceiver, PairSender, WordTimer
 from torusfabric.rtl.boards import Block, BoardSystem
 from torusfabric.rtl.boards.phy import LVDS
 from torusfabric.rtl.run_choices import RunError
@@ -27,8 +25,9 @@ from torusfabric.simulation.boards import simulate_boards
 from torusfabric.simulation.boards.compiled import CompiledBoards
 from torusfabric.topology.boards import Boards
 
-#: Of a word on a pair, 600 Mbit/s at 25 MHz.
-BITS = 24
+#: Cycles in which four bits of a word go on a pair, 600 Mbit/s at 25 MHz.
+CYCLES = 6
+GEAR = Bits.gear
 
 
 class Line:
@@ -50,8 +49,9 @@ class Line:
     def __init__(self, late, *, noise=range(0), slips=None, words=400, seed=1):
         m, self._random = Module(), random.Random(seed)
         self._noise, self._slips = noise, slips
-        m.submodules.sender, m.submodules.receiver = PairSender(BITS), PairReceiver(BITS)
-        m.submodules.timer = WordTimer(BITS // GEAR)
+        units = Bits(CYCLES)
+        m.submodules.sender, m.submodules.receiver = PairSender(units), PairReceiver(units)
+        m.submodules.timer = WordTimer(CYCLES)
         m.d.comb += m.submodules.sender.load.eq(m.submodules.timer.load)
         self._parts = m.submodules.sender, m.submodules.receiver, m.submodules.timer
         self._bits, self._words, self.got = [0] * late, words, []
@@ -62,22 +62,22 @@ class Line:
 
     async def _run(self, ctx):
         sender, receiver, timer = self._parts
-        sent, cycles, phase, clock = {}, BITS // GEAR, self._random.randrange(6), 0
+        sent, cycles, phase, clock = {}, CYCLES, self._random.randrange(6), 0
         for now in range(cycles * self._words):
             if now % cycles == phase:
-                word = self._random.getrandbits(BITS - 1)
+                word = self._random.getrandbits(CYCLES * GEAR - 1)
                 sent[word] = now, len(sent)
                 ctx.set(sender.word, word)
             if now % cycles == (phase + 2) % cycles:
                 ctx.set(timer.turned, len(sent) % 2)
-            self._bits += [ctx.get(sender.nibble) >> k & 1 for k in range(GEAR)]
+            self._bits += [ctx.get(sender.units) >> k & 1 for k in range(GEAR)]
             came, self._bits = self._bits[:GEAR], self._bits[GEAR:]
             if self._noise and len(sent) in self._noise:
                 came = [bit ^ (self._random.random() < 0.02) for bit in came]
             if len(sent) == self._slips:
                 self._bits.insert(0, came[-1])
                 self._slips = None
-            ctx.set(receiver.nibble, sum(bit << k for k, bit in enumerate(came)))
+            ctx.set(receiver.units, sum(bit << k for k, bit in enumerate(came)))
             await ctx.tick()
             if clock and not ctx.get(receiver.clock) and (word := ctx.get(receiver.word)):
                 at, number = sent.get(word, (now, None))
@@ -128,46 +128,17 @@ class Looped(Block):
     _plan = property(lambda self: replace(self.system.plan, boards=self.system.boards.alone))
 
 
-class Unplugged(LvdsLinks):
-    """Pairs without pins: what comes by each is what was sent so many bits before."""
-
-    late: Sequence[int] = ()
-
-    def connect(self, m, design, platform):
-        sent = []
-
-        def clocks(m, cycles):
-            m.domains += ClockDomain(SENDING, reset_less=True)
-            return Signal(), Signal()
-
-        def receive(m, port, count, domain):
-            m.domains += ClockDomain(domain, reset_less=True)
-            m.d.comb += ClockSignal(domain).eq(ClockSignal(SENDING))
-            came = []
-            for pair, late in zip(range(count), self.late, strict=False):
-                line = Signal(64)
-                m.d[SENDING] += line.eq(Cat(line, sent[0].word_select(pair, GEAR))[GEAR:])
-                came.append(line[60 - late :][:GEAR])
-            return Cat(came), Signal()
-
-        replaced = {"add_clocks": clocks, "receive_pairs": receive}
-        replaced["send_pairs"] = lambda m, port, nibbles, edge, late: sent.append(nibbles)
-        with pytest.MonkeyPatch.context() as patch:
-            for name, model in replaced.items():
-                patch.setattr(links, name, model)
-            super().connect(m, design, Mock())
-
-
 def test_a_block_runs_over_pairs():
     """The link ports of an image, each on a pair of its own, which are not equally late."""
     ring = tf.Torus(2, link_latency=16)
     fabric = tf.Fabric(tf.compile(tf.plan(ring, "allgather"), flits=2), width=16)
     system = BoardSystem(fabric, Boards.parse("2", ring), phy=LVDS)
-    pairs = Unplugged(system, 1, find_board("ulx3s-85f").make_platform())
-    pairs.late = 3, 17
+    pairs = LvdsLinks(system, 1, find_board("ulx3s-85f").make_platform())
+    pairs.ends = [(1, 0)]
+    SimulatedPins(pairs, 1, {}, [3, 17])
     block = Looped(system, 1, links=pairs)
     port = SimulatedPort(block)
-    port._simulator.add_clock(PERIOD / pairs.cycles, domain=SENDING)  # noqa: SLF001
+    port._simulator.add_clock(PERIOD / pairs.units.cycles, domain=pair_domain(1))  # noqa: SLF001
     for _ in range(4):  # until it is known where words begin
         port.read(1)
     report = ConnectedBoard(block, BusAccess(port)).run()
@@ -188,11 +159,11 @@ def test_pairs_are_placed(tmp_path):
 
 @pytest.mark.parametrize(("words", "line"), [
     (["4x4", "--boards", "2x1", "--block", "1,0", "--lanes", "3"],
-     "Pairs must be at least 4 for 8 links of 10 bits at 25 MHz (2000 Mbit/s; a pair of 600 takes "
-     "2), not 3"),
+     "Pairs must be at least 4 for 8 links of 8 bits at 25 MHz (1600 Mbit/s; a pair takes 23 bits "
+     "a cycle, which are 2 links and 2 bits more), not 3"),
     (["4x4", "--boards", "2x2", "--block", "1,0"], "Neighbours of the board must be at most 1"),
     (["4", "--boards", "2", "--block", "1", "--width", "22"],
-     "Width must be at most 21 bits for a pair of 600 Mbit/s at 25 MHz, not 22"),
+     "Width must be at most 21 bits for a pair that takes 23 a cycle of 25 MHz, not 22"),
     (["4", "--boards", "2", "--block", "1", "--board", "versa-ecp5"],
      "Board for lvds must be an ECP5 with a resource lvds, not without"),
 ])  # fmt: skip

@@ -16,7 +16,7 @@ from .hardware_options import add_fabric_options
 from .monitor import add_baud
 from .output import Progress, print_facts, print_json, print_line, progress_bar
 from .selection_options import add_selection
-from .several_boards import add_block_options, block_options, make_block
+from .several_boards import add_block_options, block_options, clocked, make_block
 from .tables import add_tables_options
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _build(arguments: Namespace) -> _Made:
     from ..fpga.board import build, find_board
     from ..toolchain.cache import Cache, RenewingCache
 
-    board = find_board(arguments.board)
+    board = clocked(arguments, find_board(arguments.board))
     if arguments.minutes:
         board = replace(board, minutes=arguments.minutes)
     if arguments.force:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..analysis.facts import in_words
@@ -14,7 +15,8 @@ from .output import print_facts, print_json, progress_bar
 from .simulated import raise_if_wrong
 
 if TYPE_CHECKING:
-    from ..fpga.lvds import LvdsLinks
+    from ..fpga.board import Board
+    from ..fpga.pairs import PairLinks
     from ..rtl.boards import BoardSystem
     from ..topology import Topology
     from ..topology.boards import Boards
@@ -25,6 +27,7 @@ __all__ = [
     "add_drawn_boards",
     "add_block_options",
     "block_options",
+    "clocked",
     "make_block",
     "drawn_boards",
     "add_error_option",
@@ -87,9 +90,9 @@ def add_boards_options(parser: ArgumentParser) -> None:
     )
     group.add_argument(
         "--phy",
-        choices=("parallel", "lvds"),
+        choices=("parallel", "lvds", "serdes"),
         help="with --boards: what carries words to other boards, which takes cycles: a wire for "
-        "each bit, or differential pairs (default parallel)",
+        "each bit, differential pairs, or transceivers (default parallel)",
     )
 
 
@@ -117,14 +120,15 @@ def add_block_options(parser: ArgumentParser) -> None:
         "--block",
         metavar="A,B",
         help="with --boards: the block, by its coordinates among all, that is alone on the board, "
-        "with its link ports looped back, or with --phy lvds on pairs of pins",
+        "with its link ports looped back, or with --phy lvds or serdes on pairs of pins",
     )
     parser.add_argument(
         "--lanes",
         dest="pairs",
         metavar="N",
         type=positive,
-        help="with --phy lvds: pairs for data to each other board (default as many as it takes)",
+        help="with --phy lvds or serdes: pairs for data to each other board (default as many as "
+        "it takes)",
     )
 
 
@@ -167,21 +171,31 @@ def make_block(arguments: Namespace, platform: Any = None) -> Made:
 
 def _on_pairs(
     arguments: Namespace, system: BoardSystem, number: int, platform: Any
-) -> LvdsLinks | None:
+) -> PairLinks | None:
     """The links of a block on pairs of wires, where that is asked for."""
-    if arguments.phy != "lvds":
+    if arguments.phy in (None, "parallel"):
         if arguments.pairs is not None:
-            raise InputError("--lanes must come with --phy lvds, which has pairs of wires")
+            raise InputError("--lanes must come with --phy lvds or serdes, which have pairs")
         if arguments.phy:
             raise InputError(
-                "--phy must be lvds, or left out for link ports that are looped back, for a block"
+                "--phy must be lvds or serdes, or left out for link ports that are looped back, "
+                "for a block"
             )
         return None
     if platform is None:
         raise InputError("Block must be one with its link ports looped back to be run, not --phy")
-    from ..fpga.lvds import LvdsLinks
+    from ..fpga.pairs import LINKS
 
-    return LvdsLinks(system, number, platform, arguments.pairs)
+    return LINKS[arguments.phy](system, number, platform, arguments.pairs)
+
+
+def clocked(arguments: Namespace, board: Board) -> Board:
+    """A board whose fabric has the clock that its links need."""
+    if arguments.phy != "serdes":
+        return board
+    from ..fpga.pairs.serdes import FABRIC_MHZ
+
+    return replace(board, mhz=FABRIC_MHZ)
 
 
 def add_error_option(parser: ArgumentParser) -> None:

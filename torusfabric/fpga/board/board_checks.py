@@ -47,6 +47,12 @@ def _are_lamps(value: Any) -> bool:
     )
 
 
+def _are_transceivers(value: Any) -> bool:
+    return isinstance(value, tuple) and all(
+        isinstance(each, tuple) and len(each) == 2 and set(each) <= {0, 1} for each in value
+    )
+
+
 def _are_options(value: Any) -> bool:
     return (
         isinstance(value, dict)
@@ -75,9 +81,11 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "port": (_is_text, "a text"),
     "lamps": (_are_lamps, f"a dictionary of {', '.join(LAMPS)} to resources"),
     "resources": (lambda v: isinstance(v, (tuple, list)), "a tuple of resources"),
+    "transceivers": (_are_transceivers, "a tuple of pairs of 0 or 1"),
     "options": (_are_options, "a dictionary of texts"),
     "routers": (_are_texts, "a tuple of names of routers"),
     "placers": (_are_texts, "a tuple of names of placers"),
+    "mhz": (lambda v: v is None or (isinstance(v, (int, float)) and v > 0), "a positive number"),
     "limit": (lambda v: v is None or isinstance(v, Limit), "a Limit"),
     "minutes": (lambda v: isinstance(v, (int, float)) and v > 0, "a positive number"),
 }

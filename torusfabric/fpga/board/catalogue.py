@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .limits import Limit
-from .platforms import up_to_date
+from .platforms import slower, up_to_date
 
 __all__ = ["COMPACT", "ECP5_ROUTERS", "Board"]
 
@@ -46,6 +46,8 @@ class Board:
         and ``done``: whether a run is under way, or has come to its end.
     resources : tuple of Resource
         Resources that the platform itself does not have.
+    transceivers : tuple of (int, int)
+        Of an ECP5, the dual and the channel in which the pins of each resource ``serdes`` end.
     options : dict of str to str
         For the platform's tools.
     packer : tuple of str
@@ -56,6 +58,8 @@ class Board:
     placers : tuple of str
         Its placers: each is tried, with all routers, if those before it came to no end. All but
         the last are left when they are stuck, and after half of the time that is left.
+    mhz : float, optional
+        The clock of the fabric, where that is slower than the oscillator of an ECP5.
     limit : Limit, optional
         The largest square torus that fits, and how that is known.
     minutes : float
@@ -74,9 +78,11 @@ class Board:
     port: str = "/dev/ttyUSB0"
     lamps: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     resources: tuple[Any, ...] = ()
+    transceivers: tuple[tuple[int, int], ...] = ()
     options: dict[str, str] = field(default_factory=dict)
     routers: tuple[str, ...] = ()
     placers: tuple[str, ...] = ()
+    mhz: float | None = None
     limit: Limit | None = None
     minutes: float = 60
     name: str = ""
@@ -86,4 +92,5 @@ class Board:
         """A new platform, which can be built once."""
         platform = up_to_date(self.platform())
         platform.add_resources(self.resources)
-        return platform
+        platform.transceivers = self.transceivers
+        return slower(platform, self.mhz) if self.mhz else platform

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["LVDS", "PARALLEL", "PHYS", "Phy"]
+__all__ = ["LVDS", "PARALLEL", "PHYS", "SERDES", "Phy"]
 
 
 class Phy(NamedTuple):
@@ -31,5 +31,12 @@ PARALLEL = Phy("parallel")
 #: most.
 LVDS = Phy("lvds", 1.5, 4)
 
+#: Transceivers of an ECP5 at 2.5 Gbit/s, with five cycles of their clock in one of the fabric. They
+#: themselves take 17 to 22.5 of these, with words of 10 bits and both codes bypassed
+#: (FPGA-DS-02012, table 3.26), or 3.4 to 4.5 of the fabric. A word waits 0.2 to 0.8 until it is
+#: loaded, takes 0.8 to be coded, 0.8 to be decoded and found, and one to be whole; what is left of
+#: the most is for the place of bits and the cable.
+SERDES = Phy("serdes", 6, 8.5)
+
 #: All of them, by name.
-PHYS = {phy.name: phy for phy in (PARALLEL, LVDS)}
+PHYS = {phy.name: phy for phy in (PARALLEL, LVDS, SERDES)}

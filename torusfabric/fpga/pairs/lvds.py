@@ -1,15 +1,25 @@
-"""The pins of an ECP5: clocks of pairs, and four bits a cycle out of a pair and into one."""
+"""Links on differential pairs of an ECP5: four bits a cycle of a clock that goes with them."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from amaranth.hdl import ClockDomain, ClockSignal, Const, Instance, Module, Signal
+from amaranth.hdl import ClockDomain, ClockSignal, Const, Instance, Module, Signal, Value
 from amaranth.lib import io
 
-from .pairs import GEAR
+from ...errors import InputError
+from ..board.platforms import pll
+from .links import PairLinks, Pins, pairs_of
+from .words import Bits
 
-__all__ = ["SENDING", "add_clocks", "receive_pairs", "receiving", "send_pairs"]
+__all__ = ["LvdsLinks"]
+
+#: Mbit/s of a pair with gears of four bits, by the speed grade of an ECP5: its data sheet,
+#: FPGA-DS-02012, external switching characteristics of GDDRX2.
+RATES = {"6": 624, "7": 700, "8": 800}
+
+#: The least cycles of the faster clock in one of the fabric.
+LEAST_CYCLES = 5
 
 #: The domain of what sends on all pairs, and what its name and that of others begin with.
 SENDING = "lvds"
@@ -18,9 +28,49 @@ SENDING = "lvds"
 CLOCK = 0b0101
 
 
-def receiving(bundle: int) -> str:
-    """The domain of what receives on the pairs of a bundle."""
-    return f"{SENDING}_rx_{bundle}"
+class LvdsLinks(PairLinks):
+    """Pairs for data, and one for their clock, to and from each neighbour."""
+
+    name = "lvds"
+
+    def _begin(self, platform: Any) -> None:
+        rate = RATES.get(getattr(platform, "speed", ""), 0)
+        if not rate or not pairs_of(platform, self.name, 0):
+            raise InputError("Board for lvds must be an ECP5 with a resource lvds, not without")
+        cycles = int(rate // (Bits.gear * self.mhz))
+        if cycles < LEAST_CYCLES:
+            raise InputError(
+                f"Clock of the board must be at most {rate / Bits.gear / LEAST_CYCLES:g} MHz for "
+                f"pairs of {rate} Mbit/s, not {self.mhz:g}"
+            )
+        self.units, self.pins = Bits(cycles), LvdsPins(cycles, self.mhz)
+
+
+class LvdsPins(Pins):
+    """Gears of four bits at the pins of an ECP5."""
+
+    def __init__(self, cycles: int, mhz: float) -> None:
+        self._cycles, self._mhz = cycles, mhz
+
+    def sending(self, bundle: int) -> str:
+        """The same of all bundles."""
+        return SENDING
+
+    def receiving(self, bundle: int) -> str:
+        """One for each."""
+        return f"{SENDING}_rx_{bundle}"
+
+    def begin(self, m: Module, platform: Any) -> None:
+        """Make the clocks of what sends."""
+        self._edges = add_clocks(m, self._cycles)
+
+    def attach(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
+        """Add the pins of a bundle."""
+        port = platform.request(LvdsLinks.name, bundle, dir="-")
+        send_pairs(m, port, sent, *self._edges)
+        came, clock = receive_pairs(m, port, len(sent) // Bits.gear, self.receiving(bundle))
+        platform.add_clock_constraint(clock, 2e6 * self._cycles * self._mhz)
+        return came
 
 
 def add_clocks(m: Module, cycles: int) -> tuple[Signal, Signal]:
@@ -32,18 +82,11 @@ def add_clocks(m: Module, cycles: int) -> tuple[Signal, Signal]:
         Its clock for bits, twice as fast, and the same a quarter of a cycle later: a clock that
         goes with the data has its edges in the middle of bits.
     """
-    fast, quarter, locked = (Signal(name=f"pll_{name}") for name in ("fast", "quarter", "locked"))
-    m.submodules.pll = Instance(
-        "EHXPLLL",
-        p_CLKI_DIV=1, p_CLKFB_DIV=2 * cycles, p_FEEDBK_PATH="CLKOP",
-        p_CLKOP_ENABLE="ENABLED", p_CLKOP_DIV=2, p_CLKOP_CPHASE=1, p_CLKOP_FPHASE=0,
+    fast, quarter = (Signal(name=f"pll_{name}") for name in ("fast", "quarter"))
+    m.submodules.pll = pll(
+        ClockSignal(), fast, times=2 * cycles, divided=2, o_CLKOS=quarter,
         # A quarter of a cycle of the bits is half a cycle of the oscillator, in eighths of that.
         p_CLKOS_ENABLE="ENABLED", p_CLKOS_DIV=2, p_CLKOS_CPHASE=1, p_CLKOS_FPHASE=4,
-        p_PLLRST_ENA="DISABLED", p_STDBY_ENABLE="DISABLED",
-        i_CLKI=ClockSignal(), i_CLKFB=fast, i_RST=Const(0), i_STDBY=Const(0),
-        i_PHASESEL0=Const(0), i_PHASESEL1=Const(0), i_PHASEDIR=Const(1), i_PHASESTEP=Const(1),
-        i_PHASELOADREG=Const(1), i_PLLWAKESYNC=Const(0), i_ENCLKOP=Const(0), i_ENCLKOS=Const(0),
-        o_CLKOP=fast, o_CLKOS=quarter, o_LOCK=locked,
     )  # fmt: skip
     return _divided(m, fast, SENDING), _edge(m, quarter, f"{SENDING}_late")
 
@@ -78,14 +121,16 @@ def send_pairs(m: Module, port: Any, nibbles: Signal, edge: Signal, late: Signal
     nibbles : Signal
         Of all pairs in use.
     """
-    m.submodules.tx_buffer = data = io.Buffer("o", port.tx[: len(nibbles) // GEAR])
+    m.submodules.tx_buffer = data = io.Buffer("o", port.tx[: len(nibbles) // Bits.gear])
     m.submodules.tx_clk_buffer = clock = io.Buffer("o", port.tx_clk)
-    pairs = [(data.o[k], nibbles[GEAR * k : GEAR * (k + 1)], edge) for k in range(len(data.o))]
-    for name, (pair, bits, at) in enumerate([*pairs, (clock.o, Const(CLOCK, GEAR), late)]):
+    pairs = [
+        (data.o[k], nibbles[Bits.gear * k : Bits.gear * (k + 1)], edge) for k in range(len(data.o))
+    ]
+    for name, (pair, bits, at) in enumerate([*pairs, (clock.o, Const(CLOCK, Bits.gear), late)]):
         m.submodules[f"out_{name}"] = Instance(
             "ODDRX2F",
             i_SCLK=ClockSignal(SENDING), i_ECLK=at, i_RST=Const(0), o_Q=pair,
-            **{f"i_D{k}": bits[k] for k in range(GEAR)},
+            **{f"i_D{k}": bits[k] for k in range(Bits.gear)},
         )  # fmt: skip
 
 
@@ -101,10 +146,10 @@ def receive_pairs(m: Module, port: Any, count: int, domain: str) -> tuple[Signal
     """
     m.submodules.rx_buffer = data = io.Buffer("i", port.rx[:count])
     m.submodules.rx_clk_buffer = clock = io.Buffer("i", port.rx_clk)
-    came = Signal(name=f"{domain}_clock")
+    came = Signal(name=f"{domain}_clock", attrs={"keep": True})
     m.d.comb += came.eq(clock.i)
     edge = _divided(m, came, domain)
-    nibbles = Signal(count * GEAR, name=f"{domain}_nibbles")
+    nibbles = Signal(count * Bits.gear, name=f"{domain}_nibbles")
     for pair in range(count):
         delayed = Signal(name=f"delayed_{pair}")
         m.submodules[f"delay_{pair}"] = Instance(
@@ -114,6 +159,6 @@ def receive_pairs(m: Module, port: Any, count: int, domain: str) -> tuple[Signal
             "IDDRX2F",
             i_D=delayed, i_SCLK=ClockSignal(domain), i_ECLK=edge, i_RST=Const(0),
             i_ALIGNWD=Const(0),
-            **{f"o_Q{k}": nibbles[GEAR * pair + k] for k in range(GEAR)},
+            **{f"o_Q{k}": nibbles[Bits.gear * pair + k] for k in range(Bits.gear)},
         )  # fmt: skip
     return nibbles, came

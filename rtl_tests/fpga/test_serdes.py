@@ -1,0 +1,128 @@
+"""Links on transceivers: words that arrive in time and in the right code, whatever the lines do."""
+
+import json
+import re
+
+import pytest
+from helpers import few
+from verilog_bench import have_icarus
+
+import torusfabric as tf
+from torusfabric.cli import main
+from torusfabric.rtl.boards import BoardSystem
+from torusfabric.rtl.boards.phy import SERDES
+from torusfabric.topology.boards import Boards
+
+pytest.importorskip("liteiclink")
+
+import serdes_bench
+from liteiclink.serdes import serdes_ecp5
+
+from torusfabric.fpga.pairs import serdes, transceiver
+from torusfabric.fpga.pairs.words import COMMA
+
+#: The first six bits of a byte by the lower five of it, and the last four by the others, where as
+#: many zeros have been sent as ones or more, as in IEEE 802.3, tables 36-1 and 36-2.
+SIX = (  # noqa: SIM905 (a table is read more easily)
+    "100111 011101 101101 110001 110101 101001 011001 111000 111001 100101 010101 110100 001101 "
+    "101100 011100 010111 011011 100011 010011 110010 001011 101010 011010 111010 110011 100110 "
+    "010110 110110 001110 101110 011110 101011"
+).split()
+FOUR = ("1011", "1001", "0101", "1100", "1101", "1010", "0110", "1110")
+
+#: Bytes before whose last bits there are four alike.
+ALIKE = {False: (17, 18, 20), True: (11, 13, 14)}
+
+
+def part(bits, more, turned):
+    """Some bits as they are sent, and whether then more ones have been sent than zeros."""
+    balanced = 2 * bits.count("1") == len(bits)
+    if more and (turned or not balanced):
+        bits = bits.translate({48: "1", 49: "0"})
+    return bits, more == balanced
+
+
+def coded(byte, more):
+    """The ten bits of a byte, the first one first, and whether then more ones have been sent."""
+    if byte == COMMA | 256:
+        return ("1100000101" if more else "0011111010"), not more
+    low, high = byte & 31, byte >> 5
+    six, more = part(SIX[low], more, low == 7)
+    last = "0111" if high == 7 and low in ALIKE[more] else FOUR[high]
+    four, more = part(last, more, high == 3)
+    return six + four, more
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """Resets that take few cycles."""
+    wait = serdes_ecp5.WaitTimer
+    monkeypatch.setattr(serdes_ecp5, "WaitTimer", lambda cycles: wait(8))
+    monkeypatch.setattr(transceiver, "RESET", 8)
+    monkeypatch.setattr(serdes, "RESET", 8)
+
+
+def pair():
+    ring = tf.Torus(2, link_latency=20)
+    fabric = tf.Fabric(tf.compile(tf.plan(ring, "allgather"), max_flits=8), width=32)
+    return BoardSystem(fabric, Boards.parse("2", ring), phy=SERDES)
+
+
+@pytest.mark.skipif(not have_icarus(), reason="Icarus Verilog is not installed")
+@pytest.mark.parametrize("line", few(1, [
+    {"odd": 1, "begin": 5.0},
+    {"words": 20, "late": 4.0, "begin": 2.5},
+    {"words": 17, "late": 1.2, "begin": 7.5, "slip": 9_000.0, "until": 18_000.0},
+]))  # fmt: skip
+@pytest.mark.usefixtures("short")
+def test_words_come_in_time(line, tmp_path):
+    """Both ways, by clocks that drift; a bit that is lost is noticed, and the place found again."""
+    said = serdes_bench.run_pair(pair(), tmp_path, **line)
+    for came in said.came.values():
+        numbers = [number for _, number in came[-40:]]
+        assert numbers == [*range(numbers[0], numbers[0] + 40)]
+        took = [cycles - 0.5 for cycles, _ in came]
+        assert SERDES.least <= min(took) <= max(took) <= SERDES.most
+    check_code(said.codes[-900:])  # while it is reset, no disparity is counted
+
+
+def check_code(codes):
+    """All bytes are sent as they must be, two cycles after they are given."""
+    sent = [unit for units, _ in codes[:-2] for unit in (units & 511, units >> 9)]
+    tens = [f"{ten:010b}"[::-1] for _, pair in codes[2:] for ten in (pair & 1023, pair >> 10)]
+    first = sent.index(COMMA | 256)
+    more = coded(sent[first], True)[0] == tens[first]
+    for unit, ten in zip(sent[first:], tens[first:], strict=True):
+        expected, more = coded(unit, more)
+        assert ten == expected
+    assert len({*sent}) > 240
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("board", ["ecpix5-45f", "versa-ecp5"])
+def test_transceivers_are_placed(board, tmp_path):
+    """With their clocks, 2.5 Gbit/s and 25 MHz."""
+    command = ["build", "--board", board, "4", "allgather", "--boards", "2", "--block", "1"]
+    assert main([*command, "--flits", "4", "--width", "8", "--phy", "serdes",
+                 "-o", str(tmp_path / "out")]) == 0  # fmt: skip
+    found = json.loads((tmp_path / "out/report.json").read_text())
+    used = {name: each["used"] for name, each in found["resources"].items()}
+    assert (used["DCUA"], used["EHXPLLL"], found["clock_mhz"]) == (1, 1, 25)
+    said = (tmp_path / "out/build/fabric.tim").read_text()
+    clocks = re.findall(r"(\w+)': .*at ([\d.]+) MHz", said)
+    assert {("serdes_tx_0_clock", "125.00"), ("serdes_rx_0_clock", "125.00")} <= {*clocks}
+
+
+@pytest.mark.parametrize(("words", "line"), [
+    (["4x4", "--boards", "2x1", "--block", "1,0", "--width", "16"],
+     "Pairs must be at least 2 for 8 links of 16 bits at 25 MHz (3200 Mbit/s; a pair takes 72 bits "
+     "a cycle, which are 4 links and 2 bits more), not 1"),
+    (["4", "--boards", "2", "--block", "1", "--board", "ulx3s-85f"],
+     "Board for serdes must be an ECP5 with a resource serdes, not without"),
+    (["4", "--boards", "2", "--block", "1", "--board", "icestick"],
+     "Board must be an ECP5 with an oscillator of a multiple of 25 MHz, not 12 MHz"),
+])  # fmt: skip
+def test_what_does_not_fit_is_said(words, line, tmp_path, capsys):
+    command = ["build", "--board", "ecpix5-45f", words[0], "allgather", "--width", "8", *words[1:]]
+    assert main([*command, "--flits", "4", "--phy", "serdes", "-o", str(tmp_path / "out")]) == 1
+    assert line in capsys.readouterr().err

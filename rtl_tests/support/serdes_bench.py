@@ -1,0 +1,196 @@
+"""Two boards' transceivers in Icarus Verilog, between link ports, with clocks of their own."""
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
+
+from amaranth.back import rtlil
+from amaranth.hdl import Elaboratable, IOPort, Module, Signal
+
+from torusfabric.fpga.pairs import SerdesLinks
+from torusfabric.rtl.boards.attach import LINK_PORTS, link_port
+from torusfabric.toolchain import tools
+
+MODEL = Path(__file__).parent / "dcua.v"
+
+
+class Said(NamedTuple):
+    """What both boards say.
+
+    Parameters
+    ----------
+    came : dict of str to list of (float, int)
+        By board, of each word that came: cycles since it was sent, and its number.
+    codes : list of (int, int)
+        Of each cycle, what is sent, two bytes with a bit each, and what a transceiver sends.
+    """
+
+    came: dict[str, list[tuple[float, int]]]
+    codes: list[tuple[int, int]]
+
+
+class Platform:
+    """What links need of a platform."""
+
+    default_clk_frequency, oscillator_mhz, transceivers = 25e6, 100.0, ((1, 0),)
+
+    def __init__(self):
+        self.oscillator, self.files, self.clocks = Signal(name="oscillator"), {}, {}
+        names = {way: [f"{way}_{sign}" for sign in "pn"] for way in ("tx", "rx")}
+        self.pins = {name: IOPort(1, name=name) for both in names.values() for name in both}
+        pair = SimpleNamespace(p=SimpleNamespace(names=["x"]))
+        self._resource = SimpleNamespace(
+            ios=[SimpleNamespace(name=way, ios=[pair]) for way in names]
+        )
+
+    def lookup(self, name, number):
+        return self._resource
+
+    def request(self, name, number, dir):
+        p = self.pins
+        return SimpleNamespace(tx=SimpleNamespace(p=p["tx_p"], n=p["tx_n"]),
+                               rx=SimpleNamespace(p=p["rx_p"], n=p["rx_n"]))  # fmt: skip
+
+    def add_file(self, name, text):
+        self.files[name] = text
+
+    def add_clock_constraint(self, clock, frequency):
+        self.clocks[clock.name] = frequency
+
+
+class Board(Elaboratable):
+    """Link ports on transceivers."""
+
+    def __init__(self, system, platform):
+        self._links, width = SerdesLinks(system, 0, platform), system.fabric.width
+        bits = {"word": width, "frame": 2, "clk": 1}
+        self.nets = {
+            name: Signal(bits[name.rpartition("_")[2]], name=name)
+            for link in range(len(system.boards.links))
+            for name in (link_port(link, each) for each in LINK_PORTS)
+        }
+
+    def net(self, name):
+        return self.nets[name]
+
+    def elaborate(self, platform):
+        m = Module()
+        self._links.connect(m, self, platform)
+        return m
+
+
+def run_pair(system, folder, *, late=0.0, until=9_000.0, **transceivers):
+    """Let both boards count, and say what came from each.
+
+    Parameters
+    ----------
+    late : float
+        Nanoseconds of the way from board to board.
+    until : float
+        When the simulation ends.
+    **transceivers
+        ``words`` that one holds, two more being under way; ``odd``, which half of a pair of bytes
+        comes first; ``begin``, nanoseconds of the phase of what sends; ``slip``, when a bit is
+        lost.
+    """
+    platform = Platform()
+    board = Board(system, platform)
+    ports = [*board.nets.values(), platform.oscillator, *platform.pins.values()]
+    text = rtlil.convert(board, name="board", platform=platform, ports=ports, emit_src=False)
+    (folder / "board.il").write_text(text)
+    script = "read_rtlil board.il; proc; write_verilog -noattr board.v"
+    tools.run("yosys", ["-q", "-p", script], folder=folder, log="yosys.log")
+    for name, content in platform.files.items():
+        # What sets polarities by a bus of the DCU stays in reset: Icarus never settles its logic.
+        content = re.sub(r"(assign \w*sci_reconfig_reset) = .*;", r"\1 = 1;", content)
+        (folder / name).write_text(content)
+    model = _dcua(platform.files["transceiver_1_0.v"], **transceivers)
+    (folder / "dcua.v").write_text(MODEL.read_text() + model)
+    (folder / "bench.v").write_text(_BENCH.format(late=late, until=until))
+    sources = ["bench.v", "dcua.v", "board.v", "transceiver_1_0.v"]
+    arguments = ["-g2012", "-o", "bench.vvp", *sources]
+    tools.run("iverilog", arguments, folder=folder, log="iverilog.log")
+    said = tools.run("vvp", ["-n", "bench.vvp"], folder=folder, log="vvp.log")
+    found = re.findall(r"bench\.(\w) (sent|got) (\d+) ([\d.]+)", said)
+    sent = {(board, int(n)): float(t) for board, what, n, t in found if what == "sent"}
+    got = [(board, int(n), float(t)) for board, what, n, t in found if what == "got"]
+    codes = re.findall(r"bench\.a code (\w+) (\w+)", said)
+    came = {
+        board: [((t - sent[other, n]) / 40, n) for at, n, t in got if at == board]
+        for board, other in ("ab", "ba")
+    }
+    return Said(came, [(int(units, 16), int(bits, 16)) for units, bits in codes if "x" not in bits])
+
+
+def _dcua(text, *, words=15, odd=0, begin=0.0, slip=0.0):
+    """The module that is instantiated, around the model."""
+    instance = text[text.index("DCUA #(") :]
+    head, body = instance.split(") DCUA (")
+    parameters = re.findall(r"\.(\w+)\(", head)
+    nets = dict(re.findall(r"\.(\w+)\((.*)\),?\n", body.split(");\n")[0] + "\n"))
+    outputs = [name for name in nets if re.search(r"RX_D_|PCLK|FFS_|HDOUT|RDATA", name)]
+    inputs = [name for name in nets if name not in outputs]
+    lines = [f"parameter {name} = 0" for name in parameters]
+    given = [name for name in outputs if "RX_D" in name]
+    wires = "".join(f"  assign {name} = came[{name.rpartition('_')[2]}];\n" for name in given)
+    sent = ", ".join(f"CH0_FF_TX_D_{k}" for k in reversed(range(24)))
+    io = [f"input {n}" for n in inputs] + [f"output {n}" for n in outputs]
+    return f"""
+module DCUA #({", ".join(lines)}) ({", ".join(io)});
+  wire [23:0] came;
+{wires}  assign CH0_HDOUTN = ~CH0_HDOUTP;
+  assign #500 D_FFS_PLOL = D_FFC_TRST, CH0_FFS_RLOL = CH0_FFC_RRST;
+  reg slip = 0;
+  initial if ({slip} > 0) #{slip} slip = 1;
+  transmitter #(.BEGIN({begin})) tx (.reference(D_REFCLKI), .data({{{sent}}}),
+    .reset(CH0_FFC_LANE_TX_RST | D_FFC_TRST), .clk(CH0_FF_TXI_CLK), .pclk(CH0_FF_TX_PCLK),
+    .line(CH0_HDOUTP));
+  receiver #(.WORDS({words}), .ODD({odd})) rx (.reset(CH0_FFC_RRST), .line(CH0_HDINP),
+    .align(CH0_FFC_SIGNAL_DETECT), .slip(slip), .pclk(CH0_FF_RX_PCLK), .data(came),
+    .lost(CH0_FFS_RLOS));
+endmodule
+"""
+
+
+_BENCH = """
+`timescale 1ns/1fs
+module side #(parameter real PERIOD = 10) (input rx, output tx);
+  reg oscillator = 0, clk = 0;
+  always #(PERIOD / 2) oscillator = ~oscillator;
+  always #(PERIOD * 2) clk = ~clk;
+  reg [17:0] count = 0;
+  wire [31:0] low, high;
+  wire [1:0] top;
+  wire taken;
+  wire [23:0] mixed = count * 24'h9e3779;
+  wire [17:0] came = {{top, low[7:0], high[7:0]}};
+  wire [23:0] expected = came * 24'h9e3779;
+  board board (.clk(clk), .rst(1'b0), .oscillator(oscillator), .rx_p(rx), .rx_n(~rx), .tx_p(tx),
+    .link_0_tx_word({{mixed, count[7:0]}}), .link_1_tx_word({{~mixed, count[15:8]}}),
+    .link_0_tx_frame(count[17:16]), .link_1_tx_frame(count[17:16]), .link_0_rx_word(low),
+    .link_1_rx_word(high), .link_0_rx_frame(top), .link_0_rx_clk(taken));
+  always @(posedge clk) begin
+    count <= count + 1;
+    $display("%m sent %0d %0.3f", 18'(count + 1), $realtime);
+  end
+  // The first link of one board is the second one of the other.
+  always @(negedge taken) if (high[31:8] == expected && low[31:8] == ~expected)
+    $display("%m got %0d %0.3f", came, $realtime);
+  wire [17:0] sent = board.bundle_0.transceiver.sent;
+  always @(posedge board.bundle_0.transceiver.tx_clk)
+    $display("%m code %h %h", sent, board.bundle_0.transceiver.DCUA.tx.bits);
+endmodule
+
+module bench;
+  wire ab, ba;
+  reg ab_late, ba_late;
+  always @(ab) ab_late <= #({late}) ab;
+  always @(ba) ba_late <= #({late}) ba;
+  side #(.PERIOD(10.001)) a (.rx(ba_late), .tx(ab));
+  side #(.PERIOD(9.999)) b (.rx(ab_late), .tx(ba));
+  initial begin
+    #{until} $finish;
+  end
+endmodule
+"""

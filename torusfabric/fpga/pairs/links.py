@@ -1,0 +1,179 @@
+"""The link ports of a board on pairs of wires, between the fabric and pins."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from amaranth.build.res import ResourceError
+from amaranth.hdl import Cat, DomainRenamer, Module, Signal, Value
+from amaranth.lib.cdc import FFSynchronizer
+
+from ...errors import InputError
+from ...rtl.boards import BoardSystem
+from ...rtl.boards.attach import link_port
+from ...rtl.boards.symbols import FRAME_BITS
+from .words import PairReceiver, PairSender, Units, WordTimer
+
+__all__ = ["PairLinks", "Pins"]
+
+
+class Pins(ABC):
+    """What stands between the units of pairs and their wires."""
+
+    @abstractmethod
+    def begin(self, m: Module, platform: Any) -> None:
+        """Make what all bundles share."""
+
+    @abstractmethod
+    def sending(self, bundle: int) -> str:
+        """The domain of what sends on the pairs of a bundle."""
+
+    @abstractmethod
+    def receiving(self, bundle: int) -> str:
+        """The domain of what receives on them."""
+
+    @abstractmethod
+    def attach(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
+        """Send the units of all pairs of a bundle, in its domain; returns those that come."""
+
+
+class PairLinks(ABC):
+    """Pairs for the links of a board: a bundle to each neighbour.
+
+    A pair carries the words of some links, and what they are, which is the same for all.
+
+    Parameters
+    ----------
+    board : int
+        The number of the board in the system.
+    platform : Platform
+        Of an ECP5, with a resource for each bundle.
+    given : int, optional
+        Pairs for data in each bundle; by default as many as are needed.
+
+    Attributes
+    ----------
+    units : Units
+        What goes on a pair for a word.
+    pins : Pins
+
+    Raises
+    ------
+    InputError
+        If the links do not go on so many pairs, or the platform has none.
+    """
+
+    #: The name of the resource.
+    name: str
+    units: Units
+    pins: Pins
+
+    def __init__(
+        self, system: BoardSystem, board: int, platform: Any, given: int | None = None
+    ) -> None:
+        self._width, self.mhz = system.fabric.width, platform.default_clk_frequency / 1e6
+        self._begin(platform)
+        self._per_pair = (self.units.bits - FRAME_BITS) // self._width
+        ends = system.boards.ends[board]
+        to = {end.board: list[int]() for end in ends}
+        for link, end in enumerate(ends):
+            to[end.board].append(link)
+        #: Of each bundle, the links that it sends, and those that it receives: as the other sends.
+        self._bundles = [(own, sorted(own, key=lambda k: ends[k].link)) for own in to.values()]
+        #: Of each bundle, the other board, and the number of the bundle there.
+        self.ends = [(to_, _neighbours(system, to_).index(board)) for to_ in to]
+        for number, (links, _) in enumerate(self._bundles):
+            self._check(len(links), pairs_of(platform, self.name, number), number, given)
+
+    @abstractmethod
+    def _begin(self, platform: Any) -> None:
+        """Find out what goes on a pair."""
+
+    def _check(self, links: int, there: int, number: int, given: int | None) -> None:
+        """See that there are pairs for some links."""
+        if not there:
+            raise InputError(f"Neighbours of the board must be at most {number}, not more")
+        bits = self.units.bits
+        if not self._per_pair:
+            raise InputError(
+                f"Width must be at most {bits - FRAME_BITS} bits for a pair that takes {bits} a "
+                f"cycle of {self.mhz:g} MHz, not {self._width}"
+            )
+        needed, most = -(-links // self._per_pair), min(there, given or there)
+        if needed > most:
+            rate = links * self._width * self.mhz
+            raise InputError(
+                f"Pairs must be at least {needed} for {links} links of {self._width} bits at "
+                f"{self.mhz:g} MHz ({rate:g} Mbit/s; a pair takes {bits} bits a cycle, which are "
+                f"{self._per_pair} links and {FRAME_BITS} bits more), not {most}"
+            )
+
+    def connect(self, m: Module, design: Any, platform: Any) -> None:
+        """Connect the link ports of a design to pins."""
+        turned = Signal(name="turned")
+        m.d.sync += turned.eq(~turned)
+        self.pins.begin(m, platform)
+        for number, (sent, received) in enumerate(self._bundles):
+            m.submodules[f"bundle_{number}"] = bundle = Module()
+            domain = self.pins.sending(number)
+            timer = DomainRenamer(domain)(WordTimer(self.units.cycles))
+            bundle.submodules.timer = timer
+            bundle.submodules.turned_known = FFSynchronizer(turned, timer.turned, o_domain=domain)
+            units = self._sends(bundle, design, sent, timer.load, domain)
+            came = self.pins.attach(bundle, number, units, platform)
+            self._receives(bundle, design, received, came, self.pins.receiving(number))
+
+    def _by_pair(self, links: Sequence[int]) -> list[Sequence[int]]:
+        """The links of each pair."""
+        return [links[k : k + self._per_pair] for k in range(0, len(links), self._per_pair)]
+
+    def _sends(
+        self, m: Module, design: Any, links: Sequence[int], load: Signal, domain: str
+    ) -> Signal:
+        """Send the words of some links; returns the units of all pairs."""
+        pairs, bits = self._by_pair(links), self.units.gear * self.units.unit
+        units = Signal(bits * len(pairs), name="units")
+        for pair, own in enumerate(pairs):
+            sender = DomainRenamer(domain)(PairSender(self.units))
+            m.submodules[f"sender_{pair}"] = sender
+            names = [link_port(own[0], "tx_frame"), *(link_port(k, "tx_word") for k in own)]
+            m.d.comb += [
+                sender.load.eq(load),
+                sender.word.eq(Cat(design.net(name) for name in names)),
+                units.word_select(pair, bits).eq(sender.units),
+            ]
+        return units
+
+    def _receives(
+        self, m: Module, design: Any, links: Sequence[int], came: Value, domain: str
+    ) -> None:
+        """Receive the words of some links."""
+        bits = self.units.gear * self.units.unit
+        for pair, own in enumerate(self._by_pair(links)):
+            receiver = DomainRenamer(domain)(PairReceiver(self.units))
+            m.submodules[f"receiver_{pair}"] = receiver
+            m.d.comb += receiver.units.eq(came.word_select(pair, bits))
+            for k, link in enumerate(own):
+                word = receiver.word[FRAME_BITS + k * self._width :]
+                m.d.comb += [
+                    design.net(link_port(link, "rx_clk")).eq(receiver.clock),
+                    design.net(link_port(link, "rx_frame")).eq(receiver.word),
+                    design.net(link_port(link, "rx_word")).eq(word),
+                ]
+
+
+def _neighbours(system: BoardSystem, board: int) -> list[int]:
+    """The boards to which a board has links, in the order of its bundles."""
+    return list(dict.fromkeys(end.board for end in system.boards.ends[board]))
+
+
+def pairs_of(platform: Any, name: str, number: int) -> int:
+    """The pairs for data of a bundle; 0 if there is none."""
+    try:
+        resource = platform.lookup(name, number)
+    except ResourceError:
+        return 0
+    pairs = {each.name: each.ios[0] for each in resource.ios}
+    return min(len(pairs[name].p.names) for name in ("tx", "rx"))

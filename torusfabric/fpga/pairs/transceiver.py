@@ -1,0 +1,98 @@
+"""A transceiver of an ECP5 with the 8b10b code, by LiteICLink, as Verilog.
+
+LiteICLink is by Florent Kermarrec, under the two-clause BSD licence, and after Yumewatari by
+whitequark; the code is LiteX's, by Sebastien Bourdeauducq and Florent Kermarrec. Migen, in which
+they are written, emits them here as they are.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from liteiclink.serdes.serdes_ecp5 import SerDesECP5, SerDesECP5PLL
+from litex.build.lattice.common import lattice_ecp5_trellis_special_overrides
+from litex.gen.genlib.misc import WaitTimer
+from migen import Cat, ClockDomain, Module, Signal
+from migen.fhdl import verilog
+from migen.genlib.resetsync import AsyncResetSynchronizer
+
+from ...errors import InputError
+from .words import Bytes
+
+__all__ = ["transceiver"]
+
+#: Cycles for which what sends is reset.
+RESET = 1024
+
+
+def transceiver(name: str, *, dual: int, channel: int, mhz: float, mbits: float) -> dict[str, str]:
+    """The Verilog of a transceiver, and the files that it reads.
+
+    Parameters
+    ----------
+    name : str
+        Of the module. Its ports are ``sys_clk`` and ``sys_rst``, of what starts it; ``refclk``; the
+        pins ``tx_p``, ``tx_n``, ``rx_p`` and ``rx_n``; ``sent`` with its clock ``tx_clk``, and
+        ``came`` with ``rx_clk``: two bytes a cycle as of `Bytes`, which may come an odd number of
+        bytes later.
+    dual, channel : int
+        Where it is.
+    mhz : float
+        Of the reference.
+    mbits : float
+        Mbit/s on the pair.
+
+    Raises
+    ------
+    InputError
+        If the reference cannot be multiplied to that.
+    """
+    try:
+        pll = SerDesECP5PLL(Signal(name="refclk"), 1e6 * mhz, 1e6 * mbits)
+    except ValueError:
+        raise InputError(
+            f"Oscillator of the board must be one from which a transceiver makes {mbits:g} Mbit/s, "
+            f"not of {mhz:g} MHz"
+        ) from None
+    tx, rx = (
+        SimpleNamespace(p=Signal(name=f"{way}_p"), n=Signal(name=f"{way}_n"))
+        for way in ("tx", "rx")
+    )
+    m, bits = Module(), Bytes.gear * Bytes.unit
+    m.clock_domains.cd_sys = ClockDomain()
+    m.submodules.serdes = serdes = SerDesECP5(pll, tx, rx, dual=dual, channel=channel)
+    # LiteICLink 2025.4 makes its decoders, and no part of the module.
+    known = {id(part) for _, part in serdes._submodules}  # noqa: SLF001
+    serdes.submodules += [part for part in serdes.decoders if id(part) not in known]
+    _send_always(m, serdes)
+    sent, came = Signal(bits, name="sent"), Signal(bits, name="came")
+    tx_clk, rx_clk = Signal(name="tx_clk_out"), Signal(name="rx_clk_out")
+    m.comb += [tx_clk.eq(serdes.txoutclk), rx_clk.eq(serdes.rxoutclk)]
+    for k in range(Bytes.gear):
+        byte = sent[Bytes.unit * k : Bytes.unit * (k + 1)]
+        m.comb += Cat(serdes.encoder.d[k], serdes.encoder.k[k]).eq(byte)
+    m.comb += came.eq(Cat(*(Cat(decoder.d, decoder.k) for decoder in serdes.decoders)))
+    ports = {m.cd_sys.clk, m.cd_sys.rst, pll.refclk, tx.p, tx.n, rx.p, rx.n}
+    ports |= {tx_clk, rx_clk, sent, came}
+    overrides = lattice_ecp5_trellis_special_overrides
+    converted = verilog.convert(m, ports, name=name, special_overrides=overrides)
+    return {f"{name}.v": converted.main_source, **converted.data_files}
+
+
+def _send_always(m: Module, serdes: SerDesECP5) -> None:
+    """Send from when the clock is there on.
+
+    By its own start a transceiver sends while it receives: two boards would wait for each other.
+    """
+    m.submodules.timer = timer = WaitTimer(RESET)
+    off = Signal(name="tx_off")
+    m.comb += [timer.wait.eq(1), off.eq(~timer.done | serdes.init.tx_lol)]
+    serdes.serdes_params.update(i_D_FFC_TRST=~timer.done, i_CHX_FFC_LANE_TX_RST=off)
+    specials = serdes._fragment.specials  # noqa: SLF001
+    of_sender = {
+        each
+        for each in specials
+        if isinstance(each, AsyncResetSynchronizer) and each.cd is serdes.cd_tx
+    }
+    specials -= of_sender
+    m.specials += AsyncResetSynchronizer(serdes.cd_tx, off)
