@@ -143,6 +143,23 @@ def test_hardware(topology, kind):
     assert (report.words_wrong, report.cycles) == (0, program.cycles())
 
 
+@pytest.mark.parametrize("kind", ["allgather", "reduce-scatter"])
+def test_rounds_follow_one_another_without_a_pause(kind):
+    """As long as their flits, or as it takes to send on what has come; on slow links, too."""
+    schedule = plan("3x3!0:+0,4:+1=4", kind, chunks=1)
+    program = tf.compile(schedule, max_flits=12)
+    least, steps = program.loop.least, schedule.round_count
+    assert [program.cycles(length) - program.cycles(least) for length in (1, least + 2)] == [
+        0,
+        2 * program.loop.rows,
+    ]
+    assert steps <= program.loop.rows <= steps + (kind == "reduce-scatter")
+    assert tf.simulate(tf.Fabric(program, width=8)).passed
+    hasty = replace(program.form, loop=replace(program.loop, least=least - 1))
+    wrong = replace(program, forms=(hasty,))
+    assert not tf.simulate(tf.Fabric(wrong, width=8)).passed
+
+
 def test_short_sums_go_up_a_tree_and_down():
     """For long messages sums are scattered and gathered, where links go one way."""
     for flits, chunks in ((1, 1), (4096, 16)):

@@ -348,6 +348,9 @@ class Loop:
         The least cycles of a row in a loop by rows.
     padded : bool
         Whether blocks of fewer flits are filled up, so that every run is as long.
+    rests : bool
+        Of a loop by rows, whether whatever is sent on has been in a memory since an earlier row, so
+        that rows may take longer than they must. Words of a row then arrive while the next passes.
     pitch : tuple of int
         Of each memory, from the address of a flit of a block to that of the next; 1 in those that
         are not listed.
@@ -366,6 +369,7 @@ class Loop:
     departure_skew: tuple[int, ...] = ()
     least: int = 1
     padded: bool = False
+    rests: bool = False
     pitch: tuple[int, ...] = ()
     streams: IntArray | None = None
 

@@ -60,7 +60,7 @@ def _later(form: Form, latency: int, delay: int, operators: tuple[Operator, ...]
     if not delay:
         return replace(form, loop=loop)
     moving = form.moving
-    if loop.order is not Order.ROW or not moving.alpha:
+    if loop.order is not Order.ROW or not (moving.alpha or loop.rests):
         slow = max(operators, key=lambda operator: operator.latency)
         raise InputError(
             f"Operator {slow}, which takes {slow.latency} cycles, must be used without "
@@ -70,6 +70,7 @@ def _later(form: Form, latency: int, delay: int, operators: tuple[Operator, ...]
     loop = replace(
         loop,
         # Circuits are held for as long as words pass; what arrives is stored later.
+        least=loop.least + delay * loop.rests,
         pause=np.where(loop.pause > 0, loop.pause + delay, 0),
         fields=tuple(
             replace(field, delay=field.delay + delay * ACTIONS[field.point.action].stores)
@@ -77,7 +78,8 @@ def _later(form: Form, latency: int, delay: int, operators: tuple[Operator, ...]
         ),
         departure_skew=tuple(skew + delay for skew in loop.departure_skew or (0,) * loop.ports),
     )
-    return replace(form, loop=loop, moving=replace(moving, alpha=moving.alpha + delay))
+    alpha = moving.alpha and moving.alpha + delay
+    return replace(form, loop=loop, moving=replace(moving, alpha=alpha))
 
 
 def check_agreement(program: Program) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 from typing_extensions import override
 
-from ..schedule import Everything, Grouped
+from ..schedule import Everything, Grouped, Listed
 from ..topology import IntArray
 from .fields import IDLE, NEUTRAL
 from .send_order import SEND, Location, arrange
@@ -86,6 +86,10 @@ class RoundPlan(NamedTuple):
         As of a `Loop`.
     passes : bool
         Whether no block rests on its way, so that rounds pass flit by flit.
+    rests : bool
+        Whether every message of the schedule is a block that goes one hop: rounds need no pause.
+    results : bool
+        Whether there is a memory of results, behind those of in-ports.
     """
 
     select: IntArray
@@ -98,6 +102,29 @@ class RoundPlan(NamedTuple):
     slot: IntArray
     streams: IntArray | None = None
     passes: bool = False
+    rests: bool = False
+    results: bool = False
+
+
+def single_hops(schedule: Schedule) -> bool:
+    """Whether every message is a block, or the sum of a chunk, that goes one hop."""
+    blocks = schedule.blocks
+    for transfers in schedule.rounds():
+        if (transfers.hops[:, 1:] >= 0).any():
+            return False
+        match transfers.payload:
+            case Listed(indptr=indptr, ids=ids):
+                key = ids % blocks.per_origin if schedule.collective.reducing else ids
+                same = np.append(True, key[1:] == key[:-1])
+                same[indptr[:-1]] = True
+                if not same.all() or (np.diff(indptr) == 0).any():
+                    return False
+            case Grouped(group=group) if schedule.collective.reducing:
+                if (group != np.arange(blocks.count) % blocks.per_origin).any():
+                    return False
+            case _:
+                return False
+    return True
 
 
 class BlockFollower:
@@ -107,14 +134,19 @@ class BlockFollower:
     ----------
     held : list of (dict of int to (list of Location))
         Of each node and block, where it lies, or all that it is to be combined of.
-    filled : ndarray of int, shape (nodes, ports + 1)
-        Blocks in the memory of each in-port, and in that of what a node sends.
+    filled : ndarray of int, shape (nodes, memories)
+        Blocks in the memory of each in-port, in that of results if there is one, and in that of
+        what a node sends.
     """
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule, self.topology = schedule, schedule.topology
         self.held: list[dict[int, list[Location]]] = [{} for _ in range(self.topology.nodes)]
-        self.filled = np.zeros((self.topology.nodes, self.topology.ports + 1), int)
+        self.rests = single_hops(schedule)
+        #: Whether results have a memory: in that of an in-port something may arrive meanwhile.
+        self.results = self.rests and schedule.collective.reducing
+        memories = self.topology.ports + self.results + 1
+        self.filled = np.zeros((self.topology.nodes, memories), int)
         self._select: list[IntArray] = []
         self._links: list[int] = []
         self._message: list[int] = []
@@ -130,7 +162,7 @@ class BlockFollower:
             self._follow(transfers, next(later, None))
         self._finish()
         memory, slot = self._locations()
-        own = self.topology.ports
+        own = self.filled.shape[1] - 1
         bursts = Bursts(*np.array(self._bursts, int).reshape(-1, len(Bursts._fields)).T)
         return RoundPlan(
             select=np.stack(self._select),
@@ -141,6 +173,8 @@ class BlockFollower:
             depth=self.filled,
             memory=np.where(memory == SEND, own, memory),
             slot=slot,
+            rests=self.rests,
+            results=self.results,
         )
 
     def _fill(self) -> None:
@@ -352,7 +386,9 @@ class SumFollower(BlockFollower):
         for node, message in self._unfinished():
             self._read(node, 0, message)
             # A memory without other words needs no multiplexer in front of it.
-            port = int(np.argmin(self.filled[node, :-1]))
+            port = self.topology.ports
+            if not self.results:
+                port = int(np.argmin(self.filled[node, :-1]))
             self._store(node, self.topology.ports, 0, message, self._place(node, port, message))
             longest = max(longest, len(message))
         if longest:

@@ -2,7 +2,9 @@
 
 In a round every node with something to send streams it over its injection ports, and the crossbars
 on the way hold their settings until the last flit has arrived: ``1 + h + m`` cycles for a longest
-path of links of ``h`` cycles, mostly one a hop, and a longest message of ``m`` flits. What arrives
+path of links of ``h`` cycles, mostly one a hop, and a longest message of ``m`` flits. Where every
+message is a block that goes one hop, rounds follow one another without a pause, each of as many
+cycles as a block has flits, or as it takes until what has come can be sent on. What arrives
 at an in-port is appended to the memory of that port, unless the node has all of it already, so the
 address of every block is known in advance. Blocks that a later round takes apart by groups are sent
 group by group, so that a group lies in few runs.
@@ -28,6 +30,7 @@ from .fields import (
     Action,
     Field,
     Loop,
+    Memory,
     Order,
     Sources,
     fields_of,
@@ -83,7 +86,8 @@ def program_of(request: Request, plan: RoundPlan) -> Program:
     """
     block, topology, layout = request.block, request.topology, request.layout
     ports, streams = topology.ports, plan.streams is not None
-    loop, variant_of, first = loop_of(plan, block, block, receiving=ports)
+    receiving = ports + plan.results
+    loop, variant_of, first = loop_of(plan, block, block, receiving=receiving)
     moving = cost_of(plan, block, topology)
     if plan.passes:
         loop, moving = _by_flits(loop), CycleCost(loop.rows, 0, loop.rows * block)
@@ -91,14 +95,15 @@ def program_of(request: Request, plan: RoundPlan) -> Program:
     base = np.where(plan.slot >= 0, plan.slot * block, -1)
     form = request.form(
         loop,
-        send_map=DirectMap(ports, layout.part_chunks, block, by_chunk=streams),
+        send_map=DirectMap(receiving, layout.part_chunks, block, by_chunk=streams),
         receive_map=NodeMap(plan.memory.reshape(shape), base.reshape(shape), variant_of),
         moving=moving,
         known_by="the in-port" if streams else "round and address",
     )
+    own = memories_of((), plan.depth.shape[1] - receiving)
     return request.program(
         form,
-        memories=memories_of(range(ports), plan.depth.shape[1] - ports),
+        memories=(*memories_of(range(ports), 0), *[Memory(())] * plan.results, *own),
         depth=plan.depth[first] * block,
         variant_of=variant_of,
     )
@@ -132,6 +137,8 @@ def _filled_in(field: Field) -> Field:
 def cost_of(plan: RoundPlan, block: int, topology: Topology) -> CycleCost:
     """What the cycles of rounds are made of, for blocks of so many flits."""
     links, flits = int(plan.links.sum()), int(plan.blocks.sum()) * block
+    if plan.rests:
+        return CycleCost(len(plan.links), 0, flits)
     # Where links differ, a hop of several cycles counts as so many.
     each = topology.one_latency or 1
     return CycleCost(len(plan.links), links // each, flits, alpha=ROUND_SETUP, hop_cycles=each)
@@ -189,7 +196,7 @@ def loop_of(plan: RoundPlan, block: int, distance: int, *, receiving: int) -> Ro
         order=Order.ROW,
         flits=block,
         # Words of a round arrive in the pause behind its last row.
-        pause=np.where(ends, round_pause(plan.links)[round_of], 0),
+        pause=np.where(ends & (not plan.rests), round_pause(plan.links)[round_of], 0),
         blocks=end - begin,
         sources=Sources(ports, injections=injections),
         fields=tuple(
@@ -198,6 +205,8 @@ def loop_of(plan: RoundPlan, block: int, distance: int, *, receiving: int) -> Ro
             for field in fields_of(action, each[:, first], delay)
         ),
         departure=np.broadcast_to(departure[:, None], (len(departure), ports)),
+        least=_least(plan, round_of, begin) if plan.rests else 1,
+        rests=plan.rests,
         streams=plan.streams,
     )
     return RoundLoop(loop, variant_of, first)
@@ -206,12 +215,16 @@ def loop_of(plan: RoundPlan, block: int, distance: int, *, receiving: int) -> Ro
 def _cut(plan: RoundPlan) -> tuple[IntArray, IntArray, IntArray]:
     """Of each row its round, and after how many blocks of that it begins and ends."""
     bursts, receipts = plan.bursts, plan.receipts
-    cuts = (
+    cuts = [
         (bursts.round, bursts.at),
         (bursts.round, bursts.at + bursts.length),
         (receipts.round, receipts.length),
         (np.arange(len(plan.blocks)), plan.blocks),
-    )
+    ]
+    if plan.rests:  # a block a row
+        several = np.flatnonzero(plan.blocks > 1)
+        rounds = np.repeat(several, plan.blocks[several])
+        cuts.append((rounds, 1 + np.arange(len(rounds)) - np.searchsorted(rounds, rounds)))
     round_of, end = np.unique(np.concatenate([np.stack(cut, axis=1) for cut in cuts]), axis=0).T
     there = (end > 0) | (plan.blocks[round_of] == 0)
     round_of, end = round_of[there], end[there]
@@ -228,6 +241,29 @@ def _rows(
                  for k in (at, at + length))  # fmt: skip
     run = np.repeat(np.arange(len(low)), high - low)
     return run, np.arange(len(run)) - (np.cumsum(high - low) - high)[run]
+
+
+def _least(plan: RoundPlan, round_of: IntArray, begin: IntArray) -> int:
+    """The least cycles of a row with which all that is read in later rows has been stored."""
+    bursts, receipts = plan.bursts, plan.receipts
+    memories, slots = plan.depth.shape[1], 2 + int(plan.depth.max())
+
+    def key(node: IntArray, memory: IntArray, slot: IntArray) -> IntArray:
+        found: IntArray = (node * memories + memory) * slots + slot
+        return found
+
+    run, row = _rows(round_of, begin, receipts.round, 0 * receipts.length, receipts.length)
+    stored = key(receipts.node[run], receipts.memory[run], receipts.slot[run] + begin[row])
+    order = np.argsort(stored)
+    stored, there, links = stored[order], row[order], receipts.links[run][order]
+    run, row = _rows(round_of, begin, bursts.round, bursts.at, bursts.length)
+    slot = bursts.slot[run] + begin[row] - bursts.at[run]
+    read = key(bursts.node[run], bursts.memory[run], slot)
+    at = np.minimum(np.searchsorted(stored, read), len(stored) - 1)
+    known = stored[at] == read
+    at, apart = at[known], row[known] - there[at[known]]
+    assert (apart > 0).all(), "a block is sent on in a later row"
+    return int(np.max(-(-(1 + round_pause(links[at])) // apart), initial=1))
 
 
 def _reads(

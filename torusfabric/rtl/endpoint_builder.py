@@ -27,6 +27,7 @@ from .registers import apart, delayed
 
 if TYPE_CHECKING:
     from .endpoint import Endpoint
+    from .place import Location
 
 __all__ = ["Copy", "EndpointBuilder", "asked"]
 
@@ -244,7 +245,7 @@ class EndpointBuilder:
         m = self.m
         assert memory.enable is not None
         strobes = [self.value(f"strobe_{number}") for number in memory.strobes]
-        which, step = self._inputs.at(memory.enable), Value.cast(1)
+        which, step = self._of_row(memory, memory.enable), Value.cast(1)
         enable = delayed(m, choose([NEVER, *strobes], which), 1, f"store_{memory.number}")
         if memory.skips:
             ends = [self.value(f"strobe_ends_{number}") for number in memory.strobes]
@@ -269,10 +270,18 @@ class EndpointBuilder:
         if len(words) == 1:
             return words[0]
         assert memory.source is not None
-        code = self._inputs.at(memory.source) if code is None else code
+        code = self._of_row(memory, memory.source) if code is None else code
         select = self._select(code, f"source_{memory.number}")
         name = f"to_memory_{memory.number}" if self.endpoint.alone else None
         return multiplexed(self.m, words, select, self.width, name=name)
+
+    def _of_row(self, memory: EndpointMemory, where: Location) -> Value:
+        """What is said of a row of what a memory stores, as late as its words arrive."""
+        value, late = self._inputs.at(where), memory.late
+        stages = [delayed(self.m, value, cycles) for cycles in late]
+        if len({*late}) == 1:
+            return stages[0]
+        return choose(stages, self.value("form"))
 
     def _source(self, source: int) -> Value:
         """The word of a source that a memory may store."""

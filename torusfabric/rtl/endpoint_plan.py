@@ -143,6 +143,12 @@ def _planners(
     return found
 
 
+def _agreed(late: Sequence[int]) -> tuple[int, ...]:
+    """Cycles of each form, in those that do not matter as in others."""
+    known = max(late)
+    return tuple(max(known if cycles < 0 else cycles, 0) for cycles in late)
+
+
 class _ShapePlanner:
     """Plans the shape of some variants of the same structure, and their tables."""
 
@@ -238,6 +244,7 @@ class _ShapePlanner:
             skips=bool(self._points.strobes.ends) and bool(strobes),
             source=self._codes(source, sources) if len(sources) > 1 else None,
             start=self.table.place(stores.start[:, self.members].T),
+            late=_agreed(stores.late[:, self.members].max(axis=1).tolist()),
             groups=groups,
             host_reads=number in self._host_reads,
         )

@@ -51,6 +51,8 @@ class EndpointMemory:
         Readers in groups; each group has a copy of the memory of its own.
     host_reads : bool
         Whether the host reads it.
+    late : tuple of int
+        Of each form, how many cycles after a row is looked up what is said of it counts.
     """
 
     number: int
@@ -66,6 +68,7 @@ class EndpointMemory:
     start: Location
     groups: tuple[tuple[int, ...], ...]
     host_reads: bool
+    late: tuple[int, ...] = (0,)
 
     @property
     def columns(self) -> tuple[int, int] | None:
@@ -178,7 +181,8 @@ class EndpointShape:
         """Whether anything depends on the form."""
         locations = [each for reader in self.readers for each in reader.locations]
         locations += [each for memory in self.memories for each in memory.locations]
-        return any(each.by_form for each in locations)
+        late = any(len({*memory.late}) > 1 for memory in self.memories)
+        return late or any(each.by_form for each in locations)
 
 
 def bank_name(number: int, copy: int) -> str:

@@ -82,8 +82,11 @@ class EndpointWires:
         return self.readers, self.injections, self.words
 
 
-#: What a variant stores into a memory: sources, strobes, first addresses by form; and the size.
-_Memory: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[int, ...], ...], int]
+#: What a variant stores into a memory: sources, strobes, first addresses by form, how late by form;
+#: and the size.
+_Memory: TypeAlias = tuple[
+    tuple[int, ...], tuple[int, ...], tuple[tuple[int, ...], ...], tuple[int, ...], int
+]
 
 
 class WiredEndpoints:
@@ -237,6 +240,7 @@ class WiredEndpoints:
                 of_each(stores.source, known),
                 of_each(stores.strobe, known),
                 of_each(stores.start, lambda starts: tuple(known(starts[span]) for span in spans)),
+                list(map(tuple, stores.late.T.tolist())),
                 [sizes[depth] for depth in depths],
             )
             found.append([*zip(*by_variant, strict=True)])

@@ -375,7 +375,7 @@ class Sequencer(Leaf):
         """Which rows begin a round, in forms in which that matters."""
         begins = []
         for loop, delay in zip(self._loops.loops, delays, strict=True):
-            # Words of the last rows of a loop by flits arrive while the first pass again.
-            first = np.diff(loop.rounds, prepend=-1) * (loop.order is Order.ROW)
+            # Words of the last rows arrive while the first are shown again, unless rounds pause.
+            first = np.diff(loop.rounds, prepend=-1) * (loop.order is Order.ROW and not loop.rests)
             begins.append(np.ones(loop.rows, int) if delay is None else first)
         return self._loops.joined(begins)

@@ -48,6 +48,9 @@ class Stores:
     strobe, start : ndarray of int, shape (rows, variants)
         Of what nodes store on their own: by which strobe, and where the pointer starts in the form;
         -1 where they do not.
+    late : ndarray of int, shape (forms, variants)
+        How many cycles after a row is looked up what is said of it counts, for words of the row
+        arrive while the next is looked up; -1 where nothing is said.
     """
 
     alike: tuple[bool, ...]
@@ -56,6 +59,7 @@ class Stores:
     source: IntArray
     strobe: IntArray
     start: IntArray
+    late: IntArray
 
 
 class Strobes(NamedTuple):
@@ -105,6 +109,7 @@ def find_stores(
         stores.source[span] = source
         stores.strobe[span] = np.where(when >= 0, np.searchsorted(known, when), IDLE)
         stores.start[span] = _first(loops.loops[form].values(Action.WRITE, memory))
+        stores.late[form] = _late_rows(loops.loops[form], memory)
     forms = {form for form, _ in own}
     strobes = [windows.strobe(when, forms) for when in known.tolist()]
     return found, _add_strobes(strobes, columns, _skip_bits(loops, forms) if any_length else 0)
@@ -147,7 +152,19 @@ def _stored(loops: Loops, memory: int) -> Stores:
         np.where(write >= 0, source, IDLE),
         np.full_like(write, IDLE),
         np.full_like(write, IDLE),
+        np.full((len(delays), write.shape[1]), IDLE),
     )
+
+
+def _late_rows(loop: Loop, memory: int) -> IntArray:
+    """Of each variant, how long after a row is looked up what is said of it counts; -1 for never.
+
+    Where rounds pause, and in loops by flits, it is what is said now.
+    """
+    stores, ago = loop.values(Action.WRITE, memory) >= 0, _ago(loop, memory)
+    found: IntArray = np.where(stores, ago if loop.rests else 0, IDLE).max(axis=0)
+    assert not loop.rests or (~stores | (ago == found)).all(), "each comes over links as long"
+    return found
 
 
 def _common_tap(loop: Loop, memory: int) -> int | None:
@@ -184,8 +201,10 @@ class _Windows:
             loop, start = loops.loops[form], loops.starts[form]
             stores = loop.values(Action.WRITE, memory) >= 0
             self._phases = max(self._phases, 1 + int(_ago(loop, memory)[stores].max()))
-            if loop.order is Order.FLIT:
-                every = np.ones(loop.rows, bool)
+            every = np.ones(loop.rows, bool)
+            if loop.rests:
+                found = [(start, every)]
+            elif loop.order is Order.FLIT:
                 found = [(start, rows) for rows in (every, *_late(loop, memory).values())]
             else:
                 found = [
@@ -217,6 +236,10 @@ class _Windows:
         source = loop.values(Action.SOURCE, memory)
         if loop.order is Order.FLIT:
             return self._by_flit(loop, memory, start)
+        if loop.rests:
+            window = self._number[start, np.ones(loop.rows, bool).tobytes()]
+            when = np.where(stores, window * self._phases + ago, IDLE)
+            return when, np.where(stores, source, IDLE)
         when = np.full_like(ago, IDLE)
         for rows in _rounds(loop):
             for variant in np.flatnonzero(stores[rows].any(axis=0)).tolist():
