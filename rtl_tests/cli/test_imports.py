@@ -49,12 +49,13 @@ FORBIDDEN = {
 
 
 def imported(words: Iterable[str], folder: Path) -> set[str]:
-    """The modules that a command line has imported when it is done."""
+    """The modules that a command line has imported when it is done, not what stands for one."""
     script = (
         "import sys; from torusfabric.cli import main\n"
         f"try: status = main({[*words]!r})\n"
         "except SystemExit as end: status = end.code\n"
-        "print(*sys.modules, file=sys.stderr); sys.exit(status)"
+        "there = [name for name, each in sys.modules.items() if type(each).__name__ != '_Later']\n"
+        "print(*there, file=sys.stderr); sys.exit(status)"
     )
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)

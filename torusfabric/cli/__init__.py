@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from ..toolchain.amaranth_schemas import put_off_schema_checks
 from ..toolchain.extras import extras_named
 from ..toolchain.processes import ending_signals
 from ..toolchain.version import __version__
@@ -96,6 +97,7 @@ def _with_extras(words: list[str]) -> int:
     """Do what a command line says; a package that is missing is named with what brings it."""
     commands = {name: command for group in PURPOSES.values() for name, command in group.items()}
     extra = next((commands[word].extra for word in words if word in commands), "")
+    put_off_schema_checks()
     with extras_named(extra):
         return _run(words)
 
