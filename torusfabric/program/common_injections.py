@@ -20,8 +20,9 @@ from .fields import IDLE, Action, Loop
 __all__ = ["common_injections"]
 
 #: What it is worth to share an input of an out-port, or a memory; and what each reader costs that
-#: only one of two injection ports has, and an injection port more.
-INPUT, MEMORY, READER, PORT = 4.0, 1.0, -0.25, -2.0
+#: only one of two injection ports has, a choice between words of different memories, and an
+#: injection port more.
+INPUT, MEMORY, READER, CHOICE, PORT = 4.0, 1.0, -0.25, -3.0, -2.0
 
 #: What it is worth to make one what may not be.
 NEVER = -np.inf
@@ -45,6 +46,7 @@ class _Injection:
         return (
             INPUT * int((self.feeds & other.feeds).sum())
             + MEMORY * len(self.reads & other.reads)
+            + CHOICE * self.reads.isdisjoint(other.reads)
             + READER * abs(self.readers - other.readers)
         )
 
