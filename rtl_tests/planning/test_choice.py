@@ -1,5 +1,7 @@
 """What is taken where no algorithm is named: the fewest cycles at the length."""
 
+from dataclasses import replace
+
 import pytest
 
 import torusfabric as tf
@@ -58,6 +60,19 @@ def test_what_is_estimated_to_be_smaller_is(collective):
     designs = [tf.emit(tf.Fabric(program, width=4)) for program in chosen_and_faster(collective)]
     chosen, faster = (tf.synthesize(each, "ecp5-85k").fabric["luts"] for each in designs)
     assert chosen * 2 < faster
+
+
+def test_what_an_operator_does_not_allow_is_not_taken():
+    """Nodes that exchange sums combine words in different orders."""
+    unlike = replace(tf.Operator.parse("add"), name="unlike", associative=False)
+    free, bound = (
+        tf.plan("3x3", "allreduce", flits=1, operators=given) for given in ("add,max", unlike)
+    )
+    assert free.algorithm == "ring-exchange" != bound.algorithm
+    with pytest.raises(tf.InputError, match="must be associative"):
+        tf.compile(free, flits=1, operators=[unlike])
+    forms = tf.plan_forms("3x3", "allreduce", max_flits=64, operators=[unlike])
+    assert tf.compile([forms], max_flits=64, operators=[unlike]).operators == (unlike,)
 
 
 def test_without_a_length():

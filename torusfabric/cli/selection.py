@@ -25,6 +25,7 @@ from ..planning import (
 from ..schedule import Schedule
 from ..schedule.file import load
 from ..topology import Topology, parse_topology, require_alike
+from .hardware_options import operators_of
 from .output import progress_bar
 from .selection_options import given_options
 
@@ -234,7 +235,11 @@ def parse_selection(arguments: Namespace, *, any_root: bool = False) -> Selectio
     )
     if arguments.root == "any":
         require_alike(selection.topology)
-    return replace(selection, beat=_beat(arguments, selection))
+    beat = _beat(arguments, selection)
+    if selection.collective.reducing and vars(arguments).get("op"):
+        operators = operators_of(arguments, selection.collective)
+        return replace(selection, beat=beat, operators=operators)
+    return replace(selection, beat=beat)
 
 
 def _beat(arguments: Namespace, selection: Selection) -> int:

@@ -4,7 +4,7 @@ from .collective import EVERY_NODE, Blocks, Collective, Layout
 from .definitions import COLLECTIVES, Content, Definition, Target
 from .names import parse_collective
 from .offsets import NO_NODE, Named, split_name, split_names
-from .operators import ADD, OPERATORS, SIGNED, Operator, Words, register_operator
+from .operators import ADD, OPERATORS, SIGNED, Operator, Words, parse_operators, register_operator
 from .words import expected_words, random_messages
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Words",
     "expected_words",
     "parse_collective",
+    "parse_operators",
     "random_messages",
     "register_operator",
     "split_name",

@@ -7,7 +7,7 @@ knows no names. A package registers one of its own by `register_operator`, or by
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -23,7 +23,7 @@ from ..toolchain.values import natural, shown
 if TYPE_CHECKING:
     from amaranth.hdl import Module, Value
 
-__all__ = ["ADD", "OPERATORS", "SIGNED", "Operator", "register_operator"]
+__all__ = ["ADD", "OPERATORS", "SIGNED", "Operator", "parse_operators", "register_operator"]
 
 Words: TypeAlias = NDArray[Any]
 
@@ -202,6 +202,22 @@ def register_operator(operator: Operator) -> Operator:
         _check_claims(operator, width)
     _REGISTERED[operator.name] = operator
     return operator
+
+
+def parse_operators(operators: Operator | str | Sequence[Operator | str]) -> tuple[Operator, ...]:
+    """Operators one by one: a text may name several, separated by commas.
+
+    Examples
+    --------
+    >>> [operator.name for operator in parse_operators("add,max:signed")]
+    ['add', 'max:signed']
+    """
+    if isinstance(operators, Operator):
+        return (operators,)
+    if not isinstance(operators, Iterable):
+        raise InputError(f"Operators must be names, such as add,max, not {shown(operators)}")
+    each = operators.split(",") if isinstance(operators, str) else operators
+    return tuple(item if isinstance(item, Operator) else Operator.parse(item) for item in each)
 
 
 def _check_parts(operator: Operator) -> None:

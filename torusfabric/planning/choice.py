@@ -253,7 +253,9 @@ def _tried(
             if prune and fewest is not None and _least(schedule, flits) > 2 * fewest:
                 continue
             lengths = most_flits(schedule, flits, any_length=any_length)
-            program = compile(schedule, **lengths, root=root).by_beats(selection.beat)
+            operators = selection.operators
+            program = compile(schedule, **lengths, operators=operators, root=root)
+            program = program.by_beats(selection.beat)
         except InputError:
             continue
         cycles = program.cycles()

@@ -204,6 +204,7 @@ def _least_product(tried: list[_Candidate], luts: list[int]) -> Selection:
 def _candidates(selection: Selection, most: int, root: str | None) -> Iterator[_Candidate]:
     """What can be a form, without what is certainly worse at every length."""
     from ..program.compile import versions
+    from ..program.operator_demands import obey_operators
     from ..program.serving import compared_lengths, cycles_at
 
     lengths, best = compared_lengths(most), None
@@ -213,7 +214,8 @@ def _candidates(selection: Selection, most: int, root: str | None) -> Iterator[_
         if best is not None and (_least(schedule, lengths) > best).all():
             continue
         try:
-            programs = versions(schedule, most, root=root, beat=selection.beat)
+            programs = versions(schedule, most, selection.operators, root, beat=selection.beat)
+            programs = [*map(obey_operators, programs)]
         except InputError:
             continue
         for program in programs:

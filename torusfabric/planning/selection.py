@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast
 
 from ..algorithms import Algorithm, Options, choose, find
 from ..analysis.cost import Costs, read_costs
-from ..collective import Collective, Named, parse_collective, split_name
+from ..collective import (
+    Collective,
+    Named,
+    Operator,
+    parse_collective,
+    parse_operators,
+    split_name,
+)
 from ..errors import InputError
 from ..schedule import Duplex, Schedule
 from ..schedule.model import Choice
@@ -57,7 +64,8 @@ class PlanOptions(TypedDict, total=False):
     the topology, as a ``link_latency`` is, which makes links so many cycles long, see `Torus`.
     Messages of any length may go to their chunks by a ``beat`` of flits, a word of a stream.
     Among algorithms the fewest cycles decide, or with an ``objective`` of ``time`` the least time
-    in the model with these ``costs``.
+    in the model with these ``costs``. The ``operators`` of a reduction leave out what they do not
+    allow: an algorithm by which nodes add up in different orders, where one is not associative.
     """
 
     ports: int | str | None
@@ -75,6 +83,7 @@ class PlanOptions(TypedDict, total=False):
     beat: int | str
     objective: str
     costs: Costs | None
+    operators: Operator | str | Sequence[Operator | str]
 
 
 @dataclass(frozen=True)
@@ -91,6 +100,8 @@ class Selection:
         The constants of the cost model, where time in it decides among algorithms.
     beat : int
         Flits that go to a chunk together, where messages are of any length.
+    operators : tuple of Operator
+        Of a reduction; none where any will do.
     planned : Schedule, optional
         What the algorithm plans with these options, where that is known already.
     why : str
@@ -104,6 +115,7 @@ class Selection:
     any_latency: bool = False
     costs: Costs | None = None
     beat: int = 1
+    operators: tuple[Operator, ...] = ()
     planned: Schedule | None = field(default=None, repr=False, compare=False)
     why: str = field(default="", repr=False, compare=False)
 
@@ -181,6 +193,7 @@ def select(
     collective = parse_collective(str(kind), root=root, axes=axes, topology=topology)
     if algorithm is not None and not isinstance(algorithm, Algorithm):
         algorithm = find(algorithm)
+    operators = parse_operators(asked.pop("operators", ())) if collective.reducing else ()
     costs = _costs(asked.pop("objective", "cycles"), asked.pop("costs", None))
     beat = natural("Beat", asked.pop("beat", 1))
     if beat.bit_count() != 1:
@@ -196,7 +209,7 @@ def select(
     if ports is not None and not 1 <= ports <= groups.torus.ports:
         where = topology if collective.axes is None else f"{topology} {collective.name}"
         raise InputError(f"Ports must be from 1 to {groups.torus.ports} on {where}, not {ports}")
-    return Selection(topology, collective, algorithm, chosen, any_latency, costs, beat)
+    return Selection(topology, collective, algorithm, chosen, any_latency, costs, beat, operators)
 
 
 def _costs(objective: object, costs: Costs | None) -> Costs | None:

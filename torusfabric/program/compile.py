@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..collective import ADD, Operator
+from ..collective import ADD, Operator, parse_operators
 from ..errors import InputError
 from ..schedule import Lifted, Masked, Pattern, Rounds, Schedule, SumPattern, SumTable, Table
 from ..schedule.sum_trees import sum_trees
@@ -22,7 +22,7 @@ from .fields import Order
 from .lift import lift
 from .merge import merge
 from .mode import Range
-from .operator_demands import check_agreement, wait_for_operators
+from .operator_demands import obey_operators
 from .patterns import compile_pattern
 from .request import Request
 from .rounds import compile_rounds
@@ -100,7 +100,12 @@ def compile(
         None if max_flits is None else natural("Max flits", max_flits),
     )
     again = partial(
-        _carried_out, schedule, length, _listed(operators), root, barrier=flag("Barrier", barrier)
+        _carried_out,
+        schedule,
+        length,
+        parse_operators(operators),
+        root,
+        barrier=flag("Barrier", barrier),
     )
     return replace(again(), of_beats=again)
 
@@ -129,9 +134,7 @@ def _carried_out(
             raise InputError("Length must be left to each run, by max_flits, for a barrier")
         program = replace(program, barrier=True)
     modes, program = program.served, replace(program, served=())
-    if program.operators:
-        program = wait_for_operators(program)
-        check_agreement(program)
+    program = obey_operators(program)
     if modes:
         program = replace(program, served=modes)
         served = (ranges_of(mode.forms, program.flits) for mode in program.modes)
@@ -202,17 +205,6 @@ def versions(
     if not isinstance(kernel, Table | Masked):
         return [usual]
     return [usual, _compile(schedule, length, operators, root, short=True, made=made)]
-
-
-def _listed(operators: Operator | str | Sequence[Operator | str]) -> Sequence[Operator | str]:
-    """Operators one by one: a text may name several, separated by commas."""
-    if isinstance(operators, str):
-        return operators.split(",")
-    if isinstance(operators, Operator):
-        return (operators,)
-    if not isinstance(operators, Iterable):
-        raise InputError(f"Operators must be names, such as add,max, not {shown(operators)}")
-    return tuple(operators)
 
 
 def _compile_one(request: Request, root: str | None) -> Program:
@@ -333,7 +325,7 @@ def _quickest(programs: list[Program], most: int) -> list[Program]:
 
 def _operators(schedule: Schedule, operators: Sequence[Operator | str]) -> tuple[Operator, ...]:
     """The operators of a reduction, none for what combines nothing."""
-    chosen = [item if isinstance(item, Operator) else Operator.parse(item) for item in operators]
+    chosen = parse_operators(operators)
     collective = schedule.collective
     if not collective.reducing:
         if chosen:
@@ -345,4 +337,4 @@ def _operators(schedule: Schedule, operators: Sequence[Operator | str]) -> tuple
     for operator in chosen:
         if chosen.count(operator) > 1:
             raise InputError(f"Operators must be different, not {operator} more than once")
-    return tuple(chosen) or (ADD,)
+    return chosen or (ADD,)

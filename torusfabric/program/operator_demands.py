@@ -23,7 +23,22 @@ if TYPE_CHECKING:
     from .form import Form
     from .program import Program
 
-__all__ = ["check_agreement", "wait_for_operators"]
+__all__ = ["check_agreement", "obey_operators", "wait_for_operators"]
+
+
+def obey_operators(program: Program) -> Program:
+    """A program that waits for its operators, of which each is one that it may have.
+
+    Raises
+    ------
+    InputError
+        If nodes receive different results.
+    """
+    if not program.operators:
+        return program
+    program = wait_for_operators(program)
+    check_agreement(program)
+    return program
 
 
 def wait_for_operators(program: Program) -> Program:
