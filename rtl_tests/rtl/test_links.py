@@ -76,7 +76,7 @@ def test_a_link_that_is_a_cycle_too_long_is_noticed():
     instances = tuple(
         replace(each, module="link_4") if each is first else each for each in netlist.instances
     )
-    fabric.__dict__["netlist"] = replace(netlist, instances=instances)
+    fabric.__dict__["netlist"] = netlist.with_instances(instances)
     assert fabric.netlist.instances == instances
     report = tf.simulate(fabric, engine="amaranth")
     assert report.words_wrong > 0

@@ -216,7 +216,7 @@ def flip_setting(fabric, *, node):
     )  # fmt: skip
     first, *others = instances[number].contents
     instances[number] = replace(instances[number], contents=(first ^ 1, *others))
-    fabric.netlist = replace(fabric.netlist, instances=tuple(instances))
+    fabric.netlist = fabric.netlist.with_instances(instances)
 
 
 def delay_end(fabric, *, flits=20):

@@ -84,10 +84,11 @@ def with_links(fabric):
     return replace(
         net,
         inputs=net.inputs | {"flip": ports},
-        nets=net.nets | {"flip": ports} | {f"faulty_{node}": ports * width for node in sent},
         modules=net.modules | {"links": lambda: Links(ports, width)},
         roles=net.roles | {"links": Role.OTHER},
-        instances=(*map(behind_them, net.instances), *links),
+    ).with_instances(
+        (*map(behind_them, net.instances), *links),
+        {f"faulty_{node}": ports * width for node in sent},
     )
 
 

@@ -10,14 +10,18 @@ front of the first: a node tells itself from its group only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import TypeVar
 
+import numpy as np
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib.wiring import In, Out
 
 from ..program.timing import DISTRIBUTION
+from ..topology import IntArray
+from .arrays import Slice
 from .memories import address_width
 from .modules import Leaf
 from .netlist import NetlistBuilder, Part, Parts, Role
@@ -32,6 +36,8 @@ STROBES = frozenset({"run_begins", "run_ends", "load_valid"})
 BY_GROUP = frozenset({"write_enable"})
 
 assert DISTRIBUTION >= 2, "groups of nodes have a register, and nodes have one"
+
+_Node = TypeVar("_Node", int, IntArray)
 
 #: The reset of nodes: they start as after one.
 RESET = "clear"
@@ -65,8 +71,8 @@ class NodeGroups:
         """The low bits of the number of a node that tell it from the others of its group."""
         return address_width(self.size)
 
-    def of(self, node: int) -> int:
-        """The group of a node."""
+    def of(self, node: _Node) -> _Node:
+        """The group of a node, or of each of some nodes."""
         return node // self.size
 
 
@@ -130,36 +136,52 @@ class Distribution:
     def __init__(self, netlist: NetlistBuilder, nodes: int) -> None:
         self._netlist, self.groups = netlist, NodeGroups(nodes)
         self._widths: dict[str, int] = {}
-        self._given: dict[tuple[str, int, int | None], Parts] = {}
 
     def near(self, net: str, node: int, width: int | None = None) -> Parts:
         """A net of what is there once, or its low bits, as a node is given it: one cycle later.
 
         Of a net `BY_GROUP` that is the bit of the node's group.
         """
-        key = net, self.groups.of(node), width
-        if (given := self._given.get(key)) is None:
-            whole = self._widths.setdefault(net, 1 if net in BY_GROUP else self._netlist.nets[net])
-            given = self._given[key] = (Part(f"{net}_near_{key[1]}", 0, width or whole),)
-        return given
+        whole = self._whole(net)
+        return (Part(f"{net}_near_{self.groups.of(node)}", 0, width or whole),)
+
+    def near_each(self, net: str, nodes: IntArray, width: int | None = None) -> Slice:
+        """The same for some nodes."""
+        return self.one_near([net], nodes, width)[0]
+
+    def one_near(
+        self, nets: Sequence[str], nodes: IntArray, width: int | None = None
+    ) -> tuple[Slice, ...]:
+        """The same of each of some nets."""
+        groups = self.groups.of(nodes)
+        return tuple(
+            Slice(f"{net}_near_{{}}", groups, 0, width or whole)
+            for net, whole in zip(nets, map(self._whole, nets), strict=True)
+        )
+
+    def _whole(self, net: str) -> int:
+        """The bits of a net that nodes are given."""
+        return self._widths.setdefault(net, 1 if net in BY_GROUP else self._netlist.nets[net])
 
     def add(self) -> None:
         """Add the registers for all that nodes are given: a chain for each group of nodes."""
-        net, widths = self._netlist, self._widths
+        net, widths, groups = self._netlist, self._widths, np.arange(self.groups.count)
         net.add_module("control_stage", partial(ControlStage, widths), role=Role.CONTROL)
-        for group in range(self.groups.count):
-            given: dict[str, Parts] = {
-                name: (Part(name, group * (name in BY_GROUP), width),)
-                for name, width in widths.items()
-            }
+        given = {
+            name: (Slice(name, None, groups if name in BY_GROUP else 0, width),)
+            for name, width in widths.items()
+        }
+        with net.together():
             # The last register is that in the node.
             for left in reversed(range(1, DISTRIBUTION)):
-                place = f"{group}" if left == 1 else f"{group}_before_{left - 1}"
-                nets = {name: f"{name}_near_{place}" for name in widths}
-                net.add(
-                    f"control_stage_{place}",
+                number = "{}" if left == 1 else f"{{}}_before_{left - 1}"
+                nets = {name: f"{name}_near_{number}" for name in widths}
+                net.add_array(
+                    f"control_stage_{number}",
                     "control_stage",
+                    groups,
                     inputs=given,
                     outputs={f"{name}_near": (nets[name], widths[name]) for name in widths},
+                    scope="group",
                 )
-                given = {name: net.whole(nets[name]) for name in widths}
+                given = {name: (Slice(nets[name], groups, 0, widths[name]),) for name in widths}

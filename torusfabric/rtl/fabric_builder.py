@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import zip_longest
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ..program import RouteMap
 from ..program.fields import Order
 from ..schedule.model import Choice
-from ..topology import cayley
+from ..topology import IntArray, cayley
+from .arrays import OneOf, Slice
 from .distribution import Distribution
 from .endpoint import Endpoint, EndpointSettings
 from .memories import address_width
@@ -20,19 +21,18 @@ from .netlist import NetlistBuilder, Part
 from .run_choices import RunChoices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from ..program import Program
     from ..program.fields import Loop, Sources
     from ..topology import Groups, Topology
     from ..topology.boards import Boards
     from .endpoint_shape import EndpointShape
-    from .endpoint_wires import EndpointWires
     from .operator_unit import OperatorUnit
     from .place import RowTables
     from .placement import Placement
 
-__all__ = ["FabricBuilder", "Top", "is_direct"]
+__all__ = ["FabricBuilder", "Top", "Words", "is_direct"]
 
 #: The rows of a ROM.
 Rows: TypeAlias = tuple[int, ...]
@@ -52,6 +52,48 @@ class Top(Choice):
 def is_direct(program: Program) -> bool:
     """Whether nodes of a core have ports for what they send and receive, in place of memories."""
     return isinstance(program.form.receive_map, RouteMap) and program.loop.order is Order.FLIT
+
+
+class Words(NamedTuple):
+    """Words of nodes, one column for each place in an input.
+
+    Parameters
+    ----------
+    nets : list of str
+    which, number, start : ndarray of int, shape (nodes, words)
+        The net of each word, the number that stands in its name, and the lowest bit.
+    """
+
+    nets: list[str]
+    which: IntArray
+    number: IntArray
+    start: IntArray
+
+    def of(self, nodes: IntArray) -> Words:
+        """Those of some nodes."""
+        return Words(self.nets, self.which[nodes], self.number[nodes], self.start[nodes])
+
+    def chosen(self, chosen: IntArray) -> Words:
+        """Some of the words of each node, by their numbers."""
+        return Words(self.nets, *(np.take_along_axis(each, chosen, 1) for each in self[1:]))
+
+    def parts(self, width: int) -> Iterator[tuple[Part, ...]]:
+        """Those of each node."""
+        nets = np.array(self.nets)[self.which].tolist()
+        for row in zip(nets, self.number.tolist(), self.start.tolist(), strict=True):
+            yield tuple(
+                Part(net.format(number), start, width)
+                for net, number, start in zip(*row, strict=True)
+            )
+
+    def slices(self, width: int) -> list[Slice | OneOf]:
+        """Each column as a slice, or one of several."""
+        found: list[Slice | OneOf] = []
+        for which, number, start in zip(self.which.T, self.number.T, self.start.T, strict=True):
+            used, of_each = np.unique(which, return_inverse=True)
+            slices = tuple(Slice.made(self.nets[k], number, start, width) for k in used.tolist())
+            found.append(slices[0] if len(slices) == 1 else OneOf(slices, of_each.ravel()))
+        return found
 
 
 class FabricBuilder(NetlistBuilder):
@@ -100,7 +142,6 @@ class FabricBuilder(NetlistBuilder):
         self.sequenced: dict[str, tuple[Part, ...]] = {}
         self.from_host: list[str] = []
         self.distribution = Distribution(self, self.nodes)
-        self._offset_roms: dict[object, Rows] = {}
 
     @property
     def endpoint(self) -> Callable[[EndpointShape, EndpointSettings], Endpoint]:
@@ -157,103 +198,133 @@ class FabricBuilder(NetlistBuilder):
         return address_width(int(self.program.depth.max()))
 
     @cached_property
-    def variant_of(self) -> list[int]:
+    def variant_of(self) -> IntArray:
         """The variant of each node; with any root, that of the node at each offset from it."""
-        return [int(variant) for variant in self.program.variant_of[self.here]]
+        return self.program.variant_of[self.here]
 
     @cached_property
-    def _senders(self) -> list[list[tuple[int, int]]]:
+    def senders(self) -> IntArray:
         """The node and the out-port from which words come by each in-port of each node.
 
         Of an in-port that another board sends to, they are -1 and the number of the link port.
-        """
-        ends = np.stack(self.topology.upstream, axis=2)[self.here].tolist()
-        number = {node: k for k, node in enumerate(self.here)}
-        senders = [[(number.get(there, -1), port) for there, port in row] for row in ends]
-        for link, (node, port) in enumerate(self.boards.links if self.boards else ()):
-            senders[node][port] = -1, link
-        return senders
 
-    def arriving(self, node: int, what: str = "tx", width: int | None = None) -> tuple[Part, ...]:
-        """The words at a node's in-ports, or whatever else its neighbours send: slices of that."""
-        if what == "tx":
-            return self._arriving[node]
-        sent = self._senders[node]
-        bits = width or self.width
-        return tuple(Part(f"{what}_{there}", port * bits, bits) for there, port in sent)
+        Returns
+        -------
+        ndarray of int, shape (nodes, ports, 2)
+        """
+        ends: IntArray = np.stack(self.topology.upstream, axis=2)[self.here]
+        number = np.full(self.topology.nodes + 1, -1)  # the last for where there is no node
+        number[self.here] = np.arange(self.nodes)
+        ends[..., 0] = number[ends[..., 0]]
+        for link, (node, port) in enumerate(self.boards.links if self.boards else ()):
+            ends[node, port] = -1, link
+        return ends
 
     @cached_property
-    def _arriving(self) -> list[tuple[Part, ...]]:
-        """The words at the in-ports of each node."""
-        return [tuple(self.link_end(*sender) for sender in row) for row in self._senders]
+    def arriving(self) -> Words:
+        """The words at the in-ports of each node: what comes out of links."""
+        there, port = np.moveaxis(self.senders, 2, 0)
+        nets = ["tx_{}", "received_{}", *(f"arrived_{k}_{{}}" for k in range(self.ports))]
+        cycles = self.topology.cycles_of_arc[there, np.where(there < 0, 0, port)]
+        which = np.where(there < 0, 1, np.where(cycles > 1, 2 + port, 0))
+        index = np.where(there < 0, port, there)
+        return Words(nets, which, index, np.where(which == 0, port * self.width, 0))
 
-    def link_end(self, node: int, port: int) -> Part:
-        """The word that comes out of the link behind an out-port, or comes from another board."""
-        if node < 0:
-            return Part(f"received_{port}", 0, self.width)
-        if self.topology.cycles_of_arc[node, port] == 1:
-            return Part(f"tx_{node}", port * self.width, self.width)
-        return Part(f"arrived_{port}_{node}", 0, self.width)
+    def incoming(self, nodes: IntArray, chosen: IntArray) -> list[Slice | OneOf]:
+        """Words that nodes store: at in-ports, or their results.
 
-    def endpoint_wires(self, node: int) -> EndpointWires:
-        """Which points of a node stand at the places of the module of its endpoint."""
-        return self.placement.endpoints.wires[self.variant_of[node]]
-
-    def incoming(self, node: int, chosen: Sequence[int]) -> tuple[Part, ...]:
-        """Words that a node stores: at its in-ports, or their results."""
-        arriving, results = self.arriving(node), self.sources.first_result
-        return tuple(
-            arriving[source]
-            if source < self.ports
-            else Part(f"result_{node}", (source - results) * self.width, self.width)
-            for source in chosen
+        Parameters
+        ----------
+        chosen : ndarray of int, shape (nodes, words)
+            The sources of each node.
+        """
+        own = chosen >= self.ports
+        words = self.arriving.of(nodes).chosen(np.where(own, 0, chosen))
+        words = Words(
+            [*words.nets, "result_{}"],
+            np.where(own, len(words.nets), words.which),
+            np.where(own, nodes[:, None], words.number),
+            np.where(own, (chosen - self.sources.first_result) * self.width, words.start),
         )
+        return words.slices(self.width)
 
-    def injected(self, node: int, chosen: tuple[int, ...]) -> tuple[Part, ...]:
-        """The words of injection ports of a node."""
+    def injected(self, nodes: IntArray, ports: Sequence[tuple[int, ...]]) -> list[Slice | OneOf]:
+        """The words of injection ports of some nodes, given which of each."""
+        chosen = np.array(ports)
         if not self.streaming:
-            chosen = tuple(map(self.endpoint_wires(node).injections.index, chosen))
-        return tuple(Part(f"inject_{node}", k * self.width, self.width) for k in chosen)
+            chosen = np.array([
+                [*map(self.placement.endpoints.wires[variant].injections.index, each)]
+                for variant, each in zip(self.variant_of[nodes].tolist(), ports, strict=True)
+            ])  # fmt: skip
+        return [
+            Slice.made("inject_{}", nodes, column * self.width, self.width)
+            for column in chosen.reshape(len(nodes), -1).T
+        ]
 
     @property
     def streaming(self) -> bool:
         """Whether nodes have ports for what they send and receive, in place of endpoints."""
         return self.top is Top.CORE and is_direct(self.program)
 
-    def read_net(self, node: int) -> str:
-        """The net of the word read at a node."""
+    @cached_property
+    def columns(self) -> dict[str, list[int]]:
+        """The columns of the sequencer by which nodes read and store, by their names."""
+        endpoints = self.placement.endpoints
+        every = [endpoints.wires[variant] for variant in np.unique(self.variant_of).tolist()]
+        store = {column for wires in every for column in wires.strobes}
+        ends = {endpoints.ends[column] for column in store} if endpoints.ends else set[int]()
+        read = {column for wires in every for column in wires.reads}
+        return {"read": sorted(read), "store": sorted(store), "ends": sorted(ends)}
+
+    @property
+    def read_net(self) -> str:
+        """The net of the word read at each node."""
         alone = self.nodes == 1 and self.top is Top.HOST
-        return "host_rdata" if alone else f"read_data_{node}"
+        return "host_rdata" if alone else "read_data_{}"
 
-    def offset(self, node: int) -> tuple[Part, ...]:
-        """The offset of a node from the root of its group: one coordinate after the other."""
+    def offset(self, nodes: IntArray) -> tuple[Slice, ...]:
+        """The offset of each node from the root of its group: one coordinate after the other."""
         groups = self.program.root_groups
-        position = groups.position[[self.here[node]]]
-        coordinates = cayley(groups.torus).coordinates(position)[:, 0].tolist()
-        names = [f"offset_{axis}_{coordinate}" for axis, coordinate in enumerate(coordinates)]
-        return tuple(Part(name, 0, self.nets[name]) for name in names)
+        coordinates = cayley(groups.torus).coordinates(groups.position[np.array(self.here)[nodes]])
+        return tuple(
+            Slice(f"offset_{axis}_{{}}", at, 0, self.nets[f"offset_{axis}_0"])
+            for axis, at in enumerate(coordinates)
+        )
 
-    def add_row_rom(self, net: str, node: int, row: str, bits: int, tables: RowTables) -> None:
-        """A ROM of a node that the sequencer steps through.
+    def add_row_roms(
+        self, name: str, nodes: IntArray, row: str, bits: int, tables: RowTables
+    ) -> None:
+        """A ROM of each of some nodes that the sequencer steps through.
 
         Where any form is by offset, it has room for all offsets, and shows what is for that of the
         node.
 
         Parameters
         ----------
-        net : str
-            That shows what is read.
+        name : str
+            Of the nets that show what is read, without the number of the node.
         row : str
-            The net of the row, of which the node has a ROM.
+            The net of the row, of which each node has a ROM.
         """
-        address, variant = self.distribution.near(row, node), self.variant_of[node]
-        rows = tables.contents[variant]
+        address: tuple[Slice, ...] = (self.distribution.near_each(row, nodes),)
+        different, which = np.unique(self.variant_of[nodes], return_inverse=True)
+        rows = [tables.contents[variant] for variant in different.tolist()]
         if self.program.by_offset:
-            key = row, sum(part.width for part in address), variant * self._mixed
-            if key not in self._offset_roms:
-                self._offset_roms[key] = self._by_offset(tables, *key[1:])
-            rows, address = self._offset_roms[key], address + self.offset(node)
-        self.add_rom(f"rom_{net}", rows=rows, width=bits, address=address, output=net, node=node)
+            kept = different if self._mixed else [0] * len(different)
+            known = {variant: self._by_offset(tables, address[0].width, variant)
+                     for variant in {*map(int, kept)}}  # fmt: skip
+            rows = [known[int(variant)] for variant in kept]
+            address += self.offset(nodes)
+        contents = {each: number for number, each in enumerate(dict.fromkeys(rows))}
+        self.add_roms(
+            f"rom_{name}_{{}}",
+            nodes,
+            contents=[*contents],
+            which=np.array([contents[each] for each in rows])[which.ravel()],
+            width=bits,
+            address=address,
+            output=f"{name}_{{}}",
+        )
 
     @property
     def _mixed(self) -> bool:

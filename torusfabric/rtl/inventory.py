@@ -1,7 +1,8 @@
 """What a fabric stores, counted without synthesis: memories, and bits of settings."""
 
-from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from .netlist import Netlist, Role
 
@@ -38,17 +39,18 @@ def take_inventory(fabric: "Fabric") -> Inventory:
     netlist = fabric.netlist
     stored = {name: _stored(netlist, name) for name in netlist.modules}
     rom = bits = 0
-    memories: dict[int | None, int] = defaultdict(int)
-    for instance in netlist.instances:
-        if instance.role is Role.ROM:
-            rom += len(instance.contents) * instance.width
+    memories = np.zeros(fabric.nodes, int)
+    for array in netlist.arrays:
+        if array.which is not None:
+            rom += sum(len(array.contents[k]) for k in array.which.tolist()) * array.width
             continue
-        here = stored[instance.module]
-        bits += here.memory_bits
-        memories[instance.node] += here.memories
-        if instance.role in PROGRAMMED:
-            rom += here.rom_bits
-    return Inventory(rom, max((n for k, n in memories.items() if k is not None), default=0), bits)
+        here = stored[array.module]
+        bits += len(array) * here.memory_bits
+        if array.nodes is not None:
+            memories[array.nodes] += here.memories
+        if array.role in PROGRAMMED:
+            rom += len(array) * here.rom_bits
+    return Inventory(rom, int(memories.max()), bits)
 
 
 def _stored(netlist: Netlist, module: str) -> Inventory:

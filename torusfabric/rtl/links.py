@@ -14,9 +14,10 @@ import numpy as np
 from amaranth.hdl import Const, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
+from .arrays import Slice
 from .memories import ReadPort, WritePort, add_memory, address_width, memory_cell
 from .modules import Leaf
-from .netlist import Part, Role
+from .netlist import Role
 
 if TYPE_CHECKING:
     from .fabric_builder import FabricBuilder
@@ -84,17 +85,18 @@ def add_links(build: FabricBuilder) -> None:
     cut = set(build.boards.links) if build.boards else set()
     every = build.topology.cycles_of_arc
     for port in range(build.topology.ports):
-        for cycles in np.unique(every[:, port][every[:, port] > 1]).tolist():
-            module = f"link_{cycles}"
-            build.add_module(module, partial(Link, cycles, build.width), role=Role.LINK)
-        for node, cycles in enumerate(every[: build.nodes, port].tolist()):
-            if cycles == 1 or (node, port) in cut:
-                continue
-            module = f"link_{cycles}"
-            build.add(
-                f"link_from_{node}_{port}",
-                module,
-                inputs={"sent": (Part(f"tx_{node}", port * build.width, build.width),)},
-                outputs={"arrived": (build.link_end(node, port).net, build.width)},
-                node=node,
-            )
+        latencies = np.unique(every[:, port][every[:, port] > 1]).tolist()
+        uncut = np.array([(node, port) not in cut for node in range(build.nodes)])
+        with build.together():
+            for cycles in latencies:
+                module = f"link_{cycles}"
+                build.add_module(module, partial(Link, cycles, build.width), role=Role.LINK)
+                nodes = np.flatnonzero(uncut & (every[: build.nodes, port] == cycles))
+                sent = Slice("tx_{}", nodes, port * build.width, build.width)
+                build.add_array(
+                    f"link_from_{{}}_{port}",
+                    module,
+                    nodes,
+                    inputs={"sent": (sent,)},
+                    outputs={"arrived": (f"arrived_{port}_{{}}", build.width)},
+                )

@@ -1,9 +1,9 @@
 """Netlists: which module instances make up a fabric, and how they are connected.
 
-A `Netlist` is a plain value, which a `NetlistBuilder` takes the parts of, instance by instance and
-net by net. `Assembly` makes an Amaranth design of it, the `verilog` room writes it as structural
-Verilog, and the compiled engine evaluates it directly; in all of them every module appears once,
-however many instances it has.
+A `Netlist` is a plain value, which a `NetlistBuilder` takes the parts of: instances alone, and
+arrays of them. `Assembly` makes an Amaranth design of it, the `verilog` room writes it as
+structural Verilog, and the compiled engine evaluates it directly; in all of them every module
+appears once, however many instances it has.
 
 What an instance is for is its role, not its name. Shape and data are apart: modules say what there
 is, and what differs between nodes of one shape is the contents of ROMs, which are instances of the
@@ -12,17 +12,25 @@ one module `ROM` wherever they stand.
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby, islice, repeat
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
+import numpy as np
+
+from ..topology import BoolArray, IntArray
+from .arrays import Array, Fixed, Instance, Part, Parts, Role, Slice, Source
 from .memories import address_width
 from .modules import Leaf
 
 __all__ = [
     "ROM",
+    "Array",
     "Fixed",
     "Instance",
     "Leaf",
@@ -37,86 +45,7 @@ __all__ = [
 #: The name of the one module of all ROMs.
 ROM = "rom"
 
-
-class Role(enum.Enum):
-    """What the instances of a module are for; the value is the label in reports."""
-
-    ROUTER = "router"
-    LINK = "links"
-    COMBINER = "operators"
-    ENDPOINT = "endpoint"
-    ROM = "settings"
-    SEQUENCER = "sequencer"
-    CONTROL = "control tree"
-    HOST = "host"
-    READ_TREE = "read tree"
-    ROOT_UNIT = "root unit"
-    BUS = "bus"
-    TABLE = "loaded tables"
-    LOADER = "loader"
-    STREAM = "streams"
-    BOARD = "links between boards"
-    BUFFER = "elastic buffers"
-    OTHER = "other"
-
-
-class Part(NamedTuple):
-    """Bits ``start`` to ``start + width - 1`` of a net."""
-
-    net: str
-    start: int
-    width: int
-
-
-class Fixed(NamedTuple):
-    """A constant."""
-
-    value: int
-    width: int
-
-
-#: What drives an input: least significant part first.
-Parts = tuple[Part | Fixed, ...]
-
-_AnyPart = TypeVar("_AnyPart", Part, Part | Fixed)
-
-
-@dataclass(frozen=True)
-class Instance:
-    """An instance of a module.
-
-    Parameters
-    ----------
-    role : Role
-        Of its module.
-    inputs : dict of str to tuple of (Part or Fixed)
-        What drives each input, least significant part first.
-    outputs : dict of str to str
-        The net that each output drives.
-    node : int or None
-        The node it belongs to.
-    contents : tuple of int
-        The rows of a ROM; empty for all others.
-    width : int
-        The bits of a row of a ROM.
-    """
-
-    name: str
-    module: str
-    role: Role
-    inputs: dict[str, Parts]
-    outputs: dict[str, str]
-    node: int | None
-    contents: tuple[int, ...] = ()
-    width: int = 0
-
-    @property
-    def parameters(self) -> dict[str, int]:
-        """The parameters of the module in Verilog, contents aside."""
-        if self.role is not Role.ROM:
-            return {}
-        depth = len(self.contents)
-        return {"DEPTH": depth, "WIDTH": self.width, "ADDRESS": address_width(depth)}
+_Made = TypeVar("_Made")
 
 
 class NodePort(NamedTuple):
@@ -146,8 +75,8 @@ class Netlist:
         How to make each module; `ROM` is not among them.
     roles : dict of str to Role
         What each module is for.
-    nets : dict of str to int
-        The width of every net, ports included.
+    arrays : tuple of Array
+        The instances.
     wired : dict of str to tuple of Part
         Outputs that no instance drives by itself, and the bits of nets they are made of.
     """
@@ -157,9 +86,60 @@ class Netlist:
     node_ports: dict[str, NodePort]
     modules: dict[str, Callable[[], Leaf]]
     roles: dict[str, Role]
-    nets: dict[str, int]
-    instances: tuple[Instance, ...]
+    arrays: tuple[Array, ...]
     wired: dict[str, tuple[Part, ...]]
+
+    @cached_property
+    def instances(self) -> tuple[Instance, ...]:
+        """All instances, one by one; of many nodes they are many."""
+        return tuple(self._in_order(Array.instances))
+
+    @cached_property
+    def nets(self) -> dict[str, int]:
+        """The width of every net, ports included."""
+
+        def driven(array: Array) -> Iterator[list[tuple[str, int]]]:
+            names = [array.named(net) for net, _ in array.outputs.values()]
+            widths = [width for _, width in array.outputs.values()]
+            every = zip(*names, strict=True) if names else repeat(())
+            return ([*zip(each, widths, strict=True)] for each in islice(every, len(array)))
+
+        found = dict(self.inputs)
+        for nets in self._in_order(driven):
+            found.update(nets)
+        return found | self.outputs
+
+    def _in_order(self, each: Callable[[Array], Iterator[_Made]]) -> Iterator[_Made]:
+        """What is made of each instance: member by member where arrays are of one rank."""
+        for _, group in groupby(self.arrays, key=lambda array: array.rank):
+            arrays = [*group]
+            made = [one for array in arrays for one in each(array)]
+            if len(arrays) > 1:
+                order = np.concatenate([array.index for array in arrays]).argsort(kind="stable")
+                made = [made[number] for number in order.tolist()]
+            yield from made
+
+    @property
+    def single_nets(self) -> dict[str, int]:
+        """Nets that there are not many of, each with its width; ports are among them."""
+        every = (net for array in self.arrays for net in array.outputs.values())
+        return self.inputs | {net: width for net, width in every if "{}" not in net} | self.outputs
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many instances there are of each module, that of ROMs included."""
+        found = Counter[str]()
+        for array in self.arrays:
+            found[array.module] += len(array)
+        return found
+
+    def with_instances(
+        self, instances: Iterable[Instance], nets: Mapping[str, int] = MappingProxyType({})
+    ) -> Netlist:
+        """The same with other instances, given the widths of nets that there are not yet."""
+        widths = {**self.nets, **nets}
+        arrays = (Array.of(each, widths, rank) for rank, each in enumerate(instances))
+        return replace(self, arrays=tuple(arrays))
 
     def whole(self, net: str) -> tuple[Part, ...]:
         """All bits of a net."""
@@ -188,7 +168,7 @@ class NetlistBuilder:
     Attributes
     ----------
     inputs, outputs, nets : dict of str to int
-        As of the `Netlist`, so far.
+        As of the `Netlist`, so far; nets that there are many of by their name with ``{}``.
     of_links : set of str
         The ports that lead to other boards, or say which one this is.
 
@@ -210,22 +190,30 @@ class NetlistBuilder:
         self.of_links: set[str] = set()
         self._modules: dict[str, Callable[[], Leaf]] = {}
         self._roles: dict[str, Role] = {}
-        self._instances: list[Instance] = []
+        self._arrays: list[Array] = []
         self._wired: dict[str, tuple[Part, ...]] = {}
         self._driven: set[str] = set()
+        self._members: dict[str, BoolArray] = {}
+        self._rank, self._together = 0, False
 
     def done(self) -> Netlist:
         """The netlist."""
-        return Netlist(
-            dict(self.inputs),
-            dict(self.outputs),
-            dict(self._node_ports),
-            dict(self._modules),
-            dict(self._roles),
-            dict(self.nets),
-            tuple(self._instances),
-            dict(self._wired),
-        )
+        arrays, wired = tuple(self._arrays), dict(self._wired)
+        ports = dict(self.inputs), dict(self.outputs), dict(self._node_ports)
+        return Netlist(*ports, dict(self._modules), dict(self._roles), arrays, wired)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is added meanwhile has one rank: it is written out node by node."""
+        self._rank += 1
+        self._together = True
+        yield
+        self._together = False
+
+    def _append(self, array: Array) -> None:
+        if not self._together:
+            self._rank += 1
+        self._arrays.append(replace(array, rank=self._rank))
 
     def add_input(self, name: str, width: int = 1, *, node: int | None = None) -> tuple[Part, ...]:
         """Declare an input of the whole, or of a node; returns all of it."""
@@ -277,25 +265,13 @@ class NetlistBuilder:
     def _rename(self, names: Mapping[str, str]) -> None:
         """Give nets other names."""
 
-        def named(parts: tuple[_AnyPart, ...]) -> tuple[_AnyPart, ...]:
-            return tuple(
-                part._replace(net=names[part.net])
-                if isinstance(part, Part) and part.net in names
-                else part
-                for part in parts
-            )
+        def named(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+            return tuple(part._replace(net=names.get(part.net, part.net)) for part in parts)
 
         self.nets = {names.get(net, net): width for net, width in self.nets.items()}
         self._driven = {names.get(net, net) for net in self._driven}
         self._wired = {names.get(net, net): named(parts) for net, parts in self._wired.items()}
-        self._instances = [
-            replace(
-                instance,
-                inputs={port: named(parts) for port, parts in instance.inputs.items()},
-                outputs={port: names.get(net, net) for port, net in instance.outputs.items()},
-            )
-            for instance in self._instances
-        ]
+        self._arrays = [array.renamed(names) for array in self._arrays]
 
     def add_module(self, name: str, make: Callable[[], Leaf], *, role: Role = Role.OTHER) -> None:
         """Declare a module."""
@@ -337,7 +313,84 @@ class NetlistBuilder:
             self._drive(net, width)
         nets = {port: net for port, (net, _) in outputs.items()}
         role = self._roles.get(module, Role.OTHER)
-        self._instances.append(Instance(name, module, role, dict(inputs), nets, node))
+        self._append(Array.of(Instance(name, module, role, dict(inputs), nets, node), self.nets))
+
+    def add_array(
+        self,
+        name: str,
+        module: str,
+        index: IntArray,
+        *,
+        inputs: Mapping[str, Sequence[Source]],
+        outputs: Mapping[str, tuple[str, int]],
+        scope: str = "node",
+    ) -> None:
+        """Add instances of a module.
+
+        Parameters
+        ----------
+        name : str
+            That of each, with ``{}`` where its number stands, as in the names of the nets.
+        index : ndarray of int, shape (instances,)
+            These numbers.
+        inputs : dict of str to sequence of Source
+        outputs : dict of str to (str, int)
+            The net that each output drives, and its width.
+        scope : str
+            What there is one for each of.
+
+        Raises
+        ------
+        ValueError
+            If a net is driven already.
+        """
+        role = self._roles.get(module, Role.OTHER)
+        for net, width in outputs.values():
+            self._drive_each(net, index, width)
+        if not len(index):
+            return
+        given = {port: tuple(parts) for port, parts in inputs.items()}
+        nodes = index if scope == "node" else None
+        self._append(Array(0, scope, index, name, module, role, given, dict(outputs), nodes))
+
+    def add_roms(
+        self,
+        name: str,
+        index: IntArray,
+        *,
+        contents: Sequence[tuple[int, ...]],
+        which: IntArray,
+        width: int,
+        address: Sequence[Slice],
+        output: str,
+    ) -> None:
+        """Add a ROM for each of some nodes; those of as many rows are an array.
+
+        Parameters
+        ----------
+        contents : sequence of (tuple of int)
+            What there is in any, of rows as of `add_rom`.
+        which : ndarray of int, shape (nodes,)
+            The number of the contents of each.
+        address : sequence of Slice
+            Of as many bits as the longest has.
+        """
+        self._drive_each(output, index, width)
+        depths = np.array([len(rows) for rows in contents])[which]
+        for depth in np.unique(depths).tolist():
+            at = np.flatnonzero(depths == depth)
+            used, number = np.unique(which[at], return_inverse=True)
+            left, given = address_width(depth), list[Slice]()
+            for part in (part.of(at) for part in address):
+                if bits := min(part.width, left):
+                    given.append(part._replace(width=bits))
+                left -= bits
+            assert not left, "addresses reach all rows"
+            ports = {"address": tuple(given)}, {"data": (output, width)}
+            rows = tuple(contents[k] for k in used.tolist())
+            here = index[at]
+            self._append(Array(0, "node", here, name, ROM, Role.ROM, *ports, here, rows,
+                               number.ravel(), width))  # fmt: skip
 
     def add_rom(
         self,
@@ -386,7 +439,8 @@ class NetlistBuilder:
             )
         self._drive(output, width)
         ports = {"address": parts}, {"data": output}
-        self._instances.append(Instance(name, ROM, Role.ROM, *ports, node, rows, width))
+        rom = Instance(name, ROM, Role.ROM, *ports, node, rows, width)
+        self._append(Array.of(rom, self.nets))
 
     def _port(self, name: str, node: int | None) -> str:
         """The name of a port of the whole, or of the port that every node has by that name.
@@ -404,6 +458,19 @@ class NetlistBuilder:
             raise ValueError(f"Net {net} must be driven once, not by two instances")
         self._driven.add(net)
         self.nets[net] = width
+
+    def _drive_each(self, net: str, index: IntArray, width: int) -> None:
+        """Drive nets that there are many of; their width is that of the name with ``{}``."""
+        if "{}" not in net:
+            self._drive(net, width)
+            return
+        known = self._members.get(net, np.zeros(0, bool))
+        times = np.bincount(index, minlength=len(known))
+        times[: len(known)] += known
+        if (times > 1).any():
+            twice = net.format(np.flatnonzero(times > 1)[0])
+            raise ValueError(f"Net {twice} must be driven once, not by two instances")
+        self._members[net], self.nets[net] = times > 0, width
 
 
 def _low_parts(parts: Parts, width: int) -> Parts:

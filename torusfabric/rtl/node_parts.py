@@ -10,14 +10,16 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..program import DirectMap, RenumberedMap
 from ..program.timing import DISTRIBUTION
-from ..topology import cayley
+from ..topology import IntArray, cayley
+from .arrays import Fixed, Numbers, OneOf, Parts, Role, Slice, Source
 from .distribution import ControlStage
 from .endpoint import Endpoint, EndpointSettings
 from .fabric_builder import FabricBuilder, Top
 from .memories import address_width
-from .netlist import Fixed, Part, Parts, Role
 from .placement import RouterPlan, combiner_name
 from .router import Router
 
@@ -44,9 +46,9 @@ def add_streams(build: FabricBuilder) -> None:
     counts wave * steps + step - 1.
     """
     injections = len(build.sources.injections)
-    for node in range(build.nodes):
+    for node, words in enumerate(build.arriving.parts(build.width)):
         build.add_input("inject", injections * build.width, node=node)
-        build.wire_output("receive", build.arriving(node), node=node)
+        build.wire_output("receive", words, node=node)
     steps, flits = build.loop.rows, build.loop.flits
     for name, source, bits in (
         ("tx_address", "read_0", address_width(flits)),
@@ -68,14 +70,20 @@ def add_streams(build: FabricBuilder) -> None:
 def add_endpoints(build: FabricBuilder) -> None:
     """Add one endpoint a node, one module a shape."""
     endpoints, settings = build.placement.endpoints, endpoint_settings(build)
-    modules = []
+    one = build.program.by_offset
+    number_of = endpoints.shape_of[np.zeros_like(build.variant_of) if one else build.variant_of]
+    wirings = []
     for number, shape in enumerate(endpoints.shapes):
         make = partial(build.endpoint, shape, settings)
         build.add_module(f"endpoint_{number}", make, role=Role.ENDPOINT)
-        modules.append(EndpointWiring(build, number, make()))
-    for node, variant in enumerate(build.variant_of):
-        number = int(endpoints.shape_of[0 if build.program.by_offset else variant])
-        modules[number].add(node, *_outside(build, node, modules[number].bits))
+        wirings.append(EndpointWiring(build, number, make()))
+    if build.top is Top.CORE:
+        for node, number in enumerate(number_of.tolist()):
+            _add_ports(build, node, wirings[number].bits)
+    with build.together():
+        for number, wiring in enumerate(wirings):
+            if len(nodes := np.flatnonzero(number_of == number)):
+                wiring.add(nodes, *_outside(build, nodes, wiring.bits))
 
 
 def endpoint_settings(build: FabricBuilder) -> EndpointSettings:
@@ -164,75 +172,96 @@ class EndpointWiring:
         self._form = "form" in self.bits
 
     def add(
-        self, node: int, inputs: Mapping[str, Parts], outputs: Mapping[str, tuple[str, int]]
+        self,
+        nodes: IntArray,
+        inputs: Mapping[str, Sequence[Source]],
+        outputs: Mapping[str, tuple[str, int]],
     ) -> None:
-        """Add the endpoint of a node, and its ROMs.
+        """Add the endpoints of some nodes, and their ROMs.
 
         Parameters
         ----------
+        nodes : ndarray of int, shape (nodes,)
         inputs, outputs : dict
-            What is not the fabric's: by what the node's memories are written and read.
+            What is not the fabric's: by what the memories of nodes are written and read.
         """
         build, bits = self._build, self.bits
-        inputs, outputs, wires = {**inputs}, {**outputs}, build.endpoint_wires(node)
-        if wires.words:
-            inputs["rx"] = build.incoming(node, [source for source, _ in wires.words])
+        near, endpoints = build.distribution.near_each, build.placement.endpoints
+        inputs, outputs = {**inputs}, {**outputs}
+        wires = [endpoints.wires[variant] for variant in build.variant_of[nodes].tolist()]
+        if wires[0].words:
+            chosen = np.array([each.words for each in wires])[..., 0]
+            inputs["rx"] = build.incoming(nodes, chosen)
         for name in self._common:
-            inputs[name] = build.distribution.near(name, node, bits[name])
-        for k, column in enumerate(wires.reads):
-            name = f"read_{k}"
-            inputs[name] = build.distribution.near(f"read_{column}", node, bits[name])
-        for k, column in enumerate(wires.strobes):
+            inputs[name] = (near(name, nodes, bits[name]),)
+        for k in range(len(wires[0].reads)):
+            columns = [each.reads[k] for each in wires]
+            inputs[f"read_{k}"] = (self._column("read", columns, nodes, bits[f"read_{k}"]),)
+        for k in range(len(wires[0].strobes)):
+            columns = [each.strobes[k] for each in wires]
             if (name := f"strobe_{k}") in bits:
-                inputs[name] = build.distribution.near(f"store_{column}", node)
+                inputs[name] = (self._column("store", columns, nodes),)
             if (name := f"strobe_ends_{k}") in bits:
-                ends = build.placement.endpoints.ends[column]
-                inputs[name] = build.distribution.near(f"ends_{ends}", node)
+                columns = [endpoints.ends[column] for column in columns]
+                inputs[name] = (self._column("ends", columns, nodes),)
         if self._form:
-            inputs["form"] = build.distribution.near("run_form", node)
+            inputs["form"] = (near("run_form", nodes),)
         if "offset" in bits:
-            inputs["offset"] = build.offset(node)
+            inputs["offset"] = build.offset(nodes)
         if "row" in bits:
-            tables = build.placement.endpoints.tables
-            build.add_row_rom(f"row_{node}", node, "row", self._shape.row_bits, tables)
-            inputs["row"] = build.whole(f"row_{node}")
+            build.add_row_roms("row", nodes, "row", self._shape.row_bits, endpoints.tables)
+            inputs["row"] = (Slice("row_{}", nodes, 0, self._shape.row_bits),)
         if self._inject_bits:
-            outputs["inject"] = (f"inject_{node}", self._inject_bits)
-        name, module = f"endpoint_at_{node}", f"endpoint_{self._number}"
-        build.add(name, module, inputs=inputs, outputs=outputs, node=node)
+            outputs["inject"] = ("inject_{}", self._inject_bits)
+        build.add_array("endpoint_at_{}", f"endpoint_{self._number}", nodes,
+                        inputs=inputs, outputs=outputs)  # fmt: skip
+
+    def _column(
+        self, name: str, columns: Sequence[int], nodes: IntArray, bits: int | None = None
+    ) -> Slice | OneOf:
+        """What the sequencer gives in a column of each of some nodes."""
+        build = self._build
+        if len({*columns}) == 1:
+            return build.distribution.near_each(f"{name}_{columns[0]}", nodes, bits)
+        # All nodes choose among all columns.
+        used = build.columns[name]
+        slices = build.distribution.one_near([f"{name}_{k}" for k in used], nodes, bits)
+        return OneOf(slices, np.searchsorted(used, columns))
 
 
 def _outside(
-    build: FabricBuilder, node: int, bits: Mapping[str, int]
-) -> tuple[dict[str, Parts], dict[str, tuple[str, int]]]:
-    """By what the memories of a node are written and read: the host port, or ports of its own."""
-    number: Parts = (Fixed(node, address_width(build.nodes)),)
-    inputs: dict[str, Parts] = {"node": number}
-    outputs = {"read_data": (build.read_net(node), build.width)}
+    build: FabricBuilder, nodes: IntArray, bits: Mapping[str, int]
+) -> tuple[dict[str, Sequence[Source]], dict[str, tuple[str, int]]]:
+    """By what the memories of nodes are written and read: the host port, or ports of their own."""
+    number = (Numbers(nodes, address_width(build.nodes)),)
+    inputs: dict[str, Sequence[Source]] = {"node": number}
+    outputs = {"read_data": (build.read_net, build.width)}
     if build.top is Top.CORE:
-        inputs |= _private(build, node, bits) | {"write_node": number, "read_node": number}
+        inputs["write_bank"] = (Fixed(0, 1),)
+        for name in _own_ports(build):
+            inputs[name] = (Slice(f"{name}_{{}}", nodes, 0, bits[name]),)
+        inputs |= {"write_node": number, "read_node": number}
     return inputs, outputs
 
 
-def _private(build: FabricBuilder, node: int, bits: Mapping[str, int]) -> dict[str, Parts]:
-    """Ports for one node: it writes its send memory, and reads its memories."""
+def _own_ports(build: FabricBuilder) -> list[str]:
+    """The inputs by which a node writes its send memory, and reads its memories."""
     names = ["write_address", "write_data", "write_enable", "read_bank", "read_address"]
-    ports: dict[str, Parts] = {}
-    if sum(memory.own for memory in build.program.memories) > 1:
-        names.insert(0, "write_bank")
-    else:
-        ports["write_bank"] = (Fixed(0, 1),)
-    for name in names:
-        ports[name] = build.add_input(name, bits[name], node=node)
+    several = sum(memory.own for memory in build.program.memories) > 1
+    return ["write_bank"] * several + names
+
+
+def _add_ports(build: FabricBuilder, node: int, bits: Mapping[str, int]) -> None:
+    """Add the ports of a node of its own."""
+    for name in _own_ports(build):
+        build.add_input(name, bits[name], node=node)
     build.add_output("read_data", build.width, node=node)
-    return ports
 
 
-def _select(build: FabricBuilder, node: int, columns: Sequence[int | None]) -> tuple[Part, ...]:
-    """Some of the select bits that the sequencer gives, as a node is given them."""
-    (whole,) = build.distribution.near("select", node)
-    assert isinstance(whole, Part)
-    return tuple(Part(whole.net, column, 1) for column in columns if column is not None)
+def _select(build: FabricBuilder, nodes: IntArray, columns: Sequence[int | None]) -> list[Slice]:
+    """Some of the select bits that the sequencer gives, as nodes are given them."""
+    whole = build.distribution.near_each("select", nodes)
+    return [whole._replace(start=column, width=1) for column in columns if column is not None]
 
 
 def add_combiners(build: FabricBuilder) -> None:
@@ -256,27 +285,35 @@ def add_combiners(build: FabricBuilder) -> None:
     given = {"result": (build.ports + len(sources.delayed_results)) * width}
     if sources.made:
         given["made"] = build.ports * width
-    for node, variant in enumerate(build.variant_of):
-        # By offset nothing is combined but what is alike at all nodes.
-        number = int(placement.operands_of[variant])
-        plan = placement.operands[number]
-        inputs: dict[str, Parts] = {
-            "enable": build.distribution.near("busy", node),
-            "rx": build.arriving(node),
-        }
-        if injected := build.injected(node, plan.injections[variant]):
-            inputs["inject"] = injected
-        if plan.row_bits:
-            tables = build.placement.router_tables
-            build.add_row_rom(f"operand_{node}", node, "setting_row", plan.row_bits, tables)
-            inputs["select"] = build.whole(f"operand_{node}")
-        elif plan.bits:
-            inputs["select"] = _select(build, node, [bit.column for bit in plan.bits])
-        if unit.bits:
-            inputs["operator_code"] = build.distribution.near("operator_code", node)
-        outputs = {name: (f"{name}_{node}", bits) for name, bits in given.items()}
-        module = combiner_name(placement, number)
-        build.add(f"combiner_at_{node}", module, inputs=inputs, outputs=outputs, node=node)
+    near = build.distribution.near_each
+    # By offset nothing is combined but what is alike at all nodes.
+    number_of = placement.operands_of[build.variant_of]
+    with build.together():
+        for number, plan in enumerate(placement.operands):
+            if not len(nodes := np.flatnonzero(number_of == number)):
+                continue
+            inputs: dict[str, Sequence[Source]] = {
+                "enable": (near("busy", nodes),),
+                "rx": build.arriving.of(nodes).slices(width),
+            }
+            if next(iter(plan.injections.values())):
+                of_each = [plan.injections[k] for k in build.variant_of[nodes].tolist()]
+                inputs["inject"] = build.injected(nodes, of_each)
+            if plan.row_bits:
+                tables = build.placement.router_tables
+                build.add_row_roms("operand", nodes, "setting_row", plan.row_bits, tables)
+                inputs["select"] = (Slice("operand_{}", nodes, 0, plan.row_bits),)
+            elif plan.bits:
+                inputs["select"] = _select(build, nodes, [bit.column for bit in plan.bits])
+            if unit.bits:
+                inputs["operator_code"] = (near("operator_code", nodes),)
+            build.add_array(
+                "combiner_at_{}",
+                combiner_name(placement, number),
+                nodes,
+                inputs=inputs,
+                outputs={name: (f"{name}_{{}}", bits) for name, bits in given.items()},
+            )
 
 
 def add_routers(build: FabricBuilder) -> list[tuple[str, int]]:
@@ -300,36 +337,50 @@ def add_routers(build: FabricBuilder) -> list[tuple[str, int]]:
             unit=build.operator_unit,
         )
         build.add_module(f"router_{number}", make, role=Role.ROUTER)
-    counts = [0] * len(control.routers)
-    for node, variant in enumerate(build.variant_of):
-        shown = 0 if build.program.by_offset else variant
-        number = int(control.router_of[shown])
-        counts[number] += 1
-        _add_router(build, node, f"router_{number}", control.routers[number], shown)
+    shown = np.zeros_like(build.variant_of) if build.program.by_offset else build.variant_of
+    number_of = control.router_of[shown]
+    with build.together():
+        for number, router in enumerate(control.routers):
+            if not len(nodes := np.flatnonzero(number_of == number)):
+                continue
+            of_each = [router.injections[variant] for variant in shown[nodes].tolist()]
+            _add_routers(build, nodes, f"router_{number}", router, of_each)
+    counts = np.bincount(number_of, minlength=len(control.routers)).tolist()
     return [(f"router_{number}", count) for number, count in enumerate(counts)]
 
 
-def _add_router(
-    build: FabricBuilder, node: int, module: str, router: RouterPlan, variant: int
+def _add_routers(
+    build: FabricBuilder,
+    nodes: IntArray,
+    module: str,
+    router: RouterPlan,
+    injections: Sequence[tuple[int, ...]],
 ) -> None:
-    """The router of a node, and its ROM."""
-    enable = build.distribution.near("busy", node)
-    inputs: dict[str, Parts] = {"enable": enable, "rx": build.arriving(node)}
-    results = build.whole(f"result_{node}") if build.sources.results else ()
-    made = build.whole(f"made_{node}") if build.sources.made else ()
-    words = (*results, *made, *build.injected(node, router.injections[variant]))
+    """The routers of some nodes, and their ROMs, given the injection ports of each."""
+    near, sources, width = build.distribution.near_each, build.sources, build.width
+    inputs: dict[str, Sequence[Source]] = {
+        "enable": (near("busy", nodes),),
+        "rx": build.arriving.of(nodes).slices(width),
+    }
+    words: list[Slice | OneOf] = []
+    if sources.results:
+        words.append(Slice("result_{}", nodes, 0, build.nets["result_{}"]))
+    if sources.made:
+        words.append(Slice("made_{}", nodes, 0, build.nets["made_{}"]))
+    if injections[0]:
+        words += build.injected(nodes, injections)
     if words:
         inputs["inject"] = words
     if _needs_code(build, router):
-        inputs["operator_code"] = build.distribution.near("operator_code", node)
+        inputs["operator_code"] = (near("operator_code", nodes),)
     if router.columns:
-        inputs["select"] = _select(build, node, router.columns)
+        inputs["select"] = _select(build, nodes, router.columns)
     if router.row_bits:
         tables = build.placement.router_tables
-        build.add_row_rom(f"setting_{node}", node, "setting_row", router.row_bits, tables)
-        inputs["setting"] = build.whole(f"setting_{node}")
-    outputs = {"tx": (f"tx_{node}", build.ports * build.width)}
-    build.add(f"router_at_{node}", module, inputs=inputs, outputs=outputs, node=node)
+        build.add_row_roms("setting", nodes, "setting_row", router.row_bits, tables)
+        inputs["setting"] = (Slice("setting_{}", nodes, 0, router.row_bits),)
+    outputs = {"tx": ("tx_{}", build.ports * width)}
+    build.add_array("router_at_{}", module, nodes, inputs=inputs, outputs=outputs)
 
 
 def _needs_code(build: FabricBuilder, router: RouterPlan) -> bool:

@@ -19,6 +19,7 @@ from amaranth.lib.wiring import In, Out
 from ..program import CycleMap, DirectMap, RenumberedMap, RouteMap
 from ..program.timing import direct_write_delay
 from ..topology import cayley
+from .arrays import Slice
 from .fabric_builder import FabricBuilder
 from .host import RADIX, Host, HostLayout, HostView, HostWrites, ReadMerge, merge_levels
 from .links import add_links
@@ -186,23 +187,27 @@ def _banks(mapped: AddressMap, memories: int) -> tuple[int, ...]:
 
 def add_read_tree(build: FabricBuilder) -> None:
     """Brings the word read at a node to `host_rdata`, level by level."""
-    width = build.width
-    words = [Part(build.read_net(node), 0, width) for node in range(build.nodes)]
-    levels = merge_levels(build.nodes)
-    for level in range(len(levels)):
-        groups = [words[start : start + RADIX] for start in range(0, len(words), RADIX)]
-        words = []
-        for number, group in enumerate(groups):
-            module = f"read_merge_{len(group)}"
-            build.add_module(module, partial(ReadMerge, len(group), width), role=Role.READ_TREE)
-            name = f"read_{level}_{number}" if level < len(levels) - 1 else "host_rdata"
-            build.add(
-                f"read_merge_{level}_{number}",
+    width, words = build.width, build.nodes
+    net, levels = build.read_net, len(merge_levels(build.nodes))
+    for level in range(levels):
+        whole, rest = divmod(words, RADIX)
+        last = level == levels - 1
+        name = "host_rdata" if last else f"read_{level}_{{}}"
+        for size, numbers in ((RADIX, np.arange(whole)), (rest, np.array([whole]))):
+            if not size or not len(numbers):
+                continue
+            module = f"read_merge_{size}"
+            build.add_module(module, partial(ReadMerge, size, width), role=Role.READ_TREE)
+            data = tuple(Slice(net, numbers * RADIX + k, 0, width) for k in range(size))
+            build.add_array(
+                f"read_merge_{level}_{{}}",
                 module,
-                inputs={"data": tuple(group)},
+                numbers,
+                inputs={"data": data},
                 outputs={"word": (name, width)},
+                scope=f"tree_{level}",
             )
-            words.append(Part(name, 0, width))
+        net, words = name, whole + (rest > 0)
 
 
 def add_sequencer(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -85,7 +84,8 @@ def emit_boards(
         for kind in kinds
     }
     counts = {
-        kind.top: dict(Counter(prefix + i.module for i in kind.netlist.instances)) for kind in kinds
+        kind.top: {prefix + name: count for name, count in kind.netlist.counts.items()}
+        for kind in kinds
     }
     return Design(
         modules={name: text.text for name, text in texts.items()} | tops,
@@ -143,14 +143,14 @@ def board_kinds(system: BoardSystem, rule: MemoryRule) -> list[BoardKind]:
 def _renamed(netlist: Netlist, names: Mapping[str, str], prefix: str) -> Netlist:
     """A netlist with other names of modules."""
     named = {name: names[prefix + name].removeprefix(prefix) for name in netlist.modules}
-    instances = tuple(
-        replace(each, module=named.get(each.module, each.module)) for each in netlist.instances
+    arrays = tuple(
+        replace(each, module=named.get(each.module, each.module)) for each in netlist.arrays
     )
     return replace(
         netlist,
         modules={named[name]: make for name, make in netlist.modules.items()},
         roles={named[name]: role for name, role in netlist.roles.items()},
-        instances=instances,
+        arrays=arrays,
     )
 
 

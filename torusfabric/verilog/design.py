@@ -13,7 +13,16 @@ from ..toolchain.owned import owned_files, remove_owned, require_owned, write_ow
 from ..toolchain.values import path_of
 from .module_text import Structure
 
-__all__ = ["MANIFEST", "TEXT", "Design", "RomContents", "RouterShape", "as_json", "require_folder"]
+__all__ = [
+    "MANIFEST",
+    "TEXT",
+    "Design",
+    "RomContents",
+    "RouterShape",
+    "as_json",
+    "pieces",
+    "require_folder",
+]
 
 #: The file that lists the others.
 MANIFEST = "manifest.json"
@@ -83,15 +92,23 @@ class RomContents:
     @property
     def constant(self) -> str:
         """All rows as one constant in Verilog, the last row first."""
-        value = 0
-        for row in reversed(self.rows):
-            value = value << self.width | row
-        # A line for so many bits, for there are tools that do not take any length.
-        pieces = [
-            f"{min(self.bits - low, LINE_BITS)}'h{value >> low & (1 << LINE_BITS) - 1:x}"
-            for low in range(0, self.bits, LINE_BITS)
-        ]
-        return "{" + ",\n    ".join(reversed(pieces)) + "}"
+        return pieces(self.value, self.bits)
+
+    @property
+    def value(self) -> int:
+        """All rows as one number, the first least significant."""
+        return sum(row << k * self.width for k, row in enumerate(self.rows))
+
+
+def pieces(value: int, bits: int) -> str:
+    """A constant with a line for so many bits, for there are tools that do not take any length."""
+    digits, some = f"{value:0{-(-bits // 4)}x}", LINE_BITS // 4
+    first = len(digits) % some or some
+    texts = [digits[:first], *(digits[k : k + some] for k in range(first, len(digits), some))]
+    high = bits - LINE_BITS * (len(texts) - 1)
+    sizes = [high, *[LINE_BITS] * (len(texts) - 1)]
+    every = (f"{size}'h{text.lstrip('0') or '0'}" for size, text in zip(sizes, texts, strict=True))
+    return "{" + ",\n    ".join(every) + "}"
 
 
 @dataclass(frozen=True)

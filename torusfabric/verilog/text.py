@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
 from amaranth.lib.wiring import Out
 
 from ..program import Mode
+from ..rtl.arrays import Array, Slice
 from ..rtl.fabric import Fabric
 from ..rtl.memories import LOOK_UP
 from ..rtl.modules import SharedModule, given_names
@@ -18,7 +20,7 @@ from ..rtl.netlist import ROM, Fixed, Instance, Netlist, Part, Parts, Role
 from ..toolchain.quoting import line_comment
 from ..toolchain.values import of_type
 from ..toolchain.version import __version__
-from ..topology import Topology
+from ..topology import IntArray, Topology
 from .beside import files_beside
 from .design import Design, RomContents, RouterShape
 from .diagram import Diagram
@@ -102,10 +104,7 @@ def emit(
     modules = module_texts(netlist, prefix, MemoryRule.parse(ram))
     contents = contents_of(netlist)
     names = {value: name for name, value in contents.items()}
-    counts = Counter(
-        names[_rom_contents(i)] if i.role is Role.ROM else prefix + i.module
-        for i in netlist.instances
-    )
+    counts = _counts(netlist, prefix, names)
     roles = {prefix + name: role for name, role in netlist.roles.items()}
     routers = [name for name, role in netlist.roles.items() if role is Role.ROUTER]
 
@@ -161,33 +160,63 @@ def _rom_contents(rom: Instance) -> RomContents:
 
 def contents_of(netlist: Netlist) -> dict[str, RomContents]:
     """The different contents of ROMs, by the name of the first instance with each."""
-    found: dict[RomContents, str] = {}
-    for rom in netlist.having(Role.ROM):
-        found.setdefault(_rom_contents(rom), rom.name)
-    return {name: contents for contents, name in found.items()}
+    found: dict[RomContents, tuple[int, int, str]] = {}
+    for array in netlist.arrays:
+        if array.which is None:
+            continue
+        used, first = np.unique(array.which, return_index=True)
+        for number, at in zip(used.tolist(), first.tolist(), strict=True):
+            index = int(array.index[at])
+            known = array.rank, index, array.name.format(index)
+            contents = RomContents(array.contents[number], array.width)
+            found[contents] = min(known, found.get(contents, known))
+    return {name: contents for contents, (*_, name) in sorted(found.items(), key=lambda f: f[1])}
+
+
+def _counts(netlist: Netlist, prefix: str, names: Mapping[RomContents, str]) -> Counter[str]:
+    """How many instances there are of each module, and of each contents of ROMs."""
+    found = Counter[str]()
+    for array in netlist.arrays:
+        if array.which is None:
+            found[prefix + array.module] += len(array)
+            continue
+        for number, times in enumerate(np.bincount(array.which).tolist()):
+            if times:
+                found[names[RomContents(array.contents[number], array.width)]] += times
+    return found
 
 
 def _settings(
     netlist: Netlist, names: dict[RomContents, str]
 ) -> dict[str, dict[str, dict[str, int]]]:
     """The contents of ROMs that drive inputs of routers, and how often."""
-    drivers = netlist.drivers()
+    roms: dict[str, dict[int, str]] = defaultdict(dict)
+    for array in netlist.arrays:
+        if array.which is not None:
+            of = [names[RomContents(rows, array.width)] for rows in array.contents]
+            (net, _) = array.outputs["data"]
+            roms[net] |= {k: of[number] for k, number in
+                          zip(array.index.tolist(), array.which.tolist(), strict=True)}  # fmt: skip
     found: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
-    for router in netlist.having(Role.ROUTER):
-        for port, parts in router.inputs.items():
-            for net in {part.net for part in parts if isinstance(part, Part)} & drivers.keys():
-                source = netlist.instances[drivers[net][0]]
-                if source.role is Role.ROM:
-                    found[router.module][port][names[_rom_contents(source)]] += 1
+    for array in netlist.arrays:
+        for port, parts in array.inputs.items() if array.role is Role.ROUTER else ():
+            nets = {part.net for part in parts if isinstance(part, Slice)} & roms.keys()
+            for net in nets:
+                found[array.module][port].update(map(roms[net].__getitem__, array.index.tolist()))
     return {
         module: {port: dict(counts) for port, counts in ports.items()}
         for module, ports in found.items()
     }
 
 
+def _routers(netlist: Netlist) -> dict[str, Array]:
+    """Routers of each module."""
+    return {array.module: array for array in netlist.arrays if array.role is Role.ROUTER}
+
+
 def _inports(netlist: Netlist, routers: list[str]) -> dict[str, dict[str, str]]:
     """The inputs of each router that bring data; one that only forwards injects nothing."""
-    inputs = {instance.module: instance.inputs for instance in netlist.having(Role.ROUTER)}
+    inputs = {module: array.inputs for module, array in _routers(netlist).items()}
     return {
         name: {port: part for port, part in INPORTS.items() if port in inputs[name]}
         for name in routers
@@ -196,18 +225,16 @@ def _inports(netlist: Netlist, routers: list[str]) -> dict[str, dict[str, str]]:
 
 def _shapes(fabric: Fabric, routers: list[str]) -> dict[str, RouterShape]:
     """The outer form of each router."""
-    netlist = fabric.netlist
-    instances = {instance.module: instance for instance in netlist.having(Role.ROUTER)}
-    drivers = netlist.drivers()
-    roms = {net: len(netlist.instances[k].contents) for net, (k, _) in drivers.items()}
-    rows = max((roms.get(part.net, 0) for router in instances.values()
-                for part in router.inputs.get("setting", ()) if isinstance(part, Part)),
-               default=0)  # fmt: skip
+    netlist, found = fabric.netlist, _routers(fabric.netlist)
+    looked_up = {part.net for array in found.values() for part in array.inputs.get("setting", ())
+                 if isinstance(part, Slice)}  # fmt: skip
+    rows = max((len(rows) for array in netlist.arrays for rows in array.contents
+                if array.outputs["data"][0] in looked_up), default=0)  # fmt: skip
     shapes = {}
     for name in routers:
-        inputs = instances[name].inputs
+        inputs = found[name].inputs
         injected = sum(part.width for part in inputs.get("inject", ())) // fabric.width
-        ports = netlist.nets[instances[name].outputs["tx"]] // fabric.width
+        ports = found[name].outputs["tx"][1] // fabric.width
         # Of the ROM in front of it; without one the sequencer gives the select bits.
         settings = rows if "setting" in inputs else 0
         # More words than ports cannot leave at once.
@@ -232,17 +259,18 @@ def _parts(roles: Mapping[str, Role], modules: dict[str, ModuleText]) -> dict[st
 
 def _nodes(netlist: Netlist) -> dict[str, str]:
     """Of which nodes each module is."""
-    found: dict[str, list[int]] = defaultdict(list)
-    for instance in netlist.instances:
-        if instance.node is not None and instance.role is not Role.ROM:
-            found[instance.module].append(instance.node)
+    arrays: dict[str, list[IntArray]] = defaultdict(list)
+    for array in netlist.arrays:
+        if array.nodes is not None and array.role is not Role.ROM:
+            arrays[array.module].append(array.nodes)
+    found = {name: np.sort(np.concatenate(each)) for name, each in arrays.items()}
     comments = {}
-    everyone = len({node for nodes in found.values() for node in nodes})
+    everyone = len(np.unique(np.concatenate([*found.values()]))) if found else 0
     for name, nodes in found.items():
         if len(nodes) == everyone:
             comments[name] = f"Of all {len(nodes)} nodes."
             continue
-        listed = ", ".join(map(str, nodes[:LISTED]))
+        listed = ", ".join(map(str, nodes[:LISTED].tolist()))
         more = f", .. ({len(nodes)} in all)" if len(nodes) > LISTED else ""
         comments[name] = f"Of node{'s' * (len(nodes) > 1)} {listed}{more}."
     return comments
@@ -294,7 +322,16 @@ def top_structure(netlist: Netlist) -> Structure:
     ports = {name: Port("input") for name in ("clk", "rst")}
     ports |= {name: Port("input", width) for name, width in netlist.inputs.items()}
     ports |= {name: Port("output", width) for name, width in netlist.outputs.items()}
-    return Structure(ports, {name: w for name, w in netlist.nets.items() if name not in ports})
+    nets = netlist.nets
+    return Structure(ports, {name: w for name, w in nets.items() if name not in ports})
+
+
+def _declarations(structure: Structure) -> dict[str, str]:
+    """The declarations of ports, by their names."""
+    return {
+        name: f"{port.direction} wire {range_of(port.width)}{name}"
+        for name, port in structure.ports.items()
+    }
 
 
 def top_text(
@@ -316,7 +353,7 @@ def top_text(
         Those of contents.
     """
     structure = top_structure(netlist)
-    ports = [f"{p.direction} wire {range_of(p.width)}{name}" for name, p in structure.ports.items()]
+    ports = _declarations(structure).values()
     lines = [f"module {top} (", ",\n".join(f"  {port}" for port in ports), ");"]
     by_width: dict[int, list[str]] = defaultdict(list)
     for name, width in structure.signals.items():

@@ -147,7 +147,7 @@ def least_needs(topology: Topology, collective: Collective, *, flits: int = 1, w
 def needs_of(fabric: "Fabric") -> Needs:
     """What a fabric needs at least; a module is looked at once, however many instances it has."""
     registers, memories = 0, Counter[tuple[int, int]]()
-    times = Counter(instance.module for instance in fabric.netlist.instances)
+    times = fabric.netlist.counts
     for name, make in fabric.netlist.modules.items():
         text = _text(name, make)
         registers += times[name] * sum(map(int, _REGISTER.findall(text)))

@@ -56,7 +56,7 @@ def _memories(fabric: Fabric) -> Counter[tuple[int, int]]:
     """How many memories there are of each width and depth that are written."""
     netlist, found = fabric.netlist, Counter[tuple[int, int]]()
     stored = {name: make().memories() for name, make in netlist.modules.items()}
-    for instance in netlist.instances:
-        for shape in stored.get(instance.module, ()):
-            found[shape.width, shape.depth] += shape.written
+    for module, count in netlist.counts.items():
+        for shape in stored.get(module, ()):
+            found[shape.width, shape.depth] += count * shape.written
     return +found

@@ -92,11 +92,11 @@ def united(system: BoardSystem, kinds: list[BoardKind], texts: list[GateText]) -
         netlists[0],
         modules={n: make for each in netlists for n, make in each.modules.items()} | makes,
         roles=own | dict.fromkeys(makes, Role.LINK),
-        instances=tuple(
-            [each for part in parts for each in part.listed()]
-            + [Instance(name, _cable_of(each, system), Role.LINK, {}, {}, None)
-               for name, each in cables.items()]
-        ),
+    ).with_instances(
+        [each for part in parts for each in part.listed()]
+        + [Instance(name, _cable_of(each, system), Role.LINK, {}, {}, None)
+           for name, each in cables.items()],
+        {net: bits for each in netlists for net, bits in each.nets.items()},
     )  # fmt: skip
     text = GateText(modules, {}, {}, instances | cables, nets)
     return Subject(seen, text, HostPorts.of_boards(boards))

@@ -8,6 +8,7 @@ from functools import cached_property, partial
 
 from ...program import Program
 from ...program.frame import Frame
+from ...topology import IntArray
 from .. import tops
 from ..endpoint import Endpoint, EndpointSettings
 from ..endpoint_shape import EndpointShape
@@ -86,9 +87,11 @@ class LoadedBuilder(FabricBuilder):
             node=node,
         )
 
-    def add_row_rom(self, net: str, node: int, row: str, bits: int, tables: RowTables) -> None:
-        """A table that is loaded, where a ROM would be: one for all that a node looks up."""
-        if not net.startswith("row_"):
+    def add_row_roms(
+        self, name: str, nodes: IntArray, row: str, bits: int, tables: RowTables
+    ) -> None:
+        """Tables that are loaded, where ROMs would be: one for all that a node looks up."""
+        if name != "row":
             return
         layout, near = self.layout, self.distribution.near
         router, operand = layout.router_bits, layout.operand_bits
@@ -99,9 +102,10 @@ class LoadedBuilder(FabricBuilder):
             "operand": (router, operand, 2),
         }
         parts = {name: part for name, part in parts.items() if part[1]}
-        nets = {part: f"{part}_{node}" for part in parts}
-        bus = {name: near(name, node) for name in layout.bus}
-        self.add_table(f"node_{node}", node, near("row", node), bus, parts, nets, node)
+        for node in nodes.tolist():
+            nets = {part: f"{part}_{node}" for part in parts}
+            bus = {name: near(name, node) for name in layout.bus}
+            self.add_table(f"node_{node}", node, near("row", node), bus, parts, nets, node)
 
 
 def add_loaded_top(build: LoadedBuilder, digest: int) -> Built:

@@ -7,9 +7,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 from amaranth.lib.wiring import In, Out
 
 from ...program.timing import DISTRIBUTION
+from ...topology import IntArray
+from ..arrays import Slice
 from ..netlist import Fixed, Part, Parts, Role
 from ..node_parts import EndpointWiring, endpoint_settings
 from ..tops import Built, add_inside, add_sequencer, add_single
@@ -110,33 +113,35 @@ def _add_nodes(build: FabricBuilder, streams: StreamPlan, inner: str) -> None:
     settings = endpoint_settings(build)
     build.add_module("loader", partial(Loader, streams.ends.loader), role=Role.STREAM)
     build.add_module("unloader", partial(Unloader, streams.ends.unloader), role=Role.STREAM)
-    wirings = []
-    for number, (shape, kept) in enumerate(zip(streams.shapes, streams.keeps, strict=True)):
-        make = partial(StreamEndpoint, shape, settings, streams.ends, kept=kept)
-        build.add_module(f"endpoint_{number}", make, role=Role.ENDPOINT)
-        wirings.append(EndpointWiring(build, number, make()))
-    for node in range(build.nodes):
-        for end in (
-            _End(Loader(streams.ends.loader), streams.loads[node], streams.sent),
-            _End(Unloader(streams.ends.unloader), streams.unloads[node], streams.received),
-        ):
-            _add_end(build, node, end, inner)
-        wiring = wirings[streams.shape_of[node]]
-        word = {"read_data": (f"m_axis_{node}_tdata{inner}", wiring.bits["read_data"])}
-        wiring.add(node, _accesses(build, node, wiring.bits), word)
+    with build.together():
+        for node in range(build.nodes):
+            for end in (
+                _End(Loader(streams.ends.loader), streams.loads[node], streams.sent),
+                _End(Unloader(streams.ends.unloader), streams.unloads[node], streams.received),
+            ):
+                _add_end(build, node, end, inner)
+        for number, (shape, kept) in enumerate(zip(streams.shapes, streams.keeps, strict=True)):
+            make = partial(StreamEndpoint, shape, settings, streams.ends, kept=kept)
+            build.add_module(f"endpoint_{number}", make, role=Role.ENDPOINT)
+            wiring = EndpointWiring(build, number, make())
+            nodes = np.flatnonzero(np.array(streams.shape_of) == number)
+            word = {"read_data": (f"m_axis_{{}}_tdata{inner}", wiring.bits["read_data"])}
+            wiring.add(nodes, _accesses(build, nodes, wiring.bits), word)
     add_tree(build, streams.ends.loader.length_bits, some=streams.ends.loader.some)
 
 
-def _accesses(build: FabricBuilder, node: int, ports: Mapping[str, int]) -> dict[str, Parts]:
-    """What an endpoint is given of control, by what the loader writes, and the unloader reads."""
-    inputs: dict[str, Parts] = {
-        name: build.distribution.near(name, node) for name in ("run_begins", "clear")
+def _accesses(
+    build: FabricBuilder, nodes: IntArray, ports: Mapping[str, int]
+) -> dict[str, tuple[Slice, ...]]:
+    """What endpoints are given of control, by what loaders write, and unloaders read."""
+    inputs: dict[str, tuple[Slice, ...]] = {
+        name: (build.distribution.near_each(name, nodes),) for name in ("run_begins", "clear")
     }
     for name, bits in ports.items():
         # Columns of the sequencer have numbers.
         column = name.rpartition("_")[2].isdecimal()
         if name.startswith(("write_", "read_")) and name != "read_data" and not column:
-            inputs[name] = (Part(f"{name}_{node}", 0, bits),)
+            inputs[name] = (Slice(f"{name}_{{}}", nodes, 0, bits),)
     return inputs
 
 

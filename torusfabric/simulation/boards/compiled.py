@@ -116,8 +116,7 @@ def without_buffers(netlist: Netlist) -> Netlist:
     return replace(
         netlist,
         inputs=inputs | {net: netlist.nets[net] for net in sorted(given)},
-        nets={net: bits for net, bits in netlist.nets.items() if net not in gone},
-        instances=tuple(i for i in netlist.instances if i.role is not Role.BUFFER),
+        arrays=tuple(array for array in netlist.arrays if array.role is not Role.BUFFER),
         modules={n: make for n, make in netlist.modules.items()
                  if netlist.roles[n] is not Role.BUFFER},
     )  # fmt: skip

@@ -53,8 +53,8 @@ def estimate(fabric: Fabric, repeat: int = 1) -> tuple[float, float]:
     repeat : int
         Number of collectives.
     """
-    instances = [instance for instance in fabric.netlist.instances if instance.node is not None]
-    pins = sum(len(instance.inputs) for instance in instances) / fabric.nodes
+    arrays = [array for array in fabric.netlist.arrays if array.nodes is not None]
+    pins = sum(len(array) * len(array.inputs) for array in arrays) / fabric.nodes
     node, word, node_cycle = (x * pins**power for x, power in (PER_NODE, PER_WORD, PER_NODE_CYCLE))
     words = words_moved(fabric)
     through_port = min(words, 2 * SAMPLE)
