@@ -47,7 +47,6 @@ def test_what_boards_cannot_do_is_said(words, line, capsys):
 
 
 @pytest.mark.parametrize(("words", "line"), [
-    (["--boards", "2"], "--boards and --block must come together for run, as 2x2 and 0,1"),
     (["--block", "1"], "--boards and --block must come together for run, as 2x2 and 0,1"),
     (["--boards", "2", "--block", "2"], "Block must be from 0 to 1 on 2 boards, not 2"),
     (["--boards", "2", "--block", "0,1"], "Block must be from 0 to 1 on 2 boards, not 0,1"),

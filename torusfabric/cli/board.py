@@ -71,7 +71,7 @@ def _add_build(parser: ArgumentParser) -> None:
 class _Made(NamedTuple):
     """What was built, for which board, the command that loads it, and the options to reach it.
 
-    There are none of a block that does not run alone.
+    There are none of a block that does not run alone: it runs with all others.
     """
 
     built: "Built"
@@ -92,7 +92,9 @@ class _Made(NamedTuple):
 
         load = [] if flashed else [Step(self.flash, f"load it ({self.loads})")]
         if not self.connection:
-            return load
+            words = ["torusfabric", "run", "--build", str(self.built.folder), "--port"]
+            does = "run it with all other boards, by the ports of all in their order"
+            return [*load, Step(f"{shell_command(words)} A,B", does)]
         return steps_of(load, self.connection, self.built.report)
 
 

@@ -3,6 +3,7 @@
 import json
 import shlex
 from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,9 @@ from ..toolchain.files import AnyPath
 
 if TYPE_CHECKING:
     from ..fpga.bridge.board import ConnectedBoard
+    from ..fpga.bridge.boards import ConnectedBoards
     from ..fpga.bridge.bus_access import BusAccess
+    from ..rtl.boards import Block, BoardSystem
     from ..rtl.fabric import Fabric
     from ..rtl.loaded.image import Image
 
@@ -30,28 +33,34 @@ SIMULATED = "sim"
 
 
 def connect(
-    port: str,
-    fabric: "Fabric | AnyPath | None" = None,
+    port: str | Sequence[str],
+    fabric: "Fabric | BoardSystem | Sequence[Block] | AnyPath | None" = None,
     *,
     image: "Image | AnyPath | None" = None,
     baud: int = BAUD,
-) -> "ConnectedBoard":
-    """Connect to a fabric behind its bridge.
+) -> Any:
+    """Connect to a fabric behind its bridge, or to one on several boards, behind all of theirs.
 
     Parameters
     ----------
-    port : str
-        The serial port of a board. ``sim:SELECTION`` simulates the bridge and the fabric behind it
-        instead, which is selected as for `torusfabric build`, by default with messages of up to 16
-        flits; ``sim`` simulates the fabric that is given.
-    fabric : Fabric or path, optional
-        What is on the board, or the folder in which it was built. By default a folder within
-        ``build`` with the fabric that the board says it is.
+    port : str or sequence of str
+        The serial port of a board; of several boards, those of all in their order, separated by
+        commas where they are one text. ``sim:SELECTION`` simulates the bridge and the fabric behind
+        it instead, which is selected as for `torusfabric build`, by default with messages of up to
+        16 flits, with ``--boards`` and without ``--block`` all boards; ``sim`` simulates the fabric
+        that is given.
+    fabric : Fabric, BoardSystem, sequence of Block or path, optional
+        What is on the board, or the folder in which it was built; of several boards, that of any.
+        By default a folder within ``build`` with the fabric that the board says it is.
     image : Image or path, optional
         Of a fabric whose tables are loaded: what is loaded first. By default what it is built with
         must be there.
     baud : int
         Bits a second of the serial line.
+
+    Returns
+    -------
+    ConnectedBoard or ConnectedBoards
 
     Raises
     ------
@@ -75,35 +84,77 @@ def connect(
         return board
 
 
-def _connect(port: str, fabric: "Fabric | AnyPath | None", baud: int) -> "ConnectedBoard":
-    from ..fpga.bridge.board import ConnectedBoard, digest_on
-    from ..fpga.bridge.bus_access import BusAccess
+def _connect(
+    port: str | Sequence[str],
+    fabric: "Fabric | BoardSystem | Sequence[Block] | AnyPath | None",
+    baud: int,
+) -> "ConnectedBoard | ConnectedBoards":
+    from ..rtl.boards import BoardSystem
     from ..rtl.fabric import Fabric
 
-    name, colon, selection = str(port).partition(":")
+    whole = port if isinstance(port, str) else ",".join(port)
+    name, colon, selection = whole.partition(":")
     simulated = name == SIMULATED
+    found: Fabric | Sequence[Block] | None = None
     if simulated and colon:
         if fabric is not None:
             raise InputError(f"Fabric must be left out for {port}, not given again")
-        fabric = _selected(_words(selection))
-    elif fabric is not None and not isinstance(fabric, Fabric):
-        fabric = _built(Path(fabric))
-    if simulated:
-        from ..fpga.bridge.simulated_port import SimulatedPort
+        found = _selected(_words(selection))
+    elif isinstance(fabric, (Fabric, Sequence)) and not isinstance(fabric, str):
+        found = fabric
+    elif isinstance(fabric, BoardSystem):
+        from ..fpga.bridge.simulated_boards import linked_blocks
 
-        if fabric is None:
+        found = linked_blocks(fabric)
+    elif fabric is not None:
+        found = _built(Path(fabric))
+    if simulated:
+        if found is None:
             raise InputError(f"Port must be sim:SELECTION where no fabric is given, not {port}")
-        return ConnectedBoard(fabric, BusAccess(SimulatedPort(fabric)))
+        return _simulated(found)
+    from ..fpga.bridge.bus_access import BusAccess
     from ..fpga.bridge.serial_port import open_port
 
-    access = BusAccess(open_port(port, baud=baud))
-    return ConnectedBoard(fabric or _found(digest_on(access), access), access)
+    accesses = [BusAccess(open_port(each, baud=baud)) for each in whole.split(",")]
+    return _behind(found or _found(accesses[0]), accesses)
 
 
-def _hold(board: "ConnectedBoard", image: "Image | AnyPath | None") -> None:
+def _simulated(found: "Fabric | Sequence[Block]") -> "ConnectedBoard | ConnectedBoards":
+    """What is simulated, behind its bridges."""
+    from ..fpga.bridge.bus_access import BusAccess
+    from ..fpga.bridge.simulated_boards import simulated_ports
+    from ..fpga.bridge.simulated_port import SimulatedPort
+    from ..rtl.fabric import Fabric
+
+    if isinstance(found, Fabric):
+        return _behind(found, [BusAccess(SimulatedPort(found))])
+    return _behind(found, [BusAccess(port) for port in simulated_ports(found)])
+
+
+def _behind(
+    found: "Fabric | Sequence[Block]", accesses: "Sequence[BusAccess]"
+) -> "ConnectedBoard | ConnectedBoards":
+    """What is behind some ports."""
+    from ..fpga.bridge.board import ConnectedBoard
+    from ..fpga.bridge.boards import ConnectedBoards
+    from ..rtl.fabric import Fabric
+
+    if not isinstance(found, Fabric):
+        return ConnectedBoards(found, accesses)
+    if len(accesses) != 1:
+        raise InputError(f"Port must be one for a fabric on one board, not {len(accesses)}")
+    return ConnectedBoard(found, accesses[0])
+
+
+def _hold(board: "ConnectedBoard | ConnectedBoards", image: "Image | AnyPath | None") -> None:
     """See to it that what is wanted is loaded."""
+    from ..fpga.bridge.boards import ConnectedBoards
     from ..rtl.loaded.image import Image, read_image
 
+    if isinstance(board, ConnectedBoards):
+        if image is not None:
+            raise InputError("Image must be left out for several boards, whose tables are fixed")
+        return
     fabric, found = board.fabric, board.loaded
     if image is not None:
         if fabric.frame is None:
@@ -128,27 +179,37 @@ def _words(text: str) -> list[str]:
         ) from None
 
 
-def _selected(words: list[str]) -> "Fabric":
-    """The fabric that the words of a command line select."""
+def _arguments(words: list[str]) -> Namespace:
+    """The words of a command line that select a fabric."""
     from . import make_parser
 
     words = ["build", "--board", SIMULATED, *words]
-    return select_engine(make_parser(complete=False).parse_args(words))
+    return make_parser(complete=False).parse_args(words)
 
 
-def select_engine(arguments: Namespace) -> "Fabric":
-    """The fabric that arguments select; where they say nothing of lengths, they are left open."""
-    from .several_boards import make_block
+def _selected(words: list[str]) -> "Fabric | Sequence[Block]":
+    """The fabric, or the boards, that the words of a command line select."""
+    return select_engine(_arguments(words))
+
+
+def select_engine(arguments: Namespace) -> "Fabric | Sequence[Block]":
+    """What arguments select; where they say nothing of lengths, they are left open."""
+    from .several_boards import make_block, make_linked
 
     if arguments.flits is None and arguments.max_flits is None:
         arguments.max_flits = FLITS
+    if arguments.boards is not None and arguments.block is None:
+        return make_linked(arguments)
     fabric: Fabric = make_block(arguments).fabric
     return fabric
 
 
-def _built(folder: Path) -> "Fabric":
-    """The fabric that was built in a folder."""
-    return _selected(_words(str(_report(folder)["command"]))[2:])
+def _built(folder: Path) -> "Fabric | Sequence[Block]":
+    """The fabric that was built in a folder; of a block on pins, with all others."""
+    arguments = _arguments(_words(str(_report(folder)["command"]))[2:])
+    if arguments.phy:
+        arguments.block = None
+    return select_engine(arguments)
 
 
 def _report(folder: Path) -> dict[str, Any]:
@@ -162,8 +223,11 @@ def _report(folder: Path) -> dict[str, Any]:
     return report
 
 
-def _found(digest: int, access: "BusAccess") -> "Fabric":
+def _found(access: "BusAccess") -> "Fabric | Sequence[Block]":
     """The fabric of the build whose digest a board has."""
+    from ..fpga.bridge.board import digest_on
+
+    digest = digest_on(access)
     for path in sorted(BUILDS.glob("*/report.json")):
         report = _report(path.parent)
         if report.get("digest") == f"{digest:08x}":

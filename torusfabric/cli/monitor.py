@@ -17,10 +17,10 @@ from .simulated import raise_if_wrong
 from .tables import add_tables_options
 
 if TYPE_CHECKING:
-    from ..fpga.bridge.board import ConnectedBoard
     from ..rtl.fabric import Fabric
+    from ..simulation.boards import BoardRun, SystemReport
     from ..simulation.engines import Job
-    from ..simulation.report import SimulationReport
+    from ..simulation.report import JobReport, SimulationReport
 
 __all__ = ["add_baud", "add_commands"]
 
@@ -90,7 +90,7 @@ def _add_port(parser: ArgumentParser) -> None:
     add = group.add_argument
     add("--board", metavar="NAME", help="see the boards command; or a .py file")
     add("--port", metavar="PORT", help="serial port (default that of the board), or sim to simulate"
-        " it")  # fmt: skip
+        " it; of several boards that run together the ports of all: A,B")  # fmt: skip
     add(
         "--build",
         metavar="DIR",
@@ -112,8 +112,8 @@ def add_baud(parser: Any) -> None:
     )
 
 
-def _connected(arguments: Namespace) -> "ConnectedBoard":
-    """The fabric that is selected, or was built, behind its bridge."""
+def _connected(arguments: Namespace) -> Any:
+    """The fabric that is selected, or was built, behind its bridge, or all of several boards."""
     port, fabric = arguments.port, arguments.build
     if arguments.board:
         from ..fpga.board import find_board
@@ -210,7 +210,7 @@ def run_monitor(arguments: Namespace) -> None:
     raise_if_wrong(report)
 
 
-def _found(report: "SimulationReport") -> dict[str, Any]:
+def _found(report: "SimulationReport | SystemReport") -> dict[str, Any]:
     """What came of runs, in numbers."""
     names = ("cycles", "predicted_cycles", "words_checked", "words_wrong")
     return {name: getattr(report, name) for name in names}
@@ -221,7 +221,7 @@ def run_load(arguments: Namespace) -> None:
     from .loaded import print_image
 
     board = _connected(arguments)
-    print_image(arguments, board.fabric.image, {"port": board.access.name})
+    print_image(arguments, board.fabric.image, {"port": board.name})
 
 
 def run_run(arguments: Namespace) -> None:
@@ -235,17 +235,23 @@ def run_run(arguments: Namespace) -> None:
     with progress_bar("running") as progress:
         report = board.run(jobs or None, seed=arguments.data_seed, progress=progress)
     if arguments.json:
-        print_json(report.to_json() | {"port": board.access.name})
+        print_json(report.to_json() | {"port": board.name})
     else:
         runs = {
-            f"run {number}": f"{job.collective}, {job.length} flits: {job.cycles} cycles, "
-            f"predicted {job.predicted_cycles}"
+            f"run {number}": f"{job.collective}, {job.length} flits: {_came(job)}"
             for number, job in enumerate(report.jobs)
         }
         shown = {"topology": report.topology, "algorithm": report.algorithm, **runs}
         print_facts(_spaced(shown | _found(report)))
     raise_if_wrong(report)
     return None
+
+
+def _came(job: "JobReport | BoardRun") -> str:
+    """What came of a run: how long it took, and what has failed."""
+    cycles = {*job.cycles} if isinstance(job.cycles, tuple) else {job.cycles}
+    text = f"{'/'.join(map(str, sorted(cycles)))} cycles, predicted {job.predicted_cycles}"
+    return f"{text}; failed: {fault}" if (fault := getattr(job, "fault", "")) else text
 
 
 def _spaced(facts: dict[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from .simulated import raise_if_wrong
 if TYPE_CHECKING:
     from ..fpga.board import Board
     from ..fpga.pairs import PairLinks
-    from ..rtl.boards import BoardSystem
+    from ..rtl.boards import Block, BoardSystem
     from ..topology import Topology
     from ..topology.boards import Boards
     from .fabric import Made
@@ -33,6 +33,7 @@ __all__ = [
     "add_error_option",
     "check_one_chip",
     "make_boards",
+    "make_linked",
     "run_boards",
     "write_boards",
 ]
@@ -183,10 +184,35 @@ def _on_pairs(
             )
         return None
     if platform is None:
-        raise InputError("Block must be one with its link ports looped back to be run, not --phy")
+        raise InputError(
+            "--block must be left out with --phy to run boards: those that are linked run together"
+        )
     from ..fpga.pairs import LINKS
 
     return LINKS[arguments.phy](system, number, platform, arguments.pairs)
+
+
+def make_linked(arguments: Namespace) -> list[Block]:
+    """The blocks of all boards that arguments select, to be run together.
+
+    Raises
+    ------
+    InputError
+        If there are no such boards, or they do not carry the links.
+    """
+    from ..fpga.bridge.simulated_boards import linked_blocks
+    from ..fpga.pairs import LINKS
+
+    if getattr(arguments, "image", None) is not None:
+        raise InputError("--image must be left out for several boards, whose tables are fixed")
+    platform, (_, system) = None, make_boards(arguments)
+    if arguments.phy in LINKS:
+        from ..fpga.board import find_board
+
+        if arguments.board in (None, "sim"):
+            raise InputError(f"--board must come with --phy {arguments.phy}: it has the pairs")
+        platform = clocked(arguments, find_board(arguments.board)).make_platform()
+    return linked_blocks(system, platform, arguments.pairs)
 
 
 def clocked(arguments: Namespace, board: Board) -> Board:

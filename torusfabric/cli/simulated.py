@@ -27,10 +27,16 @@ def simulated(
 
 def raise_if_wrong(report: SimulationReport | StreamReport | SystemReport) -> None:
     """Raise an error if a word is wrong, or the cycles are not those predicted."""
+    if report.passed:
+        return
     if report.first_wrong:
         raise WorkFailed(
             f"{report.words_wrong} of {report.words_checked} words are wrong; first: "
             f"{report.first_wrong}"
         )
-    if not report.passed:
-        raise WorkFailed(f"Cycles must be {report.predicted_cycles}, not {report.cycles}")
+    from ..simulation.boards.report import SystemReport  # which few simulations need
+
+    if isinstance(report, SystemReport) and report.failed:
+        faults = [run.fault for run in report.jobs if run.failed]
+        raise WorkFailed(f"{len(faults)} of {len(report.jobs)} runs failed; first: {faults[0]}")
+    raise WorkFailed(f"Cycles must be {report.predicted_cycles}, not {report.cycles}")

@@ -24,7 +24,7 @@ from .bus_access import ADVICE, BusAccess, NoAnswer
 from .gateware import behind_bus
 from .uart_bone import BYTES
 
-__all__ = ["ConnectedBoard", "digest_on"]
+__all__ = ["ConnectedBoard", "digest_on", "taken"]
 
 #: How often a port is asked what is there: it may be in the middle of a command.
 ATTEMPTS = 3
@@ -100,27 +100,35 @@ class BoardEngine(Engine):
 
     def _run(self, messages: NDArray[Any], job: Job) -> EngineRun:
         """Write what nodes send, run, and read what they have received."""
-        send, receive = map(self._map.window, ("send", "receive"))
         times = [time.perf_counter()]
-        addresses = self._addresses(send, messages.shape[1], job)
-        own = messages[self.fabric.here]
-        parts = [own >> (DATA_BITS * k) & 0xFFFFFFFF for k in range(self._map.parts)]
-        self._access.write(addresses.ravel(), np.stack(parts, -1).ravel())
+        self.send(messages, job)
         times.append(time.perf_counter())
         cycles = self._carry_out(job)
         times.append(time.perf_counter())
-        layout = self.fabric.layouts[job.mode or 0]
-        count = layout.recv_words // self.fabric.flits * self.fabric.program.length_of(job.length)
-        addresses = self._addresses(receive, count, job)
-        got = self._access.read(addresses.ravel()).reshape(addresses.shape)
-        words = as_words(self.fabric, np.zeros((len(messages), count), int))
-        for k in range(self._map.parts):
-            words[self.fabric.here] |= as_words(self.fabric, got[..., k]) << (DATA_BITS * k)
+        words = self.received(job)
         times.append(time.perf_counter())
         phases = PhaseTimes(*np.diff(times).tolist())
-        return EngineRun(
-            words, cycles, cycles, cycles, phases, own.size + got.size // self._map.parts
-        )
+        moved = messages[self.fabric.here].size + words[self.fabric.here].size
+        return EngineRun(words, cycles, cycles, cycles, phases, moved)
+
+    def send(self, messages: NDArray[Any], job: Job) -> None:
+        """Write what the nodes that are here send, of messages of all nodes."""
+        addresses = self._addresses(self._map.window("send"), messages.shape[1], job)
+        own = messages[self.fabric.here]
+        parts = [own >> (DATA_BITS * k) & 0xFFFFFFFF for k in range(self._map.parts)]
+        self._access.write(addresses.ravel(), np.stack(parts, -1).ravel())
+
+    def received(self, job: Job) -> NDArray[Any]:
+        """Read what the nodes that are here have received; zeros for all others."""
+        layout = self.fabric.layouts[job.mode or 0]
+        count = layout.recv_words // self.fabric.flits * self.fabric.program.length_of(job.length)
+        addresses = self._addresses(self._map.window("receive"), count, job)
+        got = self._access.read(addresses.ravel()).reshape(addresses.shape)
+        nodes = self.fabric.program.topology.nodes
+        words = as_words(self.fabric, np.zeros((nodes, count), int))
+        for k in range(self._map.parts):
+            words[self.fabric.here] |= as_words(self.fabric, got[..., k]) << (DATA_BITS * k)
+        return words
 
     def _addresses(self, window: Window, words: int, job: Job) -> NDArray[np.int64]:
         """Where the words of each node lie, shape (nodes, words, bus words of a flit)."""
@@ -133,22 +141,33 @@ class BoardEngine(Engine):
 
     def _carry_out(self, job: Job) -> int:
         """Start a run and wait for its end; returns the cycles that it took."""
-        offset = {register.name: register.offset for register in self._map.registers}
+        self.start(job)
+        if code := self.wait(job):
+            error = _ERRORS.get(code, hex(code))
+            raise WorkFailed(f"Board must carry out {job}, not refuse it ({error})")
+        return self.shown("cycles")
+
+    def start(self, job: Job) -> None:
+        """Start a run."""
         # Of a mode that was loaded before, the register still has the number.
         mode = {"mode": 0} if self.fabric.frame else {}
         for name, value in (mode | job.inputs).items():
-            self._access.write_word(offset[name], value)
-        self._access.write_word(offset["start"], 1)
+            self._access.write_word(self._map.register(name).offset, value)
+        self._access.write_word(self._map.register("start").offset, 1)
+
+    def wait(self, job: Job) -> int:
+        """Wait for the end of a run; returns the number of what is wrong, or 0."""
         most = self.fabric.cycles_of(job.length, mode=job.mode) + PATIENCE
         reads, end = 0, time.monotonic() + LONGEST
-        while not (status := self._access.read_word(offset["status"])) & 2 or status >> 4 & 15:
+        while (status := self.shown("status")) & 1 or not status & 0xF2:
             reads += 1  # each takes at least a cycle
-            if code := status >> 4 & 15:
-                error = _ERRORS.get(code, hex(status))
-                raise WorkFailed(f"Board must carry out {job}, not refuse it ({error})")
             if reads > most and time.monotonic() > end:
                 raise WorkFailed(f"Board must end a run within {LONGEST:g} s, not be at work still")
-        return self._access.read_word(offset["cycles"])
+        return status >> 4 & 15
+
+    def shown(self, register: str) -> int:
+        """The value of a register."""
+        return self._access.read_word(self._map.register(register).offset)
 
 
 class ConnectedBoard:
@@ -167,6 +186,7 @@ class ConnectedBoard:
         What lies at which address of the bus.
     access : BusAccess
         Reads and writes words at these addresses.
+    engine : BoardEngine
 
     Raises
     ------
@@ -179,13 +199,18 @@ class ConnectedBoard:
         registers = behind_bus(fabric).register_map
         assert registers is not None
         self.registers = registers
-        self._engine = BoardEngine(self.fabric, registers, access)
+        self.engine = BoardEngine(self.fabric, registers, access)
         digest = digest_on(access)
         if digest != self.fabric.digest:
             raise WorkFailed(
                 f"Board on {access.name} must carry {fabric.program!r} of {fabric.width} bits "
                 f"({fabric.digest:08x}), not another fabric ({digest:08x}): build and load it"
             )
+
+    @property
+    def name(self) -> str:
+        """The name of the port."""
+        return self.access.name
 
     @property
     def loaded(self) -> int | None:
@@ -195,7 +220,7 @@ class ConnectedBoard:
         """
         if self.fabric.frame is None:
             return None
-        return self.access.read_word(self.registers.register("loaded_program").offset)
+        return self.engine.shown("loaded_program")
 
     def load(self, image: Image) -> None:
         """Load what is carried out from now on.
@@ -231,7 +256,7 @@ class ConnectedBoard:
         if self.loaded != wanted:
             raise WorkFailed(f"Board on {self.access.name} must take the image, not refuse it")
         self.fabric = Fabric.holding(image)
-        self._engine = BoardEngine(self.fabric, self.registers, self.access)
+        self.engine = BoardEngine(self.fabric, self.registers, self.access)
 
     def run(
         self,
@@ -265,7 +290,7 @@ class ConnectedBoard:
         (True, 48, 10)
         """
         report = simulate(
-            self.fabric, jobs=jobs, seed=seed, repeat=repeat, engine=self._engine, progress=progress
+            self.fabric, jobs=jobs, seed=seed, repeat=repeat, engine=self.engine, progress=progress
         )
         assert isinstance(report, SimulationReport)
         return report
@@ -302,34 +327,41 @@ class ConnectedBoard:
         >>> words[0].tolist(), report.passed
         ([10, 140], True)
         """
-        given, job = np.asarray(words), job or Job()
-        check_jobs(self.fabric, [job])
-        parts = self.fabric.layouts[job.mode or 0].send_words // self.fabric.flits
-        if self.fabric.program.any_length and job.length is None and given.shape:
-            job = job._replace(length=given.size // (self.fabric.nodes * parts))
-        job = completed(self.fabric, job)
-        check_jobs(self.fabric, [job])
-        own = self._checked(given, parts * self.fabric.program.length_of(job.length))
+        job, own = taken(self.fabric, np.asarray(words), job or Job())
         messages = np.zeros((self.fabric.program.topology.nodes, own.shape[1]), own.dtype)
         messages[self.fabric.here] = own
-        run = self._engine.run(messages, job=job)
+        run = self.engine.run(messages, job=job)
         seconds = round(sum(run.phases), 3)
         report = report_of_runs(
             self.fabric, [job], [messages], [run], engine="bridge", repeat=1, seconds=seconds
         )
         return np.asarray(run.words)[self.fabric.here], report
 
-    def _checked(self, given: NDArray[Any], words: int) -> NDArray[Any]:
-        """What nodes send, so many words each, as the engine takes it."""
-        shape, largest = (self.fabric.nodes, words), (1 << self.fabric.width) - 1
-        if given.size != np.prod(shape) or given.shape[:1] != shape[:1]:
-            raise InputError(f"Words must be of shape {shape}, a row a node, not {given.shape}")
-        if given.dtype.kind not in "iuO":
-            raise InputError(f"Words must be unsigned integers, not {given.dtype}")
-        for word in (given.min(), given.max()):
-            if not 0 <= int(word) <= largest:
-                raise InputError(f"Words must be from 0 to {largest}, not {word}")
-        return as_words(self.fabric, given.reshape(shape))
-
     def __repr__(self) -> str:
         return f"<ConnectedBoard {self.access.name}: {self.fabric.program!r}>"
+
+
+def taken(fabric: Fabric, given: NDArray[Any], job: Job) -> tuple[Job, NDArray[Any]]:
+    """The job in full that carries some words, and the words as an engine takes them.
+
+    Raises
+    ------
+    InputError
+        If the words are not as many as the job has, or do not fit into flits.
+    """
+    check_jobs(fabric, [job])
+    parts = fabric.layouts[job.mode or 0].send_words // fabric.flits
+    if fabric.program.any_length and job.length is None and given.shape:
+        job = job._replace(length=given.size // (fabric.nodes * parts))
+    job = completed(fabric, job)
+    check_jobs(fabric, [job])
+    shape = fabric.nodes, parts * fabric.program.length_of(job.length)
+    largest = (1 << fabric.width) - 1
+    if given.size != np.prod(shape) or given.shape[:1] != shape[:1]:
+        raise InputError(f"Words must be of shape {shape}, a row a node, not {given.shape}")
+    if given.dtype.kind not in "iuO":
+        raise InputError(f"Words must be unsigned integers, not {given.dtype}")
+    for word in (given.min(), given.max()):
+        if not 0 <= int(word) <= largest:
+            raise InputError(f"Words must be from 0 to {largest}, not {word}")
+    return job, as_words(fabric, given.reshape(shape))

@@ -12,7 +12,7 @@ from .gateware import Bridge
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
 
-__all__ = ["SimulatedPort"]
+__all__ = ["PERIOD", "TIMEOUT", "Bytes", "SimulatedPort"]
 
 #: Cycles without a byte after which a read returns what has come, and a command is dropped.
 QUIET, TIMEOUT = 1 << 10, 1 << 8
@@ -21,47 +21,32 @@ QUIET, TIMEOUT = 1 << 10, 1 << 8
 PERIOD = 1e-8
 
 
-class SimulatedPort:
-    """The bytes that a bridge receives and answers, in Amaranth's simulator.
+class Bytes:
+    """The bytes that a bridge receives and answers in a simulation.
 
     Time passes while bytes are waited for.
-
-    Parameters
-    ----------
-    fabric : Fabric
-        As of `Bridge`.
     """
 
-    name = "sim"
-
-    def __init__(self, fabric: "Fabric") -> None:
-        self._bridge = Bridge(fabric, TIMEOUT, gated=True)
+    def __init__(self, simulator: Simulator, name: str) -> None:
+        self.name, self._simulator = name, simulator
         self._sent, self._answered = deque[int](), bytearray()
-        self._simulator = Simulator(self._bridge)
-        self._simulator.add_testbench(self._pass_bytes, background=True)
 
-    async def _pass_bytes(self, ctx: SimulatorContext) -> None:
+    async def passed(self, bridge: Bridge, domain: str, ctx: SimulatorContext) -> None:
         """Pass on a byte each way in every cycle, if there is one."""
-        received, answer = self._bridge.received, self._bridge.answer
-        fabric, design = self._bridge.fabric, self._bridge.assembly
-        clock = GatedClock(ctx, design)
-        # Only nodes that run, or were written or read a short time ago, need a clock.
-        names = ("start", "busy", *(("load_we",) if fabric.frame else ()))
-        active, node = Cat(map(design.net, names)), design.net("host_node")
-        concerned = deque[int](maxlen=2 + max(fabric.read_latency, fabric.write_latency))
-        every = fabric.nodes
-        concerned.append(every)
-        ctx.set(answer.ready, 1)
+        ctx.set(bridge.answer.ready, 1)
         while True:
-            ctx.set(received.valid, bool(self._sent))
-            ctx.set(received.payload, self._sent[0] if self._sent else 0)
-            if self._sent and ctx.get(received.ready):
-                self._sent.popleft()
-            if ctx.get(answer.valid):
-                self._answered.append(ctx.get(answer.payload))
-            concerned.append(every if ctx.get(active) else ctx.get(node) % every)
-            await clock.tick(*(() if every in concerned else concerned))
-            await ctx.delay(PERIOD)
+            self._pass(bridge, ctx)
+            await ctx.tick(domain)
+
+    def _pass(self, bridge: Bridge, ctx: SimulatorContext) -> None:
+        """Pass on a byte each way in this cycle."""
+        received, answer = bridge.received, bridge.answer
+        ctx.set(received.valid, bool(self._sent))
+        ctx.set(received.payload, self._sent[0] if self._sent else 0)
+        if self._sent and ctx.get(received.ready):
+            self._sent.popleft()
+        if ctx.get(answer.valid):
+            self._answered.append(ctx.get(answer.payload))
 
     def read(self, size: int) -> bytes:
         """Read so many bytes, or fewer if nothing comes."""
@@ -77,3 +62,35 @@ class SimulatedPort:
     def write(self, data: bytes) -> None:
         """Send bytes."""
         self._sent.extend(data)
+
+
+class SimulatedPort(Bytes):
+    """A bridge in Amaranth's simulator.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        As of `Bridge`.
+    """
+
+    def __init__(self, fabric: "Fabric") -> None:
+        self._bridge = Bridge(fabric, TIMEOUT, gated=True)
+        super().__init__(Simulator(self._bridge), "sim")
+        self._simulator.add_testbench(self._pass_bytes, background=True)
+
+    async def _pass_bytes(self, ctx: SimulatorContext) -> None:
+        """Pass on bytes, and let the nodes have clocks that need one."""
+        fabric, design = self._bridge.fabric, self._bridge.assembly
+        clock = GatedClock(ctx, design)
+        # Only nodes that run, or were written or read a short time ago, need a clock.
+        names = ("start", "busy", *(("load_we",) if fabric.frame else ()))
+        active, node = Cat(map(design.net, names)), design.net("host_node")
+        concerned = deque[int](maxlen=2 + max(fabric.read_latency, fabric.write_latency))
+        every = fabric.nodes
+        concerned.append(every)
+        ctx.set(self._bridge.answer.ready, 1)
+        while True:
+            self._pass(self._bridge, ctx)
+            concerned.append(every if ctx.get(active) else ctx.get(node) % every)
+            await clock.tick(*(() if every in concerned else concerned))
+            await ctx.delay(PERIOD)

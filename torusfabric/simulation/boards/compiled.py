@@ -20,11 +20,11 @@ from ...rtl.boards.symbols import FRAME_BITS
 from ...rtl.netlist import Netlist, Role
 from ...topology import IntArray
 from ..engines import Job
-from ..engines.base import Progress
+from ..engines.base import EngineRun, Messages, Progress
 from ..engines.compiled import Session
 from ..engines.host_port import CTask, PortRuns, Step
 from ..engines.model import build_model
-from ..engines.words import Cells, PortWords, as_words
+from ..engines.words import Cells, PortWords, Words, as_words
 
 __all__ = ["CompiledBoards", "Oscillators"]
 
@@ -182,6 +182,8 @@ class CompiledBoards(PortRuns):
     system : CSystem
     """
 
+    name = "compiled"
+
     def __init__(
         self,
         system: BoardSystem,
@@ -229,6 +231,10 @@ class CompiledBoards(PortRuns):
     def changed(self) -> int:
         """Words that were changed on their way to other boards."""
         return int(self.system.changed)
+
+    def carry_out(self, messages: Messages, job: Job) -> EngineRun:
+        """Carry out a run on messages of all nodes."""
+        return self.run(Words(self._fabric, messages, job), job)
 
     def __enter__(self) -> CompiledBoards:
         return self

@@ -20,6 +20,8 @@ class BoardRun:
         How often it was carried out.
     cycles, errors : tuple of int
         What each board says.
+    failed_links : tuple of int
+        A bit for each link port of each board that failed.
     predicted_cycles : int
         Of so many attempts.
     words_checked, words_wrong : int
@@ -34,6 +36,7 @@ class BoardRun:
     attempts: int
     cycles: tuple[int, ...]
     errors: tuple[int, ...]
+    failed_links: tuple[int, ...]
     predicted_cycles: int
     words_checked: int
     words_wrong: int
@@ -42,6 +45,16 @@ class BoardRun:
     def failed(self) -> bool:
         """Whether any board says so."""
         return any(self.errors)
+
+    @property
+    def fault(self) -> str:
+        """What has failed, and where."""
+        said = []
+        for board, (error, bits) in enumerate(zip(self.errors, self.failed_links, strict=True)):
+            links = [str(link) for link in range(bits.bit_length()) if bits >> link & 1]
+            at = f" at link ports {', '.join(links)}" if links else ""
+            said += [f"error {error} of board {board}{at}"] if error else []
+        return "; ".join(said)
 
     @property
     def exact(self) -> bool:
@@ -57,10 +70,12 @@ class SystemReport(Subject):
     ----------
     boards : str
         Blocks along each axis.
-    ppm, link_errors : float
-        By how much clocks are off, and how likely a word changes on its way to another board.
+    ppm : float
+        By how much clocks are off.
+    link_errors : float or None
+        How likely a word changes on its way to another board; None where that is not known.
     link_words_changed : int
-        How many did.
+        How many did, as far as that is known.
     cycles, predicted_cycles : int
         Sums over all runs; -1 where boards differ.
     retries, failed : int
@@ -69,7 +84,7 @@ class SystemReport(Subject):
 
     boards: str
     ppm: float
-    link_errors: float
+    link_errors: float | None
     link_words_changed: int
     cycles: int
     predicted_cycles: int
@@ -85,9 +100,11 @@ class SystemReport(Subject):
     def passed(self) -> bool:
         """Whether all words of runs that report success are right, and all cycles as predicted.
 
-        Without errors on links no run may fail, or be repeated.
+        Without errors on links no run may fail, or be repeated; where they are not known, fail.
         """
         right = not self.words_wrong and all(run.exact for run in self.jobs)
+        if self.link_errors is None:
+            return right and not self.failed
         return right and (self.link_errors > 0 or not (self.failed or self.retries))
 
     def to_json(self) -> dict[str, Any]:

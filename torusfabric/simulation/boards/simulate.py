@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
 
 from ...collective import random_messages
 from ...errors import InputError
 from ...rtl.boards import BoardSystem
 from ..engines import Job
-from ..engines.base import Progress, words_moved
-from ..engines.words import Words
+from ..engines.base import EngineRun, Messages, Progress, words_moved
 from ..jobs import check_jobs, completed, random_jobs
 from ..report import facts_of
 from ..simulate import Comparison, compare_run
 from .compiled import CompiledBoards
 from .report import BoardRun, SystemReport
 
-__all__ = ["simulate_boards"]
+__all__ = ["Runs", "jobs_of", "run_jobs", "simulate_boards"]
 
 
 def simulate_boards(
@@ -63,22 +65,86 @@ def simulate_boards(
     """
     if not 0 <= link_errors <= 0.1:
         raise InputError(f"Link errors must be from 0 to 0.1 a word, not {link_errors:g}")
+    drawn = jobs_of(system, jobs, seed)
+    total = len(drawn) * words_moved(system.fabric)
+    with CompiledBoards(
+        system, seed=seed, link_errors=link_errors, progress=progress, total=total
+    ) as boards:
+        return run_jobs(system, boards, drawn, seed=seed, link_errors=link_errors)
+
+
+def jobs_of(system: BoardSystem, jobs: Sequence[Job] | int, seed: int) -> tuple[Job, ...]:
+    """Jobs in full, which are drawn where only their number is given."""
     fabric = system.fabric
     drawn = random_jobs(fabric, jobs, seed=seed) if isinstance(jobs, int) else tuple(jobs)
     check_jobs(fabric, drawn)
-    drawn = tuple(completed(fabric, job) for job in drawn)
-    began = time.perf_counter()
-    done, changed = _carry_out(system, drawn, seed, link_errors, progress)
+    return tuple(completed(fabric, job) for job in drawn)
+
+
+class Runs(Protocol):
+    """What carries out runs on all boards."""
+
+    name: str
+
+    @property
+    def cycles(self) -> Sequence[int]:
+        """What each board has counted in the last run."""
+
+    @property
+    def changed(self) -> int:
+        """Words that were changed on their way to other boards, as far as that is known."""
+
+    def carry_out(self, messages: Messages, job: Job) -> EngineRun:
+        """Carry out a run on messages of all nodes."""
+
+    def said(self, name: str) -> list[int]:
+        """What each board shows at an output."""
+
+
+def run_jobs(
+    system: BoardSystem,
+    boards: Runs,
+    jobs: Sequence[Job],
+    *,
+    seed: int = 1,
+    link_errors: float | None = None,
+    messages: NDArray[Any] | None = None,
+    progress: Progress | None = None,
+) -> SystemReport:
+    """Carry out runs on all boards, and compare every word and all cycles.
+
+    Parameters
+    ----------
+    link_errors : float, optional
+        As of `SystemReport`.
+    messages : array, optional
+        What nodes send, by default at random by the seed.
+    progress : function of (done, total), optional
+        Called after each run.
+    """
+    fabric, began, done = system.fabric, time.perf_counter(), []
+    for number, job in enumerate(jobs):
+        part = fabric.program.part(fabric.program.form_of(job.mode, job.length))
+        sent = messages
+        if sent is None:
+            sent = random_messages(
+                part.layout, job.length or fabric.flits, width=fabric.width, seed=seed + number
+            )
+        run = boards.carry_out(sent, job)
+        found = None if any(boards.said("error")) else compare_run(fabric, job, sent, run)
+        if progress:
+            progress(number + 1, len(jobs))
+        done.append((_reported(system, job, boards, found), found))
     compared = [found for _, found in done if found]
     reports = tuple(report for report, _ in done)
     alike = all(len(set(run.cycles)) == 1 for run in reports)
     return SystemReport(
         **facts_of(fabric),
-        engine="compiled",
+        engine=boards.name,
         boards=str(system.boards),
         ppm=system.ppm,
         link_errors=link_errors,
-        link_words_changed=changed,
+        link_words_changed=boards.changed,
         cycles=sum(run.cycles[0] for run in reports) if alike else -1,
         predicted_cycles=sum(run.predicted_cycles for run in reports),
         retries=sum(run.attempts - 1 for run in reports),
@@ -91,34 +157,7 @@ def simulate_boards(
     )
 
 
-def _carry_out(
-    system: BoardSystem,
-    jobs: Sequence[Job],
-    seed: int,
-    link_errors: float,
-    progress: Progress | None,
-) -> tuple[list[tuple[BoardRun, Comparison | None]], int]:
-    """Carry out all runs; returns what came of each, and how many words were changed."""
-    fabric = system.fabric
-    done = []
-    total = len(jobs) * words_moved(fabric)
-    with CompiledBoards(
-        system, seed=seed, link_errors=link_errors, progress=progress, total=total
-    ) as boards:
-        for number, job in enumerate(jobs):
-            part = fabric.program.part(fabric.program.form_of(job.mode, job.length))
-            messages = random_messages(
-                part.layout, job.length or fabric.flits, width=fabric.width, seed=seed + number
-            )
-            run = boards.run(Words(fabric, messages, job), job)
-            found = None if any(boards.said("error")) else compare_run(fabric, job, messages, run)
-            done.append((_reported(system, job, boards, found), found))
-        return done, boards.changed
-
-
-def _reported(
-    system: BoardSystem, job: Job, boards: CompiledBoards, found: Comparison | None
-) -> BoardRun:
+def _reported(system: BoardSystem, job: Job, boards: Runs, found: Comparison | None) -> BoardRun:
     """What came of a run."""
     program, mode = system.fabric.program, job.mode or 0
     collective, attempts = program.modes[mode].schedule.collective, max(boards.said("attempts"))
@@ -131,6 +170,7 @@ def _reported(
         attempts=attempts,
         cycles=tuple(boards.cycles),
         errors=tuple(boards.said("error")),
+        failed_links=tuple(boards.said("failed")),
         predicted_cycles=system.cycles(program.cycles(job.length, mode=mode), attempts),
         words_checked=found.words_checked if found else 0,
         words_wrong=found.words_wrong if found else 0,

@@ -1,0 +1,76 @@
+"""Several boards, each behind its bridge and with a clock of its own, run together."""
+
+import json
+
+import pytest
+from helpers import few
+
+import torusfabric as tf
+from torusfabric.cli import main
+from torusfabric.errors import InputError, WorkFailed
+from torusfabric.fpga.bridge.boards import ConnectedBoards
+from torusfabric.fpga.bridge.bus_access import BusAccess
+from torusfabric.fpga.bridge.simulated_boards import linked_blocks, simulated_ports
+from torusfabric.rtl.boards import BoardSystem
+from torusfabric.simulation.boards import BoardRun
+from torusfabric.topology.boards import Boards
+
+
+def system():
+    ring = tf.Torus(2, link_latency=9)
+    fabric = tf.Fabric(tf.compile(tf.plan(ring, "allgather"), max_flits=2), width=8)
+    return BoardSystem(fabric, Boards.parse("2", ring))
+
+
+def test_boards_run_together(capsys):
+    words = ["run", "2", "allgather", "--boards", "2", "--width", "8", "--max-flits", "2"]
+    assert main([*words, "--port", "sim", "--job", "length=1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["words_checked"], found["words_wrong"], found["failed"]) == (4, 0, 0)
+    assert found["jobs"][0]["cycles"] == [found["predicted_cycles"]] * 2
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("phy", "board"), [("lvds", "ulx3s-85f"), ("serdes", "ecpix5-45f")])
+def test_boards_run_together_on_pairs(phy, board):
+    if phy == "serdes":
+        pytest.importorskip("liteiclink")
+    chosen = f"--boards 2 --phy {phy} --board {board} --width 8 --max-flits 2"
+    boards = tf.connect(f"sim:4 allreduce {chosen}")
+    words, report = boards.carry([[1], [2], [3], [4]])
+    assert report.passed
+    assert words.tolist() == [[10]] * 4
+
+
+@pytest.mark.long
+def test_each_port_has_its_block():
+    """Cables of serial lines that are swapped are found, and what does not add up is wrong."""
+    blocks = linked_blocks(system())
+    accesses = [BusAccess(port) for port in simulated_ports(blocks)]
+    with pytest.raises(InputError, match="Ports must be 2, one for each of 2 boards, not 1"):
+        ConnectedBoards(blocks, accesses[:1])
+    with pytest.raises(WorkFailed, match="Board on sim:1 must carry"):
+        ConnectedBoards(blocks, accesses[::-1])
+    boards = ConnectedBoards(blocks, accesses)
+    words = [[3], [4]]
+    got, report = boards.carry(words)
+    assert report.passed
+    assert got.tolist() == [[3, 4]] * 2
+    boards.boards[1].engine.received = boards.boards[0].engine.received  # type: ignore[method-assign]
+    assert boards.carry(words)[1].words_wrong == 2
+
+
+def test_faults_are_named():
+    run = BoardRun(0, "allgather", 1, None, None, 2, (7, 7), (9, 9), (0b110, 0), 7, 0, 0)
+    assert run.fault == "error 9 of board 0 at link ports 1, 2; error 9 of board 1"
+
+
+@pytest.mark.parametrize(("words", "line"), few(2, [
+    (["--phy", "lvds"], "--board must come with --phy lvds: it has the pairs"),
+    (["--phy", "lvds", "--block", "1"], "--block must be left out with --phy to run boards"),
+    (["--image", "x"], "--image must be left out for several boards, whose tables are fixed"),
+]))  # fmt: skip
+def test_what_boards_cannot_do_is_said(words, line, capsys):
+    command = ["run", "2", "allgather", "--boards", "2", "--width", "8", "--port", "sim"]
+    assert main([*command, *words]) == 1
+    assert line in capsys.readouterr().err
