@@ -91,7 +91,7 @@ def compile(
     >>> sums = [tf.plan("4x4", "allreduce", algorithm=name) for name in names]
     >>> program = tf.compile([sums, tf.plan("4x4", "allgather")], max_flits=64)
     >>> program.modes[0].starts, program.cycles(1, mode=0), program.cycles(64, mode=0)
-    ((1, 45), 21, 42)
+    ((1, 53), 17, 42)
     """
     for name in others:
         raise InputError(f"Option {name} of compile must be left out, it is not supported yet")
