@@ -119,10 +119,10 @@ def plan_crossbar(
     >>> plan_crossbar(np.array([[1, 0], [1, 2]]), late={0: 1}).outputs[1].sources
     (2, 0)
 
-    Two out-ports that select from all of eight words would take five tables a bit with branches.
+    Four out-ports that select from all of eight words would take five tables a bit with branches.
 
-    >>> plan_crossbar(np.arange(8)[:, None].repeat(2, axis=1)).luts_per_bit
-    8
+    >>> plan_crossbar(np.arange(8)[:, None].repeat(4, axis=1)).luts_per_bit
+    16
     """
     registers: list[IntArray] = []
     delays_of: list[Delays] = []
@@ -132,10 +132,10 @@ def plan_crossbar(
         sorted({int(s) for s in column if s >= 0}, key=lambda s: (late.get(s, 0), s))
         for column in select.T
     ]
-    full = len(selected) * lut_count(len({*chain(*selected)}))
-    branched = branched or sum(branch_luts(len(sources)) for sources in selected) <= full
-    for delay, column, sources in zip(delays, select.T, selected, strict=True):
-        planned = Output(tuple(sources), (), branched)
+    for delay, column, sources, branches in zip(
+        delays, select.T, selected, _branched(selected), strict=True
+    ):
+        planned = Output(tuple(sources), (), branched or branches)
         width = len(planned.code(0)) if sources else 0
         rows = [planned.code(sources.index(s)) if s >= 0 else [-1] * width for s in column.tolist()]
         wanted = np.array(rows, np.int8).reshape(len(rows), width)
@@ -143,6 +143,19 @@ def plan_crossbar(
         outputs.append(replace(planned, bits=bits))
     rom = np.stack(registers, axis=1) if registers else np.zeros((len(select), 0), np.int8)
     return Crossbar(tuple(outputs), np.maximum(rom, 0), tuple(delays_of))
+
+
+def _branched(selected: Sequence[Sequence[int]]) -> list[bool]:
+    """Whether each out-port has branches: not where a full crossbar takes less, and it would, too.
+
+    That has the in-ports, and as many words of the node as there are out-ports to send them by.
+    """
+    ports = len(selected)
+    others = {source for source in chain(*selected) if source >= ports}
+    full = ports * lut_count(ports + min(len(others), ports))
+    counts = [len(sources) for sources in selected]
+    dear = sum(map(branch_luts, counts)) > full
+    return [not dear or branch_luts(count) <= lut_count(count) for count in counts]
 
 
 def _share(registers: list[IntArray], delays: list[Delays], delay: Delays, wanted: IntArray) -> int:
