@@ -22,6 +22,7 @@ from .hardware_options import (
     add_fabric_options,
     add_ram_option,
     add_top_options,
+    check_compact,
 )
 from .output import print_facts, print_json, print_rendered, progress_bar
 from .selection_options import add_selection
@@ -77,6 +78,11 @@ def _add_verilog_options(verilog: ArgumentParser) -> None:
         "regions for nextpnr",
     )
     verilog.add_argument(
+        "--compact",
+        action="store_true",
+        help="write generate loops over nodes, with tables of what differs: for large fabrics",
+    )
+    verilog.add_argument(
         "-o", "--output", metavar="DIR", type=folder, required=True, help="folder for the files"
     )
     add_force(verilog)
@@ -116,6 +122,7 @@ def run_verilog(arguments: Namespace) -> None:
     from .. import verilog
     from ..verilog.flows.regions import in_rows, longest_link
 
+    check_compact(arguments, "boards", "flow")
     if arguments.boards is not None:
         write_boards(arguments)
         return
@@ -125,7 +132,8 @@ def run_verilog(arguments: Namespace) -> None:
     fabric = made.fabric
     command = made.command_line("verilog") + " --docs" * arguments.docs
     command += f" --flow {arguments.flow}" if arguments.flow else ""
-    command += " --templates" * arguments.templates + " --fold" * arguments.fold
+    flags = ("templates", "fold", "compact")
+    command += "".join(f" --{name}" * getattr(arguments, name) for name in flags)
     with progress_bar("writing Verilog"):
         draw = _diagrams if arguments.docs else None
         design = verilog.write(
@@ -138,6 +146,7 @@ def run_verilog(arguments: Namespace) -> None:
             flow=arguments.flow,
             templates=arguments.templates,
             fold=arguments.fold,
+            compact=arguments.compact,
         )
     facts = {
         "folder": arguments.output,

@@ -15,6 +15,7 @@ __all__ = [
     "add_flits_option",
     "add_ram_option",
     "add_top_options",
+    "check_compact",
     "hardware_words",
     "operators_of",
 ]
@@ -151,6 +152,15 @@ def add_top_options(parser: argparse.ArgumentParser, *tops: str, beat: int | str
         action="store_true",
         help="with --top host or core, add an input, behind a bus a register, that ends runs early",
     )
+
+
+def check_compact(arguments: Namespace, *others: str) -> None:
+    """Refuse options that need a line of text for each instance beside ``--compact``."""
+    for name in others if arguments.compact else ():
+        if getattr(arguments, name):
+            raise InputError(
+                f"--compact must be left out with --{name}, for which each instance has its text"
+            )
 
 
 def operators_of(arguments: Namespace, collective: Collective) -> tuple[Operator, ...]:

@@ -7,7 +7,12 @@ from ..errors import WorkFailed
 from .arguments import VCD, add_force, check_output
 from .command import Commands, add_command
 from .fabric import make_fabric
-from .hardware_options import add_bus_option, add_fabric_options, add_top_options
+from .hardware_options import (
+    add_bus_option,
+    add_fabric_options,
+    add_top_options,
+    check_compact,
+)
 from .output import print_facts, print_json, print_line, print_table, progress_bar
 from .selection_options import add_selection
 from .several_boards import add_boards_options, check_one_chip, make_boards
@@ -25,6 +30,12 @@ def add_commands(commands: Commands) -> None:
     add_bus_option(prove)
     add_boards_options(prove)
     add_fabric_file(prove)
+    prove.add_argument(
+        "--compact",
+        action="store_true",
+        help="of the text with loops, as verilog --compact writes it: also that it is the same "
+        "hardware as text without",
+    )
     prove.add_argument(
         "--image",
         metavar="FILE",
@@ -45,8 +56,10 @@ def run_prove(arguments: Namespace) -> None:
     from ..proof.boards import prove_boards
     from ..toolchain.cache import Cache
     from ..toolchain.files import write_file
+    from ..verilog import emit
 
     check_output(arguments, arguments.wave, VCD)
+    check_compact(arguments, "boards", "fabric")
     if arguments.boards is not None:
         _, system = make_boards(arguments, waves=True)
         proved = partial(prove_boards, system)
@@ -55,6 +68,8 @@ def run_prove(arguments: Namespace) -> None:
         file = arguments.fabric
         fabric = fabric_of_file(arguments) if file else make_fabric(arguments, any_root=True).fabric
         proved = partial(prove, fabric)
+        if arguments.compact:
+            proved = partial(proved, design=emit(fabric, compact=True))
     with progress_bar("proving") as progress:
         proof = proved(cache=Cache(), progress=progress)
     wrong = proof.counterexample

@@ -252,8 +252,9 @@ def _parse(
         for name, entry in found["modules"].items()
         if name not in (design.top, design.rom)
     }
+    plain = design.plain_names
     instances = {
-        name: TopInstance(
+        plain.instance(name): TopInstance(
             cell["type"],
             cell["connections"],
             _rom(cell["parameters"]) if cell["type"] == design.rom else None,
@@ -262,7 +263,7 @@ def _parse(
         if not cell["type"].startswith("$")
     }
     ports = top["ports"]
-    nets = {name: entry["bits"] for name, entry in top["netnames"].items()}
+    nets = {plain.net(name): entry["bits"] for name, entry in top["netnames"].items()}
     return GateText(modules, *_ports(ports), instances, nets)
 
 

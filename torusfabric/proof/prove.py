@@ -13,6 +13,7 @@ from ..toolchain import tools
 from ..toolchain.cache import Cache
 from ..verilog import emit
 from .bridges import bridge_harness
+from .compact import check_same_hardware
 from .gates import read_gates
 from .links import link_harnesses
 from .loaded import check_same, loaded
@@ -139,6 +140,12 @@ def _steps(
     units = operator_modules(fabric, design)
     text = read_gates(design, roles, cache, closed=closed, units=units)
     placement, steps = fabric.placement, Steps(fabric, design, cache, progress)
+    if design.plain_names.nets:
+        plain = emit(fabric)
+        other = read_gates(plain, roles, cache, closed=closed, units=units)
+        says = "loops are the same instances, contents and wires as text without them"
+        check = partial(check_same_hardware, design, text, plain, other)
+        yield steps.known(Lemma("loops", "comparison", says, check))
     whole = Whole(fabric, placement, text)
     yield steps.known(Lemma(*WIRING, partial(check_wiring, fabric, text)))
     if fabric.frame:

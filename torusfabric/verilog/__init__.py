@@ -39,7 +39,7 @@ def write(
     force : bool
         Whether files of others in the folder are replaced.
     **options
-        Of `emit`: ``ram``, ``flow``, ``templates``, ``fold``.
+        Of `emit`: ``ram``, ``flow``, ``templates``, ``fold``, ``compact``.
 
     Raises
     ------

@@ -58,6 +58,7 @@ def files_beside(  # noqa: PLR0913 (one choice of a user each)
     flow: Flow | None = None,
     templates: bool = False,
     fold: bool = False,
+    compact: bool = False,
 ) -> dict[str, str]:
     """The texts of all files but that of the modules, by their names.
 
@@ -77,6 +78,8 @@ def files_beside(  # noqa: PLR0913 (one choice of a user each)
         Whether there is an instance to be copied, and assertions to be bound.
     fold : bool
         Whether there are regions for nextpnr.
+    compact : bool
+        Whether nodes are the members of a generate loop.
     """
     names = [TEXT, *_describing(fabric), *_bench_names(_bench(fabric))]
     names += [] if diagrams is None else docs_names(diagrams)
@@ -99,7 +102,10 @@ def files_beside(  # noqa: PLR0913 (one choice of a user each)
     if templates:
         texts |= template_files(said)
     if fold:
-        texts[HINTS] = nextpnr_regions(topology, cells_of_nodes(fabric.netlist))
+        cells = cells_of_nodes(fabric.netlist)
+        if compact:
+            cells = {node: [f"node[{node}]"] for node in cells}
+        texts[HINTS] = nextpnr_regions(topology, cells)
     return {name: texts[name] for name in names[1:]} | {MANIFEST: as_json(said)}
 
 

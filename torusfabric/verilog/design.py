@@ -1,6 +1,7 @@
 """What the Verilog side hands on: module texts, and their structure as data."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ __all__ = [
     "MANIFEST",
     "TEXT",
     "Design",
+    "PlainNames",
     "RomContents",
     "RouterShape",
     "as_json",
@@ -112,6 +114,41 @@ def pieces(value: int, bits: int) -> str:
 
 
 @dataclass(frozen=True)
+class PlainNames:
+    """What instances and nets of generate loops are called in text without these.
+
+    Parameters
+    ----------
+    instances, nets : dict of str to str
+        Scope and name there, as ``node.tx`` -> name with ``{}`` where the number stands.
+
+    Examples
+    --------
+    >>> names = PlainNames({"node.router": "router_at_{}"}, {"node.tx": "tx_{}"})
+    >>> names.instance("node[17].router.one"), names.net("node[17].tx"), names.net("busy")
+    ('router_at_17', 'tx_17', 'busy')
+    """
+
+    instances: Mapping[str, str] = field(default_factory=dict)
+    nets: Mapping[str, str] = field(default_factory=dict)
+
+    def instance(self, name: str) -> str:
+        """The name of an instance."""
+        return _plain(name.removesuffix(".one"), self.instances)
+
+    def net(self, name: str) -> str:
+        """The name of a net."""
+        return _plain(name, self.nets)
+
+
+def _plain(name: str, patterns: Mapping[str, str]) -> str:
+    """The name of what may be a member of a scope."""
+    member = re.fullmatch(r"(\w+)\[(\d+)\]\.([\w.]+)", name)
+    pattern = member and patterns.get(f"{member[1]}.{member[3]}")
+    return pattern.format(member[2]) if member and pattern else name
+
+
+@dataclass(frozen=True)
 class Design:
     """A design as Verilog text, one module at a time.
 
@@ -159,6 +196,8 @@ class Design:
         Comment above the whole.
     files : dict of str to str
         Further files to be written beside the text.
+    plain_names : PlainNames
+        Of a compact text.
     """
 
     modules: dict[str, str]
@@ -179,6 +218,7 @@ class Design:
     comments: dict[str, str] = field(default_factory=dict)
     header: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
+    plain_names: PlainNames = field(default_factory=PlainNames)
 
     @property
     def counted(self) -> list[str]:

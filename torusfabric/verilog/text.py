@@ -22,7 +22,8 @@ from ..toolchain.values import of_type
 from ..toolchain.version import __version__
 from ..topology import IntArray, Topology
 from .beside import files_beside
-from .design import Design, RomContents, RouterShape
+from .compact import CompactTop
+from .design import Design, PlainNames, RomContents, RouterShape
 from .diagram import Diagram
 from .ecp5 import ECP5, ecp5_body
 from .expressions import range_of
@@ -59,7 +60,7 @@ OUTPORTS = ("tx",)
 INPORTS = {"rx": "crossbar", "inject": "injection"}
 
 
-def emit(
+def emit(  # noqa: PLR0913 (one choice of a user each)
     fabric: Fabric,
     *,
     command: str = "torusfabric verilog",
@@ -68,6 +69,7 @@ def emit(
     flow: str | None = None,
     templates: bool = False,
     fold: bool = False,
+    compact: bool = False,
 ) -> Design:
     """The Verilog of a fabric, with all files that go with it.
 
@@ -86,6 +88,8 @@ def emit(
     fold : bool
         Whether the header has a table of where nodes lie in the folded torus, and regions for
         nextpnr are among the files.
+    compact : bool
+        Whether what there is for each node is a generate loop; see `torusfabric.verilog.compact`.
 
     Raises
     ------
@@ -114,12 +118,19 @@ def emit(
     top = prefix + TOP
     structures = {name: module.structure for name, module in modules.items()}
     texts = {name: module.text for name, module in modules.items()}
+    loops = CompactTop(netlist, prefix, structures) if compact else None
+    said = _folded(fabric.program.topology) if fold else []
+    if loops:
+        top_of_all = loops.text(top, _declarations(top_structure(netlist, compact=True)))
+        said += loops.about
+    else:
+        top_of_all = top_text(netlist, top, prefix, structures, names)
     return Design(
-        modules=texts | {top: top_text(netlist, top, prefix, structures, names)},
+        modules=texts | {top: top_of_all},
         top=top,
         instances={name: module.children for name, module in modules.items() if module.children}
         | {top: dict(counts)},
-        structures=structures | {top: top_structure(netlist)},
+        structures=structures | {top: top_structure(netlist, compact=compact)},
         classes=[(prefix + name, counts[prefix + name]) for name in routers],
         outports=of_routers(dict.fromkeys(routers, OUTPORTS)),
         inports=of_routers(_inports(netlist, routers)),
@@ -130,9 +141,9 @@ def emit(
         inner=frozenset(name for name, module in modules.items() if module.inner),
         interface=fabric.top.value,
         prefix=prefix,
-        instance_parts=_instance_parts(netlist),
+        instance_parts={} if compact else _instance_parts(netlist),
         comments={prefix + name: comment for name, comment in _nodes(netlist).items()},
-        header=header(fabric, command, _folded(fabric.program.topology) if fold else ()),
+        header=header(fabric, command, said),
         files=files_beside(
             fabric,
             [*modules, top],
@@ -142,7 +153,9 @@ def emit(
             flow=None if flow is None else Flow(flow),
             templates=templates,
             fold=fold,
+            compact=compact,
         ),
+        plain_names=loops.plain_names if loops else PlainNames(),
     )
 
 
@@ -317,12 +330,12 @@ def _collective(mode: Mode) -> str:
     return f"{collective} from any root" if mode.any_root else str(collective)
 
 
-def top_structure(netlist: Netlist) -> Structure:
-    """The ports and nets of the structural top."""
+def top_structure(netlist: Netlist, *, compact: bool = False) -> Structure:
+    """The ports and nets of the structural top; if compact, those that have names of their own."""
     ports = {name: Port("input") for name in ("clk", "rst")}
     ports |= {name: Port("input", width) for name, width in netlist.inputs.items()}
     ports |= {name: Port("output", width) for name, width in netlist.outputs.items()}
-    nets = netlist.nets
+    nets = netlist.single_nets if compact else netlist.nets
     return Structure(ports, {name: w for name, w in nets.items() if name not in ports})
 
 
@@ -430,7 +443,7 @@ def module_texts(
     if any(prefix + LOOK_UP in module.children for module in own.values()):
         found = _written(prefix, LOOK_UP, TABLE, inner=True)
         inner = {prefix + LOOK_UP: found} | inner
-    if any(instance.module == ROM for instance in netlist.instances):
+    if ROM in netlist.counts:
         inner[prefix + ROM] = _written(prefix, ROM, {"clk": Port("input")} | TABLE)
     return inner | own
 

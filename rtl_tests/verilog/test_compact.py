@@ -1,0 +1,96 @@
+"""Text with loops: the same hardware as text without, which tools read without a warning."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from helpers import as_executed, fabric_of, few
+from verilog_bench import check_silent, have_icarus, have_verilator, run_icarus
+
+import torusfabric as tf
+from torusfabric.cli import main
+from torusfabric.proof.compact import check_same_hardware
+from torusfabric.proof.gates import read_gates
+from torusfabric.proof.report import Refuted
+from torusfabric.toolchain import tools
+
+yosys = pytest.mark.skipif(tools.version("yosys") is None, reason="needs Yosys")
+
+CASES = [
+    ("2x3", "allreduce", None, {"flits": 2}),
+    ("3x3", "gather", None, {"flits": 4, "top": "stream"}),
+    ("2x3", "broadcast", "diagonal", {"root": "any"}),
+    ("3x3", "scatter", None, {"top": "core"}),
+    ("arrowhead:3", "broadcast", "spanning-tree", {"flits": 3}),
+    ("4x4", "allgather", "hamiltonian", {"top": "core", "flits": 2}),
+    ("mesh:2x3", "allreduce", None, {"flits": 3}),
+    ("2", "allgather", None, {}),
+]
+
+
+def compared(fabric, loops):
+    """The pins that are the same in text with loops and without."""
+    leaves = [*fabric.netlist.roles]
+    plain = tf.emit(fabric)
+    texts = [read_gates(design, leaves, closed=leaves) for design in (loops, plain)]
+    return check_same_hardware(loops, texts[0], plain, texts[1])
+
+
+@yosys
+@pytest.mark.parametrize(("topology", "collective", "algorithm", "options"), few(3, CASES))
+def test_loops_are_the_same_hardware(topology, collective, algorithm, options):
+    fabric = fabric_of(topology, collective, algorithm, width=2, **options)
+    loops = tf.emit(fabric, compact=True)
+    assert "\\" not in loops.modules["fabric"]
+    pins = sum(len(i.inputs) + len(i.outputs) for i in fabric.netlist.instances)
+    assert compared(fabric, loops) > pins
+
+
+@yosys
+@pytest.mark.parametrize(
+    ("collective", "table"),
+    few(2, [("allreduce", "RX_0_OF"), ("broadcast", "ROM_ROW_ROWS"),
+            ("allreduce", "ENDPOINT_RX_0")]),
+)  # fmt: skip
+def test_a_wrong_entry_is_found(collective, table):
+    """One digit of a table is another: a neighbour, a row, a word."""
+    algorithm = "max-flow" if collective == "broadcast" else None
+    fabric = fabric_of("3x3", collective, algorithm, width=2, flits=2)
+    loops = tf.emit(fabric, compact=True)
+    text = loops.modules["fabric"]
+    first = re.search(rf"localparam .*{table} = {{\d+'h([\da-f]+)", text)
+    assert first
+    digit = f"{int(text[first.end() - 1], 16) ^ 1:x}"
+    wrong = text[: first.end() - 1] + digit + text[first.end() :]
+    with pytest.raises(Refuted):
+        compared(fabric, replace(loops, modules=loops.modules | {"fabric": wrong}))
+
+
+@pytest.mark.skipif(not (have_icarus() and have_verilator()), reason="needs both simulators")
+@pytest.mark.parametrize(("topology", "collective", "algorithm", "options"), few(2, CASES))
+def test_tools_are_silent(topology, collective, algorithm, options, tmp_path):
+    fabric = fabric_of(topology, collective, algorithm, **options)
+    tf.emit(fabric, compact=True).write(tmp_path)
+    check_silent(tmp_path)
+
+
+@pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")
+def test_words_and_cycles(tmp_path):
+    """What Icarus makes of loops delivers what the program does, in as many cycles."""
+    fabric = fabric_of("3x4", "allreduce", flits=2)
+    tf.emit(fabric, compact=True).write(tmp_path)
+    messages, executed = as_executed(fabric)
+    base, count = fabric.layout.recv_base, fabric.layout.recv_words
+    read = [range(base, base + count)] * fabric.nodes
+    result = run_icarus(tmp_path, messages, read, starts=2)
+    assert [list(map(int, row)) for row in result.words] == executed.tolist()
+    assert result.cycles == fabric.predicted_cycles
+
+
+def test_what_needs_a_text_for_each_instance_is_refused(capsys, tmp_path):
+    for more in (["--flow", "vivado"], ["--boards", "2x1"]):
+        words = ["verilog", "4x4", "allgather", "--compact", "-o", str(tmp_path / "out"), *more]
+        assert main(words) == 1
+        said = f"--compact must be left out with {more[0]}, for which each instance has its text"
+        assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
