@@ -21,12 +21,15 @@ def plan(collective="allgather", topology="4x4!0:+0", **options):
     return planned(select(topology, collective, algorithm="any-network", **options))
 
 
-@pytest.mark.parametrize("kind", ["allgather", "reduce-scatter", "scatter", "alltoall"])
+@pytest.mark.parametrize(
+    "kind", ["allgather", "reduce-scatter", "scatter", "alltoall", "allreduce"]
+)
 def test_kept(folder, monkeypatch, kind):
     """What is read is what was planned."""
-    first = plan(kind, link_latency=2)
+    options = {"link_latency": 2, **({"trees": 3, "chunks": 6} if kind == "allreduce" else {})}
+    first = plan(kind, **options)
     monkeypatch.setattr(kept_plans, "_write", None)
-    again = plan(kind, link_latency=2)
+    again = plan(kind, **options)
     tf.check(again)
     assert again.digest == first.digest
     assert again.topology == first.topology

@@ -29,6 +29,10 @@ SCRIPTS = {
         {"torus", "collective", "forms", "cycles", "alone"},
     ),
     "hardware_targets.py --only none": ("rows", set()),
+    "network_times.py --networks mesh:2x2 --collectives allgather": (
+        "rows",
+        {"network", "collective", "bound", "times", "above"},
+    ),
     "necklace_tables.py --limit 30 --largest 8": ("table_4", {"axes", "necklaces", "printed"}),
     "other_planners.py --largest 5 --planned 9 --flits 1": (
         "published",

@@ -11,18 +11,25 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
+from math import lcm
 
 import numpy as np
 
-from ..topology import IntArray, Topology
+from ..topology import CayleyGraph, IntArray, Topology
 
-__all__ = ["Lengths", "congestion", "exchange_time"]
+__all__ = ["Lengths", "alike_time", "congestion", "exchange_time"]
 
 #: How often lengths are changed, times nodes; more nodes have fewer tries.
 WORK, MOST_TRIES = 4096, 64
 
 #: Nodes times arcs up to which the linear program is solved, about a second.
 SOLVED = 6_000
+
+#: Cycles that a word takes through a memory from which it is sent on, besides those of its link.
+MEMORY_CYCLES = 2
+
+#: The largest denominator of lengths in proportion, where all arcs behind a port are as long.
+LARGEST_PART = 64
 
 #: How far lengths are changed at once, and how much of a length is a unit.
 PACE, UNIT = 0.5, 1 << 20
@@ -49,6 +56,18 @@ class Lengths:
         self.tail, self.port = np.nonzero(topology.linked)
         self.head = topology.neighbours[self.tail, self.port].astype(np.int64)
         self._pair = self.tail * self.nodes + self.head
+        self._cycles = topology.cycles_of_arc[self.tail, self.port]
+
+    @property
+    def steps_apart(self) -> list[int]:
+        """Of each arc, how many steps later what comes over it is sent on: by the slowest more.
+
+        A step takes as long as what comes over the quickest link waits until it can be sent on, or
+        as long as the flits of a block, if these are more.
+        """
+        quickest = MEMORY_CYCLES + int(self._cycles.min())
+        apart: list[int] = (-(-(MEMORY_CYCLES + self._cycles) // quickest)).tolist()
+        return apart
 
     def shortest(self, length: IntArray) -> tuple[np.ndarray, IntArray]:
         """Distances, and the arc by which the path from each node (a row) comes to each other.
@@ -113,6 +132,44 @@ def exchange_time(topology: Topology) -> Fraction:
     True
     """
     return congestion(topology)
+
+
+@lru_cache(maxsize=64)
+def alike_time(topology: CayleyGraph) -> Fraction:
+    """As `exchange_time`, where all nodes look alike: all arcs behind a port may be as long.
+
+    Examples
+    --------
+    >>> from torusfabric.topology import parse_topology
+    >>> [str(alike_time(parse_topology(name))) for name in ("4x8", "4x8~1", "8x4~4")]
+    ['32', '32', '21']
+    """
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_array
+
+    nodes, ports = topology.nodes, topology.ports
+    row = np.arange(nodes * ports)
+    node, port = np.divmod(row, ports)
+    there = topology.neighbours[node, port]
+    ones, size = np.ones(len(row)), ports + nodes
+    column = np.concatenate([ports + there, ports + node, port])
+    farther = coo_array(
+        (np.concatenate([ones, -ones, -ones]), (np.tile(row, 3), column)), shape=(len(row), size)
+    )
+    most = np.full(size, np.inf)
+    most[ports] = 0
+    found = linprog(
+        np.repeat([0.0, -1.0], [ports, nodes]),
+        A_ub=farther.tocsr(),
+        b_ub=np.zeros(len(row)),
+        A_eq=np.repeat([1.0, 0.0], [ports, nodes])[None],
+        b_eq=[1.0],
+        bounds=np.stack([np.zeros(size), most], axis=1),
+    )
+    arcs, parts = Lengths(topology), found.x[:ports] / found.x[:ports].max()
+    exact = [Fraction(part).limit_denominator(LARGEST_PART) for part in parts.tolist()]
+    whole = lcm(*(part.denominator for part in exact))
+    return arcs.bound(np.array([int(part * whole) for part in exact])[arcs.port])
 
 
 def congestion(topology: Topology, demand: IntArray | None = None) -> Fraction:

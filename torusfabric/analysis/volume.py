@@ -14,7 +14,7 @@ import numpy as np
 from ..collective import NO_NODE, Collective
 from ..schedule import Duplex, Switching
 from ..topology import CayleyGraph, Topology, Torus, cayley
-from .congestion import congestion, exchange_time
+from .congestion import alike_time, congestion, exchange_time
 from .cuts import cut_in_words, worst_cut
 from .partitions import worst_partition
 
@@ -288,13 +288,15 @@ def arc_load(topology: CayleyGraph) -> Fraction:
     2 N arcs for a side s. For k equal sides this is the arc-forwarding index n^(k-1) / 2
     floor(n^2 / 4) itself, which dimension-ordered routing meets (Delmas and Perennes, Prop. 4.7).
 
+    Other networks have it by `alike_time`.
+
     Returns
     -------
     Fraction
         The mean over those arcs; the largest load is at least that, rounded up.
     """
     nodes = topology.nodes
+    if not isinstance(topology, Torus):
+        return alike_time(topology)
     loads = [Fraction(int(topology.distances.sum(dtype=np.int64)), topology.ports)]
-    if isinstance(topology, Torus):
-        loads += [Fraction(nodes // side * (side**2 // 4), 2) for side in topology.sides]
-    return max(loads)
+    return max(loads + [Fraction(nodes // side * (side**2 // 4), 2) for side in topology.sides])

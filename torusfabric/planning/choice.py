@@ -3,7 +3,7 @@
 With a length: that whose hardware takes the fewest cycles for messages of so many flits. Where
 several are within 3 % of these, the smallest of them by estimate. Without a length, what is best
 for long messages: the first of the catalogue that is within a tenth of the least message times that
-any schedule takes, or else that with the fewest.
+any schedule takes, or else that with the fewest; on other networks than tori, within 3 %.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ..analysis.volume import least_time, limit
 from ..errors import InputError
 from ..schedule.sum_trees import sum_trees
 from ..toolchain.values import natural
+from ..topology import Torus
 from .planned import most_flits, planned, with_latency
 from .selection import PlanOptions, Selection, select
 
@@ -44,7 +45,7 @@ __all__ = [
 
 
 #: Of message times: what is no more than so much above the least is as good.
-TIMES_ALIKE = Fraction(1, 10)
+TIMES_ALIKE, TIMES_NEAR = Fraction(1, 10), Fraction(3, 100)
 
 
 class Candidate(NamedTuple):
@@ -145,7 +146,7 @@ def choose_by_times(selection: Selection, *, root: str | None = None) -> Selecti
         selection.topology, selection.collective, ports=options.ports, duplex=options.duplex
     )
     best, fewest = None, None
-    for candidate in _without_variants(selection):
+    for candidate in _for_long(selection):
         try:
             schedule = planned(replace(candidate, any_latency=False))
         except InputError:
@@ -156,7 +157,7 @@ def choose_by_times(selection: Selection, *, root: str | None = None) -> Selecti
         if fewest is None or times < fewest:
             known = None if candidate.any_latency else schedule
             best, fewest = replace(candidate, planned=known), times
-        if times <= (1 + TIMES_ALIKE) * least:
+        if times <= (1 + _alike(selection)) * least:
             break
     if best is None or fewest is None:
         return replace(selection, algorithm=selection.chosen())
@@ -193,9 +194,23 @@ def _times(number: Fraction) -> str:
     return f"{number} message time{'s' * (number != 1)}"
 
 
-def _without_variants(selection: Selection) -> Iterator[Selection]:
-    """Every algorithm that serves a selection, as it is by default."""
-    return (one for one in serving(selection) if one.options == selection.options)
+def _alike(selection: Selection) -> Fraction:
+    """What is no more than so much above the least is as good: on tori more, for small hardware."""
+    torus = isinstance(selection.topology, Torus) or selection.collective.axes is not None
+    exchange = selection.collective.from_each and selection.collective.personal
+    return TIMES_ALIKE if torus or exchange else TIMES_NEAR
+
+
+def _for_long(selection: Selection) -> Iterator[Selection]:
+    """Every algorithm that serves a selection, as it is by default; elsewhere then its variants."""
+    variants = []
+    for one in serving(selection):
+        if one.options == selection.options:
+            yield one
+        elif one.options.chunks and not selection.options.chunks:
+            variants.append(one)
+    if not isinstance(selection.topology, Torus):
+        yield from variants
 
 
 def choose_by_cycles(
@@ -247,6 +262,9 @@ def _tried(
 
     fewest: int | None = None
     for candidate in serving(selection):
+        chunks, asked = candidate.options.chunks, selection.options.chunks
+        if prune and asked is None and (chunks or 0) > flits:
+            continue  # chunks of less than a flit
         try:
             candidate = with_latency(candidate, flits, any_length=any_length)
             schedule = planned(candidate)

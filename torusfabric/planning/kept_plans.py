@@ -11,9 +11,11 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from ..schedule import Listed, Rounds, Schedule, Switching, Transfers
+from ..schedule import Grouped, Listed, Rounds, Schedule, Switching, Transfers
+from ..schedule.single_hops import single_hops
 
 if TYPE_CHECKING:
+    from ..schedule.transfers import Payload
     from .selection import Selection
 
 __all__ = ["kept_plan"]
@@ -79,15 +81,28 @@ def _lists_few(schedule: Rounds) -> bool:
     """Whether transfers go one hop and list their blocks, not too many of them."""
     count = 0
     for transfers in schedule.transfers:
-        if not isinstance(transfers.payload, Listed) or transfers.hops.shape[1] != 1:
+        if not isinstance(transfers.payload, Listed | Grouped) or transfers.hops.shape[1] != 1:
             return False
-        count += len(transfers.payload.ids)
-    return count <= MOST_BLOCKS
+        count += len(_listed(transfers.payload).ids)
+    return count <= MOST_BLOCKS and (not _sums(schedule) or single_hops(schedule))
+
+
+def _sums(schedule: Rounds) -> bool:
+    """Whether transfers carry the sum of a chunk each, which their senders hold."""
+    return any(isinstance(transfers.payload, Grouped) for transfers in schedule.transfers)
+
+
+def _listed(payload: Payload) -> Listed:
+    """Blocks as they are listed; of sums, their chunks."""
+    if isinstance(payload, Grouped):
+        return Listed.single(payload.wanted)
+    assert isinstance(payload, Listed)
+    return payload
 
 
 def _write(path: Path, schedule: Rounds) -> None:
     """Write rounds as arrays, one behind another."""
-    listed = [transfers.listed for transfers in schedule.transfers]
+    listed = [_listed(transfers.payload) for transfers in schedule.transfers]
     np.savez_compressed(
         path,
         chunks=schedule.chunks,
@@ -97,6 +112,7 @@ def _write(path: Path, schedule: Rounds) -> None:
         port=np.concatenate([transfers.hops[:, 0] for transfers in schedule.transfers]),
         blocks=np.concatenate([np.diff(each.indptr) for each in listed]),
         ids=np.concatenate([each.ids for each in listed]),
+        sums=_sums(schedule),
     )
 
 
@@ -111,6 +127,8 @@ def _read(path: Path, selection: Selection) -> Rounds | None:
         rounds = zip(
             np.split(found["source"], ends), np.split(found["port"], ends), sizes, ids, strict=True
         )
+        blocks = selection.collective.blocks(selection.topology, int(found["chunks"]))
+        chunk = blocks.chunk(np.arange(blocks.count)) if found["sums"] else None
         return Rounds(
             topology=selection.topology,
             collective=selection.collective,
@@ -119,7 +137,13 @@ def _read(path: Path, selection: Selection) -> Rounds | None:
             ports=int(found["ports"]),
             chunks=int(found["chunks"]),
             transfers=tuple(
-                Transfers(source, port[:, None], Listed(np.append(0, np.cumsum(size)), block))
+                Transfers(
+                    source,
+                    port[:, None],
+                    Listed(np.append(0, np.cumsum(size)), block)
+                    if chunk is None
+                    else Grouped(chunk, block),
+                )
                 for source, port, size, block in rounds
             ),
         )

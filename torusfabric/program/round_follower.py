@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 from typing_extensions import override
 
-from ..schedule import Everything, Grouped, Listed
+from ..schedule import Everything, Grouped
+from ..schedule.single_hops import single_hops
 from ..topology import IntArray
 from .fields import IDLE, NEUTRAL
 from .send_order import SEND, Location, arrange
@@ -104,27 +105,6 @@ class RoundPlan(NamedTuple):
     passes: bool = False
     rests: bool = False
     results: bool = False
-
-
-def single_hops(schedule: Schedule) -> bool:
-    """Whether every message is a block, or the sum of a chunk, that goes one hop."""
-    blocks = schedule.blocks
-    for transfers in schedule.rounds():
-        if (transfers.hops[:, 1:] >= 0).any():
-            return False
-        match transfers.payload:
-            case Listed(indptr=indptr, ids=ids):
-                key = ids % blocks.per_origin if schedule.collective.reducing else ids
-                same = np.append(True, key[1:] == key[:-1])
-                same[indptr[:-1]] = True
-                if not same.all() or (np.diff(indptr) == 0).any():
-                    return False
-            case Grouped(group=group) if schedule.collective.reducing:
-                if (group != np.arange(blocks.count) % blocks.per_origin).any():
-                    return False
-            case _:
-                return False
-    return True
 
 
 class BlockFollower:
@@ -339,23 +319,32 @@ class SumFollower(BlockFollower):
         for held in self.held:
             held.update({key: [Location(SEND, key)] for key in range(self._keys)})
         self.filled[:, SEND] = self._keys
+        #: Of some nodes, the complete sums that they have yet to keep in one piece.
+        self._to_keep: dict[int, dict[int, None]] = {}
+        #: Of each node and key, the contributions to its sum.
+        self._count = np.ones((self.topology.nodes, self._keys), int)
         #: The senders of complete sums in the round that is followed, and their keys.
         self._complete: set[tuple[int, int]] = set()
 
     @override
     def _payloads(self, transfers: Transfers, group: IntArray | None) -> list[Message]:
         """The keys of each transfer: all contributions to one sum are one message."""
-        listed = transfers.listed
-        keys = np.asarray(listed.ids) % self._keys
-        self._complete.clear()
-        payloads = []
-        for source, (low, high) in zip(
-            transfers.source.tolist(), pairwise(np.asarray(listed.indptr).tolist()), strict=True
-        ):
-            sums, counts = np.unique(keys[low:high], return_counts=True)
-            payloads.append(sums.tolist())
-            whole = sums[counts == self.topology.nodes]
-            self._complete.update((source, key) for key in whole.tolist())
+        payloads: list[Message]
+        match transfers.payload:
+            case Grouped(wanted=wanted) if self.rests:
+                payloads = wanted[:, None].tolist()
+            case _:
+                listed = transfers.listed
+                keys, ends = np.asarray(listed.ids) % self._keys, np.asarray(listed.indptr)
+                payloads = [np.unique(keys[a:b]).tolist() for a, b in pairwise(ends.tolist())]
+        owner = np.repeat(np.arange(len(payloads)), list(map(len, payloads)))
+        key = np.array([key for message in payloads for key in message], int)
+        source, target = transfers.source[owner], transfers.walk(self.topology)[owner, -1]
+        carried = self._count[source, key]
+        whole = carried == self.topology.nodes
+        self._complete = set(zip(source[whole].tolist(), key[whole].tolist(), strict=True))
+        self._count[source[~whole], key[~whole]] = 0
+        np.add.at(self._count, (target, key), carried)
         return payloads
 
     @override
@@ -366,6 +355,42 @@ class SumFollower(BlockFollower):
             partial = [key for key in message if (node, key) not in self._complete]
             self.held[node].update({key: [] for key in partial})
         return messages
+
+    @override
+    def _inject(
+        self, transfers: Transfers, payloads: list[Message]
+    ) -> tuple[IntArray, list[Message]]:
+        """As of blocks; nodes keep complete sums, one a round, as they are sent, or later."""
+        for node, key in sorted(self._complete):
+            if self.results and len(self.held[node][key]) > 1:
+                self._to_keep.setdefault(node, {})[key] = None
+        entry, payloads = super()._inject(transfers, payloads)
+        injected: dict[int, dict[int, int]] = {}
+        for node, source, message in zip(
+            transfers.source.tolist(), entry.tolist(), payloads, strict=True
+        ):
+            injected.setdefault(node, {})[source - self.topology.ports] = message[0]
+        for node, keys in [*self._to_keep.items()]:
+            self._keep(node, keys, injected.get(node, {}))
+        return entry, payloads
+
+    def _keep(self, node: int, keys: dict[int, None], injected: dict[int, int]) -> None:
+        """Store a complete sum that is injected, or one by an injection port that is not in use."""
+        sent = [(port, key) for port, key in injected.items() if key in keys]
+        free = [p for p in range(int(self.topology.linked[node].sum())) if p not in injected]
+        if sent:
+            port, key = sent[0]
+        elif free:
+            port, key = free[0], next(iter(keys))
+            self._read(node, port, [key])
+        else:
+            return
+        del keys[key]
+        self.held[node][key] = []
+        source = self.topology.ports + port
+        self._store(node, source, 0, [key], self._place(node, self.topology.ports, [key]))
+        if not keys:
+            del self._to_keep[node]
 
     @override
     def _arranged(self, node: int, messages: list[Message]) -> list[Message]:

@@ -93,6 +93,8 @@ class HeldBlocks:
 
         A transfer carries a whole sum if it lists all that its sender holds of it.
         """
+        if isinstance(transfers.payload, Grouped):
+            return self._with_groups(transfers, transfers.payload)
         if not isinstance(transfers.payload, Listed):
             return None
         ids, indptr = transfers.payload.ids, transfers.payload.indptr
@@ -104,6 +106,13 @@ class HeldBlocks:
             return None
         cuts = np.searchsorted(of, np.arange(len(transfers) + 1))
         return Transfers(transfers.source, transfers.hops, Listed(cuts, whole_sum(key)))
+
+    def _with_groups(self, transfers: Transfers, payload: Grouped) -> Transfers | None:
+        """The same where each group is a chunk."""
+        if (payload.group != np.arange(self.blocks.count) % self._keys).any():
+            return None
+        listed = Listed.single(whole_sum(np.asarray(payload.wanted)))
+        return Transfers(transfers.source, transfers.hops, listed)
 
     @property
     def _keys(self) -> int:

@@ -57,7 +57,7 @@ def _pieces(
     """The text of a schedule file, a line a round."""
     # To list the blocks of groups takes to know what nodes hold; to name whole sums does, too.
     grouped = any(isinstance(transfers.payload, Grouped) for transfers in rounds())
-    named = blocks.collective.reducing and _listed(rounds()) > MOST_LISTED
+    named = blocks.collective.reducing and _listed(rounds(), blocks) > MOST_LISTED
     topology = blocks.groups.topology
     held_blocks = HeldBlocks(topology, blocks) if grouped or named else None
     yield json.dumps({"format": FORMAT, "version": VERSION} | head)[:-1] + ', "rounds": ['
@@ -73,10 +73,15 @@ def _pieces(
     yield "\n]}\n"
 
 
-def _listed(rounds: Iterable[Transfers]) -> int:
-    """How many contributions all transfers list."""
-    payloads = (transfers.payload for transfers in rounds)
-    return sum(len(payload.ids) for payload in payloads if isinstance(payload, Listed))
+def _listed(rounds: Iterable[Transfers], blocks: Blocks) -> int:
+    """How many contributions all transfers list, or at the most would list."""
+    count = 0
+    for payload in (transfers.payload for transfers in rounds):
+        if isinstance(payload, Listed):
+            count += len(payload.ids)
+        elif isinstance(payload, Grouped):
+            count += len(payload.wanted) * blocks.nodes
+    return count
 
 
 def _entries(blocks: Blocks, transfers: Transfers) -> list[dict[str, Any]]:

@@ -47,9 +47,9 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Schedu
     --------
     >>> import torusfabric as tf
     >>> for name in ("any-network", "detour"):
-    ...     schedule = tf.plan("4x4!0:+0=4", "allgather", algorithm=name, chunks=1)
+    ...     schedule = tf.plan("4x4!0:+0=16", "allgather", algorithm=name, chunks=1)
     ...     print(schedule.steps, tf.compile(schedule, flits=1).cycles())
-    4 27
+    8 34
     5 18
     """
     rest = _without_slow_links(topology)

@@ -10,6 +10,7 @@ Zhao and others, "ForestColl", 2024); that they are found is not proved.
 from __future__ import annotations
 
 import heapq
+from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 
     from ...schedule import Transfers
     from ...topology import IntArray, Topology
+    from .spread import Arcs
 
-__all__ = ["allgather_steps"]
+__all__ = ["Forest", "allgather_steps"]
 
 #: How often it is tried again, and for how many blocks times arcs in all.
 MORE_TRIES, WORK = 12, 60_000
@@ -62,7 +64,8 @@ def allgather_steps(
     best: tuple[Transfers, ...] = ()
     for trial in range(1 + min(MORE_TRIES, WORK // (len(blocks) * len(arcs.tail)))):
         random = np.random.default_rng([seed, trial])
-        forest = _Forest(arcs, spread(arcs, len(blocks), most, random, choose), random)
+        spread_out = spread(arcs, len(blocks), most, random, choose)
+        forest = Forest(arcs, (blocks // chunks).tolist(), random, trees=spread_out)
         forest.relieve(most)
         steps = timed(arcs, forest.trees, blocks)
         if not best or len(steps) < len(best):
@@ -72,44 +75,80 @@ def allgather_steps(
     return best
 
 
-class _Forest(Loads):
-    """Spanning trees, of which some are changed where arcs are too full."""
+class Forest(Loads):
+    """Spanning trees, of which some are changed where arcs are too full.
 
-    def __init__(self, arcs: Lengths, trees: list[list[int]], random: np.random.Generator) -> None:
-        super().__init__(arcs, trees)
-        self._random = random
+    Parameters
+    ----------
+    roots : list of int
+        Of each tree; it spans what is reached from there.
+    trees : list of (list of int), optional
+        The arcs of each to begin with; otherwise let them `grow`.
+    links : list of int, optional
+        What each arc takes up; by default itself.
+    depth : float
+        How many hops longer an arc is for each hop that lies before it, where a tree grows.
+    """
+
+    def __init__(
+        self,
+        arcs: Arcs,
+        roots: list[int],
+        random: np.random.Generator,
+        *,
+        trees: list[list[int]] | None = None,
+        links: list[int] | None = None,
+        depth: float = DEPTH,
+    ) -> None:
+        super().__init__(arcs, trees or (), links)
+        self._random, self._roots, self._depth = random, roots, depth
         #: Of each tree, the arc into each node but its root.
-        self._by = [{self.head[arc]: arc for arc in tree} for tree in trees]
+        self._by = [{self.head[arc]: arc for arc in tree} for tree in trees or [[]] * len(roots)]
 
     @property
     def trees(self) -> list[list[int]]:
         """The arcs of each."""
         return [list(by.values()) for by in self._by]
 
-    def relieve(self, most: int) -> None:
-        """Change trees until no arc is in more than so many, or it has been tried often."""
+    def grow(self, most: int) -> None:
+        """Grow all trees anew, in any order."""
+        for tree in self._random.permutation(len(self._roots)).tolist():
+            self._grow(tree, most)
+
+    def relieve(self, most: int) -> bool:
+        """Change trees until no arc is in more than so many; whether that is reached."""
         left = MOST_CHANGES * (len(self.tail) + len(self._by))
         while left > 0 and (full := self.too_full(most)):
-            for arc in self._random.permutation(full).tolist():
-                for tree in self._random.permutation(sorted(self.over[arc])).tolist():
-                    if len(self.over[arc]) <= most or left <= 0:
+            for link in self._random.permutation(full).tolist():
+                for tree in self._random.permutation(sorted(self.over[link])).tolist():
+                    if len(self.over[link]) <= most or left <= 0:
                         break
                     left -= 1
-                    if not self._change(tree, arc, most):
+                    if not self._change(tree, link, most):
                         self._grow(tree, most)
                         left -= GROWN
+        return left > 0
 
-    def _change(self, tree: int, arc: int, most: int) -> bool:
+    def _change(self, tree: int, link: int, most: int) -> bool:
         """Reach the head of an arc by another one that has room, if there is any."""
+        (arc,) = (a for a in self._arcs[link] if self._by[tree].get(self.head[a]) == a)
         node = self.head[arc]
-        free = [a for a in self.into[node] if len(self.over[a]) < most]
+        free = [a for a in self.into[node] if len(self.over[self.link[a]]) < most]
         free = [a for a in free if not self._below(tree, a, node)]
         if free:
-            other = min(free, key=lambda a: len(self.over[a]))
-            self.over[arc].remove(tree)
-            self.over[other].add(tree)
+            other = min(free, key=lambda a: len(self.over[self.link[a]]))
+            self.over[link].remove(tree)
+            self.over[self.link[other]].add(tree)
             self._by[tree][node] = other
         return bool(free)
+
+    @cached_property
+    def _arcs(self) -> list[list[int]]:
+        """The arcs that take up each."""
+        found: list[list[int]] = [[] for _ in self.over]
+        for arc, link in enumerate(self.link):
+            found[link].append(arc)
+        return found
 
     def _below(self, tree: int, arc: int, node: int) -> bool:
         """Whether the tail of an arc is a node, or lies below it."""
@@ -124,22 +163,22 @@ class _Forest(Loads):
     def _grow(self, tree: int, most: int) -> None:
         """Grow a tree anew from its root, always by the shortest arc."""
         for arc in self._by[tree].values():
-            self.over[arc].remove(tree)
-        (root,) = {self.tail[arc] for arc in self._by[tree].values()} - set(self._by[tree])
+            self.over[self.link[arc]].remove(tree)
+        root = self._roots[tree]
         by: dict[int, int] = {}
         noise = self._random.random(64).tolist()
         heap: list[tuple[float, int, int]] = []
         here, depth = root, 0
-        while len(by) < len(self.out) - 1:
+        while here >= 0:
             for arc in self.out[here]:
                 if self.head[arc] != root and self.head[arc] not in by:
-                    length = self.length(arc, most) + DEPTH * depth + 0.01 * noise[arc & 63]
+                    length = self.length(arc, most) + self._depth * depth + 0.01 * noise[arc & 63]
                     heapq.heappush(heap, (length, arc, depth + 1))
-            while True:
+            here = -1
+            while heap and here < 0:
                 _, arc, depth = heapq.heappop(heap)
-                here = self.head[arc]
-                if here not in by:
-                    break
-            by[here] = arc
-            self.over[arc].add(tree)
+                if self.head[arc] not in by:
+                    here = self.head[arc]
+                    by[here] = arc
+                    self.over[self.link[arc]].add(tree)
         self._by[tree] = by

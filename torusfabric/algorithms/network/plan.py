@@ -6,8 +6,9 @@ links; nothing is assumed of it but that every node reaches every other.
 - Broadcast: trees that share no arc, as many as the least cut from the root allows; messages stream
   down them. Reduce: the same backwards.
 - All-gather: a spanning tree for each block, see `forest`. Reduce-scatter: the same backwards.
-  All-reduce: up trees that share no link, see `link_forest`, and down again, where that takes less
-  time than one after the other; for short messages up a tree of shortest paths and down again.
+  All-reduce: up trees that share no link, see `link_forest`, and down again; where those do not
+  come near the least time, up and down trees that share arcs, see `shared_trees`; for short
+  messages up a tree of shortest paths and down again.
 - Scatter, total exchange, exchange: a path for each message, see `routes`. Gather: a scatter
   backwards. Halo: a tree for each block, to its neighbours.
 
@@ -24,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -32,7 +34,7 @@ from ...analysis.congestion import Lengths
 from ...analysis.cuts import worst_cut
 from ...analysis.volume import least_time, reach
 from ...collective import NO_NODE, Collective
-from ...schedule import Listed, Rounds, Schedule, Switching, Transfers
+from ...schedule import Rounds, Schedule, Switching, Transfers
 from ...topology import Arrowhead, CayleyGraph, IntArray, Topology, Torus
 from ..algorithm import Algorithm, Options
 from ..oblivious.shallow_trees import tree_pattern, up_and_down
@@ -42,6 +44,7 @@ from .chunks import ALIKE, ALIKE_EXCHANGE, as_near_as_can_be, candidates
 from .forest import allgather_steps
 from .link_forest import link_disjoint_trees_of, most_link_trees
 from .routes import routed
+from .shared_trees import LOOK, MOST_TREES, SharedTrees, shared_trees, sums_along
 from .spread import spread, timed
 from .trees import MOST_ARCS, disjoint_trees_from, nearest_tree
 
@@ -53,6 +56,19 @@ FEW_NODES = 36
 #: Fewer blocks on an arc of a halo are not worth a detour.
 FEW_BLOCKS = 4.0
 
+#: So many parts of a message, of a chunk for each tree, are tried for messages of some lengths.
+COPIES = (1, 4, 16, 32)
+
+#: How near trees that share no link must come to the least time of an all-reduce: on 4x4 with a
+#: broken link they do not come within 3 %, but take fewer cycles up to some 2,000 flits.
+LINKS_ALIKE = Fraction(104, 100)
+
+#: The most sums of an all-reduce, and of those at all nodes together.
+MOST_SUMS, MOST_CELLS = 1024, 2**17
+
+#: Nodes times arcs, of networks that look the same from each node, of which any is planned.
+MOST_ALIKE = 30_000
+
 #: More nodes are planned by algorithms that use how alike nodes are.
 MOST_NODES = 1024
 
@@ -61,31 +77,33 @@ def misfit(topology: Topology, collective: Collective, options: Options) -> str 
     """What the algorithm needs and does not get, or None."""
     if isinstance(topology, CayleyGraph):
         trees = collective.kind in ("broadcast", "reduce")
-        if not trees or isinstance(topology, Torus | Arrowhead):
-            return "a network that does not look the same from every node"
+        large = topology.nodes * topology.linked.sum() > MOST_ALIKE and not trees
+        if large or isinstance(topology, Torus | Arrowhead):
+            return "a network that is no torus, of few nodes if they are alike"
     if topology.nodes > MOST_NODES or topology.linked.sum() > MOST_ARCS:
         return f"at most {MOST_NODES} nodes and {MOST_ARCS} arcs"
     if topology.nodes == 1:
         return "at least two nodes"
-    streams = collective.kind in ("broadcast", "reduce")
-    one = collective.kind == "allreduce" and options.trees
-    if options.trees is not None and not (streams or one):
-        return "--trees left out"
-    most = _most_trees(topology, collective)
-    if options.trees is not None and options.trees > most:
-        return f"--trees 1 to {most}, by the least cut" if streams else f"--trees 1 to {most}"
-    if options.chunks is not None and (streams or one):
-        return "--chunks left out, where each tree has one"
-    if collective.kind == "allreduce" and (options.chunks or 0) % topology.nodes:
-        return f"--chunks divisible by the number of nodes, {topology.nodes}"
-    return every_port(options, topology.ports)
+    return _misfit_of_trees(topology, collective, options) or every_port(options, topology.ports)
 
 
-def _most_trees(topology: Topology, collective: Collective) -> int:
-    """As many trees as share no arc, or, of sums that go up and down, no link."""
+def _misfit_of_trees(topology: Topology, collective: Collective, options: Options) -> str | None:
+    """What is needed of the number of trees, and of chunks that go along them."""
+    trees, chunks = options.trees, options.chunks
     if collective.kind in ("broadcast", "reduce"):
-        return _cut_from_root(topology, collective)
-    return max(1, most_link_trees(topology)) if collective.kind == "allreduce" else 1
+        most = _cut_from_root(topology, collective)
+        if trees is not None and trees > most:
+            return f"--trees 1 to {most}, by the least cut"
+        return "--chunks left out, where each tree has one" if chunks is not None else None
+    if collective.kind != "allreduce":
+        return "--trees left out" if trees is not None else None
+    if trees is not None and trees > MOST_TREES:
+        return f"--trees 1 to {MOST_TREES}"
+    if chunks is not None:
+        each = trees or len(_shared(topology, options).up)
+        if chunks % each:
+            return f"--chunks divisible by the trees, {each}"
+    return None
 
 
 def _cut_from_root(topology: Topology, collective: Collective) -> int:
@@ -130,24 +148,51 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Schedu
         case "reduce-scatter":
             spread = Collective("allgather")
             return reverse(_allgather(topology.backwards, spread, options), "reduce-scatter")
-    trees = options.trees
-    if trees is None and options.chunks is None and _trees_are_quicker(topology):
-        trees = most_link_trees(topology)
-    if trees is None:
-        return _allreduce(topology, collective, options)
-    if trees == 1:
-        away = topology.all_distances
-        amid = int((away.max(axis=0) + away.max(axis=1)).argmin())
-        up, down = nearest_tree(topology.backwards, amid), nearest_tree(topology, amid)
-    else:
-        up = down = link_disjoint_trees_of(topology, trees)
-    return up_and_down(topology, collective, NAME, up, down)
+    return _allreduce(topology, collective, options)
 
 
-def _trees_are_quicker(topology: Topology) -> bool:
-    """Whether sums up and down trees take less time than sums that are scattered and gathered."""
-    trees, gather = most_link_trees(topology), Collective("allgather")
-    return trees > 0 and Fraction(topology.nodes, trees) <= 2 * least_time(topology, gather)
+def _allreduce(topology: Topology, collective: Collective, options: Options) -> Schedule:
+    """Sums up trees and down again: trees that share no link, or share arcs."""
+    trees, links = options.trees, most_link_trees(topology)
+    if trees is None and options.chunks is None and _links_are_enough(topology):
+        trees = links
+    if trees is not None and options.chunks is None and trees <= max(1, links):
+        if trees > 1:
+            up = down = link_disjoint_trees_of(topology, trees)
+        else:
+            away = topology.all_distances
+            amid = int((away.max(axis=0) + away.max(axis=1)).argmin())
+            up, down = nearest_tree(topology.backwards, amid), nearest_tree(topology, amid)
+        return up_and_down(topology, collective, NAME, up, down)
+    shared = _shared(topology, options)
+    count = len(shared.up)
+    copies = options.chunks // count if options.chunks else _copies(topology, shared)
+    return _rounds(topology, collective, copies * count, sums_along(topology, shared, copies))
+
+
+def _shared(topology: Topology, options: Options) -> SharedTrees:
+    """The trees that share arcs."""
+    least = least_time(topology, Collective("allreduce"))
+    found = shared_trees(topology, least)
+    if options.trees in (None, len(found.up)):
+        return found
+    return shared_trees(topology, least, options.trees)
+
+
+def _links_are_enough(topology: Topology) -> bool:
+    """Whether trees that share no link come near the least message times."""
+    trees, least = most_link_trees(topology), least_time(topology, Collective("allreduce"))
+    return trees > 0 and Fraction(1, trees) <= LINKS_ALIKE * least
+
+
+def _copies(topology: Topology, trees: SharedTrees) -> int:
+    """How many parts of a message go one after another, so that it comes near the least times."""
+    count, least = len(trees.up), least_time(topology, Collective("allreduce"))
+    enough = max(1, -(-LOOK // trees.most))
+    more = 1 + len(sums_along(topology, trees, enough)) - enough * trees.most
+    spare = ALIKE * least * count - trees.most
+    most = max(1, min(MOST_SUMS, MOST_CELLS // topology.nodes) // count)
+    return min(most, ceil(more / spare)) if spare > 0 else most
 
 
 def _rounds(
@@ -247,33 +292,15 @@ def _alike(collective: Collective) -> Fraction:
     return ALIKE_EXCHANGE if exchange or collective.local else ALIKE
 
 
-def _allreduce(topology: Topology, collective: Collective, options: Options) -> Rounds:
-    """Sums are scattered over all nodes, and gathered by all."""
-    nodes, part = topology.nodes, Options(seed=options.seed)
-    if options.chunks:
-        part = replace(part, chunks=options.chunks // nodes)
-    scattered = plan(topology, Collective("reduce-scatter"), part)
-    part = replace(part, chunks=scattered.chunks)
-    gathered = _allgather(topology, Collective("allgather"), part)
-    sums = nodes * scattered.chunks
-    whole = [_whole(transfers, nodes, sums) for transfers in gathered.transfers]
-    return _rounds(topology, collective, sums, [*scattered.rounds(), *whole])
-
-
-def _whole(transfers: Transfers, nodes: int, sums: int) -> Transfers:
-    """Complete sums in place of the blocks of an all-gather: the contributions of all nodes."""
-    ids = transfers.listed.ids[:, None] + sums * np.arange(nodes)
-    indptr = nodes * np.arange(len(ids) + 1)
-    return Transfers(transfers.source, transfers.hops, Listed(indptr, ids.ravel()))
-
-
 def _variants(topology: Topology, collective: Collective) -> Sequence[Mapping[str, Any]]:
     """A single tree, or a single chunk, is quicker for short messages."""
     if collective.kind in ("broadcast", "reduce"):
         return ({"trees": 1},)
     if collective.kind == "allreduce":
-        usual = {"chunks": topology.nodes} if _trees_are_quicker(topology) else {}
-        return ({"trees": 1}, *([usual] if usual else []))
+        if topology.nodes == 1 or _links_are_enough(topology):
+            return ({"trees": 1},)
+        count = len(_shared(topology, Options()).up)
+        return ({"trees": 1}, *({"trees": count, "chunks": count * copies} for copies in COPIES))
     if isinstance(topology, CayleyGraph) or topology.nodes == 1:
         return ()
     several = next(candidates(least_time(topology, collective), _alike(collective)), 1) > 1

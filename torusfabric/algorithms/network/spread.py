@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...analysis.congestion import Lengths
     from ...topology import IntArray
 
-__all__ = ["Choose", "Loads", "spread", "timed"]
+__all__ = ["Arcs", "Choose", "Loads", "heights", "spread", "timed", "timetable"]
 
 #: How often every message is given arcs, and in how many parts; large networks have fewer.
 PASSES, PARTS, WORK = 3, 64, 8192
@@ -61,6 +61,22 @@ def spread(
     return [chosen.tolist() for chosen in taken]
 
 
+class Arcs(Protocol):
+    """Arcs between nodes."""
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes."""
+
+    @property
+    def tail(self) -> IntArray:
+        """Where each arc begins."""
+
+    @property
+    def head(self) -> IntArray:
+        """Where it ends."""
+
+
 class Loads:
     """Which messages go over which arcs, and how much longer than a hop arcs are for that.
 
@@ -68,22 +84,26 @@ class Loads:
     (McMurchie and Ebeling, "PathFinder", 1995).
     """
 
-    def __init__(self, arcs: Lengths, taken: Sequence[Sequence[int]]) -> None:
+    def __init__(
+        self, arcs: Arcs, taken: Sequence[Sequence[int]], links: list[int] | None = None
+    ) -> None:
+        #: Of each arc what it takes up: itself, or what others take up, too.
+        self.link = [*range(len(arcs.tail))] if links is None else links
         self.tail, self.head = arcs.tail.tolist(), arcs.head.tolist()
         self.out: list[list[int]] = [[] for _ in range(arcs.nodes)]
         self.into: list[list[int]] = [[] for _ in range(arcs.nodes)]
         for arc, (tail, head) in enumerate(zip(self.tail, self.head, strict=True)):
             self.out[tail].append(arc)
             self.into[head].append(arc)
-        #: The messages over each arc.
-        self.over: list[set[int]] = [set() for _ in self.tail]
+        #: The messages over each.
+        self.over: list[set[int]] = [set() for _ in range(max(self.link) + 1)]
         for message, chosen in enumerate(taken):
             for arc in chosen:
-                self.over[arc].add(message)
-        self._longer = [0.0] * len(self.tail)
+                self.over[self.link[arc]].add(message)
+        self._longer = [0.0] * len(self.over)
 
     def too_full(self, most: int) -> list[int]:
-        """The arcs with more messages than so many, which become longer."""
+        """What has more messages than so many, and becomes longer."""
         full = [arc for arc, over in enumerate(self.over) if len(over) > most]
         for arc in full:
             self._longer[arc] += AGAIN * (len(self.over[arc]) - most)
@@ -91,8 +111,9 @@ class Loads:
 
     def length(self, arc: int, most: int) -> float:
         """The length of an arc for a message more."""
-        more = len(self.over[arc]) + 1 - most
-        return (1 + self._longer[arc]) * (1 + TOO_FULL * more if more > 0 else 1)
+        link = self.link[arc]
+        more = len(self.over[link]) + 1 - most
+        return (1 + self._longer[link]) * (1 + TOO_FULL * more if more > 0 else 1)
 
 
 def timed(arcs: Lengths, trees: Sequence[Sequence[int]], blocks: IntArray) -> tuple[Transfers, ...]:
@@ -113,36 +134,80 @@ def timed(arcs: Lengths, trees: Sequence[Sequence[int]], blocks: IntArray) -> tu
     [[2], [1, 2]]
     """
     tail, head = arcs.tail.tolist(), arcs.head.tolist()
-    following: list[dict[int, list[tuple[int, int]]]] = []
-    waiting: dict[int, list[tuple[int, int]]] = {}
+    hops: list[tuple[int, int]] = []
+    after: list[list[int]] = []
+    waits: list[int] = []
+    urgency: list[tuple[int, int]] = []
     for number, tree in enumerate(trees):
-        out: dict[int, list[tuple[int, int]]] = {}
-        for height, arc in _heights(tree, tail, head):
-            out.setdefault(tail[arc], []).append((-height, arc))
-        following.append(out)
-        for node in set(out) - {head[arc] for arc in tree}:
-            for height, arc in out[node]:
-                waiting.setdefault(arc, []).append((height, number))
-    for queue in waiting.values():
-        heapq.heapify(queue)
+        out: dict[int, list[int]] = {}
+        for hop, arc in enumerate(tree, len(hops)):
+            out.setdefault(tail[arc], []).append(hop)
+        reached = {head[arc] for arc in tree}
+        left = heights(tree, tail, head)
+        for arc in tree:
+            hops.append((arc, number))
+            after.append(out.get(head[arc], []))
+            waits.append(int(tail[arc] in reached))
+            urgency.append((-left[arc], number))
     steps = []
-    while waiting:
-        sent = [(arc, heapq.heappop(queue)[1]) for arc, queue in sorted(waiting.items())]
-        waiting = {arc: queue for arc, queue in waiting.items() if queue}
-        for arc, number in sent:
-            for height, onward in following[number].get(head[arc], ()):
-                heapq.heappush(waiting.setdefault(onward, []), (height, number))
-        used = np.array([arc for arc, _ in sent])
-        hops = arcs.port[used, None].astype(np.int8)
-        payload = Listed.single(blocks[[number for _, number in sent]])
-        steps.append(Transfers(arcs.tail[used], hops, payload))
+    for step in timetable([arc for arc, _ in hops], after, waits, urgency, arcs.steps_apart):
+        used, sent = np.array([hops[hop] for hop in step]).T
+        port = arcs.port[used, None].astype(np.int8)
+        steps.append(Transfers(arcs.tail[used], port, Listed.single(blocks[sent])))
     return tuple(steps)
 
 
-def _heights(
-    tree: Sequence[int], tail: Sequence[int], head: Sequence[int]
-) -> list[tuple[int, int]]:
-    """The hops that are left from the tail of each arc of a tree, and the arc."""
+def timetable(
+    arc: Sequence[int],
+    after: Sequence[Sequence[int]],
+    waits: Sequence[int],
+    urgency: Sequence[tuple[int, int]],
+    apart: Sequence[int],
+) -> list[list[int]]:
+    """The steps in which hops are done: of those that could use an arc, the most urgent.
+
+    Parameters
+    ----------
+    arc : sequence of int
+        Of each hop.
+    after : sequence of (sequence of int)
+        The hops that wait for each.
+    waits : sequence of int
+        For how many hops each waits.
+    urgency : sequence of (int, int)
+        The least goes first.
+    apart : sequence of int
+        Of each arc, how many steps later what comes over it can be sent on.
+
+    Examples
+    --------
+    >>> timetable([0, 0, 1], [[2], [], []], [0, 0, 1], [(0, 0), (0, 1), (0, 0)], [1, 1])
+    [[0], [1, 2]]
+    """
+    left = [*waits]
+    ready = {0: [hop for hop, count in enumerate(left) if not count]}
+    queues: dict[int, list[tuple[tuple[int, int], int]]] = {}
+    steps: list[list[int]] = []
+    while queues or ready:
+        # Where nothing can be sent on yet, what has come last is waited for.
+        now = len(steps) if queues else min(ready)
+        for late in [late for late in ready if late <= now]:
+            for hop in ready.pop(late):
+                heapq.heappush(queues.setdefault(arc[hop], []), (urgency[hop], hop))
+        done = [heapq.heappop(queues[used])[1] for used in sorted(queues)]
+        queues = {used: queue for used, queue in queues.items() if queue}
+        steps.append(done)
+        for hop in done:
+            late = len(steps) - 1 + apart[arc[hop]]
+            for following in after[hop]:
+                left[following] -= 1
+                if not left[following]:
+                    ready.setdefault(late, []).append(following)
+    return steps
+
+
+def heights(tree: Sequence[int], tail: Sequence[int], head: Sequence[int]) -> dict[int, int]:
+    """The hops that are left from the tail of each arc of a tree, by the arc."""
     above = {head[arc]: arc for arc in tree}
     height = dict.fromkeys(tree, 0)
     for arc in tree:
@@ -152,4 +217,4 @@ def _heights(
             if (onward := above.get(tail[arc])) is None:
                 break
             arc, hops = onward, hops + 1
-    return [(hops, arc) for arc, hops in height.items()]
+    return height

@@ -39,6 +39,7 @@ from ..lifted import Lifted
 from ..model import Switching
 from ..pattern import Pattern
 from ..rounds import Rounds
+from ..single_hops import single_hops
 from ..sum_trees import sum_trees
 from ..table import Table
 from ..transfers import Listed
@@ -89,8 +90,9 @@ def recognise(schedule: Schedule) -> Schedule:
         case Rounds():
             found = _from_rounds(schedule)
             if isinstance(found, Rounds) and found.collective.reducing:
-                # Of trees, a program asks for the chunk of each sum only.
-                return found if sum_trees(found) else _with_listed_sums(found)
+                # Of trees, and of hops of single sums, a program asks for their chunks only.
+                known = sum_trees(found) or single_hops(found)
+                return found if known else _with_listed_sums(found)
             return found
     return schedule
 

@@ -27,10 +27,12 @@ References
 
 from dataclasses import replace
 
+from ....analysis.volume import least_time
 from ....collective import Collective
 from ....schedule import Rounds, Switching, Table
-from ....topology import CayleyGraph, Topology
+from ....topology import CayleyGraph, Topology, Torus
 from ...algorithm import Algorithm, Options
+from ...network.chunks import ALIKE, ALIKE_EXCHANGE, candidates
 from ...requirements import chunk_for_each, every_port
 from ...reversal import reverse
 from ..build import build_table, chunks_of_owner
@@ -117,15 +119,24 @@ def variants(topology: Topology, collective: Collective) -> list[dict[str, int]]
         far = (topology.distance(0, collective.targets(topology)[0]) > 1).any()
         return [{"chunks": chunks} for chunks in (2, 4) if far]
     nodes, few = topology.nodes, topology.nodes <= FEW_NODES
+    parts = [] if isinstance(topology, Torus) else _parts(topology, collective)
     if collective.rooted:
-        return []
+        return parts
     late: list[dict[str, int]] = [{"latency": k} for k in (topology.longest_link,) if k > 1]
     if not collective.reducing:
-        return late
+        return late + parts
     if not collective.to_all:
-        return late + [{"chunks": 2}] * bool(few and (nodes - 1) % topology.ports)
+        return late + parts + [{"chunks": 2}] * bool(few and (nodes - 1) % topology.ports)
     usual = [{"latency": 2}] + [{"latency": 2, "chunks": 2 * nodes}] * few
     return [one for one in late if one not in usual] + usual
+
+
+def _parts(topology: Topology, collective: Collective) -> list[dict[str, int]]:
+    """Of other networks than tori, as few chunks as come near the least message times."""
+    exchange = collective.from_each and collective.personal
+    least, alike = least_time(topology, collective), ALIKE_EXCHANGE if exchange else ALIKE
+    few = next(candidates(least, alike), 1)
+    return [{"chunks": few}] * (few > 1)
 
 
 MATCHING = Algorithm(

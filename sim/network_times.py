@@ -1,0 +1,86 @@
+"""Message times of all collectives on any network, beside the bounds that cannot be beaten.
+
+Networks are tori with broken links or nodes, meshes, cubes, circulants, twisted tori. Each row is
+what is planned for long messages, the bound of its message times, and how much more they are: 3 %
+at the most, of a total exchange 10 %; of an all-reduce 4 %, where trees that share no link stream.
+Those that are farther from it are printed last.
+
+    python sim/network_times.py
+    python sim/network_times.py --networks mesh:8x8 16x16!0:+0 --collectives allreduce
+"""
+
+import argparse
+import sys
+import time
+
+import torusfabric as tf
+from torusfabric.analysis.cost import schedule_cost
+from torusfabric.analysis.volume import least_time
+from torusfabric.cli.notices import notices_shown
+from torusfabric.cli.output import print_json, progress_bar
+
+#: One to three broken links, at one node and apart, one way, and broken nodes; and other networks.
+NETWORKS = (
+    *("4x4!0:+0", "4x4!0:+0,0:-0", "4x4!5:-1,10", "5x5!0:+0", "5x5!0:+0,7:+1,18:-0", "4x4!10"),
+    *("6x6!0:+0", "6x6!14", "4x8!3:+1,20:-0", "8x8!0:+0", "8x8!0:+0,9:+1,36:-0", "8x8!9"),
+    *("4x4x4!0:+0", "4x4x4!3", "4x4!0:+0:out", "mesh:4x4", "mesh:4x6", "mesh:8x8", "mesh:3x3x3"),
+    *("4|x4", "cube:4!0:1", "cube:5", "circulant:16:1,4", "circulant:13:1,5!4", "8x4~2", "4~4x8"),
+)
+COLLECTIVES = (
+    *("broadcast", "reduce", "allgather", "reduce-scatter", "allreduce", "scatter", "gather"),
+    "alltoall",
+)
+
+#: How much above its bound a collective may be.
+ALIKE = {"alltoall": 1.10, "allreduce": 1.04}
+
+
+def row(name: str, collective: str) -> dict[str, object]:
+    """What is planned for one network."""
+    topology = tf.parse_topology(name)
+    began = time.process_time()
+    schedule = tf.plan(topology, collective, check=False)
+    seconds = time.process_time() - began
+    tf.check(schedule)
+    least = least_time(topology, schedule.collective)
+    times = schedule_cost(schedule).tau
+    return {
+        "network": name,
+        "collective": collective,
+        "algorithm": schedule.algorithm,
+        "chunks": schedule.chunks,
+        "steps": schedule.round_count,
+        "bound": str(least),
+        "times": round(float(times), 3),
+        "above": round(float(times / least), 3),
+        "seconds": round(seconds, 1),
+    }
+
+
+def main():
+    """Print the table, or one JSON object; the status is 2 where anything is too far above."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--networks", nargs="+", default=NETWORKS)
+    parser.add_argument("--collectives", nargs="+", default=COLLECTIVES)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    arguments = parser.parse_args()
+    cases = [(name, kind) for name in arguments.networks for kind in arguments.collectives]
+    rows: list[dict[str, object]] = []
+    with notices_shown(), progress_bar("networks") as progress:
+        for name, kind in cases:
+            progress(len(rows), len(cases), f"{name} {kind}")
+            rows.append(row(name, kind))
+            if not arguments.json:
+                print("  ".join(f"{cell!s:>14}" for cell in rows[-1].values()), flush=True)
+    above = [r for r in rows if float(str(r["above"])) > ALIKE.get(str(r["collective"]), 1.03)]
+    if arguments.json:
+        print_json({"rows": rows, "above": above})
+    else:
+        print(f"{len(above)} of {len(rows)} are too far above their bounds")
+        for far in above:
+            print(far)
+    return 2 * bool(above)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
