@@ -61,6 +61,8 @@ FAULTS = (
     Fault("receiver_8", r"came - 5'd1", "came - 5'd2", BUFFER),
     Fault("receiver_8", r"\{4'd0, take\}", "5'd1", BUFFER),
     Fault("receiver_8", r"fill > 5'd12", "fill > 5'd3", BUFFER),
+    Fault("receiver_8", r"head\[9:8\] == 2'd2", "head[9:8] != 2'd0", BUFFER),
+    Fault("receiver_8", r"fresh <= take", "fresh <= 1'd1", SUMS),
     Fault("buffer_8", r"following = written \+ 5'd1", "following = written + 5'd2", "buffer_8"),
     Fault("buffer_8", r"following >> 1'd1", "following >> 2'd2", "buffer_8"),
     Fault("buffer_8", r"written\[3:0\]", "following[3:0]", "buffer_8"),

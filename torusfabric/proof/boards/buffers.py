@@ -62,7 +62,9 @@ def buffer_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
 
 def receiver_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
     """What is proved of the side that reads, for clocks that differ as the plan allows."""
-    model = Model(design, f"receiver_{latency}", shows=("taken", "frame", "fill", "lost_now"))
+    model = Model(
+        design, f"receiver_{latency}", shows=("taken", "frame", "fill", "lost_now", "take")
+    )
     bits, depth = address_width(plan.depth(latency)) + 1, plan.depth(latency)
     apart = plan.skew + plan.drift
     least = 1 - (math.ceil(WRITTEN + CABLE + plan.phy.most + apart) - 1)
@@ -93,6 +95,7 @@ def receiver_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
             "never_too_full": f"{known} fill <= {depth - SPARE}",
             "few_between_runs": f"{known} frozen || fill <= {TOO_MANY}",
             "not_late": f"{known} {due} || next >= 0 || ahead >= {least - 4}",
+            "no_other_word_waits": f"{known} next >= 0 || take == (fill != 0)",
             "a_word_of_a_run_waits": f"{known} !frozen || {due} || next <= 0",
             "never_empty_when_due": f"{known} !{due} || fill != 0",
             "the_word_that_is_due_is_next": f"{known} !{due} || ahead == {2 - latency}",

@@ -187,8 +187,9 @@ def _assumptions(system: BoardSystem) -> Iterator[str]:
         "while it changes shows what it was or what it becomes."
     )
     yield (
-        f"Boards start within {plan.skew:g} cycles of each other, as messages are heard so long "
-        "after they were sent; no two in a row are lost of those that say when a run begins, and "
+        f"Boards start within {plan.skew:g} cycles of each other: that follows, by adding up what "
+        "cables and the phases of clocks add, from what is proved of a message on its way; no two "
+        "in a row are lost of those that say when a run begins, and "
         f"none comes more than {plan.stale} cycles after a run that was not carried out."
     )
     yield "No word is changed on its way in a manner that its CRC-32 does not show."

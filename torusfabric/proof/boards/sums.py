@@ -46,11 +46,11 @@ def sent_sum_harness(plan: LinkPlan, design: Design) -> Harness:
 def received_sum_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
     """What a receiver makes of what has been sent: it notices where the sum is another."""
     shows = ("crc", "fresh", "frame", "held", "wrong", "was_wrong", "checks_left", "lost_now",
-             "was_due", "was_check_due", "of_message")  # fmt: skip
+             "was_due", "was_check_due", "of_message", "take")  # fmt: skip
     model, width = Model(design, f"receiver_{latency}", shows=shows), plan.width
     low = min(width, CRC_BITS)
     check = f"(frame == {int(Frame.CHECK)})"
-    for name in ("fresh", "wrong", "lost", "lost_now", "frozen"):
+    for name in ("fresh", "wrong", "lost", "lost_now", "frozen", "take"):
         model.past(f"past_{name}", name)
     model.past("past_check", check)
     model.past("bad_word", f"(was_due && frame != {int(Frame.RUN)}) || "
@@ -72,6 +72,7 @@ def received_sum_harness(plan: LinkPlan, latency: int, design: Design) -> Harnes
                                   "(past_check && past_wrong)",
         "hears_nothing_with_another_sum":
             f"!(heard || strange) || ({check} && !wrong && of_message && checks_left == 0)",
+        "hears_when_the_last_word_is_taken": "!steady || !(heard || strange) || past_take",
         "hears_its_peer_alone": f"!(heard && strange) && (!heard || said[{peer - 1}:0] == peer)",
         "knows_what_was_due": f"!steady || (was_due == {due} && was_check_due == {check_due})",
         "says_what_is_lost": "!steady || lost == "

@@ -32,8 +32,12 @@ CABLE = 0.25
 #: its number to be known in the other domain, and one to take it.
 CROSSING = 5.5 + CABLE
 
-#: By how many cycles a board may start later than the one above it in the tree: a cycle for the
-#: phase of clocks, half for the edge that samples, and the cable.
+#: By how many cycles a board may start later than the one above it in the tree, or earlier. The
+#: last word of a message shows `period` cycles after that in which the message says the count, and
+#: is sampled half a cycle later, and the cable. It is taken when its number is known, two or three
+#: cycles later, for the phase of the clocks; another one later if a word was in front of it (more
+#: are skipped between runs). Then it is heard, and counts in the next cycle: from half a cycle less
+#: than `heard`, for which boards take it, to 1 1/2 more, and the cable.
 START = 1.5 + CABLE
 
 #: Cycles from the start of a message to when what it says counts, beyond those of its words.
