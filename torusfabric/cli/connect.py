@@ -194,7 +194,7 @@ def _selected(words: list[str]) -> "Fabric | Sequence[Block]":
 
 def select_engine(arguments: Namespace) -> "Fabric | Sequence[Block]":
     """What arguments select; where they say nothing of lengths, they are left open."""
-    from .several_boards import make_block, make_linked
+    from .blocks import make_block, make_linked
 
     if arguments.flits is None and arguments.max_flits is None:
         arguments.max_flits = FLITS

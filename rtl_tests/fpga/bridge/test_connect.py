@@ -13,8 +13,9 @@ from helpers import delay_end, fabric_of, few, forgetful, misrouted
 import torusfabric as tf
 from torusfabric.cli.connect import BUILDS
 from torusfabric.errors import InputError, WorkFailed
-from torusfabric.fpga.bridge import board as connected
-from torusfabric.fpga.bridge import bus_access
+from torusfabric.fpga.bridge import board_engine, bus_access
+from torusfabric.fpga.bridge.board import ConnectedBoard
+from torusfabric.fpga.bridge.board_engine import BoardEngine
 from torusfabric.fpga.bridge.bus_access import BURST, BusAccess
 from torusfabric.fpga.bridge.simulated_port import SimulatedPort
 from torusfabric.fpga.bridge.uart_bone import Command
@@ -124,7 +125,7 @@ def test_wrong_cycles():
 
 def test_run_without_an_end(monkeypatch):
     """A run that does not end is given up."""
-    monkeypatch.setattr(connected, "LONGEST", 0)
+    monkeypatch.setattr(board_engine, "LONGEST", 0)
     fabric = tf.Fabric(tf.compile(tf.plan("2x2", "allgather"), flits=2), width=8, bus="wishbone")
     delay_end(fabric, flits=4000)
     with pytest.raises(WorkFailed, match=r"^Board must end a run within 0 s, not be at work still"):
@@ -140,7 +141,7 @@ def test_start_that_is_refused():
     board.access.write_word(length, 7)
     board.access.write_word(board.registers.register("start").offset, 1)
     assert board.access.read_word(board.registers.register("status").offset) >> 4 == 3
-    engine = connected.BoardEngine(board.fabric, board.registers, board.access)
+    engine = BoardEngine(board.fabric, board.registers, board.access)
     refused = r"^Board must carry out Job\(.*\), not refuse it \(length\)$"
     with pytest.raises(WorkFailed, match=refused):
         engine.run(np.zeros((4, 5), np.uint64), job=tf.Job())
@@ -152,7 +153,7 @@ def test_another_fabric():
     other, expected = (fabric_of("2x2", "allgather", "hamiltonian", width=w) for w in (8, 9))
     message = f"of 9 bits ({expected.digest:08x}), not another fabric ({other.digest:08x})"
     with pytest.raises(WorkFailed, match=re.escape(message)):
-        connected.ConnectedBoard(expected, BusAccess(SimulatedPort(other)))
+        ConnectedBoard(expected, BusAccess(SimulatedPort(other)))
 
 
 def test_torn_command():
@@ -160,7 +161,7 @@ def test_torn_command():
     fabric = fabric_of("2x2", "allgather", "hamiltonian", width=8, flits=2)
     port = SimulatedPort(fabric)
     port.write(bytes([Command.WRITE, 200, 0, 0, 0, 64, 1]))
-    assert connected.ConnectedBoard(fabric, BusAccess(port)).run().passed
+    assert ConnectedBoard(fabric, BusAccess(port)).run().passed
 
 
 class Port:
@@ -195,7 +196,7 @@ def test_port_without_a_board(monkeypatch, port, message):
     monkeypatch.setattr(bus_access, "PATIENCE", 0.02)
     fabric = fabric_of("2x2", "allgather", "hamiltonian", width=8)
     with pytest.raises(WorkFailed, match=rf"^Board on ttyX must {message}"):
-        connected.ConnectedBoard(fabric, BusAccess(port))
+        ConnectedBoard(fabric, BusAccess(port))
 
 
 class Echo:

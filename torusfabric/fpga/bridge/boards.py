@@ -14,7 +14,8 @@ from ...simulation.boards import SystemReport, jobs_of, run_jobs
 from ...simulation.engines import EngineRun, Job
 from ...simulation.engines.base import Messages, PhaseTimes
 from ...simulation.engines.words import as_words
-from .board import ConnectedBoard, taken
+from .board import ConnectedBoard
+from .board_engine import taken
 from .bus_access import BusAccess
 
 __all__ = ["ConnectedBoards"]
