@@ -131,6 +131,22 @@ def test_single_setting_is_wires():
     assert [out.sources for out in crossbar.outputs] == [(2,), (0,), (1,)]
 
 
+@pytest.mark.parametrize(("others", "luts"), [(3, 2), (4, 2), (5, 3), (9, 5)])
+def test_zero_is_nothing_beside_four_others(others, luts):
+    """A cascade passes it where no select bit is set; beside fewer it is an input like others."""
+    crossbar = plan_crossbar(np.arange(others + 1)[:, None], zero=others)
+    (output,), bits = crossbar.outputs, crossbar.rom[-1]
+    assert crossbar.luts_per_bit == luts
+    assert output.zero == (others > 3)
+    assert output.zero == (not bits.any())
+    form = branched_cascade if output.branched else cascade
+    codes = [crossbar.rom[row][list(output.bits)].tolist() for row in range(others + 1)]
+    inputs = [*range(5, 5 + len(output.words))]
+    assert selected(inputs, codes, 4, form=form)[: others + output.zero][-1] == (
+        0 if output.zero else 4 + others
+    )
+
+
 def test_idle_ports_share_registers():
     """What an idle port carries does not matter, so its select bits follow another port's."""
     crossbar = plan_crossbar(np.array([[0, 2], [1, -1], [-1, 3]]))

@@ -118,6 +118,11 @@ class Operator:
         return self.name.endswith(":signed")
 
     @property
+    def neutral_is_zero(self) -> bool:
+        """Whether the word that changes nothing is 0, at any width."""
+        return not any(self.identity(width) for width in self.widths or WIDTHS)
+
+    @property
     def label(self) -> str:
         """Its name as an identifier: ``max_signed``."""
         return self.name.replace(":", "_")

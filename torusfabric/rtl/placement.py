@@ -121,8 +121,10 @@ def place(program: Program) -> Placement:
     selects, one = ColumnSet(), program.by_offset
     selected = _Inputs.of(loops, Action.SELECT, one=one)
     router_of, alike = _numbered([None] * loops.variants if one else _sources(selected))
+    zero = all(operator.neutral_is_zero for operator in program.operators)
     planned = [
-        _planned(loops, selected, members, _late(selected, members, endpoints)) for members in alike
+        _planned(loops, selected, members, _late(selected, members, endpoints), zero=zero)
+        for members in alike
     ]
     common = _common_columns(planned)
     shown = [_RouterTable(loops, members, selects) for members in alike]
@@ -228,16 +230,25 @@ class _Planned:
 
 
 def _planned(
-    loops: Loops, inputs: _Inputs, members: list[int], late: Mapping[int, int] | None = None
+    loops: Loops,
+    inputs: _Inputs,
+    members: list[int],
+    late: Mapping[int, int] | None = None,
+    *,
+    zero: bool = False,
 ) -> _Planned:
-    """The crossbar of a shape: select registers are shared where that suits all its variants."""
+    """The crossbar of a shape: select registers are shared where that suits all its variants.
+
+    The word that changes nothing, behind all others, may be 0.
+    """
     values = inputs.values[members]
     rows, inverse = np.unique(values.reshape(-1, values.shape[-1]), axis=0, return_inverse=True)
     unused = SETTING if inputs.action is Action.SELECT else None
     delays = [loops.delays(Point(inputs.action, port), unused) for port in range(values.shape[-1])]
     # The choice of an operand may be one with the sum, in a form of its own.
     branched = inputs.action is Action.OPERAND
-    crossbar = plan_crossbar(rows, delays, late, branched=branched)
+    neutral = inputs.first + len(inputs.injections[members[0]]) if zero else None
+    crossbar = plan_crossbar(rows, delays, late, branched=branched, zero=neutral)
     bits = crossbar.rom[inverse.ravel()].reshape(*values.shape[:2], -1)
     injections = {variant: inputs.injections[variant] for variant in members}
     return _Planned(crossbar, bits, [span for _, span in loops.spans()], injections)

@@ -30,6 +30,10 @@ from .registers import apart
 __all__ = ["Crossbar", "Output", "Router", "crossbar_words", "plan_crossbar", "select_registers"]
 
 
+#: Inputs from which on a cascade passes 0 where all its select bits are 0.
+LEAST_TO_IDLE = 4
+
+
 @dataclass(frozen=True)
 class Output:
     """One out-port.
@@ -42,20 +46,29 @@ class Output:
         The select register of each select bit, in the order of `code`.
     branched : bool
         Whether its cascade has branches.
+    zero : bool
+        Whether its last input is the word 0: that passes where all select bits are 0.
     """
 
     sources: tuple[int, ...]
     bits: tuple[int, ...]
     branched: bool = True
+    zero: bool = False
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        """The inputs of its cascade."""
+        return self.sources[: len(self.sources) - self.zero]
 
     def code(self, index: int) -> list[int]:
         """The select bits that make one of its inputs pass, by its place among them."""
-        return (branch_bits if self.branched else select_bits)(len(self.sources), index)
+        form, count = branch_bits if self.branched else select_bits, len(self.words)
+        return [0] * len(form(count, 0)) if index == count else form(count, index)
 
     @property
     def luts(self) -> int:
         """4-input look-up tables for each bit of the width."""
-        return (branch_luts if self.branched else lut_count)(len(self.sources))
+        return (branch_luts if self.branched else lut_count)(len(self.words))
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +107,7 @@ def plan_crossbar(
     late: Mapping[int, int] | None = None,
     *,
     branched: bool = False,
+    zero: int | None = None,
 ) -> Crossbar:
     """The crossbar of a router class.
 
@@ -108,6 +122,8 @@ def plan_crossbar(
         behind them.
     branched : bool
         Whether all out-ports have branches, whatever these cost.
+    zero : int, optional
+        The input that is the word 0, if there is one: beside enough others it takes no tables.
 
     Examples
     --------
@@ -129,13 +145,17 @@ def plan_crossbar(
     outputs = []
     delays, late = [(0,)] * select.shape[1] if delays is None else list(delays), late or {}
     selected = [
-        sorted({int(s) for s in column if s >= 0}, key=lambda s: (late.get(s, 0), s))
+        sorted({int(s) for s in column if s >= 0}, key=lambda s: (s == zero, late.get(s, 0), s))
         for column in select.T
     ]
-    for delay, column, sources, branches in zip(
-        delays, select.T, selected, _branched(selected), strict=True
+    idles = [zero in sources and len(sources) > LEAST_TO_IDLE for sources in selected]
+    counts = [len(sources) - idle for sources, idle in zip(selected, idles, strict=True)]
+    others = {source for source in chain(*selected) if source >= len(selected)}
+    branches = [branched or each for each in _branched(counts, len(others))]
+    for delay, column, sources, branched, idle in zip(
+        delays, select.T, selected, branches, idles, strict=True
     ):
-        planned = Output(tuple(sources), (), branched or branches)
+        planned = Output(tuple(sources), (), branched, idle)
         width = len(planned.code(0)) if sources else 0
         rows = [planned.code(sources.index(s)) if s >= 0 else [-1] * width for s in column.tolist()]
         wanted = np.array(rows, np.int8).reshape(len(rows), width)
@@ -145,15 +165,13 @@ def plan_crossbar(
     return Crossbar(tuple(outputs), np.maximum(rom, 0), tuple(delays_of))
 
 
-def _branched(selected: Sequence[Sequence[int]]) -> list[bool]:
+def _branched(counts: Sequence[int], others: int) -> list[bool]:
     """Whether each out-port has branches: not where a full crossbar takes less, and it would, too.
 
     That has the in-ports, and as many words of the node as there are out-ports to send them by.
     """
-    ports = len(selected)
-    others = {source for source in chain(*selected) if source >= ports}
-    full = ports * lut_count(ports + min(len(others), ports))
-    counts = [len(sources) for sources in selected]
+    ports = len(counts)
+    full = ports * lut_count(ports + min(others, ports))
     dear = sum(map(branch_luts, counts)) > full
     return [not dear or branch_luts(count) <= lut_count(count) for count in counts]
 
@@ -196,7 +214,7 @@ def crossbar_words(
     """
     passed = []
     for port, (output, select) in enumerate(zip(crossbar.outputs, selects, strict=True)):
-        inputs = [words[source] for source in output.sources]
+        inputs = [words[source] for source in output.words]
         name = f"to_port_{port}" if alone else None
         branched = output.branched
         passed.append(multiplexed(m, inputs, select, width, name=name, branched=branched))
