@@ -40,6 +40,11 @@ class AddressMap(ABC):
     def memories(self, nodes: IntArray) -> set[int]:
         """The memories in which any block of any of these nodes lies."""
 
+    @property
+    def nodes_alike(self) -> bool:
+        """Whether these are the same, whichever nodes."""
+        return isinstance(self, DirectMap | OffsetMap | PartMap)
+
 
 @dataclass(frozen=True, eq=False)
 class DirectMap(AddressMap):
@@ -378,3 +383,8 @@ class RenumberedMap(AddressMap):
     @override
     def memories(self, nodes: IntArray) -> set[int]:
         return {int(self.numbers[memory]) for memory in self.mapped.memories(nodes)}
+
+    @property
+    @override
+    def nodes_alike(self) -> bool:
+        return self.mapped.nodes_alike

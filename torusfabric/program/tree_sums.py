@@ -14,6 +14,7 @@ cycle in which a root of a reduction would store it: every node stores it as it 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -167,22 +168,21 @@ def compile_tree_sums(request: Request, trees: SumTrees) -> Program:
         topology, trees, times, sources
     )
     received = len(kept.ports)
-    fields = (
-        *_settings(topology, trees, times, sources, reader),
-        *_reads(times, reader, count, received),
-        *_stores(kept, times),
-    )
+    settings, stores = _settings(topology, trees, times, sources, reader), _stores(kept, times)
     there = (kept.source >= 0).astype(int)
-    variant_of, first = number_equal(
-        map(bytes, np.concatenate([f.values.T for f in fields], axis=1).astype(np.int64))
-    )
+    # What nodes read follows from their readers.
+    alike = [*(field.values.T for field in (*settings, *stores)), reader.T]
+    variant_of, first = number_equal(map(bytes, np.concatenate(alike, axis=1, dtype=np.int32)))
+    read = _reads(times, reader, first, received)
+    of_first = (*(replace(f, values=f.values[:, first]) for f in settings), *read,
+                *(replace(f, values=f.values[:, first]) for f in stores))  # fmt: skip
     loop = Loop(
         order=Order.ROW,
         flits=block,
         pause=np.array([times.duration]),
         blocks=np.ones(1, int),
         sources=sources,
-        fields=tuple(Field(f.point, f.values[:, first], f.delay) for f in fields),
+        fields=of_first,
         departure=np.zeros((1, ports), int),
         streams=_departures(topology, trees, times),
     )
@@ -296,12 +296,13 @@ def _settings(
     )
 
 
-def _reads(times: _Times, reader: IntArray, count: int, first: int) -> tuple[Field, ...]:
-    """What readers read: a chunk of the node's own message each, from the memory of the chunk."""
-    chunks, nodes = reader.shape
-    memory, late = np.full((1, nodes, count), IDLE), np.zeros(count, int)
+def _reads(times: _Times, reader: IntArray, nodes: IntArray, first: int) -> tuple[Field, ...]:
+    """What readers of some nodes read: a chunk of the message each, from its memory."""
+    late = np.zeros(int(reader.max()) + 1, int)
     late[reader] = times.read
-    memory[0, np.arange(nodes), reader] = first + np.arange(chunks)[:, None]
+    memory = np.full((1, len(late), len(nodes)), IDLE).swapaxes(1, 2)
+    chunk = np.arange(len(reader))[:, None]
+    memory[0, np.arange(len(nodes)), reader[:, nodes]] = first + chunk
     delays = (ADDRESS + late).tolist()
     return (
         *fields_of(Action.MEMORY, memory, delays),

@@ -19,7 +19,7 @@ from ..topology import BoolArray, IntArray
 from .cascade import select_code
 from .endpoint_points import Points, known
 from .endpoint_shape import EndpointMemory, EndpointReader, EndpointShape
-from .endpoint_wires import EndpointWires, WiredEndpoints, memory_size
+from .endpoint_wires import SHARED, EndpointWires, WiredEndpoints, memory_size
 from .place import Column, Location, RowTables, Table
 from .stores import Stores
 
@@ -159,6 +159,7 @@ class _ShapePlanner:
         self._wires = [wired.wires[variant] for variant in members]
         self._spans = [span for _, span in points.loops.spans()]
         self.table = Table(len(members), self._spans)
+        self._members, self._known = np.array(members), dict[object, IntArray]()
         self._readers = np.array([wires.readers for wires in self._wires])
         self._read = [
             {*np.unique(self._values(Action.MEMORY, index)).tolist()} - {IDLE}
@@ -169,12 +170,15 @@ class _ShapePlanner:
 
     def _values(self, action: Action, index: int) -> IntArray:
         """The values of a control point of a reader, by member and row."""
-        loops, numbers = self._points.loops, self._readers[:, index]
-        values = np.empty((len(numbers), loops.rows), int)
-        for number in np.unique(numbers).tolist():
-            here = numbers == number
-            values[here] = loops.values(Point(action, number))[:, np.array(self.members)[here]].T
-        return values
+        key = action, index
+        if key not in self._known:
+            loops, numbers = self._points.loops, self._readers[:, index]
+            values = self._known[key] = np.empty((len(numbers), loops.rows), int)
+            order = np.argsort(numbers, kind="stable")
+            used, starts = np.unique(numbers[order], return_index=True)
+            for number, here in zip(used.tolist(), np.split(order, starts[1:]), strict=True):
+                values[here] = loops.values(Point(action, number))[:, self._members[here]].T
+        return self._known[key]
 
     @property
     def cost(self) -> tuple[int, int]:
@@ -224,8 +228,7 @@ class _ShapePlanner:
         memory, stores = self._program.memories[number], self._points.stores[number]
         depths = {*self._program.depth[self.members, number].tolist()}
         first = self._points.loops.first.sources.first_injection
-        source = self._own(stores.source, lambda wires, source: wires.source(number, source, first))
-        strobe = self._own(stores.strobe, lambda wires, strobe: wires.strobes.index(strobe))
+        source, strobe = self._sources(stores.source, number, first), self._strobes(stores.strobe)
         sources, strobes = known(source), known(strobe)
         own = [
             k
@@ -260,12 +263,28 @@ class _ShapePlanner:
             given=[True] * len(stores.alike),
         )
 
-    def _own(self, numbers: IntArray, of: Callable[[EndpointWires, int], int]) -> IntArray:
-        """Numbers in the module of what memories store, by member and row; -1 for none."""
-        found: IntArray = numbers[:, self.members].T.astype(int)
-        for row, wires in zip(found, self._wires, strict=True):
-            here = row >= 0
-            row[here] = [of(wires, number) for number in row[here].tolist()]
+    def _sources(self, numbers: IntArray, memory: int, first: int) -> IntArray:
+        """The source in the module of what a memory stores, by member and row; -1 for none."""
+        found, wires = self._own(numbers), self._wires
+        words = np.array([each.words for each in wires], int).reshape(len(wires), -1, 2)
+        ports = np.array([each.injections for each in wires], int)
+        # A word that no other memory stores comes before one that several do.
+        which = np.where(words[..., 1] == memory, 0, np.where(words[..., 1] == SHARED, 1, 2))
+        order = np.argsort(which, axis=1, kind="stable")
+        sources = np.where(which < 2, words[..., 0], IDLE)
+        arrived = _position(found, np.take_along_axis(sources, order, axis=1), order)
+        injected = _position(found - first, ports) + words.shape[1]
+        return np.where(found < 0, IDLE, np.where(found < first, arrived, injected))
+
+    def _strobes(self, numbers: IntArray) -> IntArray:
+        """The strobe in the module by which a memory stores, by member and row; -1 for none."""
+        found = self._own(numbers)
+        strobes = np.array([each.strobes for each in self._wires], int)
+        return np.where(found < 0, IDLE, _position(found, strobes))
+
+    def _own(self, numbers: IntArray) -> IntArray:
+        """Those of the members, by member and row."""
+        found: IntArray = numbers[:, self._members].T.astype(int)
         return found
 
     def _enable(self, stores: Stores, strobe: IntArray, strobes: Sequence[int]) -> Location | None:
@@ -315,6 +334,16 @@ class _ShapePlanner:
             if len(mine) and not np.isin(mine, [other[:, span] for other in others]).any():
                 reads[:, span] = 1
         return self.table.place(reads)
+
+
+def _position(values: IntArray, known: IntArray, numbers: IntArray | None = None) -> IntArray:
+    """Where each value is among what its row knows, or the number of that; 0 where it is not."""
+    found = np.zeros(values.shape, int)
+    for at in reversed(range(known.shape[1])):
+        here = np.broadcast_to(known[:, at, None], values.shape) == values
+        every = np.full(len(values), at) if numbers is None else numbers[:, at]
+        found[here] = np.broadcast_to(every[:, None], values.shape)[here]
+    return found
 
 
 def _rivals(index: int, groups: Sequence[tuple[tuple[int, ...], ...]]) -> set[int]:

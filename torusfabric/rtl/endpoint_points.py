@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
@@ -83,9 +83,8 @@ class Points:
         stores = self.stores[memory]
         return tuple(known(each[:, members]) for each in (stores.source, stores.strobe))
 
-    def readings(self) -> list[dict[int, Reading]]:
-        """What each variant reads, by the numbers of its readers."""
-        found: list[dict[int, Reading]] = [{} for _ in range(self.loops.variants)]
+    def readings(self) -> Iterator[tuple[IntArray, list[Reading]]]:
+        """The variants that have each reader, and what it does in these."""
         spans = [span for _, span in self.loops.spans()]
         for reader, given in enumerate(self.given):
             memory = self.loops.values(Point(Action.MEMORY, reader))
@@ -101,9 +100,7 @@ class Points:
                 return based, frozenset(memories[memories != IDLE].tolist())
 
             both = np.concatenate([memory[:, used], read[:, used]])
-            for variant, each in zip(used.tolist(), of_each(both, reading), strict=True):
-                found[variant][reader] = each
-        return found
+            yield used, of_each(both, reading)
 
 
 def of_each(values: IntArray, what: Callable[[IntArray], Found]) -> list[Found]:

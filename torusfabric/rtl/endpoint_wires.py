@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from ..program.fields import IDLE
 from ..topology import IntArray
+from .endpoint_alike import Read, different, firsts, ranks, taken
 from .endpoint_points import Points, Reading, known, of_each
 
 if TYPE_CHECKING:
@@ -118,8 +120,7 @@ class WiredEndpoints:
         self.read_of: list[list[int]] = [[]] * variants
         # By offset, every node may have to do what any other does.
         if not program.by_offset:
-            for variant, readings in enumerate(points.readings()):
-                self._add(variant, readings)
+            self._wire()
             self._keep_order()
         self._share_reads()
 
@@ -180,17 +181,102 @@ class WiredEndpoints:
             self.host_reads[variant],
         )
 
+    def _wire(self) -> None:
+        """Find the wires of all variants: of the first of those alike, and the others by these."""
+        read, first = self._read, self._first
+        ports = np.full_like(read.reader, IDLE)
+        ports[read.reader >= 0] = self._port_of[read.reader[read.reader >= 0]]
+        injections = different(ports)
+        stores = self._points.stores
+        stored = np.concatenate([different(each.source.T) for each in stores], axis=1)
+        strobes = np.concatenate([different(each.strobe.T) for each in stores], axis=1)
+        words = different(np.where(stored < first, stored, IDLE))
+        keys = [
+            read.reading,
+            ranks(ports, injections),
+            ranks(np.where(stored < first, stored, IDLE), words),
+            ranks(np.where(stored >= first, stored - first, IDLE), injections),
+            firsts(strobes),
+            self._others,
+        ]
+        _, rows, alike = np.unique(
+            np.concatenate(keys, axis=1), axis=0, return_index=True, return_inverse=True
+        )
+        # What does something else has the next number, in the order of variants.
+        for number in np.argsort(rows).tolist():
+            variant, members = int(rows[number]), np.flatnonzero(alike.ravel() == number)
+            self._add(variant, read.at(variant))
+            made, structure = self.wires[variant], self.structures[variant]
+            readers = taken(read.reader, variant, made.readers)
+            sources = taken(words, variant, [source for source, _ in made.words])
+            every = zip(
+                readers[members].tolist(),
+                taken(injections, variant, made.injections)[members].tolist(),
+                sources[members].tolist(),
+                taken(strobes, variant, made.strobes)[members].tolist(),
+                strict=True,
+            )
+            memories = [memory for _, memory in made.words]
+            for member, (reads, by, given, when) in zip(members.tolist(), every, strict=True):
+                self.structures[member] = structure
+                self.wires[member] = EndpointWires(
+                    tuple(reads), tuple(by), tuple(zip(given, memories, strict=True)), (),
+                    tuple(when),
+                )  # fmt: skip
+
+    @cached_property
+    def _read(self) -> Read:
+        """What each variant reads, in the order of injection ports."""
+        return Read.of(self._points, self._order)
+
+    @cached_property
+    def _order(self) -> IntArray:
+        """The place of each reader among all, by injection ports."""
+        found = np.zeros(self._points.loops.first.sources.readers, int)
+        found[[*self._places]] = np.arange(len(self._places))
+        return found
+
+    @cached_property
+    def _port_of(self) -> IntArray:
+        """The injection port of each reader."""
+        found = np.full(self._points.loops.first.sources.readers, IDLE)
+        found[[*self._places]] = [port for port, _ in self._places.values()]
+        return found
+
+    @cached_property
+    def _column_at(self) -> IntArray:
+        """The column that gives the addresses of each reader."""
+        found = np.full(self._points.loops.first.sources.readers, IDLE)
+        found[[*self._points.column_of]] = [*self._points.column_of.values()]
+        return found
+
+    @cached_property
+    def _others(self) -> IntArray:
+        """What else makes variants differ, as numbers: sizes, first addresses, what hosts read."""
+        host: dict[frozenset[int], int] = {}
+        reads = [host.setdefault(each, len(host)) for each in self.host_reads]
+        spans, found = [span for _, span in self._points.loops.spans()], [np.array(reads)[:, None]]
+        for number, stores in enumerate(self._points.stores):
+            depths, at = np.unique(self._program.depth[:, number], return_inverse=True)
+            sizes = [memory_size(self._program, number, depth) for depth in depths.tolist()]
+            found.append(np.array(sizes)[at.ravel()][:, None])
+            found += [different(stores.start[span].T) for span in spans]
+            # Of which memory each source, strobe and first address is.
+            found += [(each >= 0).sum(axis=1, keepdims=True) for each in
+                      (different(stores.source.T), different(stores.strobe.T))]  # fmt: skip
+        return np.concatenate(found, axis=1)
+
     def _share_reads(self) -> None:
         """Let readers have one address where in all variants of a structure one column gives it."""
-        column_of = self._points.column_of
         for members in self._alike():
-            columns = [[column_of[k] for k in self.wires[variant].readers] for variant in members]
-            together = [*zip(*columns, strict=True)]
-            different = [*dict.fromkeys(together)]
-            read_of = [different.index(column) for column in together]
-            for variant, mine in zip(members, columns, strict=True):
-                reads = tuple(mine[together.index(column)] for column in different)
-                self.wires[variant] = replace(self.wires[variant], reads=reads)
+            readers = np.array([self.wires[variant].readers for variant in members], int)
+            if not readers.size:
+                continue
+            columns = self._column_at[readers]
+            _, first, which = np.unique(columns, axis=1, return_index=True, return_inverse=True)
+            read_of = np.argsort(np.argsort(first))[which.ravel()].tolist()
+            for variant, reads in zip(members, columns[:, np.sort(first)].tolist(), strict=True):
+                self.wires[variant] = replace(self.wires[variant], reads=tuple(reads))
                 self.read_of[variant] = read_of
 
     def _alike(self) -> Collection[list[int]]:
@@ -262,7 +348,7 @@ def memory_size(program: Program, number: int, depth: int) -> int:
 
 def _memories_host_reads(program: Program, variants: int) -> list[frozenset[int]]:
     """The memories that the host reads at the nodes of each variant; by offset all have them."""
-    if program.by_offset:
+    if program.by_offset or all(form.receive_map.nodes_alike for form in program.forms):
         return [_read_at(program, np.arange(program.topology.nodes))] * variants
     order = np.argsort(program.variant_of, kind="stable")
     counts = np.bincount(program.variant_of, minlength=variants)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -179,24 +180,31 @@ class _Inputs:
         numbers = np.stack(ports, axis=-1).astype(int).swapaxes(0, 1)
         values = np.where(numbers >= 0, numbers - start, IDLE)
         uniform = [bool((values[:, rows] == values[:1, rows]).all()) for _, rows in loops.spans()]
-        used = of_each(
-            np.moveaxis(values, 0, -1),
-            lambda rows: list(
-                dict.fromkeys(k for port in rows.T for k in np.unique(port).tolist())
-            ),
-        )
-        used = [[k - first for k in each if first <= k < last] for each in used]
+        used = [
+            [
+                *dict.fromkeys(
+                    k - first for port in each for k in sorted({*port}) if first <= k < last
+                )
+            ]
+            for each in values.swapaxes(1, 2).tolist()
+        ]
         if action is Action.OPERAND:
             # More of what operators select is equal then, and so one column.
             used = [*map(sorted, used)]
         if one:
             every = range(max(k for each in used for k in each) + 1 if any(used) else 0)
             used = [list(every)] * len(used)
-        for rows, each in zip(values, used, strict=True):
-            renamed = np.arange(last + 1)
-            renamed[[first + k for k in each]] = first + np.arange(len(each))
-            renamed[last] = first + len(each)
-            rows[:] = np.where(rows >= 0, renamed[rows], IDLE)
+        counts = np.array([len(each) for each in used])
+        pairs = np.array([*chain(*used)], int) + first
+        known = np.repeat(np.arange(len(used)), counts) * (last + 1) + pairs
+        order = np.argsort(known)
+        new = first + np.arange(len(pairs)) - np.repeat(np.cumsum(counts) - counts, counts)
+        variant, row, port = np.nonzero((values >= first) & (values < last))
+        wanted = variant * (last + 1) + values[variant, row, port]
+        at = np.searchsorted(known[order], wanted)
+        renamed = values.copy()
+        renamed[variant, row, port] = new[order][at]
+        values = np.where(values == last, first + counts[:, None, None], renamed)
         return cls(action, values, [tuple(each) for each in used], first, uniform)
 
 
