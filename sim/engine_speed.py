@@ -10,7 +10,8 @@ Icarus Verilog and Verilator on the emitted text, which look at no words.
 Then the compiled engine is measured beside these two, on one thread and on two: one after the other
 in pairs, for a machine that others share is not always as fast. "ratio" is how many times as many
 cycles ours makes in a second, the median of all pairs, beside the least and the most. Icarus has
-one thread always.
+one thread always. What is not there within a bound, building included, has a row that says so;
+pairs are as many as there is time for.
 
     python sim/engine_speed.py
     python sim/engine_speed.py 8x8 16x16 32x32 --times 2 --pairs 6
@@ -20,6 +21,7 @@ import argparse
 import json
 import os
 import resource
+import signal
 import statistics
 import subprocess
 import sys
@@ -49,6 +51,9 @@ MOST_RUNS = 10_000
 
 #: Threads on which ours is measured beside others.
 THREADS = (1, 2)
+
+#: The share of the bound after which no further pair begins.
+FOR_PAIRS = 0.5
 
 #: More words than this through the host port are too many for Amaranth's simulator.
 MANY_WORDS = 100_000
@@ -91,31 +96,27 @@ def runs_of(fabric, engine):
     return int(min(max(1, runs), MOST_RUNS))
 
 
-def compare(sides, other, width, pairs):
-    """Run ours beside another, on each number of threads; returns a row of each."""
-    fabric, rows = fabric_of(sides, width), []
-    for threads in THREADS:
-        ours = CompiledEngine(fabric, threads=threads)
-        theirs = Icarus(fabric) if other == "icarus" else Verilator(fabric, threads=threads)
-        ratios = []
-        for _ in range(pairs):
-            (cycles, seconds), (others, spent) = (
-                made.measure(runs_of(fabric, name))
-                for name, made in (("compiled", ours), (other, theirs))
-            )
-            ratios.append(cycles / seconds / (others / spent))
-        rows.append(
-            {
-                "topology": sides,
-                "engine": other,
-                "threads": threads,
-                "pairs": pairs,
-                "ratio": statistics.median(ratios),
-                "least": min(ratios),
-                "most": max(ratios),
-            }
+def compare(sides, other, width, pairs, threads, until):
+    """Run ours beside another, on so many threads, in so many pairs, or until a time."""
+    fabric = fabric_of(sides, width)
+    ours = CompiledEngine(fabric, threads=threads)
+    theirs = Icarus(fabric) if other == "icarus" else Verilator(fabric, threads=threads)
+    ratios: list[float] = []
+    while not ratios or (len(ratios) < pairs and time.time() < until):
+        (cycles, seconds), (others, spent) = (
+            made.measure(runs_of(fabric, name))
+            for name, made in (("compiled", ours), (other, theirs))
         )
-    return {"pairs": rows}
+        ratios.append(cycles / seconds / (others / spent))
+    return {
+        "topology": sides,
+        "engine": other,
+        "threads": threads,
+        "pairs": len(ratios),
+        "ratio": statistics.median(ratios),
+        "least": min(ratios),
+        "most": max(ratios),
+    }
 
 
 def processor_time():
@@ -124,14 +125,29 @@ def processor_time():
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
-def in_process(sides, engine, width, pairs=0):
-    """Measure in a process and a cache of its own: an engine, or so many pairs of ours and it."""
+def in_process(sides, engine, arguments, pairs=0, threads=1):
+    """Measure in a process and a cache of its own: an engine, or so many pairs of ours and it.
+
+    Returns None if that is not done within the bound.
+    """
     with tempfile.TemporaryDirectory(prefix="engine-speed-") as cache:
-        command = [sys.executable, __file__, sides, "--width", str(width), "--only", engine,
-                   "--pairs", str(pairs)]  # fmt: skip
-        environ = os.environ | {"TORUSFABRIC_CACHE": cache}
-        done = subprocess.run(command, env=environ, stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout)
+        command = [sys.executable, __file__, sides, "--width", str(arguments.width),
+                   "--only", engine, "--pairs", str(pairs), "--threads", str(threads),
+                   "--bound", str(arguments.bound)]  # fmt: skip
+        environ = os.environ | {"TORUSFABRIC_CACHE": cache, "TMPDIR": cache}
+        process = subprocess.Popen(
+            command, env=environ, stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
+        try:
+            written, _ = process.communicate(timeout=arguments.bound)
+        except subprocess.TimeoutExpired:
+            # With all that it has started.
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            return None
+    if process.returncode:
+        raise SystemExit(process.returncode)
+    return json.loads(written)
 
 
 def with_break_even(rows):
@@ -163,30 +179,49 @@ def main():
     parser.add_argument("--pairs", type=int, default=4, help="of ours and each other; 0 for none")
     parser.add_argument("--engines", nargs="+", choices=list(MEASURED), default=list(MEASURED))
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--bound", type=float, default=300, help="seconds of a row (default 300)")
     parser.add_argument("--only", help=argparse.SUPPRESS)
+    parser.add_argument("--threads", type=int, default=1, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.only:
         chosen = arguments.sides[0], arguments.only, arguments.width
-        print_json(compare(*chosen, arguments.pairs) if arguments.pairs else measure(*chosen))
+        if arguments.pairs:
+            until = time.time() + arguments.bound * FOR_PAIRS
+            print_json(compare(*chosen, arguments.pairs, arguments.threads, until))
+        else:
+            print_json(measure(*chosen))
         return
     todo = [(sides, engine) for sides in arguments.sides for engine in arguments.engines]
     rows: list[dict[str, Any]] = []
     pairs: list[dict[str, Any]] = []
+    late: list[tuple[str, str]] = []
     with notices_shown(), progress_bar("measuring") as progress:
         for _ in range(arguments.times):
             found: list[dict[str, Any]] = []
             for sides, engine in todo:
                 done = len(rows) + len(found)
                 progress(done, len(todo) * arguments.times, f"{engine} on {sides}")
-                found.append(in_process(sides, engine, arguments.width))
+                row = in_process(sides, engine, arguments)
+                late += [] if row else [(sides, engine)]
+                found += [row] if row else []
             rows += with_break_even(found)
-        beside = [each for each in todo if each[1] in OF_TEXT] if arguments.pairs else []
-        for done, (sides, engine) in enumerate(beside):
+        beside = [(*each, threads) for each in todo if each[1] in OF_TEXT and each not in late
+                  for threads in THREADS] if arguments.pairs else []  # fmt: skip
+        for done, (sides, engine, threads) in enumerate(beside):
             progress(done, len(beside), f"ours beside {engine} on {sides}")
-            pairs += in_process(sides, engine, arguments.width, arguments.pairs)["pairs"]
+            row = in_process(sides, engine, arguments, arguments.pairs, threads)
+            late += [] if row else [(sides, f"{engine} on {threads} threads")]
+            pairs += [row] if row else []
     if arguments.json:
-        print_json({"rows": rows, "pairs": pairs})
+        print_json({"rows": rows, "pairs": pairs, "late": late, "bound": arguments.bound})
         return
+    show(rows, pairs)
+    for sides, engine in dict.fromkeys(late):
+        print(f"{engine} on {sides}: not built and run within {arguments.bound:g} s")
+
+
+def show(rows, pairs):
+    """Print tables of what was measured."""
     print_table(
         ("torus", "engine", "build", "processor", "node cycles/s", "whole", "even", "MB", "load"),
         [

@@ -1,5 +1,6 @@
 """Verilator on the emitted text, with a loop around it that looks at no words."""
 
+import os
 import subprocess
 import tempfile
 from pathlib import Path
@@ -60,8 +61,10 @@ class Verilator:
         folder = Path(self._folder.name)
         tf.emit(fabric).write(folder)
         (folder / "main.cpp").write_text(MAIN)
+        # A compiler takes much longer for one file than for its parts.
         command = [
-            tools.require("verilator"), "--cc", "--exe", "--build", "-O3", "-Wno-fatal",
+            tools.require("verilator"), "--cc", "--exe", "--build", "-j", str(os.cpu_count() or 1),
+            "-O3", "--output-split", "20000", "--output-split-cfuncs", "2000", "-Wno-fatal",
             "-Wno-lint", "--x-assign", "fast", "--x-initial", "fast", "--noassert",
             "--threads", str(threads), "-CFLAGS", f"-O2 -DTHREADS={threads}",
             "--top-module", "fabric", "--prefix", "Vfabric", "--Mdir", "made", "-o", "run",

@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import json
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 
@@ -45,6 +46,13 @@ SCRIPTS = {
 def test_all_are_here():
     scripts = {path.name for path in SIM.glob("*.py") if "__main__" in path.read_text()}
     assert {words.split()[0] for words in SCRIPTS} == scripts
+
+
+def test_speed_has_a_bound():
+    """What is not built and run in time is said, and not waited for."""
+    command = [sys.executable, SIM / "engine_speed.py", "2x2", "--engines", "icarus"]
+    done = subprocess.run([*command, "--bound", "0.1"], capture_output=True, text=True, check=True)
+    assert "icarus on 2x2: not built and run within 0.1 s" in done.stdout
 
 
 @pytest.mark.parametrize("words", few(5, [*SCRIPTS], tuples=True))
