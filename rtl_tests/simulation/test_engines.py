@@ -67,7 +67,7 @@ PAIRS = [
     ("redistribute", "allgather", "4x3"), ("lee-code", "allgather", "7x7x7"),
     *(("lee-code", kind, "5x5") for kind in ("broadcast", "gather", "reduce")),
     *(("any-network", kind, "3x3!0:+0") for kind in find("any-network").collectives),
-    *(("detour", kind, "3x3!0:+0=3") for kind in find("detour").collectives),
+    *(("any-network", kind, "3x3!0:+0=3") for kind in find("any-network").collectives),
 ]  # fmt: skip
 
 

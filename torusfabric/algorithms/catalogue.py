@@ -21,7 +21,6 @@ from .arrowhead.wormhole_forest import WORMHOLE_FOREST
 from .circuit.diagonal import DIAGONAL
 from .circuit.lee_code import LEE_CODE
 from .circuit.max_flow import MAX_FLOW
-from .network.detour import DETOUR
 from .network.plan import ANY_NETWORK
 from .oblivious.farthest_first import FARTHEST_FIRST
 from .oblivious.hamiltonian import HAMILTONIAN
@@ -50,7 +49,6 @@ BUILT_IN: tuple[Algorithm, ...] = (
     REDISTRIBUTE,
     RING_EXCHANGE,
     ANY_NETWORK,
-    DETOUR,
 )
 
 #: The group of entry points by which other packages offer algorithms.

@@ -69,6 +69,13 @@ class Lengths:
         apart: list[int] = (-(-(MEMORY_CYCLES + self._cycles) // quickest)).tolist()
         return apart
 
+    @property
+    def hop(self) -> np.ndarray:
+        """Cycles until what comes over each arc is sent on, in those of the quickest."""
+        cycles = MEMORY_CYCLES + self._cycles
+        hops: np.ndarray = cycles / cycles.min()
+        return hops
+
     def shortest(self, length: IntArray) -> tuple[np.ndarray, IntArray]:
         """Distances, and the arc by which the path from each node (a row) comes to each other.
 

@@ -13,7 +13,8 @@ links; nothing is assumed of it but that every node reaches every other.
   backwards. Halo: a tree for each block, to its neighbours.
 
 Messages are cut into as few chunks as come near the least message times, see `chunks`; for short
-ones, into one.
+ones, into one. What comes over a slow link is sent on some steps later; where fewer steps are
+enough without slow links, they are left aside.
 
 Sources: J. Edmonds, "Edge-disjoint branchings", 1973, for the number of trees; L. Zhao and others,
 "ForestColl: throughput-optimal collective communications on heterogeneous network fabrics", 2024,
@@ -34,8 +35,10 @@ from ...analysis.congestion import Lengths
 from ...analysis.cuts import worst_cut
 from ...analysis.volume import least_time, reach
 from ...collective import NO_NODE, Collective
+from ...errors import InputError
 from ...schedule import Rounds, Schedule, Switching, Transfers
-from ...topology import Arrowhead, CayleyGraph, IntArray, Topology, Torus
+from ...schedule.sum_trees import sum_trees
+from ...topology import Arrowhead, CayleyGraph, Faulty, IntArray, Topology, Torus
 from ..algorithm import Algorithm, Options
 from ..oblivious.shallow_trees import tree_pattern, up_and_down
 from ..requirements import every_port
@@ -130,6 +133,43 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Schedu
     >>> ANY_NETWORK(faulty, tf.parse_collective("scatter")).round_count
     21
     """
+    found, rest = _plan(topology, collective, options), _without_slow_links(topology)
+    if rest is None or not isinstance(found, Rounds) or sum_trees(found):
+        return found
+    # For whole messages steps may be short, so that what comes over a slow link is sent on later.
+    around = replace(_plan(rest, collective, options), topology=topology)
+    assert isinstance(around, Rounds)
+    if options.chunks == 1:
+        return min((around, found), key=_steps_apart)
+    return min((found, around), key=lambda one: Fraction(one.round_count, one.chunks))
+
+
+def _steps_apart(schedule: Rounds) -> int:
+    """Steps until all has come that could be sent on."""
+    arcs = Lengths(schedule.topology)
+    apart = np.zeros((arcs.nodes, schedule.topology.ports), int)
+    apart[arcs.tail, arcs.port] = arcs.steps_apart
+    there = [
+        number + apart[transfers.source, transfers.hops[:, 0]].max()
+        for number, transfers in enumerate(schedule.transfers)
+    ]
+    return int(max(there))
+
+
+def _without_slow_links(topology: Topology) -> Topology | None:
+    """The network with its slow links broken; None if it has none, or does not hold without."""
+    if not isinstance(topology, Faulty) or not topology.slow_links:
+        return None
+    slow = [link.partition("=")[0] for link in topology.slow_links]
+    broken = [*topology.broken_links, *slow]
+    try:
+        return Faulty(topology.whole.on_links(topology.link_latency), broken, topology.broken_nodes)
+    except InputError:
+        return None
+
+
+def _plan(topology: Topology, collective: Collective, options: Options) -> Schedule:
+    """Plan a collective over all links."""
     match collective.kind:
         case "broadcast":
             return _broadcast(topology, collective, options)
@@ -299,12 +339,14 @@ def _variants(topology: Topology, collective: Collective) -> Sequence[Mapping[st
     if collective.kind == "allreduce":
         if topology.nodes == 1 or _links_are_enough(topology):
             return ({"trees": 1},)
-        count = len(_shared(topology, Options()).up)
-        return ({"trees": 1}, *({"trees": count, "chunks": count * copies} for copies in COPIES))
+        links, count = most_link_trees(topology), len(_shared(topology, Options()).up)
+        streams = [{"trees": trees} for trees in sorted({1, max(links, 1)})]
+        return (*streams, *({"trees": count, "chunks": count * copies} for copies in COPIES))
     if isinstance(topology, CayleyGraph) or topology.nodes == 1:
         return ()
     several = next(candidates(least_time(topology, collective), _alike(collective)), 1) > 1
-    return ({"chunks": 1},) * (several or topology.nodes <= FEW_NODES)
+    differ = topology.one_latency is None
+    return ({"chunks": 1},) * (several or differ or topology.nodes <= FEW_NODES)
 
 
 NAME = "any-network"

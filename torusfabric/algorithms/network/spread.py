@@ -53,7 +53,8 @@ def spread(
         for part in np.array_split(random.permutation(count), parts):
             for message in part.tolist():
                 load[taken[message]] -= 1
-            length = 1 + PENALTY * ((load + 1) / most) ** STEEPNESS + 0.1 * random.random(len(load))
+            length = arcs.hop + PENALTY * ((load + 1) / most) ** STEEPNESS
+            length = length + 0.1 * random.random(len(load))
             _, by = arcs.shortest(np.maximum(1, np.rint(length * 1024)).astype(np.int64))
             for message, chosen in zip(part.tolist(), choose(by, part), strict=True):
                 taken[message] = chosen
