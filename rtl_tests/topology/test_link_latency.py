@@ -1,10 +1,13 @@
 """Latencies of links as part of a topology: how they are said, kept and read again."""
 
+from argparse import Namespace
+
 import numpy as np
 import pytest
 
 import torusfabric as tf
 from torusfabric.analysis.volume import limit
+from torusfabric.cli.several import each_selection
 from torusfabric.collective import parse_collective
 from torusfabric.topology import Faulty, parse_topology, topology_from_json, without_faults
 
@@ -105,6 +108,17 @@ def test_trees_and_detours_shun_slow_links():
     assert tf.compile(tf.plan("6!0:+0=9", "broadcast", flits=1), flits=1).cycles() < 14
 
 
+def test_groups_and_boards_have_links_alike_along_axes():
+    """As slow as the slowest: what all groups and blocks do at once takes links that are alike."""
+    schedule = tf.plan("3x4!0:+1=4,2:+0", "allreduce@1", flits=1)
+    assert (schedule.topology.name, schedule.topology.latency_text) == ("3x4!2:+0", "0:1,1:4")
+    program = tf.compile(schedule, flits=2)
+    assert tf.simulate(tf.Fabric(program, width=8), engine="amaranth").passed
+    groups = Namespace(topology="3x4!0:+1=4", collective="allgather@1,halo", root=None)
+    each = {(one.topology, one.link_latency) for one in each_selection(groups)}
+    assert each == {("3x4", "0:1,1:4")}
+
+
 def test_an_engine_keeps_its_slow_link():
     """Modes with broken links more are built on the network with the slow link."""
     plans = [tf.plan(f"3!{faults}0:+0=3", "allgather", algorithm="any-network")
@@ -123,7 +137,7 @@ def test_an_engine_keeps_its_slow_link():
     [
         ("4x4!5:+0=65", "halo", "Slow link must be NODE:PORT=CYCLES with 1 to 64 cycles, not 5:"),
         ("4x4!5:+0:out=2", "halo", "Slow link must be slow both ways, not 5:.0:out=2$"),
-        ("4x4!5:+0=2", "halo@0", "Axes must be left out for 4x4!5:.0=2, which has none"),
+        ("circulant:8:1,2!5:0=2", "halo@0", "Axes must be left out for circulant:8:1,2!5:"),
     ],
 )
 def test_slow_links_that_are_refused(name, collective, message):

@@ -14,7 +14,14 @@ from ..collective import parse_collective, split_name, split_names
 from ..errors import InputError
 from ..schedule.file import load
 from ..toolchain.reading import listed_files
-from ..topology import Topology, faults_within, shared_network
+from ..topology import (
+    Topology,
+    alike_along_axes,
+    faults_within,
+    parse_topology,
+    shared_network,
+    with_latency,
+)
 from .selection import Before, Chosen, choose_schedule
 
 __all__ = ["add_mode", "choose_mode", "choose_schedules", "each_selection", "joined_words"]
@@ -94,6 +101,8 @@ def each_selection(arguments: Namespace) -> list[Namespace]:
         each = [Namespace(**vars(arguments) | {"collective": name}) for name in names]
     if len(each) == 1:
         return [arguments]
+    if path is None and "@" in arguments.collective:
+        each = list(map(links_alike, each))
     if len(each) > MOST_MODES:
         raise InputError(f"Collectives of one fabric must be at most {MOST_MODES}, not {len(each)}")
     named = getattr(arguments, "algorithm", None)
@@ -114,6 +123,17 @@ def each_selection(arguments: Namespace) -> list[Namespace]:
         one if has_root else Namespace(**vars(one) | {"root": None})
         for one, has_root in zip(each, rooted, strict=True)
     ]
+
+
+def links_alike(arguments: Namespace) -> Namespace:
+    """The arguments with links as slow, along each axis, as the slowest there."""
+    given = getattr(arguments, "link_latency", None)
+    if arguments.topology is None or "=" not in f"{given}{arguments.topology}":
+        return arguments
+    topology = parse_topology(arguments.topology)
+    alike = alike_along_axes(topology if given is None else with_latency(topology, given))
+    changed = {"topology": str(alike), "link_latency": alike.latency_text}
+    return Namespace(**vars(arguments) | changed)
 
 
 def _rooted(arguments: Namespace) -> bool:

@@ -150,10 +150,12 @@ def make_boards(arguments: Namespace, *, waves: bool = False) -> tuple[Made, Boa
     from ..rtl.boards.phy import PHYS
     from ..topology.boards import Boards
     from .fabric import make_fabric  # here, since drawing needs no hardware
+    from .several import links_alike
 
     for name, usual in ALONE.items():
         if getattr(arguments, name, usual) != usual and not (waves and name == "wave"):
             raise InputError(f"{_option(name)} must be left out with --boards")
+    arguments = links_alike(arguments)
     ppm = 100.0 if arguments.ppm is None else arguments.ppm
     retries = 1 if arguments.retries is None else arguments.retries
     phy = PHYS[arguments.phy or "parallel"]

@@ -24,7 +24,14 @@ from ..schedule.model import Choice
 from ..toolchain.hints import no_such
 from ..toolchain.reading import read_text
 from ..toolchain.values import natural, shown
-from ..topology import Faulty, Latency, Topology, parse_topology, with_latency
+from ..topology import (
+    Faulty,
+    Latency,
+    Topology,
+    alike_along_axes,
+    parse_topology,
+    with_latency,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -190,6 +197,8 @@ def select(
         if named.algorithm and algorithm is not None:
             raise InputError(f"Algorithm must be left out for {collective}, not {algorithm}")
         algorithm = named.algorithm or algorithm
+    if axes is not None or "@" in str(kind):
+        topology = alike_along_axes(topology)
     collective = parse_collective(str(kind), root=root, axes=axes, topology=topology)
     if algorithm is not None and not isinstance(algorithm, Algorithm):
         algorithm = find(algorithm)

@@ -4,7 +4,14 @@ from .arrays import BoolArray, IntArray, IntLike
 from .arrowhead import Arrowhead
 from .cayley import CayleyGraph, cayley, require_alike
 from .circulant import Circulant, Complete, Cube
-from .faulty import Faulty, faults_within, shared_network, with_latency, without_faults
+from .faulty import (
+    Faulty,
+    alike_along_axes,
+    faults_within,
+    shared_network,
+    with_latency,
+    without_faults,
+)
 from .graph import Graph
 from .groups import Groups, parse_axes
 from .latency import Latency
@@ -32,6 +39,7 @@ __all__ = [
     "Topology",
     "Torus",
     "TwistedTorus",
+    "alike_along_axes",
     "cayley",
     "faults_within",
     "hops_from",

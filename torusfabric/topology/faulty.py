@@ -18,7 +18,14 @@ from .part import MOST_NODES, Part
 from .registry import parse_topology, topology_from_json
 from .topology import Topology
 
-__all__ = ["Faulty", "faults_within", "shared_network", "with_latency", "without_faults"]
+__all__ = [
+    "Faulty",
+    "alike_along_axes",
+    "faults_within",
+    "shared_network",
+    "with_latency",
+    "without_faults",
+]
 
 
 class Faulty(Part):
@@ -210,6 +217,27 @@ def with_latency(topology: Topology, latency: Latency) -> Topology:
         return topology.on_links(latency)
     others = ",".join(word for word in words if "=" not in word)
     return Faulty(topology.on_links(others) if others else topology, slow_links=slow)
+
+
+def alike_along_axes(topology: Topology) -> Topology:
+    """The same where all links along an axis are as slow as the slowest of them.
+
+    What all groups along axes do at once, or all blocks of several boards, needs that.
+
+    Examples
+    --------
+    >>> alike = alike_along_axes(parse_topology("4x4!0:+1=4,9"))
+    >>> alike.name, alike.latency_text
+    ('4x4!9', '0:1,1:4')
+    """
+    if not isinstance(topology, Faulty) or not topology.slow_links:
+        return topology
+    whole, faults = topology.whole, _Faults.of(topology)._replace(slow=())
+    if not whole.dimensions:
+        return topology
+    slowest = np.where(topology.linked, topology.cycles_of_arc, 1).max(axis=0)
+    by_axis = slowest.reshape(whole.dimensions, 2).max(axis=1).tolist()
+    return faults.on(whole.on_links(by_axis))
 
 
 def shared_network(topologies: Iterable[Topology]) -> Topology:
