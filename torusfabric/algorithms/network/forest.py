@@ -120,13 +120,16 @@ class Forest(Loads):
         left = MOST_CHANGES * (len(self.tail) + len(self._by))
         while left > 0 and (full := self.too_full(most)):
             for link in self._random.permutation(full).tolist():
+                stay = []
                 for tree in self._random.permutation(sorted(self.over[link])).tolist():
                     if len(self.over[link]) <= most or left <= 0:
                         break
                     left -= 1
                     if not self._change(tree, link, most):
-                        self._grow(tree, most)
-                        left -= GROWN
+                        stay.append(tree)
+                for tree in stay[: max(0, len(self.over[link]) - most)]:
+                    self._grow(tree, most)
+                    left -= GROWN
         return left > 0
 
     def _change(self, tree: int, link: int, most: int) -> bool:

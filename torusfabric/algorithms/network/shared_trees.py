@@ -36,13 +36,16 @@ ENOUGH, MOST_TREES = (Fraction(203, 200), Fraction(103, 100), Fraction(115, 100)
 
 #: How often trees are looked for, as many times arcs times trees in all; and how often again, for
 #: fewer steps.
-TRIES, WORK, BETTER = 3, 400_000, 6
+TRIES, WORK, BETTER = 3, 150_000, 6
+
+#: Of so many numbers of trees that which takes the fewest steps is chosen.
+COMPARED = 3
 
 #: How many hops longer an arc is for each hop before it: sums go up and down again.
 DEPTH = 1.0
 
-#: So many steps show how many more there are than arcs are busy.
-LOOK = 40
+#: So many steps show how many more there are than arcs are busy; and those of a long message.
+LOOK, LONG = 40, 160
 
 
 class SharedTrees(NamedTuple):
@@ -88,11 +91,12 @@ def shared_trees(topology: Topology, least: Fraction, count: int | None = None) 
     >>> from torusfabric.topology import parse_topology
     >>> trees = shared_trees(parse_topology("mesh:3x3"), Fraction(2, 3))
     >>> trees.most, len(trees.up)
-    (2, 3)
+    (6, 9)
     """
     arcs, work = Lengths(topology), 0
     counts = range(1, 1 + MOST_TREES) if count is None else [count]
     for enough in ENOUGH:
+        candidates: list[tuple[Fraction, SharedTrees]] = []
         for number in counts:
             most = ceil(number * least)
             if Fraction(most, number) > enough * least and count is None:
@@ -100,31 +104,37 @@ def shared_trees(topology: Topology, least: Fraction, count: int | None = None) 
             found = _search(topology, arcs, number, most)
             work += number * len(arcs.tail) * TRIES
             if found is not None:
-                return found
-            if work > WORK:
+                candidates.append(found)
+            if len(candidates) == COMPARED or work > WORK:
                 break
+        if candidates:
+            return min(candidates, key=lambda one: one[0])[1]
     number = count or MOST_TREES // 4
     most = ceil(number * least)
     while (found := _search(topology, arcs, number, most)) is None:
         most += 1
-    return found
+    return found[1]
 
 
-def _search(topology: Topology, arcs: Lengths, count: int, most: int) -> SharedTrees | None:
+def _search(
+    topology: Topology, arcs: Lengths, count: int, most: int
+) -> tuple[Fraction, SharedTrees] | None:
     """So many trees up and down with no arc in more than so many of them, if they are found.
 
-    Of several, those in which one message after another takes the fewest steps.
+    Of several, those by which a long message takes the least time, and that.
     """
-    best: tuple[int, SharedTrees] | None = None
+    best: tuple[Fraction, SharedTrees] | None = None
+    copies = -(-LOOK // most)
     for trial in range(TRIES + BETTER):
         if trial >= TRIES and (best is None or trial * count * len(arcs.tail) > WORK // 32):
             break
         found = _packed(topology, arcs, count, most, trial)
         if found is not None:
-            steps = len(sums_along(topology, found, -(-LOOK // most)))
+            more = len(sums_along(topology, found, copies)) - copies * most
+            steps = Fraction(most, count) * (1 + Fraction(more, LONG))
             if best is None or steps < best[0]:
                 best = steps, found
-    return None if best is None else best[1]
+    return best
 
 
 def _packed(
@@ -164,7 +174,7 @@ def sums_along(topology: Topology, trees: SharedTrees, copies: int) -> tuple[Tra
     >>> mesh = parse_topology("mesh:3x3")
     >>> trees = shared_trees(mesh, Fraction(2, 3))
     >>> [len(sums_along(mesh, trees, copies)) for copies in (1, 11)]
-    [8, 28]
+    [10, 70]
     """
     arcs, hops = Lengths(topology), _Hops()
     for root, up, down in zip(trees.roots, trees.up, trees.down, strict=True):
