@@ -263,8 +263,8 @@ def _tried(
     fewest: int | None = None
     for candidate in serving(selection):
         chunks, asked = candidate.options.chunks, selection.options.chunks
-        if prune and asked is None and (chunks or 0) > flits:
-            continue  # chunks of less than a flit
+        if prune and asked is None and (chunks or 0) > 2 * flits:
+            continue  # chunks of less than half a flit
         try:
             candidate = with_latency(candidate, flits, any_length=any_length)
             schedule = planned(candidate)
