@@ -81,7 +81,7 @@ def measured(engine: Engine) -> Row:
         for name in engine.collectives
     ]
     fabric = tf.Fabric(tf.compile(plans, max_flits=engine.most), width=WIDTH)
-    report = tf.synthesize(tf.emit(fabric), TARGET)
+    report = tf.synthesize(fabric, TARGET)
     worst = max(report.classes, key=lambda row: row["luts"] - row["full_crossbar_luts"])
     return {
         **engine._asdict(),
