@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["add_block_options", "block_options", "clocked", "make_block", "make_linked"]
 
+#: What carries words by a wire for each bit.
+WITHOUT_PAIRS = None, "parallel"
+
 
 def add_block_options(parser: ArgumentParser) -> None:
     """Add the arguments that choose a block of a fabric that is cut into boards."""
@@ -79,9 +82,8 @@ def _on_pairs(
     arguments: Namespace, system: BoardSystem, number: int, platform: Any
 ) -> PairLinks | None:
     """The links of a block on pairs of wires, where that is asked for."""
-    if arguments.phy in (None, "parallel"):
-        if arguments.pairs is not None:
-            raise InputError("--lanes must come with --phy lvds or serdes, which have pairs")
+    _check_lanes(arguments)
+    if arguments.phy in WITHOUT_PAIRS:
         if arguments.phy:
             raise InputError(
                 "--phy must be lvds or serdes, or left out for link ports that are looped back, "
@@ -97,6 +99,12 @@ def _on_pairs(
     return LINKS[arguments.phy](system, number, platform, arguments.pairs)
 
 
+def _check_lanes(arguments: Namespace) -> None:
+    """Refuse a number of pairs where there are none."""
+    if arguments.phy in WITHOUT_PAIRS and arguments.pairs is not None:
+        raise InputError("--lanes must come with --phy lvds or serdes, which have pairs")
+
+
 def make_linked(arguments: Namespace) -> list[Block]:
     """The blocks of all boards that arguments select, to be run together.
 
@@ -110,6 +118,7 @@ def make_linked(arguments: Namespace) -> list[Block]:
 
     if getattr(arguments, "image", None) is not None:
         raise InputError("--image must be left out for several boards, whose tables are fixed")
+    _check_lanes(arguments)
     platform, (_, system) = None, make_boards(arguments)
     if arguments.phy in LINKS:
         from ..fpga.board import find_board
