@@ -5,14 +5,16 @@ of the whole. Their registers, and what they show at once, are pieces of native 
 among all; instances of a module are rows.
 """
 
-from collections import defaultdict
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...rtl.netlist import ROM, Fixed, Netlist, Part, Role
+from ...rtl.arrays import Array, Fixed, Numbers, OneOf, Part, Slice, Source
+from ...rtl.netlist import ROM, Netlist
+from ...topology import IntArray
 from .elaborated import Elaborated, Piece, Store, cut
 from .kernels import Text
 
@@ -87,14 +89,77 @@ class Sub(NamedTuple):
 
 @dataclass
 class Member:
-    """A module with its instances."""
+    """A module with its instances.
+
+    Parameters
+    ----------
+    arrays : list of (int, Array)
+        They, and the number of the first instance of each among all of the module.
+    count : int
+        How many instances there are.
+    roms : ndarray of int, shape (instances,), or None
+        Of ROMs, the number of the contents of each.
+    contents : list of (tuple of int)
+        These contents.
+    """
 
     module: Any
-    instances: np.ndarray
+    arrays: list[tuple[int, Array]] = field(default_factory=list)
+    count: int = 0
     first_piece: int = 0
     parts: dict[str, list[int]] = field(default_factory=dict)
     subs: list[Sub] = field(default_factory=list)
     roms: np.ndarray | None = None
+    contents: list[tuple[int, ...]] = field(default_factory=list)
+
+    def add(self, array: Array) -> None:
+        """Add instances."""
+        self.arrays.append((self.count, array))
+        self.count += len(array)
+
+    @property
+    def nodes(self) -> np.ndarray:
+        """The node of each instance, of a module whose instances belong to nodes."""
+        return np.concatenate([array.nodes for _, array in self.arrays if array.nodes is not None])
+
+    def name(self, number: int) -> str:
+        """The name of an instance."""
+        first, array = next(each for each in reversed(self.arrays) if each[0] <= number)
+        return array.name.format(array.index[number - first])
+
+
+class Column(NamedTuple):
+    """Part of an input in the instances of an array.
+
+    Parameters
+    ----------
+    shape : ndarray of int
+        The number of what drives it, with its lowest bit there and its width.
+    place : ndarray of int
+        The instance of the module that drives it.
+    value : int or ndarray of int
+        The constant, where nothing does.
+    """
+
+    shape: np.ndarray
+    place: np.ndarray
+    value: int | np.ndarray
+
+
+class Family(NamedTuple):
+    """What drives nets that there are many of, by their numbers.
+
+    Parameters
+    ----------
+    drivers : list of (str, str)
+        Modules, each with a port.
+    which, row : ndarray of int
+        Of each number, that of the driver, and of its instance.
+    """
+
+    drivers: list[tuple[str, str]]
+    which: np.ndarray
+    row: np.ndarray
 
 
 class Connections:
@@ -116,10 +181,10 @@ class Connections:
     def __init__(self, netlist: Netlist, elaborate: Callable[[str], Elaborated]) -> None:
         self.netlist = netlist
         self.members: dict[str, Member] = {}
-        self._place: list[tuple[str, int]] = []
+        self._shapes: dict[tuple[Any, ...], int] = {}
+        self._drivers: dict[str, tuple[tuple[str, int], str]] = {}
+        self._families: dict[str, Family] = {}
         self._gather(elaborate)
-        self._drivers = {net: (self._place[k], port)
-                         for net, (k, port) in netlist.drivers().items()}  # fmt: skip
         for name in (*netlist.inputs, RESET):
             self._drivers[name] = (INPUTS, 0), name
         self._number()
@@ -128,32 +193,62 @@ class Connections:
 
     def _gather(self, elaborate: Callable[[str], Elaborated]) -> None:
         """Find the modules, and the instances of each."""
-        numbers: dict[str, list[int]] = defaultdict(list)
-        modules: dict[str, Any] = {INPUTS: Given(self.netlist.inputs | {RESET: 1})}
-        for k, instance in enumerate(self.netlist.instances):
-            name = instance.module
-            if instance.role is Role.ROM:
-                address = sum(part.width for part in instance.inputs["address"])
-                name = f"{ROM} {instance.width} {address}"
-                if name not in modules:
-                    modules[name] = Rom(instance.width, address)
-            elif name not in modules:
-                modules[name] = elaborate(name)
-            self._place.append((name, len(numbers[name])))
-            numbers[name].append(k)
-        numbers[INPUTS] = [-1]
-        for name, module in modules.items():
-            member = self.members[name] = Member(module, np.array(numbers[name]))
-            if isinstance(module, Rom):
-                known: dict[tuple[int, ...], int] = {}
-                found = [known.setdefault(self.netlist.instances[k].contents, len(known))
-                         for k in numbers[name]]  # fmt: skip
-                member.roms = np.array(found)
+        self.members[INPUTS] = Member(Given(self.netlist.inputs | {RESET: 1}), count=1)
+        for array in self.netlist.arrays:
+            name = array.module
+            if array.which is not None:
+                address = sum(part.width for part in array.inputs["address"])
+                name = f"{ROM} {array.width} {address}"
+                if name not in self.members:
+                    self.members[name] = Member(Rom(array.width, address))
+            elif name not in self.members:
+                self.members[name] = Member(elaborate(name))
+            self._drive(name, self.members[name].count, array)
+            self.members[name].add(array)
+        for member in self.members.values():
+            if not isinstance(member.module, Rom):
+                continue
+            known: dict[tuple[int, ...], int] = {}
+            found = []
+            for _, array in member.arrays:
+                numbers = [known.setdefault(each, len(known)) for each in array.contents]
+                found.append(np.array(numbers)[array.which])
+            member.roms, member.contents = np.concatenate(found), [*known]
+
+    def _drive(self, name: str, first: int, array: Array) -> None:
+        """Note what the instances of an array drive."""
+        for port, (net, _) in array.outputs.items():
+            if "{}" not in net:
+                self._drivers[net] = (name, first), port
+                continue
+            size = 1 + int(array.index.max())
+            family = self._families.get(net, Family([], np.zeros(0, int), np.zeros(0, int)))
+            which, row = (
+                np.pad(each, (0, max(size - len(each), 0)), constant_values=-1)
+                for each in family[1:]
+            )
+            which[array.index] = len(family.drivers)
+            row[array.index] = first + np.arange(len(array))
+            self._families[net] = Family([*family.drivers, (name, port)], which, row)
+
+    def _driver(self, net: str) -> tuple[tuple[str, int], str]:
+        """The module and the instance that drive a net, and the port."""
+        if net not in self._drivers:
+            for found in re.finditer(r"(?<=_)\d+(?=_|$)", net):
+                family = self._families.get(f"{net[: found.start()]}{{}}{net[found.end() :]}")
+                number = int(found[0])
+                if family and number < len(family.which) and family.which[number] >= 0:
+                    name, port = family.drivers[family.which[number]]
+                    return (name, int(family.row[number])), port
+        return self._drivers[net]
 
     def _number(self) -> None:
         """Number all pieces, once it is known what modules show."""
         for (name, _), port in self._drivers.values():
             self.members[name].module.shown(port)
+        for family in self._families.values():
+            for name, port in family.drivers:
+                self.members[name].module.shown(port)
         self.pieces: list[tuple[Member, int]] = []
         for member in self.members.values():
             member.first_piece = len(self.pieces)
@@ -192,7 +287,7 @@ class Connections:
                     found += self.resolved(inner)
                 place += piece.width
             return found
-        (name, instance), port = self._drivers[part.net]
+        (name, instance), port = self._driver(part.net)
         return [((name, port), part.start, part.width, instance)]
 
     def parts_of(
@@ -220,39 +315,83 @@ class Connections:
 
     def _connect_port(self, member: Member, port: str, width: int) -> None:
         """Find where each bit of an input comes from, in each instance."""
-        shapes: dict[tuple[Any, ...], int] = {}
-        missing: Part | Fixed = Part(RESET, 0, 1) if port == RESET else Fixed(0, width)
-        of_row: list[int] = []
-        places: list[list[int]] = []
-        fixed: list[list[int]] = []
-        for k in member.instances:
-            given = self.netlist.instances[k].inputs.get(port, (missing,))
-            parts = [piece for part in given for piece in self.resolved(part)]
-            shape = tuple([(driver, low if driver else 0, size) for driver, low, size, _ in parts])
-            of_row.append(shapes.setdefault(shape, len(shapes)))
-            places.append([instance for *_, instance in parts])
-            fixed.append([low if driver is None else 0 for driver, low, *_ in parts])
-        found = [[*self._pieces_of(shape)] for shape in shapes]
-        cuts = {at for pieces in found for at, *_ in pieces}
-        rows = [np.flatnonzero(np.array(of_row) == number) for number in range(len(shapes))]
+        missing: Source = Slice(RESET, None, 0, 1) if port == RESET else Fixed(0, width)
+        found: list[tuple[np.ndarray, list[Column], list[Any]]] = []
+        for first, array in member.arrays:
+            columns = [column for part in array.inputs.get(port, (missing,))
+                       for column in self._columns(part, len(array))]  # fmt: skip
+            shapes = np.stack([column.shape for column in columns])
+            different, alike = np.unique(shapes, axis=1, return_inverse=True)
+            for number, each in enumerate(different.T.tolist()):
+                rows = np.flatnonzero(alike.ravel() == number)
+                every = [*self._shapes]
+                pieces = [*self._pieces_of(tuple(every[k] for k in each))]
+                some = [Column(c.shape, c.place[rows], c.value if isinstance(c.value, int)
+                               else c.value[rows]) for c in columns]  # fmt: skip
+                found.append((first + rows, some, pieces))
+        cuts = {at for *_, pieces in found for at, *_ in pieces}
         for low, size in cut(width, cuts, 0):
-            count = len(member.instances)
+            count = member.count
             sub = Sub(low, size, np.full(count, -1), np.zeros(count, np.int64),
                       np.zeros(count, np.int64), np.zeros(count, np.uint64))  # fmt: skip
-            for here, pieces in zip(rows, found, strict=True):
+            for here, columns, pieces in found:
                 for at, bits, source, first, part in pieces:
                     if not at <= low < at + bits:
                         continue
                     if source is None:
-                        ones = (1 << size) - 1
-                        sub.value[here] = [
-                            (first + fixed[row][part] >> low - at) & ones for row in here
-                        ]
+                        sub.value[here] = (first + columns[part].value >> low - at) & (
+                            (1 << size) - 1
+                        )
                     else:
                         sub.source[here], sub.shift[here] = source, first + low - at
-                        sub.instance[here] = [places[row][part] for row in here]
+                        sub.instance[here] = columns[part].place
             member.parts[port].append(len(member.subs))
             member.subs.append(sub)
+
+    def _columns(self, part: Source, count: int) -> list[Column]:
+        """Where bits of an input come from, in each of so many instances."""
+        none = np.zeros(count, int)
+        if isinstance(part, Fixed):
+            return [self._column(None, 0, part.width, none, part.value)]
+        if isinstance(part, Numbers):
+            return [self._column(None, 0, part.width, none, part.values)]
+        if isinstance(part, Slice) and part.number is None and isinstance(part.start, int):
+            return [
+                self._column(driver, low if driver else 0, size, np.full(count, instance),
+                             0 if driver else low)
+                for driver, low, size, instance in
+                self.resolved(Part(part.net, part.start, part.width))
+            ]  # fmt: skip
+        shape, place = np.empty(count, int), np.empty(count, int)
+        every = part.each() if isinstance(part, OneOf) else [(np.arange(count), part)]
+        for rows, each in every:
+            starts = np.broadcast_to(each.start, len(rows))
+            family = self._families.get(each.net)
+            if family is None or each.number is None:
+                nets = [next(iter(each.of(np.array([k])).parts(1))).net for k in range(len(rows))]
+                drivers = [self._driver(net) for net in nets]
+                place[rows] = [row for (_, row), _ in drivers]
+                known = [(name, port) for (name, _), port in drivers]
+                shape[rows] = [self._shape(driver, int(start), each.width)
+                               for driver, start in zip(known, starts, strict=True)]  # fmt: skip
+                continue
+            place[rows], which = family.row[each.number], family.which[each.number]
+            key = which * (1 << 32) + starts
+            used, alike = np.unique(key, return_inverse=True)
+            numbers = [self._shape(family.drivers[k >> 32], k & 0xFFFFFFFF, each.width)
+                       for k in used.tolist()]  # fmt: skip
+            shape[rows] = np.array(numbers)[alike.ravel()]
+        return [Column(shape, place, 0)]
+
+    def _shape(self, driver: tuple[str, str] | None, low: int, size: int) -> int:
+        """The number of a driver with the bits of it."""
+        return self._shapes.setdefault((driver, low, size), len(self._shapes))
+
+    def _column(
+        self, driver: tuple[str, str] | None, low: int, size: int, place: IntArray, value: Any
+    ) -> Column:
+        """What comes from one driver in all instances."""
+        return Column(np.full_like(place, self._shape(driver, low, size)), place, value)
 
     def _pieces_of(self, shape: tuple[Any, ...]) -> Iterator[tuple[int, int, int | None, int, int]]:
         """An input as pieces: lowest bit, width, piece or None, its lowest bit or value, part."""

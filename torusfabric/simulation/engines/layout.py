@@ -70,7 +70,7 @@ class Layout:
         classes: list[np.ndarray] = []
         counts: list[int] = []
         for number, (member, k) in enumerate(self.connections.pieces):
-            module, total = member.module, len(member.instances)
+            module, total = member.module, member.count
             own = np.zeros(total, np.int64)
             if member.roms is not None:
                 own = member.roms
@@ -87,7 +87,7 @@ class Layout:
         while changed:
             before, changed = changed, set()
             for number, (member, _) in enumerate(self.connections.pieces):
-                total = len(member.instances)
+                total = member.count
                 if counts[number] == total or member.module.name == INPUTS:
                     continue
                 sources = [*self.sources(number)]

@@ -172,11 +172,9 @@ class Loops:
         except CycleError as error:
             number, slot = error.args[1][0]
             member, _ = self._connections.pieces[number]
-            instance = self._connections.netlist.instances[
-                member.instances[self.layout.first[number][slot]]
-            ]
+            name = member.name(int(self.layout.first[number][slot]))
             raise WorkFailed(
-                f"Instance {instance.name} must not depend on itself without a register"
+                f"Instance {name} must not depend on itself without a register"
             ) from None
         while order.is_active():
             level = sorted(order.get_ready())
@@ -234,22 +232,17 @@ class Loops:
         data: list[Any],
     ) -> str:
         """The row of a ROM."""
-        instances = [self._connections.netlist.instances[n] for n in member.instances[rows]]
+        assert member.roms is not None
         piece = member.module.pieces[k]
         kind = f"u{8 * size_of(piece.width)}"
-        known: dict[tuple[int, ...], int] = {}
         words: list[int] = []
-        starts, depths = [], []
-        for instance in instances:
-            if instance.contents not in known:
-                known[instance.contents] = len(words)
-                ones = (1 << piece.width) - 1
-                words += [row >> piece.low & ones for row in instance.contents]
-            starts.append(known[instance.contents])
-            depths.append(len(instance.contents))
+        starts, depths = np.zeros((2, len(member.contents)), np.uint32)
+        numbers, ones = member.roms[rows], (1 << piece.width) - 1
+        for number in np.unique(numbers).tolist():
+            starts[number], depths[number] = len(words), len(member.contents[number])
+            words += [row >> piece.low & ones for row in member.contents[number]]
         address = text.value(range(2, 2 + member.module.address))
-        for name, array in (("start", np.array(starts, np.uint32)),
-                            ("depth", np.array(depths, np.uint32))):  # fmt: skip
+        for name, array in (("start", starts[numbers]), ("depth", depths[numbers])):
             heads.append(f"const u32 *__restrict {name}{k} = (const u32 *)T[{len(data)}];")
             data.append(array)
         heads.append(f"const {kind} *__restrict rows{k} = (const {kind} *)T[{len(data)}];")
@@ -263,7 +256,7 @@ class Loops:
         heads: list[str] = []
         data: list[Any] = []
         ends = text.write(store)
-        rows = np.arange(len(member.instances))
+        rows = np.arange(member.count)
         reads = self._heads(member, text, rows, heads, data)
         text_of = _function_text(heads, text.lines + ends, "any", len(rows))
         function = self._function(text_of)
@@ -300,7 +293,7 @@ class Loops:
             loads.append(self._read(name, width, (source, instance, shift, value), heads, data))
         if any(leaf.origin == "memory" for leaf in text.leaves):
             heads.append(f"const size_t memory_step = T[{len(data)}], memory_own = 1;")
-            data.append(len(member.instances))
+            data.append(member.count)
         text.lines[:0] = [load for load in loads if load]
         return reads
 

@@ -124,7 +124,7 @@ class Objects:
             rows = np.zeros(store.depth, kind)
         else:
             rows = np.array([row >> column.low & ones for row in store.init], kind)
-        count = len(member.instances) if store.writers else 1
+        count = member.count if store.writers else 1
         if not rows.any():
             return np.zeros((store.depth, count), kind)
         return np.ascontiguousarray(np.repeat(rows[:, None], count, axis=1))
@@ -250,7 +250,7 @@ class CompiledCells(Cells):
         self._instance = np.zeros(fabric.nodes, np.int64)
         for number, (name, banks) in enumerate(model.banks.items()):
             member = model.connections.members[name]
-            nodes = np.array([model.netlist.instances[k].node for k in member.instances])
+            nodes = member.nodes
             self._member[nodes], self._instance[nodes] = number, np.arange(len(nodes))
             for memory, copies in banks.items():
                 self.exists[nodes, memory] = True
