@@ -117,9 +117,9 @@ def test_cycles_in_figures():
 @pytest.mark.parametrize("flits", [1, 4])
 @pytest.mark.parametrize(("topology", "algorithm", "options"), ROOTED)
 def test_cycles_of_rounds(topology, algorithm, options, flits):
-    """1 + hops + flits a round of the longest of each, and 1 + flits to add up at the root.
+    """At most 1 + hops + flits a round of the longest of each, and 1 + flits to add up at the root.
 
-    And three more, as any program in rounds.
+    And three more, as any program in rounds. Rounds of single hops may take fewer.
     """
     schedule = plan(topology, "reduce", algorithm, **options)
     cycles = 1 + schedule.chunks * flits + 3
@@ -128,7 +128,8 @@ def test_cycles_of_rounds(topology, algorithm, options, flits):
         bounds = zip(payload.indptr[:-1], payload.indptr[1:], strict=True)
         sums = [len(np.unique(payload.ids[a:b] % schedule.chunks)) for a, b in bounds]
         cycles += 1 + int(transfers.lengths.max()) + max(sums) * flits
-    assert tf.compile(schedule, flits=flits * schedule.chunks).cycles() == cycles
+    program = tf.compile(schedule, flits=flits * schedule.chunks)
+    assert program.cycles() < cycles if program.loop.rests else program.cycles() == cycles
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def compile_any_root(request: Request) -> Program:
         compiler = compile_pattern if isinstance(schedule.whole, Pattern) else compile_table
         program = compiler(replace(request, schedule=schedule.whole))
         return replace(program, forms=(replace(program.form, schedule=schedule, any_root=True),))
-    program = compile_rounds(request)
+    program = compile_rounds(request, rests=False)
     form = replace(program.form, any_root=True, by_offset=True, receive_map=_receive_map(program))
     if collective.personal:
         send_map = _send_map(program)
@@ -88,7 +88,7 @@ def _broadcast(request: Request) -> Program:
     if isinstance(schedule, Pattern) and schedule.streams:
         plan = tree_plan(schedule, by_chunk=True)
     else:
-        plan = _ChunkFollower(schedule).follow()
+        plan = _ChunkFollower(schedule, rests=False).follow()
     loop, variant_of, first = loop_of(plan, block, half, receiving=chunks)
     send_map = DirectMap(0, chunks, block, by_chunk=True)
     form = request.form(

@@ -31,9 +31,8 @@ class _PassingFollower(BlockFollower):
     """
 
     def __init__(self, schedule: Schedule, came: list[IntArray]) -> None:
-        super().__init__(schedule)
+        super().__init__(schedule, rests=False)
         self._came, blocks = came, schedule.blocks
-        self.rests = False
         #: Pairs of node and block; None where all nodes receive all.
         self._wanted: set[tuple[int, ...]] | None = None
         if not blocks.collective.to_all:

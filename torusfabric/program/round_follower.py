@@ -110,6 +110,11 @@ class RoundPlan(NamedTuple):
 class BlockFollower:
     """Follows blocks through the memories of all nodes.
 
+    Parameters
+    ----------
+    rests : bool
+        Whether rounds may follow one another without a pause, where the schedule allows it.
+
     Attributes
     ----------
     held : list of (dict of int to (list of Location))
@@ -119,10 +124,11 @@ class BlockFollower:
         what a node sends.
     """
 
-    def __init__(self, schedule: Schedule) -> None:
+    def __init__(self, schedule: Schedule, *, rests: bool = True) -> None:
         self.schedule, self.topology = schedule, schedule.topology
         self.held: list[dict[int, list[Location]]] = [{} for _ in range(self.topology.nodes)]
-        self.rests = single_hops(schedule)
+        self.single = single_hops(schedule)
+        self.rests = rests and self.single
         #: Whether results have a memory: in that of an in-port something may arrive meanwhile.
         self.results = self.rests and schedule.collective.reducing
         memories = self.topology.ports + self.results + 1
@@ -331,7 +337,7 @@ class SumFollower(BlockFollower):
         """The keys of each transfer: all contributions to one sum are one message."""
         payloads: list[Message]
         match transfers.payload:
-            case Grouped(wanted=wanted) if self.rests:
+            case Grouped(wanted=wanted) if self.single:
                 payloads = wanted[:, None].tolist()
             case _:
                 listed = transfers.listed

@@ -54,8 +54,13 @@ __all__ = ["RoundLoop", "compile_rounds", "cost_of", "loop_of", "program_of"]
 MAX_HELD_BLOCKS = 2**22
 
 
-def compile_rounds(request: Request) -> Program:
+def compile_rounds(request: Request, *, rests: bool = True) -> Program:
     """The program of a schedule in rounds.
+
+    Parameters
+    ----------
+    rests : bool
+        Whether rounds may follow one another without a pause, where that takes fewer cycles.
 
     Raises
     ------
@@ -75,8 +80,15 @@ def compile_rounds(request: Request) -> Program:
     """
     schedule, sums = request.schedule, bool(request.operators)
     _check_size(schedule, sums=sums)
-    plan = None if sums else passing_plan(schedule)
-    return program_of(request, plan or (SumFollower if sums else BlockFollower)(schedule).follow())
+    if not sums and (passing := passing_plan(schedule)):
+        return program_of(request, passing)
+    follower = SumFollower if sums else BlockFollower
+    plan = follower(schedule, rests=rests).follow()
+    program, block = program_of(request, plan), request.block
+    paused = int(plan.blocks.sum()) * block + int(round_pause(plan.links).sum())
+    if plan.rests and program.loop.rows * max(block, program.loop.least) > paused:
+        return program_of(request, follower(schedule, rests=False).follow())
+    return program
 
 
 def program_of(request: Request, plan: RoundPlan) -> Program:
