@@ -136,7 +136,7 @@ def test_trees_share_no_arc(topology):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("topology", few(2, ["mesh:2x3", "3x3!1:+1:out,4", ONE_WAY]), ids=str)
+@pytest.mark.parametrize("topology", few(1, ["3x3!1:+1:out,4", "mesh:2x3", ONE_WAY]), ids=str)
 def test_hardware(topology, kind):
     """Every word is right, after as many cycles as the program says."""
     schedule = plan(topology, kind)

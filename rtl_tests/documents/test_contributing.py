@@ -11,6 +11,7 @@ from pathlib import Path
 
 import parity
 import pytest
+from helpers import few
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"<!-- test: (\w+) -->\n```python\n(.*?)```", re.DOTALL)
@@ -23,7 +24,7 @@ def recipe(name):
     return "\n".join(code for found, code in BLOCK.findall(text) if found == name)
 
 
-@pytest.mark.parametrize("name", ["algorithm", "topology", "operator"])
+@pytest.mark.parametrize("name", few(1, ["algorithm", "topology", "operator"]))
 def test_recipe(name, tmp_path):
     """In a process of its own, for what it registers stays registered."""
     script = tmp_path / f"{name}_recipe.py"
