@@ -332,6 +332,10 @@ def _alike(collective: Collective) -> Fraction:
     return ALIKE_EXCHANGE if exchange or collective.local else ALIKE
 
 
+#: Nodes beyond which trees that share arcs are searched for only where they are asked for.
+MOST_SEARCHED = 256
+
+
 def _variants(topology: Topology, collective: Collective) -> Sequence[Mapping[str, Any]]:
     """A single tree, or a single chunk, is quicker for short messages."""
     if collective.kind in ("broadcast", "reduce"):
@@ -339,8 +343,11 @@ def _variants(topology: Topology, collective: Collective) -> Sequence[Mapping[st
     if collective.kind == "allreduce":
         if topology.nodes == 1 or _links_are_enough(topology):
             return ({"trees": 1},)
-        links, count = most_link_trees(topology), len(_shared(topology, Options()).up)
+        links = most_link_trees(topology)
         streams = [{"trees": trees} for trees in sorted({1, max(links, 1)})]
+        if topology.nodes > MOST_SEARCHED:
+            return streams
+        count = len(_shared(topology, Options()).up)
         return (*streams, *({"trees": count, "chunks": count * copies} for copies in COPIES))
     if isinstance(topology, CayleyGraph) or topology.nodes == 1:
         return ()
