@@ -13,6 +13,7 @@ from helpers import few
 
 import torusfabric as tf
 from torusfabric.algorithms import Options
+from torusfabric.algorithms.network import plan as network_plan
 from torusfabric.algorithms.network.plan import ANY_NETWORK
 from torusfabric.algorithms.network.shared_trees import shared_trees
 from torusfabric.algorithms.network.trees import disjoint_trees_from
@@ -186,6 +187,16 @@ def test_sums_go_along_trees_that_share_arcs(name):
 def most_on_an_arc(trees):
     """In how many trees the busiest arc is."""
     return Counter(arc for tree in (*trees.up, *trees.down) for arc in tree).most_common(1)[0][1]
+
+
+def test_large_networks_are_not_searched_for_trees(monkeypatch):
+    """On a torus of a thousand nodes a search takes longer than anybody waits."""
+    monkeypatch.setattr(
+        network_plan, "shared_trees", lambda *_: pytest.fail("trees are searched for")
+    )
+    assert tf.plan("32x32", "allreduce", flits=32, check=False).chunks > 1
+    with pytest.raises(pytest.fail.Exception, match="searched"):
+        tf.plan("mesh:4x4", "allreduce", flits=32, check=False)
 
 
 def test_sums_of_shared_trees_in_hardware():
