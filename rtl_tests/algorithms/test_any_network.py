@@ -17,11 +17,13 @@ from torusfabric.algorithms.network import plan as network_plan
 from torusfabric.algorithms.network.plan import ANY_NETWORK
 from torusfabric.algorithms.network.shared_trees import shared_trees
 from torusfabric.algorithms.network.trees import disjoint_trees_from
+from torusfabric.analysis.congestion import THROUGH_MEMORY
 from torusfabric.analysis.cuts import worst_cut
 from torusfabric.analysis.facts import schedule_facts
 from torusfabric.analysis.partitions import worst_partition
 from torusfabric.analysis.volume import least_time
 from torusfabric.collective import parse_collective
+from torusfabric.program.timing import round_pause
 from torusfabric.schedule.sum_trees import sum_trees
 from torusfabric.topology import Graph, parse_topology
 
@@ -161,6 +163,12 @@ def test_rounds_follow_one_another_without_a_pause(kind):
     hasty = replace(program.form, loop=replace(program.loop, least=least - 1))
     wrong = replace(program, forms=(hasty,))
     assert not tf.simulate(tf.Fabric(wrong, width=8)).passed
+
+
+def test_planners_know_how_long_what_comes_waits():
+    """They may not ask the rooms that compile; a word that has come over a link is stored first."""
+    links = np.array([1, 4])
+    assert (THROUGH_MEMORY + links == 1 + round_pause(links)).all()
 
 
 def test_short_sums_go_up_a_tree_and_down():

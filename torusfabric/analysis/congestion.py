@@ -26,7 +26,7 @@ WORK, MOST_TRIES = 4096, 64
 SOLVED = 6_000
 
 #: Cycles that a word takes through a memory from which it is sent on, besides those of its link.
-MEMORY_CYCLES = 2
+THROUGH_MEMORY = 2
 
 #: The largest denominator of lengths in proportion, where all arcs behind a port are as long.
 LARGEST_PART = 64
@@ -65,14 +65,14 @@ class Lengths:
         A step takes as long as what comes over the quickest link waits until it can be sent on, or
         as long as the flits of a block, if these are more.
         """
-        quickest = MEMORY_CYCLES + int(self._cycles.min())
-        apart: list[int] = (-(-(MEMORY_CYCLES + self._cycles) // quickest)).tolist()
+        quickest = THROUGH_MEMORY + int(self._cycles.min())
+        apart: list[int] = (-(-(THROUGH_MEMORY + self._cycles) // quickest)).tolist()
         return apart
 
     @property
     def hop(self) -> np.ndarray:
         """Cycles until what comes over each arc is sent on, in those of the quickest."""
-        cycles = MEMORY_CYCLES + self._cycles
+        cycles = THROUGH_MEMORY + self._cycles
         hops: np.ndarray = cycles / cycles.min()
         return hops
 
