@@ -16,7 +16,7 @@ from ..module_text import Structure, filled
 from .nets import Nets
 from .tables import bits_of, concatenated, constant_of, entry_of, local_name, unused, up
 
-__all__ = ["Scope", "Writer"]
+__all__ = ["InstanceWriter", "Scope"]
 
 
 class Scope:
@@ -220,7 +220,7 @@ class Scope:
         return entry_of(*self._tables.entry(label, self.size, index, values, bits))
 
 
-class Writer:
+class InstanceWriter:
     """Writes instances.
 
     Parameters

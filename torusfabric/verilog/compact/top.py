@@ -16,7 +16,7 @@ from ..design import PlainNames
 from ..expressions import range_of
 from ..module_text import Structure, filled
 from .nets import Nets
-from .scope import Scope, Writer
+from .scope import InstanceWriter, Scope
 from .tables import local_name
 
 __all__ = ["CompactTop"]
@@ -38,7 +38,7 @@ class CompactTop:
 
     def __init__(self, netlist: Netlist, prefix: str, modules: Mapping[str, Structure]) -> None:
         self._netlist, self._nets = netlist, Nets(netlist)
-        self._writer = Writer(self._nets, prefix, modules)
+        self._writer = InstanceWriter(self._nets, prefix, modules)
 
     def text(self, top: str, ports: Mapping[str, str]) -> str:
         """The text of the module, given the declarations of its ports."""
