@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from bus_masters import AxiLiteMaster, WishboneMaster
-from helpers import simulated
+from helpers import few, simulated
 from verilog_bench import have_icarus, lint_icarus
 
 import torusfabric as tf
@@ -24,6 +24,7 @@ from torusfabric.rtl.loaded.image import Image, read_image
 from torusfabric.rtl.loaded.loader import END
 from torusfabric.rtl.loaded.table import LoadedTable
 from torusfabric.rtl.netlist import Role
+from torusfabric.schedule import Rounds
 from torusfabric.simulation.engines.compiled import CompiledEngine
 from torusfabric.toolchain import tools
 
@@ -102,6 +103,20 @@ def test_images(frame, tmp_path):
     ]  # fmt: skip
     fabric = with_ones(fabric_of(image))
     assert tf.simulate(fabric, jobs=12, engine=CompiledEngine(fabric)).passed
+
+
+@pytest.mark.parametrize("kind", few(1, ["allgather", "scatter", "alltoall"]))
+def test_rounds_take_the_cycles_of_their_image(kind):
+    """Around a fault blocks go in rounds, each as long as its image says."""
+    plan = tf.plan("3x3", "allgather", algorithm="matching")
+    frame = Frame.of([loadable_form([plan], 8, ()).program], rows=16)
+    around = select("3x3", kind, broken_links=["4:+0"])
+    made = Image.of(frame, WIDTH, [resolve_loadable(around, 8, (), frame).planned])
+    assert isinstance(made.program.schedule, Rounds)
+    fabric = tf.Fabric.holding(made)
+    report = tf.simulate(fabric, jobs=[tf.Job(length=n) for n in (1, 2, 8)])
+    assert report.passed
+    assert [job.cycles for job in report.jobs] == [made.program.cycles(n) for n in (1, 2, 8)]
 
 
 def test_no_torn_image_runs(frame, tmp_path):

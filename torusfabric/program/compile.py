@@ -149,7 +149,7 @@ def _compile(
     root: str | None,
     *,
     short: bool = False,
-    made: bool = True,
+    fixed: bool = True,
 ) -> Program:
     """The program, as if operators took no cycles in front of injection ports."""
     if not isinstance(schedule, Schedule):
@@ -159,7 +159,7 @@ def _compile(
             f"Nodes must be at least 2 for hardware, not the one of {schedule.topology}"
         )
     if isinstance(schedule, Lifted):
-        part = _compile(schedule.part, length, operators, root, short=short, made=made)
+        part = _compile(schedule.part, length, operators, root, short=short, fixed=fixed)
         return lift(part, schedule)
     if schedule.collective.axes is not None:
         raise InputError(
@@ -171,7 +171,7 @@ def _compile(
     most = next(n for n in (length.most, length.flits, schedule.chunks) if n is not None)
     chosen, any_length = _operators(schedule, operators), length.most is not None
     beat = length.beat if any_length else 1
-    request = Request(schedule, most, chosen, any_length, beat, short, made)
+    request = Request(schedule, most, chosen, any_length, beat, short, fixed)
     return _compile_one(request, root)
 
 
@@ -182,7 +182,7 @@ def versions(
     root: str | None = None,
     *,
     beat: int = 1,
-    made: bool = True,
+    fixed: bool = True,
 ) -> list[Program]:
     """The programs of a schedule for any length: perhaps also one that is quick for short messages.
 
@@ -196,7 +196,7 @@ def versions(
     operators = operators if schedule.collective.reducing else ()
     root = root if schedule.collective.rooted else None
     length = _Length(None, most, beat)
-    usual = _compile(schedule, length, operators, root, made=made)
+    usual = _compile(schedule, length, operators, root, fixed=fixed)
     by_flit = usual.loop.order is Order.FLIT and not usual.loop.padded
     waits = schedule.collective.reducing or schedule.topology.longest_link > 1
     if by_flit or not waits:
@@ -204,7 +204,7 @@ def versions(
     kernel = schedule.part if isinstance(schedule, Lifted) else schedule
     if not isinstance(kernel, Table | Masked):
         return [usual]
-    return [usual, _compile(schedule, length, operators, root, short=True, made=made)]
+    return [usual, _compile(schedule, length, operators, root, short=True, fixed=fixed)]
 
 
 def _compile_one(request: Request, root: str | None) -> Program:

@@ -391,7 +391,7 @@ def loadable_form(
     wrong: InputError | None = None
     for schedule in schedules:
         try:
-            for program in versions(schedule, flits, operators, made=False):
+            for program in versions(schedule, flits, operators, fixed=False):
                 form = loadable(program)
                 if frame is not None:
                     frame.check(form)

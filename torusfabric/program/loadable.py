@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import InputError
 from ..topology import IntArray
 from .fields import IDLE, NEUTRAL, Action, Order, Point, Stage
-from .timing import ADDRESS, LINK, SETTING, round_pause
+from .timing import ADDRESS, LINK, SETTING
 
 if TYPE_CHECKING:
     from .program import Program
@@ -136,9 +136,7 @@ class _Rewriting:
         block = np.arange(len(self._of)) - (np.cumsum(times) - times)[self._of]
         self._offset = block * loop.flits
         last = np.append(np.diff(self._of) > 0, True)
-        # Where what is sent on rests, a pause is as good as rows that last long enough.
-        least = max(loop.least - 1, int(round_pause(np.ones(1, int))[0])) if loop.rests else 0
-        self._pause = np.where(last, np.maximum(loop.pause[self._of], least), 0)
+        self._pause = np.where(last, loop.pause[self._of], 0)
         self._blocks = np.minimum(loop.blocks, 1)[self._of]
         self._nodes, self._ports = program.topology.nodes, program.ports
         self._own = [self._sent(node) for node in range(self._nodes)]
@@ -163,7 +161,7 @@ class _Rewriting:
             )
         if max(program.blocks.goals, program.blocks.parts) > program.topology.nodes:
             _refuse("with no more offsets than nodes", program.schedule.collective)
-        if (loop.least > 1 and not loop.rests) or loop.padded:
+        if loop.least > 1 or loop.padded:
             _refuse("without steps of a least duration", program.schedule.algorithm)
         if any(len(readers) > 1 for readers in sources.injections) or sources.injection_delay:
             _refuse("that adds at in-ports", program.schedule.algorithm)

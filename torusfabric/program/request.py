@@ -38,8 +38,9 @@ class Request:
         Flits that then go to a chunk together.
     short : bool
         Whether sums are to be quick for short messages, where that makes a difference.
-    made : bool
-        Whether sums along trees leave nodes as they are made, before they are in a register.
+    fixed : bool
+        Whether tables are; where they are loaded, sums leave nodes from a register, and every round
+        ends with a pause.
 
     Examples
     --------
@@ -54,7 +55,7 @@ class Request:
     any_length: bool = False
     beat: int = 1
     short: bool = False
-    made: bool = True
+    fixed: bool = True
 
     @cached_property
     def block(self) -> int:

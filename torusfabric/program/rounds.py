@@ -54,13 +54,8 @@ __all__ = ["RoundLoop", "compile_rounds", "cost_of", "loop_of", "program_of"]
 MAX_HELD_BLOCKS = 2**22
 
 
-def compile_rounds(request: Request, *, rests: bool = True) -> Program:
+def compile_rounds(request: Request) -> Program:
     """The program of a schedule in rounds.
-
-    Parameters
-    ----------
-    rests : bool
-        Whether rounds may follow one another without a pause, where that takes fewer cycles.
 
     Raises
     ------
@@ -83,7 +78,7 @@ def compile_rounds(request: Request, *, rests: bool = True) -> Program:
     if not sums and (passing := passing_plan(schedule)):
         return program_of(request, passing)
     follower = SumFollower if sums else BlockFollower
-    plan = follower(schedule, rests=rests).follow()
+    plan = follower(schedule, rests=request.fixed).follow()
     program, block = program_of(request, plan), request.block
     paused = int(plan.blocks.sum()) * block + int(round_pause(plan.links).sum())
     if plan.rests and program.loop.rows * max(block, program.loop.least) > paused:

@@ -160,7 +160,7 @@ def compile_tree_sums(request: Request, trees: SumTrees) -> Program:
     """
     topology, block = request.topology, request.block
     chunks, ports = len(trees.up), topology.ports
-    made = request.made
+    made = request.fixed
     times = _times(topology, trees, request.latency, int(not made))
     count, reader = _readers(times.read)
     sources = Sources(ports, results=True, injections=tuple((k,) for k in range(count)), made=made)
