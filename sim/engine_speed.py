@@ -99,7 +99,7 @@ def runs_of(fabric, engine):
 def compare(sides, other, width, pairs, threads, until):
     """Run ours beside another, on so many threads, in so many pairs, or until a time."""
     fabric = fabric_of(sides, width)
-    ours = CompiledEngine(fabric, threads=threads)
+    ours = CompiledEngine(fabric, threads=threads, repeat=MOST_RUNS)
     theirs = Icarus(fabric) if other == "icarus" else Verilator(fabric, threads=threads)
     ratios: list[float] = []
     while not ratios or (len(ratios) < pairs and time.time() < until):

@@ -218,9 +218,8 @@ def engine_marks(name, form):
 )
 def test_engine(name, form):
     """Every engine runs every form to the word and to the cycle."""
-    settings = {} if name == "amaranth" else {"optimize": 0}
     fabric = fabric_of_form(form, width=9)
-    check_run(fabric, ENGINES[name], root=some_root(form, fabric), **settings)
+    check_run(fabric, ENGINES[name], root=some_root(form, fabric))
 
 
 @every_form

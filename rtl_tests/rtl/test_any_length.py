@@ -85,7 +85,7 @@ def test_any_root():
 def test_compiled():
     """The compiled engine samples the length with the start."""
     fabric = engine_of("2x3", "gather", "max-flow", {}, 5)
-    check_jobs(fabric, [Job(length=length) for length in (5, 1, 3)], CompiledEngine, optimize=0)
+    check_jobs(fabric, [Job(length=length) for length in (5, 1, 3)], CompiledEngine)
 
 
 @pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
@@ -96,7 +96,7 @@ def test_compiled_with_several_modes():
         tf.compile(plans, max_flits=2, root="any", operators=["add", "max"]), width=4
     )
     jobs = [Job(0, 2), Job(1, 1, root=1), Job(2, 2, operation=1), Job(1, 2, root=0)]
-    check_jobs(fabric, jobs, CompiledEngine, optimize=0)
+    check_jobs(fabric, jobs, CompiledEngine)
 
 
 @settings(derandomize=True, deadline=None, max_examples=4)

@@ -151,7 +151,7 @@ def test_a_mask_has_no_roms_in_nodes():
 def test_compiled_engine():
     """The compiled engine agrees."""
     fabric = fabric_of("2x3", "scatter", lengths={"flits": 2})
-    check_jobs(fabric, [tf.Job(root=root) for root in (4, 0, 5)], CompiledEngine, optimize=0)
+    check_jobs(fabric, [tf.Job(root=root) for root in (4, 0, 5)], CompiledEngine)
 
 
 @settings(derandomize=True, deadline=None, max_examples=12)

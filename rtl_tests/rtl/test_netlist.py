@@ -137,7 +137,7 @@ def test_contents_are_data_to_the_compiled_engine():
     """Classes are those of shapes, and the words are the same."""
     fabric = fabric_of("6x8", "broadcast", "max-flow", flits=2)
     contents = {rom.contents for rom in fabric.netlist.having(Role.ROM)}
-    engine = CompiledEngine(fabric, optimize=0)
+    engine = CompiledEngine(fabric)
     roms = [name for name, made in engine.model.classes.items() if made.rom]
     assert len(contents) > len(roms) == 1
     messages = np.arange(fabric.nodes * 2).reshape(fabric.nodes, 2).tolist()

@@ -177,7 +177,7 @@ def test_one_operator_is_no_choice():
 def test_compiled():
     """The compiled engine samples the operation with the start."""
     fabric = fabric_with(["add", "min:signed", "xor"], ("2x2", "allreduce", "matching"))
-    check_jobs(fabric, [Job(operation=k) for k in (1, 0, 2, 1)], CompiledEngine, optimize=0)
+    check_jobs(fabric, [Job(operation=k) for k in (1, 0, 2, 1)], CompiledEngine)
 
 
 @pytest.mark.parametrize(("selection", "operation"), [(CASES[1], 2), (CASES[2], 1)])

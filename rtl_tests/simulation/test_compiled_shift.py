@@ -44,7 +44,7 @@ def test_shifts():
     fabric, zero, seen = SimpleNamespace(width=1, netlist=netlist), np.zeros(1, np.uint32), []
     task = CTask(step=Step.READ, count=1, chunks=1, nodes=zero.ctypes.data,
                  addresses=zero.ctypes.data, words=np.zeros(1, np.uint32).ctypes.data)  # fmt: skip
-    with Session(build_model(netlist, word=1), fabric, vcd=None) as session:
+    with Session(build_model(netlist, word=1, node_cycles=0), fabric, vcd=None) as session:
         shown = session.shown("shown")
         session.inputs["start"][0] = 1
         for _ in range(6):

@@ -55,8 +55,8 @@ def test_compiled_agrees(topology, kind, width, tmp_path):
     fabric = fabric_of(topology, kind, width=width)
     batches = [random_messages(fabric, seed) for seed in (1, 2)]
     reference = AmaranthEngine(fabric).run_many(batches)
-    assert same(reference, CompiledEngine(fabric, optimize=0).run_many(batches))
-    shown = CompiledEngine(fabric, optimize=0, wave=tmp_path / "fabric.vcd").run_many(batches)
+    assert same(reference, CompiledEngine(fabric).run_many(batches))
+    shown = CompiledEngine(fabric, wave=tmp_path / "fabric.vcd").run_many(batches)
     assert same(reference, shown)
 
 
@@ -103,7 +103,7 @@ def test_all_pairs_agree(algorithm, kind, topology):
     seeds = (3, 4) if fabric.nodes < 100 else (3,)
     batches = [random_messages(fabric, seed) for seed in seeds]
     reference = AmaranthEngine(fabric, through_port=True).run_many(batches)
-    assert same(reference, CompiledEngine(fabric, optimize=0, through_port=True).run_many(batches))
+    assert same(reference, CompiledEngine(fabric, through_port=True).run_many(batches))
 
 
 @needs_compiler
@@ -116,7 +116,7 @@ def test_engines_agree_on_any_root(topology):
     reference = AmaranthEngine(fabric, through_port=True).run_many(
         batches, jobs=[Job(root=root) for root in roots]
     )
-    compiled = CompiledEngine(fabric, optimize=0, through_port=True)
+    compiled = CompiledEngine(fabric, through_port=True)
     found = compiled.run_many(batches, jobs=[Job(root=root) for root in roots])
     assert same(reference, found)
 
@@ -134,7 +134,7 @@ def test_large():
 @needs_compiler
 def test_modules_are_built_once():
     small, large = (
-        build_model(f.netlist, word=8, optimize=0)
+        build_model(f.netlist, word=8, node_cycles=0)
         for f in (fabric_of("4x4", "allgather", "hamiltonian", width=8),
                   fabric_of("8x8", "allgather", "hamiltonian", width=8))
     )  # fmt: skip
@@ -144,9 +144,9 @@ def test_modules_are_built_once():
 @needs_compiler
 def test_a_second_build_is_a_look_up(monkeypatch):
     fabric = fabric_of("3x3", "allgather", width=8)
-    first = CompiledEngine(fabric, optimize=0)
+    first = CompiledEngine(fabric)
     monkeypatch.setattr(processes, "run", None)
-    assert CompiledEngine(fabric, optimize=0).model.loops == first.model.loops
+    assert CompiledEngine(fabric).model.loops == first.model.loops
 
 
 @needs_compiler
@@ -154,19 +154,29 @@ def test_threads_agree_with_one(monkeypatch):
     """Whatever the blocks are by which they share instances."""
     fabric = fabric_of("3x3", "allgather", width=8)
     batches = [random_messages(fabric, seed) for seed in (1, 2)]
-    reference = CompiledEngine(fabric, optimize=0, threads=1).run_many(batches)
+    reference = CompiledEngine(fabric, threads=1).run_many(batches)
     monkeypatch.setattr(compiled, "MANY", 0)
     for block in (1, 4):
         monkeypatch.setattr(compiled, "BLOCK", block)
-        engine = CompiledEngine(fabric, optimize=0, threads=3)
+        engine = CompiledEngine(fabric, threads=3)
         assert same(reference, engine.run_many(batches))
+
+
+@needs_compiler
+def test_much_work_is_worth_a_longer_build():
+    """What is built for many runs is compiled for this machine, and does the same."""
+    fabric = fabric_of("3x3", "allreduce", width=8)
+    batches = [random_messages(fabric, seed) for seed in (1, 2)]
+    quick, slow = (CompiledEngine(fabric, repeat=repeat) for repeat in (1, 10**9))
+    assert quick.model.loops != slow.model.loops
+    assert same(quick.run_many(batches), slow.run_many(batches))
 
 
 @needs_compiler
 def test_fabric_that_does_not_end(monkeypatch):
     fabric = fabric_of("3x3", "allgather", width=8)
     messages = random_messages(fabric, 1)
-    engine = CompiledEngine(fabric, optimize=0)
+    engine = CompiledEngine(fabric)
     monkeypatch.setattr(Program, "cycles", lambda program, length=None, mode=None: -14)
     with pytest.raises(WorkFailed, match=r"^Fabric must be done -14 edges .* not busy after 2$"):
         engine.run(messages)
@@ -176,7 +186,7 @@ def test_fabric_that_does_not_end(monkeypatch):
 def test_progress_ends_at_all_words():
     fabric, seen = fabric_of("3x3", "allgather", width=8), []
     messages = random_messages(fabric, 1)
-    engine = CompiledEngine(fabric, optimize=0)
+    engine = CompiledEngine(fabric)
     engine.run_many([messages] * 2, progress=lambda done, total: seen.append((done, total)))
     totals = {total for _, total in seen}
     assert totals == {2 * fabric.nodes * (fabric.layout.send_words + fabric.layout.recv_words)}
@@ -188,7 +198,7 @@ def test_waves_need_a_folder(tmp_path):
     with pytest.raises(InputError, match=r"^File of waves must end in \.vcd or"):
         choose_engine(fabric, wave="a.ghw")
     if cxx.have_compiler():
-        engine = CompiledEngine(fabric, optimize=0, wave=tmp_path / "nowhere" / "a.vcd")
+        engine = CompiledEngine(fabric, wave=tmp_path / "nowhere" / "a.vcd")
         with pytest.raises(InputError, match=r"^File of waves must be writable, not .*nowhere"):
             engine.run(random_messages(fabric, 1))
 
@@ -270,8 +280,8 @@ def ring_of_inverters(registered):
 @needs_compiler
 def test_circles_without_a_register_are_refused():
     with pytest.raises(WorkFailed, match=r"^Instance one must not depend on itself without"):
-        build_model(ring_of_inverters(registered=False), word=1, optimize=0)
-    model = build_model(ring_of_inverters(registered=True), word=1, optimize=0)
+        build_model(ring_of_inverters(registered=False), word=1, node_cycles=0)
+    model = build_model(ring_of_inverters(registered=True), word=1, node_cycles=0)
     # Both begin alike, and so are the same for ever.
     assert [loop.count for loop in model.stepped.loops] == [1]
 

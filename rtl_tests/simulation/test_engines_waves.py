@@ -27,7 +27,7 @@ needs_gtkwave = pytest.mark.skipif(
 
 ENGINES = [
     pytest.param(AmaranthEngine, {}, id="amaranth"),
-    pytest.param(CompiledEngine, {"optimize": 0}, id="compiled", marks=needs_compiler),
+    pytest.param(CompiledEngine, {}, id="compiled", marks=needs_compiler),
 ]
 
 #: Names of lines of the whole that every fabric has.

@@ -92,7 +92,7 @@ def test_memories_are_what_the_port_shows(case, monkeypatch):
 )
 def test_compiled_memories_are_what_the_port_shows(case, monkeypatch):
     """Nearly all words in the memories of the compiled engine."""
-    check_both_ways(case, CompiledEngine, monkeypatch, optimize=0)
+    check_both_ways(case, CompiledEngine, monkeypatch)
 
 
 @pytest.mark.parametrize("place", ["send_base", "recv_base"])

@@ -20,7 +20,7 @@ from ...rtl.boards.symbols import FRAME_BITS
 from ...rtl.netlist import Netlist, Role
 from ...topology import IntArray
 from ..engines import Job
-from ..engines.base import EngineRun, Messages, Progress
+from ..engines.base import EngineRun, Messages, Progress, node_cycles, words_moved
 from ..engines.compiled import Session
 from ..engines.host_port import CTask, PortRuns, Step
 from ..engines.model import build_model
@@ -191,12 +191,15 @@ class CompiledBoards(PortRuns):
         seed: int,
         link_errors: float,
         progress: Progress | None = None,
-        total: int = 0,
+        runs: int = 1,
     ) -> None:
         self._boards, self._board = system, 0
         self._stack = contextlib.ExitStack()
+        work = node_cycles(system.fabric, runs)
         models = {
-            id(netlist): build_model(without_buffers(netlist), word=system.fabric.width)
+            id(netlist): build_model(
+                without_buffers(netlist), word=system.fabric.width, node_cycles=work
+            )
             for netlist in system.netlists
         }
         self.sessions = [
@@ -207,7 +210,7 @@ class CompiledBoards(PortRuns):
             session.inputs["board"][0] = board
         cells = SystemCells(system, [session.cells() for session in self.sessions])
         super().__init__(self._call_board, system.fabric, cells=cells, progress=progress,
-                         total=total)  # fmt: skip
+                         total=runs * words_moved(system.fabric))  # fmt: skip
         self._read_latency = system.read_latency
         self._random = np.random.default_rng(seed)
         self._cables = Cables(system, self.sessions, self._random)

@@ -12,7 +12,7 @@ from ...collective import random_messages
 from ...errors import InputError
 from ...rtl.boards import BoardSystem
 from ..engines import Job
-from ..engines.base import EngineRun, Messages, Progress, words_moved
+from ..engines.base import EngineRun, Messages, Progress
 from ..jobs import check_jobs, completed, random_jobs
 from ..report import facts_of
 from ..simulate import Comparison, compare_run
@@ -66,9 +66,8 @@ def simulate_boards(
     if not 0 <= link_errors <= 0.1:
         raise InputError(f"Link errors must be from 0 to 0.1 a word, not {link_errors:g}")
     drawn = jobs_of(system, jobs, seed)
-    total = len(drawn) * words_moved(system.fabric)
     with CompiledBoards(
-        system, seed=seed, link_errors=link_errors, progress=progress, total=total
+        system, seed=seed, link_errors=link_errors, progress=progress, runs=len(drawn)
     ) as boards:
         return run_jobs(system, boards, drawn, seed=seed, link_errors=link_errors)
 

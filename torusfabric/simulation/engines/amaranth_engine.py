@@ -48,9 +48,10 @@ class AmaranthEngine(Engine):
         *,
         wave: str | Path | None = None,
         through_port: bool = False,
+        repeat: int = 1,
         gated: bool = True,
     ) -> None:
-        super().__init__(fabric, wave=wave, through_port=through_port)
+        super().__init__(fabric, wave=wave, through_port=through_port, repeat=repeat)
         self._gated = gated and wave is None
         self.design = Assembly(fabric.netlist, gated=self._gated)
 

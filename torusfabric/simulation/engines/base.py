@@ -10,10 +10,22 @@ import numpy as np
 from ...errors import InputError
 from ...rtl.fabric import Fabric
 
-__all__ = ["PATIENCE", "Engine", "EngineRun", "Job", "Messages", "PhaseTimes", "Progress"]
+__all__ = [
+    "PATIENCE",
+    "Engine",
+    "EngineRun",
+    "Job",
+    "Messages",
+    "PhaseTimes",
+    "Progress",
+    "node_cycles",
+]
 
 #: Cycles after the predicted end before a run is given up.
 PATIENCE = 16
+
+#: Words of a run that go through the host port each way, beside those at the corners.
+SAMPLE = 1000
 
 #: The words of each node's send memory.
 Messages: TypeAlias = Sequence[Sequence[int]] | np.ndarray
@@ -98,6 +110,8 @@ class Engine(ABC):
     through_port : bool
         Whether all words go through the host port, as they do where waves are written. Otherwise a
         sample does; see `torusfabric.simulation.engines.words`.
+    repeat : int
+        About how many collectives it is made for: what is built for few is built quickly.
 
     Raises
     ------
@@ -111,12 +125,18 @@ class Engine(ABC):
     build_seconds = 0.0
 
     def __init__(
-        self, fabric: Fabric, *, wave: str | Path | None = None, through_port: bool = False
+        self,
+        fabric: Fabric,
+        *,
+        wave: str | Path | None = None,
+        through_port: bool = False,
+        repeat: int = 1,
     ) -> None:
         if fabric.bus:
             raise InputError(f"Fabric that is simulated must have a host port, not {fabric.bus}")
         self.fabric, self._wave = fabric, wave
         self._through_port = through_port or wave is not None
+        self._work = node_cycles(fabric, repeat)
 
     def run(
         self,
@@ -186,6 +206,12 @@ def longest_job(fabric: Fabric, mode: int = 0) -> Job:
         root=0 if of_mode.any_root else None,
         operation=0 if len(of_mode.operators) > 1 else None,
     )
+
+
+def node_cycles(fabric: Fabric, repeat: int) -> int:
+    """How many cycles of nodes so many collectives take, with what passes the host port."""
+    through_port = min(words_moved(fabric), 2 * SAMPLE)
+    return repeat * fabric.nodes * (fabric.predicted_cycles + through_port)
 
 
 def words_moved(fabric: Fabric) -> int:

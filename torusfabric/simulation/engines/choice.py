@@ -7,9 +7,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from ...rtl.fabric import Fabric
 from ...toolchain.hints import no_such
-from .base import Engine, words_moved
+from .base import SAMPLE, Engine, words_moved
 from .waves import check_wave
-from .words import SAMPLE
 
 __all__ = ["ENGINES", "Choice", "build_time", "choose_engine", "estimate", "pick"]
 
@@ -137,4 +136,5 @@ def choose_engine(
     """
     check_wave(wave)
     engine, reason = pick(ENGINES, name, lambda: estimate(fabric, repeat))
-    return Choice(engine(fabric, wave=wave, through_port=through_port), reason)
+    made = engine(fabric, wave=wave, through_port=through_port, repeat=repeat)
+    return Choice(made, reason)

@@ -57,8 +57,8 @@ class CompiledEngine(Engine):
         File that the changes of all nets between instances are written to.
     through_port : bool
         Whether all words go through the host port; see `Engine`.
-    optimize : int
-        How hard the compiler tries, 0 to 3.
+    repeat : int
+        As of `Engine`.
     threads : int, optional
         Threads among which instances are shared in cycles with much to do; by default one for each
         processor that nothing else uses, up to `MOST_THREADS`.
@@ -77,13 +77,13 @@ class CompiledEngine(Engine):
         *,
         wave: str | Path | None = None,
         through_port: bool = False,
-        optimize: int = 2,
+        repeat: int = 1,
         threads: int | None = None,
     ) -> None:
-        super().__init__(fabric, wave=wave, through_port=through_port)
+        super().__init__(fabric, wave=wave, through_port=through_port, repeat=repeat)
         self._threads = threads
         began = time.perf_counter()
-        self.model = build_model(fabric.netlist, word=fabric.width, optimize=optimize)
+        self.model = build_model(fabric.netlist, word=fabric.width, node_cycles=self._work)
         self.build_seconds = time.perf_counter() - began
 
     def run_many(

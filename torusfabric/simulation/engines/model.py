@@ -24,6 +24,9 @@ HERE = Path(__file__).parent
 #: Compiling units of so much text keeps several of them busy side by side.
 UNIT = 100_000
 
+#: Fewer cycles of nodes take less time than the compiler would to make them quick.
+FEW_NODE_CYCLES = 4e6
+
 HEAD = """\
 #include "model.h"
 """
@@ -51,15 +54,16 @@ class Model(NamedTuple):
     banks: dict[str, dict[int, list[Bank]]]
 
 
-def build_model(netlist: Netlist, *, word: int, optimize: int = 2) -> Model:
+def build_model(netlist: Netlist, *, word: int, node_cycles: float) -> Model:
     """Build the loops of a netlist.
 
     Parameters
     ----------
     word : int
         Bits of a flit.
-    optimize : int
-        How hard the compiler tries, 0 to 3.
+    node_cycles : float
+        How many cycles of nodes it is to step, about: few are stepped before a compiler that tries
+        hard has come to an end.
 
     Raises
     ------
@@ -93,7 +97,7 @@ def build_model(netlist: Netlist, *, word: int, optimize: int = 2) -> Model:
                           "boards.h")}  # fmt: skip
     loops = cxx.build(
         "loops.so", _units(stepped.functions), headers={"model.h": texts["model.h"]},
-        flags=(*flags, *_tuned(optimize)), link=("-shared",), what="the simulator",
+        flags=(*flags, *_tuned(node_cycles)), link=("-shared",), what="the simulator",
     )  # fmt: skip
     library = cxx.build(
         "model.so", {"model.cc": texts.pop("model.cc")}, headers=texts,
@@ -102,10 +106,11 @@ def build_model(netlist: Netlist, *, word: int, optimize: int = 2) -> Model:
     return Model(library, loops, netlist, connections, layout, stepped, banks)
 
 
-def _tuned(optimize: int) -> tuple[str, ...]:
+def _tuned(node_cycles: float) -> tuple[str, ...]:
     """How to compile loops: for this machine, since libraries are built where they run."""
-    level = (f"-O{optimize}",)
-    return (*level, "-ftree-vectorize", "-march=native") if optimize > 1 else level
+    if node_cycles < FEW_NODE_CYCLES:
+        return ("-O0",)
+    return ("-O2", "-ftree-vectorize", "-march=native")
 
 
 def _units(functions: list[str]) -> dict[str, str]:

@@ -15,12 +15,9 @@ from numpy.typing import NDArray
 from ...program.host_words import word_addresses
 from ...rtl.fabric import Fabric
 from ...topology import IntArray
-from .base import Job, Messages
+from .base import SAMPLE, Job, Messages
 
-__all__ = ["SAMPLE", "Cells", "PortWords", "Words", "as_words"]
-
-#: Words of a run that go through the host port each way, beside those at the corners.
-SAMPLE = 1000
+__all__ = ["Cells", "PortWords", "Words", "as_words"]
 
 #: Words whose places are worked out at a time.
 AT_ONCE = 1 << 20

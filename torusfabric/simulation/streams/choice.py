@@ -47,7 +47,7 @@ def choose_stream_engine(
     if name == "auto" and fabric.clocks is not Clocks.ONE:
         return StreamChoice(AmaranthStreams(fabric, wave=wave), "nodes have clocks of their own")
     engine, reason = pick(ENGINES, name, lambda: estimate(fabric, runs), what="Engine of streams")
-    return StreamChoice(engine(fabric, wave=wave), reason)
+    return StreamChoice(engine(fabric, wave=wave, runs=runs), reason)
 
 
 def estimate(fabric: Fabric, runs: int) -> tuple[float, float]:

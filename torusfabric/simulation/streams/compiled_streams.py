@@ -99,14 +99,14 @@ class CompiledStreams(StreamEngine):
 
     name = "compiled"
 
-    def __init__(self, fabric: Fabric, *, wave: str | Path | None = None) -> None:
-        super().__init__(fabric, wave=wave)
+    def __init__(self, fabric: Fabric, *, wave: str | Path | None = None, runs: int = 1) -> None:
+        super().__init__(fabric, wave=wave, runs=runs)
         if fabric.clocks is not Clocks.ONE:
             raise InputError(
                 "Engine must be amaranth for nodes with clocks of their own, not compiled"
             )
         began = time.perf_counter()
-        self._model = build_model(fabric.netlist, word=fabric.width)
+        self._model = build_model(fabric.netlist, word=fabric.width, node_cycles=self._work)
         self.build_seconds = time.perf_counter() - began
 
     def run(self, traffic: Traffic, progress: Progress | None = None) -> Log:

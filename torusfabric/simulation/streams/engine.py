@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from ...errors import WorkFailed
 from ...rtl.fabric import Fabric
+from ..engines.base import node_cycles
 from .traffic import Log, Traffic
 
 __all__ = ["Progress", "StreamEngine", "check_end"]
@@ -22,6 +23,8 @@ class StreamEngine(ABC):
     ----------
     wave : str or Path, optional
         File that the waves are written to.
+    runs : int
+        About how many it is made for, as `repeat` of `Engine`.
     """
 
     name: str
@@ -29,8 +32,8 @@ class StreamEngine(ABC):
     #: Seconds it took to get ready.
     build_seconds = 0.0
 
-    def __init__(self, fabric: Fabric, *, wave: str | Path | None = None) -> None:
-        self.fabric, self._wave = fabric, wave
+    def __init__(self, fabric: Fabric, *, wave: str | Path | None = None, runs: int = 1) -> None:
+        self.fabric, self._wave, self._work = fabric, wave, node_cycles(fabric, runs)
 
     @abstractmethod
     def run(self, traffic: Traffic, progress: Progress | None = None) -> Log:
