@@ -19,7 +19,9 @@ from torusfabric.program import RenumberedMap
 from torusfabric.rtl.assembly import Assembly
 from torusfabric.rtl.fabric_builder import FabricBuilder
 from torusfabric.rtl.run_length import RunLength
-from torusfabric.simulation.engines import CompiledEngine, Job
+from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine, Job
+from torusfabric.simulation.engines.amaranth_host import GatedClock, HostDriver
+from torusfabric.simulation.engines.words import Words
 from torusfabric.simulation.jobs import default_jobs, random_jobs
 from torusfabric.toolchain import cxx
 
@@ -89,6 +91,29 @@ def test_selects_of_the_run_before_are_gone():
     names = ("gather", "reduce-scatter", "allgather:one-packet")
     fabric = engine_of("3x4", names, 2)
     check_jobs(fabric, [Job(mode=1, length=1), Job(mode=0, length=1)], CompiledEngine)
+
+
+@pytest.mark.parametrize("latency", few(1, [5, 12, 3, 1]))
+def test_a_run_begins_as_another_ends(latency):
+    """Nothing that is under way for one, to be stored soon, is stored for one that stores late."""
+    ring = tf.Torus(3, link_latency=latency)
+    plans = [tf.plan(ring, "gather"), tf.plan(ring, "allreduce", algorithm="spanning-tree")]
+    fabric = tf.Fabric(tf.compile(plans, max_flits=3), width=WIDTH)
+    gather, allreduce = (Job(mode=mode, length=3) for mode in (0, 1))
+    program = fabric.program
+    messages = random_messages(program.part(1).layout, 3, width=WIDTH, seed=1)
+    engine, words = AmaranthEngine(fabric), Words(fabric, messages, allreduce)
+
+    async def testbench(ctx):
+        driver = HostDriver(ctx, GatedClock(ctx, engine.design), fabric, engine.design)
+        await driver.load(words)
+        for job in (gather, allreduce, gather, allreduce):
+            assert await driver.collect(job) == program.cycles(3, mode=job.mode)
+        await driver.take(words)
+
+    engine.simulate(testbench)
+    executed = program.execute(messages, **allreduce._asdict(), width=WIDTH)
+    assert (np.array(words.received, object) == executed).all()
 
 
 @pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")

@@ -68,6 +68,21 @@ def test_engines_agree():
     assert all(report.passed for report in run_both(fabric, jobs=jobs, stall=0.4))
 
 
+@pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
+@pytest.mark.parametrize(
+    ("topology", "kinds"),
+    few(
+        1, [("4x2", "scatter,broadcast,reduce"), (tf.Torus(3, link_latency=3), "allreduce,gather")]
+    ),
+)
+def test_runs_follow_one_another_at_once(topology, kinds):
+    """A word that one run stores late is not that of the run before."""
+    plans = [tf.plan(topology, kind) for kind in kinds.split(",")]
+    fabric = tf.Fabric(tf.compile(plans, max_flits=5), width=8, top="stream")
+    report = simulate_streams(fabric, jobs=stream_jobs(fabric, 30), engine=CompiledStreams(fabric))
+    assert report.passed, report.first_wrong
+
+
 def engine_fabric():
     schedules = [tf.plan("2", "allgather"), tf.plan("2", "allreduce")]
     program = tf.compile(schedules, max_flits=3, operators=["add", "max"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
@@ -188,28 +188,41 @@ class Sequencer(Leaf):
         slots.valid = stages[1]
         for k, column in enumerate(self._placement.selects):
             shown = self._shown(m, slots, column)
-            m.d.comb += self.select[k].eq(self._leaving(m, column, shown, f"select_{k}"))
+            leaving = self._leaving(m, column, shown, f"select_{k}", stages)
+            m.d.comb += self.select[k].eq(leaving)
         windows: dict[bytes, list[Value]] = {}
         for name, column in self._placement.columns.items():
             if column.shown is Shown.WINDOW:
-                m.d.comb += getattr(self, name).eq(self._of_window(m, slots, column, windows))
+                strobe = self._of_window(m, slots, column, windows, stages)
+                m.d.comb += getattr(self, name).eq(strobe)
                 continue
             # At rest, readers pass on what the host asks for.
             idle = self.value("idle_address") if name.startswith("read_") else None
-            value = self._leaving(m, column, self._shown(m, slots, column), name, idle)
+            value = self._leaving(m, column, self._shown(m, slots, column), name, stages, idle)
             m.d.comb += getattr(self, name).eq(value)
         slots.rom.build(m, "table", alone=self.alone)
         return m
 
     def _stages(self, m: Module, last: Value, goes_on: Value) -> Value:
         """Whether a slot follows, is under way, and was so many cycles ago."""
-        stages = Signal(max(timing.drain for timing in self._timings) + 1, name="stages")
+        most = max(timing.drain for timing in self._timings)
+        if self._loops.several:
+            # What slots make may leave for the nodes while others are under way.
+            most = max([most, *(delay - DISTRIBUTION for delay in self._strobe_delays)])
+        stages = Signal(most + 1, name="stages")
         m.d.sync += stages.eq(Cat(goes_on, stages))
         if self._loops.several:
             # Nothing stays in stages beyond the last one of the form.
             with m.If(last):
                 m.d.sync += stages.eq(0)
         return Cat(goes_on, stages)
+
+    @property
+    def _strobe_delays(self) -> Iterator[int]:
+        """Of all strobes, by how many cycles they are later."""
+        for column in self._placement.columns.values():
+            if column.shown in (Shown.STROBE, Shown.WINDOW):
+                yield from (delay for delay in column.delays if delay is not None)
 
     def _end(self, m: Module, begin: Value, last: Signal, stages: Value) -> None:
         """Find out when a run ends: its last slot has left the last stage."""
@@ -248,14 +261,26 @@ class Sequencer(Leaf):
             return values[0]
         return choose(values, self._run_form)
 
-    def _later(self, m: Module, value: Value, delays: Sequence[int | None], name: str) -> Value:
-        """A value later by as many cycles as the form says; None where that does not matter."""
+    def _later(
+        self,
+        m: Module,
+        value: Value,
+        delays: Sequence[int | None],
+        name: str,
+        stages: Value | None = None,
+    ) -> Value:
+        """A value later by as many cycles as the form says; None where that does not matter.
+
+        With `stages` it is a strobe: it shows nothing of a run before, which may have been earlier.
+        """
         known = next((delay for delay in delays if delay is not None), 0)
         wanted = [known if delay is None else delay for delay in delays]
         taps, at = {}, 0
         for delay in sorted(set(wanted)):
             value, at = delayed(m, value, delay - at, name), delay
             taps[delay] = value
+            if stages is not None and delay > min(wanted):
+                taps[delay] = value & stages[1 + delay]
         return self._of_form(wanted, [taps[delay] for delay in wanted])
 
     def _run(self, m: Module, last: Value) -> Value:
@@ -334,7 +359,13 @@ class Sequencer(Leaf):
         return self._of_form(counts, [counter if counting else address for counting in counts])
 
     def _leaving(
-        self, m: Module, column: Column, value: Value, name: str, idle: Value | None = None
+        self,
+        m: Module,
+        column: Column,
+        value: Value,
+        name: str,
+        stages: Value,
+        idle: Value | None = None,
     ) -> Value:
         """What a column shows, as late as it has to leave for the nodes; while at rest `idle`."""
         late = [None if delay is None else delay - DISTRIBUTION for delay in column.delays]
@@ -342,17 +373,24 @@ class Sequencer(Leaf):
         least = min((delay for delay in late if delay is not None), default=0)
         held = int(self._loops.several and least > 0)
         wanted = [None if delay is None else delay - held for delay in late]
-        value = self._later(m, value, wanted, name)
+        strobe = stages if column.shown is Shown.STROBE else None
+        value = self._later(m, value, wanted, name, strobe)
         if idle is not None:
             value = Mux(self.busy, value, idle)
         return delayed(m, value, held, f"{name}_next")
 
     def _of_window(
-        self, m: Module, slots: Slots, column: Column, lines: dict[bytes, list[Value]]
+        self,
+        m: Module,
+        slots: Slots,
+        column: Column,
+        lines: dict[bytes, list[Value]],
+        stages: Value,
     ) -> Value:
         """A strobe of a window, as late as it has to leave for the nodes.
 
-        A round ends with the write of its last flit: nothing of it shows in the next.
+        A round ends with the write of its last flit: nothing of it shows in the next. Nor does
+        anything of a run in one of another form, which may store later.
 
         Parameters
         ----------
@@ -369,7 +407,8 @@ class Sequencer(Leaf):
             later = Signal(name=f"{name}_d{len(line) + 1}")
             m.d.sync += later.eq(Mux(begins, 0, line[-1]) if line else strobe)
             line.append(later)
-        return line[delay - DISTRIBUTION - 1]
+        strobe = line[delay - DISTRIBUTION - 1]
+        return strobe & stages[1 + delay - DISTRIBUTION] if self._loops.several else strobe
 
     def _begins(self, delays: Delays) -> IntArray:
         """Which rows begin a round, in forms in which that matters."""
