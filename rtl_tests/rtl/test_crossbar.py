@@ -17,7 +17,6 @@ from torusfabric.rtl.cascade import (
     keeper,
     lut_count,
     select_bits,
-    unmarked,
 )
 from torusfabric.rtl.multiplexer import SLICE, Multiplexer, Selector, multiplexed
 from torusfabric.rtl.registers import Register
@@ -25,13 +24,13 @@ from torusfabric.rtl.router import plan_crossbar
 from torusfabric.verilog.writer import Heading, write_module
 
 
-def selected(inputs, codes, width, *, keep=False, form=branched_cascade):
+def selected(inputs, codes, width, *, form=branched_cascade):
     """What an out-port gives for constant inputs, with one code of select bits after the other."""
     m = Module()
     data = [Signal(width, init=value) for value in inputs]
     select = [Signal() for _ in codes[0]]
     out = Signal(width)
-    m.d.comb += out.eq(form(data, select, width, keeper(m, width) if keep else unmarked))
+    m.d.comb += out.eq(form(data, select, width, keeper(m, width)))
     found = []
 
     async def testbench(ctx):
@@ -55,24 +54,21 @@ def settled(m, out):
     return found[0]
 
 
-@pytest.mark.parametrize(
-    ("count", "keep"), [(k, True) for k in range(1, 25)] + [(k, False) for k in range(1, 10)]
-)
-def test_cascade_selects_each_input(count, keep):
+@pytest.mark.parametrize("count", range(1, 25))
+def test_cascade_selects_each_input(count):
     """Over any number of inputs the one passes that is selected, with branches and without."""
     inputs = np.random.default_rng(count).integers(0, 256, count).tolist()
     for form, bits_of in ((cascade, select_bits), (branched_cascade, branch_bits)):
         codes = [bits_of(count, place) for place in range(count)]
-        assert selected(inputs, codes, 8, form=form, keep=keep) == inputs
+        assert selected(inputs, codes, 8, form=form) == inputs
     assert {len(select_bits(count, place)) for place in range(count)} == {bit_count(count)}
 
 
 def test_nothing_to_select():
     """One input, or none, takes no select bits and no stage."""
-    word = Signal(8)
-    assert cascade([word], [], 8) is word
+    m, word, out = Module(), Signal(8), Signal(8, init=1)
+    assert cascade([word], [], 8, keeper(m, 8)) is word
     assert (bit_count(1), bit_count(0)) == (0, 0)
-    m, out = Module(), Signal(8, init=1)
     nothing = multiplexed(m, [], Const(0, 0), 8, name="chosen")
     m.d.comb += out.eq(nothing)
     assert (len(nothing), settled(m, out)) == (8, 0)

@@ -44,16 +44,10 @@ __all__ = [
     "lut_count",
     "select_bits",
     "select_code",
-    "unmarked",
 ]
 
 #: Marks a value to be kept by synthesis.
 Keep: TypeAlias = Callable[[Value], Value]
-
-
-def unmarked(value: Value) -> Value:
-    """A value that synthesis need not keep."""
-    return value
 
 
 def lut_count(count: int) -> int:
@@ -108,7 +102,7 @@ def cascade(
     inputs: Sequence[Value],
     bits: Sequence[Value],
     width: int,
-    keep: Keep = unmarked,
+    keep: Keep,
     *,
     idles: bool = False,
 ) -> Value:
@@ -135,9 +129,7 @@ def cascade(
     return extended_cascade(f, inputs[2:], bits, keep)
 
 
-def extended_cascade(
-    f: Value, inputs: Sequence[Value], bits: Sequence[Value], keep: Keep = unmarked
-) -> Value:
+def extended_cascade(f: Value, inputs: Sequence[Value], bits: Sequence[Value], keep: Keep) -> Value:
     """The stages of a cascade that follow its first stages: each takes a pair of inputs."""
     for z, even, odd in zip(bits, inputs[::2], [*inputs[1::2], None], strict=False):
         f = keep(f)
@@ -147,7 +139,10 @@ def extended_cascade(
 
 
 def keeper(m: Module, width: int) -> Keep:
-    """A function that marks values to be kept by synthesis."""
+    """A function that marks values to be kept by synthesis.
+
+    A simulator works out once what is kept, where each of its uses would be worked out for itself.
+    """
 
     def keep(value: Value) -> Value:
         kept = Signal(width, name="stage", attrs={"keep": 1})
@@ -213,7 +208,7 @@ def branched_cascade(
     inputs: Sequence[Value],
     bits: Sequence[Value],
     width: int,
-    keep: Keep = unmarked,
+    keep: Keep,
     *,
     idles: bool = False,
 ) -> Value:

@@ -92,7 +92,7 @@ class ChosenSum(SharedModule):
         for k, (low, high) in enumerate(self.slices):
             meant = Multiplexer(self.count, high - low, branched=True)
             cut = [each[low:high] for each in [*inputs, *nothing]]
-            chosen.append(meant.logic(m, cut, [*select[k * size :][:size]], keep=True))
+            chosen.append(meant.logic(m, cut, [*select[k * size :][:size]]))
         m.d.comb += total.eq(word + Cat(*chosen))
         return m
 

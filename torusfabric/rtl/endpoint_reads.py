@@ -188,11 +188,11 @@ class HostReads:
     ) -> Value:
         """One of several words, chosen in stages, without the register behind the last one."""
         m, alone = self._m, self._endpoint.alone
-        keep = [keeper(m, width)] if alone else []
+        keep = keeper(m, width)
         first, later = inputs[:STAGE_INPUTS], inputs[STAGE_INPUTS:]
         used = len(select_bits(len(inputs), 0)) - -(-len(later) // 2)
         bits, code = apart(m, code[:used], name=name, alone=alone), code[used:]
-        chosen = cascade([word for word, _ in first], [*bits], width, *keep)
+        chosen = cascade([word for word, _ in first], [*bits], width, keep)
         for stage in range(1, self._stages):
             held = Signal(width, name=f"{name}_word_{stage}", reset_less=True)
             m.d.sync += held.eq(chosen[:width])
@@ -201,5 +201,5 @@ class HostReads:
             early = delayed(m, code[:used], stage)
             bits = apart(m, early, name=f"{name}_{stage}", alone=alone)
             late = [word if same else delayed(m, word, stage) for word, same in pairs]
-            chosen, code = extended_cascade(held, late, [*bits], *keep), code[used:]
+            chosen, code = extended_cascade(held, late, [*bits], keep), code[used:]
         return chosen[:width]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from amaranth.hdl import Cat, ClockSignal, Const, Module, Signal, Value
 
-from .cascade import branch_bits, branched_cascade, cascade, keeper, select_bits, unmarked
+from .cascade import branch_bits, branched_cascade, cascade, keeper, select_bits
 from .modules import SharedModule, Use
 from .registers import apart
 
@@ -68,13 +68,10 @@ class Multiplexer(SharedModule):
         form = "two branches" if self.branched else "a chain of stages"
         return f"One of {self.count} words, in {form} of look-up tables."
 
-    def logic(
-        self, m: Module, inputs: Sequence[Value], bits: Sequence[Value], *, keep: bool
-    ) -> Value:
-        """The word that is selected; whether synthesis has to keep the stages of the cascade."""
+    def logic(self, m: Module, inputs: Sequence[Value], bits: Sequence[Value]) -> Value:
+        """The word that is selected; synthesis keeps the stages of the cascade."""
         form = branched_cascade if self.branched else cascade
-        mark = keeper(m, self.width) if keep else unmarked
-        return form(inputs, bits, self.width, mark)[: self.width]
+        return form(inputs, bits, self.width, keeper(m, self.width))[: self.width]
 
     def ports(self) -> list[Signal]:
         """The ports of the module: words, the first in the lowest bits, select bits, a word."""
@@ -90,7 +87,7 @@ class Multiplexer(SharedModule):
         m = Module()
         words, select, word = ports
         inputs = [words[k : k + self.width] for k in range(0, len(words), self.width)]
-        m.d.comb += word.eq(self.logic(m, inputs, [*select], keep=True))
+        m.d.comb += word.eq(self.logic(m, inputs, [*select]))
         return m
 
 
@@ -163,7 +160,7 @@ def multiplexed(
     if len(inputs) == 1:
         return inputs[0][:width]
     if name is None:
-        return Multiplexer(len(inputs), width, branched).logic(m, inputs, [*select], keep=False)
+        return Multiplexer(len(inputs), width, branched).logic(m, inputs, [*select])
     constant = any(isinstance(word, Const) for word in inputs)
     if constant and len(inputs) < LEAST_WITH_CONSTANT:
         return _sliced(m, inputs, select, width, branched=branched, name=name)
@@ -195,7 +192,7 @@ def _sliced(
         cut = [word[low:high] for word in inputs]
         meant = Multiplexer(len(inputs), high - low, branched)
         if not shared:
-            passed.append(meant.logic(m, cut, bits, keep=True))
+            passed.append(meant.logic(m, cut, bits))
             continue
         word = Signal(high - low, name=f"{name}_{k}_word")
         m.submodules[f"{name}_{k}"] = Use(

@@ -331,13 +331,13 @@ class StreamEndpointBuilder(EndpointBuilder):
             if len(code):
                 m.d.sync += code.eq(self.value("read_code"))
         width = self._streams.loader.width
-        keep = [keeper(m, width)] if self.endpoint.alone else []
+        keep = keeper(m, width)
         first, rest = inputs[:AT_ONCE], inputs[AT_ONCE:]
         bits = bit_count(len(first))
-        chosen = cascade(first, [*code[:bits]], width, *keep)
+        chosen = cascade(first, [*code[:bits]], width, keep)
         if self._streams.late:
             chosen, code, *rest = self._a_cycle_later([chosen, code[bits:], *rest])
-            chosen = extended_cascade(chosen, rest, [*code], *keep)
+            chosen = extended_cascade(chosen, rest, [*code], keep)
         with m.If(advance):
             m.d.sync += self.endpoint.read_data.eq(chosen)
 
