@@ -18,7 +18,7 @@ from ...topology import IntArray
 from .elaborated import Elaborated, Piece, Store, cut
 from .kernels import Text
 
-__all__ = ["INPUTS", "RESET", "Connections", "Member", "Rom"]
+__all__ = ["INPUTS", "RESET", "Connections", "Member", "Rom", "Sub"]
 
 #: The pseudo-module of the inputs of the whole.
 INPUTS = "inputs"

@@ -9,7 +9,7 @@ from amaranth.hdl import _nir as nir
 from ...errors import WorkFailed
 from .elaborated import NATIVE, Elaborated, Nets, Run, Store, runs_of
 
-__all__ = ["Leaf", "Text", "mask", "type_of"]
+__all__ = ["Leaf", "Text", "mask", "size_of", "type_of"]
 
 #: An expression of C++, or a number where it is one.
 Word: TypeAlias = str | int
@@ -34,9 +34,14 @@ def mask(width: int) -> int:
     return (1 << width) - 1
 
 
+def size_of(width: int) -> int:
+    """Bytes of a word of so many bits."""
+    return next(size for size in (1, 2, 4, 8) if width <= 8 * size)
+
+
 def type_of(width: int) -> str:
-    """The type of a variable of so many bits."""
-    return "u32" if width <= 32 else "u64"
+    """The type of a variable of so many bits: the narrower, the more of them a vector has."""
+    return f"u{8 * size_of(width)}"
 
 
 def _number(value: int, width: int) -> str:
@@ -175,15 +180,18 @@ class Text:
 
     def stored(self, store: Store, low: int, width: int, address: Nets) -> Word:
         """Bits of the word of a memory at an address."""
-        where = self.value(address)
+        where = there = self.value(address)
+        inside: Word = 1
+        if store.depth <= mask(len(address)):
+            # A word is read in any case, so that a loop has no branch.
+            inside = self._variable(f"{where} < {store.depth}u", 1)
+            there = self._choice(inside, where, 0, len(address))
         words: list[tuple[int, int, Word]] = []
         for number, column in enumerate(store.columns):
             start, end = max(low, column.low), min(low + width, column.low + column.width)
             if start < end:
-                text = self.cell_of(store, number, where)
-                if store.depth <= mask(len(address)):
-                    text = f"({where} < {store.depth}u ? {text} : 0)"
-                word: Word = self._variable(text, column.width)
+                word: Word = self._variable(self.cell_of(store, number, there), column.width)
+                word = self._choice(inside, word, 0, column.width)
                 word = self._cut(word, start - column.low, end - start, column.width)
                 words.append((start - low, end - start, word))
         return self._joined(words, width)
@@ -451,7 +459,7 @@ class Text:
 
     def _wrapped(self, text: str, width: int) -> Word:
         """A value without the bits beyond its width."""
-        if width in (32, 64):
+        if width == 8 * size_of(width):
             return self._variable(text, width)
         return self._variable(f"({text}) & {_number(mask(width), width)}", width)
 
@@ -459,7 +467,8 @@ class Text:
         high = run.low + run.width
         if high <= NATIVE:
             a, b = (self._text(nets[:high]) for nets in inputs)
-            word = self._wrapped(f"({type_of(high)}){a} * {b}", high)
+            # What is narrower would become an int, which overflows.
+            word = self._wrapped(f"({type_of(max(high, 32))}){a} * {b}", high)
             return self._cut(word, run.low, run.width, high)
         count = -(-high // NATIVE)
         total: list[str] = ["0"] * count

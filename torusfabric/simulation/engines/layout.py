@@ -14,9 +14,9 @@ import numpy as np
 from ...topology import IntArray
 from .connections import INPUTS, Connections, Member
 from .elaborated import Elaborated, Piece
-from .kernels import Leaf
+from .kernels import Leaf, size_of
 
-__all__ = ["Layout", "size_of"]
+__all__ = ["Layout"]
 
 
 def _mixed(values: np.ndarray) -> np.ndarray:
@@ -25,11 +25,6 @@ def _mixed(values: np.ndarray) -> np.ndarray:
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         values = (values ^ values >> np.uint64(shift)) * np.uint64(factor)
     return values ^ values >> np.uint64(31)
-
-
-def size_of(width: int) -> int:
-    """Bytes of a word of so many bits."""
-    return next(size for size in (1, 2, 4, 8) if width <= 8 * size)
 
 
 class Layout:

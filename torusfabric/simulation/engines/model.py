@@ -110,7 +110,7 @@ def _tuned(node_cycles: float) -> tuple[str, ...]:
     """How to compile loops: for this machine, since libraries are built where they run."""
     if node_cycles < FEW_NODE_CYCLES:
         return ("-O0",)
-    return ("-O2", "-ftree-vectorize", "-march=native")
+    return ("-O2", "-ftree-vectorize", "-funswitch-loops", "-march=native")
 
 
 def _units(functions: list[str]) -> dict[str, str]:

@@ -15,9 +15,9 @@ from ...rtl.netlist import Part
 from ...topology import IntArray
 from .connections import RESET
 from .elaborated import runs_of
-from .layout import size_of
-from .loops import Loop
+from .kernels import size_of
 from .model import Model
+from .reads import Loop
 from .words import Cells, as_words
 
 __all__ = ["CDesign", "CNet", "CompiledCells", "Objects"]
@@ -139,9 +139,7 @@ class Objects:
                 readers[read].append(number)
         spans: list[tuple[int, int, int]] = []
         for loop in loops:
-            for output in loop.outputs:
-                size = layout.size[output]
-                spans.append((stepped.start(loop, output), size * loop.count, output))
+            spans += [(span.start, span.size * loop.count, span.number) for span in loop.spans]
             if loop.memory >= 0:
                 spans.append((0, 0, -1 - loop.memory))
         taps, input_spans = [], []
@@ -161,7 +159,7 @@ class Objects:
         functions = (ctypes.c_void_p * len(stepped.functions)).in_dll(self._loops, "loops")
         c_loops, place = (CLoop * len(loops))(), 0
         for k, loop in enumerate(loops):
-            count = len(loop.outputs) + (loop.memory >= 0)
+            count = len(loop.spans) + (loop.memory >= 0)
             c_loops[k] = CLoop(functions[loop.function], self._data(loop), loop.count, place,
                                place + count)  # fmt: skip
             place += count
