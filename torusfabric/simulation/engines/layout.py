@@ -7,6 +7,7 @@ same value, and are told apart until all that are alike depend on what is alike.
 lie side by side, in the order of nodes, so that a loop over them is one over adjacent words.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -78,25 +79,32 @@ class Layout:
                     own = np.arange(total)
             classes.append(own | number << 32)
             counts.append(len(np.unique(own)))
-        changed = set(range(len(classes)))
-        while changed:
-            before, changed = changed, set()
-            for number, (member, _) in enumerate(self.connections.pieces):
-                total = member.count
-                if counts[number] == total or member.module.name == INPUTS:
-                    continue
+        leaves: dict[int, list[Leaf]] = {}
+        readers: dict[int, list[int]] = defaultdict(list)
+        for number, (member, _) in enumerate(self.connections.pieces):
+            if counts[number] < member.count and member.module.name != INPUTS:
                 sources = [*self.sources(number)]
-                if not any(s & before for s, _ in sources):
+                leaves[number] = [leaf for _, leaf in sources]
+                for source in set().union(*(behind for behind, _ in sources)):
+                    readers[source].append(number)
+        waiting = {*leaves}
+        while waiting:
+            for number in sorted(leaves):
+                if number not in waiting:
                     continue
-                mixed = _mixed(classes[number])
-                for k, (_, leaf) in enumerate(sources):
+                waiting.remove(number)
+                member, mixed = self.connections.pieces[number][0], _mixed(classes[number])
+                for k, leaf in enumerate(leaves[number]):
                     of_leaf = self._class_of(member, leaf, classes)
                     mixed = _mixed(mixed + of_leaf * np.uint64(2 * k + 3))
                 kept, found = np.unique(mixed, return_inverse=True)
                 if len(kept) != counts[number]:
                     counts[number] = len(kept)
                     classes[number] = found.reshape(-1).astype(np.int64) | number << 32
-                    changed.add(number)
+                    waiting.update(readers[number])
+                if counts[number] == member.count:
+                    del leaves[number]
+            waiting &= {*leaves}
         return classes
 
     def sources(self, number: int) -> Iterable[tuple[set[int], Leaf]]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ...rtl.endpoint import Endpoint
 from ...rtl.endpoint_shape import Bank
 from ...rtl.netlist import Netlist, Role
-from ...toolchain import cxx
+from ...toolchain import cxx, processes
 from .connections import Connections
 from .elaborated import Elaborated, Piece
 from .layout import Layout
@@ -76,7 +76,9 @@ def build_model(netlist: Netlist, *, word: int, node_cycles: float) -> Model:
     def elaborate(name: str) -> Elaborated:
         leaf = netlist.modules[name]()
         made = Elaborated(name, leaf, word)
-        kept[name] = set()
+        # What routers pass on differs from node to node sooner or later, a hop at a time.
+        router = netlist.roles.get(name) is Role.ROUTER
+        kept[name] = {net >> 16 for net in made.outputs["tx"]} if router else set()
         if netlist.roles.get(name) is Role.ENDPOINT:
             assert isinstance(leaf, Endpoint)
             banks[name] = leaf.banks
@@ -86,7 +88,7 @@ def build_model(netlist: Netlist, *, word: int, node_cycles: float) -> Model:
         return made
 
     def apart(module: Elaborated, piece: Piece) -> bool:
-        return piece.cell in kept[module.name]
+        return piece.cell > 0 and piece.cell in kept[module.name]
 
     connections = Connections(netlist, elaborate)
     layout = Layout(connections, apart)
@@ -95,13 +97,14 @@ def build_model(netlist: Netlist, *, word: int, node_cycles: float) -> Model:
     texts = {name: (HERE / name).read_text()
              for name in ("model.cc", "model.h", "crew.h", "drive.h", "streams.h",
                           "boards.h")}  # fmt: skip
-    loops = cxx.build(
-        "loops.so", _units(stepped.functions), headers={"model.h": texts["model.h"]},
-        flags=(*flags, *_tuned(node_cycles)), link=("-shared",), what="the simulator",
-    )  # fmt: skip
-    library = cxx.build(
-        "model.so", {"model.cc": texts.pop("model.cc")}, headers=texts,
-        flags=(*flags, "-O2", "-pthread"), link=("-shared",), what="the simulator",
+    runner = {"model.cc": texts.pop("model.cc")}
+    library, loops = processes.parallel(
+        lambda made: cxx.build(
+            made[0], made[1], headers=texts, flags=(*flags, *made[2]), link=("-shared",),
+            what="the simulator",
+        ),
+        [("model.so", runner, ("-O2", "-pthread")),
+         ("loops.so", _units(stepped.functions), _tuned(node_cycles))],
     )  # fmt: skip
     return Model(library, loops, netlist, connections, layout, stepped, banks)
 
