@@ -88,10 +88,11 @@ def expected_words(
     if root is not None:
         layout = layout.with_root(root)
     groups = layout.blocks.groups
-    words = [_group_words(layout, messages[nodes], operator or ADD, width)
-             for nodes in groups.members]  # fmt: skip
+    combine = operator or ADD
+    words = [_group_words(layout, messages[nodes], combine, width) for nodes in groups.members]
     result = np.zeros((len(messages), words[0].shape[1]), words[0].dtype)
-    result[groups.members] = words
+    for nodes, each in zip(groups.members, words, strict=True):
+        result[nodes] = each
     return result, _delivered(layout, result.shape)
 
 

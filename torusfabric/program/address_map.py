@@ -121,9 +121,10 @@ class OffsetMap(AddressMap):
 
     @override
     def locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
-        nodes, part, chunk = np.broadcast_arrays(nodes, part, chunk)
         if len(self.memory) == 1:
+            *_, chunk = np.broadcast_arrays(nodes, part, chunk)
             return self.memory[0, chunk], self.base[0, chunk]
+        nodes, part, chunk = (np.asarray(each) for each in (nodes, part, chunk))
         pair = (part, nodes) if self.ahead else (nodes, part)
         offset = cayley(self.topology).subtract(*pair)
         return self.memory[offset, chunk], self.base[offset, chunk]

@@ -194,8 +194,13 @@ def report_of_runs(
 
 def compare_run(fabric: Fabric, job: Job, messages: np.ndarray, run: EngineRun) -> Comparison:
     """Compare every word of a run: how many, how many are wrong, and the first of these."""
+    got = run.words
+    reducing = fabric.program.modes[job.mode or 0].schedule.collective.reducing
+    if not reducing and isinstance(got, np.ndarray):
+        # Words that are not combined are what they are in as few bits, too.
+        messages = messages.astype(got.dtype, copy=False)
     words, receives = fabric.delivered(messages, **job.inputs)
-    got = np.asarray(run.words, words.dtype)
+    got = np.asarray(got, words.dtype)
     differing = np.argwhere((got != words) & receives)
     first = None
     if len(differing):

@@ -24,8 +24,9 @@ def throughput(fabric: Fabric, cycles: int, flits: int) -> float:
         messages = len(receivers) * fabric.layout.recv_words // int(fabric.flits)
     elif collective.from_each:
         blocks = layout.blocks
-        some = len(blocks.final(np.arange(blocks.count))[0]) // blocks.chunks
-        messages = some if collective.local else len(receivers) * (blocks.nodes - 1)
+        messages = len(receivers) * (blocks.nodes - 1)
+        if collective.local:
+            messages = len(blocks.final(np.arange(blocks.count))[0]) // blocks.chunks
     else:
         own = layout.blocks.groups.position[receivers]
         messages = int((own != collective.root).sum())

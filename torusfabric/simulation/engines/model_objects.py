@@ -281,10 +281,11 @@ class CompiledCells(Cells):
         self, nodes: IntArray, memory: IntArray
     ) -> Iterator[tuple[list[list[_Bits]], IntArray]]:
         """Words by their module and memory."""
-        key = self._member[nodes] * (int(memory.max(initial=0)) + 1) + memory
+        member = self._member[nodes]
+        key = member * (int(memory.max(initial=0)) + 1) + memory
         for number in np.flatnonzero(np.bincount(key)).tolist():
             at = np.flatnonzero(key == number)
-            yield self._copies[int(self._member[nodes[at[0]]]), int(memory[at[0]])], at
+            yield self._copies[int(member[at[0]]), int(memory[at[0]])], at
 
 
 class _Bits:
@@ -310,8 +311,10 @@ class _Bits:
     def take(self, instance: IntArray, address: IntArray, kind: Any) -> NDArray[Any]:
         """The bits of words from there."""
         array = self._arrays[0]
-        where = (address, instance) if self._slot is None else (self._slot[instance],)
-        bits = array[where].astype(np.uint64)
+        if self._slot is None:
+            bits = array.reshape(-1).take(address * array.shape[1] + instance).astype(np.uint64)
+        else:
+            bits = array[self._slot[instance]].astype(np.uint64)
         if self._width < 8 * array.itemsize:
             bits = bits >> np.uint64(self._low) & np.uint64((1 << self._width) - 1)
         bits = bits.astype(kind, copy=False)

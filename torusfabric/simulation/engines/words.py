@@ -19,8 +19,8 @@ from .base import SAMPLE, Job, Messages
 
 __all__ = ["Cells", "PortWords", "Words", "as_words"]
 
-#: Words whose places are worked out at a time.
-AT_ONCE = 1 << 20
+#: Words whose places are worked out at a time, few enough for the caches of a processor.
+AT_ONCE = 1 << 17
 
 
 class Cells(ABC):
@@ -68,6 +68,23 @@ class PortWords(NamedTuple):
         return len(self.nodes)
 
 
+class _Places(NamedTuple):
+    """Where the words of adjacent nodes lie.
+
+    Parameters
+    ----------
+    there, reached : ndarray of bool, shape (nodes, words)
+        Which of them are in a memory, and in one that can be reached.
+    cells : (ndarray, ndarray, ndarray)
+        The node, the memory and the address of each that can be reached.
+    """
+
+    rows: slice
+    there: NDArray[np.bool_]
+    reached: NDArray[np.bool_]
+    cells: tuple[IntArray, IntArray, IntArray]
+
+
 class Words:
     """The words of a run on their way into a fabric and out of it.
 
@@ -88,7 +105,8 @@ class Words:
         self.messages = as_words(fabric, messages)
         part = fabric.program.part(fabric.program.form_of(job.mode, job.length))
         shape = fabric.nodes, part.layout.recv_words(part.length_of(job.length))
-        self.received = np.zeros(shape, self.messages.dtype)
+        wide = fabric.width > 64
+        self.received = np.zeros(shape, object if wide else np.min_scalar_type(self._ones))
         #: How many have gone through the port, and how many not.
         self.through_port = self.direct = 0
 
@@ -99,13 +117,10 @@ class Words:
             assert cells is not None
             # What the port is to write is wrong before.
             wrong = np.where(chosen, self.messages ^ self._ones, self.messages)
-            for nodes, memory, address in self._places(received=False):
-                there = (address >= 0) & cells.exists[nodes[:, None], memory]
-                reached = there & cells.reached[nodes[:, None], memory]
-                chosen[nodes] |= there & ~reached
-                at, index = np.nonzero(reached)
-                cells.put(nodes[at], memory[reached], address[reached], wrong[nodes[at], index])
-                self.direct += int((reached & ~chosen[nodes]).sum())
+            for place in self._places(cells, received=False):
+                chosen[place.rows] |= place.there & ~place.reached
+                cells.put(*place.cells, wrong[place.rows][place.reached])
+                self.direct += np.count_nonzero(place.reached & ~chosen[place.rows])
         return self._through(chosen, self._layout.send_base)
 
     def sample(self, cells: Cells | None) -> PortWords:
@@ -122,15 +137,13 @@ class Words:
         missing = np.zeros_like(self._known)
         if not self._known.all():
             assert cells is not None
-            for nodes, memory, address in self._places(received=True):
-                wanted = (address >= 0) & ~self._known[nodes]
-                wanted &= cells.exists[nodes[:, None], memory]
-                reached = wanted & cells.reached[nodes[:, None], memory]
-                missing[nodes] = wanted & ~reached
-                at, index = np.nonzero(reached)
-                words = cells.take(nodes[at], memory[reached], address[reached])
-                self.received[nodes[at], index] = words
-                self.direct += len(words)
+            for place in self._places(cells, received=True):
+                received, known = self.received[place.rows], self._known[place.rows]
+                missing[place.rows] = place.there & ~place.reached & ~known
+                before = received[known]
+                received[place.reached] = cells.take(*place.cells)
+                received[known] = before
+                self.direct += np.count_nonzero(place.reached & ~known)
         return self._through(missing, self._layout.recv_base)
 
     @property
@@ -162,17 +175,23 @@ class Words:
         part, flit = np.divmod(index, self._flits)
         return PortWords(nodes, base + part * self._fabric.flits + flit, index)
 
-    def _places(self, *, received: bool) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
-        """Nodes, and memory and address of each of their words; some nodes at a time."""
+    def _places(self, cells: Cells, *, received: bool) -> Iterator[_Places]:
+        """Where the words of nodes lie; some nodes at a time."""
         words = (self.received if received else self.messages).shape[1]
-        size = max(AT_ONCE // max(words, 1), 1)
+        size, every = max(AT_ONCE // max(words, 1), 1), cells.exists.all() and cells.reached.all()
         for first in range(0, self._fabric.nodes, size):
             nodes = np.arange(first, min(first + size, self._fabric.nodes))
             memory, address = word_addresses(
                 self._fabric.program, received=received, mode=self._job.mode,
                 length=self._job.length, root=self._job.root, nodes=nodes,
             )  # fmt: skip
-            yield nodes, memory, address
+            there = reached = address >= 0
+            if not every:
+                there = there & cells.exists[nodes[:, None], memory]
+                reached = there & cells.reached[nodes[:, None], memory]
+            yield _Places(slice(first, first + len(nodes)), there, reached,
+                          (np.repeat(nodes, np.count_nonzero(reached, axis=1)),
+                           memory[reached], address[reached]))  # fmt: skip
 
 
 def as_words(fabric: Fabric, words: Messages | Sequence[int]) -> NDArray[Any]:
