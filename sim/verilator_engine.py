@@ -10,9 +10,9 @@ from torusfabric.toolchain import tools
 
 #: Starts so many runs as it is asked for, and prints the seconds that they took.
 MAIN = """\
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include "Vfabric.h"
 
 static void tick(VerilatedContext &context, Vfabric &top) {
@@ -23,6 +23,13 @@ static void tick(VerilatedContext &context, Vfabric &top) {
   }
 }
 
+// Processor time of this thread, as the engine beside it counts.
+static double now() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return time.tv_sec + time.tv_nsec * 1e-9;
+}
+
 int main(int, char **arguments) {
   VerilatedContext context;
   context.threads(THREADS);
@@ -31,7 +38,7 @@ int main(int, char **arguments) {
   top.rst = 1;
   tick(context, top);
   top.rst = 0;
-  auto began = std::chrono::steady_clock::now();
+  double const began = now();
   for (int run = std::atoi(arguments[1]); run > 0; run--) {
     top.start = 1;
     tick(context, top);
@@ -39,8 +46,7 @@ int main(int, char **arguments) {
     tick(context, top);
     while (!top.done) tick(context, top);
   }
-  std::chrono::duration<double> spent = std::chrono::steady_clock::now() - began;
-  std::printf("%.9f\\n", spent.count());
+  std::printf("%.9f\\n", now() - began);
 }
 """
 

@@ -166,7 +166,7 @@ class Engine(ABC):
 
     @abstractmethod
     def measure(self, runs: int) -> tuple[int, float]:
-        """Run collectives on whatever is in memory, to find out how fast that goes.
+        """Run collectives on some words, to find out how fast that goes.
 
         Returns
         -------

@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ...collective import random_messages
 from ...errors import WorkFailed
 from ...rtl.fabric import Fabric
 from .base import Engine, EngineRun, Job, Messages, Progress, longest_job, words_moved
-from .host_port import CTask, PortRuns, Step, measure_tasks
+from .host_port import CTask, PortRuns, Step
 from .model import Model, build_model
 from .model_objects import CDesign, CNet, CompiledCells, CTap, Objects
 from .wave_lines import WaveLine, wave_lines
@@ -112,10 +113,22 @@ class CompiledEngine(Engine):
             return runs
 
     def measure(self, runs: int) -> tuple[int, float]:
-        """Run collectives on whatever is in memory; see `Engine.measure`."""
+        """Run collectives on random words; see `Engine.measure`."""
+        job, cycles, spent = longest_job(self.fabric), 0, 0
+        program = self.fabric.program
+        messages = random_messages(
+            program.part(program.form_of(job.mode, job.length)).layout,
+            self.fabric.flits, width=self.fabric.width, seed=1,
+        )  # fmt: skip
         with Session(self.model, self.fabric, vcd=None, threads=self._threads) as session:
-            session.choose(longest_job(self.fabric))
-            return measure_tasks(session.run, self.fabric, runs)
+            session.load()
+            session.choose(job)
+            port = PortRuns(session.run, self.fabric, cells=session.cells())
+            port.load(Words(self.fabric, messages, job))
+            for _ in range(runs):
+                task = port.collect(job)
+                cycles, spent = cycles + task.edges, spent + task.nanoseconds
+        return cycles, spent / 1e9
 
 
 class Session:

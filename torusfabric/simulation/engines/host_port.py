@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import WorkFailed
 from ...rtl.fabric import Fabric
-from .base import PATIENCE, EngineRun, Job, Messages, PhaseTimes, Progress, longest_job
+from .base import PATIENCE, EngineRun, Job, Messages, PhaseTimes, Progress
 from .words import Cells, PortWords, Words
 
 __all__ = [
@@ -23,7 +23,6 @@ __all__ = [
     "PortRuns",
     "Step",
     "from_chunks",
-    "measure_tasks",
     "to_chunks",
     "watched",
 ]
@@ -143,8 +142,7 @@ class PortRuns:
         """
         self._clocks, began = 0, time.process_time()
         before = self._done
-        written = words.put(self._cells)
-        self._move(Step.WRITE, written, words.messages)
+        self.load(words)
         self._advance(before + words.messages.size)
         loaded = time.process_time()
         task = self.collect(job)
@@ -157,6 +155,10 @@ class PortRuns:
         phases = PhaseTimes(loaded - began, task.nanoseconds / 1e9, time.process_time() - ended)
         return EngineRun(words.received, task.cycles, task.edges, self._clocks, phases,
                          words.through_port, words.direct)  # fmt: skip
+
+    def load(self, words: Words) -> None:
+        """Load a message into every node."""
+        self._move(Step.WRITE, words.put(self._cells), words.messages)
 
     def collect(self, job: Job) -> CTask:
         """Start, and wait for done."""
@@ -209,15 +211,6 @@ class PortRuns:
         self._done = done
         if self._progress:
             self._progress(done, self._total)
-
-
-def measure_tasks(call: Call, fabric: Fabric, runs: int) -> tuple[int, float]:
-    """Run collectives on whatever is in memory; returns all cycles, and seconds."""
-    port, cycles, spent = PortRuns(call, fabric), 0, 0
-    for _ in range(runs):
-        task = port.collect(longest_job(fabric))
-        cycles, spent = cycles + task.edges, spent + task.nanoseconds
-    return cycles, spent / 1e9
 
 
 def watched(
