@@ -11,9 +11,10 @@ import torusfabric as tf
 from torusfabric.analysis import volume
 from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError
+from torusfabric.rtl.flit_rows import FlitRows
 from torusfabric.rtl.streams import unloader
 from torusfabric.rtl.streams.beats import by_beats
-from torusfabric.rtl.streams.packets import Packets, received_count, row_of, sent_count
+from torusfabric.rtl.streams.packets import Packets, received_count, sent_count
 from torusfabric.simulation.streams import simulate_streams
 from torusfabric.simulation.streams.traffic import Arrival
 
@@ -125,7 +126,7 @@ def test_ports_do_not_limit_what_is_planned_for_beats(topology, collective, flit
         ({"beat": 3}, "Beat must be auto or a power of two, not 3"),
         ({"beat": 2, "width": 12}, "Beat must be 1 for flits of 12 bits"),
         ({"beat": 16}, "Beat must be at most the 8 flits of a message, not 16"),
-        ({"beat": 2, "top": "host"}, "Beat must be 1 for the top host, not 2"),
+        ({"beat": 2, "tables": "ram", "top": "host"}, "Beat must be 1 for tables that are loaded"),
     ],
 )
 def test_a_beat_that_does_not_fit_is_refused(options, message):
@@ -157,8 +158,9 @@ def test_ports_have_the_bytes_of_a_beat():
 
 
 def test_words_of_a_beat_lie_in_a_row():
-    assert len(set(row_of(np.array([6, 10, 14, 18]), 4, 4).tolist())) == 2
-    assert len(set(row_of(np.array([2, 6, 10, 14]), 4, 4).tolist())) == 1
+    rows = FlitRows(4, 4)
+    assert len({*rows.split(np.array([6, 10, 14, 18]))[0].tolist()}) == 2
+    assert len({*rows.split(np.array([2, 6, 10, 14]))[0].tolist()}) == 1
     memory, base = np.zeros((1, 1, 2), int), np.array([[[0, 6]]])
     packets = Packets(
         count=1, there=np.ones(1, bool), memory=memory, base=base, flits=6, in_turn=True

@@ -28,6 +28,9 @@ EXPORTS = {
     ),
     "axi4": ("mesh:3", "reduce,exchange", {"max_flits": 2}, {"bus": "axi4"}),
     "memories": ("2x2", "scatter", {"flits": 3}, {"top": "core"}),
+    "beats": ("2x2", "alltoall", {"max_flits": 5}, {"width": 8, "beat": 2}),
+    "beats-axi4": ("3x3", "allgather", {"max_flits": 5}, {"width": 16, "beat": 4, "bus": "axi4"}),
+    "beats-core": ("3", "alltoall", {"flits": 4}, {"width": 8, "beat": 4, "top": "core"}),
     "streams": ("2x3@1", "allgather", {"flits": 3}, {"top": "core"}),
 }  # fmt: skip
 
@@ -39,7 +42,7 @@ def exported(folder, topology, collective, lengths, options, *, width=9, fault=N
     schedules = [tf.plan(topology, name) for name in names]
     program = tf.compile(schedules if len(names) > 1 else schedules[0], **lengths)
     program = fault(program) if fault else program
-    tf.emit(tf.Fabric(program, width=width, **options)).write(folder)
+    tf.emit(tf.Fabric(program, **{"width": width, **options})).write(folder)
     return folder
 
 

@@ -136,8 +136,9 @@ def add_top_options(parser: argparse.ArgumentParser, *tops: str, beat: int | str
         metavar="R",
         type=lambda text: int(text) if text.isdecimal() else text,
         default=beat,
-        help="with --top stream, flits of a word of the streams of nodes: a power of two, or auto, "
-        f"the least with which these ports do not limit the runs (default {beat})",
+        help="flits of a word of the streams of nodes, of the host port and the bus, or of the "
+        "ports of a core with memories: a power of two, or auto, the least with which streams do "
+        f"not limit the runs, else 1 (default {beat})",
     )
     group.add_argument(
         "--timeout",

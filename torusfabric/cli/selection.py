@@ -243,12 +243,12 @@ def parse_selection(arguments: Namespace, *, any_root: bool = False) -> Selectio
 
 
 def _beat(arguments: Namespace, selection: Selection) -> int:
-    """The flits of a stream word for which to plan, where there are streams of words of several."""
+    """The flits of a word of a port for which to plan, where these may be several."""
     given, most = vars(arguments), getattr(arguments, "max_flits", None)
     wanted = given.get("beat", 1)
-    if given.get("top") != "stream" or most is None or arguments.width % 8:
+    if most is None or arguments.width % 8:
         return 1
-    if wanted == "auto":
+    if wanted == "auto" and given.get("top") == "stream":
         return volume.beat(selection.topology, selection.collective, most)
     # What is none is refused where the fabric is made.
     return wanted if isinstance(wanted, int) and 1 <= wanted <= most else 1

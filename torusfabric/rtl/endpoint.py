@@ -59,6 +59,9 @@ class EndpointSettings:
         How the words of the readers of an injection port are combined.
     spare : bool
         Whether what was written last is there a cycle before the first read of any run.
+    pitch : int
+        From the address of a flit of a block that is received to that of the next, where beats of
+        several flits are written and read.
     """
 
     injection_delay: int
@@ -77,6 +80,7 @@ class EndpointSettings:
     offset_bits: int = 0
     unit: OperatorUnit | None = None
     spare: bool = False
+    pitch: int = 1
 
 
 class Endpoint(Leaf):
@@ -115,7 +119,8 @@ class Endpoint(Leaf):
         `EndpointPlan.answer` says, or one more where private.
     offset : In
         With any root: the offset of the node from it; only the root shows the host what it sends.
-    read_data : Out(width)
+    read_data : Out
+        A beat, as `write_data` is.
     node : In
         The number of this node.
 
@@ -131,14 +136,15 @@ class Endpoint(Leaf):
     def __init__(self, shape: EndpointShape, settings: EndpointSettings) -> None:
         self.shape, self.settings = shape, settings
         super().__init__(self._optional() | self._from_sequencer() | self.outside())
-        self.read_data = Signal(settings.width, reset_less=True, name="read_data")
+        self.read_data = Signal(shape.beat * settings.width, reset_less=True, name="read_data")
 
     @cached_property
     def banks(self) -> dict[int, list[Bank]]:
         """Where the words of each memory are; none of memories in sections."""
         if self.shape.sectioned:
             return {}
-        return banks_of(self.shape, self.settings.width, private=self.settings.private)
+        settings = self.settings
+        return banks_of(self.shape, settings.width, private=settings.private, pitch=settings.pitch)
 
     @cached_property
     def cells(self) -> dict[str, Cell]:
@@ -191,16 +197,17 @@ class Endpoint(Leaf):
     def outside(self) -> dict[str, Member]:
         """Members of all shapes: what nodes are given, and by what they are written and read."""
         settings, node_bits = self.settings, address_width(self.settings.nodes)
+        word = self.shape.beat * settings.width
         return {
             "busy": In(1),
             "node": In(node_bits),
             "write_node": In(settings.write_bits),
-            "write_data": In(settings.width),
+            "write_data": In(word),
             "write_enable": In(1),
             "read_node": In(node_bits),
             "read_bank": In(address_width(settings.memories)),
             "read_address": In(settings.address_bits),
-            "read_data": Out(settings.width),
+            "read_data": Out(word),
         } | {
             name: In(width)
             for layout, count in enumerate(settings.own)

@@ -12,6 +12,7 @@ from ..program.fields import NEUTRAL
 from ..program.timing import ADDRESS, SETTING, STORE
 from .endpoint_reads import HostReads, Inputs, Reader
 from .endpoint_shape import EndpointMemory, bank_name, wide_memories
+from .flit_rows import FlitRows
 from .host import suffix
 from .memories import (
     Cell,
@@ -46,11 +47,12 @@ BLOCK_RAM = 2048
 
 
 class Copy(NamedTuple):
-    """A copy of a memory, the readers that it serves, and the word read from it."""
+    """A copy of a memory, the readers that it serves, and the flit and the beat read from it."""
 
     memory: EndpointMemory
     readers: tuple[int, ...]
     word: Value
+    beat: Value
 
 
 class EndpointBuilder:
@@ -92,10 +94,10 @@ class EndpointBuilder:
         words: dict[tuple[int, int], Value] = {}
         for_host: dict[int, Value] = {}
         for group in wide_memories(shape, private=self._settings.private):
-            for memory, reading, word in self.memories(group, readers):
+            for memory, reading, word, beat in self.memories(group, readers):
                 words |= {(memory.number, index): word for index in reading}
                 if memory.host_reads:
-                    for_host.setdefault(memory.number, word)
+                    for_host.setdefault(memory.number, beat)
         waiting = [k for k, reader in enumerate(shape.readers) if NEUTRAL in reader.memories]
         if waiting:
             words |= dict.fromkeys(((NEUTRAL, index) for index in waiting), self._neutral())
@@ -116,7 +118,11 @@ class EndpointBuilder:
         if host is not None:
             self._host.show(read[host])
         elif words:
-            constant = {m.number for m in self._shape.memories if m.depth and self.words(m) == 1}
+            constant = {
+                m.number
+                for m in self._shape.memories
+                if m.depth and self.words(m, self.rows(m, 0)) == 1
+            }
             self._host.show_one(words, constant=constant)
 
     def _held(self, value: Value, name: str) -> Value:
@@ -132,32 +138,74 @@ class EndpointBuilder:
     ) -> Iterator[Copy]:
         """Memories that are written and read as one wide memory, with copies for readers."""
         first = group[0]
-        write = self._wide_write([self.write(memory) for memory in group], first)
+        writes: dict[FlitRows, WritePort] = {}
         for number, reading in enumerate(first.groups or [()] * first.host_reads):
+            rows = self.rows(first, number)
+            if rows not in writes:
+                each = [self.write(memory, rows) for memory in group]
+                writes[rows] = self._wide_write(each, first)
+            write = writes[rows]
             served = [reading]
             if len(group) > 1:
                 served = [memory.groups[0] if memory.groups else () for memory in group]
             name = bank_name(first.number, number)
             early = self.early(group, reading)
+            read = self.read(first, [readers[i] for i in reading], copy=number, early=early)
+            read, flit = self.row_read(first, read, rows, copy=number)
             word = add_memory(
                 self.m,
                 name,
-                self._cell(name, group, len(write.enable)),
+                self._cell(name, group, len(write.enable), rows),
                 write=write,
-                read=self.read(first, [readers[i] for i in reading], copy=number, early=early),
+                read=read,
                 many=self._settings.forms > 1,
             )
+            if len(flit):
+                yield self._read_of(Copy(first, reading, word, word), flit, early=early)
+                continue
             if early:
                 word = delayed(self.m, word, 1)
+            size = rows.beat * self.width
             for k, (memory, indices) in enumerate(zip(group, served, strict=True)):
-                yield Copy(memory, indices, word[k * self.width : (k + 1) * self.width])
+                part = word[k * size : (k + 1) * size]
+                yield Copy(memory, indices, part, part)
 
-    def _cell(self, name: str, group: Sequence[EndpointMemory], parts: int) -> Cell:
+    def _read_of(self, copy: Copy, flit: Value, *, early: bool) -> Copy:
+        """A copy with rows of several flits, given which of them is read."""
+        word, beat, name = self.flit(copy.word, flit), copy.beat, copy.memory.number
+        if early:
+            word = delayed(self.m, word, 1, f"flit_{name}") if copy.readers else word
+            beat = delayed(self.m, beat, 1, f"beat_{name}") if copy.memory.host_reads else beat
+        return copy._replace(word=word, beat=beat)
+
+    def rows(self, memory: EndpointMemory, copy: int) -> FlitRows:
+        """How flits lie in a copy of a memory: by beats if it is written or read from outside."""
+        if not memory.in_rows(copy):
+            return FlitRows()
+        return memory.rows(self._shape.beat, self._settings.pitch)
+
+    def row_read(
+        self, memory: EndpointMemory, read: ReadPort, rows: FlitRows, *, copy: int
+    ) -> tuple[ReadPort, Value]:
+        """The row that is read, and which of its flits, as late as the row is there."""
+        if rows.beat == 1:
+            return read, Const(0, 0)
+        row, number = rows.parts(read.address)
+        flit = Signal(rows.bits, name=f"flit_{memory.number}_{copy}", reset_less=True)
+        with self.m.If(read.enable):
+            self.m.d.sync += flit.eq(number)
+        return read._replace(address=row), flit
+
+    def flit(self, row: Value, number: Value) -> Value:
+        """A flit of a row."""
+        return row.word_select(number, self.width) if len(number) else row
+
+    def _cell(self, name: str, group: Sequence[EndpointMemory], parts: int, rows: FlitRows) -> Cell:
         """What holds the words of a copy of memories that are one wide memory."""
         if name in self.endpoint.cells:
             return self.endpoint.cells[name]
-        width = self.width * len(group)
-        return memory_cell(name, width=width, depth=self.words(group[0]), parts=parts)
+        width = rows.beat * self.width * len(group)
+        return memory_cell(name, width=width, depth=self.words(group[0], rows), parts=parts)
 
     def early(self, group: Sequence[EndpointMemory], reading: tuple[int, ...]) -> bool:
         """Whether memories are read a cycle early, and a register takes the word.
@@ -167,14 +215,14 @@ class EndpointBuilder:
         is for memories that a run only writes, and for those that it only reads, if what the host
         wrote last is there in time.
         """
-        words = self.words(group[0])
+        words = self.words(group[0], FlitRows())
         large = words > 1 and self.width * len(group) * words >= BLOCK_RAM
         stored = any(memory.sources for memory in group)
         return large and (not reading or (self._settings.spare and not stored))
 
-    def words(self, memory: EndpointMemory) -> int:
-        """Words of a memory as it is built."""
-        return memory.depth
+    def words(self, memory: EndpointMemory, rows: FlitRows) -> int:
+        """Rows of a memory as it is built."""
+        return rows.depth(memory.depth)
 
     def _wide_write(self, writes: list[WritePort], first: EndpointMemory) -> WritePort:
         """The write port of a wide memory."""
@@ -185,12 +233,12 @@ class EndpointBuilder:
         enable = Cat(*enables) if first.own is not None else enables[0]
         return WritePort(addresses[0], Cat(*data), enable)
 
-    def write(self, memory: EndpointMemory) -> WritePort:
+    def write(self, memory: EndpointMemory, rows: FlitRows) -> WritePort:
         """The write port of a memory: what arrives comes before what the host writes."""
         if memory.own is None:
             if memory.sources:
-                return self.stored(memory)
-            return WritePort(Const(0, 1), Const(0, self.width), NEVER)
+                return rows.written(self.stored(memory))
+            return WritePort(Const(0, 1), Const(0, rows.beat * self.width), NEVER)
         place = self.value("write_node")
         chosen = self.value("write_enable") & (place == self.value("node")[: len(place)])
         way = suffix(memory.layout)
@@ -202,14 +250,14 @@ class EndpointBuilder:
         )
         if self._settings.private:
             data = delayed(self.m, data, 1)
-        host = self._address(f"write_address{way}", memory.depth)
+        host, _ = rows.parts(self._address(f"write_address{way}", memory.depth))
         if not memory.sources:
             return WritePort(host, data, chosen)
-        stored = self.stored(memory)
+        stored, port = self.stored(memory), rows.written(self.stored(memory))
         return WritePort(
-            Mux(stored.enable, stored.address, host),
-            Mux(stored.enable, stored.data, data),
-            stored.enable | chosen,
+            Mux(stored.enable, port.address, host),
+            Mux(stored.enable, port.data, data),
+            port.enable | (chosen.replicate(rows.beat) if rows.beat > 1 else chosen),
         )
 
     def _address(self, name: str, depth: int) -> Value:

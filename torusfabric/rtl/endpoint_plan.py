@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -72,8 +72,8 @@ class EndpointPlan:
         return sum(len(shape.readers[reader].memories) for reader in readers)
 
 
-def plan_endpoints(program: Program) -> EndpointPlan:
-    """Plan the endpoints of a fabric.
+def plan_endpoints(program: Program, beat: int = 1) -> EndpointPlan:
+    """Plan the endpoints of a fabric, which are written and read by so many flits at a time.
 
     Examples
     --------
@@ -98,7 +98,8 @@ def plan_endpoints(program: Program) -> EndpointPlan:
     )
     shapes, shape_of = dict[EndpointShape, int](), np.empty(points.loops.variants, int)
     for planner in planners:
-        shape_of[planner.members] = shapes.setdefault(planner.shape, len(shapes))
+        shape = replace(planner.shape, beat=beat)
+        shape_of[planner.members] = shapes.setdefault(shape, len(shapes))
     return EndpointPlan(
         shapes=tuple(shapes),
         shape_of=shape_of,

@@ -122,7 +122,8 @@ class HostReads:
 
     def __init__(self, m: Module, endpoint: Endpoint) -> None:
         self._m, self._endpoint = m, endpoint
-        self._settings, self._width = endpoint.settings, endpoint.settings.width
+        self._settings = endpoint.settings
+        self._width = endpoint.shape.beat * endpoint.settings.width
         self._stages = endpoint.shape.read_stages
         # What comes from the host port has passed a register that `busy` has passed as well.
         pause = self._settings.host_stages - self._stages + self._settings.private

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..program.fields import NEUTRAL
+from .flit_rows import FlitRows
 from .place import Location
 
 __all__ = ["STAGE_INPUTS", "Bank", "EndpointMemory", "EndpointReader", "EndpointShape", "bank_name",
@@ -79,6 +80,14 @@ class EndpointMemory:
         assert self.enable.column is not None
         return self.address.column, self.enable.column
 
+    def rows(self, beat: int, pitch: int) -> FlitRows:
+        """How flits lie in it where it is written or read from outside by beats."""
+        return FlitRows(beat, pitch if self.own is None else 1)
+
+    def in_rows(self, copy: int) -> bool:
+        """Whether a copy is written or read from outside, where it is the first that is read."""
+        return self.own is not None or (self.host_reads and not copy)
+
     @property
     def locations(self) -> tuple[Location, ...]:
         """Everything that may depend on the form."""
@@ -138,6 +147,8 @@ class EndpointShape:
         Bits of the row ROM; 0 without one.
     sectioned : bool
         Whether memories have two or more sections, of which one is read while a run is under way.
+    beat : int
+        Flits that are written, or read, from outside at a time.
     """
 
     memories: tuple[EndpointMemory, ...]
@@ -146,6 +157,7 @@ class EndpointShape:
     words: int
     row_bits: int
     sectioned: bool = False
+    beat: int = 1
 
     @property
     def host_memories(self) -> tuple[int, ...]:
@@ -160,7 +172,7 @@ class EndpointShape:
         """
         first = [{*m.groups[0]} if m.groups else set() for m in self.memories
                  if m.number in self.host_memories]  # fmt: skip
-        if len(first) < 2 or self.sectioned:
+        if len(first) < 2 or self.sectioned or self.beat > 1:
             return None
         return min(set.intersection(*first), default=None)
 
@@ -210,8 +222,13 @@ class Bank(NamedTuple):
     parts: int
 
 
-def banks_of(shape: EndpointShape, width: int, *, private: bool) -> dict[int, list[Bank]]:
+def banks_of(
+    shape: EndpointShape, width: int, *, private: bool, pitch: int = 1
+) -> dict[int, list[Bank]]:
     """Where the words of each memory are, in each of its copies; the host reads the first.
+
+    Where rows have R flits, flit k of those of memory m are what ``m * R + k`` has, and copies of
+    single flits are left out.
 
     Parameters
     ----------
@@ -219,6 +236,8 @@ def banks_of(shape: EndpointShape, width: int, *, private: bool) -> dict[int, li
         Bits of a flit.
     private : bool
         Whether every node has a read address of its own.
+    pitch : int
+        See `FlitRows`, of what is received.
 
     Examples
     --------
@@ -233,7 +252,18 @@ def banks_of(shape: EndpointShape, width: int, *, private: bool) -> dict[int, li
     """
     found: dict[int, list[Bank]] = {}
     for group in wide_memories(shape, private=private):
-        first = group[0]
+        first, beat = group[0], shape.beat
+        if beat > 1:
+            copies = first.groups or [()] * first.host_reads
+            depth = first.rows(beat, pitch).depth(first.depth)
+            parts = beat if first.sources or first.own is None else 1
+            names = [bank_name(first.number, copy) for copy in range(len(copies))
+                     if first.in_rows(copy)]  # fmt: skip
+            for flit in range(beat):
+                found[first.number * beat + flit] = [
+                    Bank(name, flit * width, beat * width, depth, parts) for name in names
+                ]
+            continue
         parts = len(group) if first.own is not None else 1
         for place, memory in enumerate(group):
             found[memory.number] = [
@@ -256,6 +286,7 @@ def wide_memories(shape: EndpointShape, *, private: bool) -> list[list[EndpointM
         readers = [shape.readers[index] for group in memory.groups for index in group]
         alone = (
             private
+            or shape.beat > 1
             or len(readers) > 1
             or any(reader.address.at_node for reader in readers)
             or any(reader.code is not None for reader in readers)

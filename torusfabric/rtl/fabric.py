@@ -98,8 +98,9 @@ class Fabric(wiring.Component):
     clocks : {"one", "per-node"} or Clocks
         Of the streams of nodes: that of the fabric, or each node one of its own; stream top only.
     beat : int or "auto"
-        Flits of a word of the streams of nodes, a power of two; stream top only. By default the
-        least with which these ports do not limit the runs.
+        Flits of a word of the streams of nodes, of the host port and the bus behind it, or of the
+        ports of a core with memories, a power of two. By default the least with which streams do
+        not limit the runs, else 1.
     timeout : int
         Cycles after which a node is named, by `stalled_node`, that has not sent its message, or not
         taken what it has received, while no run is under way; 0 for never. Stream top only.
@@ -204,12 +205,8 @@ class Fabric(wiring.Component):
         self.forms = tuple(forms)
         if self.frame:
             self.program = program = self.image.program
-        self.beat = 1
-        if self.top is Top.STREAM:
-            self.beat, self.program = by_beats(program, self.width, beat)
-            program = self.program
-        elif beat not in (1, AUTO):
-            raise InputError(f"Beat must be 1 for the top {self.top}, not {beat}")
+        self.beat, self.program = self._by_beats(program, beat)
+        program = self.program
         self.ports = program.ports
         self.form_layouts = self._form_layouts()
         # Addresses are the same for all forms of a mode.
@@ -242,6 +239,17 @@ class Fabric(wiring.Component):
         how: dict[str, Any] = {"tables": self.frame, "empty": self.empty} if self.frame else {}
         return type(self)(self.program, width=self.width, top=self.top, bus=bus, **how)
 
+    def _by_beats(self, program: Program, beat: int | str) -> tuple[int, Program]:
+        """The flits of a word of a port, and the program for it."""
+        if self.top is not Top.STREAM and beat in (1, AUTO):
+            return 1, program
+        if self.frame:
+            raise InputError(f"Beat must be 1 for tables that are loaded, not {beat}")
+        if self.streaming:
+            what = "a core without memories, whose words are those of links"
+            raise InputError(f"Beat must be 1 for {what}, not {beat}")
+        return by_beats(program, self.width, beat)
+
     def _builder(self) -> FabricBuilder:
         """What takes the parts of the netlist."""
         program = self.program
@@ -250,16 +258,20 @@ class Fabric(wiring.Component):
 
             image = None if self.empty else self.image
             return LoadedBuilder(program, self.frame, self.width, image)
-        return FabricBuilder(program, place(program), self.width, self.top, abort=self.aborts)
+        placement = place(program, self.beat)
+        return FabricBuilder(program, placement, self.width, self.top, abort=self.aborts)
 
     def _form_layouts(self) -> tuple[HostLayout, ...]:
         """What lies where in the memories of nodes, in each form."""
         program = self.program
         parts = [program.part(form) for form in range(len(program.forms))]
-        words = max(max(part.send_words, part.recv_words) for part in parts)
+        # Of streams, addresses are nobody's, and words are counted as flits.
+        beat = 1 if self.top is Top.STREAM else self.beat
+        layouts = [HostLayout(part, beat=beat) for part in parts]
+        words = max(max(layout.send_words, layout.recv_words) for layout in layouts)
         if self.frame:
             words = program.topology.nodes * self.flits
-        return tuple(HostLayout(part, words) for part in parts)
+        return tuple(HostLayout(part, words, beat) for part in parts)
 
     def _loaded(self, tables: Frame | str) -> tuple[Frame | None, list[Loadable]]:
         """What may be loaded, and what is; nothing where tables are fixed."""
@@ -329,7 +341,7 @@ class Fabric(wiring.Component):
             return add_core_top(build)
         from .streams.nodes import add_stream_top  # a guest
 
-        return add_stream_top(build, self.clocks, self.beat, self.timeout)
+        return add_stream_top(build, self.clocks, self.timeout)
 
     def close(self, m: Module, design: Assembly, platform: object) -> None:
         """Drive those ports that do not stand behind the bus, in a design that has all of it."""

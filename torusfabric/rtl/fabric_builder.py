@@ -192,6 +192,16 @@ class FabricBuilder(NetlistBuilder):
         """Ports of a node."""
         return self.program.topology.ports
 
+    @property
+    def beat(self) -> int:
+        """Flits that nodes are given, and show, at a time."""
+        return self.placement.endpoints.shapes[0].beat
+
+    @property
+    def word(self) -> int:
+        """Bits of as many."""
+        return self.beat * self.width
+
     @cached_property
     def address_bits(self) -> int:
         """Bits of the address of a memory."""

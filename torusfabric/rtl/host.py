@@ -46,17 +46,19 @@ class HostLayout:
         Of one form.
     words : int, optional
         The most words that a node sends or receives in any form.
+    beat : int
+        Flits of a word of the host.
 
     Attributes
     ----------
     chunks : int
         Of a message.
     in_turn : bool
-        Whether the flits of a message go to its chunks in turn.
+        Whether the words of a message go to its chunks in turn.
     flits, block_flits, part_flits : int
-        Flits of a message, of a block, and of a part of a node's memory.
+        Words of a message, of a block, and of a part of a node's memory.
     send_base, recv_base : int
-        First addresses.
+        First addresses, which count words.
     send_words, recv_words : int
     address_bits : int
     memory_by_chunk : bool
@@ -76,18 +78,19 @@ class HostLayout:
     (4, 36, 64)
     """
 
-    image_words = 0
+    image_words, beat = 0, 1
 
-    def __init__(self, program: Program, words: int | None = None) -> None:
+    def __init__(self, program: Program, words: int | None = None, beat: int = 1) -> None:
         layout = program.layout
-        self._program = program
+        self._program, self.beat = program, beat
         self.chunks, self.in_turn = program.schedule.chunks, program.any_length
         self.nodes = program.topology.nodes
         self.send_parts, self.recv_parts = layout.send_parts, layout.recv_parts
         self.part_chunks = layout.part_chunks
-        self.flits, self.block_flits = program.flits, program.block_flits
-        self.part_flits = layout.part_flits(program.flits)
-        self.send_words, self.recv_words = program.send_words, program.recv_words
+        self.flits, self.block_flits = -(-program.flits // beat), -(-program.block_flits // beat)
+        self.part_flits = layout.part_flits(self.flits)
+        self.send_words = layout.send_words(self.flits)
+        self.recv_words = layout.recv_words(self.flits)
         self.send_base = 0
         # A power of two, so that one address bit chooses and no subtraction is needed.
         words = words or max(self.send_words, self.recv_words)
@@ -111,6 +114,10 @@ class HostLayout:
         if self.positions is None:
             return 0
         return self.nodes * address_width(int(self.positions.max()) + 1)
+
+    def first_flit(self, word: Value) -> Value:
+        """The number of the first flit of a word."""
+        return Cat(Const(0, self.beat.bit_length() - 1), word)
 
     def block_cycles(self, parts: int) -> int:
         """Cycles to find out in which block, of so many parts, an address lies."""
@@ -234,7 +241,7 @@ class Host(Leaf):
     writes : sequence of HostWrites
         One for each different send map.
     width : int
-        Bits of a word.
+        Bits of a word, a beat of flits.
     address_bits : int
         Of the memories' addresses.
     answer : int
@@ -394,7 +401,7 @@ class Host(Leaf):
             locator.node.eq(delayed(m, position, layout.block_cycles(parts))),
             locator.origin.eq(origin),
             locator.chunk.eq(chunk),
-            locator.flit.eq(flit),
+            locator.flit.eq(layout.first_flit(flit)),
         ]
         if view.banks == tuple(range(len(view.banks))):
             return locator.bank, locator.address
@@ -434,7 +441,7 @@ class Host(Leaf):
             chunk, flit = Const(0), address[:-1]
             if layout.memory_by_chunk:
                 _, chunk, flit = _block(m, f"write{suffix(number)}", layout, flit, 1)
-            return delayed(m, chunk, 1), delayed(m, flit, 1)
+            return delayed(m, chunk, 1), layout.first_flit(delayed(m, flit, 1))
         parts, name = layout.send_parts, f"write{suffix(number)}"
         m.submodules[f"write_locator{suffix(number)}"] = locator
         destination, chunk, flit = _block(m, name, layout, delayed(m, address[:-1], 1), parts)
@@ -444,7 +451,7 @@ class Host(Leaf):
             locator.node.eq(delayed(m, position, layout.block_cycles(parts))),
             locator.origin.eq(destination),
             locator.chunk.eq(chunk),
-            locator.flit.eq(flit),
+            locator.flit.eq(layout.first_flit(flit)),
         ]
         return locator.bank, locator.address
 

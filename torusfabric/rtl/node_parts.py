@@ -91,6 +91,11 @@ def endpoint_settings(build: FabricBuilder) -> EndpointSettings:
     program = build.program
     halves = tuple(_half(form) for form in program.forms)
     private, groups = build.top is Top.CORE, build.distribution.groups
+    pitch = 1
+    if build.beat > 1:
+        from .streams.packets import common_pitch  # a guest
+
+        pitch = common_pitch(program)
     return EndpointSettings(
         injection_delay=build.sources.injection_delay,
         forms=len(program.forms),
@@ -111,6 +116,7 @@ def endpoint_settings(build: FabricBuilder) -> EndpointSettings:
         offset_bits=_offset_bits(program.root_groups) if any(halves) else 0,
         unit=_adding(build),
         spare=_spare(build),
+        pitch=pitch,
     )
 
 
@@ -235,7 +241,7 @@ def _outside(
     """By what the memories of nodes are written and read: the host port, or ports of their own."""
     number = (Numbers(nodes, address_width(build.nodes)),)
     inputs: dict[str, Sequence[Source]] = {"node": number}
-    outputs = {"read_data": (build.read_net, build.width)}
+    outputs = {"read_data": (build.read_net, build.word)}
     if build.top is Top.CORE:
         inputs["write_bank"] = (Fixed(0, 1),)
         for name in _own_ports(build):
@@ -255,7 +261,7 @@ def _add_ports(build: FabricBuilder, node: int, bits: Mapping[str, int]) -> None
     """Add the ports of a node of its own."""
     for name in _own_ports(build):
         build.add_input(name, bits[name], node=node)
-    build.add_output("read_data", build.width, node=node)
+    build.add_output("read_data", build.word, node=node)
 
 
 def _select(build: FabricBuilder, nodes: IntArray, columns: Sequence[int | None]) -> list[Slice]:

@@ -104,8 +104,13 @@ def combiner_name(placement: Placement, number: int) -> str:
     return "combiner" if len(placement.operands) == 1 else f"combiner_{number}"
 
 
-def place(program: Program) -> Placement:
+def place(program: Program, beat: int = 1) -> Placement:
     """Find a place for everything that a program says.
+
+    Parameters
+    ----------
+    beat : int
+        Flits that nodes are given, and show, at a time.
 
     Examples
     --------
@@ -118,7 +123,7 @@ def place(program: Program) -> Placement:
     >>> len(placement.routers), placement.routers_look_up, len(placement.selects) > 0
     (1, False, True)
     """
-    loops, endpoints = Loops.of(program), plan_endpoints(program)
+    loops, endpoints = Loops.of(program), plan_endpoints(program, beat)
     selects, one = ColumnSet(), program.by_offset
     selected = _Inputs.of(loops, Action.SELECT, one=one)
     router_of, alike = _numbered([None] * loops.variants if one else _sources(selected))

@@ -113,7 +113,7 @@ def add_host(
                 HostWrites(layouts[sending[k]], writer and writer())
                 for k, writer in zip(sorted(sending), writers, strict=True)
             ],
-            width=build.width,
+            width=build.word,
             address_bits=build.address_bits,
             answer=build.placement.endpoints.answer,
             boards=build.boards.nodes if build.boards else None,
@@ -132,7 +132,7 @@ def add_host_port(
         inputs["board"] = build.add_input("board", address_width(build.boards.number))
     build.from_host.extend(add_single(build, "host", Role.HOST, make, {**inputs, **given}))
     add_read_tree(build)
-    build.add_output("host_rdata", build.width)
+    build.add_output("host_rdata", build.word)
     return host.read_latency
 
 
@@ -187,7 +187,7 @@ def _banks(mapped: AddressMap, memories: int) -> tuple[int, ...]:
 
 def add_read_tree(build: FabricBuilder) -> None:
     """Brings the word read at a node to `host_rdata`, level by level."""
-    width, words = build.width, build.nodes
+    width, words = build.word, build.nodes
     net, levels = build.read_net, len(merge_levels(build.nodes))
     for level in range(levels):
         whole, rest = divmod(words, RADIX)

@@ -21,7 +21,7 @@ Bus words are {data_width} bits{flits}.
 
 BURSTS = (
     "Registers{load} are behind `s_axil`, windows behind `s_axi`, whose beats are {beats} bits: "
-    "a flit each.\n"
+    "{flits} each.\n"
 )
 
 
@@ -38,17 +38,23 @@ def bus_page(manifest: Mapping[str, Any]) -> str:
     str
         In Markdown.
     """
-    bus = manifest["bus"]
-    count = -(-manifest["width"] // bus["data_width"])
+    bus, beat = manifest["bus"], manifest.get("beat", 1)
+    bits = beat * manifest["width"]
+    count = -(-bits // bus["data_width"])
+    what = "flits" if beat == 1 else f"beats of {beat} flits"
     words = "one" if count == 1 else f"{count}, the low bits first"
     beats = bus.get("beat_width")
     text = ADDRESSES.format(
         **bus,
-        flits=f"; flits are {manifest['width']}, each in {words}" if bus["windows"] else "",
+        flits=f"; {what} are {bits}, each in {words}" if bus["windows"] else "",
         unit="bytes" if bus["address_unit"] == 1 else "bus words",
     )
     load = " and `load`" if "load" in bus["windows"] else ""
-    bursts = [BURSTS.format(load=load, beats=beats)] if beats else []
+    bursts = (
+        [BURSTS.format(load=load, beats=beats, flits="a flit" if beat == 1 else f"{beat} flits")]
+        if beats
+        else []
+    )
     return "\n".join(
         [
             f"# The fabric `{manifest['top']}` behind {bus['protocol']}",

@@ -27,6 +27,10 @@ Chunks of a part: {part_chunks}. Block k is chunk k mod {part_chunks} of part k 
 Flit f of chunk c is flit {block_flits} c + f of a part of {part_flits}; beyond is padding.
 """
 
+BEATS = """\
+Words are beats of {beat} flits, the first in the lowest bits, at the address of the first.
+"""
+
 RUN = (("-1", "`start` is high"), ("0 to {done} - 1", "`busy` is high"))
 
 DONE = (("{done}", "`done` is high from here on; the next `start` may be given"),)
@@ -70,6 +74,8 @@ def core_page(manifest: Mapping[str, Any]) -> str:
     facts |= {name: ", ".join(map(str, form[name])) for name in ("inject", "receive") & form.keys()}
     streams = "streams" in manifest
     text, cycles = (STREAMS, STREAM_CYCLES) if streams else (MEMORIES, MEMORY_CYCLES)
+    if "beat" in manifest:
+        text, facts = text + BEATS, facts | {"beat": manifest["beat"]}
     return "\n".join(
         [
             f"# The core `{manifest['top']}`",

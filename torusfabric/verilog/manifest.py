@@ -222,19 +222,23 @@ def interface(fabric: Fabric) -> dict[str, Any]:
     """
     if fabric.bus and fabric.register_map:
         streams = _axi_streams(fabric) if fabric.top is Top.STREAM else {}
-        return {"stride": fabric.flits, **streams, "bus": _bus_facts(fabric, fabric.bus)}
+        bus, beat = _bus_facts(fabric, fabric.bus), _beat(fabric)
+        return {"stride": fabric.layout.flits, **beat, **streams, "bus": bus}
     if fabric.top is Top.HOST:
         return _host(fabric)
     if fabric.top is Top.STREAM:
         return _axi_streams(fabric)
-    return {"streams": _streams(fabric)} if fabric.streaming else {"memories": _memories(fabric)}
+    if fabric.streaming:
+        return {"streams": _streams(fabric)}
+    return {"memories": _memories(fabric), **_beat(fabric)}
 
 
 def _host(fabric: Fabric) -> dict[str, Any]:
     """The addresses of the host port."""
     layouts = fabric.layouts
     return {
-        "stride": fabric.flits,
+        **_beat(fabric),
+        "stride": fabric.layout.flits,
         "send_base": layouts[0].send_base,
         "send_words": max(layout.send_words for layout in layouts),
         "recv_base": layouts[0].recv_base,
@@ -243,9 +247,14 @@ def _host(fabric: Fabric) -> dict[str, Any]:
     }
 
 
+def _beat(fabric: Fabric) -> dict[str, int]:
+    """The flits of a word of ports, where they are several."""
+    return {"beat": fabric.beat} if fabric.beat > 1 else {}
+
+
 def _axi_streams(fabric: Fabric) -> dict[str, Any]:
     """The words of commands and statuses, the mode that is a barrier, and flits of a word."""
-    beat = {"beat": fabric.beat} if fabric.beat > 1 else {}
+    beat = _beat(fabric)
     if not needs_commands(fabric.program):
         return beat
     barrier = {"barrier": len(fabric.program.modes)} if fabric.program.barrier else {}

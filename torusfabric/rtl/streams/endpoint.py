@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Member, Out
@@ -13,9 +12,9 @@ from ..cascade import bit_count, cascade, extended_cascade, keeper
 from ..endpoint import Endpoint, EndpointSettings
 from ..endpoint_builder import Copy, EndpointBuilder, asked
 from ..endpoint_reads import Reader
-from ..endpoint_shape import EndpointMemory, EndpointShape, bank_name
-from ..memories import ReadPort, WritePort, add_memory, fitting, memory_cell
-from ..registers import delayed
+from ..endpoint_shape import EndpointMemory, EndpointShape
+from ..flit_rows import FlitRows
+from ..memories import ReadPort, WritePort, add_memory, memory_cell
 from .clearing import cleared, state
 from .packets import KEPT
 from .sections import Sections, in_section, section_bits
@@ -35,14 +34,11 @@ class StreamEnds:
     ----------
     own : tuple of int
         The numbers of the memories of what is sent.
-    pitch : int
-        From the address of a received word of a chunk to that of the next.
     """
 
     loader: LoaderShape
     unloader: UnloaderShape
     own: tuple[int, ...]
-    pitch: int = 1
 
     @property
     def sections(self) -> Sections:
@@ -173,92 +169,37 @@ class StreamEndpointBuilder(EndpointBuilder):
 
         The loader writes the one while the other stores what arrives.
         """
-        memory, beats = group[0], self._streams.loader.flit_bits > 0
+        memory = group[0]
         if memory.own is None or not memory.sources:
-            several = (self._by_beats(each, readers) for each in group)
-            yield from chain.from_iterable(several) if beats else super().memories(group, readers)
+            yield from super().memories(group, readers)
             return
+        received = FlitRows(self._shape.beat, self._settings.pitch)
         bits, arriving = section_bits(memory.depth) - 1, self.stored(memory)
         for number, reading in enumerate(memory.groups):
             here = self.read(
                 memory, [readers[index] for index in reading], copy=number, early=False
             )
-            write = arriving if reading else self._in_rows(arriving)
+            write = arriving if reading else received.written(arriving)
             stored = self._part(memory, f"copy_{number}", here, write, self._section)
             if not reading:
-                yield Copy(memory, reading, stored)
+                yield Copy(memory, reading, stored, stored)
                 continue
-            row, flit = self._row(here, f"{memory.number}_{number}")
+            row, flit = self.row_read(memory, here, self.rows(memory, number), copy=number)
             section = self._of_number("write_section")
             sent = self._part(memory, f"sent_{number}", row, self._loaded(memory), section)
             chosen = Signal(name=f"received_{memory.number}_{number}", reset_less=True)
             with self.m.If(here.enable):
                 self.m.d.sync += chosen.eq(here.address[bits])
-            yield Copy(memory, reading, Mux(chosen, stored, self._flit(sent, flit)))
+            word = Mux(chosen, stored, self.flit(sent, flit))
+            yield Copy(memory, reading, word, word)
 
-    def _by_beats(self, memory: EndpointMemory, readers: Sequence[Reader]) -> Iterator[Copy]:
-        """A memory with copies for readers; rows that are loaded or unloaded are of a beat."""
-        for number, reading in enumerate(memory.groups or [()] * memory.host_reads):
-            name, early = bank_name(memory.number, number), self.early([memory], reading)
-            read = self.read(
-                memory, [readers[index] for index in reading], copy=number, early=early
-            )
-            write, words, flit = self.write(memory), self.words(memory), Const(0, 0)
-            if memory.own is not None:
-                words, (read, flit) = (
-                    self._rows(memory),
-                    self._row(read, f"{memory.number}_{number}"),
-                )
-            elif not reading:
-                words, write = self._rows(memory), self._in_rows(self.stored(memory))
-                row = in_section(write.address, self._depth(memory), self._section)
-                write = write._replace(address=row)
-            cell = memory_cell(name, width=len(write.data), depth=words, parts=len(write.enable))
-            many = self._settings.forms > 1
-            word = add_memory(self.m, name, cell, write=write, read=read, many=many)
-            word = self._flit(word, flit)
-            word = delayed(self.m, word, 1, f"{name}_flit") if early else word
-            yield Copy(memory, reading, word)
-
-    def _row(self, read: ReadPort, name: str) -> tuple[ReadPort, Value]:
-        """The row of a beat that is read, and which of its flits, as late as the row is there."""
-        bits = self._streams.loader.flit_bits
-        if not bits:
+    def row_read(
+        self, memory: EndpointMemory, read: ReadPort, rows: FlitRows, *, copy: int
+    ) -> tuple[ReadPort, Value]:
+        """The row that is read, and which of its flits; the unloader counts rows."""
+        if memory.own is None:
             return read, Const(0, 0)
-        flit = Signal(bits, name=f"flit_{name}", reset_less=True)
-        with self.m.If(read.enable):
-            self.m.d.sync += flit.eq(read.address[:bits])
-        return read._replace(address=read.address[bits:]), flit
-
-    def _flit(self, row: Value, flit: Value) -> Value:
-        """A flit of a row."""
-        return row.word_select(flit, self.width) if len(flit) else row
-
-    def _depth(self, memory: EndpointMemory) -> int:
-        """Rows of a section of a memory whose rows are of a beat."""
-        pitch = self._streams.pitch if memory.own is None else 1
-        if not self._streams.loader.flit_bits:
-            return memory.depth
-        return -(-memory.depth // (self._streams.loader.beat * pitch)) * pitch
-
-    def _rows(self, memory: EndpointMemory) -> int:
-        """Rows of such a memory as it is built."""
-        depth = self._depth(memory)
-        return depth + ((self._sections.count - 1) << section_bits(depth))
-
-    def _in_rows(self, port: WritePort) -> WritePort:
-        """What arrives, into rows of a beat; see `row_of`."""
-        beat, bits = self._streams.loader.beat, self._streams.loader.flit_bits
-        if not bits:
-            return port
-        low = self._streams.pitch.bit_length() - 1
-        address = fitting(port.address, max(len(port.address), low + bits + 1))
-        flit = address[low : low + bits]
-        return WritePort(
-            Cat(address[:low], address[low + bits :]),
-            port.data.replicate(beat),
-            Cat(*(port.enable & (flit == k) for k in range(beat))),
-        )
+        return super().row_read(memory, read, rows, copy=copy)
 
     def _part(
         self, memory: EndpointMemory, name: str, read: ReadPort, write: WritePort, section: Value
@@ -278,19 +219,20 @@ class StreamEndpointBuilder(EndpointBuilder):
             read=read._replace(address=Cat(read.address[:bits], of_run)),
         )
 
-    def words(self, memory: EndpointMemory) -> int:
-        """Words of a memory as it is built; each section begins at a power of two."""
-        return memory.depth + ((self._sections.count - 1) << section_bits(memory.depth))
+    def words(self, memory: EndpointMemory, rows: FlitRows) -> int:
+        """Rows of a memory as it is built; each section begins at a power of two."""
+        depth = rows.depth(memory.depth)
+        return depth + ((self._sections.count - 1) << section_bits(depth))
 
-    def write(self, memory: EndpointMemory) -> WritePort:
+    def write(self, memory: EndpointMemory, rows: FlitRows) -> WritePort:
         """The write port: what arrives goes to the section of the run, what is loaded to others."""
         if memory.own is None:
             if not memory.sources:
-                return super().write(memory)
-            port, section = self.stored(memory), self._section
+                return super().write(memory, rows)
+            port, section = rows.written(self.stored(memory)), self._section
         else:
             port, section = self._loaded(memory), self._of_number("write_section")
-        depth = memory.depth if memory.own is None else self._depth(memory)
+        depth = rows.depth(memory.depth)
         return port._replace(address=in_section(port.address, depth, section))
 
     def _of_number(self, name: str) -> Value:
@@ -311,7 +253,8 @@ class StreamEndpointBuilder(EndpointBuilder):
         """The read port of a copy: of the readers, or of the unloader."""
         if not readers:
             section = self._of_number("read_section")
-            address = in_section(self.value("read_address"), self._depth(memory), section)
+            depth = memory.rows(self._shape.beat, self._settings.pitch).depth(memory.depth)
+            address = in_section(self.value("read_address"), depth, section)
             return ReadPort(address, self.value("read_advance"))
         address = in_section(asked(memory, readers), memory.depth, self._section)
         return self.port(address, self.value("busy"), memory, copy=copy, early=early)

@@ -43,13 +43,13 @@ __all__ = ["add_stream_top"]
 SOON = DISTRIBUTION + 1
 
 
-def add_stream_top(build: FabricBuilder, clocks: Clocks, beat: int = 1, timeout: int = 0) -> Built:
+def add_stream_top(build: FabricBuilder, clocks: Clocks, timeout: int = 0) -> Built:
     """Every node has a stream of what it sends, and one of what it receives.
 
     A node for which others have waited for more than `timeout` cycles is named, if that is not 0.
     """
-    streams = plan_streams(build, beat)
-    ports = stream_ports(build.program, build.width, clocks, beat=beat)
+    streams = plan_streams(build)
+    ports = stream_ports(build.program, build.width, clocks, beat=build.beat)
     for port in ports:
         # In the name of a port of a node, the number is not always at the end.
         name = port.name if port.node is None else port.name.replace(str(port.node), "{}", 1)

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...collective import NO_NODE
 from ...topology import BoolArray, IntArray
+from ..flit_rows import FlitRows
 from ..memories import address_width
 
 if TYPE_CHECKING:
@@ -25,10 +26,10 @@ __all__ = [
     "NOWHERE",
     "Packets",
     "barrier_packets",
+    "common_pitch",
     "number_bits",
     "packets_received",
     "packets_sent",
-    "row_of",
     "received_count",
     "sent_count",
 ]
@@ -91,7 +92,8 @@ class Packets:
 
     def by_beats(self, beat: int) -> Packets:
         """The same counted in beats of so many flits, in memories with a row for each beat."""
-        base = np.where(self.memory == KEPT, self.base // beat, row_of(self.base, beat, self.pitch))
+        row, _ = FlitRows(beat, self.pitch).split(self.base)
+        base = np.where(self.memory == KEPT, self.base // beat, row)
         return replace(self, base=base, flits=-(-self.flits // beat))
 
     def fits(self, beat: int) -> bool:
@@ -109,17 +111,6 @@ class Packets:
         follow = self.base[:, :, :1] + self.flits * np.arange(self.memory.shape[2])
         same = (self.memory == self.memory[:, :, :1]) & (self.base == follow)
         return not self.in_turn and self.pitch == 1 and bool(same[self.there].all())
-
-
-def row_of(address: IntArray, beat: int, pitch: int) -> IntArray:
-    """The row of an address, where words so far apart lie side by side in rows of a beat.
-
-    Examples
-    --------
-    >>> row_of(np.array([0, 1, 4, 5, 16, 17]), beat=4, pitch=4).tolist()
-    [0, 1, 0, 1, 4, 5]
-    """
-    return address // (beat * pitch) * pitch + address % pitch
 
 
 def sent_count(program: Program, form: int) -> int:
@@ -230,6 +221,11 @@ def _neighbours_first(part: Program) -> tuple[IntArray, IntArray] | None:
     if there.all():
         return None
     return np.argsort(~there, axis=1, kind="stable"), there.sum(axis=1)
+
+
+def common_pitch(program: Program) -> int:
+    """From the address of a flit of a block that is received to that of the next, in all forms."""
+    return max(packets_received(program, form).pitch for form in range(len(program.forms)))
 
 
 def barrier_packets(program: Program, memory: int) -> Packets:

@@ -72,9 +72,9 @@ class StreamPlan:
     commands: CommandShape | None
 
 
-def plan_streams(build: FabricBuilder, beat: int = 1) -> StreamPlan:
-    """Plan how nodes load and unload, so many flits at a time."""
-    program, endpoints = build.program, build.placement.endpoints
+def plan_streams(build: FabricBuilder) -> StreamPlan:
+    """Plan how nodes load and unload."""
+    program, endpoints, beat = build.program, build.placement.endpoints, build.beat
     forms = range(len(program.forms))
     sent = tuple(packets_sent(program, form) for form in forms)
     received = tuple(packets_received(program, form) for form in forms)
@@ -82,7 +82,6 @@ def plan_streams(build: FabricBuilder, beat: int = 1) -> StreamPlan:
     if program.barrier:
         sent += (barrier_packets(program, own[0]),)
         received += (barrier_packets(program, KEPT),)
-    pitch = max(each.pitch for each in received)
     sent, received = (tuple(p.by_beats(beat) for p in of_end) for of_end in (sent, received))
     shapes = tuple(map(sectioned, endpoints.shapes))
     variants = [0] * build.nodes if program.by_offset else build.variant_of
@@ -93,7 +92,7 @@ def plan_streams(build: FabricBuilder, beat: int = 1) -> StreamPlan:
     loader, loads = _loaders(build, facts, beat, sent, own, kept=any(keeps))
     unloader, unloads = _unloaders(build, facts, beat, received, [orders[s] for s in shape_of])
     commands = _commands(build, facts) if facts.commanded else None
-    ends = StreamEnds(loader, unloader, own, pitch)
+    ends = StreamEnds(loader, unloader, own)
     return StreamPlan(sent, received, shapes, keeps, shape_of, ends, loads, unloads, commands)
 
 

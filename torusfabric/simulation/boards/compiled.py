@@ -254,7 +254,7 @@ class CompiledBoards(PortRuns):
         return self.sessions[0].run_board(self.system, self._board, task)
 
     def _move(
-        self, step: Step, which: PortWords, messages: NDArray[Any] | None = None
+        self, step: Step, which: PortWords, words: NDArray[Any] | None = None
     ) -> NDArray[Any]:
         """Write words through the ports of all boards, or read them."""
         at, number = self._boards.boards.located
@@ -263,7 +263,7 @@ class CompiledBoards(PortRuns):
             self._board, mine = board, at[which.nodes] == board
             own = PortWords(*(each[mine] for each in which))
             own = own._replace(nodes=number[own.nodes])
-            sent = None if messages is None else messages[self._boards.boards.nodes[board]]
+            sent = None if words is None else words[mine]
             found[mine] = super()._move(step, own, sent)
         return found
 

@@ -231,5 +231,6 @@ def _address(
 ) -> int:
     """The address of a flit in a window."""
     window = next(window for window in registers.windows if window.name == name)
-    part, flit = place
-    return window.offset + node * window.stride + (part * fabric.flits + flit) * window.flit_bytes
+    part, beat = place
+    number = part * fabric.layout.flits + beat
+    return window.offset + node * window.stride + number * window.flit_bytes

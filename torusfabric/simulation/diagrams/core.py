@@ -13,8 +13,8 @@ def memories_scene(fabric: Fabric) -> Scene:
     """Words are written at a node, a run, words are read at another."""
     shown, places, layout = sample(fabric), fabric.address_map(), fabric.program.layout
 
-    def at(node: int, what: str, verb: str, part: int, flit: int) -> dict[str, int]:
-        chunk, within = divmod(flit, fabric.program.block_flits)
+    def at(node: int, what: str, verb: str, part: int, beat: int) -> dict[str, int]:
+        chunk, within = divmod(beat * fabric.beat, fabric.program.block_flits)
         bank, base = places[what][node][part * layout.part_chunks + chunk]
         return {f"{verb}_bank_{node}": bank, f"{verb}_address_{node}": base + within}
 
@@ -22,8 +22,8 @@ def memories_scene(fabric: Fabric) -> Scene:
     write = (f"write_{name}_{source}" for name in ("enable", "bank", "address", "data"))
     access = Access(
         f"write_enable_{source}",
-        lambda part, flit: at(source, "sent", "write", part, flit),
-        lambda part, flit: at(reader, "received", "read", part, flit),
+        lambda part, beat: at(source, "sent", "write", part, beat),
+        lambda part, beat: at(reader, "received", "read", part, beat),
         f"write_data_{source}",
         tuple(write),
         tuple(f"read_{name}_{reader}" for name in ("bank", "address", "data")),

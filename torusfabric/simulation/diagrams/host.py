@@ -25,7 +25,7 @@ class Access(NamedTuple):
     enable : str
         The input that is high while words are written.
     write, read : function of (int, int) -> dict of str to int
-        Other inputs for a word, but the word itself, given part and flit.
+        Other inputs for a word, but the word itself, given part and number.
     data : str
         The input for the word.
     written, shown : tuple of str
@@ -44,13 +44,13 @@ def host_scene(fabric: Fabric) -> Scene:
     """What is shown of a fabric behind its host port."""
     shown, layout = sample(fabric), fabric.layouts[0]
 
-    def at(node: int, base: int, part: int, flit: int) -> dict[str, int]:
-        return {"host_node": node, "host_addr": base + part * fabric.flits + flit}
+    def at(node: int, base: int, part: int, beat: int) -> dict[str, int]:
+        return {"host_node": node, "host_addr": base + part * layout.flits + beat}
 
     access = Access(
         "host_we",
-        lambda part, flit: at(shown.source, layout.send_base, part, flit),
-        lambda part, flit: at(shown.reader, layout.recv_base, part, flit),
+        lambda part, beat: at(shown.source, layout.send_base, part, beat),
+        lambda part, beat: at(shown.reader, layout.recv_base, part, beat),
         "host_wdata",
         ("host_we", "host_node", "host_addr", "host_wdata"),
         ("host_node", "host_addr", "host_rdata"),

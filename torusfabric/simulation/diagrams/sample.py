@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...collective import expected_words
-from ...rtl.fabric import Fabric
+from ...rtl.fabric import Fabric, Top
 from ..engines.base import Job, longest_job
 
 __all__ = ["Sample", "sample"]
@@ -31,7 +31,8 @@ class Sample:
     source, reader : int
         The node whose words are written, and that whose words are read.
     sent, received : tuple of (int, int)
-        Parts and flits of these words.
+        Parts of these words, and their numbers in these: of flits, or of beats as the ports of
+        memories take them.
     words : tuple of int
         What is sent.
     """
@@ -75,14 +76,16 @@ def sample(fabric: Fabric) -> Sample:
         layout, messages, operator=operator, width=fabric.width, root=job.root
     )
     found = np.flatnonzero(expected[reader])[:count].tolist() or list(range(count))
-    return Sample(
-        job,
-        source,
-        reader,
-        tuple((part, flit) for flit in range(count)),
-        tuple(divmod(index, length) for index in found),
-        words,
-    )
+    beat = 1 if fabric.top is Top.STREAM else fabric.beat
+    sent = dict.fromkeys((part, flit // beat) for flit in range(count))
+    received = dict.fromkeys((index // length, index % length // beat) for index in found)
+    beats = tuple(_joined(words[k : k + beat], fabric.width) for k in range(0, count, beat))
+    return Sample(job, source, reader, tuple(sent), tuple(received), beats)
+
+
+def _joined(words: tuple[int, ...], width: int) -> int:
+    """Flits side by side, the first in the lowest bits."""
+    return sum(word << k * width for k, word in enumerate(words))
 
 
 def _short_job(fabric: Fabric) -> Job:

@@ -17,7 +17,7 @@ from ...rtl.fabric import Fabric
 from ...rtl.netlist import Role
 from ...topology import IntArray
 from .base import PATIENCE, EngineRun, Job, PhaseTimes, Progress, words_moved
-from .words import Cells, PortWords, Words, as_words
+from .words import Cells, PortWords, Words
 
 __all__ = ["AmaranthCells", "FreeClock", "GatedClock", "HostDriver"]
 
@@ -98,7 +98,8 @@ class HostDriver:
     async def load(self, words: Words) -> None:
         """Load a message into every node."""
         self._done = 0
-        await self.write(words.put(self._cells), words.messages)
+        written = words.put(self._cells)
+        await self.write(written, words.beats(written))
         self._done = words.messages.size
 
     async def load_image(self) -> None:
@@ -126,15 +127,14 @@ class HostDriver:
         words.fill(missing, await self.read(missing))
         self._advance(words.messages.size + words.received.size - self._done)
 
-    async def write(self, which: PortWords, messages: np.ndarray) -> None:
+    async def write(self, which: PortWords, words: np.ndarray) -> None:
         """Write words into nodes' send memories."""
         design, ctx = self._design, self._ctx
         # The nodes that the writes under way are for.
         window = deque([0], maxlen=1 + self._fabric.write_latency)
         ctx.set(design.host_we, 1)
-        words = messages[which.nodes, which.word].tolist()
         for node, address, word in zip(
-            which.nodes.tolist(), which.addresses.tolist(), words, strict=True
+            which.nodes.tolist(), which.addresses.tolist(), words.tolist(), strict=True
         ):
             ctx.set(self._word, self._address_of(node, address) | word << len(self._address))
             window.append(node)
@@ -182,7 +182,7 @@ class HostDriver:
             window.append(node)
             # What nodes showed before is gone by the time that the first word comes.
             await self._clock.tick(*(window if k >= latency else ()))
-        return as_words(self._fabric, words)
+        return np.array(words, object)
 
 
 class AmaranthCells(Cells):

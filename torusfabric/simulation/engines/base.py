@@ -216,4 +216,5 @@ def node_cycles(fabric: Fabric, repeat: int) -> int:
 
 def words_moved(fabric: Fabric) -> int:
     """Words that are loaded and read in a run, of the mode with most."""
-    return fabric.nodes * max(layout.send_words + layout.recv_words for layout in fabric.layouts)
+    words = max(layout.send_words + layout.recv_words for layout in fabric.layouts)
+    return fabric.nodes * fabric.beat * words

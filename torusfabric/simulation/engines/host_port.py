@@ -158,7 +158,8 @@ class PortRuns:
 
     def load(self, words: Words) -> None:
         """Load a message into every node."""
-        self._move(Step.WRITE, words.put(self._cells), words.messages)
+        written = words.put(self._cells)
+        self._move(Step.WRITE, written, words.beats(written))
 
     def collect(self, job: Job) -> CTask:
         """Start, and wait for done."""
@@ -173,13 +174,13 @@ class PortRuns:
             )
         return task
 
-    def _move(self, step: Step, which: PortWords, messages: np.ndarray | None = None) -> np.ndarray:
+    def _move(self, step: Step, which: PortWords, words: np.ndarray | None = None) -> np.ndarray:
         """Write words through the port, or read them; returns them."""
-        width = self._fabric.width
-        if messages is None:
+        width = self._fabric.beat * self._fabric.width
+        if words is None:
             chunks = np.empty((which.number, -(-width // 32)), np.uint32)
         else:
-            chunks = to_chunks(messages[which.nodes, which.word], width)
+            chunks = to_chunks(words, width)
         nodes, addresses = (
             np.ascontiguousarray(part, np.uint32) for part in (which.nodes, which.addresses)
         )

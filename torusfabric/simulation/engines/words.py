@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from ...program.host_words import word_addresses
 from ...rtl.fabric import Fabric
+from ...rtl.flit_rows import FlitRows
+from ...rtl.streams.packets import common_pitch
 from ...topology import IntArray
 from .base import SAMPLE, Job, Messages
 
@@ -29,11 +31,13 @@ class Cells(ABC):
     Attributes
     ----------
     exists, reached : ndarray of bool, shape (nodes, memories)
-        Whether a node has a memory, and whether its words can be reached.
+        Whether a node has a memory, and whether its words can be reached. Where rows have several
+        flits, each of them counts as a memory; see `torusfabric.rtl.endpoint_shape.banks_of`.
     """
 
     def __init__(self, fabric: Fabric) -> None:
-        self._fabric, shape = fabric, (fabric.nodes, len(fabric.program.memories))
+        memories = len(fabric.program.memories) * fabric.beat
+        self._fabric, shape = fabric, (fabric.nodes, memories)
         self.exists, self.reached = np.zeros(shape, bool), np.zeros(shape, bool)
 
     @abstractmethod
@@ -48,14 +52,14 @@ class Cells(ABC):
 
 
 class PortWords(NamedTuple):
-    """Words that go through the host port, in this order.
+    """Beats of words that go through the host port, in this order.
 
     Parameters
     ----------
     nodes, addresses : ndarray of int, shape (words,)
         The addresses are those of the host.
-    word : ndarray of int, shape (words,)
-        Which of the words of its node each is.
+    word : ndarray of int, shape (words, beat)
+        Which of the words of its node each has; -1 for none.
     """
 
     nodes: IntArray
@@ -100,7 +104,7 @@ class Words:
         self, fabric: Fabric, messages: Messages, job: Job, *, through_port: bool = False
     ) -> None:
         self._fabric, self._job, self._through_port = fabric, job, through_port
-        self._layout = fabric.layouts[job.mode or 0]
+        self._layout, self._beat = fabric.layouts[job.mode or 0], fabric.beat
         self._flits = job.length or fabric.flits
         self.messages = as_words(fabric, messages)
         part = fabric.program.part(fabric.program.form_of(job.mode, job.length))
@@ -130,7 +134,24 @@ class Words:
 
     def fill(self, which: PortWords, words: NDArray[Any]) -> None:
         """Note what was read through the port."""
-        self.received[which.nodes, which.word] = words
+        if self._beat == 1:
+            self.received[which.nodes, which.word[:, 0]] = words
+            return
+        ones, width = (1 << self._fabric.width) - 1, self._fabric.width
+        for k, word in enumerate(which.word.T):
+            there = word >= 0
+            flits = [int(beat) >> k * width & ones for beat in words[there].tolist()]
+            self.received[which.nodes[there], word[there]] = as_words(self._fabric, flits)
+
+    def beats(self, which: PortWords) -> NDArray[Any]:
+        """What is written through the port."""
+        if self._beat == 1:
+            return self.messages[which.nodes, which.word[:, 0]]
+        found = np.zeros(which.number, object)
+        for k, word in enumerate(which.word.T):
+            flits = self.messages[which.nodes, np.maximum(word, 0)].astype(object)
+            found |= np.where(word >= 0, flits << k * self._fabric.width, 0)
+        return found
 
     def take(self, cells: Cells | None) -> PortWords:
         """Take all words but the sample from memories; returns those that cannot be reached."""
@@ -160,20 +181,36 @@ class Words:
         chosen = np.zeros(shape, bool)
         chosen.ravel()[np.random.default_rng(total).choice(total, SAMPLE, replace=False)] = True
         chosen[[0, 0, -1, -1], [0, -1, 0, -1]] = True
+        if self._beat > 1:
+            # All words of a beat go at a time.
+            first = self._first(np.arange(shape[1]))
+            starts = np.unique(first)
+            by_beat = np.logical_or.reduceat(chosen, starts, axis=1)
+            chosen = by_beat[:, np.searchsorted(starts, first)]
         return chosen
+
+    def _first(self, word: IntArray) -> IntArray:
+        """The first of the words in the same beat as each."""
+        return word - word % self._flits % self._beat
 
     def _through(self, chosen: NDArray[np.bool_], base: int) -> PortWords:
         """Chosen words with their addresses at the port."""
         nodes, index = np.nonzero(chosen)
+        if self._beat > 1:
+            # One word stands for its beat.
+            nodes, index = np.unique([nodes, self._first(index)], axis=1)
         if len(nodes) < chosen.size:
             # In any order, so that what the port answers depends on each question alone; node by
             # node, for simulators are slower the more nodes are concerned.
             random = np.random.default_rng(len(nodes))
             order = np.lexsort([random.random(len(nodes)), random.permutation(len(chosen))[nodes]])
             nodes, index = nodes[order], index[order]
-        self.through_port += len(nodes)
         part, flit = np.divmod(index, self._flits)
-        return PortWords(nodes, base + part * self._fabric.flits + flit, index)
+        every = np.arange(self._beat)
+        word = np.where(flit[:, None] + every < self._flits, index[:, None] + every, -1)
+        self.through_port += int((word >= 0).sum())
+        beats = -(-self._fabric.flits // self._beat)
+        return PortWords(nodes, base + part * beats + flit // self._beat, word)
 
     def _places(self, cells: Cells, *, received: bool) -> Iterator[_Places]:
         """Where the words of nodes lie; some nodes at a time."""
@@ -185,6 +222,8 @@ class Words:
                 self._fabric.program, received=received, mode=self._job.mode,
                 length=self._job.length, root=self._job.root, nodes=nodes,
             )  # fmt: skip
+            if self._beat > 1:
+                memory, address = self._in_rows(memory, address)
             there = reached = address >= 0
             if not every:
                 there = there & cells.exists[nodes[:, None], memory]
@@ -192,6 +231,15 @@ class Words:
             yield _Places(slice(first, first + len(nodes)), there, reached,
                           (np.repeat(nodes, np.count_nonzero(reached, axis=1)),
                            memory[reached], address[reached]))  # fmt: skip
+
+    def _in_rows(self, memory: IntArray, address: IntArray) -> tuple[IntArray, IntArray]:
+        """Memories of flits, and rows, in place of memories and addresses; see `Cells`."""
+        fabric = self._fabric
+        own = np.array([each.own for each in fabric.program.memories])
+        pitches = 1, common_pitch(fabric.program)
+        sent, received = (FlitRows(self._beat, pitch).split(address) for pitch in pitches)
+        row, flit = (np.where(own[memory], *each) for each in zip(sent, received, strict=True))
+        return memory * self._beat + flit, np.where(address >= 0, row, -1)
 
 
 def as_words(fabric: Fabric, words: Messages | Sequence[int]) -> NDArray[Any]:

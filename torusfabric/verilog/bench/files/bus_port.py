@@ -5,7 +5,7 @@ from typing import Any
 
 from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
-from collectives import Words
+from collectives import Words, by_beats, of_beat
 from stalls import Stalls
 
 __all__ = ["BusPort"]
@@ -20,7 +20,8 @@ class BusPort(ABC):
     def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
         self.dut, self.manifest, self.bus = dut, manifest, manifest["bus"]
         self.stalls = Stalls(dut, manifest)
-        self.parts = range(-(-manifest["width"] // 32))
+        self.beat: int = manifest.get("beat", 1)
+        self.parts = range(-(-manifest["width"] * self.beat // 32))
         self.cycles_of_a_word = self.cycles_of_an_access * len(self.parts)
         Clock(dut.clk, 10, "ns").start()
 
@@ -45,10 +46,10 @@ class BusPort(ABC):
         await self.write_register("interrupt_enable", 1)
 
     async def load(self, sent: list[Words]) -> None:
-        """Write what each node sends, by part and flit; the low word of a flit first."""
+        """Write what each node sends, by part and beat; the low word of a beat first."""
         for node, words in enumerate(sent):
-            for (part, flit), word in words.items():
-                address = self._address("send", node, part, flit)
+            for (part, beat), word in by_beats(words, self.manifest).items():
+                address = self._address("send", node, part, beat)
                 for k in self.parts:
                     await self.write_word(address + 4 * k, word >> 32 * k & 0xFFFFFFFF)
 
@@ -83,16 +84,17 @@ class BusPort(ABC):
         """Read flits by node, origin and number."""
         words = []
         for node, origin, flit in places:
-            address = self._address("receive", node, origin, flit)
+            address = self._address("receive", node, origin, flit // self.beat)
             parts = [await self.read_word(address + 4 * k) for k in self.parts]
-            words.append(sum(part << 32 * k for k, part in enumerate(parts)))
+            word = sum(part << 32 * k for k, part in enumerate(parts))
+            words.append(of_beat(word, flit, self.manifest))
         return words
 
     async def write_register(self, name: str, value: int) -> None:
         """Write a register."""
         await self.write_word(self.bus["registers"][name]["offset"], value)
 
-    def _address(self, window: str, node: int, part: int, flit: int) -> int:
-        """Where the low word of a flit is."""
-        place, number = self.bus["windows"][window], part * self.manifest["stride"] + flit
+    def _address(self, window: str, node: int, part: int, beat: int) -> int:
+        """Where the low word of a beat is."""
+        place, number = self.bus["windows"][window], part * self.manifest["stride"] + beat
         return int(place["offset"] + node * place["stride"] + number * place["flit_bytes"])

@@ -7,7 +7,16 @@ from importlib import import_module
 from itertools import product
 from typing import Any, TypeAlias
 
-__all__ = ["Combine", "Words", "combiner", "expected_words", "groups", "parts_sent"]
+__all__ = [
+    "Combine",
+    "Words",
+    "by_beats",
+    "combiner",
+    "expected_words",
+    "groups",
+    "of_beat",
+    "parts_sent",
+]
 
 #: Words by part, or origin, and flit.
 Words: TypeAlias = dict[tuple[int, int], int]
@@ -26,6 +35,22 @@ COMBINE: dict[str, Callable[[int, int], int]] = {
     "or": operator.or_,
     "xor": operator.xor,
 }
+
+
+def by_beats(words: Words, manifest: dict[str, Any]) -> Words:
+    """The words of a port, by part and number: beats of flits, the first in the low bits."""
+    beat, found = manifest.get("beat", 1), Words()
+    for (part, flit), word in words.items():
+        at = part, flit // beat
+        found[at] = found.get(at, 0) | word << flit % beat * manifest["width"]
+    return found
+
+
+def of_beat(word: int, flit: int, manifest: dict[str, Any]) -> int:
+    """A flit, of a number, of the word of a port that it is in."""
+    width: int = manifest["width"]
+    beat: int = manifest.get("beat", 1)
+    return word >> flit % beat * width & ((1 << width) - 1)
 
 
 def groups(topology: dict[str, Any], nodes: int, axes: list[int]) -> list[list[int]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import axi_lite
 from cocotbext.axi import AxiBurstType, AxiBus, AxiMaster, AxiResp
-from collectives import Words
+from collectives import Words, by_beats, of_beat
 
 __all__ = ["FabricPort"]
 
@@ -34,9 +34,9 @@ class FabricPort(axi_lite.FabricPort):
     async def load(self, sent: list[Words]) -> None:
         """Write what each node sends, what lies side by side in one piece."""
         flits = {
-            self._address("send", node, part, flit): word
+            self._address("send", node, part, beat): word
             for node, words in enumerate(sent)
-            for (part, flit), word in words.items()
+            for (part, beat), word in by_beats(words, self.manifest).items()
         }
         writes = []
         for start, count in self._pieces(flits):
@@ -53,10 +53,13 @@ class FabricPort(axi_lite.FabricPort):
 
     async def read(self, places: list[tuple[int, int, int]]) -> list[int]:
         """Read flits by node, origin and number, what lies side by side in one piece."""
-        addresses = [self._address("receive", *place) for place in places]
+        addresses = [
+            self._address("receive", node, origin, flit // self.beat)
+            for node, origin, flit in places
+        ]
         reads = [
             (start, self.master_of_windows.init_read(start, count * self.bytes, size=self._size()))
-            for start, count in self._pieces(addresses)
+            for start, count in self._pieces({*addresses})
         ]
         found: dict[int, int] = {}
         for start, read in reads:
@@ -68,7 +71,10 @@ class FabricPort(axi_lite.FabricPort):
         # A few of them again, by bursts that wrap or stay.
         for at in self.random.sample(addresses, min(len(addresses), 2)):
             await self._wrap(at, found)
-        return [found[at] for at in addresses]
+        return [
+            of_beat(found[at], flit, self.manifest)
+            for at, (_, _, flit) in zip(addresses, places, strict=True)
+        ]
 
     async def _wrap(self, at: int, found: dict[int, int]) -> None:
         """Read two flits in a burst that wraps, and in one that stays."""
@@ -82,7 +88,11 @@ class FabricPort(axi_lite.FabricPort):
 
     def _word(self, flits: dict[int, int], at: int) -> int:
         """What is written at an address: anything where nothing is looked for."""
-        return flits[at] if at in flits else self.random.getrandbits(self.manifest["width"])
+        return (
+            flits[at]
+            if at in flits
+            else self.random.getrandbits(self.manifest["width"] * self.beat)
+        )
 
     def _pieces(self, addresses: Any) -> Iterator[tuple[int, int]]:
         """Where flits lie nearly side by side: where pieces begin, and how many flits they are."""

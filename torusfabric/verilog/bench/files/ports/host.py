@@ -1,6 +1,6 @@
 """The fabric behind its host port: loaded and read by addresses."""
 
-from collectives import Words
+from collectives import Words, by_beats, of_beat
 from direct_port import DirectPort, Place
 
 __all__ = ["FabricPort"]
@@ -10,13 +10,13 @@ class FabricPort(DirectPort):
     """Loads, runs and reads a fabric with a host port."""
 
     async def load(self, sent: list[Words]) -> None:
-        """Write what each node sends, by part and flit."""
+        """Write what each node sends, by part and beat."""
         for node, words in enumerate(sent):
-            for (part, flit), word in words.items():
+            for (part, beat), word in by_beats(words, self.manifest).items():
                 self.dut.host_we.value = 0
                 await self.pause("host_node", "host_addr", "host_wdata")
                 self.dut.host_we.value = 1
-                self._point("send_base", node, part, flit)
+                self._point("send_base", node, part, beat)
                 self.dut.host_wdata.value = word
                 await self.edge()
         self.dut.host_we.value = 0
@@ -28,17 +28,18 @@ class FabricPort(DirectPort):
             if place is None:
                 self.stalls.scramble("host_node", "host_addr")
             else:
-                self._point("recv_base", *place)
+                node, origin, flit = place
+                self._point("recv_base", node, origin, flit // self.manifest.get("beat", 1))
 
         words: list[int] = await self.answers(
             places,
             latency=self.manifest["read_latency"],
             ask=ask,
-            answer=lambda _: int(self.dut.host_rdata.value),
+            answer=lambda place: of_beat(int(self.dut.host_rdata.value), place[2], self.manifest),
         )
         return words
 
-    def _point(self, base: str, node: int, part: int, flit: int) -> None:
-        """Set the address of a flit."""
+    def _point(self, base: str, node: int, part: int, beat: int) -> None:
+        """Set the address of a beat."""
         self.dut.host_node.value = node
-        self.dut.host_addr.value = self.manifest[base] + part * self.manifest["stride"] + flit
+        self.dut.host_addr.value = self.manifest[base] + part * self.manifest["stride"] + beat

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from collectives import Words
+from collectives import Words, by_beats, of_beat
 from direct_port import DirectPort, Place
 
 __all__ = ["FabricPort"]
@@ -15,15 +15,15 @@ class FabricPort(DirectPort):
 
     def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
         super().__init__(dut, manifest)
-        self.form = manifest["memories"]
+        self.form, self.beat = manifest["memories"], manifest.get("beat", 1)
         file = Path(__file__).parents[1] / self.form["address_map"]
         self.address_map = json.loads(file.read_text())
 
     async def load(self, sent: list[Words]) -> None:
-        """Write what each node sends, by part and flit."""
+        """Write what each node sends, by part and beat: at the address of its first flit."""
         for node, words in enumerate(sent):
-            for (part, flit), word in words.items():
-                place = self._place("sent", node, part, flit)
+            for (part, beat), word in by_beats(words, self.manifest).items():
+                place = self._place("sent", node, part, beat * self.beat)
                 if place is None:
                     continue  # what this node does not send
                 self._set("write_enable", node, 0)
@@ -43,7 +43,7 @@ class FabricPort(DirectPort):
                 self.stalls.scramble(*self._names(0, "read_bank", "read_address"))
                 return
             node, origin, flit = place
-            bank_and_address = self._place("received", node, origin, flit)
+            bank_and_address = self._place("received", node, origin, flit - flit % self.beat)
             assert bank_and_address, f"flit {flit} from {origin} must have a place at node {node}"
             self._set("read_bank", node, bank_and_address[0])
             self._set("read_address", node, bank_and_address[1])
@@ -52,7 +52,9 @@ class FabricPort(DirectPort):
             places,
             latency=self.form["read_latency"],
             ask=ask,
-            answer=lambda place: int(getattr(self.dut, f"read_data_{place[0]}").value),
+            answer=lambda place: of_beat(
+                int(getattr(self.dut, f"read_data_{place[0]}").value), place[2], self.manifest
+            ),
         )
         return words
 

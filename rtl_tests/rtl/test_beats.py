@@ -1,0 +1,101 @@
+"""Beats at the host port, the bus and the ports of a core: words of several flits."""
+
+import numpy as np
+import pytest
+from helpers import few
+
+import torusfabric as tf
+from torusfabric.errors import InputError
+from torusfabric.rtl.boards import BoardSystem
+from torusfabric.rtl.flit_rows import FlitRows
+from torusfabric.topology.boards import Boards
+from torusfabric.verilog.manifest import interface
+
+
+def fabric_of(topology, collective, *, beat, width=8, plan=None, top="host", bus=None, **options):
+    program = tf.compile(tf.plan(topology, collective, **(plan or {})), **options)
+    return tf.Fabric(program, width=width, beat=beat, top=top, bus=bus)
+
+
+def jobs_of(fabric, root=None):
+    return [tf.Job(length=length, root=root) for length in (fabric.flits, 1, 5)]
+
+
+@pytest.mark.parametrize(
+    ("topology", "collective", "beat"),
+    few(
+        2,
+        [
+            ("2x2", "allgather", 4),  # flits of a block lie two addresses apart
+            ("3", "alltoall", 2),
+            ("3x3", "allgather", 4),
+            ("2x3", "broadcast", 4),
+            ("3x3", "reduce-scatter", 2),
+            ("4x4", "allreduce", 4),
+            ("2x3", "gather", 2),
+            ("4x4", "halo", 2),
+        ],
+    ),
+)
+@pytest.mark.parametrize("engine", few(1, ["amaranth", "compiled"]))
+def test_every_word_goes_by_beats(topology, collective, beat, engine):
+    fabric = fabric_of(topology, collective, beat=beat, max_flits=7)
+    assert fabric.netlist.inputs["host_wdata"] == fabric.netlist.outputs["host_rdata"] == 8 * beat
+    assert tf.simulate(fabric, engine=engine, jobs=jobs_of(fabric)).passed
+
+
+def test_words_go_by_beats_from_any_root():
+    fabric = fabric_of("2x2", "broadcast", beat=2, max_flits=8, root="any")
+    assert tf.simulate(fabric, engine="amaranth", jobs=jobs_of(fabric, root=2)).passed
+
+
+def test_what_lies_in_another_row_is_found(monkeypatch):
+    fabric = fabric_of("3", "alltoall", beat=2, max_flits=8)
+    monkeypatch.setattr(FlitRows, "depth", lambda rows, words: max(words // rows.beat - 1, 1))
+    assert not tf.simulate(fabric, engine="amaranth", jobs=jobs_of(fabric)).passed
+
+
+def test_words_are_put_into_rows_beside_the_port():
+    """As many as do not go through the port, and as wide as takes Python's own integers."""
+    fabric = fabric_of("4x4", "alltoall", beat=2, width=40, max_flits=8)
+    report = tf.simulate(fabric, engine="compiled", jobs=jobs_of(fabric))
+    assert report.passed
+    assert report.direct_words > 0
+
+
+def test_addresses_count_beats():
+    fabric = fabric_of("3x3", "alltoall", beat=4, max_flits=10)
+    facts = interface(fabric)
+    assert (facts["beat"], facts["stride"], facts["recv_base"]) == (4, 3, 32)
+    assert facts["send_words"] == 27
+    assert fabric_of("3x3", "alltoall", beat="auto", max_flits=10).beat == 1
+
+
+def test_a_bus_takes_a_beat_of_flits_at_a_time():
+    fabric = fabric_of("3x3", "allgather", beat=4, width=16, bus="axi4", max_flits=8)
+    facts = interface(fabric)
+    assert (facts["bus"]["beat_width"], facts["beat"], facts["stride"]) == (64, 4, 2)
+
+
+def test_memories_of_a_core_take_beats():
+    fabric = fabric_of("3x3", "alltoall", beat=4, top="core", flits=8)
+    assert fabric.netlist.inputs["write_data_0"] == fabric.netlist.outputs["read_data_0"] == 32
+    assert interface(fabric)["beat"] == 4
+
+
+def test_what_has_no_beats_is_refused():
+    with pytest.raises(InputError, match="Beat must be 1 for a core without memories, whose words"):
+        fabric_of("3x3", "allgather", beat=2, top="core", flits=8)
+    with pytest.raises(InputError, match="Beat must be 1, or what divides all blocks of messages"):
+        fabric_of("3x3", "alltoall", beat=2, flits=7)
+    torus = tf.Torus(4, 4, link_latency="0:20")
+    fabric = fabric_of(torus, "allgather", beat=2, max_flits=4)
+    with pytest.raises(InputError, match="Beat must be 1 for several boards, not 2"):
+        BoardSystem(fabric, Boards.parse("2x1", torus))
+
+
+def test_rows_hold_what_addresses_say():
+    for rows in (FlitRows(2), FlitRows(4, 4), FlitRows(2, 8)):
+        row, flit = rows.split(np.arange(64))
+        assert len({*zip(row.tolist(), flit.tolist(), strict=True)}) == 64
+        assert int(row.max()) + 1 == rows.depth(64) == 64 // rows.beat
