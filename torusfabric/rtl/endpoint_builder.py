@@ -161,7 +161,8 @@ class EndpointBuilder:
                 many=self._settings.forms > 1,
             )
             if len(flit):
-                yield self._read_of(Copy(first, reading, word, word), flit, early=early)
+                copy = Copy(first, reading, word, word)
+                yield self._read_of(copy, flit, name, early=early)
                 continue
             if early:
                 word = delayed(self.m, word, 1)
@@ -170,12 +171,12 @@ class EndpointBuilder:
                 part = word[k * size : (k + 1) * size]
                 yield Copy(memory, indices, part, part)
 
-    def _read_of(self, copy: Copy, flit: Value, *, early: bool) -> Copy:
+    def _read_of(self, copy: Copy, flit: Value, name: str, *, early: bool) -> Copy:
         """A copy with rows of several flits, given which of them is read."""
-        word, beat, name = self.flit(copy.word, flit), copy.beat, copy.memory.number
+        word, beat = self.flit(copy.word, flit), copy.beat
         if early:
-            word = delayed(self.m, word, 1, f"flit_{name}") if copy.readers else word
-            beat = delayed(self.m, beat, 1, f"beat_{name}") if copy.memory.host_reads else beat
+            word = delayed(self.m, word, 1, f"{name}_flit") if copy.readers else word
+            beat = delayed(self.m, beat, 1, f"{name}_beat") if copy.memory.host_reads else beat
         return copy._replace(word=word, beat=beat)
 
     def rows(self, memory: EndpointMemory, copy: int) -> FlitRows:

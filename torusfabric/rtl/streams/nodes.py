@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from amaranth.lib.wiring import In, Out
 
 from ...program.timing import DISTRIBUTION
 from ...topology import IntArray
-from ..arrays import Slice
+from ..arrays import Numbers, Slice, Source
 from ..netlist import Fixed, Part, Parts, Role
 from ..node_parts import EndpointWiring, endpoint_settings
 from ..tops import Built, add_inside, add_sequencer, add_single
@@ -20,7 +20,7 @@ from .commands import Commands
 from .crossings import add_crossings
 from .endpoint import StreamEndpoint
 from .loader import Loader
-from .plan import StreamPlan, plan_streams
+from .plan import Rows, StreamPlan, plan_streams
 from .ports import Clocks, stream_ports
 from .readiness import add_tree, levels
 from .shapes import UnloaderShape
@@ -114,12 +114,8 @@ def _add_nodes(build: FabricBuilder, streams: StreamPlan, inner: str) -> None:
     build.add_module("loader", partial(Loader, streams.ends.loader), role=Role.STREAM)
     build.add_module("unloader", partial(Unloader, streams.ends.unloader), role=Role.STREAM)
     with build.together():
-        for node in range(build.nodes):
-            for end in (
-                _End(Loader(streams.ends.loader), streams.loads[node], streams.sent),
-                _End(Unloader(streams.ends.unloader), streams.unloads[node], streams.received),
-            ):
-                _add_end(build, node, end, inner)
+        _add_ends(build, Loader(streams.ends.loader), streams.loads, streams.sent, inner)
+        _add_ends(build, Unloader(streams.ends.unloader), streams.unloads, streams.received, inner)
         for number, (shape, kept) in enumerate(zip(streams.shapes, streams.keeps, strict=True)):
             make = partial(StreamEndpoint, shape, settings, streams.ends, kept=kept)
             build.add_module(f"endpoint_{number}", make, role=Role.ENDPOINT)
@@ -145,59 +141,67 @@ def _accesses(
     return inputs
 
 
-class _End(NamedTuple):
-    """A loader or an unloader of a node: the rows of its ROM, and the packets of each form."""
-
-    leaf: Loader | Unloader
-    rows: Sequence[int]
-    packets: Sequence[Packets]
-
-
-def _add_end(build: FabricBuilder, node: int, end: _End, inner: str) -> None:
-    """Add the loader of a node, or its unloader, and its ROM."""
-    leaf, shape, verb = end.leaf, end.leaf.shape, end.leaf.verb
-    inputs: dict[str, Parts] = {
-        leaf.passes: tuple(Fixed(int(of_form.there[node]), 1) for of_form in end.packets)
+def _add_ends(
+    build: FabricBuilder,
+    leaf: Loader | Unloader,
+    rows: Rows,
+    packets: Sequence[Packets],
+    inner: str,
+) -> None:
+    """Add the loader of each node, or its unloader, and its ROM."""
+    shape, verb, nodes = leaf.shape, leaf.verb, np.arange(build.nodes)
+    inputs: dict[str, Sequence[Source]] = {
+        leaf.passes: [Numbers(of_form.there.astype(int), 1) for of_form in packets]
     }
     outputs = {}
     for name, member in leaf.signature.members.items():
         streamed = name.startswith("t")
-        net = f"{leaf.side}_{node}_{name}{inner}" if streamed else f"{name}_{node}"
+        net = f"{leaf.side}_{{}}_{name}{inner}" if streamed else f"{name}_{{}}"
         if member.flow is Out:
             outputs[name] = net, member.shape
         elif streamed:
-            inputs[name] = (Part(net, 0, member.shape),)
+            inputs[name] = (Slice(net, nodes, 0, member.shape),)
         elif name.startswith(("clear", "run_", "load_", "unload_")):
-            inputs[name] = build.distribution.near(name, node)
+            inputs[name] = (build.distribution.near_each(name, nodes),)
     if shape.position_bits:
-        inputs["position"] = _positions(build, node, shape.facts.position_bits)
+        inputs["position"] = _positions(build, nodes, shape.facts.position_bits)
     if isinstance(shape, UnloaderShape) and shape.lacking:
-        inputs |= _own_packets(shape, end.packets, node)
+        inputs |= _own_packets(shape, packets, nodes)
     if shape.key_bits:
-        key, row = f"{verb}_key_{node}", f"{verb}_row_{node}"
+        key, row = f"{verb}_key_{{}}", f"{verb}_row_{{}}"
         outputs["key"] = key, shape.key_bits
-        build.add_rom(f"rom_{row}", rows=end.rows, width=shape.row_bits,
-                      address=build.low(key, shape.key_bits), output=row, node=node)  # fmt: skip
-        inputs["row"] = build.whole(row)
+        contents = {each: number for number, each in enumerate(dict.fromkeys(rows))}
+        which, address = (
+            np.array([contents[each] for each in rows]),
+            Slice(key, nodes, 0, shape.key_bits),
+        )
+        build.add_roms(f"rom_{row}", nodes, contents=[*contents], which=which,
+                       width=shape.row_bits, address=[address], output=row)  # fmt: skip
+        inputs["row"] = (Slice(row, nodes, 0, shape.row_bits),)
     elif shape.row_bits:
-        inputs["row"] = (Fixed(end.rows[0], shape.row_bits),)
-    build.add(f"{verb}er_at_{node}", f"{verb}er", inputs=inputs, outputs=outputs, node=node)
+        inputs["row"] = (Numbers(np.array([each[0] for each in rows]), shape.row_bits),)
+    name = f"{verb}er"
+    build.add_array(f"{name}_at_{{}}", name, nodes, inputs=inputs, outputs=outputs)
 
 
-def _own_packets(shape: UnloaderShape, packets: Sequence[Packets], node: int) -> dict[str, Parts]:
-    """The index of the last packet of a node in each form, and the numbers of its packets."""
-    last, numbers = [], []
+def _own_packets(
+    shape: UnloaderShape, packets: Sequence[Packets], nodes: IntArray
+) -> dict[str, Sequence[Source]]:
+    """The index of the last packet of nodes in each form, and the numbers of their packets."""
+    last, numbers = list[Source](), list[Source]()
     for form, each in enumerate(packets):
-        count = each.count if each.counts is None else max(int(each.counts[node]), 1)
-        last.append(Fixed(count - 1, shape.count_bits))
+        counts = np.full(len(nodes), each.count) if each.counts is None else each.counts
+        last.append(Numbers(np.maximum(counts, 1) - 1, shape.count_bits))
         for k in range(1 << shape.count_bits):
-            number = k if each.numbers is None else int(each.numbers[node, min(k, each.count - 1)])
-            numbers.append(Fixed(number | shape.roots[form], shape.id_bits))
-    return {"own_last": tuple(last), "own_numbers": tuple(numbers)}
+            number = np.full(len(nodes), k)
+            if each.numbers is not None:
+                number = each.numbers[:, min(k, each.count - 1)]
+            numbers.append(Numbers(number | shape.roots[form], shape.id_bits))
+    return {"own_last": last, "own_numbers": numbers}
 
 
-def _positions(build: FabricBuilder, node: int, bits: int) -> Parts:
-    """The position of a node in its group in each form; in a barrier nobody asks for it."""
+def _positions(build: FabricBuilder, nodes: IntArray, bits: int) -> list[Numbers]:
+    """The positions of nodes in their groups in each form; in a barrier nobody asks for it."""
     program = build.program
-    positions = [int(form.groups.position[node]) for form in program.forms]
-    return tuple(Fixed(each, bits) for each in positions + [0] * program.barrier)
+    positions = [form.groups.position for form in program.forms]
+    return [Numbers(each, bits) for each in positions + [0 * nodes] * program.barrier]
