@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...analysis.congestion import Lengths
+from ...analysis.volume import least_reach
 from ...collective import Collective
 from ...schedule import Grouped, Transfers
 from .forest import Forest
@@ -34,18 +35,24 @@ __all__ = ["SharedTrees", "shared_trees", "sums_along"]
 #: trees.
 ENOUGH, MOST_TREES = (Fraction(203, 200), Fraction(103, 100), Fraction(115, 100)), 64
 
-#: How often trees are looked for, as many times arcs times trees in all; and how often again, for
-#: fewer steps.
-TRIES, WORK, BETTER = 3, 150_000, 6
+#: How often trees are looked for at the least and at the most, and with how many arcs times trees
+#: in all: until it takes few steps more than those in which arcs are busy, and of the longest way.
+TRIES, MOST_TRIES, WORK, FEW = 3, 12, 40_000, 4
 
 #: Of so many numbers of trees that which takes the fewest steps is chosen.
-COMPARED = 3
+COMPARED = 2
 
-#: How many hops longer an arc is for each hop before it: sums go up and down again.
-DEPTH = 1.0
+#: Where searches start: among which part of the nodes, those most amid the network, roots are; and
+#: how many hops longer an arc is for each hop before it. Where links go one way, roots must be all
+#: over the network; arcs that are all full need deep trees.
+STARTS = ((16, 1.0), (1, 0.5), (16, 1.5))
 
 #: So many steps show how many more there are than arcs are busy; and those of a long message.
 LOOK, LONG = 40, 160
+
+#: How many half steps earlier a hop is due for each hop that is left behind it. Each part of a
+#: message is due as many steps after the one before as arcs are busy with it.
+SOONER = 3
 
 
 class SharedTrees(NamedTuple):
@@ -75,6 +82,14 @@ class _BothWays(NamedTuple):
     head: IntArray
 
 
+class _Found(NamedTuple):
+    """Trees, and the steps that a long message takes by them, as parts of its chunks."""
+
+    steps: Fraction
+    soon: bool
+    trees: SharedTrees
+
+
 @lru_cache(maxsize=16)
 def shared_trees(topology: Topology, least: Fraction, count: int | None = None) -> SharedTrees:
     """Trees of an all-reduce that come near the least message times.
@@ -91,49 +106,48 @@ def shared_trees(topology: Topology, least: Fraction, count: int | None = None) 
     >>> from torusfabric.topology import parse_topology
     >>> trees = shared_trees(parse_topology("mesh:3x3"), Fraction(2, 3))
     >>> trees.most, len(trees.up)
-    (6, 9)
+    (2, 3)
     """
     arcs, work = Lengths(topology), 0
     counts = range(1, 1 + MOST_TREES) if count is None else [count]
     for enough in ENOUGH:
-        candidates: list[tuple[Fraction, SharedTrees]] = []
+        candidates: list[_Found] = []
         for number in counts:
             most = ceil(number * least)
             if Fraction(most, number) > enough * least and count is None:
                 continue
             found = _search(topology, arcs, number, most)
-            work += number * len(arcs.tail) * TRIES
+            work += number * len(arcs.tail)
             if found is not None:
                 candidates.append(found)
-            if len(candidates) == COMPARED or work > WORK:
+            if len(candidates) == COMPARED or work > 2 * WORK or (found and found.soon):
                 break
         if candidates:
-            return min(candidates, key=lambda one: one[0])[1]
+            return min(candidates).trees
     number = count or MOST_TREES // 4
     most = ceil(number * least)
     while (found := _search(topology, arcs, number, most)) is None:
         most += 1
-    return found[1]
+    return found.trees
 
 
-def _search(
-    topology: Topology, arcs: Lengths, count: int, most: int
-) -> tuple[Fraction, SharedTrees] | None:
+def _search(topology: Topology, arcs: Lengths, count: int, most: int) -> _Found | None:
     """So many trees up and down with no arc in more than so many of them, if they are found.
 
-    Of several, those by which a long message takes the least time, and that.
+    Of several, those by which a long message takes the least time.
     """
-    best: tuple[Fraction, SharedTrees] | None = None
-    copies = -(-LOOK // most)
-    for trial in range(TRIES + BETTER):
-        if trial >= TRIES and (best is None or trial * count * len(arcs.tail) > WORK // 32):
+    best: _Found | None = None
+    copies, few = -(-LOOK // most), FEW + least_reach(topology, Collective("allreduce"))
+    for trial in range(MOST_TRIES):
+        enough = best is None or best.soon or trial * count * len(arcs.tail) > WORK
+        if trial >= TRIES and enough:
             break
-        found = _packed(topology, arcs, count, most, trial)
-        if found is not None:
-            more = len(sums_along(topology, found, copies)) - copies * most
+        trees = _packed(topology, arcs, count, most, trial)
+        if trees is not None:
+            more = len(sums_along(topology, trees, copies)) - copies * most
             steps = Fraction(most, count) * (1 + Fraction(more, LONG))
-            if best is None or steps < best[0]:
-                best = steps, found
+            if best is None or steps < best.steps:
+                best = _Found(steps, more <= few, trees)
     return best
 
 
@@ -144,25 +158,37 @@ def _packed(
     random, nodes, links = np.random.default_rng(seed), topology.nodes, len(arcs.tail)
     away = topology.all_distances
     amid = np.argsort(away.max(axis=0) + away.max(axis=1), kind="stable")
-    # Where links go one way, roots must be all over the network; a node best keeps few sums.
-    near = max(nodes // (4, 1, 8)[seed % 3], count)
-    roots = np.resize(random.permutation(amid[:near]), count)
-    forest = Forest(
-        _BothWays(
-            2 * nodes,
-            np.concatenate([arcs.tail, nodes + arcs.head]),
-            np.concatenate([arcs.head, nodes + arcs.tail]),
-        ),
-        np.concatenate([roots, nodes + roots]).tolist(),
-        random,
-        links=[*range(links)] * 2,
-        depth=DEPTH,
-    )
+    part, depth = STARTS[seed % len(STARTS)]
+    roots = np.resize(random.permutation(amid[: max(nodes // part, count)]), count)
+    if topology.backwards is topology:
+        back = _back(topology, arcs)
+        link = np.minimum(np.arange(links), back).tolist()
+        forest = Forest(arcs, roots.tolist(), random, links=link, depth=depth)
+    else:
+        forest = Forest(
+            _BothWays(
+                2 * nodes,
+                np.concatenate([arcs.tail, nodes + arcs.head]),
+                np.concatenate([arcs.head, nodes + arcs.tail]),
+            ),
+            np.concatenate([roots, nodes + roots]).tolist(),
+            random,
+            links=[*range(links)] * 2,
+            depth=depth,
+        )
     forest.grow(most)
     if not forest.relieve(most):
         return None
-    trees = [[arc % links for arc in tree] for tree in forest.trees]
-    return SharedTrees(most, tuple(roots.tolist()), trees[count:], trees[:count])
+    down = [[arc % links for arc in tree] for tree in forest.trees]
+    up = down[count:] or [back[tree].tolist() for tree in down]
+    return SharedTrees(most, tuple(roots.tolist()), up, down[:count])
+
+
+def _back(topology: Topology, arcs: Lengths) -> IntArray:
+    """The arc the other way of each, where links go both ways."""
+    ports = topology.ports
+    there: IntArray = arcs.head * ports + topology.opposite[arcs.port]
+    return np.searchsorted(arcs.tail * ports + arcs.port, there)
 
 
 def sums_along(topology: Topology, trees: SharedTrees, copies: int) -> tuple[Transfers, ...]:
@@ -174,7 +200,7 @@ def sums_along(topology: Topology, trees: SharedTrees, copies: int) -> tuple[Tra
     >>> mesh = parse_topology("mesh:3x3")
     >>> trees = shared_trees(mesh, Fraction(2, 3))
     >>> [len(sums_along(mesh, trees, copies)) for copies in (1, 11)]
-    [10, 70]
+    [8, 27]
     """
     arcs, hops = Lengths(topology), _Hops()
     for root, up, down in zip(trees.roots, trees.up, trees.down, strict=True):
@@ -184,7 +210,11 @@ def sums_along(topology: Topology, trees: SharedTrees, copies: int) -> tuple[Tra
         hops.arc * copies,
         [[k + size * copy for k in each] for copy in range(copies) for each in hops.after],
         hops.waits * copies,
-        [(copy, -left) for copy in range(copies) for left in hops.left],
+        [
+            (2 * copy * trees.most - SOONER * left, copy)
+            for copy in range(copies)
+            for left in hops.left
+        ],
         arcs.steps_apart,
     )
     blocks = Collective("allreduce").blocks(topology, copies * count)

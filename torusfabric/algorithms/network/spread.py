@@ -187,15 +187,17 @@ def timetable(
     """
     left = [*waits]
     ready = {0: [hop for hop, count in enumerate(left) if not count]}
-    queues: dict[int, list[tuple[tuple[int, int], int]]] = {}
+    by_urgency = sorted(range(len(arc)), key=urgency.__getitem__)
+    place = np.argsort(by_urgency).tolist()
+    queues: dict[int, list[int]] = {}
     steps: list[list[int]] = []
     while queues or ready:
         # Where nothing can be sent on yet, what has come last is waited for.
         now = len(steps) if queues else min(ready)
         for late in [late for late in ready if late <= now]:
             for hop in ready.pop(late):
-                heapq.heappush(queues.setdefault(arc[hop], []), (urgency[hop], hop))
-        done = [heapq.heappop(queues[used])[1] for used in sorted(queues)]
+                heapq.heappush(queues.setdefault(arc[hop], []), place[hop])
+        done = [by_urgency[heapq.heappop(queues[used])] for used in sorted(queues)]
         queues = {used: queue for used, queue in queues.items() if queue}
         steps.append(done)
         for hop in done:

@@ -19,7 +19,7 @@ from ...collective import Collective
 from ...schedule import Grouped, Pattern, Rounds, Switching, Transfers
 from ...topology import IntArray, Topology
 
-__all__ = ["Trees", "shallower", "tree_pattern", "up_and_down"]
+__all__ = ["SEED", "Trees", "shallower", "tree_pattern", "up_and_down"]
 
 #: Trees of a ring are as they are.
 WAYS_OF_A_RING = 2
@@ -124,7 +124,9 @@ def up_and_down(
     )
 
 
-def shallower(topology: Topology, trees: Trees, *, links: bool, least: int) -> Trees:
+def shallower(
+    topology: Topology, trees: Trees, *, links: bool, least: int, seed: int = SEED
+) -> Trees:
     """The same number of trees with the same roots that take fewer cycles, if any are found.
 
     Parameters
@@ -146,7 +148,7 @@ def shallower(topology: Topology, trees: Trees, *, links: bool, least: int) -> T
     cells = int((trees.depth > 0).sum())
     if topology.ports == WAYS_OF_A_RING or not 0 < cells <= MOST_CELLS:
         return trees
-    search = _Search(topology, trees, links=links)
+    search = _Search(topology, trees, links=links, seed=seed)
     best, cost, vain = trees, search.cost(), 0
     for _ in range(min(STEPS, WORK // cells)):
         search.step(max(best.height - 1, least))
@@ -164,11 +166,11 @@ class _Search:
     A *cell* is a node in a tree; cells are numbered tree by tree.
     """
 
-    def __init__(self, topology: Topology, trees: Trees, *, links: bool) -> None:
+    def __init__(self, topology: Topology, trees: Trees, *, links: bool, seed: int) -> None:
         nodes, ports = topology.nodes, topology.ports
         count = len(trees.entry)
         self.trees, self._links = trees, links
-        self._random = np.random.default_rng(SEED)
+        self._random = np.random.default_rng(seed)
         tree = np.arange(count)[:, None, None] * nodes
         node, port = topology.upstream
         here = np.where(topology.linked[node, port], node, np.arange(nodes)[:, None])
