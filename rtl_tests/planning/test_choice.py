@@ -6,7 +6,8 @@ import pytest
 
 import torusfabric as tf
 from torusfabric.analysis.volume import limit
-from torusfabric.planning import resolve, select
+from torusfabric.planning import choice, resolve, select
+from torusfabric.planning.planned import planned as planned_one
 from torusfabric.program.counts import estimated_luts
 
 KINDS = ("broadcast", "reduce", "scatter", "gather", "allgather", "reduce-scatter", "allreduce")
@@ -83,6 +84,16 @@ def test_without_a_length():
     chosen = resolve(select("8x8", "broadcast"), flits=64)
     assert chosen.why.startswith("29 cycles for 64 flits")
     assert tf.plan("8x8", "allreduce").algorithm == "spanning-tree"
+    assert tf.plan("4~4x8", "alltoall").steps == 22
+
+
+def test_no_more_chunks_are_planned_than_are_of_use(monkeypatch):
+    """What is best for long messages takes long to plan, and is chosen for none of few flits."""
+    planned = []
+    monkeypatch.setattr(choice, "planned", lambda one: planned.append(one) or planned_one(one))
+    tf.plan("mesh:3x3", "allreduce", flits=4)
+    assert [one.options.chunks for one in planned] == [None, 3]
+    assert planned[0].options.trees == 1
 
 
 @pytest.mark.parametrize("flits", [0, -1, "x", 2**40])

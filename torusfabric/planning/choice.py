@@ -3,7 +3,8 @@
 With a length: that whose hardware takes the fewest cycles for messages of so many flits. Where
 several are within 3 % of these, the smallest of them by estimate. Without a length, what is best
 for long messages: the first of the catalogue that is within a tenth of the least message times that
-any schedule takes, or else that with the fewest; on other networks than tori, within 3 %.
+any schedule takes, or else that with the fewest. On other networks than tori it is within 3 %, but
+for total exchanges where nodes differ.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ..analysis.volume import least_time, limit
 from ..errors import InputError
 from ..schedule.sum_trees import sum_trees
 from ..toolchain.values import natural
-from ..topology import Torus
+from ..topology import CayleyGraph, Torus
 from .planned import most_flits, planned, with_latency
 from .selection import PlanOptions, Selection, select
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from ..algorithms import Options
     from ..analysis.cost import Number
     from ..collective import Collective
     from ..program import Program
@@ -198,7 +200,8 @@ def _alike(selection: Selection) -> Fraction:
     """What is no more than so much above the least is as good: on tori more, for small hardware."""
     torus = isinstance(selection.topology, Torus) or selection.collective.axes is not None
     exchange = selection.collective.from_each and selection.collective.personal
-    return TIMES_ALIKE if torus or exchange else TIMES_NEAR
+    differ = not isinstance(selection.topology, CayleyGraph)
+    return TIMES_ALIKE if torus or (exchange and differ) else TIMES_NEAR
 
 
 def _for_long(selection: Selection) -> Iterator[Selection]:
@@ -262,8 +265,7 @@ def _tried(
 
     fewest: int | None = None
     for candidate in serving(selection):
-        chunks, asked = candidate.options.chunks, selection.options.chunks
-        if prune and asked is None and (chunks or 0) > 2 * flits:
+        if prune and _least_chunks(candidate, selection.options) > 2 * flits:
             continue  # chunks of less than half a flit
         try:
             candidate = with_latency(candidate, flits, any_length=any_length)
@@ -279,6 +281,15 @@ def _tried(
         cycles = program.cycles()
         fewest = cycles if fewest is None else min(fewest, cycles)
         yield _Tried(replace(candidate, planned=schedule), program, cycles)
+
+
+def _least_chunks(candidate: Selection, asked: Options) -> int:
+    """Chunks that an algorithm chooses: by default no fewer than in any variant."""
+    if asked.chunks is not None:
+        return 0
+    variants = _variants(candidate) if candidate.options == asked else ()
+    chunks = (int(one.get("chunks", 0)) for one in variants)
+    return max(candidate.options.chunks or 0, *chunks, 0)
 
 
 def _least(schedule: Schedule, flits: int) -> Fraction:
