@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,7 @@ from helpers import few
 import torusfabric as tf
 from torusfabric.cli import main
 from torusfabric.fpga.board import find_board
+from torusfabric.fpga.board.plan import plan_build
 from torusfabric.fpga.bridge.board import ConnectedBoard
 from torusfabric.fpga.bridge.bus_access import BusAccess
 from torusfabric.fpga.bridge.simulated_port import PERIOD, SimulatedPort
@@ -153,6 +155,15 @@ def test_a_block_runs_over_pairs():
     assert report.words_checked == 4
 
 
+def test_all_clocks_are_constrained():
+    """Of the bits that come, and of the words that are made of them."""
+    system, board = pair(), find_board("ulx3s-85f")
+    block = Block(system, 1, links=LvdsLinks(system, 1, board.make_platform()))
+    text = str(plan_build(block, board)[0].files["fabric.lpf"])
+    clocks = dict(re.findall(r'FREQUENCY NET "[\w.]*bundle_0\.(\w+)" (\d+)', text))
+    assert clocks == {"lvds_rx_0_clock": "300000000", "lvds_rx_0_words_0": "25000000"}
+
+
 @pytest.mark.long
 def test_pairs_are_placed(tmp_path):
     """With their clocks, 600 Mbit/s a pair."""
@@ -162,6 +173,8 @@ def test_pairs_are_placed(tmp_path):
     found = json.loads((tmp_path / "out/report.json").read_text())
     used = {name: each["used"] for name, each in found["resources"].items()}
     assert (used["IOLOGIC"], used["CLKDIVF"], used["EHXPLLL"]) == (3, 2, 1)
+    said = (tmp_path / "out/build/fabric.tim").read_text()
+    assert re.search(r"lvds_rx_0_words_0': .*at 25.00 MHz", said)
 
 
 @pytest.mark.parametrize(("words", "line"), [

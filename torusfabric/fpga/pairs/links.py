@@ -123,7 +123,10 @@ class PairLinks(ABC):
             bundle.submodules.turned_known = FFSynchronizer(turned, timer.turned, o_domain=domain)
             units = self._sends(bundle, design, sent, timer.load, domain)
             came = self.pins.attach(bundle, number, units, platform)
-            self._receives(bundle, design, received, came, self.pins.receiving(number))
+            clocks = self._receives(bundle, design, received, came, self.pins.receiving(number))
+            if platform is not None:
+                for clock in clocks:
+                    platform.add_clock_constraint(clock, 1e6 * self.mhz)
 
     def _by_pair(self, links: Sequence[int]) -> list[Sequence[int]]:
         """The links of each pair."""
@@ -148,20 +151,26 @@ class PairLinks(ABC):
 
     def _receives(
         self, m: Module, design: Any, links: Sequence[int], came: Value, domain: str
-    ) -> None:
-        """Receive the words of some links."""
-        bits = self.units.gear * self.units.unit
+    ) -> list[Signal]:
+        """Receive the words of some links; returns the clocks of words, one for each pair."""
+        bits, clocks = self.units.gear * self.units.unit, []
         for pair, own in enumerate(self._by_pair(links)):
             receiver = DomainRenamer(domain)(PairReceiver(self.units))
             m.submodules[f"receiver_{pair}"] = receiver
-            m.d.comb += receiver.units.eq(came.word_select(pair, bits))
+            clock = Signal(name=f"{domain}_words_{pair}", attrs={"keep": True})
+            m.d.comb += [
+                receiver.units.eq(came.word_select(pair, bits)),
+                clock.eq(receiver.clock),
+            ]
+            clocks.append(clock)
             for k, link in enumerate(own):
                 word = receiver.word[FRAME_BITS + k * self._width :]
                 m.d.comb += [
-                    design.net(link_port(link, "rx_clk")).eq(receiver.clock),
+                    design.net(link_port(link, "rx_clk")).eq(clock),
                     design.net(link_port(link, "rx_frame")).eq(receiver.word),
                     design.net(link_port(link, "rx_word")).eq(word),
                 ]
+        return clocks
 
 
 def _neighbours(system: BoardSystem, board: int) -> list[int]:
