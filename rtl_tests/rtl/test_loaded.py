@@ -19,8 +19,10 @@ from torusfabric.planning import select
 from torusfabric.planning.loaded import resolve_loadable
 from torusfabric.program.fields import Stage
 from torusfabric.program.frame import Frame, loadable_form
+from torusfabric.program.settings import settings
 from torusfabric.proof import prove
 from torusfabric.rtl.loaded.image import Image, read_image
+from torusfabric.rtl.loaded.layout import TableLayout
 from torusfabric.rtl.loaded.loader import END
 from torusfabric.rtl.loaded.table import LoadedTable
 from torusfabric.rtl.netlist import Role
@@ -67,9 +69,9 @@ def with_ones(fabric):
     modules = dict(fabric.netlist.modules)
     for name, role in fabric.netlist.roles.items():
         if role is Role.TABLE:
-            rows, width, bus, _, *parts = modules[name].args
-            ones = [(1 << width) - 1] * rows
-            modules[name] = partial(LoadedTable, rows, width, bus, ones, *parts)
+            tables, bus, _, *parts = modules[name].args
+            ones = [[(1 << width) - 1] * rows for rows, width in tables]
+            modules[name] = partial(LoadedTable, tables, bus, ones, *parts)
     fabric.netlist = replace(fabric.netlist, modules=modules)
     return fabric
 
@@ -178,6 +180,24 @@ def test_what_does_not_fit(options, wrong):
     kind = kinds[next(iter(options))] if options else "allreduce"
     with pytest.raises(InputError, match=wrong):
         Image.of(frame, WIDTH, [planned(kind)])
+
+
+#: The quickest of each collective on 4x4 that can be loaded.
+EIGHT = {
+    "broadcast": "spanning-tree", "allgather": "bufferless", "scatter": "farthest-first",
+    "gather": "farthest-first", "alltoall": "matching", "reduce": "spanning-tree",
+    "reduce-scatter": "hamiltonian", "allreduce": "spanning-tree",
+}  # fmt: skip
+
+
+def test_table_bits():
+    """All that the eight collectives need in tables is not much, of which each has its share."""
+    chosen = [select("4x4", name, algorithm=by) for name, by in EIGHT.items()]
+    forms = [loadable_form([resolve_loadable(one, 16).planned], 16, ()) for one in chosen]
+    programs = [form.program for form in forms]
+    assert [len(found) for _, found in settings(forms)] == [26, 6, 36, 19]
+    for inputs in (None, programs):
+        assert TableLayout(Frame.of(programs, inputs=inputs)).table_bits <= 16 * 4_000
 
 
 def test_command(tmp_path, monkeypatch, capsys):
@@ -398,8 +418,8 @@ def test_proof():
     fabric = tf.Fabric(tf.compile(plan, max_flits=1), width=1, tables="ram")
     assert prove(fabric).proved
     modules = dict(fabric.netlist.modules)
-    rows, width, bus, contents, *parts = modules["table_node_1"].args
-    wrong = [contents[0] ^ 1 << (width - 1), *contents[1:]]
-    modules["table_node_1"] = partial(LoadedTable, rows, width, bus, wrong, *parts)
+    tables, bus, (*others, stores), *parts = modules["table_node_1"].args
+    wrong = [*others, [stores[0] ^ 1, *stores[1:]]]
+    modules["table_node_1"] = partial(LoadedTable, tables, bus, wrong, *parts)
     fabric.netlist = replace(fabric.netlist, modules=modules)
     assert not prove(fabric).proved

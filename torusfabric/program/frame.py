@@ -20,14 +20,19 @@ from .fields import Sources, Stage, memories_of
 from .form import Form
 from .loadable import Loadable, loadable
 from .program import Program
+from .settings import Table, settings
 
 if TYPE_CHECKING:
     from ..schedule import Schedule
 
 __all__ = ["Frame", "fitted", "loadable_form", "loadable_modes"]
 
-#: Modes, blocks that a node receives, and chunks, for which there is room at the least.
+#: Modes, blocks that each node receives in all, and chunks, for which there is room at the least.
 LEAST_MODES, LEAST_BLOCKS, LEAST_CHUNKS = 4, 64, 16
+
+#: Of rows for which room is asked, the share of different settings of each `Table` for which there
+#: is. So many settings may all be different.
+SHARES, LEAST_SETTINGS = (2, 4, 1, 4), 8
 
 #: The most modes: a word of an image has a bit for each.
 MOST_MODES = 32
@@ -54,8 +59,10 @@ class Frame:
         Whether a mode may read all words a cycle later; see `Loadable.reads_late`.
     inputs : tuple of (tuple of (int, int)), or None
         The sources of each out-port, then of each operator, by `Stage` and number; None for all.
+    settings : tuple of int
+        Of each `Table` of a node: rows differ in no more, all modes together.
     modes, blocks, chunks : int
-        The most modes, blocks that a node receives in one of them, and chunks of a message.
+        The most modes, blocks that nodes receive in all of them together, and chunks of a message.
     words : int
         Of the memory of an in-port.
 
@@ -78,6 +85,7 @@ class Frame:
     later: bool
     late: bool
     inputs: tuple[tuple[tuple[int, int], ...], ...] | None
+    settings: tuple[int, ...]
     modes: int
     blocks: int
     chunks: int
@@ -115,8 +123,9 @@ class Frame:
             later=any(form.later for form in others),
             late=bool(needed) and (inputs is None or any(form.reads_late for form in others)),
             inputs=None if inputs is None else _inputs(others, first.ports),
+            settings=_settings(forms, rows or 0),
             modes=_power(len(forms), LEAST_MODES),
-            blocks=_power(max(form.received.shape[1] for form in others), LEAST_BLOCKS),
+            blocks=_power(sum(form.entries for form in forms), LEAST_BLOCKS * first.topology.nodes),
             chunks=_power(max(form.chunks for form in others), LEAST_CHUNKS),
             # Plans around faults let more rest on their way.
             words=_power(
@@ -207,7 +216,7 @@ class Frame:
             ("rows", self.rows, form.rows),
             ("depth", self.depth, form.depth),
             ("chunks", self.chunks, form.chunks),
-            ("blocks of a node", self.blocks, form.received.shape[1]),
+            ("blocks of nodes", self.blocks, form.entries),
             ("words of a memory", self.words, form.words),
         ):
             if needed > most:
@@ -244,9 +253,19 @@ class Frame:
 
     def check_rows(self, forms: Sequence[Loadable]) -> None:
         """Refuse more rows, or modes, than there is room for."""
-        needed = sum(form.rows for form in forms)
-        if needed > self.rows:
-            raise InputError(f"Rows must be at most {self.rows} for this fabric, not {needed}")
+        entries = sum(form.entries for form in forms)
+        for what, most, needed in (
+            ("Rows", self.rows, sum(form.rows for form in forms)),
+            ("Blocks of nodes", self.blocks, entries),
+            *(
+                (f"Settings of table {table.name.lower()}", most, len(found))
+                for table, most, (_, found) in zip(
+                    Table, self.settings, settings(forms), strict=True
+                )
+            ),
+        ):
+            if needed > most:
+                raise InputError(f"{what} must be at most {most} for this fabric, not {needed}")
         if len(forms) > self.modes:
             raise InputError(
                 f"Modes must be at most {self.modes} for this fabric, not {len(forms)}"
@@ -259,6 +278,7 @@ class Frame:
         return facts | {
             "topology": self.topology.to_entry(),
             "operators": list(self.operators),
+            "settings": list(self.settings),
             "inputs": inputs,
         }
 
@@ -273,6 +293,7 @@ class Frame:
             | {
                 "topology": topology_from_json(facts["topology"]),
                 "operators": tuple(facts["operators"]),
+                "settings": tuple(map(int, facts["settings"])),
                 "inputs": inputs,
             }
         )
@@ -290,6 +311,15 @@ class Frame:
 def _power(needed: int, least: int) -> int:
     """The least power of two that is enough."""
     return 1 << (max(needed, least) - 1).bit_length()
+
+
+def _settings(forms: Sequence[Loadable], asked: int) -> tuple[int, ...]:
+    """Settings of each table for which there is room: what forms need, or a share of rows."""
+    rows = asked or sum(form.rows for form in forms)
+    return tuple(
+        max(len(found), min(rows, max(-(-asked // share), LEAST_SETTINGS)))
+        for share, (_, found) in zip(SHARES, settings(forms), strict=True)
+    )
 
 
 def _inputs(forms: Sequence[Loadable], ports: int) -> tuple[tuple[tuple[int, int], ...], ...]:

@@ -4,6 +4,8 @@ Where tables are fixed, what nodes have in common is hardware. Here nothing is: 
 each operator selects anew in each row, each injection port has one reader, each in-port one memory,
 and what the node sends lies in one memory as the host writes it. So a form is rewritten: a block is
 read from the memory of the in-port by which it came, and readers are numbered anew in each row.
+Where it is stored is said once for all nodes, row by row: so rows have a region of these memories
+each, but for those whose words no memory stores both.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InputError
-from ..topology import IntArray
+from ..topology import BoolArray, IntArray
 from .fields import IDLE, NEUTRAL, Action, Order, Point, Stage
 from .timing import ADDRESS, LINK, SETTING
 
@@ -48,9 +50,12 @@ class Loadable:
     reads : ndarray of int, shape (rows, nodes, ports, 3)
         Of each injection port: memory, first address, and cycles by which it is read later; the
         memory behind those of in-ports is that of what the node sends.
-    stores : ndarray of int, shape (rows, nodes, ports, 3)
-        Of what comes by each in-port: the first address, cycles from the slot at which a word may
-        arrive, which are at least 1 (else -1: it is not stored), and whether it is a result.
+    stores : ndarray of int, shape (rows, nodes, ports, 2)
+        Of what comes by each in-port: cycles from the slot at which a word may arrive, which are at
+        least 1 (else -1: it is not stored), and whether it is a result.
+    at : ndarray of int, shape (rows,)
+        The first address of what is stored, if it comes a cycle after the slot: it may be below 0.
+        What comes later lies as much higher, unless rows stream.
     received : ndarray of int, shape (nodes, blocks, 2)
         Memory and first address of what the host reads, by part and chunk; -1 for nothing.
     words : int
@@ -65,6 +70,7 @@ class Loadable:
     operand: IntArray
     reads: IntArray
     stores: IntArray
+    at: IntArray
     received: IntArray
     words: int
 
@@ -79,9 +85,20 @@ class Loadable:
         return self.program.schedule.chunks
 
     @property
+    def one_node(self) -> bool:
+        """Whether the host finds anything at one node only."""
+        return int((self.received[..., 1] >= 0).any(axis=1).sum()) < 2
+
+    @property
+    def entries(self) -> int:
+        """Entries of the table by which the host finds blocks."""
+        nodes, blocks = self.received.shape[:2]
+        return int(blocks if self.one_node else blocks << max((nodes - 1).bit_length(), 1))
+
+    @property
     def depth(self) -> int:
         """The most cycles by which anything is late."""
-        return int(max(self.stores[..., 1].max(), self.reads[..., 2].max(), 1))
+        return int(max(self.stores[..., 0].max(), self.reads[..., 2].max(), 1))
 
     @property
     def later(self) -> bool:
@@ -140,9 +157,8 @@ class _Rewriting:
         self._blocks = np.minimum(loop.blocks, 1)[self._of]
         self._nodes, self._ports = program.topology.nodes, program.ports
         self._own = [self._sent(node) for node in range(self._nodes)]
-        self._came: list[dict[_Place, _Place]] = [{} for _ in range(self._nodes)]
-        self._regions: list[dict[tuple[int, int], int]] = [{} for _ in range(self._nodes)]
-        self._ends = np.zeros((self._nodes, self._ports), int)
+        #: By node and what the program calls it, where a block lies from some row on.
+        self._came: list[dict[_Place, list[tuple[int, _Place]]]] = [{} for _ in range(self._nodes)]
 
     def _check(self) -> None:
         """Refuse what tables cannot say."""
@@ -174,25 +190,23 @@ class _Rewriting:
     def form(self) -> Loadable:
         """The rows."""
         shape = len(self._of), self._nodes, self._ports
-        stores, reads = np.full((2, *shape, 3), IDLE)
-        select, operand = np.full((2, *shape, 2), IDLE)
-        self._store(stores)
+        stores, select, operand = np.full((3, *shape, 2), IDLE)
+        reads = np.full((*shape, 3), IDLE)
+        blocks = self._stored(stores)
+        late = stores[..., 0].max(axis=(1, 2))
+        streams = self._loop.order is Order.FLIT or bool((late >= self._pause).any())
+        at, words = self._store(stores, blocks, streams=streams)
         used = self._uses()
         self._read(reads, used)
         for action, found in ((Action.SELECT, select), (Action.OPERAND, operand)):
             self._choose(action, found)
-        late = stores[..., 1].max(axis=(1, 2))
-        by_flit = self._loop.order is Order.FLIT
-        streams = by_flit or bool((late >= self._pause).any())
         most = 2 if self._loop.combining else 1
         read = np.unique(reads[..., 2][reads[..., 0] >= 0])
         if streams and (late.max() > most or len(read) > 1 or read.max(initial=0) > 1):
             _refuse("whose words arrive before the next row", self._program.schedule.algorithm)
-        received = self._received()
-        words = int(self._ends.max())
         return Loadable(
-            self._program, self._pause, self._blocks, streams, select, operand, reads, stores,
-            received, words,
+            self._program, self._pause, self._blocks, streams, select, operand, reads, stores, at,
+            self._received(), words,
         )  # fmt: skip
 
     def _values(self, action: Action, number: int) -> IntArray:
@@ -211,13 +225,14 @@ class _Rewriting:
         there = zip(np.ravel(memory), np.ravel(base), at.ravel(), strict=True)
         return {(int(m), int(b)): (self._ports, int(a)) for m, b, a in there if b >= 0}
 
-    def _store(self, stores: IntArray) -> None:
-        """What is stored: each block in the memory of the in-port by which it comes."""
-        listed = self._loop.sources.listed
+    def _stored(self, stores: IntArray) -> list[tuple[int, int, int, _Place]]:
+        """Put down what is stored; rows, nodes, in-ports, and what the program calls the block."""
+        listed, blocks = self._loop.sources.listed, []
         for number, memory in enumerate(self._program.memories):
             field = self._loop.field(Action.WRITE, number)
             if memory.own or field is None:
                 continue
+            pitch = self._loop.pitch_of(number)
             write, source, tap = (
                 self._values(action, number) for action in (Action.WRITE, Action.SOURCE, Action.TAP)
             )
@@ -227,29 +242,29 @@ class _Rewriting:
                 late = field.delay - SETTING + int(tap[row, node])
                 if stage not in (Stage.PORT, Stage.RESULT) or late < 1:
                     _refuse("that stores what arrives", self._program.schedule.algorithm)
-                if stores[row, node, port, 1] >= 0:
+                if stores[row, node, port, 0] >= 0:
                     _refuse("that stores a word once", self._program.schedule.algorithm)
                 base = int(write[row, node] + self._offset[row])
-                place = port, self._region(node, number, port) + self._apart(number, base)
-                if self._came[node].setdefault((number, base), place) != place:
-                    _refuse("whose blocks come by one in-port", self._program.schedule.algorithm)
-                stores[row, node, port] = place[1], late, stage is Stage.RESULT
+                if pitch != 1 and base >= pitch:
+                    _refuse("whose blocks lie flit after flit", self._program.schedule.algorithm)
+                stores[row, node, port] = late, stage is Stage.RESULT
+                blocks.append((int(row), int(node), int(port), (number, base)))
+        return sorted(blocks)
 
-    def _apart(self, memory: int, base: int) -> int:
-        """The first address of a block where blocks lie one after another, be it not so there."""
-        if self._loop.pitch_of(memory) == 1:
-            return base
-        if base >= self._loop.pitch_of(memory):
-            _refuse("whose blocks lie flit after flit", self._program.schedule.algorithm)
-        return base * self._loop.flits
-
-    def _region(self, node: int, memory: int, port: int) -> int:
-        """Where what comes by an in-port and belongs to a memory begins in that of the in-port."""
-        regions, ends = self._regions[node], self._ends[node]
-        if (memory, port) not in regions:
-            regions[memory, port] = int(ends[port])
-            ends[port] += self._program.depth[self._program.variant_of[node], memory]
-        return regions[memory, port]
+    def _store(
+        self, stores: IntArray, blocks: list[tuple[int, int, int, _Place]], *, streams: bool
+    ) -> tuple[IntArray, int]:
+        """Where rows store, and the words that this takes."""
+        late = stores[..., 0]
+        region = _regions((late > 0).reshape(len(late), -1))
+        # Whatever comes later lies higher.
+        spread = (0, 0) if streams else (int(late[late > 0].min()) - 1, int(late.max()) - 1)
+        size = self._loop.flits + spread[1] - spread[0]
+        at = np.where(region >= 0, region * size - spread[0], 0)
+        for row, node, port, block in blocks:
+            place = port, int(at[row]) + (0 if streams else int(late[row, node, port]) - 1)
+            self._came[node].setdefault(block, []).append((row, place))
+        return at, (int(region.max()) + 1) * size
 
     def _uses(self) -> list[_Use]:
         """What any point selects of what is read, out-ports first."""
@@ -302,15 +317,22 @@ class _Rewriting:
             taken[row, node, having[0]] = injection
             field = self._loop.field(Action.READ, sources.injections[injection][0])
             assert field is not None
-            place = self._place(node, memory, read + int(self._offset[row]))
+            place = self._place(node, row, memory, read + int(self._offset[row]))
             reads[row, node, having[0]] = *place, field.delay - ADDRESS
 
-    def _place(self, node: int, memory: int, base: int) -> _Place:
-        """Where a block lies."""
-        known = self._own if self._program.memories[memory].own else self._came
-        if (memory, base) not in known[node]:
+    def _place(self, node: int, row: int, memory: int, base: int) -> _Place:
+        """Where a block lies that is read in a row."""
+        place = self._known(node, memory, base, row)
+        if place[0] == IDLE:
             _refuse("that reads what has been written", self._program.schedule.algorithm)
-        return known[node][memory, base]
+        return place
+
+    def _known(self, node: int, memory: int, base: int, row: int) -> _Place:
+        """Where a block lies in a row, or nowhere."""
+        if self._program.memories[memory].own:
+            return self._own[node].get((memory, base), (IDLE, IDLE))
+        came = self._came[node].get((memory, base), [(0, (IDLE, IDLE))])
+        return next((place for first, place in reversed(came) if first < row), came[-1][1])
 
     def _choose(self, action: Action, found: IntArray) -> None:
         """What out-ports, or operators, select."""
@@ -334,6 +356,17 @@ class _Rewriting:
             blocks = zip(np.ravel(np.broadcast_to(memory, part.shape)),
                          np.ravel(np.broadcast_to(base, part.shape)), strict=True)  # fmt: skip
             for block, (m, b) in enumerate(blocks):
-                known = self._own if program.memories[m].own else self._came
-                found[node, block] = known[node].get((int(m), int(b)), (IDLE, IDLE))
+                found[node, block] = self._known(node, int(m), int(b), len(self._of))
         return found
+
+
+def _regions(stored: BoolArray) -> IntArray:
+    """Regions of memories for rows that store, shape (rows, memories): of no memory two in one."""
+    found, taken = np.full(len(stored), IDLE), np.zeros((0, stored.shape[1]), bool)
+    for row in np.flatnonzero(stored.any(axis=1)):
+        free = ~(taken & stored[row]).any(axis=1)
+        if not free.any():
+            taken, free = np.vstack([taken, np.zeros_like(stored[:1])]), np.append(free, True)
+        found[row] = free.argmax()
+        taken[found[row]] |= stored[row]
+    return found

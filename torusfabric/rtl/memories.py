@@ -39,8 +39,8 @@ NO_COLLISIONS = {"no_rw_check": 1}
 #: words that is made of tables.
 REGISTERS = 2
 
-#: Tells synthesis to make a memory of registers.
-OF_REGISTERS = {"ram_style": "logic"}
+#: Tells synthesis to make a memory of registers, or of block RAM.
+OF_REGISTERS, OF_BLOCKS = {"ram_style": "registers"}, {"ram_style": "block"}
 
 #: How deep an expression of Amaranth's simulator may be nested, which Python compiles recursively.
 #: The enable of a write port is one operator for each bit of the word, in one level for each bit of
@@ -300,7 +300,14 @@ def memory_cell(name: str, *, width: int, depth: int, parts: int = 1) -> Cell:
 
 
 def add_memory(
-    m: Module, name: str, cell: Cell, *, write: WritePort, read: ReadPort, many: bool = False
+    m: Module,
+    name: str,
+    cell: Cell,
+    *,
+    write: WritePort,
+    read: ReadPort,
+    many: bool = False,
+    block: bool = False,
 ) -> Value:
     """Add a memory with one write port and one read port.
 
@@ -316,6 +323,8 @@ def add_memory(
     many : bool
         Whether there are many memories, so that those of two words had better be registers: there
         are not many places for memories that are made of tables, and they are far from one another.
+    block : bool
+        Whether it had better be a block RAM than be made of tables.
 
     Returns
     -------
@@ -327,7 +336,8 @@ def add_memory(
     halves = cell if isinstance(cell, tuple) else (cell,)
     width, depth = sum(rows.shape for rows in halves), halves[0].depth
     _record(width, depth, written=True)
-    attributes = NO_COLLISIONS | (OF_REGISTERS if many and depth <= REGISTERS else {})
+    attributes = NO_COLLISIONS | (OF_BLOCKS if block else {})
+    attributes |= OF_REGISTERS if many and depth <= REGISTERS else {}
     add = partial(_add_ram, m, read=read, attributes=attributes)
     if not isinstance(cell, tuple):
         return add(name, cell, write=write)

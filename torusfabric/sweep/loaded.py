@@ -67,7 +67,7 @@ def image(
     >>> scatter = tf.compile(tf.plan("3x3", "scatter", algorithm="matching"), max_flits=4)
     >>> first = tf.image(fabric, scatter)
     >>> len(first.words), tf.image(fabric, "gather", onto=first).fills
-    (133, range(1, 2))
+    (122, range(1, 2))
     """
     there = _existing(fabric)
     frame = there.frame

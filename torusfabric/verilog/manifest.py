@@ -85,12 +85,12 @@ def _tables(fabric: Fabric) -> dict[str, Any]:
     from ..rtl.loaded.layout import TableLayout  # a guest
 
     image = fabric.image
-    bits = TableLayout(fabric.frame).node_bits
+    bits = TableLayout(fabric.frame).table_bits
     return {
         "tables": {
             "digest": f"{fabric.digest:08x}",
             "program": fabric.program.digest[:8],
-            "node_bits": bits * fabric.frame.rows,
+            "node_bits": -(-bits // fabric.nodes),
             "load_cycles": len(image.words),
             "modes": [
                 [mode.collective.name, mode.collective.root] for mode in fabric.program.modes

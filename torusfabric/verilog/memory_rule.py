@@ -94,21 +94,21 @@ AUTO = MemoryRule()
 NO_COLLISIONS = 'ramstyle = "no_rw_check"'
 
 
-def memory_attributes(style: MemoryStyle, *, small: bool) -> list[str]:
+def memory_attributes(style: MemoryStyle, better: str | None = None) -> list[str]:
     """The attributes of a memory that is written, line by line.
 
     Parameters
     ----------
-    small : bool
-        Whether registers are better where the style leaves it open.
+    better : str, optional
+        Of which style it had better be where that is left open.
 
     Examples
     --------
-    >>> memory_attributes(MemoryStyle.BLOCK, small=False)
+    >>> memory_attributes(MemoryStyle.BLOCK)
     ['(* ram_style = "block", ramstyle = "no_rw_check" *)']
     """
-    if style is MemoryStyle.AUTO:
-        style = MemoryStyle.REGISTERS if small else style
+    if style is MemoryStyle.AUTO and better:
+        style = MemoryStyle(better)
     if style is MemoryStyle.AUTO:
         return [f"(* {NO_COLLISIONS} *)"]
     chosen = f'ram_style = "{style.value}"'

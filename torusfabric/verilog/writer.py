@@ -453,7 +453,7 @@ class _Writer:
         width, depth = memory._data.shape, memory._data.depth
         at_once = any(port._domain == "comb" for port in memory._read_ports)
         style = self._rule.style(width, depth, at_once=at_once) if memory._write_ports else None
-        attributes = memory_attributes(style, small="ram_style" in memory._attrs) if style else []
+        attributes = memory_attributes(style, memory._attrs.get("ram_style")) if style else []
         declared = f"reg {range_of(width)}{name} [0:{depth - 1}];"
         if len(attributes) == 1 and len(attributes[0] + declared) < LINE:
             attributes, declared = [], f"{attributes[0]} {declared}"

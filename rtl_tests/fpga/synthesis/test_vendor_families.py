@@ -56,7 +56,7 @@ def test_memories_and_sums(family):
 
 @pytest.mark.long
 def test_ultra_rams_are_asked_for():
-    (attribute,) = memory_attributes(MemoryStyle.ULTRA, small=False)
+    (attribute,) = memory_attributes(MemoryStyle.ULTRA)
     text = STORE.replace("(* no_rw_check *)", attribute).replace("[7:0] wa", "[11:0] wa")
     text = text.replace("[7:0] ra", "[11:0] ra").replace("[0:255]", "[0:4095]")
     row = synthesize(Design({"store": text}, "store", {}), "xilinx-us").fabric

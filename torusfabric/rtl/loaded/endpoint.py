@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Value
 from amaranth.lib.wiring import In, Member
 
 from ..cascade import select_code
@@ -12,20 +12,22 @@ from ..endpoint import Endpoint, EndpointSettings
 from ..endpoint_builder import NEVER, EndpointBuilder
 from ..endpoint_reads import Inputs
 from ..endpoint_shape import EndpointMemory, EndpointReader, EndpointShape
-from ..memories import WritePort, choose
+from ..memories import WritePort, address_width, choose
 from ..registers import delayed
 
 __all__ = ["LoadedEndpoint"]
 
 
 class LoadedEndpoint(Endpoint):
-    """An endpoint that stores at addresses of its table.
+    """An endpoint that stores what its table says, where the sequencer says.
 
     Members
     -------
     read_0, read_1 : In
         Cycles of the row, or in a loop by flits the flit; and the same times the chunks, by which
         flits lie apart in the memory of what the node sends.
+    write_0 : In
+        Where words are stored that arrive now, or where rows stream in the next cycle.
     late : In(1)
         Whether words are read a cycle later; if any mode may do so.
     streams : In(1)
@@ -43,9 +45,10 @@ class LoadedEndpoint(Endpoint):
         bits = self.settings.address_bits
         strobes = {k for memory in self.shape.memories for k in memory.strobes}
         late = {"late": In(1)} if self._late else {}
-        return {"read_0": In(bits), "read_1": In(bits), "streams": In(1), **late} | {
-            f"strobe_{k}": In(1) for k in sorted(strobes)
-        }
+        addresses = {name: In(bits) for name in ("read_0", "read_1", "write_0")}
+        return (
+            addresses | {"streams": In(1), **late} | {f"strobe_{k}": In(1) for k in sorted(strobes)}
+        )
 
     def elaborate(self, platform: object) -> Module:
         """Build memories, readers and what selects between them."""
@@ -87,24 +90,23 @@ class _Builder(EndpointBuilder):
         """What a memory stores of what arrives by its in-port, or of what an operator makes."""
         m, number, at = self.m, memory.number, self._inputs.at
         assert memory.enable is not None
-        word = self.value("read_0")
-        known = [at(memory.enable), at(memory.start), word]
-        known += [at(memory.source)] if memory.source else []
-        code, base, count, *source = known
+        known = [at(memory.enable), *([at(memory.source)] if memory.source else [])]
+        code, *source = known
+        address = self.value("write_0")
         # Of a word that has come so many cycles, what the table said as many before.
         for late in range(1, 1 + min(len(memory.sources), len(memory.strobes))):
             before = [delayed(m, value, 1 + late) for value in known]
             strobe = self.value(f"strobe_{late - 1}")
             chosen = self._streams & (before[0] == late) & strobe
-            code, base, count, *source = (
-                Mux(chosen, *pair) for pair in zip(before, (code, base, count, *source),
-                                                   strict=True)
-            )  # fmt: skip
+            code, *source = (Mux(chosen, *pair) for pair in zip(before, (code, *source),
+                                                                strict=True))  # fmt: skip
             if late == 1:
                 # Else nothing of what is said now counts.
                 code = Mux(self._streams & ~chosen, 0, code)
+            else:
+                address = Mux(chosen, self._held(self.value("write_0"), "write_later"), address)
         strobes = [self.value(f"strobe_{k}") for k in memory.strobes]
         enable = delayed(m, choose([NEVER, *strobes], code), 1, f"store_{number}")
-        address = Signal(len(base), name=f"stores_at_{number}", reset_less=True)
-        m.d.sync += address.eq(base + count)
-        return WritePort(address, self.arriving(memory, *source), enable)
+        at_once = address[: address_width(memory.depth)]
+        name = f"stores_at_{number}" if len(memory.sources) > 1 else "stores_at"
+        return WritePort(self._held(at_once, name), self.arriving(memory, *source), enable)

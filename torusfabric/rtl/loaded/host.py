@@ -13,6 +13,7 @@ from ..locators import Locator
 from ..memories import address_width
 from ..registers import delayed
 from .layout import TableLayout
+from .sequencer import FOR_HOST
 
 __all__ = ["LoadedHost", "LoadedHostLayout"]
 
@@ -63,7 +64,9 @@ class _Locator(Locator):
         fields = layout.mode_fields
         self.given_chunks = Signal(fields["chunks"], name="given_chunks")
         self.given_reciprocal = Signal(fields["reciprocal"], name="given_reciprocal")
-        self.asked = Signal(address_width(frame.blocks) + address_width(frame.nodes), name="asked")
+        self.given_first = Signal(fields["first_block"], name="given_first")
+        self.given_one = Signal(name="given_one")
+        self.asked = Signal(fields["first_block"], name="asked")
         self.given = Signal(layout.block_bits, name="given")
 
     def elaborate(self, platform: object) -> Module:
@@ -75,9 +78,10 @@ class _Locator(Locator):
         m.d.sync += turn.eq((flit * self.given_reciprocal)[layout.reciprocal_shift :])
         chunk = Signal(address_width(frame.chunks), name="chunk_of_flit")
         m.d.sync += chunk.eq(delayed(m, flit, 1) - turn * chunks)
-        block = Signal(address_width(frame.blocks), name="block")
+        block = Signal(len(self.asked), name="block")
         m.d.sync += block.eq(delayed(m, self.origin, 2) * chunks + chunk)
-        m.d.comb += self.asked.eq(Cat(block, delayed(m, self.node, 3)))
+        each = Cat(delayed(m, self.node, 3), block)
+        m.d.comb += self.asked.eq(self.given_first + Mux(self.given_one, block, each))
         memory, base = self.given[: fields["memory"]], self.given[fields["memory"] :]
         own = memory == frame.ports
         apart = delayed(m, flit, 3) - delayed(m, chunk, 1)
@@ -91,10 +95,10 @@ class LoadedHost(Host):
 
     Members
     -------
-    chunks, reciprocal : In
+    chunks, reciprocal, first_block, one_node : In
         Of the mode of the last run.
     block_address : Out
-        Block and node, above which the mode is put.
+        The entry of the block and the node.
     block : In
         Where it lies, a cycle later.
     """
@@ -110,8 +114,7 @@ class LoadedHost(Host):
             address_bits=layout.base_bits,
             answer=answer,
             more={
-                "chunks": In(fields["chunks"]),
-                "reciprocal": In(fields["reciprocal"]),
+                **{name: In(fields[name]) for name in FOR_HOST},
                 "block": In(layout.block_bits),
                 "block_address": Out(len(self._locator.asked)),
             },
@@ -123,6 +126,8 @@ class LoadedHost(Host):
         m.d.comb += [
             self._locator.given_chunks.eq(self.value("chunks")),
             self._locator.given_reciprocal.eq(self.value("reciprocal")),
+            self._locator.given_first.eq(self.value("first_block")),
+            self._locator.given_one.eq(self.value("one_node")),
             self._locator.given.eq(self.value("block")),
             self.block_address.eq(self._locator.asked),
         ]

@@ -2,10 +2,11 @@
 
 An image is a list of words of 32 bits: the format and its version, the digest of the fabric, the
 digest of the program, a bit for each mode that is filled, and the check of the image that has to be
-there, or 0; then runs of rows, each with the number of the table and the pieces of a row less one,
-the first row and the one behind the last, and these piece by piece; at last `END` and a check of
-all. Rows of which nobody asks are left out. A file has behind them, for tools, the schedules of all
-modes, and where rows lie.
+there, or 0; then runs of rows of a piece of a table, each with a word that has the owner of the
+table, the number of the piece and the rows less one, a word that has the first row, and a word for
+each row; at last `END` and a check of all. Rows of which nobody asks are left out, and what is
+equal at all nodes is there once. A file has behind them, for tools, the schedules of all modes, and
+where these lie.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,24 +31,27 @@ from ...schedule import Schedule
 from ...schedule.file import load
 from ...toolchain.files import writing
 from ...toolchain.reading import parse_json, read_bytes
-from .layout import PIECE, Contents, TableLayout, contents_of
-from .loader import END, MAGIC, SETTLE, There
+from .contents import Contents, contents_of
+from .layout import HEAD, RUN, Piece, TableLayout, pieces
+from .loader import END, EVERY, MAGIC, PIECE_AT, ROWS_AT, SETTLE, There
+from .places import Place, places_beside
 
 #: So many rows of which nobody asks take no more words than another run of rows.
-GAP = 2
+GAP = HEAD
 
 __all__ = ["Image", "LoadedFabric", "read_fabric", "read_image"]
 
 
-def _runs(rows: Sequence[int], gap: int) -> Iterator[tuple[int, int]]:
-    """The runs of rows that are asked for; a gap of so many is none."""
-    there = [k for k, row in enumerate(rows) if row >= 0]
+def _runs(there: Sequence[int], gap: int) -> Iterator[tuple[int, int]]:
+    """The runs of rows of which some are there; a gap of so many is none."""
+    if not there:
+        return
     start = last = there[0]
-    for k in there[1:]:
-        if k - last > gap + 1:
+    for row in there[1:]:
+        if row - last > gap + 1 or row - start >= RUN:
             yield start, last + 1
-            start = k
-        last = k
+            start = row
+        last = row
     yield start, last + 1
 
 
@@ -65,8 +68,8 @@ class Image:
         One a mode, from mode 0 on.
     fills : sequence of int
         The modes that it fills, while others may run; by default all, and no run may be under way.
-    starts : sequence of int
-        The first row of each mode; by default one lies behind the other.
+    kept : sequence of Place
+        Where each mode lies; by default one behind the other.
     base : int
         Where it fills some modes, the check of the image that has the others.
 
@@ -81,14 +84,14 @@ class Image:
     >>> fabric = tf.Fabric(tf.compile(tf.plan("3x3", "allgather"), max_flits=4), tables="ram")
     >>> image = Image.of(fabric.frame, fabric.width, [tf.plan("3x3", "alltoall")])
     >>> hex(image.words[0]), image.words[1] == fabric.digest, len(image.words)
-    ('0x1494654', True, 233)
+    ('0x1494654', True, 174)
     """
 
     frame: Frame
     width: int
     forms: Sequence[Loadable]
     fills: Sequence[int] = ()
-    starts: Sequence[int] = ()
+    kept: Sequence[Place] = ()
     base: int = 0
 
     @classmethod
@@ -122,28 +125,16 @@ class Image:
         fills = range(mode, mode + len(made))
         forms[mode : mode + len(made)] = made
         self.frame.check_rows(forms)
-        placed = {k: first for k, first in enumerate(self._first_rows) if k not in fills}
-        for k in fills:
-            placed[k] = self._free([(first, forms[n].rows) for n, first in placed.items()],
-                                   forms[k].rows)  # fmt: skip
-        starts = [placed[k] for k in range(len(forms))]
-        return Image(self.frame, self.width, forms, fills, starts, self.words[-1])
+        staying = {k: place for k, place in enumerate(self.places) if k not in fills}
+        placed = places_beside(self.frame, made, [(staying[k], forms[k]) for k in staying])
+        staying |= dict(zip(fills, placed, strict=True))
+        places = [staying[k] for k in range(len(forms))]
+        return Image(self.frame, self.width, forms, fills, places, self.words[-1])
 
-    def _free(self, taken: list[tuple[int, int]], rows: int) -> int:
-        """The first of so many free rows, side by side."""
-        at = 0
-        for first, count in sorted(taken):
-            if first - at >= rows:
-                break
-            at = first + count
-        if at + rows > self.frame.rows:
-            raise InputError(f"Rows must be free side by side for a mode of {rows}, not apart")
-        return at
-
-    @property
-    def _first_rows(self) -> Sequence[int]:
-        """The first row of each mode."""
-        return self.starts or [0, *accumulate(form.rows for form in self.forms[:-1])]
+    @cached_property
+    def places(self) -> Sequence[Place]:
+        """Where each mode lies."""
+        return self.kept or places_beside(self.frame, self.forms)
 
     @cached_property
     def program(self) -> Program:
@@ -172,20 +163,38 @@ class Image:
     @cached_property
     def contents(self) -> Contents:
         """The rows of tables of the modes that it fills."""
-        placed = [*zip(self._first_rows, self.forms, strict=True)]
+        placed = [*zip(self.places, self.forms, strict=True)]
         fills = self.fills or range(len(placed))
         return contents_of(TableLayout(self.frame), {k: placed[k] for k in fills})
 
     def _tables(self) -> Iterator[int]:
         """The words of tables."""
-        sized = zip(TableLayout(self.frame).tables, self.contents, strict=True)
-        for number, ((_, width), rows) in enumerate(sized):
-            pieces = -(-width // PIECE)
-            # What nobody asks for may be of a mode that stays.
-            for start, end in _runs(rows, 0 if self.fills else GAP):
-                yield from (number | (pieces - 1) << 16, start, end)
-                for row in (max(row, 0) for row in rows[start:end]):
-                    yield from (row >> PIECE * k & (1 << PIECE) - 1 for k in range(pieces))
+        nodes, tables = self.frame.nodes, TableLayout(self.frame).tables
+        for number, piece in enumerate(pieces(tables[0])):
+            each = [_cut(self.contents[node], piece) for node in range(nodes)]
+            # All nodes name the same settings.
+            there = [k for k, row in enumerate(each[0]) if row >= 0]
+            alike = [k for k in there if len({rows[k] for rows in each}) == 1]
+            yield from self._written(EVERY, number, each[0], alike)
+            apart = sorted({*there} - {*alike})
+            for node in range(nodes):
+                yield from self._written(node, number, each[node], apart)
+        for owner in range(nodes, len(tables)):
+            for number, piece in enumerate(pieces(tables[owner])):
+                rows = _cut(self.contents[owner], piece)
+                there = [k for k, row in enumerate(rows) if row >= 0]
+                yield from self._written(owner, number, rows, there)
+
+    def _written(
+        self, owner: int, piece: int, rows: Sequence[int], there: Sequence[int]
+    ) -> Iterator[int]:
+        """The words that write some rows of a piece."""
+        # What nobody asks for may be of a mode that stays, or is written for all nodes.
+        whole = not self.fills and owner >= self.frame.nodes
+        for start, end in _runs(there, GAP if whole else 0):
+            yield owner | piece << PIECE_AT | (end - start - 1) << ROWS_AT
+            yield start
+            yield from (max(row, 0) for row in rows[start:end])
 
     @property
     def facts(self) -> list[dict[str, Any]]:
@@ -209,10 +218,16 @@ class Image:
                 name = Path(folder) / f"{number}.json"
                 form.program.schedule.save(name)
                 texts.append(name.read_text())
-        facts = {"modes": self.facts, "schedules": texts, "starts": [*self.starts]}
+        facts = {"modes": self.facts, "schedules": texts, "places": [*self.kept]}
         tail = zlib.compress(json.dumps(facts).encode())
         with writing(path) as file:
             file.write(np.array(self.words, "<u4").tobytes() + tail)
+
+
+def _cut(tables: Sequence[Sequence[int]], piece: Piece) -> list[int]:
+    """The rows of a piece."""
+    mask = (1 << piece.width) - 1
+    return [row if row < 0 else row >> piece.low & mask for row in tables[piece.of]]
 
 
 def _forms(frame: Frame, schedules: Iterable[Schedule]) -> list[Loadable]:
@@ -285,8 +300,7 @@ def read_image(path: str | PathLike[str], frame: Frame, width: int) -> Image:
         raise InputError(f"Image {path} must be for fabric {digest:08x}, not {head[1]:08x}")
     at = 5
     while at + 1 < len(head) and head[at] != END:
-        start, stop = head[at + 1], head[min(at + 2, len(head) - 1)]
-        at += 3 + max(stop - start, 0) * ((head[at] >> 16) + 1)
+        at += HEAD + (head[at] >> ROWS_AT) + 1
     end = at + 2
     if end > len(head) or zlib.crc32(raw[: 4 * at + 4]) != head[at + 1]:
         raise InputError(f"Image {path} must be whole, not torn")
@@ -298,16 +312,17 @@ def read_image(path: str | PathLike[str], frame: Frame, width: int) -> Image:
                 name = Path(folder) / f"{number}.json"
                 name.write_text(text)
                 schedules.append(load(name))
-        starts = [int(row) for row in tail["starts"]]
+        kept = [Place(int(row), int(block), tuple([*map(int, each)] for each in named))
+                for row, block, named in tail["places"]]  # fmt: skip
     except (ValueError, KeyError, TypeError, zlib.error) as error:
         raise InputError(f"Image {path} must have its schedules behind it, not {error}") from error
     forms, base = _forms(frame, schedules), head[4]
     fills = [k for k in range(len(forms)) if base and head[3] >> k & 1]
-    image = Image(frame, width, forms, fills, starts, base)
-    if len(starts) not in (0, len(forms)) or not all(
-        0 <= row <= frame.rows - form.rows for row, form in zip(starts, forms, strict=False)
+    if len(kept) != len(forms) * bool(base) or not all(
+        place.fits(frame, form) for place, form in zip(kept, forms, strict=False)
     ):
-        raise InputError(f"Image {path} must have a first row for each mode, not something else")
+        raise InputError(f"Image {path} must say where each mode lies, not something else")
+    image = Image(frame, width, forms, fills, kept, base)
     if image.words != head[:end]:
         raise InputError(f"Image {path} must be what its schedules make, not something else")
     return image

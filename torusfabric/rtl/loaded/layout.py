@@ -1,15 +1,15 @@
-"""Which bits of loaded tables are what, and the contents that a program has in them."""
+"""Which bits of loaded tables are what."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ...program.fields import Order
+from ...program.settings import Table, named
 from ...topology import IntArray
 from ..cascade import branch_bits, select_bits, select_code
 from ..endpoint_plan import EndpointPlan
@@ -24,27 +24,50 @@ from ..router import Crossbar, Output
 if TYPE_CHECKING:
     from ...program import Program
     from ...program.frame import Frame
-    from ...program.loadable import Loadable
 
-__all__ = ["PIECE", "Contents", "TableLayout", "contents_of"]
+__all__ = ["HEAD", "PIECE", "RUN", "Bits", "Piece", "TableLayout", "pieces"]
 
 #: Bits of a word of an image, and the most of a memory of tables that is written at once.
 PIECE = 32
+
+#: Words that begin a run of rows in an image, and the most rows of one.
+HEAD, RUN = 2, 1 << 10
 
 #: Bits for cycles from the last slot of a run to its end.
 DRAIN_BITS = 6
 
 
-class _Bits:
-    """Takes bits of a row, one value after another."""
+#: Bits of a table: the first, and how many.
+Bits = tuple[int, int]
+
+
+class Column(NamedTuple):
+    """Where the values of a column of a `Table` lie in it.
+
+    Parameters
+    ----------
+    codes : dict of int to int, or None
+        What stands for each value; by default its low bits.
+    """
+
+    start: int
+    width: int
+    codes: Mapping[int, int] | None = None
+
+
+class _Columns:
+    """Takes bits of the tables of a node, one column after another."""
 
     def __init__(self) -> None:
-        self.width = 0
+        self.found: tuple[list[Column], ...] = tuple([] for _ in Table)
+        self.widths = [0] * len(Table)
 
-    def take(self, bits: int) -> Location:
-        """Where the next value lies."""
-        self.width += bits
-        return Location(bits, (0,), self.width - bits)
+    def take(self, table: Table, width: int, codes: Mapping[int, int] | None = None) -> int:
+        """The first bit of the next column of a table."""
+        start = self.widths[table]
+        self.found[table].append(Column(start, width, codes))
+        self.widths[table] += width
+        return start
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +84,8 @@ class TableLayout:
     >>> from torusfabric.program.frame import Frame
     >>> program = tf.compile(tf.plan("4x4", "alltoall", algorithm="matching"), max_flits=4)
     >>> layout = TableLayout(Frame.of([program]))
-    >>> layout.router_bits, layout.node_bits, layout.row_bits, layout.block_bits
-    (20, 96, 6, 10)
+    >>> layout.router_bits, layout.setting_bits, layout.row_bits, layout.block_bits
+    (20, (20, 24, 20, 4), 25, 10)
     """
 
     frame: Frame
@@ -98,26 +121,76 @@ class TableLayout:
 
     @property
     def router_bits(self) -> int:
-        """Bits of a row of a node that are for its router; they come first."""
+        """Bits of a setting of table `SELECT`."""
         return self._outputs[2]
 
     @property
     def operand_bits(self) -> int:
-        """Bits of a row of a node that are for its operators; they follow."""
+        """Bits of a setting of table `READ` that are for operators; they come first."""
         return self._outputs[3]
 
     @cached_property
-    def _endpoint(self) -> tuple[EndpointShape, int]:
-        """The shape of all endpoints, and the bits of a row."""
-        frame, bits, ports = self.frame, _Bits(), self.frame.ports
+    def _columns(self) -> _Columns:
+        """Where the values of `program.settings.columns` lie."""
+        frame, found, ports = self.frame, _Columns(), range(self.frame.ports)
+        low = min((frame.flits - 1).bit_length(), self.base_bits)
+        routers, operators, *_ = self._outputs
+        for table, crossbar, first in (
+            (Table.SELECT, routers, 0),
+            (Table.READ, operators, frame.sources.first_result),
+        ):
+            # Where nothing is combined columns say nothing.
+            outputs = crossbar.outputs if crossbar else [Output((), ())] * frame.ports
+            for output in outputs:
+                known = zip(map(self._named.__getitem__, (k + first for k in output.sources)),
+                            map(_number, map(output.code, range(len(output.sources)))),
+                            strict=True)  # fmt: skip
+                found.take(table, len(output.bits), dict(known))
+        codes = [select_code(frame.ports + 1, k) for k in range(frame.ports + 1)]
+        for _ in ports:
+            found.take(Table.READ, len(select_bits(len(codes), 0)), dict(enumerate(codes)))
+        for _ in ports:
+            found.take(Table.READ, low)
+        for _ in ports:
+            found.take(Table.ADDRESS, self.base_bits - low)
+        for _ in ports:
+            found.take(Table.STORE, self.code_bits)
+        for _ in ports:
+            found.take(Table.STORE, int(bool(frame.operators)))
+        return found
+
+    @property
+    def _named(self) -> list[int]:
+        """What all sources are called in columns, by their numbers."""
+        return [int(named(np.array(each))) for each in self.frame.sources.listed]
+
+    @property
+    def setting_bits(self) -> tuple[int, ...]:
+        """Bits of a setting of each `Table` of a node."""
+        return tuple(self._columns.widths)
+
+    @cached_property
+    def _endpoint(self) -> tuple[EndpointShape, tuple[Bits, ...]]:
+        """The shape of all endpoints, and which bits of tables are given to them."""
+        frame, ports = self.frame, self.frame.ports
         memories = tuple(range(ports + 1))
+        read, address, store = self._columns.found[Table.READ :]
+        starts = np.cumsum([0, *self.setting_bits]).tolist()
+        given: list[Bits] = []
+
+        def place(*found: tuple[Table, Column]) -> Location:
+            start, width = sum(bits for _, bits in given), sum(each.width for _, each in found)
+            given.extend((starts[table] + each.start, each.width) for table, each in found)
+            return Location(width, (0,), start)
+
+        codes, within = read[ports : 2 * ports], read[2 * ports :]
         readers = tuple(
             EndpointReader(
-                address=_at_column(bits.take(self.base_bits)),
+                address=_at_column(place((Table.READ, low), (Table.ADDRESS, high))),
                 memories=memories,
-                code=bits.take(len(select_bits(len(memories), 0))),
+                code=place((Table.READ, code)),
             )
-            for _ in range(ports)
+            for code, low, high in zip(codes, within, address, strict=True)
         )
         groups = tuple((port,) for port in range(ports))
         stored = []
@@ -127,10 +200,10 @@ class TableLayout:
             stored.append(
                 EndpointMemory(
                     number=port, depth=frame.words, own=None, layout=0, sources=sources,
-                    address=None, enable=bits.take(self.code_bits),
+                    address=None, enable=place((Table.STORE, store[port])),
                     strobes=tuple(range(frame.depth)), skips=False,
-                    source=bits.take(1) if adds else None, start=bits.take(self.base_bits),
-                    groups=groups, host_reads=True,
+                    source=place((Table.STORE, store[ports + port])) if adds else None,
+                    start=Location(1, (0,)), groups=groups, host_reads=True,
                 )
             )  # fmt: skip
         stored.append(
@@ -140,9 +213,9 @@ class TableLayout:
                 start=Location(1, (0,)), groups=groups, host_reads=True,
             )
         )  # fmt: skip
-        words = len(self._words)
-        shape = EndpointShape(tuple(stored), readers, groups, words, bits.width)
-        return shape, bits.width
+        width = sum(bits for _, bits in given)
+        shape = EndpointShape(tuple(stored), readers, groups, len(self._words), width)
+        return shape, tuple(given)
 
     @property
     def _words(self) -> tuple[int, ...]:
@@ -164,9 +237,12 @@ class TableLayout:
         return self._endpoint[0]
 
     @property
-    def node_bits(self) -> int:
-        """Bits of a row of the table of a node."""
-        return self.router_bits + self.operand_bits + self._endpoint[1]
+    def node_parts(self) -> dict[str, tuple[tuple[Bits, ...], int]]:
+        """Which bits of the tables of a node, one behind the other, are given to whom, how late."""
+        first, width = self.router_bits, self.operand_bits
+        parts = {"setting": (((0, first),), 1), "operand": (((first, width),), 2),
+                 "row": (self._endpoint[1], 0)}  # fmt: skip
+        return {name: part for name, part in parts.items() if any(bits for _, bits in part[0])}
 
     @property
     def pause_bits(self) -> int:
@@ -174,9 +250,18 @@ class TableLayout:
         return (self.frame.depth + 2).bit_length() + 2
 
     @property
+    def row_fields(self) -> dict[str, int]:
+        """What the sequencer has of a row: its pause, whether it has no block, or is the last, and
+        where words are stored, and the settings of nodes.
+        """
+        names = {f"named_{table.name.lower()}": address_width(count)
+                 for table, count in zip(Table, self.frame.settings, strict=True)}  # fmt: skip
+        return {"pause": self.pause_bits, "empty": 1, "ends": 1, "at": self.base_bits, **names}
+
+    @property
     def row_bits(self) -> int:
-        """Bits of a row of the sequencer: its pause, whether it has no block, or is last."""
-        return self.pause_bits + 2
+        """Bits of a row of the sequencer."""
+        return sum(self.row_fields.values())
 
     @property
     def reciprocal_shift(self) -> int:
@@ -195,6 +280,8 @@ class TableLayout:
             "chunks": frame.chunks.bit_length(),
             "reciprocal": self.reciprocal_shift + 1,
             "drain": DRAIN_BITS,
+            "first_block": address_width(frame.blocks),
+            "one_node": 1,
         }
 
     @property
@@ -213,34 +300,40 @@ class TableLayout:
         return sum(self.block_fields.values())
 
     @property
-    def tables(self) -> list[tuple[int, int]]:
-        """Rows and bits of each table: those of nodes, of the sequencer, of modes, of blocks."""
+    def tables(self) -> list[tuple[Bits, ...]]:
+        """Rows and bits of what each node has, and the sequencer: of rows, modes, and blocks."""
         frame = self.frame
-        of_mode = frame.blocks << address_width(frame.nodes)
+        of_node = tuple(zip(frame.settings, self.setting_bits, strict=True))
         return [
-            *[(frame.rows, self.node_bits)] * frame.nodes,
-            (frame.rows, self.row_bits),
-            (frame.modes, self.mode_bits),
-            (frame.modes * of_mode, self.block_bits),
+            *[of_node] * frame.nodes,
+            ((frame.rows, self.row_bits),),
+            ((frame.modes, self.mode_bits),),
+            ((frame.blocks, self.block_bits),),
         ]
+
+    @property
+    def table_bits(self) -> int:
+        """Bits of all tables."""
+        return sum(rows * width for table in self.tables for rows, width in table)
 
     @property
     def bus(self) -> dict[str, int]:
         """What the loader gives to all tables, and the bits of each."""
-        rows, widths = (max(each) for each in zip(*self.tables, strict=True))
+        tables = self.tables
         return {
             "load_valid": 1,
-            "load_table": address_width(len(self.tables)),
-            "load_row": address_width(rows),
-            "load_piece": address_width(-(-widths // PIECE)),
+            "load_every": 1,
+            "load_table": address_width(len(tables)),
+            "load_row": address_width(max(rows for table in tables for rows, _ in table)),
+            "load_piece": address_width(max(len(pieces(table)) for table in tables)),
             "load_word": PIECE,
         }
 
     @property
     def image_words(self) -> int:
-        """Words of the longest image: what each table begins with, and the ends of the whole."""
-        pieces = sum(rows * -(-width // PIECE) for rows, width in self.tables)
-        return 5 + 3 * len(self.tables) + pieces + 2
+        """Words of the longest image: what begins it, each piece of a table, and the ends."""
+        found = [piece.rows for table in self.tables for piece in pieces(table)]
+        return 5 + sum(rows + HEAD * -(-rows // RUN) for rows in found) + 2
 
     def placement(self, program: Program) -> Placement:
         """Where everything lies: at the nodes."""
@@ -257,46 +350,48 @@ class TableLayout:
         router = (plan(routers, router_bits),)
         return Placement((), {}, operands, one, router, one, endpoints, none)
 
-    def node_rows(self, form: Loadable) -> IntArray:
-        """The rows of a form at every node, as Python integers, shape (rows, nodes)."""
-        frame, shape = self.frame, self.shape
-        total = np.zeros(form.select.shape[:2], object)
-        start = 0
-        routers, operators, *_ = self._outputs
-        chosen = [(routers, frame.numbers(form.select), 0)]
-        if operators:
-            chosen.append((operators, frame.numbers(form.operand), frame.sources.first_result))
-        for crossbar, numbers, first in chosen:
-            for port, output in enumerate(crossbar.outputs):
-                codes = np.array([_number(output.code(k))
-                                  for k in range(len(output.sources))] + [0], object)  # fmt: skip
-                index = np.full(frame.sources.identity + 2, -1)
-                index[[source + first for source in output.sources]] = range(len(output.sources))
-                total |= codes[index[numbers[:, :, port]]] << start
-                start += len(output.bits)
+    def coded(self, table: Table, values: IntArray) -> list[list[int]]:
+        """The settings of a table, node by node, of the values of its columns."""
+        total = np.zeros(values.shape[:2], object)
+        for k, (start, width, codes) in enumerate(self._columns.found[table]):
+            cut = np.maximum(values[..., k], 0) & ((1 << width) - 1)
+            if codes is not None:
+                known = {value: codes.get(value, 0) for value in np.unique(values[..., k]).tolist()}
+                cut = np.vectorize(known.__getitem__, otypes=[object])(values[..., k])
+            total |= cut.astype(object) << start
+        return [list(map(int, column)) for column in total.T]
 
-        def put(where: Location | None, values: IntArray) -> None:
-            if where is not None and where.start is not None:
-                cut = np.where(values < 0, values + (1 << 48), values) & ((1 << where.width) - 1)
-                nonlocal total
-                total = total | (cut.astype(object) << (start + where.start))
 
-        # In a loop with pauses words are counted on: a late one begins earlier by as much.
-        late = 0 if form.streams else 1
-        for port, reader in enumerate(shape.readers):
-            memory, base, delay = (form.reads[:, :, port, k] for k in range(3))
-            pitch = np.where(memory == frame.ports, form.chunks, 1)
-            there = memory >= 0
-            put(reader.address, np.where(there, base - late * delay * pitch, 0))
-            codes = np.array([select_code(len(reader.memories), k) for k in reader.memories])
-            put(reader.code, np.where(there, codes[np.maximum(memory, 0)], 0))
-        for port, stored in enumerate(shape.memories[: frame.ports]):
-            base, delay, result = (form.stores[:, :, port, k] for k in range(3))
-            there = delay > 0
-            put(stored.enable, np.where(there, delay, 0))
-            put(stored.start, np.where(there, base - late * (1 + delay), 0))
-            put(stored.source, np.where(there & (result > 0), 1, 0))
-        return total
+class Piece(NamedTuple):
+    """Bits that are written at once.
+
+    Parameters
+    ----------
+    of : int
+        The number of the table, of those that a node has.
+    low, width : int
+        The first of its bits, and how many.
+    """
+
+    of: int
+    rows: int
+    low: int
+    width: int
+
+
+def pieces(tables: Sequence[Bits]) -> list[Piece]:
+    """The pieces of tables of so many rows and bits.
+
+    Examples
+    --------
+    >>> [piece.width for piece in pieces([(64, 40), (4, 8)])]
+    [32, 8, 8]
+    """
+    return [
+        Piece(of, rows, low, min(PIECE, width - low))
+        for of, (rows, width) in enumerate(tables)
+        for low in range(0, width, PIECE)
+    ]
 
 
 def _number(bits: Sequence[int]) -> int:
@@ -306,63 +401,3 @@ def _number(bits: Sequence[int]) -> int:
 def _at_column(where: Location) -> Location:
     """An address to which the word of column 0 is added."""
     return Location(where.width, where.constants, where.start, column=0)
-
-
-#: A row of which nobody asks.
-UNASKED = -1
-
-#: The rows of each table, as `TableLayout.tables` lists them; those at the end may be left out.
-Contents = list[list[int]]
-
-
-def contents_of(layout: TableLayout, forms: Mapping[int, tuple[int, Loadable]]) -> Contents:
-    """What forms have in the tables, by their modes; beside each is its first row."""
-    frame = layout.frame
-    height = max(first + form.rows for first, form in forms.values())
-    node_rows = np.full((height, frame.nodes), UNASKED, object)
-    of_mode = frame.blocks << address_width(frame.nodes)
-    rows, modes = [UNASKED] * height, [UNASKED] * (max(forms) + 1)
-    blocks = [UNASKED] * (len(modes) * of_mode)
-    for number, (first, form) in forms.items():
-        loop = form.program.loop
-        node_rows[first : first + form.rows] = layout.node_rows(form)
-        timing = form.program.form.timing
-        shift = layout.reciprocal_shift
-        values = {
-            "first": first,
-            "by_flit": int(loop.order is Order.FLIT),
-            "streams": int(form.streams),
-            "late": int(form.reads_late),
-            "chunks": form.chunks,
-            "reciprocal": -(-(1 << shift) // form.chunks),
-            "drain": timing.drain,
-        }
-        modes[number] = _packed(values, layout.mode_fields)
-        last = [0] * (form.rows - 1) + [1]
-        said = zip(form.pause.tolist(), form.blocks.tolist(), last, strict=True)
-        for row, (pause, some, end) in enumerate(said, first):
-            assert pause < 1 << layout.pause_bits
-            rows[row] = pause | (int(not some) | end << 1) << layout.pause_bits
-        _put_blocks(layout, form, blocks, number * of_mode)
-    return [*(list(map(int, column)) for column in node_rows.T), rows, modes, blocks]
-
-
-def _put_blocks(layout: TableLayout, form: Loadable, blocks: list[int], start: int) -> None:
-    """Where the host finds blocks: by node, then as it counts parts of a message, then chunks."""
-    frame = layout.frame
-    for node in range(frame.nodes):
-        for block, (memory, base) in enumerate(form.received[node].tolist()):
-            if base >= 0:
-                values = {"memory": memory, "base": base}
-                at = start + node * frame.blocks + block
-                blocks[at] = _packed(values, layout.block_fields)
-
-
-def _packed(values: dict[str, int], fields: dict[str, int]) -> int:
-    """Values side by side."""
-    total, start = 0, 0
-    for name, bits in fields.items():
-        assert 0 <= values[name] < 1 << bits, f"{name} {values[name]} has {bits} bits"
-        total |= values[name] << start
-        start += bits
-    return total

@@ -14,13 +14,19 @@ from ..memories import ReadPort, WritePort, add_memory, address_width
 from ..netlist import Leaf
 from .layout import PIECE
 
-__all__ = ["END", "MAGIC", "SETTLE", "Loader", "There"]
+__all__ = ["END", "EVERY", "MAGIC", "PIECE_AT", "ROWS_AT", "SETTLE", "Loader", "There"]
 
 #: The first word of an image: its format, and the version.
 MAGIC = 0x01494654
 
 #: In place of the number of a table: the words of tables end, and a check follows.
 END = 0xFFFF
+
+#: In place of it: of all nodes.
+EVERY = 0xFFFE
+
+#: Where a word that begins a run of rows has its piece, and its last row less the first.
+PIECE_AT, ROWS_AT = 16, 22
 
 #: The polynomial of the check, that of Ethernet, the least bit first.
 POLYNOMIAL = 0xEDB88320
@@ -39,11 +45,10 @@ class State(enum.IntEnum):
     BASE = 4
     TABLE = 5
     FIRST = 6
-    END = 7
-    DATA = 8
-    CHECK = 9
+    DATA = 7
+    CHECK = 8
     #: Nothing: the image is there, or refused.
-    OVER = 10
+    OVER = 9
 
 
 class There(NamedTuple):
@@ -93,7 +98,7 @@ class Loader(Leaf):
         The digest of its program; 0 if none is.
     modes : Out
         A bit for each mode that is there; a start of another is refused.
-    load_valid, load_table, load_row, load_piece, load_word : Out
+    load_valid, load_every, load_table, load_row, load_piece, load_word : Out
         What is to be written.
     """
 
@@ -169,30 +174,28 @@ class Loader(Leaf):
         return m
 
     def _take_table(self, m: Module, state: Signal, word: Value) -> None:
-        """Take the words of a table: which it is, its rows, and what they hold."""
-        table, row, piece = (Signal(self._bus[f"load_{name}"], name=f"next_{name}")
-                             for name in ("table", "row", "piece"))  # fmt: skip
-        last_piece = Signal(len(piece), name="last_piece")
-        end = Signal(len(row) + 1, name="end_of_rows")
+        """Take the words of a run of rows: which piece of which table, and what they hold."""
+        bits, rows = self._bus, len(range(ROWS_AT, PIECE))
+        row, left = Signal(bits["load_row"], name="next_row"), Signal(rows, name="rows_left")
         with m.Case(State.TABLE):
-            m.d.sync += [table.eq(word), last_piece.eq(word[16:]), piece.eq(0)]
-            with m.If(word[:16] == END):
+            m.d.sync += [
+                self.load_table.eq(word),
+                self.load_every.eq(word[:PIECE_AT] == EVERY),
+                self.load_piece.eq(word[PIECE_AT:ROWS_AT]),
+                left.eq(word[ROWS_AT:]),
+            ]
+            with m.If(word[:PIECE_AT] == END):
                 m.d.sync += state.eq(State.CHECK)
         with m.Case(State.FIRST):
             m.d.sync += row.eq(word)
-        with m.Case(State.END):
-            m.d.sync += end.eq(word)
         with m.Case(State.DATA):
-            end_row = piece == last_piece
             m.d.sync += [
                 self.load_valid.eq(1),
-                self.load_table.eq(table),
                 self.load_row.eq(row),
-                self.load_piece.eq(piece),
                 self.load_word.eq(word),
-                piece.eq(Mux(end_row, 0, piece + 1)),
-                row.eq(row + end_row),
-                state.eq(Mux(end_row & (row + 1 == end), State.TABLE, State.DATA)),
+                row.eq(row + 1),
+                left.eq(left - 1),
+                state.eq(Mux(left == 0, State.TABLE, State.DATA)),
             ]
 
     def _keep(self, m: Module, writes: Value, modes: Value, rest: Value) -> Value:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import accumulate
+
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
@@ -13,7 +16,10 @@ from ..run_choices import ERROR_BITS, RunChoices, RunError
 from ..sequencer import show_run
 from .layout import TableLayout
 
-__all__ = ["LoadedSequencer"]
+__all__ = ["FOR_HOST", "LoadedSequencer"]
+
+#: What the host port is given of a mode.
+FOR_HOST = ("chunks", "reciprocal", "first_block", "one_node")
 
 
 class LoadedSequencer(Leaf):
@@ -29,17 +35,19 @@ class LoadedSequencer(Leaf):
     row_address, mode_address : Out
     row_word, mode_word : In
         The tables of the sequencer, as `TableLayout` says.
-    row : Out
-        The row, for the tables of nodes.
+    named_select, named_read, named_address, named_store : Out
+        The settings of the row, for the tables of nodes.
     read_0, read_1 : Out
         Cycles of the row, or in a loop by flits the flit; and the same times the chunks.
+    write_0 : Out
+        Where what arrives is stored; where rows stream, what has come one cycle.
     store_k : Out
         Whether a word arrives at nodes that has come so many cycles.
     streams : Out(1)
         Whether the words of a row arrive while others pass.
     late : Out(1)
         Whether words are then read a cycle later.
-    chunks, reciprocal : Out
+    chunks, reciprocal, first_block, one_node : Out
         Of the mode of the last run.
     """
 
@@ -47,6 +55,7 @@ class LoadedSequencer(Leaf):
         self._layout, self._choices = layout, choices
         frame, fields = layout.frame, layout.mode_fields
         self._word_bits = layout.base_bits
+        self._names = tuple(name for name in layout.row_fields if name.startswith("named_"))
         code = choices.operators.bits if choices.operators else 0
         super().__init__(
             {"start": In(1), "loaded": In(1), "modes": In(frame.modes)}
@@ -56,10 +65,11 @@ class LoadedSequencer(Leaf):
             | {"busy": Out(1), "done": Out(1), "cycles": Out(32), "error": Out(ERROR_BITS)}
             | ({"operator_code": Out(code)} if code else {})
             | {"round": Out(fields["first"]), "run_form": Out(address_width(frame.modes))}
-            | {"row": Out(fields["first"]), "read_0": Out(self._word_bits)}
-            | {"read_1": Out(self._word_bits), "streams": Out(1), "late": Out(1)}
+            | {name: Out(layout.row_fields[name]) for name in self._names}
+            | {name: Out(self._word_bits) for name in ("read_0", "read_1", "write_0")}
+            | {"streams": Out(1), "late": Out(1)}
             | {f"store_{k}": Out(1) for k in range(frame.depth)}
-            | {name: Out(fields[name]) for name in ("chunks", "reciprocal")}
+            | {name: Out(fields[name]) for name in FOR_HOST}
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -67,12 +77,8 @@ class LoadedSequencer(Leaf):
         m = Module()
         last = Signal(name="last")
         begin = self._run(m, last)
-        word, start = self.value("mode_word"), 0
-        mode: dict[str, Value] = {}
-        for name, bits in self._layout.mode_fields.items():
-            mode[name] = word[start : start + bits]
-            start += bits
-        m.d.comb += [getattr(self, name).eq(mode[name]) for name in ("chunks", "reciprocal")]
+        mode = _fields(self.value("mode_word"), self._layout.mode_fields)
+        m.d.comb += [getattr(self, name).eq(mode[name]) for name in FOR_HOST]
         m.d.comb += [self.streams.eq(mode["streams"]), self.late.eq(mode["late"])]
         flits = self._flits(m, mode, begin)
         go = pulsed(m, begin, RUN_SETUP + MODE_SETUP, name="goes")
@@ -92,11 +98,11 @@ class LoadedSequencer(Leaf):
         self, m: Module, mode: dict[str, Value], flits: Value, go: Value, last: Signal
     ) -> None:
         """Count rows, and the cycles or flits of each; a cycle ahead of the slot."""
-        layout, bits = self._layout, self._layout.pause_bits
-        pause, empty, ends = (self.value("row_word")[a:b] for a, b in
-                              ((0, bits), (bits, bits + 1), (bits + 1, bits + 2)))  # fmt: skip
-        row, running = Signal(len(self.row), name="row_now"), Signal(name="running")
-        count = Signal(max(bits, len(flits)) + 1, name="count")
+        layout = self._layout
+        said = _fields(self.value("row_word"), layout.row_fields)
+        pause, empty, ends = (said[name] for name in ("pause", "empty", "ends"))
+        row, running = Signal(len(mode["first"]), name="row_now"), Signal(name="running")
+        count = Signal(max(len(pause), len(flits)) + 1, name="count")
         scaled = Signal(self._word_bits, name="scaled")
         moves, by_flit = go | running, mode["by_flit"]
         end_of_row = by_flit | (count + 1 == pause + Mux(empty, 0, flits + 1))
@@ -126,10 +132,14 @@ class LoadedSequencer(Leaf):
         ]
         m.d.sync += self.round.eq(row - mode["first"])
         # What leaves now is near the nodes a cycle later, and in them two.
-        m.d.comb += self.row.eq(delayed(m, row, ADDRESS - DISTRIBUTION, "row_slot"))
-        for number, value in enumerate((count, scaled)):
-            shown = delayed(m, value, 1 + ADDRESS - DISTRIBUTION, f"word_{number}")
-            m.d.comb += getattr(self, f"read_{number}").eq(shown)
+        for name in self._names:
+            named = delayed(m, said[name], ADDRESS - DISTRIBUTION, f"{name}_slot")
+            m.d.comb += getattr(self, name).eq(named)
+        shown = [delayed(m, value, 1 + ADDRESS - DISTRIBUTION, f"word_{number}")
+                 for number, value in enumerate((count, scaled, said["at"] + count))]  # fmt: skip
+        m.d.comb += [self.read_0.eq(shown[0]), self.read_1.eq(shown[1])]
+        # What the node says of a row that streams is looked up two cycles before its words arrive.
+        m.d.comb += self.write_0.eq(Mux(mode["streams"], delayed(m, shown[2], 2), shown[2]))
         line: list[Value] = []
         for _ in range(SETTING - DISTRIBUTION + layout.frame.depth):
             later = Signal(name=f"strobe_{len(line) + 1}")
@@ -166,3 +176,10 @@ class LoadedSequencer(Leaf):
             m.d.sync += self.run_form.eq(self.value("mode"))
         show_run(m, self, begin, last, most=(1 << 32) - 1)
         return begin
+
+
+def _fields(word: Value, fields: Mapping[str, int]) -> dict[str, Value]:
+    """What lies side by side in a word."""
+    ends = accumulate(fields.values())
+    return {name: word[end - bits : end] for (name, bits), end in zip(fields.items(), ends,
+                                                                      strict=True)}  # fmt: skip

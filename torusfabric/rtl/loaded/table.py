@@ -11,78 +11,93 @@ from amaranth.lib.wiring import In, Out
 from ..memories import ReadPort, WritePort, add_memory, add_rom, address_width
 from ..netlist import Leaf
 from ..registers import delayed
-from .layout import PIECE
+from .layout import Bits, pieces
 
-__all__ = ["LoadedTable"]
+__all__ = ["LoadedTable", "part_bits"]
+
+#: Rows of a table up to which it may be made of look-up tables; beyond, these take too many.
+SMALL = 16
 
 
 class LoadedTable(Leaf):
-    """A table that is written piece by piece.
+    """Tables of one owner, which are written piece by piece.
 
     Parameters
     ----------
-    rows, width : int
+    tables : sequence of (int, int)
+        Rows and bits of each.
     bus : dict of str to int
         As `TableLayout.bus`.
-    contents : sequence of int
-        The first rows; all others are 0.
-    parts : dict of str to (int, int, int)
-        Bits that are given away, by name: the first, how many, and cycles by which they are later.
-        All of a row if there are none, as ``row``.
+    contents : sequence of (sequence of int)
+        The first rows of each; all others are 0.
+    parts : dict of str to ((sequence of (int, int)), int)
+        What is given away, by name: runs of bits of all tables, one behind the other, and cycles by
+        which they are later. All of the first if there are none, as ``row``.
     written : bool
-        Whether it can be written; else it stays as it is, for proofs.
+        Whether they can be written; else they stay as they are, for proofs.
 
     Members
     -------
     number : In
         Its own, by which it is written.
-    address : In
-    load_valid, load_table, load_row, load_piece, load_word : In
-        A piece of a row of a table, that is written an edge later.
+    address_0, address_1, .. : In
+        Of each table.
+    load_valid, load_every, load_table, load_row, load_piece, load_word : In
+        A piece of a row, of the tables of one number or of all nodes, that is written an edge
+        later.
     NAME : Out
-        A part of the row that was asked for in the cycle before.
+        A part of the rows that were asked for in the cycle before.
     """
 
     def __init__(
         self,
-        rows: int,
-        width: int,
+        tables: Sequence[Bits],
         bus: Mapping[str, int],
-        contents: Sequence[int] = (),
-        parts: dict[str, tuple[int, int, int]] | None = None,
+        contents: Sequence[Sequence[int]] = (),
+        parts: Mapping[str, tuple[Sequence[Bits], int]] | None = None,
         *,
         written: bool = True,
     ) -> None:
         self._written = written
-        self._rows, self._width, self._contents = rows, width, tuple(contents)
-        self._parts = parts or {"row": (0, width, 0)}
+        self._tables, self._contents = tuple(tables), [*contents, *[()] * len(tables)]
+        self._parts = parts or {"row": (((0, tables[0][1]),), 0)}
         super().__init__(
-            {"number": In(bus["load_table"]), "address": In(address_width(rows))}
+            {"number": In(bus["load_table"])}
+            | {f"address_{k}": In(address_width(rows)) for k, (rows, _) in enumerate(tables)}
             | {name: In(bits) for name, bits in bus.items()}
-            | {name: Out(bits) for name, (_, bits, _) in self._parts.items()}
+            | {name: Out(part_bits(runs)) for name, (runs, _) in self._parts.items()}
         )
 
     def elaborate(self, platform: object) -> Module:
         """Build a memory for each piece."""
         m = Module()
         names = ("load_row", "load_piece", "load_word")
-        mine = self.value("load_valid") & (self.value("load_table") == self.value("number"))
+        mine = self.value("load_table") == self.value("number")
         enable = Signal(name="written")
-        m.d.sync += enable.eq(mine)
-        row, piece, word = (delayed(m, self.value(name), 1) for name in names)
+        m.d.sync += enable.eq(self.value("load_valid") & (mine | self.value("load_every")))
+        row, number, word = (delayed(m, self.value(name), 1) for name in names)
         found: list[Value] = []
-        for number, low in enumerate(range(0, self._width, PIECE)):
-            bits = min(PIECE, self._width - low)
-            init = [value >> low & (1 << bits) - 1 for value in self._contents]
-            depth, name, read = max(self._rows, 2), f"piece_{number}", self.value("address")
+        for k, (of, rows, low, bits) in enumerate(pieces(self._tables)):
+            init = [value >> low & (1 << bits) - 1 for value in self._contents[of]]
+            depth, name, read = max(rows, 2), f"piece_{k}", self.value(f"address_{of}")
             if self._written:
                 cells = memory.MemoryData(shape=bits, depth=depth, init=init)
-                write = WritePort(row, word[:bits], enable & (piece == number))
-                found.append(add_memory(m, name, cells, write=write, read=ReadPort(read, Const(1))))
+                at = row[: address_width(depth)]
+                write = WritePort(at, word[:bits], enable & (number == k))
+                asked = ReadPort(read, Const(1))
+                found.append(
+                    add_memory(m, name, cells, write=write, read=asked, block=rows > SMALL)
+                )
             else:
                 whole_rows = [*init, *[0] * (depth - len(init))]
                 found.append(add_rom(m, name, rows=whole_rows, width=bits, address=read))
         whole = Cat(*found)
-        for name, (start, bits, late) in self._parts.items():
-            m.d.comb += getattr(self, name).eq(delayed(m, whole[start : start + bits], late, name))
+        for name, (runs, late) in self._parts.items():
+            part = Cat(whole[start : start + bits] for start, bits in runs)
+            m.d.comb += getattr(self, name).eq(delayed(m, part, late, name))
         return m
+
+
+def part_bits(runs: Sequence[Bits]) -> int:
+    """Bits of runs together."""
+    return sum(bits for _, bits in runs)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 
 from ...program import Program
@@ -24,10 +24,10 @@ from ..tops import Built, add_single
 from .endpoint import LoadedEndpoint
 from .host import LoadedHost
 from .image import Image
-from .layout import TableLayout
+from .layout import Bits, TableLayout
 from .loader import Loader, There
-from .sequencer import LoadedSequencer
-from .table import LoadedTable
+from .sequencer import FOR_HOST, LoadedSequencer
+from .table import LoadedTable, part_bits
 
 __all__ = ["LoadedBuilder", "add_loaded_top"]
 
@@ -68,22 +68,26 @@ class LoadedBuilder(FabricBuilder):
         return RunChoices((None,) * frame.modes, (True,) * frame.modes, lengths, several)
 
     def add_table(
-        self, name: str, number: int, address: Parts, bus: dict[str, Parts],
-        parts: dict[str, tuple[int, int, int]], nets: dict[str, str], node: int | None = None,
+        self, name: str, number: int, addresses: Sequence[Parts], bus: dict[str, Parts],
+        parts: Mapping[str, tuple[Sequence[Bits], int]], nets: dict[str, str],
+        node: int | None = None,
     ) -> None:  # fmt: skip
-        """Add a table; those of the same contents are of one module."""
-        rows, width = self.layout.tables[number]
-        given = self.layout.bus
-        contents = tuple(max(row, 0) for row in self.contents[number])
-        key = rows, width, contents, tuple(parts.items())
+        """Add tables of one owner; those of the same contents are of one module."""
+        tables, given = self.layout.tables[number], self.layout.bus
+        contents = tuple(tuple(max(row, 0) for row in rows) for rows in self.contents[number])
+        key = tables, contents, tuple(parts.items())
         module = self._known.setdefault(key, f"table_{name}" if contents else f"empty_{name}")
-        make = partial(LoadedTable, rows, width, given, contents, parts)
+        make = partial(LoadedTable, tables, given, contents, parts)
         self.add_module(module, make, role=Role.TABLE)
         self.add(
             f"the_table_{name}",
             module,
-            inputs={"number": (Fixed(number, given["load_table"]),), "address": address, **bus},
-            outputs={part: (nets[part], bits) for part, (_, bits, _) in parts.items()},
+            inputs={
+                "number": (Fixed(number, given["load_table"]),),
+                **{f"address_{k}": address for k, address in enumerate(addresses)},
+                **bus,
+            },
+            outputs={part: (nets[part], part_bits(runs)) for part, (runs, _) in parts.items()},
             node=node,
         )
 
@@ -94,18 +98,13 @@ class LoadedBuilder(FabricBuilder):
         if name != "row":
             return
         layout, near = self.layout, self.distribution.near
-        router, operand = layout.router_bits, layout.operand_bits
-        first = router + operand
-        parts = {
-            "row": (first, layout.node_bits - first, 0),
-            "setting": (0, router, 1),
-            "operand": (router, operand, 2),
-        }
-        parts = {name: part for name, part in parts.items() if part[1]}
+        parts = layout.node_parts
+        names = [name for name in layout.row_fields if name.startswith("named_")]
         for node in nodes.tolist():
             nets = {part: f"{part}_{node}" for part in parts}
             bus = {name: near(name, node) for name in layout.bus}
-            self.add_table(f"node_{node}", node, near("row", node), bus, parts, nets, node)
+            named = [near(name, node) for name in names]
+            self.add_table(f"node_{node}", node, named, bus, parts, nets, node)
 
 
 def add_loaded_top(build: LoadedBuilder, digest: int) -> Built:
@@ -129,17 +128,16 @@ def add_loaded_top(build: LoadedBuilder, digest: int) -> Built:
     parts = {name: (Part(name, 0, bits),) for name, bits in (fields | looked_up).items()}
     answer = build.placement.endpoints.answer
     host = partial(LoadedHost, layout, width=build.width, answer=answer)
-    asked = {name: parts[name] for name in ("chunks", "reciprocal", "block")}
+    asked = {name: parts[name] for name in ("block", *FOR_HOST)}
     latency = tops.add_host_port(build, host, asked)
     known = {name: (parts | given)[name] for name in ("row_word", "mode_word", "loaded", "modes")}
     tops.add_sequencer(build, known, make=partial(LoadedSequencer, layout, build.choices))
-    first = frame.nodes
-    for number, name, address, net, width in (
-        (first, "rows", build.whole("row_address"), "row_word", layout.row_bits),
-        (first + 1, "modes", build.whole("mode_address"), "mode_word", layout.mode_bits),
-        (first + 2, "blocks", (*build.whole("block_address"), *mode), "block", layout.block_bits),
+    alone = bus | {"load_every": (Fixed(0, 1),)}
+    for number, (name, net) in enumerate(
+        {"row": "row_word", "mode": "mode_word", "block": "block"}.items(), frame.nodes
     ):
-        build.add_table(name, number, address, bus, {"row": (0, width, 0)}, {"row": net})
+        address, runs = build.whole(f"{name}_address"), {"row": (((0, looked_up[net]),), 0)}
+        build.add_table(f"{name}s", number, [address], alone, runs, {"row": net})
     routers = tops.add_inside(build, add_endpoints)
     tops.add_status(build)
     for name in ("loaded", "loaded_program", "modes"):

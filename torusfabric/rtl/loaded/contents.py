@@ -1,0 +1,110 @@
+"""The contents that programs have in loaded tables, by where their modes lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...program.fields import Order
+from ...program.settings import Table, columns
+from ..memories import address_width
+from .layout import TableLayout
+from .places import Place
+
+if TYPE_CHECKING:
+    from ...program.loadable import Loadable
+
+__all__ = ["UNASKED", "Contents", "contents_of"]
+
+#: A row of which nobody asks.
+UNASKED = -1
+
+#: The rows of what `TableLayout.tables` lists; those at the end may be left out.
+Contents = list[list[list[int]]]
+
+
+def contents_of(layout: TableLayout, modes: Mapping[int, tuple[Place, Loadable]]) -> Contents:
+    """What forms have in the tables, by their modes and where they lie."""
+    frame = layout.frame
+    rows = [UNASKED] * max(place.row + form.rows for place, form in modes.values())
+    blocks = [UNASKED] * max(place.block + form.entries for place, form in modes.values())
+    known = [UNASKED] * (max(modes) + 1)
+    for number, (place, form) in modes.items():
+        loop, shift = form.program.loop, layout.reciprocal_shift
+        values = {
+            "first": place.row,
+            "by_flit": int(loop.order is Order.FLIT),
+            "streams": int(form.streams),
+            "late": int(form.reads_late),
+            "chunks": form.chunks,
+            "reciprocal": -(-(1 << shift) // form.chunks),
+            "drain": form.program.form.timing.drain,
+            "first_block": place.block,
+            "one_node": int(form.one_node),
+        }
+        known[number] = _packed(values, layout.mode_fields)
+        rows[place.row : place.row + form.rows] = _rows(layout, form, place)
+        _put_blocks(layout, form, blocks, place.block)
+    of_nodes = [_settings(layout, table, modes.values()) for table in Table]
+    return [*([found[node] for found in of_nodes] for node in range(frame.nodes)),
+            [rows], [known], [blocks]]  # fmt: skip
+
+
+def _rows(layout: TableLayout, form: Loadable, place: Place) -> list[int]:
+    """What the sequencer has of the rows of a form."""
+    fields = layout.row_fields
+    # What comes a cycle after the slot is written when words have been counted up to two.
+    at = form.at - (0 if form.streams else 2)
+    columns = (
+        form.pause,
+        form.blocks == 0,
+        np.arange(form.rows) == form.rows - 1,
+        at % (1 << layout.base_bits),
+        *place.settings,
+    )
+    listed = (np.asarray(column).astype(int).tolist() for column in columns)
+    return [_packed(dict(zip(fields, row, strict=True)), fields)
+            for row in zip(*listed, strict=True)]  # fmt: skip
+
+
+def _settings(
+    layout: TableLayout, table: Table, modes: Iterable[tuple[Place, Loadable]]
+) -> list[list[int]]:
+    """The settings of a table of every node."""
+    placed = [(place.settings[table], columns(form)[table]) for place, form in modes]
+    used = np.unique(np.concatenate([np.asarray(of) for of, _ in placed]))
+    values = np.full((len(used), *placed[0][1].shape[1:]), -1)
+    for of, said in placed:
+        np.maximum.at(values, np.searchsorted(used, of), said)
+    found = [[UNASKED] * (int(used[-1]) + 1) for _ in range(layout.frame.nodes)]
+    for mine, coded in zip(found, layout.coded(table, values), strict=True):
+        for number, word in zip(used.tolist(), coded, strict=True):
+            mine[number] = word
+    return found
+
+
+def _put_blocks(layout: TableLayout, form: Loadable, blocks: list[int], start: int) -> None:
+    """Where the host finds blocks: parts of a message, then chunks, as it counts them, then nodes.
+
+    Where there is anything at one node only, all nodes are that.
+    """
+    nodes, apart = np.arange(layout.frame.nodes), 1 << address_width(layout.frame.nodes)
+    if form.one_node:
+        nodes, apart = nodes[(form.received[..., 1] >= 0).any(axis=1)], 1
+    for at, node in enumerate(nodes.tolist()):
+        for block, (memory, base) in enumerate(form.received[node].tolist()):
+            if base >= 0:
+                values = {"memory": memory, "base": base}
+                blocks[start + block * apart + at] = _packed(values, layout.block_fields)
+
+
+def _packed(values: dict[str, int], fields: dict[str, int]) -> int:
+    """Values side by side."""
+    total, start = 0, 0
+    for name, bits in fields.items():
+        assert 0 <= values[name] < 1 << bits, f"{name} {values[name]} has {bits} bits"
+        total |= values[name] << start
+        start += bits
+    return total
