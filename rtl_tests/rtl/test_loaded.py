@@ -121,6 +121,38 @@ def test_rounds_take_the_cycles_of_their_image(kind):
     assert [job.cycles for job in report.jobs] == [made.program.cycles(n) for n in (1, 2, 8)]
 
 
+@pytest.mark.parametrize("cycles", few(1, [2, 3]))
+def test_links_of_several_cycles(cycles):
+    """On longer links rows last longer, and sums meet later: all collectives take their cycles."""
+    plans = [
+        resolve_loadable(select("3x3", name, link_latency=str(cycles)), FLITS).planned
+        for name in ("alltoall", "reduce-scatter", "allreduce", "broadcast", "gather", "reduce")
+    ]
+    fabric = tf.Fabric(tf.compile(plans, max_flits=FLITS), width=WIDTH, tables="ram")
+    # Some rows wait for what comes, some bring sums that stream, some pause.
+    assert {form.least > 1 for form in fabric.forms} == {True, False}
+    assert {form.streams and form.adds for form in fabric.forms} == {True, False}
+    jobs = [tf.Job(mode=mode, length=n) for mode in range(len(plans)) for n in (1, FLITS)]
+    report = tf.simulate(fabric, engine=CompiledEngine(fabric), jobs=jobs)
+    assert report.passed
+    assert [job.cycles for job in report.jobs] == [job.predicted_cycles for job in report.jobs]
+
+
+@pytest.mark.parametrize(
+    ("latency", "wrong"),
+    [
+        ("2", "must be 3x3 for this fabric, not 3x3 on links of 2 cycles"),
+        ("0:1,1:2", "on links of as many cycles each"),
+    ],
+)
+def test_links_that_do_not_fit(latency, wrong):
+    """Links of an image are those of the fabric, and all as long."""
+    frame = Frame.of([loadable_form([tf.plan("3x3", "allgather")], FLITS, ()).program])
+    plan = tf.plan("3x3", "alltoall", link_latency=latency)
+    with pytest.raises(InputError, match=wrong):
+        Image.of(frame, WIDTH, [plan])
+
+
 def test_no_torn_image_runs(frame, tmp_path):
     """An image for another fabric, with words missing, or with a wrong bit, is refused."""
     image = Image.of(frame, WIDTH, [planned("scatter", frame)])

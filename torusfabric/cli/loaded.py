@@ -68,6 +68,8 @@ def run_image(arguments: Namespace) -> None:
     check_output(arguments, arguments.output, IMAGE)
     fabric = read_fabric(arguments.fabric)
     given = Namespace(**vars(arguments) | {"frame": fabric.frame, "tables": "ram"})
+    if given.topology is not None and given.link_latency is None:
+        given.link_latency = fabric.frame.topology.latency_text
     chosen = choose_schedules(given, flits=fabric.frame.flits, any_length=True)
     schedules = [one.schedule for one in chosen]
     with progress_bar("checking"):

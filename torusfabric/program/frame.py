@@ -34,6 +34,9 @@ LEAST_MODES, LEAST_BLOCKS, LEAST_CHUNKS = 4, 64, 16
 #: is. So many settings may all be different.
 SHARES, LEAST_SETTINGS = (2, 4, 1, 4), 8
 
+#: Of the cycles of a link, the most that a row may take at the least.
+LONGEST_LEAST = 8
+
 #: The most modes: a word of an image has a bit for each.
 MOST_MODES = 32
 
@@ -56,7 +59,7 @@ class Frame:
     later : bool
         Whether in-ports and operators have second registers.
     late : bool
-        Whether a mode may read all words a cycle later; see `Loadable.reads_late`.
+        Whether a mode may read all words later; see `Loadable.reads_late`.
     inputs : tuple of (tuple of (int, int)), or None
         The sources of each out-port, then of each operator, by `Stage` and number; None for all.
     settings : tuple of int
@@ -199,7 +202,8 @@ class Frame:
         program = form.program
         if without_faults(program.topology) != self.topology:
             raise InputError(
-                f"Topology must be {self.topology} for this fabric, not {program.topology}"
+                f"Topology must be {self.topology.title} for this fabric, not "
+                f"{program.topology.title}"
             )
         if program.flits != self.flits:
             raise InputError(f"Max flits must be {self.flits} for this fabric, not {program.flits}")
@@ -215,6 +219,11 @@ class Frame:
         for what, most, needed in (
             ("rows", self.rows, form.rows),
             ("depth", self.depth, form.depth),
+            (
+                "cycles of a row at the least",
+                LONGEST_LEAST * self.topology.longest_link,
+                form.least,
+            ),
             ("chunks", self.chunks, form.chunks),
             ("blocks of nodes", self.blocks, form.entries),
             ("words of a memory", self.words, form.words),
@@ -224,7 +233,7 @@ class Frame:
                     f"Schedule must fit the {most} {what} of this fabric, not need {needed}"
                 )
         if form.reads_late and not self.late:
-            raise InputError("Fabric must read a cycle later for this schedule, it cannot")
+            raise InputError("Fabric must read later for this schedule, it cannot")
         self._check_inputs(form)
 
     def _check_inputs(self, form: Loadable) -> None:

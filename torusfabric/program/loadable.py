@@ -19,12 +19,15 @@ import numpy as np
 from ..errors import InputError
 from ..topology import BoolArray, IntArray
 from .fields import IDLE, NEUTRAL, Action, Order, Point, Stage
-from .timing import ADDRESS, LINK, SETTING
+from .timing import ADDRESS, LINK, MEMORY_AGE, PASS, SETTING
 
 if TYPE_CHECKING:
     from .program import Program
 
 __all__ = ["Loadable", "loadable"]
+
+#: Later than all rows.
+END = 1 << 60
 
 #: Where a block lies: a memory, and a first address.
 _Place = tuple[int, int]
@@ -107,8 +110,13 @@ class Loadable:
         return bool(np.isin(stages, (Stage.LATER, Stage.LATER_RESULT)).any())
 
     @property
+    def least(self) -> int:
+        """The least cycles of a row."""
+        return self.program.loop.least
+
+    @property
     def reads_late(self) -> bool:
-        """Whether all words are read a cycle later, while other rows pass."""
+        """Whether all words are read as many cycles later as links have, while other rows pass."""
         return self.streams and bool(self.reads[..., 2].max() > 0)
 
     @property
@@ -145,6 +153,8 @@ class _Rewriting:
 
     def __init__(self, program: Program) -> None:
         self._program, self._loop = program, program.loop
+        #: Cycles of a link.
+        self._links = program.topology.longest_link
         self._check()
         loop = self._loop
         times = np.maximum(loop.blocks, 1)
@@ -166,25 +176,26 @@ class _Rewriting:
         sources = loop.sources
         if not program.any_length:
             raise InputError("Length must be left to each run, by max_flits, for loaded tables")
-        if program.topology.longest_link > 1:
-            _refuse(
-                "on links of one cycle",
-                f"on {program.topology}, of {program.topology.longest_link}",
-            )
+        if program.topology.one_latency is None:
+            _refuse("on links of as many cycles each", f"on {program.topology.title}")
         if form.any_root or form.groups.count > 1 or form.groups.without:
             _refuse(
                 "with a fixed root, in one group of all nodes", "of any root or in parts of them"
             )
         if max(program.blocks.goals, program.blocks.parts) > program.topology.nodes:
             _refuse("with no more offsets than nodes", program.schedule.collective)
-        if loop.least > 1 or loop.padded:
-            _refuse("without steps of a least duration", program.schedule.algorithm)
+        if loop.padded or (loop.least > 1 and loop.blocks.max() > 1):
+            _refuse("whose steps end with their words", program.schedule.algorithm)
         if any(len(readers) > 1 for readers in sources.injections) or sources.injection_delay:
             _refuse("that adds at in-ports", program.schedule.algorithm)
         if sources.made or sources.latency:
             _refuse("with operators of one cycle", program.schedule.algorithm)
-        for action, delay in ((Action.SELECT, SETTING), (Action.OPERAND, LINK)):
-            if any(field.delay != delay for field in loop.of(action)):
+        longer = self._links - 1
+        for action, delay in ((Action.SELECT, SETTING), (Action.OPERAND, LINK + longer)):
+            late = {field.delay - delay for field in loop.of(action)}
+            # Where rows pause, operators may change when the first words come to them.
+            self._early = action is Action.OPERAND and late == {-longer}
+            if late - {0} and not self._early:
                 _refuse("whose ports change at once", program.schedule.algorithm)
 
     def form(self) -> Loadable:
@@ -200,10 +211,12 @@ class _Rewriting:
         self._read(reads, used)
         for action, found in ((Action.SELECT, select), (Action.OPERAND, operand)):
             self._choose(action, found)
-        most = 2 if self._loop.combining else 1
-        read = np.unique(reads[..., 2][reads[..., 0] >= 0])
-        if streams and (late.max() > most or len(read) > 1 or read.max(initial=0) > 1):
-            _refuse("whose words arrive before the next row", self._program.schedule.algorithm)
+        arrives = {self._links, self._links + bool(self._loop.combining)}
+        comes = {*np.unique(stores[..., 0][stores[..., 0] > 0]).tolist()}
+        read = {*np.unique(reads[..., 2][reads[..., 0] >= 0]).tolist()}
+        alike = comes <= arrives and (read <= {0} or read <= {self._links})
+        if streams and (not alike or (self._early and self._links > 1)):
+            _refuse("whose words cross one link in a row", self._program.schedule.algorithm)
         return Loadable(
             self._program, self._pause, self._blocks, streams, select, operand, reads, stores, at,
             self._received(), words,
@@ -262,8 +275,12 @@ class _Rewriting:
         size = self._loop.flits + spread[1] - spread[0]
         at = np.where(region >= 0, region * size - spread[0], 0)
         for row, node, port, block in blocks:
-            place = port, int(at[row]) + (0 if streams else int(late[row, node, port]) - 1)
-            self._came[node].setdefault(block, []).append((row, place))
+            came = int(late[row, node, port])
+            place = port, int(at[row]) + (0 if streams else came - 1)
+            # A row is a slot, or there are as many as it takes to store what comes.
+            by_flit = self._loop.order is Order.FLIT
+            first = row + (MEMORY_AGE - PASS + came if by_flit else 1)
+            self._came[node].setdefault(block, []).append((first, place))
         return at, (int(region.max()) + 1) * size
 
     def _uses(self) -> list[_Use]:
@@ -317,8 +334,9 @@ class _Rewriting:
             taken[row, node, having[0]] = injection
             field = self._loop.field(Action.READ, sources.injections[injection][0])
             assert field is not None
-            place = self._place(node, row, memory, read + int(self._offset[row]))
-            reads[row, node, having[0]] = *place, field.delay - ADDRESS
+            late = field.delay - ADDRESS
+            place = self._place(node, row + late, memory, read + int(self._offset[row]))
+            reads[row, node, having[0]] = *place, late
 
     def _place(self, node: int, row: int, memory: int, base: int) -> _Place:
         """Where a block lies that is read in a row."""
@@ -331,8 +349,8 @@ class _Rewriting:
         """Where a block lies in a row, or nowhere."""
         if self._program.memories[memory].own:
             return self._own[node].get((memory, base), (IDLE, IDLE))
-        came = self._came[node].get((memory, base), [(0, (IDLE, IDLE))])
-        return next((place for first, place in reversed(came) if first < row), came[-1][1])
+        came = self._came[node].get((memory, base), [])
+        return next((place for first, place in reversed(came) if first <= row), (IDLE, IDLE))
 
     def _choose(self, action: Action, found: IntArray) -> None:
         """What out-ports, or operators, select."""
@@ -356,7 +374,7 @@ class _Rewriting:
             blocks = zip(np.ravel(np.broadcast_to(memory, part.shape)),
                          np.ravel(np.broadcast_to(base, part.shape)), strict=True)  # fmt: skip
             for block, (m, b) in enumerate(blocks):
-                found[node, block] = self._known(node, int(m), int(b), len(self._of))
+                found[node, block] = self._known(node, int(m), int(b), END)
         return found
 
 

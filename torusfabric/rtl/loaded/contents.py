@@ -41,6 +41,7 @@ def contents_of(layout: TableLayout, modes: Mapping[int, tuple[Place, Loadable]]
             "chunks": form.chunks,
             "reciprocal": -(-(1 << shift) // form.chunks),
             "drain": form.program.form.timing.drain,
+            "least": form.least,
             "first_block": place.block,
             "one_node": int(form.one_node),
         }

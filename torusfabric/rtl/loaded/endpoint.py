@@ -21,24 +21,31 @@ __all__ = ["LoadedEndpoint"]
 class LoadedEndpoint(Endpoint):
     """An endpoint that stores what its table says, where the sequencer says.
 
+    Parameters
+    ----------
+    late : bool
+        Whether any mode may read words later.
+    links : int
+        Cycles of links.
+
     Members
     -------
     read_0, read_1 : In
         Cycles of the row, or in a loop by flits the flit; and the same times the chunks, by which
         flits lie apart in the memory of what the node sends.
     write_0 : In
-        Where words are stored that arrive now, or where rows stream in the next cycle.
+        Where words are stored that arrive now; where rows stream, by a link.
     late : In(1)
-        Whether words are read a cycle later; if any mode may do so.
+        Whether words are read later, by the cycles of a link; if any mode may do so.
     streams : In(1)
         Whether the words of a row arrive while others pass, so that what the table says counts some
         cycles later; else it counts until all have arrived.
     """
 
     def __init__(
-        self, shape: EndpointShape, settings: EndpointSettings, *, late: bool = False
+        self, shape: EndpointShape, settings: EndpointSettings, *, late: bool, links: int
     ) -> None:
-        self._late = late
+        self._late, self.links = late, links
         super().__init__(shape, settings)
 
     def _from_sequencer(self) -> dict[str, Member]:
@@ -58,6 +65,10 @@ class LoadedEndpoint(Endpoint):
 class _Inputs(Inputs):
     """What the sequencer and the table of the node give."""
 
+    def __init__(self, m: Module, endpoint: LoadedEndpoint) -> None:
+        super().__init__(m, endpoint)
+        self._links = endpoint.links
+
     def _address(self, shape: EndpointReader) -> Value:
         memories, bits = shape.memories, self._endpoint.settings.address_bits
         own = self._code(shape) == select_code(len(memories), len(memories) - 1)
@@ -69,10 +80,11 @@ class _Inputs(Inputs):
         return self._now(self.at(shape.code))
 
     def _now(self, value: Value) -> Value:
-        """A value in this cycle, or for a mode that reads late in the one before."""
+        """A value in this cycle, or for a mode that reads late in one before."""
         if "late" not in self._endpoint.signature.members:
             return value
-        return Mux(self._endpoint.value("late"), delayed(self._m, value, 1), value)
+        before = delayed(self._m, value, self._links)
+        return Mux(self._endpoint.value("late"), before, value)
 
 
 class _Builder(EndpointBuilder):
@@ -80,7 +92,7 @@ class _Builder(EndpointBuilder):
 
     def __init__(self, endpoint: LoadedEndpoint) -> None:
         super().__init__(endpoint)
-        self._inputs = _Inputs(self.m, endpoint)
+        self._inputs, self._links = _Inputs(self.m, endpoint), endpoint.links
 
     @cached_property
     def _streams(self) -> Value:
@@ -94,13 +106,15 @@ class _Builder(EndpointBuilder):
         code, *source = known
         address = self.value("write_0")
         # Of a word that has come so many cycles, what the table said as many before.
-        for late in range(1, 1 + min(len(memory.sources), len(memory.strobes))):
+        for late in range(self._links, self._links + len(memory.sources)):
+            if late > len(memory.strobes):
+                continue
             before = [delayed(m, value, 1 + late) for value in known]
             strobe = self.value(f"strobe_{late - 1}")
             chosen = self._streams & (before[0] == late) & strobe
             code, *source = (Mux(chosen, *pair) for pair in zip(before, (code, *source),
                                                                 strict=True))  # fmt: skip
-            if late == 1:
+            if late == self._links:
                 # Else nothing of what is said now counts.
                 code = Mux(self._streams & ~chosen, 0, code)
             else:

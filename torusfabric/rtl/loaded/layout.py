@@ -33,8 +33,8 @@ PIECE = 32
 #: Words that begin a run of rows in an image, and the most rows of one.
 HEAD, RUN = 2, 1 << 10
 
-#: Bits for cycles from the last slot of a run to its end.
-DRAIN_BITS = 6
+#: The least bits for cycles from the last slot of a run to its end, and of a row.
+DRAIN_BITS, LEAST_BITS = 6, 5
 
 
 #: Bits of a table: the first, and how many.
@@ -240,7 +240,8 @@ class TableLayout:
     def node_parts(self) -> dict[str, tuple[tuple[Bits, ...], int]]:
         """Which bits of the tables of a node, one behind the other, are given to whom, how late."""
         first, width = self.router_bits, self.operand_bits
-        parts = {"setting": (((0, first),), 1), "operand": (((first, width),), 2),
+        parts = {"setting": (((0, first),), 1),
+                 "operand": (((first, width),), 1 + self.frame.topology.longest_link),
                  "row": (self._endpoint[1], 0)}  # fmt: skip
         return {name: part for name, part in parts.items() if any(bits for _, bits in part[0])}
 
@@ -279,7 +280,8 @@ class TableLayout:
             "late": 1,
             "chunks": frame.chunks.bit_length(),
             "reciprocal": self.reciprocal_shift + 1,
-            "drain": DRAIN_BITS,
+            "drain": max(frame.depth.bit_length() + 1, DRAIN_BITS),
+            "least": max(frame.topology.longest_link.bit_length() + 2, LEAST_BITS),
             "first_block": address_width(frame.blocks),
             "one_node": 1,
         }

@@ -40,7 +40,7 @@ class LoadedSequencer(Leaf):
     read_0, read_1 : Out
         Cycles of the row, or in a loop by flits the flit; and the same times the chunks.
     write_0 : Out
-        Where what arrives is stored; where rows stream, what has come one cycle.
+        Where what arrives is stored; where rows stream, what has come by one link.
     store_k : Out
         Whether a word arrives at nodes that has come so many cycles.
     streams : Out(1)
@@ -102,10 +102,15 @@ class LoadedSequencer(Leaf):
         said = _fields(self.value("row_word"), layout.row_fields)
         pause, empty, ends = (said[name] for name in ("pause", "empty", "ends"))
         row, running = Signal(len(mode["first"]), name="row_now"), Signal(name="running")
-        count = Signal(max(len(pause), len(flits)) + 1, name="count")
+        longest = max(len(pause), len(flits), len(mode["least"]))
+        count = Signal(longest + 1, name="count")
         scaled = Signal(self._word_bits, name="scaled")
         moves, by_flit = go | running, mode["by_flit"]
-        end_of_row = by_flit | (count + 1 == pause + Mux(empty, 0, flits + 1))
+        # A row lasts as long as all of its mode do at the least.
+        passed, moved = Signal(name="words_passed"), Signal(name="words_pass")
+        m.d.comb += moved.eq(passed | (count + 1 == pause + Mux(empty, 0, flits + 1)))
+        end_of_row = by_flit | (moved & (count + 1 >= mode["least"]))
+        m.d.sync += passed.eq(moved & moves & ~end_of_row)
         over = ends & end_of_row & (~by_flit | (count == flits))
         after = Signal(len(row), name="row_after")
         m.d.comb += after.eq(row)
@@ -138,8 +143,10 @@ class LoadedSequencer(Leaf):
         shown = [delayed(m, value, 1 + ADDRESS - DISTRIBUTION, f"word_{number}")
                  for number, value in enumerate((count, scaled, said["at"] + count))]  # fmt: skip
         m.d.comb += [self.read_0.eq(shown[0]), self.read_1.eq(shown[1])]
-        # What the node says of a row that streams is looked up two cycles before its words arrive.
-        m.d.comb += self.write_0.eq(Mux(mode["streams"], delayed(m, shown[2], 2), shown[2]))
+        # What the node says of a row that streams is looked up before its words arrive.
+        links = layout.frame.topology.longest_link
+        streamed = delayed(m, shown[2], 1 + links)
+        m.d.comb += self.write_0.eq(Mux(mode["streams"], streamed, shown[2]))
         line: list[Value] = []
         for _ in range(SETTING - DISTRIBUTION + layout.frame.depth):
             later = Signal(name=f"strobe_{len(line) + 1}")

@@ -50,7 +50,8 @@ class LoadedBuilder(FabricBuilder):
     @property
     def endpoint(self) -> Callable[[EndpointShape, EndpointSettings], Endpoint]:
         """What endpoints are."""
-        return partial(LoadedEndpoint, late=self.frame.late)
+        links = self.frame.topology.longest_link
+        return partial(LoadedEndpoint, late=self.frame.late, links=links)
 
     @property
     def operator_unit(self) -> OperatorUnit | None:
