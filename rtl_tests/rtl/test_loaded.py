@@ -138,6 +138,23 @@ def test_links_of_several_cycles(cycles):
     assert [job.cycles for job in report.jobs] == [job.predicted_cycles for job in report.jobs]
 
 
+def test_parts_of_a_network(tmp_path):
+    """Along an axis, and without a node, the same hardware carries out collectives of parts."""
+    plan = tf.plan("3x3", "allgather", algorithm="matching")
+    frame = Frame.of([loadable_form([plan], FLITS, ()).program], rows=32, depth=8)
+    plans = [
+        resolve_loadable(select(text, name), FLITS, (), frame).planned
+        for text, name in (("3x3", "alltoall@1"), ("3x3!4", "allgather"))
+    ]
+    Image.of(frame, WIDTH, plans).save(tmp_path / "a.bin")
+    image = read_image(tmp_path / "a.bin", frame, WIDTH)
+    assert [fact["collective"] for fact in image.facts] == ["alltoall@1", "allgather!4"]
+    fabric = fabric_of(image)
+    report = tf.simulate(fabric, jobs=8, engine=CompiledEngine(fabric))
+    assert report.passed
+    assert [job.cycles for job in report.jobs] == [job.predicted_cycles for job in report.jobs]
+
+
 @pytest.mark.parametrize(
     ("latency", "wrong"),
     [

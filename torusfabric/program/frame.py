@@ -13,7 +13,7 @@ import numpy as np
 
 from ..collective import Operator
 from ..errors import InputError
-from ..topology import Topology, topology_from_json, without_faults
+from ..topology import Topology, shared_network, topology_from_json, without_faults
 from .address_map import NodeMap, PartMap
 from .compile import versions
 from .fields import Sources, Stage, memories_of
@@ -32,7 +32,7 @@ LEAST_MODES, LEAST_BLOCKS, LEAST_CHUNKS = 4, 64, 16
 
 #: Of rows for which room is asked, the share of different settings of each `Table` for which there
 #: is. So many settings may all be different.
-SHARES, LEAST_SETTINGS = (2, 4, 1, 4), 8
+SHARES, LEAST_SETTINGS = (2, 2, 1, 2), 8
 
 #: Of the cycles of a link, the most that a row may take at the least.
 LONGEST_LEAST = 8
@@ -331,6 +331,15 @@ def _settings(forms: Sequence[Loadable], asked: int) -> tuple[int, ...]:
     )
 
 
+def _on_network(schedule: Schedule, network: Topology) -> Schedule:
+    """A schedule on a network; one that lacks nodes of it leaves them out."""
+    from ..schedule import Lifted
+
+    if schedule.topology.nodes != network.nodes:
+        shared_network([network, schedule.topology])  # which refuses any other
+    return Lifted.within(schedule, network)
+
+
 def _inputs(forms: Sequence[Loadable], ports: int) -> tuple[tuple[tuple[int, int], ...], ...]:
     """What each out-port, and then each operator, selects in some forms."""
     found = []
@@ -428,7 +437,8 @@ def loadable_form(
         If none can; it says why the first cannot.
     """
     wrong: InputError | None = None
-    for schedule in schedules:
+    for each in schedules:
+        schedule = each if frame is None else _on_network(each, frame.topology)
         try:
             for program in versions(schedule, flits, operators, fixed=False):
                 form = loadable(program)

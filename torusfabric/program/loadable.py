@@ -178,10 +178,8 @@ class _Rewriting:
             raise InputError("Length must be left to each run, by max_flits, for loaded tables")
         if program.topology.one_latency is None:
             _refuse("on links of as many cycles each", f"on {program.topology.title}")
-        if form.any_root or form.groups.count > 1 or form.groups.without:
-            _refuse(
-                "with a fixed root, in one group of all nodes", "of any root or in parts of them"
-            )
+        if form.any_root:
+            _refuse("with a fixed root", "of any root")
         if max(program.blocks.goals, program.blocks.parts) > program.topology.nodes:
             _refuse("with no more offsets than nodes", program.schedule.collective)
         if loop.padded or (loop.least > 1 and loop.blocks.max() > 1):

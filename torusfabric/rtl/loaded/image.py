@@ -27,7 +27,7 @@ from ...errors import InputError
 from ...program import Program
 from ...program.frame import Frame, fitted, loadable_form
 from ...program.loadable import Loadable
-from ...schedule import Schedule
+from ...schedule import Lifted, Schedule
 from ...schedule.file import load
 from ...toolchain.files import writing
 from ...toolchain.reading import parse_json, read_bytes
@@ -216,7 +216,10 @@ class Image:
         with TemporaryDirectory() as folder:
             for number, form in enumerate(self.forms):
                 name = Path(folder) / f"{number}.json"
-                form.program.schedule.save(name)
+                schedule = form.program.schedule
+                if isinstance(schedule, Lifted) and schedule.collective.without:
+                    schedule = schedule.part
+                schedule.save(name)
                 texts.append(name.read_text())
         facts = {"modes": self.facts, "schedules": texts, "places": [*self.kept]}
         tail = zlib.compress(json.dumps(facts).encode())
