@@ -216,6 +216,7 @@ def test_refused_start(frame):
     ("options", "wrong"),
     [
         ({"rows": 2}, r"Schedule must fit the 2 rows of this fabric, not need 3"),
+        ({"settings": (1, 8, 8, 8)}, "Settings of table select must be at most 1 .*, not 2"),
         ({"depth": 1}, r"Schedule must fit the 1 depth of this fabric, not need 4"),
         ({"inputs": OWN}, r"out-port \+0 of node 0 has none from in-port -0"),
         ({}, r"Fabric must have operators for a reduction, node 0 has none"),
@@ -225,7 +226,7 @@ def test_what_does_not_fit(options, wrong):
     """What does not fit is said in a line."""
     one = loadable_form([planned("scatter")], FLITS, ())
     frame = replace(Frame.of([one.program], rows=64, depth=16), **options)
-    kinds = {"rows": "alltoall", "depth": "broadcast", "inputs": "alltoall"}
+    kinds = {"rows": "alltoall", "settings": "alltoall", "depth": "broadcast", "inputs": "alltoall"}
     kind = kinds[next(iter(options))] if options else "allreduce"
     with pytest.raises(InputError, match=wrong):
         Image.of(frame, WIDTH, [planned(kind)])
