@@ -13,6 +13,7 @@ from torusfabric.proof.compact import check_same_hardware
 from torusfabric.proof.gates import read_gates
 from torusfabric.proof.report import Refuted
 from torusfabric.toolchain import tools
+from torusfabric.verilog.design import pieces
 
 yosys = pytest.mark.skipif(tools.version("yosys") is None, reason="needs Yosys")
 
@@ -94,3 +95,14 @@ def test_what_needs_a_text_for_each_instance_is_refused(capsys, tmp_path):
         said = f"--compact must be left out with {more[0]}, for which each instance has its text"
         assert said in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_long_constants_are_joined_in_groups():
+    """Of one pair of braces around thousands of lines Verilator takes minutes."""
+    value = int.from_bytes(bytes(range(256)) * 100, "little")
+    text = pieces(value, 256 * 100 * 8)
+    joined = 0
+    for bits, digits in re.findall(r"(\d+)'h([0-9a-f]+)", text):
+        joined = joined << int(bits) | int(digits, 16)
+    assert joined == value
+    assert max(inner.count(",") for inner in re.findall(r"{([^{}]*)}", text)) < 32

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,6 +41,10 @@ NO_NETS, ANY_NETS = "`default_nettype none\n", "`default_nettype wire\n"
 
 #: Bits of contents in a line of text.
 LINE_BITS = 320
+
+#: Lines of contents that are joined at a time. Verilator takes a time that grows with the square of
+#: what is in one pair of braces: 4.1 s for 480,000 bits in one, 0.25 s in groups.
+JOINED = 32
 
 
 @dataclass(frozen=True)
@@ -109,8 +113,14 @@ def pieces(value: int, bits: int) -> str:
     texts = [digits[:first], *(digits[k : k + some] for k in range(first, len(digits), some))]
     high = bits - LINE_BITS * (len(texts) - 1)
     sizes = [high, *[LINE_BITS] * (len(texts) - 1)]
-    every = (f"{size}'h{text.lstrip('0') or '0'}" for size, text in zip(sizes, texts, strict=True))
-    return "{" + ",\n    ".join(every) + "}"
+    every = [f"{size}'h{text.lstrip('0') or '0'}" for size, text in zip(sizes, texts, strict=True)]
+    while len(every) > JOINED:
+        every = [_joined(every[k : k + JOINED]) for k in range(0, len(every), JOINED)]
+    return _joined(every)
+
+
+def _joined(texts: Sequence[str]) -> str:
+    return "{" + ",\n    ".join(texts) + "}"
 
 
 @dataclass(frozen=True)
