@@ -77,8 +77,19 @@ def test_engines_agree():
 )
 def test_runs_follow_one_another_at_once(topology, kinds):
     """A word that one run stores late is not that of the run before."""
-    plans = [tf.plan(topology, kind) for kind in kinds.split(",")]
-    fabric = tf.Fabric(tf.compile(plans, max_flits=5), width=8, top="stream")
+    check_runs(topology, kinds, 5)
+
+
+@pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
+def test_runs_end_soon_after_their_last_slot():
+    """Sooner than nodes could be told of it ahead."""
+    check_runs("mesh:3", "reduce-scatter", 3, link_latency="3")
+
+
+def check_runs(topology, kinds, most, **options):
+    """Thirty runs of some collectives, by the compiled engine."""
+    plans = [tf.plan(topology, kind, **options) for kind in kinds.split(",")]
+    fabric = tf.Fabric(tf.compile(plans, max_flits=most), width=8, top="stream")
     report = simulate_streams(fabric, jobs=stream_jobs(fabric, 30), engine=CompiledStreams(fabric))
     assert report.passed, report.first_wrong
 

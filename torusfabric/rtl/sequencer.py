@@ -250,10 +250,12 @@ class Sequencer(Leaf):
             slots.stop(m)
 
     def _ended(self, stages: Value, early: int) -> Value:
-        """High in the cycle that is so many cycles before the last one of a run."""
-        drains = [timing.drain for timing in self._timings]
-        ends = [stages[drain + 1 - early] & ~stages[drain - early] for drain in drains]
-        return self._of_form(drains, ends)
+        """High in the cycle that is so many cycles before the last one of a run.
+
+        It is not before the last slot, of which nobody knows that it is the last.
+        """
+        ages = [timing.drain - min(early, timing.drain) for timing in self._timings]
+        return self._of_form(ages, [stages[age + 1] & ~stages[age] for age in ages])
 
     def _of_form(self, keys: Sequence[object], values: Sequence[Value]) -> Value:
         """The value of the form of the run; those with equal keys are the same."""
