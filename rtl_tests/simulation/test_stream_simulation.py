@@ -72,11 +72,16 @@ def test_engines_agree():
 @pytest.mark.parametrize(
     ("topology", "kinds"),
     few(
-        1, [("4x2", "scatter,broadcast,reduce"), (tf.Torus(3, link_latency=3), "allreduce,gather")]
+        2,
+        [
+            ("4x2", "scatter,broadcast,reduce"),
+            ("3", "reduce-scatter,allreduce"),
+            (tf.Torus(3, link_latency=3), "allreduce,gather"),
+        ],
     ),
 )
 def test_runs_follow_one_another_at_once(topology, kinds):
-    """A word that one run stores late is not that of the run before."""
+    """Nothing of one is stored by, or loaded over, another."""
     check_runs(topology, kinds, 5)
 
 

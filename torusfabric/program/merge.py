@@ -257,8 +257,8 @@ class _CommonMemories:
         """What memories have in common that are one."""
         memory = program.memories[number]
         if not memory.own:
-            return memory.ports
-        return layout, number - _first_own(program)
+            return memory.own, memory.ports
+        return memory.own, layout, number - _first_own(program)
 
 
 def _first_own(program: Program) -> int:
