@@ -93,6 +93,13 @@ def test_selects_of_the_run_before_are_gone():
     check_jobs(fabric, [Job(mode=1, length=1), Job(mode=0, length=1)], CompiledEngine)
 
 
+def test_a_slow_link_delays_its_own_memory_alone():
+    """Nodes that store late by one in-port are no case of those that do by another."""
+    plans = [tf.plan("4", kind, flits=1, link_latency="1:+0=6") for kind in ("gather", "halo")]
+    fabric = tf.Fabric(tf.compile(plans, max_flits=1), width=WIDTH)
+    check_jobs(fabric, [Job(mode=mode, length=1) for mode in (0, 1, 1)])
+
+
 @pytest.mark.parametrize("latency", few(1, [5, 12, 3, 1]))
 def test_a_run_begins_as_another_ends(latency):
     """Nothing that is under way for one, to be stored soon, is stored for one that stores late."""

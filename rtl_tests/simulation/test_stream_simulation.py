@@ -93,7 +93,7 @@ def test_runs_end_soon_after_their_last_slot():
 
 def check_runs(topology, kinds, most, **options):
     """Thirty runs of some collectives, by the compiled engine."""
-    plans = [tf.plan(topology, kind, **options) for kind in kinds.split(",")]
+    plans = [tf.plan(topology, kind, flits=most, **options) for kind in kinds.split(",")]
     fabric = tf.Fabric(tf.compile(plans, max_flits=most), width=8, top="stream")
     report = simulate_streams(fabric, jobs=stream_jobs(fabric, 30), engine=CompiledStreams(fabric))
     assert report.passed, report.first_wrong

@@ -252,7 +252,7 @@ class WiredEndpoints:
 
     @cached_property
     def _others(self) -> IntArray:
-        """What else makes variants differ, as numbers: sizes, first addresses, what hosts read."""
+        """What else makes variants differ: sizes, first addresses, delays, what hosts read."""
         host: dict[frozenset[int], int] = {}
         reads = [host.setdefault(each, len(host)) for each in self.host_reads]
         spans, found = [span for _, span in self._points.loops.spans()], [np.array(reads)[:, None]]
@@ -261,6 +261,7 @@ class WiredEndpoints:
             sizes = [memory_size(self._program, number, depth) for depth in depths.tolist()]
             found.append(np.array(sizes)[at.ravel()][:, None])
             found += [different(stores.start[span].T) for span in spans]
+            found.append(stores.late.T)
             # Of which memory each source, strobe and first address is.
             found += [(each >= 0).sum(axis=1, keepdims=True) for each in
                       (different(stores.source.T), different(stores.strobe.T))]  # fmt: skip
