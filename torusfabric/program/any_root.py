@@ -67,6 +67,7 @@ def compile_any_root(request: Request) -> Program:
         compiler = compile_pattern if isinstance(schedule.whole, Pattern) else compile_table
         program = compiler(replace(request, schedule=schedule.whole))
         return replace(program, forms=(replace(program.form, schedule=schedule, any_root=True),))
+    # Every round ends with a pause, as where tables are loaded.
     program = compile_rounds(replace(request, fixed=False))
     form = replace(program.form, any_root=True, by_offset=True, receive_map=_receive_map(program))
     if collective.personal:

@@ -58,14 +58,14 @@ def _rows(layout: TableLayout, form: Loadable, place: Place) -> list[int]:
     fields = layout.row_fields
     # What comes a cycle after the slot is written when words have been counted up to two.
     at = form.at - (0 if form.streams else 2)
-    columns = (
+    each = (
         form.pause,
         form.blocks == 0,
         np.arange(form.rows) == form.rows - 1,
         at % (1 << layout.base_bits),
         *place.settings,
     )
-    listed = (np.asarray(column).astype(int).tolist() for column in columns)
+    listed = (np.asarray(column).astype(int).tolist() for column in each)
     return [_packed(dict(zip(fields, row, strict=True)), fields)
             for row in zip(*listed, strict=True)]  # fmt: skip
 
