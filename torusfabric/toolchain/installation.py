@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ __all__ = ["Found", "packages_found", "tools_found"]
 #: A requirement of ours: the package, which versions, and the extra that asks for it.
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?P<versions>[^;]*)(?P<marker>;.*)?")
 _EXTRA = re.compile(r"extra == ['\"]([\w-]+)['\"]")
+_SYSTEM = re.compile(r"sys_platform (==|!=) ['\"](\w+)['\"]")
 
 
 @dataclass(frozen=True)
@@ -85,9 +87,10 @@ def _requirements() -> Iterator[tuple[str, str]]:
     for line in importlib.metadata.requires("torusfabric") or ():
         match = _REQUIREMENT.fullmatch(line)
         marker = (match and match["marker"]) or ""
-        extra = _EXTRA.search(marker)
+        extra, system = _EXTRA.search(marker), _SYSTEM.search(marker)
+        elsewhere = system and (sys.platform == system[2]) is not (system[1] == "==")
         # Extras that bring others ask for torusfabric itself.
-        if match and match["name"] != "torusfabric" and (extra or not marker):
+        if match and match["name"] != "torusfabric" and not elsewhere and (extra or not marker):
             yield match["name"], extra[1] if extra else ""
 
 

@@ -1,8 +1,8 @@
 """The external programs that may be run, and how a user gets them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from .extras import how_to_install
+from .extras import how_to_install, installed
 
 __all__ = ["TOOLS", "Tool", "env_var"]
 
@@ -19,16 +19,27 @@ class Tool:
         What a user does to get it.
     package_script : str or None
         The name of the same program as a PyPI package installs it.
+    package : str or None
+        That package, where the script is one of ours.
     """
 
     name: str
     serves: str
     install: str
     package_script: str | None = None
+    package: str | None = None
 
 
 def _yowasp(name: str, extra: str, serves: str) -> Tool:
     return Tool(name, serves, how_to_install(extra), f"yowasp-{name}")
+
+
+def _yosys() -> Tool:
+    """Yosys: as machine code where there is a package of it, else as WebAssembly."""
+    wasm = _yowasp("yosys", "hardware", "synthesis")
+    if installed("pyosys"):
+        return replace(wasm, package_script="torusfabric-yosys", package="pyosys")
+    return wasm
 
 
 def _system(name: str, package: str, serves: str) -> Tool:
@@ -39,7 +50,7 @@ def _system(name: str, package: str, serves: str) -> Tool:
 TOOLS = {
     tool.name: tool
     for tool in (
-        _yowasp("yosys", "hardware", "synthesis, compiled simulation"),
+        _yosys(),
         _yowasp("yosys-smtbmc", "prove", "proofs"),
         _yowasp("sby", "prove", "proofs"),
         Tool("z3", "proofs", how_to_install("prove"), "z3"),

