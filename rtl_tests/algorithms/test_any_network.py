@@ -148,7 +148,7 @@ def test_hardware(topology, kind):
     assert (report.words_wrong, report.cycles) == (0, program.cycles())
 
 
-@pytest.mark.parametrize("kind", ["allgather", "reduce-scatter"])
+@pytest.mark.parametrize("kind", few(1, ["allgather", "reduce-scatter"]))
 def test_rounds_follow_one_another_without_a_pause(kind):
     """As long as their flits, or as it takes to send on what has come; on slow links, too."""
     schedule = plan("3x3!0:+0,4:+1=4", kind, chunks=1)
@@ -209,6 +209,7 @@ def test_trees_that_share_no_link_are_shallow():
     assert schedule.round_count <= least_reach(schedule.topology, schedule.collective) + 5
 
 
+@pytest.mark.long
 def test_large_networks_are_not_searched_for_trees(monkeypatch):
     """On a torus of a thousand nodes a search takes longer than anybody waits."""
     monkeypatch.setattr(

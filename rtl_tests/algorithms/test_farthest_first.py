@@ -58,7 +58,7 @@ def test_what_a_router_selects_never_changes(sides):
 
 
 @pytest.mark.parametrize("kind", ["scatter", "gather"])
-@pytest.mark.parametrize("sides", SIDES[::4], ids=str)
+@pytest.mark.parametrize("sides", SIDES[::8], ids=str)
 def test_cycles(sides, kind):
     """A cycle a step and flit, and five; every node gets its words, of any length."""
     torus = Torus(sides)
@@ -114,6 +114,7 @@ def test_hardware(name, kind, parts):
     assert tf.simulate(tf.Fabric(program, width=8), jobs=jobs).passed
 
 
+@pytest.mark.long
 def test_among_others():
     """In an engine, between modes by rows: each stores where, and when, it does alone."""
     names = ("scatter", "alltoall", "gather", "reduce", "broadcast")

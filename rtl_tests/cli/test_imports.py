@@ -64,7 +64,7 @@ def imported(words: Iterable[str], folder: Path) -> set[str]:
     return set(done.stderr.split())
 
 
-@pytest.mark.parametrize("line", FORBIDDEN)
+@pytest.mark.parametrize("line", few(8, [*FORBIDDEN][::-1]))
 def test_what_is_not_needed_is_not_imported(line: str, tmp_path: Path) -> None:
     """Neither a heavy module, nor anything within it."""
     tf.plan("4x4", "allgather").save(tmp_path / "plan.json")

@@ -208,7 +208,7 @@ def engine_marks(name, form):
 @pytest.mark.parametrize(
     ("name", "form"),
     few(
-        6,
+        4,
         [
             pytest.param(name, form, id=f"{name}-{form}", marks=engine_marks(name, form))
             for name in ENGINES

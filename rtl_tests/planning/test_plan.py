@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from helpers import few
 
 from torusfabric.algorithms import find
 from torusfabric.collective import Collective
@@ -33,7 +34,7 @@ def test_options_reach_the_algorithm():
     assert plan("5x5", "broadcast", ports=2, algorithm="diagonal").ports == 2
 
 
-@pytest.mark.parametrize("flits", [1, 64])
+@pytest.mark.parametrize("flits", few(1, [1, 64]))
 def test_the_quickest_latency(flits):
     """Of all latencies the one is taken with which hardware takes the fewest cycles."""
     cycles = {

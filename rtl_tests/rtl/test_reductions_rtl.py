@@ -63,7 +63,7 @@ def check_execution(schedule, flits):
     assert (program.execute(messages)[receives] == words[receives]).all()
 
 
-@pytest.mark.parametrize("flits", [1, 5])
+@pytest.mark.parametrize("flits", few(1, [5, 1]))
 @pytest.mark.parametrize(("topology", "collective"), [*TABLES, ("8x8", "allreduce")])
 def test_executed_tables(topology, collective, flits):
     """By the cycle or by the step, with any latency, each contribution is added once."""

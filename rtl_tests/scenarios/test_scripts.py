@@ -55,7 +55,7 @@ def test_speed_has_a_bound():
     assert "icarus on 2x2: not built and run within 0.1 s" in done.stdout
 
 
-@pytest.mark.parametrize("words", few(5, [*SCRIPTS], tuples=True))
+@pytest.mark.parametrize("words", few(3, [*SCRIPTS], tuples=True))
 def test_json(words, monkeypatch, capsys):
     name, *options = words.split()
     monkeypatch.syspath_prepend(SIM)

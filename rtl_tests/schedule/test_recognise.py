@@ -17,6 +17,7 @@ from torusfabric.schedule.recognise import recognise
 from torusfabric.schedule.recognise.groups import grouped
 from torusfabric.topology import Arrowhead, Torus, parse_topology
 
+QUICK = ("2", "2x3", "4x4", "arrowhead:2")
 TOPOLOGIES = ("2", "5", "6", "2x3", "3x3", "4x4", "3x3x3", "arrowhead:1", "arrowhead:2")
 
 
@@ -36,7 +37,7 @@ def selections():
             for algorithm in CATALOGUE:
                 if algorithm.why_not(topology, collective, Options()) is None:
                     case = f"{name} {collective.kind} {algorithm.name}"
-                    marks = [pytest.mark.long] * (name == "3x3x3")
+                    marks = [pytest.mark.long] * (name not in QUICK)
                     yield pytest.param(topology, collective, algorithm, id=case, marks=marks)
 
 

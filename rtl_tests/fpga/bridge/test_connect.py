@@ -115,7 +115,7 @@ def test_wrong_words(collective, algorithm, fault):
 
 def test_wrong_cycles():
     """A run that ends later than predicted fails, though its words are right."""
-    good = fabric_of("3x3", "allgather", "hamiltonian", flits=4)
+    good = fabric_of("2x2", "allgather", "hamiltonian", width=8, flits=2)
     fabric = tf.Fabric(good.program, width=good.width, bus="wishbone")
     delay_end(fabric)
     report = tf.connect("sim", fabric).run()

@@ -92,7 +92,7 @@ def test_data(gateware, port, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     few(
-        4,
+        2,
         [
             ("--job mode=scatter", "Mode must be allgather:"),
             (

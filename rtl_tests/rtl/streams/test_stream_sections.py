@@ -49,7 +49,7 @@ def check(fabric, stall, seed=1, runs=7):
 
 
 @pytest.mark.parametrize("stall", STALLS)
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", few(4, [*NAMED][::-1]))
 def test_words_and_cycles(name, stall):
     topology, collectives, options = NAMED[name]
     check(streams(topology, collectives, **options), stall)
