@@ -32,6 +32,14 @@ def test_the_deepest_come_first():
     assert rules == sorted(rules, key=[*dict.fromkeys(rules)].index)
 
 
+@pytest.mark.parametrize("most", [4, 8, 16])
+def test_too_small_a_device_has_the_same_memories_in_block_ram(most):
+    """However short messages are, so that they take no more tables than longer ones."""
+    program = tf.compile(tf.plan("2x2", "alltoall"), max_flits=most)
+    small = replace(find_target("ecp5-85k"), capacity={"brams": 1, "luts": 100})
+    assert fitting_rule(tf.Fabric(program, width=32), small) == f"auto:{most},block"
+
+
 def test_wide_words_take_several_blocks():
     family = find_target("ecp5-85k").tools
     assert [family.blocks(*shape) for shape in ((36, 512), (37, 512), (36, 513), (1, 9999))] == [

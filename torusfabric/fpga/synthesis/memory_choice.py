@@ -2,7 +2,9 @@
 
 Made of tables, a memory takes more of them the deeper it is; tools know what either costs, but not
 how many nodes share a device. So memories are made of block RAM from the least depth on for which
-those of all nodes fit. Where not even those fit that a tool would make of it, all are left to it.
+those of all nodes fit, if what is left fits into tables. Otherwise the device is too small, and all
+are block RAM that are deeper than a message, or than 16 words. As depths grow with messages, the
+same memories are block RAM with shorter messages, and these do not take more tables.
 """
 
 from __future__ import annotations
@@ -22,6 +24,12 @@ __all__ = ["fitting_rule"]
 #: Up to so many words a memory is left to the tool: it makes registers of them.
 FEWEST = 2
 
+#: Up to so many words a memory takes no more tables than one of fewer, on a device that has both.
+SMALL = 16
+
+#: Tables of so many words and bits of a memory, and the share of the device that they may take.
+TABLES, OF_WORDS, OF_BITS, SHARE = 6, 16, 4, 1 / 3
+
 
 def fitting_rule(fabric: Fabric, device: Target) -> str:
     """What memories are made of, as of `MemoryRule.parse`.
@@ -36,20 +44,31 @@ def fitting_rule(fabric: Fabric, device: Target) -> str:
     """
     of_type("Fabric", fabric, Fabric, "a Fabric, as tf.Fabric makes it")
     family, most = device.tools, device.capacity.get("brams", 0)
-    if not family.block_shapes:
+    if not family.block_shapes or not most:
         return MemoryStyle.AUTO.value
     shapes = _memories(fabric)
-    for fewest in sorted({FEWEST, *(depth for _, depth in shapes if depth > FEWEST)}):
-        blocks = sum(
-            count * family.blocks(width, depth)
-            for (width, depth), count in shapes.items()
-            if depth > fewest
-        )
-        if blocks <= most:
-            deepest = max((depth for _, depth in shapes), default=0)
-            chosen = f"{MemoryStyle.AUTO.value}:{fewest},{MemoryStyle.BLOCK.value}"
-            return chosen if fewest < deepest else MemoryStyle.AUTO.value
-    raise AssertionError("no memory is deeper than the deepest")
+    deepest = max((depth for _, depth in shapes), default=0)
+    left = device.capacity["luts"] * SHARE
+    longest = max(form.loop.flits for form in fabric.program.forms)
+    fewest = max(FEWEST, min(SMALL, longest))
+    for least in sorted({FEWEST, *(depth for _, depth in shapes if depth > FEWEST)}):
+        blocks = tables = 0
+        for (width, depth), count in shapes.items():
+            if depth > least:
+                blocks += count * family.blocks(width, depth)
+            elif depth > FEWEST:
+                tables += count * _tables(width, depth)
+        if blocks <= most and tables <= left:
+            fewest = least
+            break
+    if fewest >= deepest:
+        return MemoryStyle.AUTO.value
+    return f"{MemoryStyle.AUTO.value}:{fewest},{MemoryStyle.BLOCK.value}"
+
+
+def _tables(width: int, depth: int) -> int:
+    """Tables of a memory, but for those that choose among its rows."""
+    return TABLES * -(-depth // OF_WORDS) * -(-width // OF_BITS)
 
 
 def _memories(fabric: Fabric) -> Counter[tuple[int, int]]:
