@@ -8,7 +8,7 @@ Engines of 32 bits for messages of up to 16 flits, on an ECP5, with the forms th
 
 Granted are 1,000 tables a node for a pair; on 8x8, 80,000 for three collectives, and 40,000 for an
 all-reduce with all forms; never more for shorter messages, and no router that is dearer than a full
-crossbar of the same ports. The status is 2 if any is missed.
+crossbar of the same inputs. The status is 2 if any is missed.
 """
 
 import argparse

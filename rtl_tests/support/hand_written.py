@@ -83,7 +83,7 @@ module outer(input clk, input we, input [15:0] d, output [15:0] q);
 endmodule
 """
 
-SHAPE = RouterShape(ports=PORTS, injection_ports=1, width=8, settings=4)
+SHAPE = RouterShape(ports=PORTS, own_words=1, width=8, settings=4)
 
 
 def described(width=8):

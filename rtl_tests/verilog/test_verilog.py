@@ -19,6 +19,7 @@ from verilog_bench import (
 import torusfabric as tf
 from torusfabric import verilog
 from torusfabric.errors import InputError
+from torusfabric.rtl.cascade import lut_count
 from torusfabric.rtl.netlist import Role
 from torusfabric.simulation.engines import AmaranthEngine
 
@@ -347,3 +348,14 @@ def test_routers_with_a_rom_in_front_have_as_many_settings_as_it_has_rows():
     program = tf.compile(tf.plan("5x5", "gather", algorithm="max-flow"), flits=1)
     shapes = tf.emit(tf.Fabric(program, width=2)).shapes.values()
     assert {shape.settings for shape in shapes} == {0, program.loop.rows}
+
+
+def test_routers_take_no_more_than_full_crossbars_of_their_inputs():
+    """These are more than in-ports, and a word for each out-port: forms have their own memories."""
+    names = "allgather", "allreduce"
+    plans = [tf.plan_forms("4x4", name, max_flits=64, forms="all") for name in names]
+    fabric = tf.Fabric(tf.compile(plans, max_flits=64), width=2)
+    for name, shape in tf.emit(fabric).shapes.items():
+        crossbar = fabric.netlist.modules[name]().crossbar
+        full = shape.ports * lut_count(shape.ports + shape.own_words)
+        assert shape.ports * lut_count(2 * shape.ports) < crossbar.luts_per_bit < full

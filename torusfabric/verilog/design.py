@@ -53,14 +53,15 @@ class RouterShape:
 
     Parameters
     ----------
-    injection_ports : int
-        Words of its own that a node can send at once by different ports: at least one.
+    own_words : int
+        Words that are chosen among beside those of in-ports: of memories, sums, and those of the
+        registers behind in-ports; at least one.
     settings : int
         Rows of the ROM of its settings; 0 where its select registers are given from outside.
     """
 
     ports: int
-    injection_ports: int
+    own_words: int
     width: int
     settings: int
 

@@ -17,6 +17,7 @@ from ..rtl.fabric import Fabric
 from ..rtl.memories import LOOK_UP
 from ..rtl.modules import SharedModule, given_names
 from ..rtl.netlist import ROM, Fixed, Instance, Netlist, Part, Parts, Role
+from ..rtl.router import Router
 from ..toolchain.quoting import line_comment
 from ..toolchain.values import of_type
 from ..toolchain.version import __version__
@@ -246,13 +247,13 @@ def _shapes(fabric: Fabric, routers: list[str]) -> dict[str, RouterShape]:
     shapes = {}
     for name in routers:
         inputs = found[name].inputs
-        injected = sum(part.width for part in inputs.get("inject", ())) // fabric.width
         ports = found[name].outputs["tx"][1] // fabric.width
         # Of the ROM in front of it; without one the sequencer gives the select bits.
         settings = rows if "setting" in inputs else 0
-        # More words than ports cannot leave at once.
-        injected = max(1, min(injected, ports))
-        shapes[name] = RouterShape(ports, injected, fabric.width, settings)
+        router = netlist.modules[name]()
+        assert isinstance(router, Router), "a router"
+        own = {word for output in router.crossbar.outputs for word in output.words if word >= ports}
+        shapes[name] = RouterShape(ports, max(1, len(own)), fabric.width, settings)
     return shapes
 
 

@@ -44,7 +44,7 @@ def test_luts_saved_against_a_full_crossbar(runs):
 @pytest.mark.parametrize("inputs", [3, 10])
 def test_full_crossbar_is_a_cascade_of_tables(inputs, cache):
     width = 9  # as many registers of an out-port as iCE40 uses a clock enable for
-    shape = RouterShape(ports=inputs - 1, injection_ports=1, width=width, settings=0)
+    shape = RouterShape(ports=inputs - 1, own_words=1, width=width, settings=0)
     full = full_crossbar(shape)
     luts = synthesize(full, "ice40-hx8k", workplace=Workplace(cache=cache)).fabric["luts"]
     assert luts == width * (inputs - 1) * -(-inputs // 2)
@@ -53,7 +53,7 @@ def test_full_crossbar_is_a_cascade_of_tables(inputs, cache):
 @pytest.mark.skipif(shutil.which("iverilog") is None, reason="needs Icarus Verilog")
 @pytest.mark.parametrize("inputs", [2, 3, 4, 5, 8])
 def test_full_crossbar_passes_every_input(inputs, tmp_path):
-    full = full_crossbar(RouterShape(ports=1, injection_ports=inputs - 1, width=1, settings=0))
+    full = full_crossbar(RouterShape(ports=1, own_words=inputs - 1, width=1, settings=0))
     rows = [select_bits(inputs, source) for source in range(inputs)]
     values = ["".join(map(str, reversed(row))) for row in rows]
     checks = "".join(

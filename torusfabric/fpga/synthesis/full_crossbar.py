@@ -1,10 +1,12 @@
 """What a router would cost that could send any input to any out-port: the yardstick of a report.
 
-It has the ports, injection ports, width and number of settings of the router that it is compared
-with, and is made of the same cascades as that (see `torusfabric.rtl.cascade`), the cheapest
-form that we know. Each stage is a module, so that synthesis cannot see through a cascade and build
-a costlier tree. Its settings are chosen at random, for a crossbar that serves any program cannot
-count on their order. So what is saved against it is saved by the schedule, and by nothing else.
+It has the in-ports, words of the node, width and number of settings of the router that it is
+compared with. If it had one word of the node for each out-port alone, that would have to be chosen
+in front of it, with more tables in all. It is made of the same cascades as the router (see
+`torusfabric.rtl.cascade`), the cheapest form that we know. Each stage is a module, so that
+synthesis cannot see through a cascade and build a costlier tree. Its settings are chosen at random,
+for a crossbar that serves any program cannot count on their order. So what is saved against it is
+saved by the schedule, and by nothing else.
 """
 
 import random
@@ -28,7 +30,7 @@ def full_crossbar(shape: RouterShape) -> Design:
     Design
         With the top ``full``. Without settings, the selects are inputs.
     """
-    inputs = shape.ports + shape.injection_ports
+    inputs = shape.ports + shape.own_words
     modules = {name: _stage(name, inputs, shape.width) for name in ("first", "pair", "single")}
     counts = {"first": 1, "pair": inputs // 2 - 1, "single": inputs % 2}
     used = {name: count * shape.ports for name, count in counts.items() if count}
@@ -61,13 +63,13 @@ def _top(shape: RouterShape, inputs: int) -> str:
     """A cascade over all inputs for each out-port, with a register behind it."""
     width, bits = shape.width, len(select_bits(inputs, 0))
     words = [f"rx[{k * width} +: {width}]" for k in range(shape.ports)]
-    words += [f"inject[{k * width} +: {width}]" for k in range(shape.injection_ports)]
+    words += [f"inject[{k * width} +: {width}]" for k in range(shape.own_words)]
     address = _address(shape) if shape.settings else bits * shape.ports
     given = "setting" if shape.settings else "select"
     lines = [
         f"module full(input clk, input enable, input [{address - 1}:0] {given},",
         f"    input [{shape.ports * width - 1}:0] rx,",
-        f"    input [{shape.injection_ports * width - 1}:0] inject,",
+        f"    input [{shape.own_words * width - 1}:0] inject,",
         f"    output reg [{shape.ports * width - 1}:0] tx);",
     ]
     if shape.settings:

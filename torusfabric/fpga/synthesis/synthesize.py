@@ -6,8 +6,8 @@ is optimised across the borders of modules, so the sum is an upper bound of what
 needs. ROMs are mapped by their contents, many at a time; to a router class belong those that drive
 its routers, and its figures are those with the dearest contents. With place and route, each router
 class alone and, where it fits, the whole fabric are placed and routed in a harness that takes the
-pins out of the question. Every router is compared with a full crossbar of its ports, injection
-ports, width and number of settings.
+pins out of the question. Every router is compared with a full crossbar of its in-ports, words of
+the node, width and number of settings.
 """
 
 import dataclasses
