@@ -48,6 +48,8 @@ def drawn(seed):
         words += ["--op", chance.choice(OPERATORS)]
         words += ["--latency", chance.choice(("2", "3", "auto"))] if chance.random() < 0.3 else []
     words += ["--top", chance.choice(("host", "stream") if several else ("host", "core", "stream"))]
+    if chance.random() < 0.3:
+        words += ["--width", "8", "--beat", chance.choice(("2", "4", "auto"))]
     return words
 
 

@@ -102,9 +102,18 @@ SUMS = (
     Fault("injected sums", "endpoint_0", r"\{inject, rx\[2:0\]\}", "{rx[2:0], inject}"),
 )
 
-QUICK = (SUMS[0], STREAMS[0], CORES[0], CORES[3], STREAMING[0], STREAMING[-2])
+BEATS = (
+    Fault("beats", "endpoint_0", r"flit_2_0 <= ", "flit_2_0 <= ~"),
+    Fault("beats", "endpoint_0", r"(bank_\d)\[(\w+)\[2:1\]\]\[7:0\]", r"\1[\2[2:1]][15:8]"),
+    Fault("beats", "host", r"write_address(\S*) <= ", r"write_address\1 <= ~"),
+    Fault("streams of beats", "endpoint_0", r"flit_2_0 <= ", "flit_2_0 <= ~"),
+    Fault("streams of beats", "endpoint_0", r"\[15:0\] <= rx", "[31:16] <= rx"),
+    Fault("streams of beats", "endpoint_0", r"\{write_section\[0\], write", "{1'd0, write"),
+)
 
-EVERY = CORES + STREAMING + STREAMS + SECTIONS + SUMS
+QUICK = (BEATS[0], SUMS[0], STREAMS[0], CORES[0], CORES[3], STREAMING[0], STREAMING[-2])
+
+EVERY = BEATS + CORES + STREAMING + STREAMS + SECTIONS + SUMS
 
 
 def test_every_fault_can_be_planted():

@@ -87,6 +87,11 @@ def test_the_smallest_nodes_with_streams_are_proved():
     assert prove(tf.Fabric(program, width=1, top="stream", beat=1), cache=Cache()).proved
 
 
+def test_streams_of_beats_are_proved():
+    program = tf.compile(tf.plan("2", "allgather"), max_flits=3)
+    assert prove(tf.Fabric(program, width=8, top="stream", beat=2), cache=Cache()).proved
+
+
 def with_barrier(*collectives):
     schedules = [tf.plan("2", collective) for collective in collectives]
     whole = schedules if len(schedules) > 1 else schedules[0]

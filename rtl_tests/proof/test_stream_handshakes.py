@@ -26,6 +26,7 @@ def failure(fault):
 ALL, ROOT = "streams", "streams of any root"
 FOUR, ENGINE = "streams of four sections", "engine of four sections"
 BARRIER, CLOCKS = "engine with a barrier", "streams with clocks"
+BEATS = "streams of beats"
 
 QUICK = {
     "a word handed over is forgotten while the receiver waits": Fault(
@@ -37,6 +38,18 @@ QUICK = {
 }
 
 LONG = {
+    "a beat that lacks half of a flit is taken": Fault(
+        BEATS, "loader", r"\(\|tkeep\[3:2\]\) & \(~\(&tkeep\[3:2\]\)\)", "1'd0"
+    ),
+    "a beat within a packet lacks a flit": Fault(
+        BEATS, "loader", r"\(~tlast\) & \(~\(&tkeep\[3:2\]\)\)", "1'd0"
+    ),
+    "flits of a packet are counted by beats": Fault(
+        BEATS, "loader", r"if \(&tkeep\[3:2\]\) last_flit", "if (1'd0) last_flit"
+    ),
+    "all flits of the last beat are said to be full": Fault(
+        BEATS, "unloader", r"tkeep = \{shown\[4\], shown\[4:3\]", "tkeep = {2'd3, shown[3]"
+    ),
     "a counter crosses as it is": Fault(
         CLOCKS, "s_axis_crossing", r"written_next \^ \(written_next >> 1'd1\)", "written_next"
     ),

@@ -85,6 +85,13 @@ FABRICS = {
         {"top": "stream", "beat": 1},
     ),
     "slow link": ("3!0:+0=2", ["allgather:any-network"], {"flits": 2}, {}),
+    "beats": ("3", ["alltoall"], {"max_flits": 6}, {"width": 8, "beat": 2}),
+    "streams of beats": (
+        "3",
+        ["alltoall"],
+        {"max_flits": 6},
+        {"top": "stream", "width": 16, "beat": 2},
+    ),
     "streaming core": ("3x3", ["allgather:hamiltonian"], {"flits": 3}, {"top": "core"}),
 }
 
@@ -110,7 +117,7 @@ def fabric_of(name):
         kind, _, algorithm = collective.partition(":")
         schedules.append(tf.plan(topology, kind, algorithm=algorithm or ALGORITHMS[kind]))
     whole = schedules if len(schedules) > 1 else schedules[0]
-    return tf.Fabric(tf.compile(whole, **options), width=3, **hardware)
+    return tf.Fabric(tf.compile(whole, **options), **({"width": 3} | hardware))
 
 
 @cache

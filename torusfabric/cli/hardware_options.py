@@ -111,15 +111,13 @@ def add_ram_option(parser: argparse.ArgumentParser, *, default: str | None, othe
     )
 
 
-def add_top_options(parser: argparse.ArgumentParser, *tops: str, beat: int | str = "auto") -> None:
+def add_top_options(parser: argparse.ArgumentParser, *tops: str) -> None:
     """Add the arguments that say how one meets the fabric, in some of its tops.
 
     Parameters
     ----------
     *tops : str
         Keys of `TOPS`; the first is the default.
-    beat : int or "auto"
-        The default.
     """
     group = parser.add_argument_group("ports")
     ways = "; ".join(f"{top}: {TOPS[top]}" for top in tops)
@@ -135,10 +133,10 @@ def add_top_options(parser: argparse.ArgumentParser, *tops: str, beat: int | str
         "--beat",
         metavar="R",
         type=lambda text: int(text) if text.isdecimal() else text,
-        default=beat,
+        default="auto",
         help="flits of a word of the streams of nodes, of the host port and the bus, or of the "
         "ports of a core with memories: a power of two, or auto, the least with which streams do "
-        f"not limit the runs, else 1 (default {beat})",
+        "not limit the runs, else 1 (default auto)",
     )
     group.add_argument(
         "--timeout",

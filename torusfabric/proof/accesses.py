@@ -15,7 +15,7 @@ import numpy as np
 
 from ..rtl.netlist import Role
 from ..topology import IntArray
-from .messages import Places, Run, listed_places, sent_words
+from .messages import Places, Run, in_beats, listed_places, sent_words
 from .symbols import UNKNOWN
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ class Steps:
     ----------
     numbers : dict of str to ndarray of int, shape (steps, nodes, runs)
         By port; -1 where it is not known.
-    words : dict of str to ndarray of int, shape (steps, nodes, runs)
-        By port that brings words: the bits that stand for them.
+    words : dict of str to ndarray of int, shape (steps, beat, nodes, runs)
+        By port that brings beats of words: the bits that stand for them.
     always : dict of str to ndarray of int, shape (nodes,)
         By port, what each node is given in all steps.
     otherwise : dict of str to int
@@ -54,7 +54,7 @@ class Steps:
 
 
 def side_by_side(steps: Steps, first: int, count: int) -> Steps:
-    """Some steps at once, each in a run of its own; those of one run follow one another."""
+    """Some reads at once, each in a run of its own; those of one run follow one another."""
 
     def lanes(values: IntArray) -> IntArray:
         return np.moveaxis(values[first : first + count], 0, -1).reshape(1, values.shape[1], -1)
@@ -62,7 +62,7 @@ def side_by_side(steps: Steps, first: int, count: int) -> Steps:
     return Steps(
         1,
         {port: lanes(values) for port, values in steps.numbers.items()},
-        {port: lanes(values) for port, values in steps.words.items()},
+        {},
         steps.always,
         steps.otherwise,
         {port: np.repeat(known, count) for port, known in steps.known.items()},
@@ -74,6 +74,8 @@ class Access:
 
     Attributes
     ----------
+    beat : int
+        Words that a node is given, or shows, at a time.
     nodes : dict of str to (list of int)
         Of each module of endpoints.
     answer : int
@@ -94,6 +96,7 @@ class Access:
 
     def __init__(self, fabric: Fabric, machine: Machine) -> None:
         self.program, self.machine = fabric.program, machine
+        self.beat, self._width = fabric.beat, fabric.width
         roles, prefix = fabric.netlist.roles, fabric.prefix
         self.nodes = {
             module: [int(name.rsplit("_", 1)[1]) for name in group.names]
@@ -142,7 +145,11 @@ class Access:
                 beyond = np.arange(len(bits))[:, None, None] >= steps.known[port]
                 bits = np.where(beyond, UNKNOWN, bits)
             given[port] = bits
-        return given | {port: words[step][nodes][None] for port, words in steps.words.items()}
+        inputs = self.machine.groups[module].program.inputs
+        for port, words in steps.words.items():
+            of_beat = np.array(inputs.get(port, []), int) // self._width
+            given[port] = words[step][of_beat][:, nodes]
+        return given
 
     def bits(self, module: str, port: str, values: IntArray) -> IntArray:
         """Numbers as the bits of a port of a module that matter; -1 is not known."""
@@ -153,14 +160,16 @@ class Access:
     def located(
         self, runs: Sequence[Run], find: Callable[[Run], Places], *, ends_at_once: bool = False
     ) -> tuple[IntArray, IntArray]:
-        """Memories and addresses of words in some runs, each of shape (steps, nodes, runs)."""
-        found = [find(run) for run in runs]
+        """Memories and addresses of beats in some runs, each of shape (steps, nodes, runs)."""
+        found = [find(run).of_beats(run.length, self.beat) for run in runs]
         memory = of_runs([places.memory for places in found], ends_at_once=ends_at_once)
         return memory, of_runs([places.address for places in found], ends_at_once=ends_at_once)
 
     def sent(self, runs: Sequence[Run]) -> IntArray:
-        """The words of messages, shape (steps, nodes, runs)."""
-        return of_runs([sent_words(self.program, run) for run in runs], ends_at_once=True)
+        """The words of messages, shape (steps, beat, nodes, runs)."""
+        words = [in_beats(sent_words(self.program, run), run.length, self.beat)
+                 for run in runs]  # fmt: skip
+        return of_runs(words, ends_at_once=True)
 
 
 class CoreAccess(Access):
@@ -196,11 +205,11 @@ class CoreAccess(Access):
 
 
 def of_runs(values: Sequence[IntArray], *, ends_at_once: bool = False) -> IntArray:
-    """What there is of each node and step in some runs, shape (steps, nodes, runs).
+    """What there is of each node and step in some runs, shape (steps, .., nodes, runs).
 
     Parameters
     ----------
-    values : sequence of ndarray of int, shape (nodes, steps)
+    values : sequence of ndarray of int, shape (nodes, steps, ..)
     ends_at_once : bool
         Whether they end, rather than begin, in the same step; where there is none it is -1.
 
@@ -210,8 +219,9 @@ def of_runs(values: Sequence[IntArray], *, ends_at_once: bool = False) -> IntArr
     [[5, -1], [6, 7]]
     """
     count = max(of_run.shape[1] for of_run in values)
-    found: IntArray = np.full((count, len(values[0]), len(values)), -1)
+    nodes, _, *each = values[0].shape
+    found: IntArray = np.full((count, *each, nodes, len(values)), -1)
     for k, of_run in enumerate(values):
         first = count - of_run.shape[1] if ends_at_once else 0
-        found[first : first + of_run.shape[1], :, k] = of_run.T
+        found[first : first + of_run.shape[1], ..., k] = np.moveaxis(of_run, 0, -1)
     return found

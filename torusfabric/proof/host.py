@@ -130,7 +130,7 @@ def _accesses(fabric: Fabric, ports: HostPorts) -> Iterator[_Access]:
 
     Where it matters, reads are given root by root.
     """
-    program = fabric.program
+    program, beat = fabric.program, fabric.beat
     served, nodes = ports.nodes, np.arange(len(ports.nodes))
     groups = NodeGroups(len(nodes))
     base = {"rst": 0, "host_we": 0, "form": 0, "sampled_root": 0}
@@ -139,6 +139,7 @@ def _accesses(fabric: Fabric, ports: HostPorts) -> Iterator[_Access]:
         chosen = base | {"form": number}
         for root in range(form.groups.size if form.part_is_root else 1):
             place = received_places(program, Run(0, program.flits, root), number)
+            place = place.of_beats(program.flits, beat)
             address = place.address[served]
             memory = np.where(address < 0, -1, place.memory[served])
             yield _access(
@@ -148,7 +149,7 @@ def _accesses(fabric: Fabric, ports: HostPorts) -> Iterator[_Access]:
                 | dict.fromkeys(_read_addresses(program), address),
                 place.bits,
             )
-        place = sent_places(program, Run(0, program.flits), number)
+        place = sent_places(program, Run(0, program.flits), number).of_beats(program.flits, beat)
         layout = form.layout
         yield _access(
             chosen | {"host_we": 1},

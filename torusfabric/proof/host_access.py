@@ -12,7 +12,7 @@ from ..program.timing import WRITE
 from ..rtl.distribution import NodeGroups
 from ..rtl.host import suffix
 from ..topology import IntArray
-from .accesses import Access, Steps, of_runs
+from .accesses import Access, Steps
 from .messages import Run, own_numbers, received_places, sent_places
 from .report import refuted
 from .snapshot import Snapshot, copied, holds_words, spread
@@ -56,15 +56,16 @@ class HostAccess(Access):
             for name, values in (("bank", number[memory]), ("address", address)):
                 there = np.concatenate([np.where(here, values, -1), none])
                 numbers[f"write_{name}{suffix(layout)}"] = there
-        words = np.concatenate([none, self.sent(runs)])
+        words = self.sent(runs)
+        words = np.concatenate([np.full_like(words[:1], UNKNOWN), words])
         return Steps(len(words), numbers, {"write_data": words},
                      {"write_node": self._ports.number}, {"write_enable": 0})  # fmt: skip
 
     def reads(self, runs: Sequence[Run]) -> Steps:
         """Reads of what nodes have received; at rest the sequencer passes addresses on."""
         places = [received_places(self.program, run) for run in runs]
-        address = of_runs([place.address for place in places])
-        memory = of_runs([np.where(p.address >= 0, p.memory, -1) for p in places])
+        memory, address = self.located(runs, partial(received_places, self.program))
+        memory = np.where(address >= 0, memory, -1)
         ports = ["read_address", *self._passed]
         known = np.array([place.bits for place in places])
         return Steps(

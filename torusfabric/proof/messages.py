@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..program import Program
     from .sums import Sums
 
-__all__ = ["Listed", "Places", "Run", "listed_places", "owed_words", "own_numbers",
+__all__ = ["Listed", "Places", "Run", "in_beats", "listed_places", "owed_words", "own_numbers",
            "received_places", "sent_places", "sent_words"]  # fmt: skip
 
 #: Bank and first address of each block of each node, as the map of a core lists them.
@@ -54,6 +54,34 @@ class Places:
     memory: IntArray
     address: IntArray
     bits: int = 64
+
+    def of_beats(self, flits: int, beat: int) -> Places:
+        """Where beats lie, by the first word of each."""
+        memory, address = (
+            in_beats(values, flits, beat)[..., 0] for values in (self.memory, self.address)
+        )
+        return Places(memory, address, self.bits)
+
+
+def in_beats(values: IntArray, flits: int, beat: int) -> IntArray:
+    """Numbers of the words of parts of so many flits by beats; -1 behind the end of a part.
+
+    Parameters
+    ----------
+    values : ndarray of int, shape (nodes, words)
+
+    Returns
+    -------
+    ndarray of int, shape (nodes, beats, beat)
+
+    Examples
+    --------
+    >>> in_beats(np.arange(6)[None], flits=3, beat=2).tolist()
+    [[[0, 1], [2, -1], [3, 4], [5, -1]]]
+    """
+    parts = values.reshape(len(values), -1, flits)
+    padded = np.pad(parts, [(0, 0), (0, 0), (0, -flits % beat)], constant_values=-1)
+    return padded.reshape(len(values), -1, beat)
 
 
 def sent_words(program: Program, run: Run) -> IntArray:

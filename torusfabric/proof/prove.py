@@ -99,8 +99,6 @@ def check_provable(fabric: Fabric) -> None:
     before_injection = any(
         len(readers) > 1 for loop in loops for readers in loop.sources.injections
     )
-    if fabric.beat > 1:
-        raise InputError(f"Beat must be 1 for a proof, not {fabric.beat}")
     if before_injection and any(operator.signed for operator in fabric.program.operators):
         raise InputError(
             "Operators to be proved in front of injection ports must not be signed (by --algorithm "

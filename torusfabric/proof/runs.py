@@ -18,7 +18,7 @@ import numpy as np
 from ..program.timing import WRITE
 from ..topology import BoolArray, IntArray
 from .accesses import side_by_side
-from .messages import Run, owed_words
+from .messages import Run, in_beats, owed_words
 from .report import Counterexample, Refuted, refuted
 from .snapshot import (
     Snapshot,
@@ -264,34 +264,37 @@ class MemoryRuns(Runs):
                 lanes = slice(at - first, None, count)
                 self._compare_step(runs, cycles, owed, at, lanes)
 
-    def _owed(self, runs: Sequence[Run]) -> list[tuple[IntArray, BoolArray]]:
-        """What each run owes, and whom."""
-        return [owed_words(self.program, run, self.machine.sums) for run in runs]
+    def _owed(self, runs: Sequence[Run]) -> list[IntArray]:
+        """What each run owes, by beats, and to whom; UNKNOWN where it is nothing."""
+        owed = []
+        for run in runs:
+            words, receives = owed_words(self.program, run, self.machine.sums)
+            wanted = np.where(receives, words, UNKNOWN)
+            owed.append(in_beats(wanted, run.length, self.access.beat))
+        return owed
 
     def _compare_step(
         self,
         runs: Sequence[Run],
         cycles: IntArray,
-        owed: list[tuple[IntArray, BoolArray]],
+        owed: list[IntArray],
         at: int,
         lanes: slice = slice(None),
     ) -> None:
-        """Compare a word of each run; which lanes are theirs may be said."""
-        for k, (words, receives) in enumerate(owed):
+        """Compare a beat of each run; which lanes are theirs may be said."""
+        for k, words in enumerate(owed):
             if at < words.shape[1]:
-                wanted = np.where(receives[:, at], words[:, at], UNKNOWN)
-                self._compare(
-                    runs[k], range(self.machine.runs)[lanes][k], wanted, int(cycles[k]), at
-                )
+                lane = range(self.machine.runs)[lanes][k]
+                self._compare(runs[k], lane, words[:, at], int(cycles[k]), at)
 
     def _compare(self, run: Run, k: int, wanted: IntArray, cycle: int, at: int) -> None:
-        """Compare a word of all nodes that are owed it."""
+        """Compare a beat of all nodes that are owed any of it."""
         for module, nodes in self.access.nodes.items():
-            shown = self.machine.output(module, "read_data")[0, :, k]
-            wrong = (shown != wanted[nodes]) & (wanted[nodes] != UNKNOWN)
+            owed = wanted[nodes].T
+            shown = self.machine.output(module, "read_data")[: len(owed), :, k]
+            wrong = (shown != owed) & (owed != UNKNOWN)
             if wrong.any():
-                place = int(np.nonzero(wrong)[0][0])
-                what = [named(int(bits)) for bits in (wanted[nodes[place]], shown[place])]
-                message = f"must be {what[0]}, not {what[1]}"
-                node = nodes[place]
-                raise run_refuted(run, cycle, f"received word {at}", message, node)
+                flit, place = np.argwhere(wrong)[0].tolist()
+                what = [named(int(bits[flit, place])) for bits in (owed, shown)]
+                message, word = f"must be {what[0]}, not {what[1]}", at * len(owed) + flit
+                raise run_refuted(run, cycle, f"received word {word}", message, nodes[place])

@@ -7,7 +7,7 @@ number are the section; what a node gets from itself lies apart for each number.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
@@ -15,10 +15,11 @@ import numpy as np
 
 from ..program.timing import WRITE
 from ..rtl.cascade import select_code
-from ..rtl.streams.packets import KEPT, packets_received, packets_sent
+from ..rtl.flit_rows import FlitRows
+from ..rtl.streams.packets import KEPT, Packets, packets_received, packets_sent
 from ..topology import BoolArray, IntArray
 from .accesses import Access, Steps, of_runs
-from .messages import Places, Run, received_places, sent_places
+from .messages import Places, Run, in_beats, received_places, sent_places
 from .report import refuted
 from .runs import Meanwhile, MemoryRuns, Variant
 from .snapshot import Snapshot, arrays, of_all, spread, unchanged, with_arrays
@@ -71,8 +72,7 @@ class StreamAccess(Access):
 
     def writes(self, runs: Sequence[Run]) -> Steps:
         """What loaders write of the messages of the nodes that have any."""
-        locate = partial(sent_places, self.program)
-        memory, address = self.located(runs, locate, ends_at_once=True)
+        memory, address = self.located(runs, self._sent, ends_at_once=True)
         bank = np.full(len(self.program.memories) + 1, -1)
         bank[list(self._own)] = np.arange(len(self._own))
         sends = np.stack([self._sends(run) for run in runs], axis=-1)
@@ -93,6 +93,16 @@ class StreamAccess(Access):
             otherwise={"write_enable": 0, "write_kept": 0},
         )
 
+    def _row(self, address: IntArray, packets: Packets) -> IntArray:
+        """The row of each address of a memory whose rows are beats; -1 for none."""
+        return np.where(address < 0, -1, FlitRows(self.beat, packets.pitch).split(address)[0])
+
+    def _sent(self, run: Run) -> Places:
+        """Where each word lies that each node sends."""
+        place = sent_places(self.program, run)
+        packets = packets_sent(self.program, run.form(self.program))
+        return replace(place, address=self._row(place.address, packets))
+
     def _sends(self, run: Run) -> BoolArray:
         """The nodes that send anything."""
         packets = packets_sent(self.program, run.form(self.program))
@@ -102,7 +112,14 @@ class StreamAccess(Access):
         return packets.there
 
     def _itself(self, run: Run) -> tuple[IntArray, IntArray]:
-        """Of each node and word: whether it is for the node itself, its number in its packet."""
+        """Of each node and beat: whether it is for the node itself, its number in its packet."""
+        itself, index = (
+            in_beats(values, run.length, self.beat)[..., 0] for values in self._of_itself(run)
+        )
+        return itself, index // self.beat
+
+    def _of_itself(self, run: Run) -> tuple[IntArray, IntArray]:
+        """The same of each word."""
         part, mode = self.program.part(run.form(self.program)), self.program.modes[run.mode]
         words = np.arange(part.layout.send_words(run.length))
         if not part.schedule.collective.personal:
@@ -141,7 +158,8 @@ class StreamAccess(Access):
         row = np.full_like(packet, run.root) if packets.by_root else packet
         kept = packets.memory[:, row, 0] == KEPT
         memory = np.where(kept, KEPT, np.where(place.address >= 0, place.memory, -1))
-        return Places(memory, np.where(kept, index, place.address))
+        address = self._row(place.address, packets)
+        return Places(memory, np.where(kept, index // self.beat, address))
 
     def meanwhile(self, *, number: int) -> Steps:
         """Loaders may do anything with a message of a number."""

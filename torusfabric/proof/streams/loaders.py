@@ -10,7 +10,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..model import Model, by_value, within
-from .runs import add_runs, add_words, base_of, fact, key_of, section_of, takes_part
+from .runs import (
+    add_runs,
+    add_words,
+    base_of,
+    fact,
+    full_beats,
+    key_of,
+    section_of,
+    takes_part,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from ...rtl.streams.shapes import LoaderShape
@@ -104,18 +113,34 @@ def _add_position(model: Model, shape: LoaderShape) -> None:
     if model.has("at_last"):
         claims["knows_the_last_word"] = f"at_last == (index == {most - 1})"
     model.claims(claims)
+    _add_flits(model, shape)
+
+
+def _add_flits(model: Model, shape: LoaderShape) -> None:
+    """The number in its packet of the last flit of a beat, and whether bytes of it are missing."""
+    bits, full = shape.flit_bits, full_beats(shape)
+    last, torn = "at", "0"
+    if bits:
+        chosen = [f"tkeep == {keep} ? {bits}'d{k}" for k, keep in enumerate(full)]
+        last = f"{{at, {' : '.join(chosen)} : {bits}'d0}}"
+        some = " || ".join(f"tkeep == {keep}" for keep in full[:-1])
+        torn = f"tkeep != {full[-1]} && !(tlast && ({some}))"
+    model.wire("last_flit_at", last, shape.words.most.bit_length() + bits)
+    model.wire("torn", torn)
 
 
 def _add_faults(model: Model, shape: LoaderShape) -> None:
     """What is wrong with the message that is loaded, so far."""
-    most = shape.words.most
-    model.register("first_at", "ends_packet && number == 0 ? at : first_at", most.bit_length())
-    wrong = f"at != {most - 1}"
+    most, bits = shape.words.most, shape.words.most.bit_length() + shape.flit_bits
+    model.register("first_at", "ends_packet && number == 0 ? last_flit_at : first_at", bits)
+    wrong = f"last_flit_at != {shape.most_flits - 1}"
     if shape.any_length:
-        wrong = "number != 0 && at != first_at"
+        too_long = f"last_flit_at >= {shape.most_flits}"
+        wrong = f"({too_long} || (number != 0 && last_flit_at != first_at))"
     model.wire(
         "bad_length",
-        f"length_so_far || (beat && !tlast && at == {most - 1}) || (ends_packet && {wrong})",
+        f"length_so_far || (beat && ((!tlast && at == {most - 1}) || torn)) || "
+        f"(ends_packet && {wrong})",
     )
     model.register("length_so_far", "ends_message ? 0 : beat ? bad_length : length_so_far")
     bad_destination = "destination_so_far"
@@ -146,7 +171,9 @@ def _add_queue(model: Model, shape: LoaderShape) -> None:
     bits = 3 + shape.length_bits
     length = ""
     if shape.length_bits:
-        first = "number == 0 ? at : first_at" if max(shape.packets) > 1 else "at"
+        first = "last_flit_at"
+        if max(shape.packets) > 1:
+            first = "number == 0 ? last_flit_at : first_at"
         length = f"{shape.length_bits}'({first}), "
     model.wire(
         "known",

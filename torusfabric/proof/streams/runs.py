@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ...rtl.streams.shapes import LoaderShape, UnloaderShape
     from ...rtl.streams.words import WordShape
 
-__all__ = ["add_runs", "add_words", "base_of", "counts_places", "fact", "keep_facts", "key_of",
-           "section_of", "takes_part"]  # fmt: skip
+__all__ = ["add_runs", "add_words", "base_of", "counts_places", "fact", "full_beats", "keep_facts",
+           "key_of", "section_of", "takes_part"]  # fmt: skip
 
 
 def add_runs(model: Model, sections: Sections, *, begins_if: str) -> None:
@@ -139,6 +139,12 @@ def takes_part(shape: LoaderShape | UnloaderShape, port: str, mode: str, root: s
 def key_of(shape: LoaderShape | UnloaderShape, packet: str) -> str:
     """What a ROM of rows is asked for: the row of a packet and a chunk, of those of the form."""
     return shape.rows.text("word_chunk", packet, "mode")
+
+
+def full_beats(shape: LoaderShape | UnloaderShape) -> list[str]:
+    """What `tkeep` is where the first flit of a beat is full, the first two, and so on."""
+    size = shape.keep_bits // shape.beat
+    return [f"{shape.keep_bits}'h{(1 << size * (k + 1)) - 1:x}" for k in range(shape.beat)]
 
 
 def base_of(shape: LoaderShape | UnloaderShape, row: str, mode: str) -> str:

@@ -17,6 +17,7 @@ from .runs import (
     base_of,
     counts_places,
     fact,
+    full_beats,
     keep_facts,
     key_of,
     section_of,
@@ -60,7 +61,7 @@ def unloader_harness(design: Design, shape: UnloaderShape) -> Harness:
     _add_position(model, shape)
     _add_queue(model, shape)
     _add_memory(model, shape)
-    _claim_port(model, len(_path(shape)))
+    _claim_port(model, shape)
     _claim_sections(model, shape)
     return model.harness(
         "every word of a run that has ended is handed over once, in order, with its tlast and tid, "
@@ -78,19 +79,20 @@ def _add_facts(model: Model, shape: UnloaderShape) -> None:
     """What is known of the run that is unloaded."""
     facts, sections = shape.facts, shape.facts.sections
     kept = {"run_empty": 1, "unload_mode": facts.form_bits, "unload_root": facts.root_bits,
-            "run_last": shape.words.index_bits}  # fmt: skip
+            "run_last": shape.last_bits}  # fmt: skip
     known = {name: bits for name, bits in kept.items() if model.has(name)}
     keep_facts(model, sections, known)
     section = section_of("asking", sections)
     model.register("asking", "asking + passes", sections.number_bits)
     for name, bits in (("mode", facts.form_bits), ("root", facts.root_bits)):
         model.wire(name, fact(model, f"unload_{name}", section, bits), max(bits, 1))
-    last = str(shape.words.most - 1)
+    last = str(shape.most_flits - 1)
     if "run_last" in known:
-        last = within("run_last", section, shape.words.index_bits)
-    model.wire("last_index", last, shape.words.index_bits)
+        last = within("run_last", section, shape.last_bits)
+    model.wire("last_flit", last, shape.last_bits)
+    model.wire("last_index", f"last_flit >> {shape.flit_bits}", shape.words.index_bits)
     model.wire("empty", f"run_empty[{section}]")
-    model.assume(f"empty || last_index < {shape.words.most}")
+    model.assume(f"empty || last_flit < {shape.most_flits}")
     model.wire("brings", f"{takes_part(shape, 'receives', 'mode', 'root')} && !empty")
     _add_runs_brought(model, shape)
 
@@ -167,14 +169,18 @@ def _add_queue(model: Model, shape: UnloaderShape) -> None:
         origin = f"{by_value(shape.by_root, 'mode')} ? root : {origin}"
     model.wire("origin", origin, shape.id_bits)
     path = _path(shape)
-    bits, stages = shape.id_bits + 1, len(path)
+    bits, stages = shape.id_bits + 1 + shape.flit_bits, len(path)
+    tags = "origin, last_word"
+    if shape.flit_bits:
+        model.wire("ends_at", f"last_flit | {{{shape.flit_bits}{{!last_word}}}}", shape.flit_bits)
+        tags = f"ends_at, {tags}"
     model.wire("leaves", "tvalid && tready")
     model.register("inside", "inside + step - leaves", 3)
     model.wire("behind", "inside - leaves", 3)
     for k in range(stages):
         rest = f"tags_{k + 1}" if k + 1 < stages else f"tags_{k}"
         moved = f"leaves ? {rest} : tags_{k}"
-        entered = f"step && behind == {k} ? {{origin, last_word}} : {moved}"
+        entered = f"step && behind == {k} ? {{{tags}}} : {moved}"
         model.register(f"tags_{k}", entered, bits)
     ahead = "0"
     claims = {}
@@ -183,8 +189,18 @@ def _add_queue(model: Model, shape: UnloaderShape) -> None:
         shown = " : ".join(
             [*(f"{place} == {k} ? tags_{k}" for k in range(number)), f"tags_{number}"]
         )
-        claims[f"stage_{number}_holds_its_word"] = f"!{valid} || ({bits}'({tags})) == ({shown})"
+        # The port shows which flits are full, and not the number of the last.
+        size = bits if number else shape.id_bits + 1
+        claims[f"stage_{number}_holds_its_word"] = (
+            f"!{valid} || {size}'({tags}) == {size}'({shown})"
+        )
         ahead += f" + {valid}"
+    if shape.flit_bits:
+        last = f"tags_0[{bits - 1}:{shape.id_bits + 1}]"
+        claims |= {
+            f"tkeep_of_{k + 1}_flits": f"!tvalid || {last} != {k} || tkeep == {keep}"
+            for k, keep in enumerate(full_beats(shape))
+        }
     claims["holds_every_word_once"] = f"inside == {ahead}"
     model.claims(claims)
 
@@ -261,17 +277,20 @@ def _of_memory(model: Model, shape: UnloaderShape) -> dict[str, str]:
     return claims
 
 
-def _claim_port(model: Model, stages: int) -> None:
+def _claim_port(model: Model, shape: UnloaderShape) -> None:
     """The rules of AXI-Stream, and what is handed over."""
+    stages, bits = len(_path(shape)), shape.id_bits + 1
+    tags = "{tkeep, tid, tlast}" if shape.flit_bits else "{tid, tlast}"
     model.past("past_waits", "tvalid && !tready")
-    model.past("past_tags", "{tid, tlast}", model.width("tid") + 1)
+    model.past("past_tags", tags, shape.keep_bits + bits)
     model.register("starved", "inside != 0 && !tvalid ? starved + 1 : 0", 3)
     model.past("past_free", "free && !run_begins")
     model.claims({
         "goes_on_as_the_port_does": "shows_words == tvalid && shows_runs == tvalid",
         "tvalid_stays_until_tready": "!steady || !past_waits || tvalid",
-        "tlast_and_tid_are_stable": "!steady || !past_waits || {tid, tlast} == past_tags",
-        "hands_over_the_next_word": "!tvalid || (inside != 0 && {tid, tlast} == tags_0)",
+        "tlast_and_tid_are_stable": f"!steady || !past_waits || {tags} == past_tags",
+        "hands_over_the_next_word":
+            f"!tvalid || (inside != 0 && {{tid, tlast}} == {bits}'(tags_0))",
         "hands_over_every_word_soon": f"starved < {stages}",
         "free_stays_until_a_run_begins": "!steady || !past_free || free",
     })  # fmt: skip
