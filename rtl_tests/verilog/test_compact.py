@@ -48,6 +48,23 @@ def test_loops_are_the_same_hardware(topology, collective, algorithm, options):
 
 
 @yosys
+@pytest.mark.parametrize("wrong", [False, True])
+def test_rows_of_a_torus_are_those_of_a_slice(wrong):
+    """Moved around, by what a node is ahead of the one of the slice; another way they are wrong."""
+    fabric = fabric_of("3", "alltoall", width=2, flits=2, top="stream")
+    loops = tf.emit(fabric, compact=True)
+    text = loops.modules["fabric"]
+    assert "_ROW_HERE_STILL = ROM_LOAD_ROW_ROWS" in text
+    if not wrong:
+        assert compared(fabric, loops)
+        return
+    changed = text.replace(" * (k / ", " * (1 + k / ", 1)
+    assert changed != text
+    with pytest.raises(Refuted):
+        compared(fabric, replace(loops, modules=loops.modules | {"fabric": changed}))
+
+
+@yosys
 @pytest.mark.parametrize(
     ("collective", "table"),
     few(2, [("allreduce", "RX_0_OF"), ("broadcast", "ROM_ROW_ROWS"),
@@ -86,6 +103,12 @@ def test_words_and_cycles(tmp_path):
     result = run_icarus(tmp_path, messages, read, starts=2)
     assert [list(map(int, row)) for row in result.words] == executed.tolist()
     assert result.cycles == fabric.predicted_cycles
+
+
+def test_large_fabrics_have_loops(tmp_path):
+    for size, loops in (("8x8", False), ("16x8", True)):
+        assert main(["verilog", size, "allgather", "-o", str(tmp_path / size)]) == 0
+        assert ("begin : node" in (tmp_path / size / "fabric.v").read_text()) is loops
 
 
 def test_what_needs_a_text_for_each_instance_is_refused(capsys, tmp_path):

@@ -1,6 +1,6 @@
 """The commands that make hardware: verilog, synth."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, BooleanOptionalAction, Namespace
 from typing import Any
 
 from ..analysis.facts import in_words
@@ -30,6 +30,9 @@ from .several_boards import add_boards_options, check_one_chip, write_boards
 from .tables import add_tables_options
 
 __all__ = ["add_commands"]
+
+#: Nodes from which on text has loops unless something is said.
+LARGE = 128
 
 
 def add_commands(commands: Commands) -> None:
@@ -79,8 +82,9 @@ def _add_verilog_options(verilog: ArgumentParser) -> None:
     )
     verilog.add_argument(
         "--compact",
-        action="store_true",
-        help="write generate loops over nodes, with tables of what differs: for large fabrics",
+        action=BooleanOptionalAction,
+        help="write generate loops over nodes, with tables of what differs (default from "
+        f"{LARGE} nodes on, without --flow)",
     )
     verilog.add_argument(
         "-o", "--output", metavar="DIR", type=folder, required=True, help="folder for the files"
@@ -130,6 +134,8 @@ def run_verilog(arguments: Namespace) -> None:
 
     made = make_fabric(arguments, any_root=True)
     fabric = made.fabric
+    if arguments.compact is None:
+        arguments.compact = fabric.nodes >= LARGE and arguments.flow is None
     command = made.command_line("verilog") + " --docs" * arguments.docs
     command += f" --flow {arguments.flow}" if arguments.flow else ""
     flags = ("templates", "fold", "compact")

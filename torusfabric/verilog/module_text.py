@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from types import MappingProxyType
 from typing import NamedTuple
 
 from ..rtl.modules import SharedModule
 
-__all__ = ["NOTHING", "Memory", "ModuleText", "Port", "Structure", "filled"]
+__all__ = ["NOTHING", "Memory", "ModuleText", "Port", "Structure", "declared", "filled"]
 
 #: Characters that lists of nets and pins may have on a line.
 LINE = 98
 
 NONE: Mapping[str, int] = MappingProxyType({})
+
+#: The number of a node in the name of one of its ports.
+NUMBER = re.compile(r"(?<=_)\d+(?=_|$)")
 
 #: No text.
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -89,6 +94,22 @@ class ModuleText(NamedTuple):
     shared: tuple[SharedModule, ...] = ()
     inner: bool = False
     bare: str = ""
+
+
+def declared(ports: Mapping[str, str]) -> Iterator[str]:
+    """The lines of the declarations of ports, those of a node side by side.
+
+    Examples
+    --------
+    >>> for line in declared({"clk": "input clk", "a_1": "input a_1", "b_1": "input b_1"}):
+    ...     print(line)
+      input clk,
+      input a_1, input b_1
+    """
+    last = [*ports][-1]
+    for _, each in groupby(ports, lambda name: NUMBER.findall(name) or name):
+        names = [*each]
+        yield from filled("  ", [ports[name] for name in names], "" if names[-1] == last else ",")
 
 
 def filled(head: str, items: Sequence[str], end: str) -> list[str]:

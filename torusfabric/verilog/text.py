@@ -33,7 +33,7 @@ from .flows.regions import in_rows, longest_link
 from .lut6 import LUT6, lut6_body
 from .manifest import TOP
 from .memory_rule import AUTO, MemoryRule
-from .module_text import ModuleText, Port, Structure, filled
+from .module_text import ModuleText, Port, Structure, declared, filled
 from .writer import Heading, write_module
 
 __all__ = [
@@ -367,8 +367,7 @@ def top_text(
         Those of contents.
     """
     structure = top_structure(netlist)
-    ports = _declarations(structure).values()
-    lines = [f"module {top} (", ",\n".join(f"  {port}" for port in ports), ");"]
+    lines = [f"module {top} (", *declared(_declarations(structure)), ");"]
     by_width: dict[int, list[str]] = defaultdict(list)
     for name, width in structure.signals.items():
         by_width[width].append(name)

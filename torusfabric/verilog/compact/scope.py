@@ -15,6 +15,7 @@ from ..expressions import range_of
 from ..module_text import Structure, filled
 from .nets import Nets
 from .tables import bits_of, concatenated, constant_of, entry_of, local_name, unused, up
+from .turns import WIDEST, Turns
 
 __all__ = ["InstanceWriter", "Scope"]
 
@@ -276,12 +277,22 @@ class InstanceWriter:
         each = [RomContents(rows, array.width) for rows in array.contents]
         if inside is None:
             return each[int(array.which[0])].parameters()
+        turns = None
+        if len(array) == inside.size < 2 * len(each) and array.width <= WIDEST:
+            which = array.which[np.argsort(array.index)]
+            turns = Turns.of(np.array(array.contents)[which])
+            each = [each[k] for k in which[: turns.step].tolist()] if turns else each
         bits, name = each[0].bits, unused(f"{local_name(array.name)}_rows".upper(),
                                           self._nets.tables.names)  # fmt: skip
         value = 0
         for contents in reversed(each):
             value = value << bits | contents.value
         self._nets.joined += constant_of(name, bits * len(each), value)
+        if turns:
+            here = unused(f"{local_name(array.name)}_here".upper(), self._nets.tables.names)
+            depth = len(each[0].rows)
+            inside.declared += turns.text(here, name, array.width, depth)
+            return each[0].parameters(here)
         if len(each) == 1:
             return each[0].parameters(name)
         low = inside.low(array, array.which, bits, len(each), f"{local_name(array.name)}_number")

@@ -14,7 +14,7 @@ from ...rtl.arrays import Array
 from ...rtl.netlist import Netlist
 from ..design import PlainNames
 from ..expressions import range_of
-from ..module_text import Structure, filled
+from ..module_text import Structure, declared, filled
 from .nets import Nets
 from .scope import InstanceWriter, Scope
 from .tables import local_name
@@ -46,17 +46,18 @@ class CompactTop:
         loops = [line for scope in nets.scopes for line in self._loop(scope)]
         alone = [line for array in netlist.arrays if not array.scope
                  for line in self._writer.instance(array, "  ")]  # fmt: skip
-        lines = [f"module {top} (", ",\n".join(f"  {port}" for port in ports.values()), ");"]
+        lines = [f"module {top} (", *declared(ports), ");"]
         lines += _wires("  ", {net: bits for net, bits in nets.singles.items() if net not in ports})
         lines += [*nets.tables.text(), *nets.joined]
         for name, parts in netlist.wired.items():
             lines.append(f"  assign {name} = {nets.parts(parts)};")
         driven = {net for array in netlist.arrays for net, _ in array.outputs.values()}
-        lines += [
-            f"  assign {name} = {nets.literal(name)};"
+        shown = [
+            f"{name} = {nets.literal(name)}"
             for name in netlist.outputs
             if name not in driven and name not in netlist.wired
         ]
+        lines += filled("  assign ", shown, ";") if shown else []
         generate = ["  genvar k;", "  generate", *loops, "  endgenerate"]
         return "\n".join([*lines, *alone, *generate, "endmodule\n"])
 
