@@ -87,9 +87,12 @@ def test_the_smallest_nodes_with_streams_are_proved():
     assert prove(tf.Fabric(program, width=1, top="stream", beat=1), cache=Cache()).proved
 
 
-def test_streams_of_beats_are_proved():
+def test_streams_of_beats_are_proved_behind_a_bus():
     program = tf.compile(tf.plan("2", "allgather"), max_flits=3)
-    assert prove(tf.Fabric(program, width=8, top="stream", beat=2), cache=Cache()).proved
+    fabric = tf.Fabric(program, width=8, top="stream", beat=2, bus="axi-lite")
+    proof = prove(fabric, cache=Cache())
+    assert proof.proved
+    assert {module.name for module in proof.modules} >= {"bus_bridge", "unloader", "whole runs"}
 
 
 def with_barrier(*collectives):

@@ -104,8 +104,6 @@ def check_provable(fabric: Fabric) -> None:
             "Operators to be proved in front of injection ports must not be signed (by --algorithm "
             "matching, which combines words behind in-ports, they are proved)"
         )
-    if fabric.bus and fabric.top is Top.STREAM:
-        raise InputError(f"Bus must be left out for a proof of streams, not {fabric.bus}")
     for operator in fabric.program.operators:
         if operator.proof is None or operator.latency or not operator.associative:
             raise InputError(
@@ -172,9 +170,11 @@ def _assumptions(fabric: Fabric) -> Iterator[str]:
         yield from OF_LOADED
     if fabric.aborts:
         yield "Nobody aborts a run."
-    if fabric.bus:
+    if fabric.bus and fabric.top is Top.STREAM:
+        yield "The registers behind the bus give commands, and take statuses, as streams do."
+    elif fabric.bus:
         yield "The registers behind the bus do with the host port what each access asks for."
-    if fabric.bus and fabric.bus.bursts:
+    if fabric.bus and fabric.bus.bursts and fabric.top is not Top.STREAM:
         yield "The windows behind the bus do with the host port what each burst asks for."
     if fabric.top is Top.STREAM:
         yield (
