@@ -81,7 +81,8 @@ class Block(Fabric):
             raise InputError(
                 f"Link ports of a block must be at most {MOST_LINKS}, not {system.plan.links}"
             )
-        super().__init__(system.fabric.program, width=system.fabric.width, bus=bus)
+        fabric = system.fabric
+        super().__init__(fabric.program, width=fabric.width, bus=bus, beat=fabric.beat)
 
     def behind(self, bus: Bus | str | None) -> Block:
         """The same behind another bus, or none."""
@@ -95,7 +96,7 @@ class Block(Fabric):
 
     def _builder(self) -> FabricBuilder:
         return FabricBuilder(
-            self.program, place(self.program), self.width, Top.HOST, self._plan.boards,
+            self.program, place(self.program, self.beat), self.width, Top.HOST, self._plan.boards,
             board=self.number,
         )  # fmt: skip
 

@@ -86,8 +86,6 @@ class BoardSystem:
             )
         if self.fabric.aborts:
             raise InputError("Abort must be left out for several boards, which end runs together")
-        if self.fabric.beat > 1:
-            raise InputError(f"Beat must be 1 for several boards, not {self.fabric.beat}")
         self.plan.check()
 
     @cached_property

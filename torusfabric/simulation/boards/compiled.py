@@ -258,13 +258,16 @@ class CompiledBoards(PortRuns):
     ) -> NDArray[Any]:
         """Write words through the ports of all boards, or read them."""
         at, number = self._boards.boards.located
-        found = as_words(self._fabric, np.zeros(which.number, np.uint64).tolist())
+        found: NDArray[Any] | None = None
         for board in range(self._boards.boards.number):
             self._board, mine = board, at[which.nodes] == board
             own = PortWords(*(each[mine] for each in which))
             own = own._replace(nodes=number[own.nodes])
             sent = None if words is None else words[mine]
-            found[mine] = super()._move(step, own, sent)
+            moved = super()._move(step, own, sent)
+            found = np.zeros(which.number, moved.dtype) if found is None else found
+            found[mine] = moved
+        assert found is not None, "there are boards"
         return found
 
     def collect(self, job: Job) -> CTask:
