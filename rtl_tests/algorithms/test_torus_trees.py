@@ -92,7 +92,14 @@ def test_trees_share_no_link(sides):
 
 @pytest.mark.parametrize(
     ("name", "arcs", "links"),
-    [("4x4", 5, 4), ("8x8", 9, 8), ("5x7", 7, 6), ("4x4x4", 7, 6), ("2x2x2x2", 5, 4)],
+    [
+        ("4x4", 5, 4),
+        ("8x8", 9, 8),
+        ("5x7", 7, 6),
+        ("4x4x4", 7, 6),
+        ("2x2x2x2", 5, 4),
+        ("12x12", 16, 14),  # by other starts of the search: 16 by the first
+    ],
 )
 def test_heights(name, arcs, links):
     """The diameter and one where arcs are shared, and mostly the diameter where links are."""

@@ -15,7 +15,7 @@ import numpy as np
 from ...analysis.partitions import worst_partition
 from ...analysis.volume import least_reach
 from ...collective import Collective
-from ..oblivious.shallow_trees import SEED, Trees, shallower
+from ..oblivious.shallow_trees import Trees, shallower
 
 if TYPE_CHECKING:
     from ...topology import Topology
@@ -24,9 +24,6 @@ __all__ = ["link_disjoint_trees_of", "most_link_trees"]
 
 #: More nodes than this have no such trees looked for.
 MOST_NODES = 512
-
-#: Where shallower ones are looked for, until they are few steps beyond those of the longest way.
-MORE_SEEDS, FEW = range(3, 11), 4
 
 
 @lru_cache(maxsize=64)
@@ -63,15 +60,8 @@ def link_disjoint_trees_of(topology: Topology, count: int) -> Trees:
     entry, depth = np.zeros((2, count, topology.nodes), int)
     for number in range(count):
         forests.lay(number, entry[number], depth[number])
-    found = Trees(entry, depth)
-    few = least_reach(topology, Collective("allreduce")) + FEW
-    best = found
-    for seed in (SEED, *MORE_SEEDS):
-        trees = shallower(topology, found, links=True, least=topology.diameter, seed=seed)
-        best = min(best, trees, key=lambda one: one.height)
-        if 2 * best.height <= few:
-            break
-    return best
+    reach = least_reach(topology, Collective("allreduce"))
+    return shallower(topology, Trees(entry, depth), links=True, least=-(-reach // 2))
 
 
 class _Forests:

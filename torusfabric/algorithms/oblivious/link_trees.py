@@ -20,7 +20,11 @@ import numpy as np
 from ...collective import Collective
 from ...schedule import Rounds
 from ...topology import Torus
+from ..network.link_forest import MOST_NODES, link_disjoint_trees_of
 from .shallow_trees import Trees, shallower, up_and_down
+
+#: More hops than the diameter are worth the search of trees as on any network.
+FEW = 2
 
 __all__ = ["link_disjoint_trees", "plan_allreduce"]
 
@@ -60,7 +64,10 @@ def link_disjoint_trees(torus: Torus) -> Trees:
 @lru_cache(maxsize=16)
 def _shallow_trees(torus: Torus) -> Trees:
     """Such trees, mostly not much deeper than the diameter."""
-    return shallower(torus, link_disjoint_trees(torus), links=True, least=torus.diameter)
+    found = shallower(torus, link_disjoint_trees(torus), links=True, least=torus.diameter)
+    if found.height <= torus.diameter + FEW or torus.nodes > MOST_NODES:
+        return found
+    return min(found, link_disjoint_trees_of(torus, len(torus.sides)), key=lambda one: one.height)
 
 
 def plan_allreduce(torus: Torus, collective: Collective) -> Rounds:

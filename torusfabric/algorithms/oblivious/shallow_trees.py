@@ -19,7 +19,7 @@ from ...collective import Collective
 from ...schedule import Grouped, Pattern, Rounds, Switching, Transfers
 from ...topology import IntArray, Topology
 
-__all__ = ["SEED", "Trees", "shallower", "tree_pattern", "up_and_down"]
+__all__ = ["Trees", "shallower", "tree_pattern", "up_and_down"]
 
 #: Trees of a ring are as they are.
 WAYS_OF_A_RING = 2
@@ -28,10 +28,11 @@ WAYS_OF_A_RING = 2
 STEPS, VAIN_STEPS = 100, 40
 
 #: Nodes in trees that are given a parent, counted each time; more nodes are left as they are.
-WORK, MOST_CELLS = 40_000, 4_000
+WORK, MOST_CELLS = 100_000, 4_000
 
-#: Where the search starts.
-SEED = 2
+#: Where searches start, one after another until trees are few hops higher than the least that is
+#: looked for; where words go up and down, half as many.
+SEEDS, FEW = range(2, 11), 4
 
 #: What it weighs if a node lies too deep, more than all else together.
 TOO_DEEP = 1000.0
@@ -124,9 +125,7 @@ def up_and_down(
     )
 
 
-def shallower(
-    topology: Topology, trees: Trees, *, links: bool, least: int, seed: int = SEED
-) -> Trees:
+def shallower(topology: Topology, trees: Trees, *, links: bool, least: int) -> Trees:
     """The same number of trees with the same roots that take fewer cycles, if any are found.
 
     Parameters
@@ -148,16 +147,20 @@ def shallower(
     cells = int((trees.depth > 0).sum())
     if topology.ports == WAYS_OF_A_RING or not 0 < cells <= MOST_CELLS:
         return trees
-    search = _Search(topology, trees, links=links, seed=seed)
-    best, cost, vain = trees, search.cost(), 0
-    for _ in range(min(STEPS, WORK // cells)):
-        search.step(max(best.height - 1, least))
-        vain += 1
-        if search.cost() < cost:
-            best, cost, vain = search.trees, search.cost(), 0
-        if vain == VAIN_STEPS:
+    found, few = [], FEW // 2 if links else FEW
+    for seed in SEEDS[: MOST_CELLS // cells]:
+        search = _Search(topology, trees, links=links, seed=seed)
+        found.append(search.best(min(STEPS, WORK // cells), least))
+        if found[-1].trees.height <= least + few:
             break
-    return best
+    return min(found, key=lambda one: one.cost).trees
+
+
+class _Found(NamedTuple):
+    """The trees that a search finds, and what is to be kept small."""
+
+    cost: tuple[int, int]
+    trees: Trees
 
 
 class _Search:
@@ -183,6 +186,18 @@ class _Search:
         self._roots = np.flatnonzero(trees.depth.ravel() == 0)
         self._cells = np.flatnonzero(trees.depth.ravel() > 0)
         self._size = nodes * ports
+
+    def best(self, steps: int, least: int) -> _Found:
+        """The best trees of some steps."""
+        best, vain = _Found(self.cost(), self.trees), 0
+        for _ in range(steps):
+            self.step(max(best.trees.height - 1, least))
+            vain += 1
+            if (cost := self.cost()) < best.cost:
+                best, vain = _Found(cost, self.trees), 0
+            if vain == VAIN_STEPS:
+                break
+        return best
 
     def step(self, wanted: int) -> None:
         """Make all trees anew, with a height that is wanted."""
