@@ -184,6 +184,20 @@ def test_what_has_no_place_beside_a_file(capsys, saved, words, message):
 
 
 @pytest.mark.parametrize(
+    ("topology", "words", "idle"),
+    [("4x4!0:+0", (), "0:+0"), ("4x4", ("--algorithm", "diagonal"), "5:+0")],
+)
+def test_links_that_break_later(capsys, saved, topology, words, idle):
+    """A plan is checked without links that broke after it was made."""
+    path = saved(topology, "broadcast", *words)
+    assert run_json(capsys, "check", path, "--broken-link", idle)["topology"] == f"4x4!{idle}"
+    assert main(["check", path, "--broken-link", "0:+1"]) == 2
+    err = capsys.readouterr().err
+    assert "node 0 (0,0) port +1 has no link" in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
     "words",
     [
         ("simulate", "2x2", "--width", "8", "allgather"),

@@ -2,12 +2,15 @@
 
 import time
 from argparse import Namespace
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..algorithms import CATALOGUE
 from ..analysis.facts import facts_together, in_words
 from ..errors import InputError
-from ..schedule import Schedule
+from ..planning.selection import with_faults
+from ..schedule import Rounds, Schedule
 from ..schedule.file import BEGINNING, save
 from ..toolchain.files import write_file
 from .arguments import PICTURE, add_force, check_drawing, check_output, natural
@@ -184,6 +187,32 @@ def run_check(arguments: Namespace) -> None:
     """Check schedule files, or what is planned."""
     began = time.perf_counter()
     file_for_topology(arguments)
+    links = _taken_from_files(arguments)
     chosen = choose_schedules(arguments, flits=arguments.flits)
+    if links:
+        chosen = tuple(replace(one, schedule=_around(one.schedule, links)) for one in chosen)
     found = [_facts(arguments, one) for one in chosen]
     _print(arguments, facts_together(found) | _seconds(began))
+
+
+def _taken_from_files(arguments: Namespace) -> list[str | Path]:
+    """The links that break after a file was planned; nothing of them is left among the options."""
+    if arguments.plan is None:
+        return []
+    links = [*arguments.broken_link, *map(Path, filter(None, [arguments.broken_links]))]
+    arguments.broken_link, arguments.broken_links = [], None
+    return links
+
+
+def _around(schedule: Schedule, links: list[str | Path]) -> Rounds:
+    """The same on its network without some links: right if it does not use them."""
+    return Rounds(
+        topology=with_faults(schedule.topology, links),
+        collective=schedule.collective,
+        algorithm=schedule.algorithm,
+        switching=schedule.switching,
+        ports=schedule.ports,
+        chunks=schedule.chunks,
+        duplex=schedule.duplex,
+        transfers=tuple(schedule.rounds()),
+    )
