@@ -26,6 +26,7 @@ EXPORTS = {
         "3", "reduce,alltoall!1", {"max_flits": 2},
         {"bus": "axi-lite", "prefix": "net_", "abort": True},
     ),
+    "loaded": ("2", "reduce,allgather", {"max_flits": 3}, {"tables": "ram"}),
     "axi4": ("mesh:3", "reduce,exchange", {"max_flits": 2}, {"bus": "axi4"}),
     "memories": ("2x2", "scatter", {"flits": 3}, {"top": "core"}),
     "beats": ("2x2", "alltoall", {"max_flits": 5}, {"width": 8, "beat": 2}),
@@ -46,7 +47,7 @@ def exported(folder, topology, collective, lengths, options, *, width=9, fault=N
     return folder
 
 
-@pytest.mark.parametrize("interface", few(2, [*EXPORTS]))
+@pytest.mark.parametrize("interface", few(3, [*EXPORTS]))
 def test_bench_of_each_interface_passes(tmp_path, interface):
     passed, text = run_bench(exported(tmp_path, *EXPORTS[interface]))
     assert passed, text[-3000:]

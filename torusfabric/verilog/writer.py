@@ -341,6 +341,14 @@ class _Writer:
             else:
                 lines += _guarded(f"if ({reset})", cleared)
         self._body.append("\n".join(_guarded(f"always @({edge})", lines)))
+        # What is loaded stays through a reset, and begins with what a fabric is built with.
+        first = [
+            f"{self._names[id(signal)]} = {constant(signal.init, len(signal))};"
+            for signal in process.signals
+            if signal.reset_less and signal.init
+        ]
+        if first:
+            self._body.append("\n".join(_guarded("initial", first)))
 
     def _write_logic(self, process: Process) -> None:
         """Write statements of logic."""
