@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from bus_masters import AxiLiteMaster, WishboneMaster
 from helpers import few, simulated
+from loaded_port import BASE, LONG, HostPort, wanted
 from verilog_bench import have_icarus, lint_icarus
 
 import torusfabric as tf
@@ -18,7 +19,9 @@ from torusfabric.errors import InputError, WorkFailed
 from torusfabric.planning import select
 from torusfabric.planning.loaded import resolve_loadable
 from torusfabric.program.fields import Stage
-from torusfabric.program.frame import Frame, loadable_form
+from torusfabric.program.fitting import loadable_form
+from torusfabric.program.frame import Frame
+from torusfabric.program.loadable_modes import entries_of
 from torusfabric.program.settings import settings
 from torusfabric.proof import prove
 from torusfabric.rtl.loaded.image import Image, read_image
@@ -48,7 +51,7 @@ def planned(text, frame=None, **options):
 @pytest.fixture(scope="module")
 def frame():
     """What fits into a fabric of a ring that is built with two collectives."""
-    forms = [loadable_form([planned(name)], FLITS, ()) for name in ("allgather", "allreduce")]
+    forms = [loadable_form(planned(name), FLITS, ()) for name in ("allgather", "allreduce")]
     return Frame.of([form.program for form in forms], rows=64, depth=16)
 
 
@@ -90,12 +93,12 @@ def test_images(frame, tmp_path):
     whole = Image.of(
         frame,
         WIDTH,
-        [
+        wanted(
             planned("alltoall", frame),
             planned("broadcast", frame, root=4),
             planned("allreduce", frame, broken_links=["1:+0"]),
             planned("allgather", frame, broken_links=["1:+0"]),
-        ],
+        ),
     )
     whole.save(tmp_path / "a.bin")
     image = read_image(tmp_path / "a.bin", frame, WIDTH)
@@ -111,9 +114,9 @@ def test_images(frame, tmp_path):
 def test_rounds_take_the_cycles_of_their_image(kind):
     """Around a fault blocks go in rounds, each as long as its image says."""
     plan = tf.plan("3x3", "allgather", algorithm="matching")
-    frame = Frame.of([loadable_form([plan], 8, ()).program], rows=16)
+    frame = Frame.of([loadable_form(plan, 8, ()).program], rows=16)
     around = select("3x3", kind, broken_links=["4:+0"])
-    made = Image.of(frame, WIDTH, [resolve_loadable(around, 8, (), frame).planned])
+    made = Image.of(frame, WIDTH, wanted(resolve_loadable(around, 8, (), frame).planned))
     assert isinstance(made.program.schedule, Rounds)
     fabric = tf.Fabric.holding(made)
     report = tf.simulate(fabric, jobs=[tf.Job(length=n) for n in (1, 2, 8)])
@@ -130,8 +133,11 @@ def test_links_of_several_cycles(cycles):
     ]
     fabric = tf.Fabric(tf.compile(plans, max_flits=FLITS), width=WIDTH, tables="ram")
     # Some rows wait for what comes, some bring sums that stream, some pause.
-    assert {form.least > 1 for form in fabric.forms} == {True, False}
-    assert {form.streams and form.adds for form in fabric.forms} == {True, False}
+    assert {entry.form.least > 1 for entry in entries_of(fabric.loadable)} == {True, False}
+    assert {entry.form.streams and entry.form.adds for entry in entries_of(fabric.loadable)} == {
+        True,
+        False,
+    }
     jobs = [tf.Job(mode=mode, length=n) for mode in range(len(plans)) for n in (1, FLITS)]
     report = tf.simulate(fabric, engine=CompiledEngine(fabric), jobs=jobs)
     assert report.passed
@@ -141,12 +147,12 @@ def test_links_of_several_cycles(cycles):
 def test_parts_of_a_network(tmp_path):
     """Along an axis, and without a node, the same hardware carries out collectives of parts."""
     plan = tf.plan("3x3", "allgather", algorithm="matching")
-    frame = Frame.of([loadable_form([plan], FLITS, ()).program], rows=32, depth=8)
+    frame = Frame.of([loadable_form(plan, FLITS, ()).program], rows=32, depth=8)
     plans = [
         resolve_loadable(select(text, name), FLITS, (), frame).planned
         for text, name in (("3x3", "alltoall@1"), ("3x3!4", "allgather"))
     ]
-    Image.of(frame, WIDTH, plans).save(tmp_path / "a.bin")
+    Image.of(frame, WIDTH, wanted(*plans)).save(tmp_path / "a.bin")
     image = read_image(tmp_path / "a.bin", frame, WIDTH)
     assert [fact["collective"] for fact in image.facts] == ["alltoall@1", "allgather!4"]
     fabric = fabric_of(image)
@@ -164,15 +170,15 @@ def test_parts_of_a_network(tmp_path):
 )
 def test_links_that_do_not_fit(latency, wrong):
     """Links of an image are those of the fabric, and all as long."""
-    frame = Frame.of([loadable_form([tf.plan("3x3", "allgather")], FLITS, ()).program])
+    frame = Frame.of([loadable_form(tf.plan("3x3", "allgather"), FLITS, ()).program])
     plan = tf.plan("3x3", "alltoall", link_latency=latency)
     with pytest.raises(InputError, match=wrong):
-        Image.of(frame, WIDTH, [plan])
+        Image.of(frame, WIDTH, wanted(plan))
 
 
 def test_no_torn_image_runs(frame, tmp_path):
     """An image for another fabric, with words missing, or with a wrong bit, is refused."""
-    image = Image.of(frame, WIDTH, [planned("scatter", frame)])
+    image = Image.of(frame, WIDTH, wanted(planned("scatter", frame)))
     words = image.words
     at = len(words) // 2
     wrong = {
@@ -200,7 +206,7 @@ def test_no_torn_image_runs(frame, tmp_path):
 
 def test_refused_start(frame):
     """While no image is there a start is refused, with its number."""
-    fabric = fabric_of(Image.of(frame, WIDTH, [planned("gather", frame)]), [])
+    fabric = fabric_of(Image.of(frame, WIDTH, wanted(planned("gather", frame))), [])
     engine = CompiledEngine(fabric)
     from torusfabric.simulation.engines.compiled import Session
     from torusfabric.simulation.engines.host_port import CTask, Step
@@ -224,12 +230,12 @@ def test_refused_start(frame):
 )
 def test_what_does_not_fit(options, wrong):
     """What does not fit is said in a line."""
-    one = loadable_form([planned("scatter")], FLITS, ())
+    one = loadable_form(planned("scatter"), FLITS, ())
     frame = replace(Frame.of([one.program], rows=64, depth=16), **options)
     kinds = {"rows": "alltoall", "settings": "alltoall", "depth": "broadcast", "inputs": "alltoall"}
     kind = kinds[next(iter(options))] if options else "allreduce"
     with pytest.raises(InputError, match=wrong):
-        Image.of(frame, WIDTH, [planned(kind)])
+        Image.of(frame, WIDTH, wanted(planned(kind)))
 
 
 #: The quickest of each collective on 4x4 that can be loaded.
@@ -243,7 +249,7 @@ EIGHT = {
 def test_table_bits():
     """All that the eight collectives need in tables is not much, of which each has its share."""
     chosen = [select("4x4", name, algorithm=by) for name, by in EIGHT.items()]
-    forms = [loadable_form([resolve_loadable(one, 16).planned], 16, ()) for one in chosen]
+    forms = [loadable_form(resolve_loadable(one, 16).planned, 16, ()) for one in chosen]
     programs = [form.program for form in forms]
     assert [len(found) for _, found in settings(forms)] == [26, 6, 36, 19]
     for inputs in (None, programs):
@@ -377,59 +383,14 @@ def test_bus(bus, master):
     assert found == [*known, int(program.digest[:8], 16), program.cycles(1)]
 
 
-#: Flits of a run that takes longer than an image is loaded, and the word with which modes go.
-LONG, BASE = 64, 4
-
-
-class HostPort:
-    """The port of a fabric that is simulated, and the one that takes images."""
-
-    def __init__(self, ctx, fabric):
-        self.ctx, self.fabric = ctx, fabric
-
-    async def set(self, **values):
-        """Set ports for an edge."""
-        for name, value in values.items():
-            self.ctx.set(getattr(self.fabric, name), value)
-        await self.ctx.tick()
-
-    async def load(self, words, *, start=None):
-        """Load words, one an edge; the modes that are there some edges later, and the program."""
-        for k, word in enumerate(words):
-            # With one of them a run may start.
-            await self.set(load_we=1, load_first=k == 0, load_data=word, start=k == start)
-        for _ in range(self.fabric.image.settling):
-            await self.set(load_we=0)
-        return self.ctx.get(self.fabric.modes), self.ctx.get(self.fabric.loaded_program)
-
-    async def start(self, mode):
-        """Start a run; whether it began, or why not."""
-        await self.set(mode=mode, length=LONG, start=1)
-        await self.set(start=0)
-        return self.ctx.get(self.fabric.busy) or self.ctx.get(self.fabric.error)
-
-    async def end(self):
-        """Wait for the end; the cycles, and what the nodes have received."""
-        while not self.ctx.get(self.fabric.done):
-            await self.ctx.tick()
-        got = []
-        for node, part in np.ndindex(3, 3):
-            address = self.fabric.layout.recv_base + (part + 1) * LONG - 1
-            await self.set(host_node=node, host_addr=address)
-            for _ in range(self.fabric.read_latency):
-                await self.ctx.tick()
-            got.append(self.ctx.get(self.fabric.host_rdata))
-        return self.ctx.get(self.fabric.cycles), got
-
-
 def test_modes_are_filled_while_another_runs():
     """Refused are those under way, and what is based on something else; a torn mode never runs."""
     plan = lambda name: resolve_loadable(select("3", name), LONG).planned
     program = tf.compile([plan("allgather"), plan("scatter")], max_flits=LONG)
     fabric = tf.Fabric(program, width=WIDTH, tables=Frame.of(program.parts, rows=8, depth=4))
-    later = fabric.image.with_modes([plan("alltoall")], 1)
-    wrong = fabric.image.with_modes([plan("gather")])
-    next_one = later.with_modes([plan("broadcast"), plan("gather")], 1)
+    later = fabric.image.with_modes(wanted(plan("alltoall")), 1)
+    wrong = fabric.image.with_modes(wanted(plan("gather")))
+    next_one = later.with_modes(wanted(plan("broadcast"), plan("gather")), 1)
     digests = [int(image.program.digest[:8], 16) for image in (fabric.image, later, next_one)]
     cycles = [later.program.cycles(LONG, mode=mode) for mode in range(2)]
     gathered, exchanged = [0, 16, 32] * 3, [16 * k + d for d in range(3) for k in range(3)]

@@ -112,7 +112,7 @@ def _forms(mode: "Mode") -> dict[str, Any]:
     """Of a mode with several forms, which serves from how many flits on for the first time."""
     if not mode.several:
         return {}
-    schedules = {number: mode.forms[number].schedule for number in mode.first_starts}
+    schedules = {number: mode.at(number).schedule for number in mode.first_starts}
     return {
         "forms": [
             {

@@ -70,16 +70,18 @@ def run_image(arguments: Namespace) -> None:
     given = Namespace(**vars(arguments) | {"frame": fabric.frame, "tables": "ram"})
     if given.topology is not None and given.link_latency is None:
         given.link_latency = fabric.frame.topology.latency_text
-    chosen = choose_schedules(given, flits=fabric.frame.flits, any_length=True)
-    schedules = [one.schedule for one in chosen]
+    flits = fabric.frame.flits
+    chosen = choose_schedules(given, any_root=True, flits=flits, any_length=True)
+    modes = [(one.forms or (one.schedule,), one.root == "any") for one in chosen]
     with progress_bar("checking"):
-        for schedule in schedules:
-            check(schedule)
+        for schedules, _ in modes:
+            for schedule in schedules:
+                check(schedule)
     if arguments.onto:
         held = read_image(arguments.onto, fabric.frame, fabric.width)
-        image = held.with_modes(schedules, arguments.mode)
+        image = held.with_modes(modes, arguments.mode)
     else:
-        image = Image.of(fabric.frame, fabric.width, schedules)
+        image = Image.of(fabric.frame, fabric.width, modes)
     image.save(arguments.output)
     print_image(arguments, image)
 
@@ -105,7 +107,7 @@ def run_repair(arguments: Namespace) -> None:
 
 def print_image(arguments: Namespace, image: Image, more: dict[str, Any] | None = None) -> None:
     """Print what an image holds."""
-    rows = sum(form.rows for form in image.forms)
+    rows = sum(entry.form.rows for entry in image.entries)
     facts: dict[str, Any] = {
         "fabric": f"{image.frame.digest(image.width):08x}",
         "program": image.program.digest[:8],

@@ -115,7 +115,7 @@ def choose_schedule(
     before(selection.topology, selection.collective)
     with progress_bar("planning"):
         if any_length and flits and vars(arguments).get("tables") == "ram":
-            return _to_load(selection, flits, arguments)
+            return _to_load(selection, flits, root, arguments)
         if any_length and flits and "forms" in arguments:
             return _of_forms(selection, flits, root, arguments)
         if root:
@@ -149,16 +149,22 @@ def _of_forms(
     return Chosen(schedules[-1], (*words, *open_root), root, last.options.latency, last.why, forms)
 
 
-def _to_load(selection: Selection, flits: int, arguments: Namespace) -> Chosen:
-    """What is selected, by an algorithm that can be loaded."""
-    from ..planning.loaded import resolve_loadable  # here, since it imports what compiles
+def _to_load(
+    selection: Selection, flits: int, root: Literal["any"] | None, arguments: Namespace
+) -> Chosen:
+    """The forms of what is selected, by algorithms that can be loaded."""
+    from ..planning.loaded import resolve_loadable_forms  # here, since it imports what compiles
 
     frame = vars(arguments).get("frame")
     operators = frame.parsed_operators() if frame else ()
-    resolved = resolve_loadable(selection, flits, operators, frame)
-    assert resolved.planned is not None
-    words = (*_words(resolved, arguments),)
-    return Chosen(resolved.planned, words, None, resolved.options.latency, resolved.why)
+    choice = FormChoice(vars(arguments).get("forms", FormChoice.AUTO))
+    roots = selection.collective.groups(selection.topology).size if root else 1
+    each = resolve_loadable_forms(selection, flits, operators, frame, roots=roots, forms=choice)
+    schedules, last = tuple(map(plan_selection, each)), each[-1]
+    words = _words(last if len(each) == 1 else selection, arguments)
+    forms = schedules if len(each) > 1 else ()
+    latency, open_root = last.options.latency, ("--root", "any") if root else ()
+    return Chosen(schedules[-1], (*words, *open_root), root, latency, last.why, forms)
 
 
 def choose_file_or_selection(arguments: Namespace) -> Chosen:

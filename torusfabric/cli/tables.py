@@ -57,7 +57,7 @@ def add_tables_options(parser: argparse.ArgumentParser) -> None:
 
 
 def require_lengths(arguments: Namespace) -> bool:
-    """Whether tables are loaded; then each run chooses its length, and the root is a node.
+    """Whether tables are loaded; then each run chooses its length.
 
     Raises
     ------
@@ -72,16 +72,14 @@ def require_lengths(arguments: Namespace) -> bool:
         return False
     if given.get("max_flits") is None:
         raise InputError("--max-flits must be given for --tables ram")
-    if given.get("root") == "any":
-        raise InputError("Root must be a node number for tables that are loaded, not any")
     return True
 
 
 def frame_of(arguments: Namespace, program: Program) -> Frame:
     """What may be loaded into a fabric that is built with a program."""
-    from ..program.frame import Frame, loadable_form, loadable_modes
+    from ..program.fitting import loadable_form, loadable_modes
+    from ..program.frame import Frame
 
-    forms = loadable_modes(program)
     others: list[Program] | None = None
     if arguments.inputs != "all":
         names = Namespace(**vars(arguments) | {"collective": arguments.inputs, "plan": None})
@@ -90,12 +88,10 @@ def frame_of(arguments: Namespace, program: Program) -> Frame:
             arguments.inputs
         ) else ()  # fmt: skip
         others = [
-            loadable_form([one.schedule], program.flits, program.operators).program
-            for one in chosen
+            loadable_form(one.schedule, program.flits, program.operators).program for one in chosen
         ]
-    return Frame.of(
-        [form.program for form in forms], rows=arguments.rows, depth=arguments.depth, inputs=others
-    )
+    modes = loadable_modes(program)
+    return Frame.of(modes, rows=arguments.rows, depth=arguments.depth, inputs=others)
 
 
 def add_fabric_file(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
@@ -122,8 +118,8 @@ def fabric_with_image(arguments: Namespace) -> tuple[Any, dict[str, Any]]:
     there = read_fabric(arguments.fabric)
     image = read_image(arguments.image, there.frame, there.width)
     found = []
-    for form in image.forms:
-        schedule, operators = form.program.schedule, form.program.operators
+    for mode in image.program.modes:
+        schedule, operators = mode.schedule, mode.operators
         with progress_bar("checking") as progress:
             found.append(schedule_facts(schedule, progress, operators, flits=there.frame.flits))
     return Fabric.holding(image, empty=True), facts_together(found)

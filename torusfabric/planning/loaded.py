@@ -1,4 +1,4 @@
-"""Which algorithm is taken for tables that are loaded: the quickest of those that fit."""
+"""Which algorithms are taken for tables that are loaded: the quickest of those that fit."""
 
 from __future__ import annotations
 
@@ -8,22 +8,28 @@ from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from .choice import serving
+from .forms import ALL_FORMS_FROM
 from .planned import planned
-from .selection import Selection
+from .selection import FormChoice, Selection
 
 if TYPE_CHECKING:
     from ..collective import Operator
     from ..program.frame import Frame
     from ..program.loadable import Loadable
 
-__all__ = ["resolve_loadable"]
+__all__ = ["resolve_loadable", "resolve_loadable_forms"]
 
 #: Of cycles, how many more are as good in a new fabric that has no second registers then.
 WITHOUT = 1.1
 
 
 def resolve_loadable(
-    selection: Selection, flits: int, operators: Sequence[Operator] = (), frame: Frame | None = None
+    selection: Selection,
+    flits: int,
+    operators: Sequence[Operator] = (),
+    frame: Frame | None = None,
+    *,
+    roots: int = 1,
 ) -> Selection:
     """Choose what a selection leaves open, for messages of up to so many flits.
 
@@ -33,6 +39,8 @@ def resolve_loadable(
         Of the fabric; by default ``add``.
     frame : Frame, optional
         What may be loaded into a fabric that is there.
+    roots : int
+        How many roots have rows of their own.
 
     Raises
     ------
@@ -45,8 +53,49 @@ def resolve_loadable(
     >>> resolve_loadable(select("4x4", "allreduce"), 16).algorithm.name
     'spanning-tree'
     """
+    found = _found(selection, flits, operators, frame, roots)
+    return min(found, key=lambda each: (each[0].program.cycles(), each[0].rows))[1]
+
+
+def resolve_loadable_forms(
+    selection: Selection,
+    flits: int,
+    operators: Sequence[Operator] = (),
+    frame: Frame | None = None,
+    *,
+    roots: int = 1,
+    forms: FormChoice = FormChoice.AUTO,
+) -> tuple[Selection, ...]:
+    """The same, for messages of any length: as many as `resolve_forms` would take.
+
+    Examples
+    --------
+    >>> from torusfabric.planning import select
+    >>> [form.planned.chunks for form in resolve_loadable_forms(select("9", "broadcast"), 64)]
+    [1, 2]
+    """
+    from ..program.serving import compared_lengths, cycles_at, worth_having
+
+    one = forms is FormChoice.LONG or (forms is FormChoice.AUTO and flits < ALL_FORMS_FROM)
+    if one or selection.algorithm or selection.planned:
+        return (resolve_loadable(selection, flits, operators, frame, roots=roots),)
+    found = _found(selection, flits, operators, frame, roots)
+    lengths = compared_lengths(flits)
+    cycles = [cycles_at(form.program.form, lengths) for form, _ in found]
+    chosen = worth_having(cycles, [form.rows for form, _ in found])
+    return tuple(found[k][1] for k in (chosen[:1] if forms is FormChoice.SHORT else chosen))
+
+
+def _found(
+    selection: Selection,
+    flits: int,
+    operators: Sequence[Operator],
+    frame: Frame | None,
+    roots: int,
+) -> list[tuple[Loadable, Selection]]:
+    """All that serves and can be loaded."""
     from ..program.compile import versions
-    from ..program.frame import loadable_form
+    from ..program.fitting import loadable_form
 
     found: list[tuple[Loadable, Selection]] = []
     wrong: list[tuple[int, InputError]] = []
@@ -58,7 +107,9 @@ def resolve_loadable(
             wrong.append((1 << 62, error))
             continue
         try:
-            form = loadable_form([schedule], flits, operators, frame)
+            form = loadable_form(schedule, flits, operators, frame)
+            if frame is not None:
+                frame.check_count("rows", frame.rows, form.rows * roots)
         except InputError as error:
             wrong.append((cycles, error))
             continue
@@ -66,12 +117,9 @@ def resolve_loadable(
     if found:
         fewest = min(form.program.cycles() for form, _ in found)
         # Second registers are inputs more of every out-port.
-        plain = [
-            (form, one)
-            for form, one in found
-            if frame is None and not form.later and form.program.cycles() <= WITHOUT * fewest
-        ]
-        return min(plain or found, key=lambda each: (each[0].program.cycles(), each[0].rows))[1]
+        plain = [each for each in found if frame is None and not each[0].later]
+        near = any(form.program.cycles() <= WITHOUT * fewest for form, _ in plain)
+        return plain if near else found
     if not wrong:
         planned(selection)  # which says why nothing serves
     raise min(wrong, key=lambda each: each[0])[1]

@@ -55,6 +55,8 @@ class ProgramData:
     served : tuple of (tuple of Range)
         Of each mode, for which lengths which of its forms serves; forms of all modes follow one
         another. By default each form is a mode.
+    roots : tuple of int
+        Of each mode, how many roots have forms of their own, see `Mode`; by default none.
     of_beats : callable, optional
         Compiles the same with another number of flits that go to a chunk together, its `beat`.
     """
@@ -69,6 +71,7 @@ class ProgramData:
     barrier: bool = False
     parts: tuple[Self, ...] = ()
     served: tuple[tuple[Range, ...], ...] = ()
+    roots: tuple[int, ...] = ()
     of_beats: Callable[..., Self] | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -80,9 +83,10 @@ class ProgramData:
     def modes(self) -> tuple[Mode, ...]:
         """What a run chooses among: collectives, each in one or several forms."""
         found, first = [], 0
-        for ranges in self.served or ((Range(1, 0),),) * len(self.forms):
-            count = 1 + max(each.form for each in ranges)
-            found.append(Mode(self.forms[first : first + count], first, ranges))
+        served = self.served or ((Range(1, 0),),) * len(self.forms)
+        for ranges, roots in zip(served, self.roots or (0,) * len(served), strict=True):
+            count = (1 + max(each.form for each in ranges)) * (roots or 1)
+            found.append(Mode(self.forms[first : first + count], first, ranges, roots))
             first += count
         return tuple(found)
 
@@ -105,7 +109,9 @@ class ProgramData:
             raise InputError(f"Mode must be from 0 to {len(self.modes) - 1}, not {mode}")
         return number
 
-    def form_of(self, mode: int | None = None, length: int | None = None) -> int:
+    def form_of(
+        self, mode: int | None = None, length: int | None = None, root: int | None = None
+    ) -> int:
         """The number of the form in which a run is carried out.
 
         Raises
@@ -113,7 +119,7 @@ class ProgramData:
         InputError
             If there is no such mode, or the program is not for messages of that length.
         """
-        return self.modes[self.mode_number(mode)].form_of(self.length_of(length))
+        return self.modes[self.mode_number(mode)].form_of(self.length_of(length), root)
 
     def part(self, form: int) -> Self:
         """What a form would be alone."""
@@ -289,6 +295,8 @@ class ProgramData:
             _update(digest, ("barrier",))
         if self.served:
             _update(digest, ("served", *self.served))
+        if self.roots:
+            _update(digest, ("roots", *self.roots))
         for form in self.forms:
             _update(digest, (form.any_root, form.by_offset, form.write_delay, form.loop))
             _update(digest, (tuple(map(str, form.operators)), form.schedule.collective.to_json()))

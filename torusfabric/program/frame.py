@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,19 +13,16 @@ import numpy as np
 
 from ..collective import Operator
 from ..errors import InputError
-from ..topology import Topology, shared_network, topology_from_json, without_faults
-from .address_map import NodeMap, PartMap
-from .compile import versions
-from .fields import Sources, Stage, memories_of
-from .form import Form
+from ..topology import Topology, topology_from_json, without_faults
+from .fields import Sources, Stage
 from .loadable import Loadable, loadable
-from .program import Program
+from .loadable_modes import LoadableMode, entries_of
 from .settings import Table, settings
 
 if TYPE_CHECKING:
-    from ..schedule import Schedule
+    from .program import Program
 
-__all__ = ["Frame", "fitted", "loadable_form", "loadable_modes"]
+__all__ = ["Frame"]
 
 #: Modes, blocks that each node receives in all, and chunks, for which there is room at the least.
 LEAST_MODES, LEAST_BLOCKS, LEAST_CHUNKS = 4, 64, 16
@@ -37,8 +34,8 @@ SHARES, LEAST_SETTINGS = (2, 2, 1, 2), 8
 #: Of the cycles of a link, the most that a row may take at the least.
 LONGEST_LEAST = 8
 
-#: The most modes: a word of an image has a bit for each.
-MOST_MODES = 32
+#: The most entries: each is compared with what is chosen at a start.
+MOST_ENTRIES = 256
 
 
 @dataclass(frozen=True)
@@ -58,14 +55,19 @@ class Frame:
         The most cycles from the slot of a row to the arrival of its words.
     later : bool
         Whether in-ports and operators have second registers.
+    made : bool
+        Whether out-ports take what operators make before it is in their registers.
     late : bool
         Whether a mode may read all words later; see `Loadable.reads_late`.
     inputs : tuple of (tuple of (int, int)), or None
         The sources of each out-port, then of each operator, by `Stage` and number; None for all.
     settings : tuple of int
         Of each `Table` of a node: rows differ in no more, all modes together.
+    roots : bool
+        Whether a run may choose the root.
     modes, blocks, chunks : int
-        The most modes, blocks that nodes receive in all of them together, and chunks of a message.
+        The most entries of modes, a form and root each, blocks that nodes receive in all of them
+        together, and chunks of a message.
     words : int
         Of the memory of an in-port.
 
@@ -86,9 +88,11 @@ class Frame:
     rows: int
     depth: int
     later: bool
+    made: bool
     late: bool
     inputs: tuple[tuple[tuple[int, int], ...], ...] | None
     settings: tuple[int, ...]
+    roots: bool
     modes: int
     blocks: int
     chunks: int
@@ -97,13 +101,13 @@ class Frame:
     @classmethod
     def of(
         cls,
-        programs: Sequence[Program],
+        programs: Sequence[Program | LoadableMode],
         *,
         rows: int | None = None,
         depth: int | None = None,
         inputs: Sequence[Program] | None = None,
     ) -> Frame:
-        """The frame of programs of one form each.
+        """The frame of modes, or programs of one form each.
 
         Parameters
         ----------
@@ -113,8 +117,12 @@ class Frame:
             Whose out-ports select what these do, beside those of the programs; by default every
             out-port has every input.
         """
-        forms = [loadable(program) for program in programs]
-        first = programs[0]
+        modes = [
+            each if isinstance(each, LoadableMode) else LoadableMode((loadable(each),))
+            for each in programs
+        ]
+        forms = [entry.form for entry in entries_of(modes)]
+        first = forms[0].program
         others = [*forms, *map(loadable, inputs or ())]
         needed = [form for form in forms if form.adds]
         frame = cls(
@@ -124,9 +132,11 @@ class Frame:
             rows=max(rows or 0, 1) if rows else sum(form.rows for form in forms),
             depth=depth or max(form.depth for form in others),
             later=any(form.later for form in others),
+            made=any(form.made for form in others),
             late=bool(needed) and (inputs is None or any(form.reads_late for form in others)),
             inputs=None if inputs is None else _inputs(others, first.ports),
             settings=_settings(forms, rows or 0),
+            roots=any(mode.any_root for mode in modes),
             modes=_power(len(forms), LEAST_MODES),
             blocks=_power(sum(form.entries for form in forms), LEAST_BLOCKS * first.topology.nodes),
             chunks=_power(max(form.chunks for form in others), LEAST_CHUNKS),
@@ -136,9 +146,10 @@ class Frame:
                 first.topology.nodes * first.flits * (2 if inputs is None else 1),
             ),
         )
-        if frame.modes > MOST_MODES:
+        if frame.modes > MOST_ENTRIES:
             raise InputError(
-                f"Modes must be at most {MOST_MODES} for loaded tables, not {len(forms)}"
+                f"Entries of modes must be at most {MOST_ENTRIES} for loaded tables, not "
+                f"{len(forms)}"
             )
         for form in forms:
             frame.check(form)
@@ -161,7 +172,8 @@ class Frame:
         ports = range(self.ports)
         later, adds = tuple(ports) if self.later else (), bool(self.operators)
         injections = tuple((k,) for k in ports)
-        return Sources(self.ports, later, adds, later if adds else (), injections)
+        results = later if adds else ()
+        return Sources(self.ports, later, adds, results, injections, made=self.made)
 
     def numbers(self, named: Any) -> Any:
         """The numbers of sources that are named by stage and number, shape (.., 2); else -1."""
@@ -184,7 +196,9 @@ class Frame:
         if self.inputs is not None:
             named = np.array(self.inputs[self.ports + port])
             return tuple(sorted(self.numbers(named).tolist()))
-        return tuple(self._all[self.sources.first_result :])
+        # Nothing is combined with what is made in the same cycle.
+        made = range(self.sources.first_made, self.sources.first_injection)
+        return tuple(k for k in self._all[self.sources.first_result :] if k not in made)
 
     @property
     def _all(self) -> range:
@@ -228,13 +242,18 @@ class Frame:
             ("blocks of nodes", self.blocks, form.entries),
             ("words of a memory", self.words, form.words),
         ):
-            if needed > most:
-                raise InputError(
-                    f"Schedule must fit the {most} {what} of this fabric, not need {needed}"
-                )
+            self.check_count(what, most, needed)
         if form.reads_late and not self.late:
             raise InputError("Fabric must read later for this schedule, it cannot")
         self._check_inputs(form)
+
+    @staticmethod
+    def check_count(what: str, most: int, needed: int) -> None:
+        """Refuse a schedule that needs more of something than there is."""
+        if needed > most:
+            raise InputError(
+                f"Schedule must fit the {most} {what} of this fabric, not need {needed}"
+            )
 
     def _check_inputs(self, form: Loadable) -> None:
         """Refuse what out-ports, or operators, cannot select."""
@@ -252,6 +271,7 @@ class Frame:
                         Stage.PORT: f"in-port {names[number]}",
                         Stage.LATER: f"the second register of in-port {names[number]}",
                         Stage.RESULT: f"the operator at in-port {names[number]}",
+                        Stage.MADE: f"what is made at in-port {names[number]}",
                         Stage.LATER_RESULT: f"the second register of operator {names[number]}",
                         Stage.INJECTION: f"injection port {number}",
                     }.get(Stage(stage), "the word that changes nothing")
@@ -277,7 +297,7 @@ class Frame:
                 raise InputError(f"{what} must be at most {most} for this fabric, not {needed}")
         if len(forms) > self.modes:
             raise InputError(
-                f"Modes must be at most {self.modes} for this fabric, not {len(forms)}"
+                f"Entries of modes must be at most {self.modes} for this fabric, not {len(forms)}"
             )
 
     def to_json(self) -> dict[str, Any]:
@@ -331,15 +351,6 @@ def _settings(forms: Sequence[Loadable], asked: int) -> tuple[int, ...]:
     )
 
 
-def _on_network(schedule: Schedule, network: Topology) -> Schedule:
-    """A schedule on a network; one that lacks nodes of it leaves them out."""
-    from ..schedule import Lifted
-
-    if schedule.topology.nodes != network.nodes:
-        shared_network([network, schedule.topology])  # which refuses any other
-    return Lifted.within(schedule, network)
-
-
 def _inputs(forms: Sequence[Loadable], ports: int) -> tuple[tuple[tuple[int, int], ...], ...]:
     """What each out-port, and then each operator, selects in some forms."""
     found = []
@@ -351,101 +362,3 @@ def _inputs(forms: Sequence[Loadable], ports: int) -> tuple[tuple[tuple[int, int
             known = {(int(a), int(b)) for a, b in np.unique(named[named[:, 0] >= 0], axis=0)}
             found.append(tuple(sorted(known)) or ((int(stage), port),))
     return tuple(found)
-
-
-def fitted(forms: Sequence[Loadable], frame: Frame) -> Program:
-    """The program of a fabric into which forms are loaded, one a mode.
-
-    Raises
-    ------
-    InputError
-        If they do not fit.
-    """
-    for form in forms:
-        frame.check(form)
-    frame.check_rows(forms)
-    programs = [form.program for form in forms]
-    depth = [frame.words] * frame.ports + [frame.nodes * frame.flits]
-    return Program(
-        topology=frame.topology,
-        flits=frame.flits,
-        forms=tuple(_form(form, frame) for form in forms),
-        memories=memories_of(range(frame.ports), 1),
-        depth=np.array([depth]),
-        variant_of=np.zeros(frame.nodes, np.int32),
-        parts=tuple(programs),
-    )
-
-
-def _form(form: Loadable, frame: Frame) -> Form:
-    """A form as it is in the fabric: its data lie where hosts of all images find them."""
-    program, ports = form.program, frame.ports
-    layout, chunks = program.layout, form.chunks
-    part, chunk = np.mgrid[: layout.send_parts, : layout.part_chunks]
-    base = part * (layout.part_chunks if layout.in_shares else frame.flits) + chunk
-    shape = frame.nodes, layout.recv_parts, layout.part_chunks
-    memory, first = (form.received[..., k].reshape(shape) for k in (0, 1))
-    return replace(
-        program.form,
-        loop=replace(program.loop, pitch=(1,) * ports + (chunks,), sources=frame.sources),
-        send_map=PartMap(np.full(base.shape, ports), base),
-        receive_map=NodeMap(np.maximum(memory, 0), first, np.arange(frame.nodes)),
-        write_delay=0,
-        chosen=True,
-        layout=0,
-    )
-
-
-def loadable_modes(program: Program, frame: Frame | None = None) -> list[Loadable]:
-    """What each mode of a program does, in a form that can be loaded.
-
-    Raises
-    ------
-    InputError
-        If a mode has none.
-
-    Examples
-    --------
-    >>> import torusfabric as tf
-    >>> plans = [tf.plan("4x4", name, algorithm="matching") for name in ("allgather", "scatter")]
-    >>> [form.rows for form in loadable_modes(tf.compile(plans, max_flits=8))]
-    [4, 4]
-    """
-    if not program.any_length:
-        raise InputError("Length must be left to each run, by max_flits, for loaded tables")
-    if program.barrier or program.any_root:
-        what = "a barrier" if program.barrier else "any root"
-        raise InputError(f"Tables must be rom for {what}, not ram")
-    return [
-        loadable_form([form.schedule for form in reversed(mode.forms)], program.flits,
-                      mode.operators, frame)
-        for mode in program.modes
-    ]  # fmt: skip
-
-
-def loadable_form(
-    schedules: Sequence[Schedule],
-    flits: int,
-    operators: Sequence[Operator],
-    frame: Frame | None = None,
-) -> Loadable:
-    """What the first of some schedules does that can be loaded, into a fabric if one is given.
-
-    Raises
-    ------
-    InputError
-        If none can; it says why the first cannot.
-    """
-    wrong: InputError | None = None
-    for each in schedules:
-        schedule = each if frame is None else _on_network(each, frame.topology)
-        try:
-            for program in versions(schedule, flits, operators, fixed=False):
-                form = loadable(program)
-                if frame is not None:
-                    frame.check(form)
-                return form
-        except InputError as error:
-            wrong = wrong or error
-    assert wrong
-    raise wrong

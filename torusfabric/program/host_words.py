@@ -54,7 +54,7 @@ def word_addresses(
     >>> memory.tolist(), address.tolist()
     ([[2, 2, 0, 0, 1, 1]], [[0, 1, 0, 1, 0, 1]])
     """
-    number = program.form_of(mode, length)
+    number = program.form_of(mode, length, root)
     part, merged = program.part(number), program.forms[number]
     flits, root = program.length_of(length), root or 0
     count = part.layout.recv_words(flits) if received else part.layout.send_words(flits)

@@ -11,13 +11,13 @@ each, but for those whose words no memory stores both.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import InputError
-from ..topology import BoolArray, IntArray
+from ..topology import BoolArray, IntArray, cayley
 from .fields import IDLE, NEUTRAL, Action, Order, Point, Stage
 from .timing import ADDRESS, LINK, MEMORY_AGE, PASS, SETTING
 
@@ -110,6 +110,11 @@ class Loadable:
         return bool(np.isin(stages, (Stage.LATER, Stage.LATER_RESULT)).any())
 
     @property
+    def made(self) -> bool:
+        """Whether out-ports take what operators make before it is in their registers."""
+        return bool((self.select[..., 0] == Stage.MADE).any())
+
+    @property
     def least(self) -> int:
         """The least cycles of a row."""
         return self.program.loop.least
@@ -123,6 +128,33 @@ class Loadable:
     def adds(self) -> bool:
         """Whether words pass operators."""
         return bool((self.operand >= 0).any())
+
+    def moved(self, root: int) -> Loadable:
+        """The same with another root than node 0: each node does what is done at its offset.
+
+        Examples
+        --------
+        >>> import torusfabric as tf
+        >>> form = loadable(tf.compile(tf.plan("3", "gather"), max_flits=4))
+        >>> [int((form.moved(root).received[..., 1] >= 0).any(axis=1).argmax()) for root in (0, 2)]
+        [0, 2]
+        """
+        program, layout = self.program, self.program.layout
+        groups, node = program.form.groups, np.arange(program.topology.nodes)
+        torus, every = cayley(groups.torus), np.arange(groups.size)
+        offset = torus.subtract(every, root)
+        node[groups.members] = groups.members[:, offset]
+        reads, received = self.reads[:, node], self.received[node]
+        if layout.recv_parts > 1:
+            parts = received.reshape(len(node), layout.recv_parts, -1, 2)
+            received = parts[:, offset].reshape(received.shape)
+        for of in (reads, received) if layout.send_parts > 1 else ():
+            # What is for a node is what was for the node at its offset.
+            own, (part, at) = of[..., 0] == program.ports, np.divmod(of[..., 1], program.flits)
+            moved = torus.add(every, root)[np.where(own, part, 0)] * program.flits + at
+            of[..., 1] = np.where(own & (of[..., 1] >= 0), moved, of[..., 1])
+        alike = {name: getattr(self, name)[:, node] for name in ("select", "operand", "stores")}
+        return replace(self, reads=reads, received=received, **alike)
 
 
 def loadable(program: Program) -> Loadable:
@@ -172,21 +204,19 @@ class _Rewriting:
 
     def _check(self) -> None:
         """Refuse what tables cannot say."""
-        program, loop, form = self._program, self._loop, self._program.form
+        program, loop = self._program, self._loop
         sources = loop.sources
         if not program.any_length:
             raise InputError("Length must be left to each run, by max_flits, for loaded tables")
         if program.topology.one_latency is None:
             _refuse("on links of as many cycles each", f"on {program.topology.title}")
-        if form.any_root:
-            _refuse("with a fixed root", "of any root")
         if max(program.blocks.goals, program.blocks.parts) > program.topology.nodes:
             _refuse("with no more offsets than nodes", program.schedule.collective)
         if loop.padded or (loop.least > 1 and loop.blocks.max() > 1):
             _refuse("whose steps end with their words", program.schedule.algorithm)
         if any(len(readers) > 1 for readers in sources.injections) or sources.injection_delay:
             _refuse("that adds at in-ports", program.schedule.algorithm)
-        if sources.made or sources.latency:
+        if sources.latency:
             _refuse("with operators of one cycle", program.schedule.algorithm)
         longer = self._links - 1
         for action, delay in ((Action.SELECT, SETTING), (Action.OPERAND, LINK + longer)):

@@ -38,13 +38,16 @@ class Mode:
         The number of the first form among those of all modes.
     ranges : tuple of Range
         Which form serves for which lengths, in the order of these; the first begins with one flit.
+    roots : int
+        Where a form has one for each root, their number; forms are then counted for one root.
     """
 
     forms: tuple[Form, ...]
     first: int = 0
     ranges: tuple[Range, ...] = (Range(1, 0),)
+    roots: int = 0
 
-    def form_of(self, length: int) -> int:
+    def form_of(self, length: int, root: int | None = None) -> int:
         """The number of the form that serves for messages of so many flits.
 
         Examples
@@ -54,12 +57,17 @@ class Mode:
         >>> program.modes[0].form_of(5)
         0
         """
-        return self.first + self.ranges[bisect(self.starts, length) - 1].form
+        form = self.ranges[bisect(self.starts, length) - 1].form
+        return self.first + (form * self.roots + (root or 0) if self.roots else form)
+
+    def at(self, form: int) -> Form:
+        """A form by the number that ranges say."""
+        return self.forms[form * (self.roots or 1)]
 
     @property
     def several(self) -> bool:
         """Whether there are several forms."""
-        return len(self.forms) > 1
+        return len(self.ranges) > 1
 
     @property
     def starts(self) -> tuple[int, ...]:
@@ -112,13 +120,13 @@ class Mode:
         firsts = [(start - 1) // chunks + 1 for start in self.starts]
         ends = [*firsts[1:], -(-most // chunks) + 1]
         for (_, number), first, end in zip(self.ranges, firsts, ends, strict=True):
-            form = self.forms[number]
+            form = self.at(number)
             yield from _between(form, first, end, form.grain // chunks)
 
     @property
     def longest(self) -> Form:
         """The form for the longest messages, which says what all have in common."""
-        return self.forms[self.ranges[-1].form]
+        return self.at(self.ranges[-1].form)
 
     @property
     def schedule(self) -> Schedule:
@@ -143,7 +151,7 @@ class Mode:
     @property
     def any_root(self) -> bool:
         """Whether the root is chosen at the start of a run."""
-        return self.longest.any_root
+        return self.roots > 0 or self.longest.any_root
 
     @property
     def groups(self) -> Groups:

@@ -35,7 +35,7 @@ class Run:
 
     def form(self, program: Program) -> int:
         """The number of the form in which it is carried out."""
-        return program.form_of(self.mode, self.length)
+        return program.form_of(self.mode, self.length, self.root)
 
 
 @dataclass(frozen=True)

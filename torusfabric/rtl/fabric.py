@@ -32,7 +32,7 @@ from .tops import Built, add_core_top, add_host_top
 
 if TYPE_CHECKING:
     from ..program.frame import Frame
-    from ..program.loadable import Loadable
+    from ..program.loadable_modes import LoadableMode
     from .bus import Bus, RegisterMap
     from .loaded.image import Image
 
@@ -106,9 +106,9 @@ class Fabric(wiring.Component):
         taken what it has received, while no run is under way; 0 for never. Stream top only.
     abort : bool
         Whether an input ends runs early; not with streams, nor of a core without memories.
-    tables : {"rom", "ram"} or Frame
+    tables : {"rom", "ram"}, Frame or Image
         Whether what nodes do is fixed, or loaded; then a frame says what there is room for, by
-        default what the program needs. Host top only.
+        default what the program needs, or an image what is there at first. Host top only.
     empty : bool
         Whether an image has to be loaded first; else the program is there at first.
 
@@ -185,7 +185,7 @@ class Fabric(wiring.Component):
         beat: int | str = AUTO,
         timeout: int | str = 0,
         abort: bool = False,
-        tables: Frame | str = "rom",
+        tables: Frame | Image | str = "rom",
         empty: bool = False,
     ) -> None:
         of_type("Program", program, Program, "a Program, as tf.compile returns it")
@@ -200,9 +200,8 @@ class Fabric(wiring.Component):
         self.timeout = natural("Timeout", timeout)
         self.aborts = abort
         self._check_top()
-        self.frame, forms = self._loaded(tables)
+        self.frame, self.loadable = self._loaded(tables)
         self.empty = bool(self.frame) and empty
-        self.forms = tuple(forms)
         if self.frame:
             self.program = program = self.image.program
         self.beat, self.program = self._by_beats(program, beat)
@@ -232,11 +231,11 @@ class Fabric(wiring.Component):
     @classmethod
     def holding(cls, image: Image, *, bus: Bus | str | None = None, empty: bool = False) -> Fabric:
         """The fabric that an image is for, which holds it or, if empty, is to be loaded with it."""
-        return cls(image.program, width=image.width, bus=bus, tables=image.frame, empty=empty)
+        return cls(image.program, width=image.width, bus=bus, tables=image, empty=empty)
 
     def behind(self, bus: Bus | str | None) -> Fabric:
         """What carries out the same behind another bus, or none."""
-        how: dict[str, Any] = {"tables": self.frame, "empty": self.empty} if self.frame else {}
+        how: dict[str, Any] = {"tables": self.image, "empty": self.empty} if self.frame else {}
         return type(self)(self.program, width=self.width, top=self.top, bus=bus, **how)
 
     def _by_beats(self, program: Program, beat: int | str) -> tuple[int, Program]:
@@ -273,21 +272,25 @@ class Fabric(wiring.Component):
             words = program.topology.nodes * self.flits
         return tuple(HostLayout(part, words, beat) for part in parts)
 
-    def _loaded(self, tables: Frame | str) -> tuple[Frame | None, list[Loadable]]:
+    def _loaded(self, tables: Frame | Image | str) -> tuple[Frame | None, Sequence[LoadableMode]]:
         """What may be loaded, and what is; nothing where tables are fixed."""
         if tables == "rom":
-            return None, []
+            return None, ()
         if isinstance(tables, str) and tables != "ram":
             raise InputError(f"Tables must be rom or ram, not {shown(tables)}")
         if self.top is not Top.HOST:
             raise InputError(f"Tables must be rom for a fabric with the top {self.top}, not ram")
         if self.aborts:
             raise InputError("Tables must be rom for runs that are aborted, not ram")
-        from ..program.frame import Frame, loadable_modes  # a guest
+        from ..program.fitting import loadable_modes  # a guest
+        from ..program.frame import Frame
+        from .loaded.image import Image
 
+        if isinstance(tables, Image):
+            return tables.frame, tables.modes
         frame = tables if isinstance(tables, Frame) else None
-        forms = loadable_modes(self.program, frame)
-        return frame or Frame.of([form.program for form in forms]), forms
+        modes = loadable_modes(self.program, frame)
+        return frame or Frame.of(modes), modes
 
     def _ports_of_nodes(self) -> tuple[SimpleNamespace, ...]:
         """The ports of each node of a core, by their names without its number."""
@@ -387,7 +390,7 @@ class Fabric(wiring.Component):
 
         if self.frame is None:
             raise InputError("Tables must be ram for an image, not rom")
-        return Image(self.frame, self.width, self.forms)
+        return Image(self.frame, self.width, self.loadable)
 
     @property
     def predicted_cycles(self) -> int:

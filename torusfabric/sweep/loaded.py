@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..analysis.check import check
 from ..errors import InputError
 from ..planning import select
-from ..planning.loaded import resolve_loadable
+from ..planning.loaded import resolve_loadable_forms
 from ..program import Program
-from ..program.frame import Frame, loadable_modes
+from ..program.fitting import loadable_modes
+from ..program.frame import Frame
 from ..rtl import Fabric
-from ..rtl.loaded.image import Image, LoadedFabric, read_fabric, read_image
+from ..rtl.loaded.image import Image, LoadedFabric, Wanted, read_fabric, read_image
 from ..schedule import Schedule
 from ..simulation.engines import longest_job
 from ..simulation.engines.choice import choose_engine
@@ -48,7 +49,8 @@ def image(
     mode : int, optional
         With it, the first that is filled; by default the first behind all.
     **options
-        Of names, as of `torusfabric.plan`: `root`, `algorithm`, `broken_links`, ..
+        Of names, as of `torusfabric.plan`: `algorithm`, `broken_links`, .. and `root`, which may be
+        ``any``.
 
     Raises
     ------
@@ -67,31 +69,37 @@ def image(
     >>> scatter = tf.compile(tf.plan("3x3", "scatter", algorithm="matching"), max_flits=4)
     >>> first = tf.image(fabric, scatter)
     >>> len(first.words), tf.image(fabric, "gather", onto=first).fills
-    (122, range(1, 2))
+    (125, range(1, 2))
     """
     there = _existing(fabric)
     frame = there.frame
+    modes: list[Wanted] = []
     if isinstance(collectives, Program):
-        forms = loadable_modes(collectives, frame)
-        collectives = [form.program.schedule for form in forms]
-    listed = [collectives] if isinstance(collectives, str | Schedule) else list(collectives)
-    schedules = []
-    for one in listed:
-        schedule = one if isinstance(one, Schedule) else _planned(frame, one, **options)
-        check(schedule)
-        schedules.append(schedule)
+        found = loadable_modes(collectives, frame)
+        modes = [(each.schedules, each.any_root) for each in found]
+    else:
+        listed = [collectives] if isinstance(collectives, str | Schedule) else collectives
+        modes = [((one,), False) if isinstance(one, Schedule) else _planned(frame, one, **options)
+                 for one in listed]  # fmt: skip
+    for schedules, _ in modes:
+        for schedule in schedules:
+            check(schedule)
     if onto is None:
-        return Image.of(frame, there.width, schedules)
+        return Image.of(frame, there.width, modes)
     held = onto if isinstance(onto, Image) else read_image(onto, frame, there.width)
-    return held.with_modes(schedules, mode)
+    return held.with_modes(modes, mode)
 
 
-def _planned(frame: Frame, collective: str, **options: Any) -> Schedule:
-    """The quickest schedule of a collective that fits."""
-    selection = select(frame.topology, collective, **options)
-    found = resolve_loadable(selection, frame.flits, frame.parsed_operators(), frame).planned
-    assert found is not None
-    return found
+def _planned(
+    frame: Frame, collective: str, root: int | str | None = None, **options: Any
+) -> Wanted:
+    """The quickest schedules of a collective that fit."""
+    any_root = root == "any"
+    selection = select(frame.topology, collective, root=0 if any_root else root, **options)
+    roots = selection.collective.groups(frame.topology).size if any_root else 1
+    operators = frame.parsed_operators()
+    found = resolve_loadable_forms(selection, frame.flits, operators, frame, roots=roots)
+    return [one.planned for one in found if one.planned], any_root
 
 
 def _existing(fabric: Fabric | LoadedFabric | str | PathLike[str]) -> LoadedFabric:
@@ -102,14 +110,19 @@ def _existing(fabric: Fabric | LoadedFabric | str | PathLike[str]) -> LoadedFabr
         return read_fabric(fabric)
     if fabric.frame is None:
         raise InputError("Tables must be ram for an image, not rom")
-    modes = [(mode.collective.name, mode.collective.root) for mode in fabric.program.modes]
+    modes = [(mode.collective.name, "any" if mode.any_root else mode.collective.root)
+             for mode in fabric.program.modes]  # fmt: skip
     return LoadedFabric(fabric.frame, fabric.width, modes)
 
 
 def built_image(there: LoadedFabric, broken_links: Sequence[str] = ()) -> Image:
     """The image of what a fabric is built with, around links that are broken."""
     around = {"broken_links": [*broken_links]}
-    return image(there, [_planned(there.frame, k, root=root, **around) for k, root in there.modes])
+    modes = [_planned(there.frame, name, root, **around) for name, root in there.modes]
+    for schedules, _ in modes:
+        for schedule in schedules:
+            check(schedule)
+    return Image.of(there.frame, there.width, modes)
 
 
 class Repair(NamedTuple):

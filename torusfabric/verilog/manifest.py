@@ -93,7 +93,8 @@ def _tables(fabric: Fabric) -> dict[str, Any]:
             "node_bits": -(-bits // fabric.nodes),
             "load_cycles": len(image.words),
             "modes": [
-                [mode.collective.name, mode.collective.root] for mode in fabric.program.modes
+                [mode.collective.name, "any" if mode.any_root else mode.collective.root]
+                for mode in fabric.program.modes
             ],
             "frame": fabric.frame.to_json(),
         }
@@ -188,7 +189,7 @@ def _own_topology(fabric: Fabric, topology: Topology) -> dict[str, Any]:
 
 def _form(mode: Mode, served: Range) -> dict[str, Any]:
     """What is done for messages from some length on."""
-    start, form = served.start, mode.forms[served.form]
+    start, form = served.start, mode.at(served.form)
     schedule = form.schedule
     return {
         "from": start,

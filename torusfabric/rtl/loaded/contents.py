@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +15,7 @@ from .places import Place
 
 if TYPE_CHECKING:
     from ...program.loadable import Loadable
+    from ...program.loadable_modes import Entry
 
 __all__ = ["UNASKED", "Contents", "contents_of"]
 
@@ -25,13 +26,24 @@ UNASKED = -1
 Contents = list[list[list[int]]]
 
 
-def contents_of(layout: TableLayout, modes: Mapping[int, tuple[Place, Loadable]]) -> Contents:
-    """What forms have in the tables, by their modes and where they lie."""
+def contents_of(
+    layout: TableLayout, entries: Sequence[tuple[Place, Entry]], freed: Sequence[int] = ()
+) -> Contents:
+    """What entries have in the tables, by where they lie; nothing finds those that are freed."""
     frame = layout.frame
-    rows = [UNASKED] * max(place.row + form.rows for place, form in modes.values())
-    blocks = [UNASKED] * max(place.block + form.entries for place, form in modes.values())
-    known = [UNASKED] * (max(modes) + 1)
-    for number, (place, form) in modes.items():
+    forms = [(place, entry.form) for place, entry in entries]
+    rows = [UNASKED] * max(place.row + form.rows for place, form in forms)
+    blocks = [UNASKED] * max(place.block + form.entries for place, form in forms)
+    known = [UNASKED] * (max(place.number for place, _ in forms) + 1)
+    starts = [UNASKED] * frame.modes
+    for number in freed:
+        starts[number] = _packed(_start(layout, further=1, mode=number), layout.entry_fields)
+    for place, entry in entries:
+        form = entry.form
+        further = int(place.number != entry.mode)
+        chosen = {"chosen": int(entry.root is not None), "root": entry.root or 0}
+        start = _start(layout, further=further, mode=entry.mode, least=entry.start, **chosen)
+        starts[place.number] = _packed(start, layout.entry_fields)
         loop, shift = form.program.loop, layout.reciprocal_shift
         values = {
             "first": place.row,
@@ -45,12 +57,17 @@ def contents_of(layout: TableLayout, modes: Mapping[int, tuple[Place, Loadable]]
             "first_block": place.block,
             "one_node": int(form.one_node),
         }
-        known[number] = _packed(values, layout.mode_fields)
+        known[place.number] = _packed(values, layout.mode_fields)
         rows[place.row : place.row + form.rows] = _rows(layout, form, place)
         _put_blocks(layout, form, blocks, place.block)
-    of_nodes = [_settings(layout, table, modes.values()) for table in Table]
+    of_nodes = [_settings(layout, table, forms) for table in Table]
     return [*([found[node] for found in of_nodes] for node in range(frame.nodes)),
-            [rows], [known], [blocks]]  # fmt: skip
+            [rows], [known], [blocks], [starts]]  # fmt: skip
+
+
+def _start(layout: TableLayout, **values: int) -> dict[str, int]:
+    """What a start is compared with, of the fields that there are; 0 where nothing is said."""
+    return {name: values.get(name, 0) for name in layout.entry_fields}
 
 
 def _rows(layout: TableLayout, form: Loadable, place: Place) -> list[int]:

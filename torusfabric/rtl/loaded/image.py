@@ -1,45 +1,52 @@
 """Images: what is loaded into the tables of a fabric, as words, and as a file.
 
 An image is a list of words of 32 bits: the format and its version, the digest of the fabric, the
-digest of the program, a bit for each mode that is filled, and the check of the image that has to be
-there, or 0; then runs of rows of a piece of a table, each with a word that has the owner of the
-table, the number of the piece and the rows less one, a word that has the first row, and a word for
-each row; at last `END` and a check of all. Rows of which nobody asks are left out, and what is
-equal at all nodes is there once. A file has behind them, for tools, the schedules of all modes, and
-where these lie.
+digest of the program, a bit for each entry of a mode that is filled, and the check of the image
+that has to be there, or 0; then runs of rows of a piece of a table, each with a word that has the
+owner of the table, the number of the piece and the rows less one, a word that has the first row,
+and a word for each row; at last `END` and a check of all. Rows of which nobody asks are left out,
+and what is equal at all nodes is there once. A file has behind them, for tools, the schedules of
+all modes, the lengths from which on each serves, and where these lie.
 """
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ...errors import InputError
 from ...program import Program
-from ...program.frame import Frame, fitted, loadable_form
-from ...program.loadable import Loadable
+from ...program.fitting import fitted, loadable_form, loadable_forms
+from ...program.frame import Frame
+from ...program.loadable_modes import Entry, LoadableMode, entries_of
 from ...schedule import Lifted, Schedule
 from ...schedule.file import load
 from ...toolchain.files import writing
 from ...toolchain.reading import parse_json, read_bytes
 from .contents import Contents, contents_of
-from .layout import HEAD, RUN, Piece, TableLayout, pieces
+from .layout import HEAD, PIECE, RUN, Piece, TableLayout, pieces
 from .loader import END, EVERY, MAGIC, PIECE_AT, ROWS_AT, SETTLE, There
 from .places import Place, places_beside
+
+#: The schedules of a mode, and whether each run chooses the root.
+Wanted: TypeAlias = tuple[Sequence[Schedule], bool]
+
+#: The first word of an image that has a bit for each entry.
+FILLS = 3
 
 #: So many rows of which nobody asks take no more words than another run of rows.
 GAP = HEAD
 
-__all__ = ["Image", "LoadedFabric", "read_fabric", "read_image"]
+__all__ = ["Image", "LoadedFabric", "Wanted", "read_fabric", "read_image"]
 
 
 def _runs(there: Sequence[int], gap: int) -> Iterator[tuple[int, int]]:
@@ -64,14 +71,16 @@ class Image:
     frame : Frame
     width : int
         Bits of a flit.
-    forms : sequence of Loadable
-        One a mode, from mode 0 on.
+    modes : sequence of LoadableMode
+        From mode 0 on.
     fills : sequence of int
         The modes that it fills, while others may run; by default all, and no run may be under way.
     kept : sequence of Place
-        Where each mode lies; by default one behind the other.
+        Where each entry lies; by default one behind the other.
     base : int
         Where it fills some modes, the check of the image that has the others.
+    freed : sequence of int
+        Entries that these modes had before, and have no more.
 
     Raises
     ------
@@ -82,26 +91,30 @@ class Image:
     --------
     >>> import torusfabric as tf
     >>> fabric = tf.Fabric(tf.compile(tf.plan("3x3", "allgather"), max_flits=4), tables="ram")
-    >>> image = Image.of(fabric.frame, fabric.width, [tf.plan("3x3", "alltoall")])
+    >>> image = Image.of(fabric.frame, fabric.width, [([tf.plan("3x3", "alltoall")], False)])
     >>> hex(image.words[0]), image.words[1] == fabric.digest, len(image.words)
-    ('0x1494654', True, 174)
+    ('0x1494654', True, 177)
     """
 
     frame: Frame
     width: int
-    forms: Sequence[Loadable]
+    modes: Sequence[LoadableMode]
     fills: Sequence[int] = ()
     kept: Sequence[Place] = ()
     base: int = 0
+    freed: Sequence[int] = ()
 
     @classmethod
-    def of(cls, frame: Frame, width: int, schedules: Iterable[Schedule]) -> Image:
-        """The image of schedules, one a mode."""
-        forms = _forms(frame, schedules)
-        frame.check_rows(forms)
-        return cls(frame, width, forms)
+    def of(cls, frame: Frame, width: int, modes: Iterable[Wanted]) -> Image:
+        """The image of what is wanted of each mode."""
 
-    def with_modes(self, schedules: Iterable[Schedule], mode: int | None = None) -> Image:
+        def make(made: Sequence[LoadableMode]) -> Image:
+            frame.check_rows([entry.form for entry in entries_of(made)])
+            return cls(frame, width, made)
+
+        return _that_fits(_modes(frame, modes), make)
+
+    def with_modes(self, modes: Iterable[Wanted], mode: int | None = None) -> Image:
         """What fills modes of a fabric that holds this image, while its other modes may run.
 
         Parameters
@@ -114,32 +127,54 @@ class Image:
         >>> import torusfabric as tf
         >>> plans = [tf.plan("3x3", name) for name in ("allgather", "alltoall", "scatter")]
         >>> fabric = tf.Fabric(tf.compile(plans[:2], max_flits=4), tables="ram")
-        >>> later = fabric.image.with_modes(plans[2:], 0)
+        >>> later = fabric.image.with_modes([(plans[2:], False)], 0)
         >>> [mode["collective"] for mode in later.facts], len(later.words) < len(fabric.image.words)
         (['scatter', 'alltoall'], True)
         """
-        made, forms = _forms(self.frame, schedules), list(self.forms)
-        mode = len(forms) if mode is None else mode
-        if not 0 <= mode <= len(forms):
-            raise InputError(f"Mode must be from 0 to {len(forms)}, not {mode}")
+        mode = len(self.modes) if mode is None else mode
+        if not 0 <= mode <= len(self.modes):
+            raise InputError(f"Mode must be from 0 to {len(self.modes)}, not {mode}")
+        return _that_fits(_modes(self.frame, modes), lambda made: self._with_modes(made, mode))
+
+    def _with_modes(self, made: Sequence[LoadableMode], mode: int) -> Image:
+        """The same, of modes as they can be loaded."""
+        all_modes = list(self.modes)
         fills = range(mode, mode + len(made))
-        forms[mode : mode + len(made)] = made
-        self.frame.check_rows(forms)
-        staying = {k: place for k, place in enumerate(self.places) if k not in fills}
-        placed = places_beside(self.frame, made, [(staying[k], forms[k]) for k in staying])
-        staying |= dict(zip(fills, placed, strict=True))
-        places = [staying[k] for k in range(len(forms))]
-        return Image(self.frame, self.width, forms, fills, places, self.words[-1])
+        all_modes[mode : mode + len(made)] = made
+        entries = entries_of(all_modes)
+        self.frame.check_rows([entry.form for entry in entries])
+        before = [*zip(self.places, self.entries, strict=True)]
+        staying = [(place, entry.form) for place, entry in before if entry.mode not in fills]
+        new = [entry for entry in entries if entry.mode in fills]
+        added, kept = iter(places_beside(self.frame, new, staying)), (place for place, _ in staying)
+        places = [next(added if entry.mode in fills else kept) for entry in entries]
+        freed = {place.number for place in self.places} - {place.number for place in places}
+        return Image(
+            self.frame, self.width, all_modes, fills, places, self.words[-1], sorted(freed)
+        )
+
+    @cached_property
+    def entries(self) -> list[Entry]:
+        """What starts find, of one mode after the other."""
+        return entries_of(self.modes)
 
     @cached_property
     def places(self) -> Sequence[Place]:
-        """Where each mode lies."""
-        return self.kept or places_beside(self.frame, self.forms)
+        """Where each entry lies."""
+        return self.kept or places_beside(self.frame, self.entries)
+
+    @property
+    def _placed(self) -> list[tuple[Place, Entry]]:
+        """The entries that it fills, and where."""
+        fills = self.fills or range(len(self.modes))
+        return [
+            each for each in zip(self.places, self.entries, strict=True) if each[1].mode in fills
+        ]
 
     @cached_property
     def program(self) -> Program:
         """The program of the fabric once it is loaded."""
-        return fitted(self.forms, self.frame)
+        return fitted(self.modes, self.frame)
 
     @property
     def settling(self) -> int:
@@ -149,23 +184,24 @@ class Image:
     @cached_property
     def words(self) -> list[int]:
         """Its words."""
-        filled = sum(1 << k for k in self.fills or range(len(self.forms)))
+        filled = sum(1 << k for k in (*(place.number for place, _ in self._placed), *self.freed))
         found = [MAGIC, self.frame.digest(self.width), int(self.program.digest[:8], 16)]
-        found += [filled, self.base, *self._tables(), END]
+        words = range(TableLayout(self.frame).fill_words)
+        found += [filled >> PIECE * k & (1 << PIECE) - 1 for k in words]
+        found += [self.base, *self._tables(), END]
         return [*found, zlib.crc32(np.array(found, "<u4").tobytes())]
 
     @property
     def there(self) -> There:
         """What is there once it is loaded."""
         program = int(self.program.digest[:8], 16)
-        return There((1 << len(self.forms)) - 1, program, self.words[-1])
+        there = sum(1 << place.number for place in self.places)
+        return There(there, program, self.words[-1])
 
     @cached_property
     def contents(self) -> Contents:
         """The rows of tables of the modes that it fills."""
-        placed = [*zip(self.places, self.forms, strict=True)]
-        fills = self.fills or range(len(placed))
-        return contents_of(TableLayout(self.frame), {k: placed[k] for k in fills})
+        return contents_of(TableLayout(self.frame), self._placed, self.freed)
 
     def _tables(self) -> Iterator[int]:
         """The words of tables."""
@@ -204,7 +240,7 @@ class Image:
                 "mode": number,
                 "collective": self.program.name_of(mode),
                 "algorithm": mode.algorithms,
-                "root": mode.collective.root,
+                "root": "any" if mode.any_root else mode.collective.root,
                 "cycles": [piece._asdict() for piece in mode.pieces(self.frame.flits)],
             }
             for number, mode in enumerate(self.program.modes)
@@ -212,16 +248,9 @@ class Image:
 
     def save(self, path: str | Path) -> None:
         """Write it to a file."""
-        texts = []
-        with TemporaryDirectory() as folder:
-            for number, form in enumerate(self.forms):
-                name = Path(folder) / f"{number}.json"
-                schedule = form.program.schedule
-                if isinstance(schedule, Lifted) and schedule.collective.without:
-                    schedule = schedule.part
-                schedule.save(name)
-                texts.append(name.read_text())
-        facts = {"modes": self.facts, "schedules": texts, "places": [*self.kept]}
+        texts = [[_text(form.program.schedule) for form in mode.forms] for mode in self.modes]
+        served = [[mode.any_root, *mode.starts] for mode in self.modes]
+        facts = {"modes": self.facts, "schedules": texts, "served": served, "places": [*self.kept]}
         tail = zlib.compress(json.dumps(facts).encode())
         with writing(path) as file:
             file.write(np.array(self.words, "<u4").tobytes() + tail)
@@ -233,10 +262,45 @@ def _cut(tables: Sequence[Sequence[int]], piece: Piece) -> list[int]:
     return [row if row < 0 else row >> piece.low & mask for row in tables[piece.of]]
 
 
-def _forms(frame: Frame, schedules: Iterable[Schedule]) -> list[Loadable]:
-    """What schedules do, as it can be loaded."""
-    operators = frame.parsed_operators()
-    return [loadable_form([each], frame.flits, operators, frame) for each in schedules]
+def _text(schedule: Schedule) -> str:
+    """A schedule as a file has it."""
+    if isinstance(schedule, Lifted) and schedule.collective.without:
+        schedule = schedule.part
+    with TemporaryDirectory() as folder:
+        name = Path(folder) / "schedule.json"
+        schedule.save(name)
+        return name.read_text()
+
+
+def _schedule(text: str) -> Schedule:
+    """The schedule that a file has."""
+    with TemporaryDirectory() as folder:
+        name = Path(folder) / "schedule.json"
+        name.write_text(text)
+        return load(name)
+
+
+def _that_fits(
+    modes: Sequence[LoadableMode], make: Callable[[Sequence[LoadableMode]], Image]
+) -> Image:
+    """The image of modes with all their forms if that fits, else with one each."""
+    try:
+        return make(modes)
+    except InputError:
+        if all(len(mode.forms) == 1 for mode in modes):
+            raise
+        return make([mode.longest for mode in modes])
+
+
+def _modes(frame: Frame, modes: Iterable[Wanted]) -> list[LoadableMode]:
+    """What is wanted of each mode, as it can be loaded."""
+    operators, found = frame.parsed_operators(), []
+    for schedules, any_root in modes:
+        if any_root and not frame.roots:
+            raise InputError("Fabric must take the roots of runs for any root, it cannot")
+        forms = loadable_forms([*schedules], frame.flits, operators, frame)
+        found.append(LoadableMode.of(forms, any_root=any_root))
+    return found
 
 
 class LoadedFabric(NamedTuple):
@@ -246,7 +310,7 @@ class LoadedFabric(NamedTuple):
     ----------
     width : int
         Bits of a flit.
-    modes : list of (str, int or None)
+    modes : list of (str, int or "any" or None)
         What it is built with: collectives, and their roots.
     bus : str or None
         What it stands behind.
@@ -254,7 +318,7 @@ class LoadedFabric(NamedTuple):
 
     frame: Frame
     width: int
-    modes: list[tuple[str, int | None]]
+    modes: list[tuple[str, int | str | None]]
     bus: str | None = None
 
 
@@ -296,12 +360,14 @@ def read_image(path: str | PathLike[str], frame: Frame, width: int) -> Image:
     """
     raw = read_bytes(path, "Image")
     head = np.frombuffer(raw[: len(raw) // 4 * 4], "<u4").tolist()
-    if len(head) < 5 or head[0] != MAGIC:
+    at = FILLS + TableLayout(frame).fill_words
+    if len(head) <= at or head[0] != MAGIC:
         raise InputError(f"Image {path} must be an image of version 1, not something else")
     digest = frame.digest(width)
     if head[1] != digest:
         raise InputError(f"Image {path} must be for fabric {digest:08x}, not {head[1]:08x}")
-    at = 5
+    filled = sum(word << PIECE * k for k, word in enumerate(head[FILLS:at]))
+    base, at = head[at], at + 1
     while at + 1 < len(head) and head[at] != END:
         at += HEAD + (head[at] >> ROWS_AT) + 1
     end = at + 2
@@ -309,23 +375,25 @@ def read_image(path: str | PathLike[str], frame: Frame, width: int) -> Image:
         raise InputError(f"Image {path} must be whole, not torn")
     try:
         tail = json.loads(zlib.decompress(raw[4 * end :]))
-        with TemporaryDirectory() as folder:
-            schedules = []
-            for number, text in enumerate(tail["schedules"]):
-                name = Path(folder) / f"{number}.json"
-                name.write_text(text)
-                schedules.append(load(name))
-        kept = [Place(int(row), int(block), tuple([*map(int, each)] for each in named))
-                for row, block, named in tail["places"]]  # fmt: skip
+        modes = []
+        for texts, (any_root, *starts) in zip(tail["schedules"], tail["served"], strict=True):
+            forms = [loadable_form(_schedule(text), frame.flits, frame.parsed_operators(), frame)
+                     for text in texts]  # fmt: skip
+            modes.append(LoadableMode(tuple(forms), tuple(map(int, starts)), bool(any_root)))
+        kept = [Place(int(number), int(row), int(block), tuple([*map(int, each)] for each in named))
+                for number, row, block, named in tail["places"]]  # fmt: skip
     except (ValueError, KeyError, TypeError, zlib.error) as error:
         raise InputError(f"Image {path} must have its schedules behind it, not {error}") from error
-    forms, base = _forms(frame, schedules), head[4]
-    fills = [k for k in range(len(forms)) if base and head[3] >> k & 1]
-    if len(kept) != len(forms) * bool(base) or not all(
-        place.fits(frame, form) for place, form in zip(kept, forms, strict=False)
+    entries = entries_of(modes)
+    placed = [*zip(kept, entries, strict=False)]
+    if len(kept) != len(entries) * bool(base) or not all(
+        place.fits(frame, entry.form) for place, entry in placed
     ):
         raise InputError(f"Image {path} must say where each mode lies, not something else")
-    image = Image(frame, width, forms, fills, kept, base)
+    fills = sorted({entry.mode for place, entry in placed if filled >> place.number & 1})
+    taken = {place.number for place, _ in placed}
+    freed = [k for k in range(frame.modes) if base and filled >> k & 1 and k not in taken]
+    image = Image(frame, width, modes, fills, kept, base, freed)
     if image.words != head[:end]:
         raise InputError(f"Image {path} must be what its schedules make, not something else")
     return image

@@ -292,6 +292,26 @@ class TableLayout:
         return sum(self.mode_fields.values())
 
     @property
+    def entry_fields(self) -> dict[str, int]:
+        """What a start is compared with, for each entry, and the bits of each value.
+
+        An entry that is not of the mode of its number is `further`: of another, or of none.
+        """
+        frame = self.frame
+        roots = {"chosen": 1, "root": address_width(frame.nodes)} if frame.roots else {}
+        return {
+            "further": 1,
+            "mode": address_width(frame.modes),
+            "least": frame.flits.bit_length(),
+            **roots,
+        }
+
+    @property
+    def entry_bits(self) -> int:
+        """Bits of what a start is compared with."""
+        return sum(self.entry_fields.values())
+
+    @property
     def block_fields(self) -> dict[str, int]:
         """Where the host finds a block, and the bits of each value."""
         return {"memory": address_width(self.frame.ports + 1), "base": self.base_bits}
@@ -303,7 +323,7 @@ class TableLayout:
 
     @property
     def tables(self) -> list[tuple[Bits, ...]]:
-        """Rows and bits of what each node has, and the sequencer: of rows, modes, and blocks."""
+        """Rows and bits of what each node has, and then of rows, modes, blocks and starts."""
         frame = self.frame
         of_node = tuple(zip(frame.settings, self.setting_bits, strict=True))
         return [
@@ -311,6 +331,7 @@ class TableLayout:
             ((frame.rows, self.row_bits),),
             ((frame.modes, self.mode_bits),),
             ((frame.blocks, self.block_bits),),
+            ((frame.modes, self.entry_bits),),
         ]
 
     @property
@@ -332,10 +353,15 @@ class TableLayout:
         }
 
     @property
+    def fill_words(self) -> int:
+        """Words of an image that have a bit for each entry of a mode."""
+        return -(-self.frame.modes // PIECE)
+
+    @property
     def image_words(self) -> int:
         """Words of the longest image: what begins it, each piece of a table, and the ends."""
         found = [piece.rows for table in self.tables for piece in pieces(table)]
-        return 5 + sum(rows + HEAD * -(-rows // RUN) for rows in found) + 2
+        return 4 + self.fill_words + sum(rows + HEAD * -(-rows // RUN) for rows in found) + 2
 
     def placement(self, program: Program) -> Placement:
         """Where everything lies: at the nodes."""

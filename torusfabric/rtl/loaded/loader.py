@@ -57,7 +57,7 @@ class There(NamedTuple):
     Parameters
     ----------
     modes : int
-        A bit for each mode that may run.
+        A bit for each entry of a mode that may run.
     program, check : int
         The digest of its program, and the last word of its image; 0 if nothing is there.
     """
@@ -80,7 +80,7 @@ class Loader(Leaf):
     bus : dict of str to int
         As `TableLayout.bus`.
     modes : int
-        For how many there is room.
+        For how many entries of modes there is room.
     there : There
         What is there at first.
     written : bool
@@ -91,13 +91,13 @@ class Loader(Leaf):
     load_we, load_first, load_data : In
         The words of an image, one an edge at the most, the first of them marked.
     busy, run_form : In
-        Whether a run is under way, and its mode: an image that fills that one is refused.
+        Whether a run is under way, and its entry: an image that fills that one is refused.
     loaded : Out(1)
         Whether an image is there whole.
     loaded_program : Out(32)
         The digest of its program; 0 if none is.
-    modes : Out
-        A bit for each mode that is there; a start of another is refused.
+    entries : Out
+        A bit for each entry of a mode that is there; a start that finds another is refused.
     load_valid, load_every, load_table, load_row, load_piece, load_word : Out
         What is to be written.
     """
@@ -116,7 +116,7 @@ class Loader(Leaf):
         super().__init__(
             {"load_we": In(1), "load_first": In(1), "load_data": In(PIECE), "busy": In(1)}
             | {"run_form": In(address_width(modes))}
-            | {"loaded": Out(1), "loaded_program": Out(32), "modes": Out(modes)}
+            | {"loaded": Out(1), "loaded_program": Out(32), "entries": Out(modes)}
             | {name: Out(bits) for name, bits in bus.items()}
         )
 
@@ -125,7 +125,7 @@ class Loader(Leaf):
         m = Module()
         if not self._written:
             there = self._initial
-            m.d.comb += [self.loaded_program.eq(there.program), self.modes.eq(there.modes)]
+            m.d.comb += [self.loaded_program.eq(there.program), self.entries.eq(there.modes)]
             m.d.comb += self.loaded.eq(1)
             m.d.sync += self.load_word.eq(self.value("load_data"))
             return m
@@ -141,9 +141,12 @@ class Loader(Leaf):
             m.d.sync += later.eq(whole & ~(taken & first))
             whole = later
         program, image = Signal(32, name="program"), Signal(32, name="image")
-        fills, alone = Signal(len(self.modes), name="fills"), Signal(name="alone")
+        count = -(-len(self.entries) // PIECE)
+        fills, alone = Signal(count * PIECE, name="fills"), Signal(name="alone")
+        fill = Signal(range(max(count, 2)), name="fill")
         bare = word == 0
-        left = Mux(whole, self.modes | fills, Mux(bare, 0, self.modes & ~fills))
+        left = Mux(whole, self.entries | fills, Mux(bare, 0, self.entries & ~fills))
+        left = left[: len(self.entries)]
         base = self._keep(m, begins | whole, left, Mux(whole, Cat(whole, program, image), 0))
         runs = self.value("busy") & fills.bit_select(self.value("run_form"), 1)
         # A run may have begun while its mode was still there.
@@ -158,9 +161,11 @@ class Loader(Leaf):
                 with m.Case(State.FABRIC):
                     self._expect(m, state, word == self._digest, State.PROGRAM)
                 with m.Case(State.PROGRAM):
-                    m.d.sync += program.eq(word)
+                    m.d.sync += [program.eq(word), fill.eq(0)]
                 with m.Case(State.MODES):
-                    m.d.sync += fills.eq(word)
+                    m.d.sync += [fills.eq(Cat(fills[PIECE:], word)), fill.eq(fill + 1)]
+                    with m.If(fill != count - 1):
+                        m.d.sync += state.eq(State.MODES)
                 with m.Case(State.BASE):
                     idle = Mux(bare, ~self.value("busy"), (word == base) & ~runs)
                     m.d.comb += begins.eq(idle)
@@ -208,14 +213,14 @@ class Loader(Leaf):
         Value
             The last word of the image that is there; 0 if none is whole.
         """
-        there, bits = self._initial, len(self.modes)
+        there, bits = self._initial, len(self.entries)
         init = there.program << 1 | there.check << 33 | int(there.modes > 0)
         cell = memory.MemoryData(shape=bits + 65, depth=2, init=[there.modes | init << bits, 0])
         port = WritePort(Const(0, 1), Cat(modes, rest), writes)
         kept = add_memory(m, "there", cell, write=port, read=ReadPort(Const(0, 1), ~writes),
                           many=True)  # fmt: skip
         m.d.comb += [
-            self.modes.eq(kept[:bits]), self.loaded.eq(kept[bits]),
+            self.entries.eq(kept[:bits]), self.loaded.eq(kept[bits]),
             self.loaded_program.eq(kept[bits + 1 : bits + 33]),
         ]  # fmt: skip
         return kept[bits + 33 :]

@@ -12,21 +12,25 @@ from ...program.settings import Table, settings
 if TYPE_CHECKING:
     from ...program.frame import Frame
     from ...program.loadable import Loadable
+    from ...program.loadable_modes import Entry
 
 __all__ = ["Place", "places_beside"]
 
 
 class Place(NamedTuple):
-    """Where a mode lies in the tables of the sequencer, and of nodes.
+    """Where an entry lies in the tables of the sequencer, and of nodes.
 
     Parameters
     ----------
+    number : int
+        Its own; the first of a mode has that of the mode.
     row, block : int
         The first of its rows, and of the entries by which its blocks are found.
     settings : tuple of (sequence of int)
         By `Table`, the setting that each of its rows names.
     """
 
+    number: int
     row: int
     block: int
     settings: tuple[Sequence[int], ...]
@@ -34,7 +38,8 @@ class Place(NamedTuple):
     def fits(self, frame: Frame, form: Loadable) -> bool:
         """Whether a form may lie there."""
         return (
-            0 <= self.row <= frame.rows - form.rows
+            0 <= self.number < frame.modes
+            and 0 <= self.row <= frame.rows - form.rows
             and 0 <= self.block <= frame.blocks - form.entries
             and [*map(len, self.settings)] == [form.rows] * len(Table)
             and all(0 <= min(each) <= max(each) < most
@@ -43,15 +48,20 @@ class Place(NamedTuple):
 
 
 def places_beside(
-    frame: Frame, forms: Sequence[Loadable], staying: Sequence[tuple[Place, Loadable]] = ()
+    frame: Frame, entries: Sequence[Entry], staying: Sequence[tuple[Place, Loadable]] = ()
 ) -> list[Place]:
-    """Where forms may lie, while others stay where they are.
+    """Where entries may lie, while others stay where they are.
+
+    What a mode has besides its first entry lies behind all modes: the last number first, so that of
+    those that serve for a length the one with the least number is for the longest messages.
 
     Raises
     ------
     InputError
         If there is no room.
     """
+    forms = [entry.form for entry in entries]
+    at = _numbers(frame, entries, {place.number for place, _ in staying})
     numbers = []
     for table, count in zip(Table, frame.settings, strict=True):
         used = {number for place, _ in staying for number in place.settings[table]}
@@ -59,12 +69,29 @@ def places_beside(
     rows = [(place.row, form.rows) for place, form in staying]
     blocks = [(place.block, form.entries) for place, form in staying]
     found = []
-    for form, named in zip(forms, _named(forms, numbers), strict=True):
+    for number, form, named in zip(at, forms, _named(forms, numbers), strict=True):
         row = _free("Rows", rows, form.rows, frame.rows)
         block = _free("Blocks", blocks, form.entries, frame.blocks)
         rows.append((row, form.rows))
         blocks.append((block, form.entries))
-        found.append(Place(row, block, named))
+        found.append(Place(number, row, block, named))
+    return found
+
+
+def _numbers(frame: Frame, entries: Sequence[Entry], taken: set[int]) -> list[int]:
+    """The numbers of entries, while others are taken."""
+    first = {entry.mode: k for k, entry in reversed([*enumerate(entries)])}
+    free = [k for k in reversed(range(frame.modes)) if k not in taken | first.keys()]
+    found = []
+    for k, entry in enumerate(entries):
+        if first[entry.mode] == k:
+            found.append(entry.mode)
+        elif not free:
+            raise InputError(f"Entries must be free for all forms of mode {entry.mode}, not taken")
+        else:
+            found.append(free.pop(0))
+    if not taken.isdisjoint(first) or max(found) >= frame.modes:
+        raise InputError(f"Modes must be of numbers that are free, not {max(first)}")
     return found
 
 

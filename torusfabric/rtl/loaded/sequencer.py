@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import accumulate
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ...program.timing import ADDRESS, DISTRIBUTION, MODE_SETUP, RUN_SETUP, SETTING
@@ -30,8 +30,12 @@ class LoadedSequencer(Leaf):
     start, mode, length, operation : In
         As of `torusfabric.rtl.sequencer.Sequencer`; so are `busy`, `done`, `cycles`, `error`,
         `operator_code`, `round` and `run_form`.
-    loaded, modes : In
-        Of the loader: whether nothing is missing, and a bit for each mode that may run.
+    loaded, entries : In
+        Of the loader: whether nothing is missing, and a bit for each entry that may run.
+    starts : In
+        What a start is compared with, of each entry.
+    modes : Out
+        A bit for each mode that may run.
     row_address, mode_address : Out
     row_word, mode_word : In
         The tables of the sequencer, as `TableLayout` says.
@@ -58,7 +62,8 @@ class LoadedSequencer(Leaf):
         self._names = tuple(name for name in layout.row_fields if name.startswith("named_"))
         code = choices.operators.bits if choices.operators else 0
         super().__init__(
-            {"start": In(1), "loaded": In(1), "modes": In(frame.modes)}
+            {"start": In(1), "loaded": In(1), "entries": In(frame.modes), "modes": Out(frame.modes)}
+            | {"starts": In(frame.modes * layout.entry_bits)}
             | {name: In(bits) for name, bits in choices.inputs.items()}
             | {"row_word": In(layout.row_bits), "mode_word": In(layout.mode_bits)}
             | {"row_address": Out(fields["first"]), "mode_address": Out(address_width(frame.modes))}
@@ -169,8 +174,10 @@ class LoadedSequencer(Leaf):
     def _run(self, m: Module, last: Value) -> Value:
         """Keep what is shown of a run, and find out whether one begins."""
         choices = self._choices
-        missing = ~self.value("modes").bit_select(self.value("mode"), 1)
+        entry, no_root = self._entry(m)
+        missing = ~self.modes.bit_select(self.value("mode"), 1)
         others = [
+            (RunError.ROOT, no_root),
             (RunError.MODE, missing),
             (RunError.IMAGE, missing & ~self.value("loaded")),
             (RunError.BUSY, self.busy),
@@ -178,11 +185,36 @@ class LoadedSequencer(Leaf):
         begin = choices.accepted(m, self.value, others, self.error, name="begins_run")
         if choices.operators:
             choices.keep_operator(m, self.value, begin, self.operator_code)
-        m.d.comb += self.mode_address.eq(Mux(begin, self.value("mode"), self.run_form))
+        m.d.comb += self.mode_address.eq(Mux(begin, entry, self.run_form))
         with m.If(begin):
-            m.d.sync += self.run_form.eq(self.value("mode"))
+            m.d.sync += self.run_form.eq(entry)
         show_run(m, self, begin, last, most=(1 << 32) - 1)
         return begin
+
+    def _entry(self, m: Module) -> tuple[Value, Value]:
+        """The entry of a start, and whether the mode knows others, but none of its root.
+
+        It is the first of those besides that of the mode itself.
+        """
+        fields, there = self._layout.entry_fields, self.value("entries")
+        starts = [_fields(word, fields) for word in self.words("starts", self._layout.entry_bits)]
+        mode, length = self.value("mode"), self.value("length")
+        entry: Value = mode
+        lacks = Signal(len(starts), name="lacks_root")
+        further: list[Value] = []
+        for k, start in reversed([*enumerate(starts)]):
+            fits = (
+                there[k] & start["further"] & (start["mode"] == mode) & (length >= start["least"])
+            )
+            if "root" in start:
+                fits &= ~start["chosen"] | (start["root"] == self.value("root"))
+                m.d.comb += lacks[k].eq(start["chosen"] & self.value("root").any())
+            entry = Mux(fits, k, entry)
+            further.append(fits)
+        m.d.comb += self.modes.eq(there & ~Cat(start["further"] for start in starts))
+        chosen = Signal(len(mode), name="entry")
+        m.d.comb += chosen.eq(entry)
+        return chosen, lacks.bit_select(mode, 1) & ~Cat(further).any()
 
 
 def _fields(word: Value, fields: Mapping[str, int]) -> dict[str, Value]:

@@ -33,6 +33,8 @@ class LoadedTable(Leaf):
     parts : dict of str to ((sequence of (int, int)), int)
         What is given away, by name: runs of bits of all tables, one behind the other, and cycles by
         which they are later. All of the first if there are none, as ``row``.
+    whole : bool
+        Whether all rows are given away at all times, side by side as ``row``; of one table.
     written : bool
         Whether they can be written; else they stay as they are, for proofs.
 
@@ -56,14 +58,16 @@ class LoadedTable(Leaf):
         contents: Sequence[Sequence[int]] = (),
         parts: Mapping[str, tuple[Sequence[Bits], int]] | None = None,
         *,
+        whole: bool = False,
         written: bool = True,
     ) -> None:
-        self._written = written
+        self._written, self._whole = written, whole
         self._tables, self._contents = tuple(tables), [*contents, *[()] * len(tables)]
-        self._parts = parts or {"row": (((0, tables[0][1]),), 0)}
+        self._parts = parts or {"row": (((0, tables[0][1] * (tables[0][0] if whole else 1)),), 0)}
+        read = {f"address_{k}": In(address_width(rows)) for k, (rows, _) in enumerate(tables)}
         super().__init__(
             {"number": In(bus["load_table"])}
-            | {f"address_{k}": In(address_width(rows)) for k, (rows, _) in enumerate(tables)}
+            | ({} if whole else read)
             | {name: In(bits) for name, bits in bus.items()}
             | {name: Out(part_bits(runs)) for name, (runs, _) in self._parts.items()}
         )
@@ -77,8 +81,14 @@ class LoadedTable(Leaf):
         m.d.sync += enable.eq(self.value("load_valid") & (mine | self.value("load_every")))
         row, number, word = (delayed(m, self.value(name), 1) for name in names)
         found: list[Value] = []
+        # Where all rows are shown, piece by piece.
+        shown: list[list[Value]] = []
         for k, (of, rows, low, bits) in enumerate(pieces(self._tables)):
             init = [value >> low & (1 << bits) - 1 for value in self._contents[of]]
+            if self._whole:
+                write = WritePort(row, word, enable & (number == k))
+                shown.append(self._registers(m, [*init, *[0] * (rows - len(init))], bits, write))
+                continue
             depth, name, read = max(rows, 2), f"piece_{k}", self.value(f"address_{of}")
             if self._written:
                 cells = memory.MemoryData(shape=bits, depth=depth, init=init)
@@ -91,11 +101,22 @@ class LoadedTable(Leaf):
             else:
                 whole_rows = [*init, *[0] * (depth - len(init))]
                 found.append(add_rom(m, name, rows=whole_rows, width=bits, address=read))
-        whole = Cat(*found)
+        whole = Cat(*(part for parts in zip(*shown, strict=True) for part in parts), *found)
         for name, (runs, late) in self._parts.items():
             part = Cat(whole[start : start + bits] for start, bits in runs)
             m.d.comb += getattr(self, name).eq(delayed(m, part, late, name))
         return m
+
+    def _registers(self, m: Module, init: list[int], bits: int, write: WritePort) -> list[Value]:
+        """A piece of rows that are given away at all times."""
+        if not self._written:
+            return [Const(value, bits) for value in init]
+        rows = [Signal(bits, init=value, reset_less=True, name=f"row_{k}")
+                for k, value in enumerate(init)]  # fmt: skip
+        for k, register in enumerate(rows):
+            with m.If(write.enable & (write.address == k)):
+                m.d.sync += register.eq(write.data)
+        return [*rows]
 
 
 def part_bits(runs: Sequence[Bits]) -> int:

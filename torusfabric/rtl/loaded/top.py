@@ -66,19 +66,25 @@ class LoadedBuilder(FabricBuilder):
         frame, unit = self.frame, self.operator_unit
         several = unit if unit and unit.bits else None
         lengths = Lengths(frame.flits, (1,) * frame.modes)
-        return RunChoices((None,) * frame.modes, (True,) * frame.modes, lengths, several)
+        # Which modes have a choice of it their entries say.
+        root = 1 << address_width(frame.nodes) if frame.roots else None
+        return RunChoices((root,) * frame.modes, (True,) * frame.modes, lengths, several)
 
     def add_table(
         self, name: str, number: int, addresses: Sequence[Parts], bus: dict[str, Parts],
         parts: Mapping[str, tuple[Sequence[Bits], int]], nets: dict[str, str],
         node: int | None = None,
     ) -> None:  # fmt: skip
-        """Add tables of one owner; those of the same contents are of one module."""
+        """Add tables of one owner, which shows all rows if it is not asked for one.
+
+        Those of the same contents are of one module.
+        """
+        whole = not addresses
         tables, given = self.layout.tables[number], self.layout.bus
         contents = tuple(tuple(max(row, 0) for row in rows) for rows in self.contents[number])
-        key = tables, contents, tuple(parts.items())
+        key = tables, contents, tuple(parts.items()), whole
         module = self._known.setdefault(key, f"table_{name}" if contents else f"empty_{name}")
-        make = partial(LoadedTable, tables, given, contents, parts)
+        make = partial(LoadedTable, tables, given, contents, parts, whole=whole)
         self.add_module(module, make, role=Role.TABLE)
         self.add(
             f"the_table_{name}",
@@ -131,7 +137,10 @@ def add_loaded_top(build: LoadedBuilder, digest: int) -> Built:
     host = partial(LoadedHost, layout, width=build.width, answer=answer)
     asked = {name: parts[name] for name in ("block", *FOR_HOST)}
     latency = tops.add_host_port(build, host, asked)
-    known = {name: (parts | given)[name] for name in ("row_word", "mode_word", "loaded", "modes")}
+    starts = frame.modes * layout.entry_bits
+    parts["starts"] = (Part("starts", 0, starts),)
+    words_of = ("row_word", "mode_word", "starts", "loaded", "entries")
+    known = {name: (parts | given)[name] for name in words_of}
     tops.add_sequencer(build, known, make=partial(LoadedSequencer, layout, build.choices))
     alone = bus | {"load_every": (Fixed(0, 1),)}
     for number, (name, net) in enumerate(
@@ -139,6 +148,8 @@ def add_loaded_top(build: LoadedBuilder, digest: int) -> Built:
     ):
         address, runs = build.whole(f"{name}_address"), {"row": (((0, looked_up[net]),), 0)}
         build.add_table(f"{name}s", number, [address], alone, runs, {"row": net})
+    whole = {"row": (((0, starts),), 0)}
+    build.add_table("starts", frame.nodes + 3, [], alone, whole, {"row": "starts"})
     routers = tops.add_inside(build, add_endpoints)
     tops.add_status(build)
     for name in ("loaded", "loaded_program", "modes"):

@@ -1,0 +1,112 @@
+"""Modes of several forms, and of any root, in fabrics whose tables are loaded."""
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+from helpers import few, simulated
+from loaded_port import LONG, HostPort
+
+import torusfabric as tf
+from torusfabric.errors import InputError
+from torusfabric.program.fitting import loadable_form
+from torusfabric.program.frame import Frame
+from torusfabric.program.loadable_modes import LoadableMode
+from torusfabric.rtl.loaded.image import Image, read_image
+from torusfabric.simulation.engines.compiled import CompiledEngine
+
+FLITS = 24
+
+
+@pytest.fixture(scope="module")
+def broadcast():
+    """The image of a broadcast from any root: a tree for short messages, two for others."""
+    plans = [tf.plan("5", "broadcast", trees=trees) for trees in (1, 2)]
+    mode = LoadableMode(tuple(loadable_form(plan, FLITS, ()) for plan in plans), (1, 10), True)
+    return Image(Frame.of([mode]), 8, [mode])
+
+
+def engine_of(fabric):
+    """Carries out runs of messages of lengths about which forms change, from some roots."""
+    engine = CompiledEngine(fabric)
+    starts = fabric.program.modes[0].starts
+    lengths = [1, *(start - early for start in starts[1:] for early in (1, 0)), FLITS]
+    jobs = [tf.Job(length=n, root=root) for n in lengths for root in (0, 1, 4)]
+    return lambda: tf.simulate(fabric, jobs=jobs, engine=engine)
+
+
+def test_forms_by_length_and_root(broadcast, tmp_path):
+    """Each length has its form and each root its own rows; no run takes a cycle more than that."""
+    fabric = tf.Fabric.holding(broadcast, empty=True)
+    (mode,) = fabric.program.modes
+    assert (mode.starts, mode.roots, len(fabric.program.forms)) == ((1, 10), 5, 10)
+    report = engine_of(fabric)()
+    assert report.passed
+    for job in report.jobs:
+        form = broadcast.modes[0].forms[job.length >= 10].program.form
+        assert job.cycles == fabric.program.cycles(job.length)
+        assert job.cycles - form.timing_of(form.block_of(job.length)).cycles == 1  # for the mode
+    broadcast.save(tmp_path / "a.bin")
+    assert read_image(tmp_path / "a.bin", fabric.frame, 8).words == broadcast.words
+
+
+@pytest.mark.parametrize("bit", few(2, [0, 3, 7, 12]))
+def test_wrong_start(broadcast, bit):
+    """With a wrong bit in what starts are compared with, runs are wrong, or not as long."""
+    fabric = tf.Fabric.holding(broadcast)
+    make = fabric.netlist.modules["table_starts"]
+    tables, bus, (starts,), parts = make.args
+    last = len(starts) - 1  # of the first that is found
+    wrong = [*starts[:-1], starts[last] ^ 1 << bit]
+    modules = dict(fabric.netlist.modules)
+    modules["table_starts"] = partial(make.func, tables, bus, [wrong], parts, whole=True)
+    fabric.netlist = replace(fabric.netlist, modules=modules)
+    report = engine_of(fabric)()
+    as_said = all(job.cycles == job.predicted_cycles for job in report.jobs)
+    assert not (report.passed and as_said)
+
+
+@pytest.mark.parametrize("kind", few(1, ["scatter", "gather", "reduce"]))
+def test_roots_of_others(kind):
+    """What a root sends, or receives, is by destination, or origin, whatever the root."""
+    program = tf.compile([tf.plan("2x3", kind)], max_flits=FLITS, root="any")
+    fabric = tf.Fabric(program, width=8, tables="ram")
+    jobs = [tf.Job(length=FLITS, root=root) for root in range(6)]
+    assert tf.simulate(fabric, jobs=jobs, engine=CompiledEngine(fabric)).passed
+
+
+def test_entries_are_filled_and_freed():
+    """A mode has more entries, or fewer, than the one that it takes the place of."""
+    plans = [tf.plan("3", name) for name in ("broadcast", "allgather")]
+    program = tf.compile(plans, max_flits=LONG, root="any")
+    fabric = tf.Fabric(program, width=8, tables="ram")
+    gather = tf.image(fabric, "gather", root=1, onto=fabric.image, mode=0)
+    assert (gather.freed, gather.fills) == ([2, 3], range(1))
+    again = tf.image(fabric, "broadcast", root="any", onto=gather, mode=0)
+
+    async def bench(ctx):
+        port = HostPort(ctx, fabric)
+        await port.set(host_we=0)
+        assert await port.start(0, root=3) == 2
+        assert await port.start(0, root=2) == 1
+        await port.end()
+        assert (await port.load(gather.words))[0] == 3
+        assert await port.start(3) == 1
+        assert await port.start(0) == 1
+        assert (await port.end())[0] == gather.program.cycles(LONG, mode=0)
+        assert (await port.load(again.words))[0] == 3
+        assert await port.start(0, root=1) == 1
+        assert (await port.end())[0] == again.program.cycles(LONG, mode=0)
+
+    simulated(fabric, bench)
+
+
+def test_what_does_not_fit():
+    """A fabric without roots of runs takes none, and one without room no further forms."""
+    plan = tf.plan("5", "broadcast", trees=1)
+    fabric = tf.Fabric(tf.compile(plan, max_flits=FLITS), tables="ram")
+    with pytest.raises(InputError, match="Fabric must take the roots of runs"):
+        Image.of(fabric.frame, 8, [([plan], True)])
+    frame = replace(fabric.frame, roots=True, rows=64, settings=(64,) * 4)
+    with pytest.raises(InputError, match=r"Entries of modes must be at most 4 .*, not 5"):
+        Image.of(frame, 8, [([plan], True)])

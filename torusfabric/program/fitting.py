@@ -1,0 +1,165 @@
+"""What of schedules and programs can be loaded into a fabric, and the program of one that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import InputError
+from ..topology import shared_network
+from .address_map import NodeMap, PartMap
+from .compile import versions
+from .fields import memories_of
+from .loadable import Loadable, loadable
+from .loadable_modes import LoadableMode, entries_of
+from .mode import Range
+from .program import Program
+
+if TYPE_CHECKING:
+    from ..collective import Operator
+    from ..schedule import Schedule
+    from ..topology import Topology
+    from .form import Form
+    from .frame import Frame
+
+__all__ = ["fitted", "loadable_form", "loadable_forms", "loadable_modes"]
+
+
+def fitted(modes: Sequence[LoadableMode], frame: Frame) -> Program:
+    """The program of a fabric into which modes are loaded.
+
+    Raises
+    ------
+    InputError
+        If they do not fit.
+    """
+    forms = [entry.form for entry in entries_of(modes)]
+    for form in forms:
+        frame.check(form)
+    frame.check_rows(forms)
+    served = [tuple(map(Range, mode.starts, range(len(mode.starts)))) for mode in modes]
+    programs = [form.program for form in forms]
+    depth = [frame.words] * frame.ports + [frame.nodes * frame.flits]
+    return Program(
+        topology=frame.topology,
+        flits=frame.flits,
+        forms=tuple(_form(form, frame) for form in forms),
+        memories=memories_of(range(frame.ports), 1),
+        depth=np.array([depth]),
+        variant_of=np.zeros(frame.nodes, np.int32),
+        parts=tuple(programs),
+        served=tuple(served) if len(forms) > len(modes) else (),
+        roots=tuple(mode.roots for mode in modes) if any(mode.any_root for mode in modes) else (),
+    )
+
+
+def _form(form: Loadable, frame: Frame) -> Form:
+    """A form as it is in the fabric: its data lie where hosts of all images find them."""
+    program, ports = form.program, frame.ports
+    layout, chunks = program.layout, form.chunks
+    part, chunk = np.mgrid[: layout.send_parts, : layout.part_chunks]
+    base = part * (layout.part_chunks if layout.in_shares else frame.flits) + chunk
+    shape = frame.nodes, layout.recv_parts, layout.part_chunks
+    memory, first = (form.received[..., k].reshape(shape) for k in (0, 1))
+    return replace(
+        program.form,
+        loop=replace(program.loop, pitch=(1,) * ports + (chunks,), sources=frame.sources),
+        send_map=PartMap(np.full(base.shape, ports), base),
+        receive_map=NodeMap(np.maximum(memory, 0), first, np.arange(frame.nodes)),
+        write_delay=0,
+        chosen=True,
+        layout=0,
+    )
+
+
+def loadable_modes(program: Program, frame: Frame | None = None) -> list[LoadableMode]:
+    """What each mode of a program does, in forms that can be loaded.
+
+    Raises
+    ------
+    InputError
+        If a mode has none.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> plans = [tf.plan("4x4", name, algorithm="matching") for name in ("allgather", "scatter")]
+    >>> [mode.forms[0].rows for mode in loadable_modes(tf.compile(plans, max_flits=8))]
+    [4, 4]
+    """
+    if not program.any_length:
+        raise InputError("Length must be left to each run, by max_flits, for loaded tables")
+    if program.barrier:
+        raise InputError("Tables must be rom for a barrier, not ram")
+    found = []
+    for mode in program.modes:
+        schedules = dict.fromkeys(form.schedule for form in mode.forms)
+        forms = loadable_forms([*schedules], program.flits, mode.operators, frame)
+        found.append(LoadableMode.of(forms, any_root=mode.any_root))
+    return found
+
+
+def loadable_forms(
+    schedules: Sequence[Schedule],
+    flits: int,
+    operators: Sequence[Operator],
+    frame: Frame | None = None,
+) -> list[Loadable]:
+    """What those of some schedules do that can be loaded, into a fabric if one is given.
+
+    Raises
+    ------
+    InputError
+        If none can; it says why the first cannot.
+    """
+    found, wrong = [], None
+    for schedule in schedules:
+        try:
+            found.append(loadable_form(schedule, flits, operators, frame))
+        except InputError as error:
+            wrong = wrong or error
+    if wrong and not found:
+        raise wrong
+    return found
+
+
+def loadable_form(
+    schedule: Schedule,
+    flits: int,
+    operators: Sequence[Operator],
+    frame: Frame | None = None,
+) -> Loadable:
+    """The first version of a schedule that can be loaded, into a fabric if one is given.
+
+    Raises
+    ------
+    InputError
+        If none can; it says why the first cannot.
+    """
+    if frame is not None:
+        schedule = _on_network(schedule, frame.topology)
+    wrong: InputError | None = None
+    for fixed in (True, False):
+        for program in versions(schedule, flits, operators, fixed=fixed):
+            try:
+                form = loadable(program)
+                if frame is not None:
+                    frame.check(form)
+            except InputError as error:
+                wrong = wrong or error
+            else:
+                return form
+    assert wrong
+    raise wrong
+
+
+def _on_network(schedule: Schedule, network: Topology) -> Schedule:
+    """A schedule on a network; one that lacks nodes of it leaves them out."""
+    from ..schedule import Lifted
+
+    if schedule.topology.nodes != network.nodes:
+        shared_network([network, schedule.topology])  # which refuses any other
+    return Lifted.within(schedule, network)
