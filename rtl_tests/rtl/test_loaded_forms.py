@@ -12,8 +12,10 @@ from torusfabric.errors import InputError
 from torusfabric.program.fitting import loadable_form
 from torusfabric.program.frame import Frame
 from torusfabric.program.loadable_modes import LoadableMode
+from torusfabric.proof import prove
 from torusfabric.rtl.loaded.image import Image, read_image
 from torusfabric.simulation.engines.compiled import CompiledEngine
+from torusfabric.toolchain import tools
 
 FLITS = 24
 
@@ -50,17 +52,21 @@ def test_forms_by_length_and_root(broadcast, tmp_path):
     assert read_image(tmp_path / "a.bin", fabric.frame, 8).words == broadcast.words
 
 
+def with_wrong_start(fabric, bit):
+    """A fabric with a wrong bit in what a start is compared with, of the entry found first."""
+    make = fabric.netlist.modules["table_starts"]
+    tables, bus, (starts,), parts = make.args
+    wrong = [*starts[:-1], starts[-1] ^ 1 << bit]
+    modules = dict(fabric.netlist.modules)
+    modules["table_starts"] = partial(make.func, tables, bus, [wrong], parts, whole=True)
+    fabric.netlist = replace(fabric.netlist, modules=modules)
+
+
 @pytest.mark.parametrize("bit", few(2, [0, 3, 7, 12]))
 def test_wrong_start(broadcast, bit):
     """With a wrong bit in what starts are compared with, runs are wrong, or not as long."""
     fabric = tf.Fabric.holding(broadcast)
-    make = fabric.netlist.modules["table_starts"]
-    tables, bus, (starts,), parts = make.args
-    last = len(starts) - 1  # of the first that is found
-    wrong = [*starts[:-1], starts[last] ^ 1 << bit]
-    modules = dict(fabric.netlist.modules)
-    modules["table_starts"] = partial(make.func, tables, bus, [wrong], parts, whole=True)
-    fabric.netlist = replace(fabric.netlist, modules=modules)
+    with_wrong_start(fabric, bit)
     report = engine_of(fabric)()
     as_said = all(job.cycles == job.predicted_cycles for job in report.jobs)
     assert not (report.passed and as_said)
@@ -99,6 +105,17 @@ def test_entries_are_filled_and_freed():
         assert (await port.end())[0] == again.program.cycles(LONG, mode=0)
 
     simulated(fabric, bench)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
+def test_proof():
+    """Runs from every root are proved, and what is refused; with a wrong start they are not."""
+    plans = [tf.plan("3", name) for name in ("broadcast", "allgather")]
+    fabric = tf.Fabric(tf.compile(plans, max_flits=1, root="any"), width=1, tables="ram")
+    assert prove(fabric).proved
+    with_wrong_start(fabric, 1)
+    assert not prove(fabric).proved
 
 
 def test_what_does_not_fit():

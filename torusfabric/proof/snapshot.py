@@ -37,8 +37,8 @@ class Snapshot:
 
 
 def arrays(now: Snapshot) -> Iterator[IntArray]:
-    """All registers; runs, or instances and runs, are the last axis."""
-    yield from (state.flops for state in now.states.values())
+    """All registers, of modules that have any; runs, or instances and runs, are the last axis."""
+    yield from (state.flops for state in now.states.values() if len(state.flops))
     yield from now.roms
     yield from now.adders.values()
 
@@ -47,7 +47,10 @@ def with_arrays(now: Snapshot, given: Sequence[IntArray]) -> Snapshot:
     """A state with other registers."""
     rest = iter(given)
     return Snapshot(
-        {m: State(next(rest), state.rams) for m, state in now.states.items()},
+        {
+            m: State(next(rest), state.rams) if len(state.flops) else state
+            for m, state in now.states.items()
+        },
         [next(rest) for _ in now.roms],
         {m: next(rest) for m in now.adders},
     )

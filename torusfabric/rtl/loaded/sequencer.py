@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import accumulate
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ...program.timing import ADDRESS, DISTRIBUTION, MODE_SETUP, RUN_SETUP, SETTING
@@ -198,23 +198,23 @@ class LoadedSequencer(Leaf):
         """
         fields, there = self._layout.entry_fields, self.value("entries")
         starts = [_fields(word, fields) for word in self.words("starts", self._layout.entry_bits)]
-        mode, length = self.value("mode"), self.value("length")
-        entry: Value = mode
-        lacks = Signal(len(starts), name="lacks_root")
-        further: list[Value] = []
+        mode, entry = self.value("mode"), Signal.like(self.value("mode"), name="entry")
+        found: Value = mode
+        chosen = Signal(len(starts), name="root_chosen")
+        of_root: list[Value] = []
         for k, start in reversed([*enumerate(starts)]):
-            fits = (
-                there[k] & start["further"] & (start["mode"] == mode) & (length >= start["least"])
-            )
+            fits = there[k] & start["further"] & (start["mode"] == mode)
             if "root" in start:
                 fits &= ~start["chosen"] | (start["root"] == self.value("root"))
-                m.d.comb += lacks[k].eq(start["chosen"] & self.value("root").any())
-            entry = Mux(fits, k, entry)
-            further.append(fits)
+                m.d.comb += chosen[k].eq(start["chosen"])
+                of_root.append(fits)
+            found = Mux(fits & (self.value("length") >= start["least"]), k, found)
+        m.d.comb += entry.eq(found)
         m.d.comb += self.modes.eq(there & ~Cat(start["further"] for start in starts))
-        chosen = Signal(len(mode), name="entry")
-        m.d.comb += chosen.eq(entry)
-        return chosen, lacks.bit_select(mode, 1) & ~Cat(further).any()
+        if not of_root:
+            return entry, Const(0, 1)
+        known = Cat(of_root).any() | (self.value("root") == 0)
+        return entry, chosen.bit_select(mode, 1) & ~known
 
 
 def _fields(word: Value, fields: Mapping[str, int]) -> dict[str, Value]:
