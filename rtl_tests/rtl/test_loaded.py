@@ -45,7 +45,7 @@ OWN = tuple(((int(Stage.INJECTION), port),) for port in range(2)) * 2
 def planned(text, frame=None, **options):
     """The quickest schedule that can be loaded."""
     operators = frame.parsed_operators() if frame else ()
-    return resolve_loadable(select("5", text, **options), FLITS, operators, frame).planned
+    return resolve_loadable(select("5", text, **options), FLITS, operators, frame)[-1].planned
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ def test_rounds_take_the_cycles_of_their_image(kind):
     plan = tf.plan("3x3", "allgather", algorithm="matching")
     frame = Frame.of([loadable_form(plan, 8, ()).program], rows=16)
     around = select("3x3", kind, broken_links=["4:+0"])
-    made = Image.of(frame, WIDTH, wanted(resolve_loadable(around, 8, (), frame).planned))
+    made = Image.of(frame, WIDTH, wanted(resolve_loadable(around, 8, (), frame)[-1].planned))
     assert isinstance(made.program.schedule, Rounds)
     fabric = tf.Fabric.holding(made)
     report = tf.simulate(fabric, jobs=[tf.Job(length=n) for n in (1, 2, 8)])
@@ -128,7 +128,7 @@ def test_rounds_take_the_cycles_of_their_image(kind):
 def test_links_of_several_cycles(cycles):
     """On longer links rows last longer, and sums meet later: all collectives take their cycles."""
     plans = [
-        resolve_loadable(select("3x3", name, link_latency=str(cycles)), FLITS).planned
+        resolve_loadable(select("3x3", name, link_latency=str(cycles)), FLITS)[-1].planned
         for name in ("alltoall", "reduce-scatter", "allreduce", "broadcast", "gather", "reduce")
     ]
     fabric = tf.Fabric(tf.compile(plans, max_flits=FLITS), width=WIDTH, tables="ram")
@@ -149,7 +149,7 @@ def test_parts_of_a_network(tmp_path):
     plan = tf.plan("3x3", "allgather", algorithm="matching")
     frame = Frame.of([loadable_form(plan, FLITS, ()).program], rows=32, depth=8)
     plans = [
-        resolve_loadable(select(text, name), FLITS, (), frame).planned
+        resolve_loadable(select(text, name), FLITS, (), frame)[-1].planned
         for text, name in (("3x3", "alltoall@1"), ("3x3!4", "allgather"))
     ]
     Image.of(frame, WIDTH, wanted(*plans)).save(tmp_path / "a.bin")
@@ -249,7 +249,7 @@ EIGHT = {
 def test_table_bits():
     """All that the eight collectives need in tables is not much, of which each has its share."""
     chosen = [select("4x4", name, algorithm=by) for name, by in EIGHT.items()]
-    forms = [loadable_form(resolve_loadable(one, 16).planned, 16, ()) for one in chosen]
+    forms = [loadable_form(resolve_loadable(one, 16)[-1].planned, 16, ()) for one in chosen]
     programs = [form.program for form in forms]
     assert [len(found) for _, found in settings(forms)] == [26, 6, 36, 19]
     for inputs in (None, programs):
@@ -323,7 +323,9 @@ endmodule
 @pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")
 def test_text(tmp_path):
     """The text takes an image as the simulated hardware does, and has one at first."""
-    plans = [resolve_loadable(select("3", name), 1).planned for name in ("allgather", "alltoall")]
+    plans = [
+        resolve_loadable(select("3", name), 1)[-1].planned for name in ("allgather", "alltoall")
+    ]
     fabric = tf.Fabric(tf.compile(plans[0], max_flits=1), width=8, tables="ram")
     image = tf.image(fabric, plans[1])
     (tmp_path / "image.hex").write_text("".join(f"{word:08x}\n" for word in image.words))
@@ -346,7 +348,9 @@ def test_text(tmp_path):
 @pytest.mark.parametrize(("bus", "master"), MASTERS.items())
 def test_bus(bus, master):
     """Behind a bus an image is loaded by a window, and what comes next meets it whole or torn."""
-    plans = [resolve_loadable(select("3", name), 1).planned for name in ("allgather", "alltoall")]
+    plans = [
+        resolve_loadable(select("3", name), 1)[-1].planned for name in ("allgather", "alltoall")
+    ]
     fabric = tf.Fabric(tf.compile(plans[0], max_flits=1), width=8, tables="ram", bus=bus)
     image, facts = tf.image(fabric, plans[1]), fabric.register_map
     at = {register.name: register.offset for register in facts.registers}
@@ -385,7 +389,7 @@ def test_bus(bus, master):
 
 def test_modes_are_filled_while_another_runs():
     """Refused are those under way, and what is based on something else; a torn mode never runs."""
-    plan = lambda name: resolve_loadable(select("3", name), LONG).planned
+    plan = lambda name: resolve_loadable(select("3", name), LONG)[-1].planned
     program = tf.compile([plan("allgather"), plan("scatter")], max_flits=LONG)
     fabric = tf.Fabric(program, width=WIDTH, tables=Frame.of(program.parts, rows=8, depth=4))
     later = fabric.image.with_modes(wanted(plan("alltoall")), 1)
@@ -425,7 +429,7 @@ def test_modes_are_filled_while_another_runs():
 @pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
 def test_proof():
     """What is loaded is proved, for all data; with a wrong row it is not."""
-    plan = resolve_loadable(select("3", "alltoall"), 1).planned
+    plan = resolve_loadable(select("3", "alltoall"), 1)[-1].planned
     fabric = tf.Fabric(tf.compile(plan, max_flits=1), width=1, tables="ram")
     assert prove(fabric).proved
     modules = dict(fabric.netlist.modules)

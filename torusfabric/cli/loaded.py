@@ -60,8 +60,8 @@ def add_commands(commands: Commands) -> None:
 
 def run_image(arguments: Namespace) -> None:
     """Write the image of a selection for a fabric that exists, every schedule checked."""
-    from ..analysis.check import check
-    from ..rtl.loaded.image import Image, read_fabric, read_image
+    from ..rtl.loaded.image import read_fabric
+    from ..sweep.loaded import image
 
     if arguments.mode is not None and arguments.onto is None:
         raise InputError("--mode must come with --onto, which has the other modes")
@@ -74,16 +74,9 @@ def run_image(arguments: Namespace) -> None:
     chosen = choose_schedules(given, any_root=True, flits=flits, any_length=True)
     modes = [(one.forms or (one.schedule,), one.root == "any") for one in chosen]
     with progress_bar("checking"):
-        for schedules, _ in modes:
-            for schedule in schedules:
-                check(schedule)
-    if arguments.onto:
-        held = read_image(arguments.onto, fabric.frame, fabric.width)
-        image = held.with_modes(modes, arguments.mode)
-    else:
-        image = Image.of(fabric.frame, fabric.width, modes)
-    image.save(arguments.output)
-    print_image(arguments, image)
+        found = image(fabric, modes, onto=arguments.onto, mode=arguments.mode)
+    found.save(arguments.output)
+    print_image(arguments, found)
 
 
 def run_repair(arguments: Namespace) -> None:

@@ -153,13 +153,13 @@ def _to_load(
     selection: Selection, flits: int, root: Literal["any"] | None, arguments: Namespace
 ) -> Chosen:
     """The forms of what is selected, by algorithms that can be loaded."""
-    from ..planning.loaded import resolve_loadable_forms  # here, since it imports what compiles
+    from ..planning.loaded import resolve_loadable  # here, since it imports what compiles
 
     frame = vars(arguments).get("frame")
     operators = frame.parsed_operators() if frame else ()
     choice = FormChoice(vars(arguments).get("forms", FormChoice.AUTO))
     roots = selection.collective.groups(selection.topology).size if root else 1
-    each = resolve_loadable_forms(selection, flits, operators, frame, roots=roots, forms=choice)
+    each = resolve_loadable(selection, flits, operators, frame, roots=roots, forms=choice)
     schedules, last = tuple(map(plan_selection, each)), each[-1]
     words = _words(last if len(each) == 1 else selection, arguments)
     forms = schedules if len(each) > 1 else ()

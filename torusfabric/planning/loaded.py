@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..program.frame import Frame
     from ..program.loadable import Loadable
 
-__all__ = ["resolve_loadable", "resolve_loadable_forms"]
+__all__ = ["resolve_loadable"]
 
 #: Of cycles, how many more are as good in a new fabric that has no second registers then.
 WITHOUT = 1.1
@@ -30,8 +30,12 @@ def resolve_loadable(
     frame: Frame | None = None,
     *,
     roots: int = 1,
-) -> Selection:
-    """Choose what a selection leaves open, for messages of up to so many flits.
+    forms: FormChoice = FormChoice.AUTO,
+) -> tuple[Selection, ...]:
+    """Choose what a selection leaves open, for messages of any length up to so many flits.
+
+    There are several forms where `resolve_forms` would take several, that for the shortest messages
+    first.
 
     Parameters
     ----------
@@ -50,38 +54,16 @@ def resolve_loadable(
     Examples
     --------
     >>> from torusfabric.planning import select
-    >>> resolve_loadable(select("4x4", "allreduce"), 16).algorithm.name
-    'spanning-tree'
-    """
-    found = _found(selection, flits, operators, frame, roots)
-    return min(found, key=lambda each: (each[0].program.cycles(), each[0].rows))[1]
-
-
-def resolve_loadable_forms(
-    selection: Selection,
-    flits: int,
-    operators: Sequence[Operator] = (),
-    frame: Frame | None = None,
-    *,
-    roots: int = 1,
-    forms: FormChoice = FormChoice.AUTO,
-) -> tuple[Selection, ...]:
-    """The same, for messages of any length: as many as `resolve_forms` would take.
-
-    Examples
-    --------
-    >>> from torusfabric.planning import select
-    >>> [form.planned.chunks for form in resolve_loadable_forms(select("9", "broadcast"), 64)]
+    >>> [form.planned.chunks for form in resolve_loadable(select("9", "broadcast"), 64)]
     [1, 2]
     """
     from ..program.serving import compared_lengths, cycles_at, worth_having
 
+    found = _found(selection, flits, operators, frame, roots)
     one = forms is FormChoice.LONG or (forms is FormChoice.AUTO and flits < ALL_FORMS_FROM)
     if one or selection.algorithm or selection.planned:
-        return (resolve_loadable(selection, flits, operators, frame, roots=roots),)
-    found = _found(selection, flits, operators, frame, roots)
-    lengths = compared_lengths(flits)
-    cycles = [cycles_at(form.program.form, lengths) for form, _ in found]
+        return (min(found, key=lambda each: (each[0].program.cycles(), each[0].rows))[1],)
+    cycles = [cycles_at(form.program.form, compared_lengths(flits)) for form, _ in found]
     chosen = worth_having(cycles, [form.rows for form, _ in found])
     return tuple(found[k][1] for k in (chosen[:1] if forms is FormChoice.SHORT else chosen))
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from operator import or_
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from amaranth.hdl import Cat, Const, Module, Signal, Value
-from amaranth.lib.wiring import In, Member, Out
+from amaranth.lib.wiring import In, Out
 
 from ..program import DirectMap
 from ..program.timing import DISTRIBUTION, STORE, WRITE, block_cycles, chunk_cycles, part_cycles
@@ -248,9 +247,6 @@ class Host(Leaf):
         Cycles from a read at the nodes to its word.
     boards : ndarray of int, shape (boards, nodes), optional
         Where nodes lie on several boards, those of each, in the order of their numbers there.
-    more : mapping of str to Member, optional
-        Members of a host of another kind.
-
     Members
     -------
     host_we, host_node, host_addr, host_wdata : In
@@ -268,7 +264,7 @@ class Host(Leaf):
     sampled_root : In
         The root of the last run, where what is read depends on it.
     read_node, read_bank, read_address : Out
-        A read.
+        A read. Its locators have members besides, see `Locator`.
     next_read_address : Out
         What `read_address` is a cycle later; if there are several forms.
 
@@ -290,7 +286,6 @@ class Host(Leaf):
         address_bits: int,
         answer: int,
         boards: IntArray | None = None,
-        more: Mapping[str, Member] = MappingProxyType({}),
     ) -> None:
         self._views, self._writes, self._boards = tuple(views), tuple(writes), boards
         first = views[0].layout
@@ -318,7 +313,7 @@ class Host(Leaf):
             | ({"form": In(address_width(len(views)))} if len(views) > 1 else {})
             | ({"sampled_root": In(first.root_bits)} if self._by_root else {})
             | ({"next_read_address": Out(address_bits)} if len(views) > 1 else {})
-            | dict(more)
+            | {name: member for view in views for name, member in view.locator.given.items()}
         )
 
     @staticmethod
@@ -390,6 +385,10 @@ class Host(Leaf):
         """Memory and address of what is asked for, in a form."""
         layout, locator = view.layout, view.locator
         m.submodules[f"locator{suffix(number)}"] = locator
+        for name, member in locator.given.items():
+            inside, outside = getattr(locator, name), getattr(self, name)
+            inwards = member.flow is In
+            m.d.comb += inside.eq(self.value(name)) if inwards else outside.eq(inside)
         wait = self._locating - self._choosing - self._read_cycles(view)
         address = delayed(m, self.value("host_addr")[: layout.address_bits - 1], 1 + wait)
         parts, name = layout.recv_parts, f"read{suffix(number)}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..analysis.check import check
 from ..errors import InputError
 from ..planning import select
-from ..planning.loaded import resolve_loadable_forms
+from ..planning.loaded import resolve_loadable
 from ..program import Program
 from ..program.fitting import loadable_modes
 from ..program.frame import Frame
@@ -29,7 +29,7 @@ __all__ = ["Repair", "built_image", "image", "repair", "self_check"]
 
 def image(
     fabric: Fabric | LoadedFabric | str | PathLike[str],
-    collectives: str | Schedule | Program | Sequence[str | Schedule],
+    collectives: str | Schedule | Program | Sequence[str | Schedule | Wanted],
     *,
     onto: Image | str | PathLike[str] | None = None,
     mode: int | None = None,
@@ -42,8 +42,9 @@ def image(
     fabric : Fabric, LoadedFabric, str or Path
         With ``tables="ram"``, or the path of its manifest.
     collectives : str, Schedule or sequence of them, or Program
-        Names are planned by the quickest algorithm that fits, and checked; so are schedules. Of a
-        program, all that its modes do.
+        Names are planned by the quickest algorithms that fit, and checked; so are schedules. Of a
+        program, all that its modes do. In place of a schedule there may be those of all forms, and
+        whether each run chooses the root.
     onto : Image, str or Path, optional
         What the fabric holds: only some of its modes are filled, while the others may run.
     mode : int, optional
@@ -73,14 +74,13 @@ def image(
     """
     there = _existing(fabric)
     frame = there.frame
-    modes: list[Wanted] = []
+    listed: Sequence[str | Schedule | Wanted]
     if isinstance(collectives, Program):
         found = loadable_modes(collectives, frame)
-        modes = [(each.schedules, each.any_root) for each in found]
+        listed = [(each.schedules, each.any_root) for each in found]
     else:
         listed = [collectives] if isinstance(collectives, str | Schedule) else collectives
-        modes = [((one,), False) if isinstance(one, Schedule) else _planned(frame, one, **options)
-                 for one in listed]  # fmt: skip
+    modes = [_wanted(frame, one, **options) for one in listed]
     for schedules, _ in modes:
         for schedule in schedules:
             check(schedule)
@@ -90,15 +90,17 @@ def image(
     return held.with_modes(modes, mode)
 
 
-def _planned(
-    frame: Frame, collective: str, root: int | str | None = None, **options: Any
+def _wanted(
+    frame: Frame, one: str | Schedule | Wanted, root: int | str | None = None, **options: Any
 ) -> Wanted:
-    """The quickest schedules of a collective that fit."""
+    """What is said of a mode; of a name the quickest schedules that fit."""
+    if not isinstance(one, str):
+        return ((one,), False) if isinstance(one, Schedule) else one
     any_root = root == "any"
-    selection = select(frame.topology, collective, root=0 if any_root else root, **options)
+    selection = select(frame.topology, one, root=0 if any_root else root, **options)
     roots = selection.collective.groups(frame.topology).size if any_root else 1
     operators = frame.parsed_operators()
-    found = resolve_loadable_forms(selection, frame.flits, operators, frame, roots=roots)
+    found = resolve_loadable(selection, frame.flits, operators, frame, roots=roots)
     return [one.planned for one in found if one.planned], any_root
 
 
@@ -118,11 +120,7 @@ def _existing(fabric: Fabric | LoadedFabric | str | PathLike[str]) -> LoadedFabr
 def built_image(there: LoadedFabric, broken_links: Sequence[str] = ()) -> Image:
     """The image of what a fabric is built with, around links that are broken."""
     around = {"broken_links": [*broken_links]}
-    modes = [_planned(there.frame, name, root, **around) for name, root in there.modes]
-    for schedules, _ in modes:
-        for schedule in schedules:
-            check(schedule)
-    return Image.of(there.frame, there.width, modes)
+    return image(there, [_wanted(there.frame, name, root, **around) for name, root in there.modes])
 
 
 class Repair(NamedTuple):

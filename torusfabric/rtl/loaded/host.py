@@ -8,14 +8,14 @@ from amaranth.lib.wiring import In, Out
 
 from ...program.frame import Frame
 from ...program.timing import division_cycles
-from ..host import Host, HostLayout, HostView, HostWrites
+from ..host import HostLayout
 from ..locators import Locator
 from ..memories import address_width
 from ..registers import delayed
 from .layout import TableLayout
 from .sequencer import FOR_HOST
 
-__all__ = ["LoadedHost", "LoadedHostLayout"]
+__all__ = ["BlockLocator", "LoadedHostLayout"]
 
 
 class LoadedHostLayout(HostLayout):
@@ -46,52 +46,8 @@ class LoadedHostLayout(HostLayout):
         return 0
 
 
-class _Locator(Locator):
+class BlockLocator(Locator):
     """Finds flits: the mode says in how many chunks they lie in turn, a table where these are.
-
-    Members of the host that has it are its own.
-    """
-
-    latency = 5
-
-    def __init__(self, layout: TableLayout) -> None:
-        frame = layout.frame
-        self._layout = layout
-        super().__init__(
-            nodes=frame.nodes, chunks=1, flits=frame.flits, memories=frame.ports + 1,
-            depth=1 << layout.base_bits,
-        )  # fmt: skip
-        fields = layout.mode_fields
-        self.given_chunks = Signal(fields["chunks"], name="given_chunks")
-        self.given_reciprocal = Signal(fields["reciprocal"], name="given_reciprocal")
-        self.given_first = Signal(fields["first_block"], name="given_first")
-        self.given_one = Signal(name="given_one")
-        self.asked = Signal(fields["first_block"], name="asked")
-        self.given = Signal(layout.block_bits, name="given")
-
-    def elaborate(self, platform: object) -> Module:
-        """Build a step a cycle."""
-        m, layout = Module(), self._layout
-        frame, fields = layout.frame, layout.block_fields
-        flit, chunks = self.flit, self.given_chunks
-        turn = Signal(len(flit), name="turn")
-        m.d.sync += turn.eq((flit * self.given_reciprocal)[layout.reciprocal_shift :])
-        chunk = Signal(address_width(frame.chunks), name="chunk_of_flit")
-        m.d.sync += chunk.eq(delayed(m, flit, 1) - turn * chunks)
-        block = Signal(len(self.asked), name="block")
-        m.d.sync += block.eq(delayed(m, self.origin, 2) * chunks + chunk)
-        each = Cat(delayed(m, self.node, 3), block)
-        m.d.comb += self.asked.eq(self.given_first + Mux(self.given_one, block, each))
-        memory, base = self.given[: fields["memory"]], self.given[fields["memory"] :]
-        own = memory == frame.ports
-        apart = delayed(m, flit, 3) - delayed(m, chunk, 1)
-        word = Mux(own, delayed(m, apart[: len(flit)], 1), delayed(m, turn, 3))
-        m.d.sync += [self.bank.eq(memory), self.address.eq(base + word)]
-        return m
-
-
-class LoadedHost(Host):
-    """The host port.
 
     Members
     -------
@@ -103,32 +59,37 @@ class LoadedHost(Host):
         Where it lies, a cycle later.
     """
 
-    def __init__(self, layout: TableLayout, *, width: int, answer: int) -> None:
-        frame, addresses = layout.frame, LoadedHostLayout(layout.frame)
-        self._locator = _Locator(layout)
-        fields = layout.mode_fields
+    latency = 5
+
+    def __init__(self, layout: TableLayout) -> None:
+        frame, fields = layout.frame, layout.mode_fields
+        self._layout = layout
         super().__init__(
-            [HostView(addresses, self._locator, tuple(range(frame.ports + 1)))],
-            [HostWrites(addresses, None)],
-            width=width,
-            address_bits=layout.base_bits,
-            answer=answer,
-            more={
+            nodes=frame.nodes, chunks=1, flits=frame.flits, memories=frame.ports + 1,
+            depth=1 << layout.base_bits,
+            given={
                 **{name: In(fields[name]) for name in FOR_HOST},
                 "block": In(layout.block_bits),
-                "block_address": Out(len(self._locator.asked)),
+                "block_address": Out(fields["first_block"]),
             },
-        )
+        )  # fmt: skip
 
     def elaborate(self, platform: object) -> Module:
-        """Connect the locator to what is looked up elsewhere."""
-        m = super().elaborate(platform)
-        m.d.comb += [
-            self._locator.given_chunks.eq(self.value("chunks")),
-            self._locator.given_reciprocal.eq(self.value("reciprocal")),
-            self._locator.given_first.eq(self.value("first_block")),
-            self._locator.given_one.eq(self.value("one_node")),
-            self._locator.given.eq(self.value("block")),
-            self.block_address.eq(self._locator.asked),
-        ]
+        """Build a step a cycle."""
+        m, layout = Module(), self._layout
+        frame, fields = layout.frame, layout.block_fields
+        flit, chunks = self.flit, self.chunks
+        turn = Signal(len(flit), name="turn")
+        m.d.sync += turn.eq((flit * self.reciprocal)[layout.reciprocal_shift :])
+        chunk = Signal(address_width(frame.chunks), name="chunk_of_flit")
+        m.d.sync += chunk.eq(delayed(m, flit, 1) - turn * chunks)
+        block = Signal(len(self.block_address), name="block_of_node")
+        m.d.sync += block.eq(delayed(m, self.origin, 2) * chunks + chunk)
+        each = Cat(delayed(m, self.node, 3), block)
+        m.d.comb += self.block_address.eq(self.first_block + Mux(self.one_node, block, each))
+        memory, base = self.block[: fields["memory"]], self.block[fields["memory"] :]
+        own = memory == frame.ports
+        apart = delayed(m, flit, 3) - delayed(m, chunk, 1)
+        word = Mux(own, delayed(m, apart[: len(flit)], 1), delayed(m, turn, 3))
+        m.d.sync += [self.bank.eq(memory), self.address.eq(base + word)]
         return m

@@ -13,6 +13,7 @@ from .. import tops
 from ..endpoint import Endpoint, EndpointSettings
 from ..endpoint_shape import EndpointShape
 from ..fabric_builder import FabricBuilder, Top
+from ..host import Host, HostView, HostWrites
 from ..memories import address_width
 from ..netlist import Fixed, Part, Parts, Role
 from ..node_parts import add_endpoints
@@ -22,7 +23,7 @@ from ..run_choices import RunChoices
 from ..run_length import Lengths
 from ..tops import Built, add_single
 from .endpoint import LoadedEndpoint
-from .host import LoadedHost
+from .host import BlockLocator, LoadedHostLayout
 from .image import Image
 from .layout import Bits, TableLayout
 from .loader import Loader, There
@@ -134,7 +135,12 @@ def add_loaded_top(build: LoadedBuilder, digest: int) -> Built:
                  "mode_word": layout.mode_bits}  # fmt: skip
     parts = {name: (Part(name, 0, bits),) for name, bits in (fields | looked_up).items()}
     answer = build.placement.endpoints.answer
-    host = partial(LoadedHost, layout, width=build.width, answer=answer)
+    addresses = LoadedHostLayout(frame)
+    host = lambda: Host(
+        [HostView(addresses, BlockLocator(layout), tuple(range(frame.ports + 1)))],
+        [HostWrites(addresses, None)],
+        width=build.width, address_bits=layout.base_bits, answer=answer,
+    )  # fmt: skip
     asked = {name: parts[name] for name in ("block", *FOR_HOST)}
     latency = tops.add_host_port(build, host, asked)
     starts = frame.modes * layout.entry_bits

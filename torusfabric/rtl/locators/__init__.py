@@ -6,9 +6,12 @@ translates anything. There is one for each form of address map; as these do, loc
 their positions in their group.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from amaranth.hdl import Fragment, Module, Value
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Member, Out
 
 from ...program import Program
 from ..memories import Columns, address_width
@@ -18,6 +21,11 @@ __all__ = ["ChunkLocator", "Locator"]
 
 class Locator(wiring.Component):
     """What every locator has.
+
+    Parameters
+    ----------
+    given : mapping of str to Member
+        Members that it has besides, as the host that has it: what is looked up elsewhere.
 
     Attributes
     ----------
@@ -36,8 +44,10 @@ class Locator(wiring.Component):
     latency: int
 
     def __init__(
-        self, *, nodes: int, chunks: int, flits: int, memories: int, depth: int, parts: int = 0
-    ) -> None:
+        self, *, nodes: int, chunks: int, flits: int, memories: int, depth: int, parts: int = 0,
+        given: Mapping[str, Member] = MappingProxyType({}),
+    ) -> None:  # fmt: skip
+        self.given = given
         super().__init__(
             {
                 "node": In(address_width(nodes)),
@@ -46,6 +56,7 @@ class Locator(wiring.Component):
                 "flit": In(address_width(flits)),
                 "bank": Out(address_width(memories)),
                 "address": Out(address_width(depth)),
+                **given,
             }
         )
         self._tables: list[Columns] = []
