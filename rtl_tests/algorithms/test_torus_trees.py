@@ -13,6 +13,7 @@ from torusfabric.algorithms.oblivious.link_trees import link_disjoint_trees
 from torusfabric.algorithms.oblivious.shallow_trees import Trees, shallower
 from torusfabric.algorithms.oblivious.spanning_trees import (
     disjoint_trees,
+    nearer_trees,
     shallow_trees,
     shortest_tree,
 )
@@ -48,6 +49,23 @@ def test_trees_share_no_arc(sides):
     assert len(trees.entry) == torus.ports
     check_trees(torus, trees)
     assert trees.height <= 1 + sum(side - 1 for side in sides)
+
+
+@pytest.mark.parametrize("sides", few(9, [s for s in SIDES if min(s) > 2], tuples=True), ids=str)
+def test_nearer_trees_share_no_arc(sides):
+    """They go no farther than half way around all axes, and on around one of them."""
+    torus = Torus(sides)
+    trees = nearer_trees(torus)
+    assert len(trees.entry) == torus.ports
+    check_trees(torus, trees)
+    assert trees.height <= torus.diameter + max(sides) // 2 + 1
+
+
+@pytest.mark.parametrize("sides", [(7, 7, 7), (16, 16), (16, 16, 16)], ids=str)
+def test_larger_tori_have_trees_of_at_most_half_a_side_more_than_the_diameter(sides):
+    """Those are searched from, where that finds shallower ones than the others."""
+    torus = Torus(sides)
+    assert shallow_trees(torus).height < torus.diameter + sides[0] // 2
 
 
 @pytest.mark.parametrize("sides", SIDES[::3], ids=str)

@@ -30,7 +30,10 @@ from ..reversal import reverse
 from .link_trees import plan_allreduce
 from .shallow_trees import Trees, shallower, tree_pattern
 
-__all__ = ["disjoint_trees", "misfit", "plan", "shallow_trees", "shortest_tree"]
+__all__ = ["disjoint_trees", "misfit", "nearer_trees", "plan", "shallow_trees", "shortest_tree"]
+
+#: A side of so many nodes has one beside the root that is on both sides of it.
+TWO_SIDES = 2
 
 
 def disjoint_trees(torus: Torus) -> Trees:
@@ -66,9 +69,45 @@ def disjoint_trees(torus: Torus) -> Trees:
     return Trees(torus.opposite[port], depth)
 
 
+def nearer_trees(torus: Torus) -> Trees:
+    """As `disjoint_trees`, but no deeper than the diameter and half the longest side and 1.
+
+    Notes
+    -----
+    The tree of direction +a reaches nodes ahead of the root along a, up to half way around, by
+    shortest paths: along a first, and then along the axes in the order a - 1, a - 2, .. cyclically.
+    From there it goes on around a to the nodes behind the root, and to those beside it, whose
+    coordinate on a is that of the root, a hop back. So at a node the trees of its side on each axis
+    come by the in-ports of these sides, those of the others by the others. No side may be 2: there,
+    both are the same.
+
+    Examples
+    --------
+    >>> nearer_trees(Torus(8, 8)).height, nearer_trees(Torus(49, 49, 49)).height
+    (11, 96)
+    """
+    axes, sides = torus.dimensions, np.array(torus.sides)[:, None]
+    place = torus.coordinates(np.arange(torus.nodes))
+    side = np.where(2 * place > sides, -1, np.minimum(place, 1))
+    away = np.where(side < 0, sides - place, place)
+    port, depth = np.zeros((2, torus.ports, torus.nodes), int)
+    for axis in range(axes):
+        last = np.full(torus.nodes, axis)
+        for later in range(axis + axes - 1, axis, -1):
+            last = np.where(side[later % axes] != 0, later % axes, last)
+        nearer = 2 * last + (np.take_along_axis(side, last[None], axis=0)[0] < 0)
+        for sign, ahead in enumerate((1, -1)):
+            tree, cases = 2 * axis + sign, [side[axis] == ahead, side[axis] == 0]
+            port[tree] = np.select(cases, [nearer, 2 * axis + 1 - sign], tree)
+            more = np.select(cases, [0, 2], sides[axis] - 2 * away[axis])
+            depth[tree] = away.sum(axis=0) + more
+    depth[:, 0] = 0
+    return Trees(torus.opposite[port], depth)
+
+
 @lru_cache(maxsize=16)
 def shallow_trees(torus: Torus) -> Trees:
-    """As `disjoint_trees`, but mostly not much deeper than the diameter.
+    """As `disjoint_trees` or `nearer_trees`, but mostly not much deeper than the diameter.
 
     Tori of thousands of nodes have trees as deep as those, and so have rings, of which there are no
     others.
@@ -81,7 +120,10 @@ def shallow_trees(torus: Torus) -> Trees:
     trees = disjoint_trees(torus)
     if torus.dimensions == 1:
         return trees
-    return shallower(torus, trees, links=False, least=torus.diameter + 1)
+    found = shallower(torus, trees, links=False, least=torus.diameter + 1)
+    if min(torus.sides) > TWO_SIDES and (near := nearer_trees(torus)).height < found.height:
+        found = shallower(torus, near, links=False, least=torus.diameter + 1)
+    return found
 
 
 def shortest_tree(topology: CayleyGraph) -> Trees:
