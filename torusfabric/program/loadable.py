@@ -22,9 +22,10 @@ from .fields import IDLE, NEUTRAL, Action, Order, Point, Stage
 from .timing import ADDRESS, LINK, MEMORY_AGE, PASS, SETTING
 
 if TYPE_CHECKING:
+    from ..topology import Topology
     from .program import Program
 
-__all__ = ["Loadable", "loadable"]
+__all__ = ["Loadable", "loadable", "operand_links"]
 
 #: Later than all rows.
 END = 1 << 60
@@ -176,6 +177,11 @@ def loadable(program: Program) -> Loadable:
     return _Rewriting(program).form()
 
 
+def operand_links(topology: Topology) -> int:
+    """Cycles of links with which operators reckon: where these differ, they select early."""
+    return topology.one_latency or 1
+
+
 def _refuse(what: str, found: object) -> None:
     raise InputError(f"Schedule must be one {what} for tables that are loaded, not {found}")
 
@@ -208,8 +214,6 @@ class _Rewriting:
         sources = loop.sources
         if not program.any_length:
             raise InputError("Length must be left to each run, by max_flits, for loaded tables")
-        if program.topology.one_latency is None:
-            _refuse("on links of as many cycles each", f"on {program.topology.title}")
         if max(program.blocks.goals, program.blocks.parts) > program.topology.nodes:
             _refuse("with no more offsets than nodes", program.schedule.collective)
         if loop.padded or (loop.least > 1 and loop.blocks.max() > 1):
@@ -218,7 +222,7 @@ class _Rewriting:
             _refuse("that adds at in-ports", program.schedule.algorithm)
         if sources.latency:
             _refuse("with operators of one cycle", program.schedule.algorithm)
-        longer = self._links - 1
+        longer = operand_links(program.topology) - 1
         for action, delay in ((Action.SELECT, SETTING), (Action.OPERAND, LINK + longer)):
             late = {field.delay - delay for field in loop.of(action)}
             # Where rows pause, operators may change when the first words come to them.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ...program.loadable import operand_links
 from ...program.settings import Table, named
 from ...topology import IntArray
 from ..cascade import branch_bits, select_bits, select_code
@@ -241,7 +242,7 @@ class TableLayout:
         """Which bits of the tables of a node, one behind the other, are given to whom, how late."""
         first, width = self.router_bits, self.operand_bits
         parts = {"setting": (((0, first),), 1),
-                 "operand": (((first, width),), 1 + self.frame.topology.longest_link),
+                 "operand": (((first, width),), 1 + operand_links(self.frame.topology)),
                  "row": (self._endpoint[1], 0)}  # fmt: skip
         return {name: part for name, part in parts.items() if any(bits for _, bits in part[0])}
 
