@@ -31,6 +31,7 @@ from torusfabric.rtl.loaded.table import LoadedTable
 from torusfabric.rtl.netlist import Role
 from torusfabric.schedule import Rounds
 from torusfabric.simulation.engines.compiled import CompiledEngine
+from torusfabric.sweep.loaded import without_links
 from torusfabric.toolchain import tools
 
 FLITS, WIDTH = 6, 8
@@ -182,6 +183,19 @@ def test_links_that_do_not_fit():
     plan = tf.plan("3x3", "alltoall", link_latency="2")
     with pytest.raises(InputError, match="must be 3x3 for this fabric, not 3x3 on links of 2 cyc"):
         Image.of(frame, WIDTH, wanted(plan))
+
+
+def test_repair():
+    """Where a link is cut, what is built in brings wrong words, and what repairs it right ones."""
+    plans = [tf.plan("3x3", name) for name in ("allgather", "broadcast")]
+    fabric = tf.Fabric(tf.compile(plans, max_flits=2), width=WIDTH, tables="ram")
+    jobs = [tf.Job(mode=mode, length=2) for mode in range(2)]
+    broken = without_links(fabric, ["0:+0"])
+    assert not tf.simulate(broken, jobs=jobs, engine=CompiledEngine(broken)).passed
+    fabric = tf.Fabric.holding(replace(fabric.image, frame=replace(fabric.frame, rows=64, depth=9)))
+    found = tf.repair(fabric, broken_links=["0:+0"])
+    assert found.report.passed
+    assert found.load_cycles == len(found.image.words)
 
 
 def test_no_torn_image_runs(frame, tmp_path):

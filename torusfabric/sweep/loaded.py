@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from ..analysis.check import check
 from ..errors import InputError
@@ -16,6 +20,7 @@ from ..program.fitting import loadable_modes
 from ..program.frame import Frame
 from ..rtl import Fabric
 from ..rtl.loaded.image import Image, LoadedFabric, Wanted, read_fabric, read_image
+from ..rtl.netlist import Fixed, Part
 from ..schedule import Schedule
 from ..simulation.engines import longest_job
 from ..simulation.engines.choice import choose_engine
@@ -153,7 +158,8 @@ def repair(
 ) -> Repair:
     """Plan what a fabric carries out around links that are broken, and try the image.
 
-    The image is loaded into a simulation of the fabric through its load port, and every mode runs.
+    The image is loaded through its port into a simulation of the fabric with these links cut, and
+    every mode runs.
 
     Parameters
     ----------
@@ -183,13 +189,34 @@ def repair(
     made = built_image(_existing(fabric), broken_links)
     words = len(made.words)
     seconds = time.perf_counter() - began
-    report = self_check(made, engine)
+    report = self_check(made, engine, broken_links)
     return Repair(made, seconds, words, report.cycles, report)
 
 
-def self_check(made: Image, engine: str = "auto") -> SimulationReport:
-    """Load an image into a simulation of its fabric, and run every mode once."""
-    fabric = Fabric.holding(made, empty=True)
+def self_check(
+    made: Image, engine: str = "auto", broken_links: Sequence[str] = ()
+) -> SimulationReport:
+    """Load an image into a simulation of its fabric with links cut, and run every mode once."""
+    fabric = without_links(Fabric.holding(made, empty=True), broken_links)
     jobs = [longest_job(fabric, mode) for mode in range(len(fabric.program.modes))]
     chosen = choose_engine(fabric, engine, repeat=len(jobs)).engine
     return simulate_runs(fabric, jobs=jobs, engine=chosen)
+
+
+def without_links(fabric: Fabric, broken_links: Sequence[str]) -> Fabric:
+    """The same hardware with links over which nothing comes."""
+    whole, width, netlist = fabric.program.topology, fabric.width, fabric.netlist
+    faulty = select(whole, "allgather", broken_links=[*broken_links]).topology
+    arcs = np.argwhere(whole.linked & ~faulty.linked).tolist()
+    dead = {(f"tx_{node}", port * width) for node, port in arcs}
+
+    def cut(part: Part | Fixed) -> Part | Fixed:
+        return Fixed(0, width) if part[:2] in dead else part
+
+    instances = (
+        replace(each, inputs={name: tuple(map(cut, parts)) for name, parts in each.inputs.items()})
+        for each in netlist.instances
+    )
+    found = copy(fabric)
+    found.netlist = netlist.with_instances(instances) if dead else netlist
+    return found
