@@ -282,19 +282,48 @@ def test_roots(tmp_path):
 
 
 def test_sums_are_moved(tmp_path):
-    """A contribution that is copied along two ways cannot be one of a fabric's sums."""
-    program = generators.Program("exchange", "allreduce", 4, 4)
-    for size in (1, 2):
-        for rank in range(4):
-            program.add(rank, (rank ^ size, -1), "s", ("i", 0), ("i", 0), 4, channel=size)
-        for rank in range(4):
-            program.add(rank, (-1, rank ^ size), "rrc", ("i", 0), ("i", 0), 4, channel=size)
+    """In a reduce-scatter, a contribution that is copied along two ways is none of its sums."""
     again = (
-        r"gpu (\d), thread block 2, step 0 must not send the contribution of gpu \1 to chunk 0 a "
-        r"second time, after gpu \1, thread block 0, step 0: partial sums are moved, not copied"
+        r"gpu (\d), thread block 2, step 0 must not send the contribution of gpu \1 to chunk 0 for "
+        r"rank 0 a second time, after gpu \1, thread block 0, step 0: partial sums are moved, not"
     )
     with pytest.raises(tf.InputError, match=again):
-        read(tmp_path, program.text())
+        read(tmp_path, generators.doubling_exchange(4, 4, collective="reduce_scatter"))
+
+
+@pytest.mark.parametrize(("topology", "chunks"), [("2x2", 3), ("cube:3", 1)])
+def test_sums_are_copied(tmp_path, topology, chunks):
+    """In an all-reduce nodes keep their sums, add what comes, and send what that is before."""
+    path, network = tmp_path / "file.xml", tf.parse_topology(topology)
+    path.write_text(generators.doubling_exchange(network.nodes, chunks))
+    assert read_dataflow(path).kept
+    schedule = tf.import_schedule(path, network)
+    assert schedule.form == "table"
+    tf.check(schedule)
+    assert tf.simulate(tf.Fabric(tf.compile(schedule, flits=2 * chunks), width=8)).passed
+
+
+def test_sums_that_are_kept_are_not_replaced(tmp_path):
+    """Nor is a contribution added twice."""
+    program = generators.Program("twice", "allreduce", 2, 1)
+    program.add(0, (1, -1), "s", ("i", 0), ("s", 0))
+    program.add(1, (-1, 0), "r", ("i", 0), ("s", 0))
+    for rank in range(2):
+        program.add(rank, (1 - rank, -1), "s", ("i", 0), ("i", 0))
+        program.add(rank, (-1, 1 - rank), "rrc", ("i", 0), ("i", 0))
+    path = tmp_path / "file.xml"
+    path.write_text(program.text())
+    with pytest.raises(tf.InputError, match="Gpu 1 must add each contribution once, and keep its"):
+        tf.import_schedule(path, "2")
+
+
+def test_hardware_has_no_copies_in_as_many_chunks_as_nodes(tmp_path):
+    path = tmp_path / "file.xml"
+    path.write_text(generators.doubling_exchange(4, 4))
+    schedule = tf.import_schedule(path, "2x2")
+    tf.check(schedule)
+    with pytest.raises(tf.InputError, match="must be no multiple of the 4 nodes for hardware"):
+        tf.compile(schedule, flits=4)
 
 
 def test_sums_beside_each_other(tmp_path):

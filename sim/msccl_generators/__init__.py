@@ -3,6 +3,7 @@
 from .algorithms import (
     all_pairs_allreduce,
     all_pairs_alltoall,
+    doubling_exchange,
     halving_doubling_allreduce,
     halving_reduce_scatter,
     hierarchical_allgather,
@@ -17,6 +18,7 @@ __all__ = [
     "Program",
     "all_pairs_allreduce",
     "all_pairs_alltoall",
+    "doubling_exchange",
     "halving_doubling_allreduce",
     "halving_reduce_scatter",
     "hierarchical_allgather",

@@ -92,6 +92,19 @@ def halving_doubling_allreduce(ranks):
     return program.text()
 
 
+def doubling_exchange(ranks, chunks=1, *, collective="allreduce"):
+    """In each phase partners at twice the distance exchange their sums, and keep them."""
+    program, size = Program(f"{collective}_doubling", collective, ranks, chunks), 1
+    while size < ranks:
+        for rank in range(ranks):
+            at = "i", 0
+            program.add(rank, (rank ^ size, -1), "s", at, at, chunks, channel=size)
+        for rank in range(ranks):
+            program.add(rank, (-1, rank ^ size), "rrc", at, at, chunks, channel=size)
+        size *= 2
+    return program.text()
+
+
 def _halve(program):
     """The phases of recursive halving."""
     size = program.ranks // 2

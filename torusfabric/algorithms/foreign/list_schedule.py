@@ -20,6 +20,7 @@ from ...schedule import Duplex, Listed, Rounds, Switching, Transfers
 from ...schedule.foreign.buffers import Value
 from ...schedule.foreign.dataflow import Dataflow, Message
 from ...topology import IntArray, Topology
+from .copies import Copies
 from .links import Circuits, Hops
 
 __all__ = ["list_schedule"]
@@ -243,6 +244,7 @@ class _Writer:
         self.chunk_numbers = _chunk_numbers(dataflow, nodes)
         self.members: dict[int, IntArray] = {}
         self.count = 0
+        self.copies = Copies(dataflow.buffers, topology, nodes) if dataflow.kept else None
 
     def transfers(self, carried: list[Carried]) -> Transfers:
         """The transfers of a round, by node and port: one for each path, whatever shares it."""
@@ -256,6 +258,8 @@ class _Writer:
         for row, (_, path) in enumerate(paths):
             hops[row, : len(path)] = path
         sources = np.array([source for source, _ in paths], np.int64)
+        if self.copies:
+            return Transfers(sources, hops, self.copies.payload(paths))
         return Transfers(sources, hops, self._payload(list(paths.values())))
 
     def _payload(self, lists: list[list[Value]]) -> Listed:
@@ -296,7 +300,11 @@ def _chunk_numbers(dataflow: Dataflow, nodes: IntArray) -> IntArray:
     buffers = dataflow.buffers
     same = np.arange(buffers.chunks)
     collective, share = buffers.collective, buffers.chunks // buffers.ranks
-    if not (collective.reducing and collective.to_all) or buffers.chunks % buffers.ranks:
+    if (
+        dataflow.kept
+        or not (collective.reducing and collective.to_all)
+        or buffers.chunks % buffers.ranks
+    ):
         return same
     # Whoever receives a complete sum has not completed it.
     completes = np.ones((buffers.chunks, buffers.ranks), bool)

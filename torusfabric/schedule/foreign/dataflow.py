@@ -59,6 +59,8 @@ class Dataflow:
         All steps, each behind those that it waits for.
     messages : list of (Message or None)
         What each step sends.
+    kept : bool
+        Whether nodes keep their sums, and send copies.
     """
 
     file: MscclFile
@@ -66,6 +68,7 @@ class Dataflow:
     graph: StepGraph
     order: list[int]
     messages: list[Message | None]
+    kept: bool
 
     def pairs(self) -> Iterator[tuple[int, int, int]]:
         """Every pair of ranks of which one sends to the other, with the first step that does."""
@@ -108,10 +111,11 @@ def _dataflow(file: MscclFile, root: int | None) -> Dataflow:
     for index in order:
         machine.carry_out(index)
     machine.check_end()
+    kept = False
     if collective.reducing:
-        order_sums(graph, order, machine.sent, buffers)
+        kept = order_sums(graph, order, machine.sent, buffers)
         order = _order_of_sums(graph)
-    return Dataflow(file, buffers, graph, order, [*_messages(graph, machine.sent)])
+    return Dataflow(file, buffers, graph, order, [*_messages(graph, machine.sent)], kept)
 
 
 def _order_of_sums(graph: StepGraph) -> list[int]:

@@ -1,9 +1,12 @@
-"""Sums as a torus fabric moves them: a partial sum leaves its node as a whole and is kept nowhere.
+"""Sums as a fabric moves them: a partial sum leaves its node as a whole, or all nodes keep theirs.
 
 In a GPU a partial sum may stay where it was sent from, and lie beside another one of the same
 chunk. A node has one partial sum of each chunk: what it received is added at once, and what it
 sends is gone. A file fits if no contribution ever leaves a rank twice; then it only takes some more
 waiting, for a sum that a rank sends later must not arrive before an earlier one has left.
+
+In other files a contribution leaves a rank again. There every node keeps its sum, adds whatever
+arrives, and sends copies, in the order in which that is possible.
 """
 
 from collections.abc import Sequence
@@ -27,7 +30,7 @@ class _Sum:
 
 def order_sums(
     graph: StepGraph, order: Sequence[int], sent: Sequence[tuple[Value, ...]], buffers: Buffers
-) -> None:
+) -> bool:
     """Let partial sums leave before others of the same chunk arrive.
 
     Parameters
@@ -39,11 +42,19 @@ def order_sums(
     sent : sequence of tuple of Value
         What each step sends.
 
+    Returns
+    -------
+    bool
+        Whether nodes keep their sums.
+
     Raises
     ------
     InputError
-        If a contribution leaves a rank twice, or a rank sends a partial sum without its own.
+        If a contribution leaves a rank twice where each node has sums of its own, or a rank sends a
+        partial sum without its own.
     """
+    if not buffers.collective.personal and _copies(graph, order, sent, buffers):
+        return True
     sums: dict[tuple[int, int], _Sum] = {}
     for index in order:
         block, _ = graph.steps[index]
@@ -54,6 +65,22 @@ def order_sums(
             sums.setdefault((block.send, key), _Sum()).arrivals.append((index, ranks))
     for found in sums.values():
         _order(graph, found)
+    return False
+
+
+def _copies(
+    graph: StepGraph, order: Sequence[int], sent: Sequence[tuple[Value, ...]], buffers: Buffers
+) -> bool:
+    """Whether a contribution leaves a rank twice in partial sums."""
+    left: dict[tuple[int, int], int] = {}
+    for index in order:
+        for key, ranks in sent[index]:
+            at = graph.steps[index][0].gpu, key
+            if ranks != buffers.full:
+                if ranks & left.get(at, 0):
+                    return True
+                left[at] = left.get(at, 0) | ranks
+    return False
 
 
 def _depart(graph: StepGraph, buffers: Buffers, at: _Sum, index: int, value: Value) -> None:
