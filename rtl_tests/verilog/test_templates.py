@@ -10,6 +10,7 @@ from helpers import few
 from verilog_bench import have_icarus
 
 import torusfabric as tf
+from torusfabric.toolchain import tools
 from torusfabric.verilog.templates import INSTANCE, SVA
 
 #: The Verilator of the system, with make and perl, which runs what it has compiled.
@@ -183,3 +184,48 @@ def test_assertions_are_systemverilog(tmp_path, name):
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     assert "assert property" in made.files[SVA]
+
+
+def for_yosys(made):
+    """The assertions as the Yosys of sby reads them; those of the environment are assumed."""
+    rule = r"(\w+): assert property \(@\(posedge (\w+)\) disable iff \((\w+)\) (.*) \|-> (.*)\);"
+    as_always = r"always @(posedge \2) if (past && !\3) \1: assert (!(\4) || (\5));"
+    module, _ = made.files[SVA].split("\nbind ")
+    own, environment = re.sub(rule, as_always, module).split("begin : environment")
+    start = "reg past = 0; always @(posedge clk) past <= 1; always @* if (!past) assume (rst);"
+    rules = f"{own}begin : environment{environment.replace(': assert (', ': assume (')}"
+    rules = rules.replace("\n);", f"\n);\n  {start}", 1).replace("parameter bit", "parameter")
+    assert "|->" not in rules
+    ports = made.structures[made.top].ports
+    declared = {name: f"wire [{port.width - 1}:0] {name}" for name, port in ports.items()}
+    free = [declared.pop(name) for name, port in ports.items() if port.direction == "input"]
+    pins = ", ".join(f".{name}({name})" for name in ports)
+    bound = re.findall(r"^  input wire (?:\[\d+:0\] )?(\w+)", module, re.M)
+    return "\n".join([
+        made.text.replace("`default_nettype none", ""), rules,
+        f"module harness(input {', input '.join(free)});",
+        *(f"{wire};" for wire in declared.values()), f"fabric dut({pins});",
+        f"fabric_sva rules({', '.join(f'.{name}({name})' for name in bound)});\nendmodule\n",
+    ])  # fmt: skip
+
+
+@pytest.mark.skipif(None in map(tools.find, ("sby", "z3")), reason="needs sby and z3")
+@pytest.mark.parametrize("fault", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_sby_proves_the_assertions(tmp_path, fault):
+    """By induction; or not, where a word is forgotten while its receiver waits."""
+    program = tf.compile(tf.plan("2", "allgather"), flits=1)
+    text = for_yosys(tf.emit(tf.Fabric(program, width=1, top="stream"), templates=True))
+    wrong = text.replace("if (clear) shown_valid", "if (clear | ~tready) shown_valid")
+    assert wrong != text
+    (tmp_path / "all.sv").write_text(wrong if fault else text)
+    (tmp_path / "rules.sby").write_text(
+        "[options]\nmode prove\ndepth 4\n[engines]\nsmtbmc z3\n[script]\n"
+        "read_verilog -sv -formal all.sv\nprep -top harness\n[files]\nall.sv\n"
+    )
+    solver = tools.find("yosys-smtbmc")
+    parts = [f"--yosys={tools.find('yosys')}", f"--smtbmc={solver}",
+             f"--witness={solver.replace('smtbmc', 'witness')}"]  # fmt: skip
+    done = subprocess.run([tools.find("sby"), *parts, "-f", "rules.sby"], cwd=tmp_path,
+                          capture_output=True, text=True, check=False)  # fmt: skip
+    assert ("DONE (PASS" in done.stdout) is not fault, done.stdout
+    assert ("Assert failed in harness.rules: m_axis_0_tvalid_stays" in done.stdout) is fault
