@@ -5,6 +5,7 @@ import pytest
 from helpers import few
 
 import torusfabric as tf
+from torusfabric.cli import main
 from torusfabric.fpga.synthesis.rows import rom_rows
 from torusfabric.rtl.netlist import Role
 from torusfabric.rtl.streams.row_keys import RowKey
@@ -46,6 +47,13 @@ def test_a_large_fabric_is_a_small_text():
     rows = rom_rows(design, dict.fromkeys(design.contents, costs))
     assert sum(row["bits"] for row in rows if "load_row" in row["name"]) == rom_bits(whole)
     assert [row["bits"] for row in rows] == sorted((row["bits"] for row in rows), reverse=True)
+
+
+@pytest.mark.long
+def test_a_larger_fabric_is_no_larger_text(tmp_path):
+    words = ["--top", "stream", "--width", "64", "--max-flits", "16", "-o", str(tmp_path / "out")]
+    assert main(["verilog", "16x16", ",".join(COLLECTIVES), *words]) == 0
+    assert (tmp_path / "out" / "fabric.v").read_text().count("\n") < 12000
 
 
 def test_rows_of_modes_do_not_meet():
