@@ -99,6 +99,11 @@ def test_files(tmp_path):
     assert arcs(parse_topology(f"graph:{tmp_path / 'edges'}")) == sorted(
         [(0, 1), (1, 0), (1, 2), (2, 1), (2, 0), (0, 2), (0, 1), (1, 0)]
     )
+    broken = parse_topology(f"graph:{path}!0:on=4,1:on")
+    assert isinstance(broken, Faulty)
+    assert broken.faults == "1:on,0:on=4"
+    (tmp_path / "odd!0:on").write_text("0 1\n")
+    assert parse_topology(f"graph:{tmp_path / 'odd!0:on'}").nodes == 2
 
 
 @pytest.mark.parametrize(

@@ -81,9 +81,10 @@ class Graph(Topology):
     @classmethod
     @override
     def parse(cls, text: str) -> Self | None:
-        if not text.startswith("graph:"):
-            return None
         path = Path(text.removeprefix("graph:"))
+        # What stands behind a ! are faults, unless a file has that name.
+        if not text.startswith("graph:") or ("!" in text and not path.exists()):
+            return None
         return cls(_from_file(path), name=text)
 
     @classmethod
@@ -286,7 +287,8 @@ def _from_networkx(graph: Any) -> tuple[list[str], list[Arc]]:
         if data.get("latency", 1) != 1 or data.get("rate", 1) != 1:
             raise InputError(
                 "Latency and rate of an edge must be 1 or left out, not "
-                f"{data.get('latency', 1)} and {data.get('rate', 1)}"
+                f"{data.get('latency', 1)} and {data.get('rate', 1)} (a link of several cycles "
+                "stands behind the name, as in graph:FILE!0:1=4)"
             )
         ends = number[tail], number[head]
         arcs.append(_arc([*ends, *_port(data, "port")], len(labels)))
