@@ -260,6 +260,19 @@ def test_what_does_not_fit(options, wrong):
         Image.of(frame, WIDTH, wanted(planned(kind)))
 
 
+def test_what_readers_cannot_read():
+    """Where readers read what built-in collectives need, others are refused, or brought as well."""
+    forms = [loadable_form(planned(name), FLITS, ()) for name in ("allgather", "allreduce")]
+    frame = Frame.of([form.program for form in forms], rows=64, depth=16, inputs=[])
+    frame = replace(frame, words=64)
+    assert [frame.memories(port) for port in range(2)] == [(2,), (2,)]
+    with pytest.raises(InputError, match=r"the reader of out-port \+0 has none from the memory of"):
+        frame.check(loadable_form(tf.plan("5", "alltoall", broken_links=["1:+0"]), FLITS, ()))
+    image = Image.of(frame, WIDTH, wanted(planned("scatter", frame), planned("allgather", frame)))
+    fabric = fabric_of(image)
+    assert tf.simulate(fabric, jobs=4, engine=CompiledEngine(fabric)).passed
+
+
 #: The quickest of each collective on 4x4 that can be loaded.
 EIGHT = {
     "broadcast": "spanning-tree", "allgather": "bufferless", "scatter": "farthest-first",

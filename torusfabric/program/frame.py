@@ -60,7 +60,9 @@ class Frame:
     late : bool
         Whether a mode may read all words later; see `Loadable.reads_late`.
     inputs : tuple of (tuple of (int, int)), or None
-        The sources of each out-port, then of each operator, by `Stage` and number; None for all.
+        The sources of each out-port, then of each operator, by `Stage` and number; then the
+        memories that each reader reads, and what each memory stores, words of its in-port as 0 and
+        results as 1, each with 0 behind it. None for all.
     settings : tuple of int
         Of each `Table` of a node: rows differ in no more, all modes together.
     roots : bool
@@ -200,6 +202,17 @@ class Frame:
         made = range(self.sources.first_made, self.sources.first_injection)
         return tuple(k for k in self._all[self.sources.first_result :] if k not in made)
 
+    def memories(self, port: int) -> tuple[int, ...]:
+        """The memories that the reader of an out-port reads; the last is of what is sent."""
+        if self.inputs is None:
+            return tuple(range(self.ports + 1))
+        return tuple(memory for memory, _ in self.inputs[2 * self.ports + port])
+
+    def stores_results(self, port: int) -> bool:
+        """Whether the memory of an in-port stores results, too."""
+        stored = ((1, 0),) if self.inputs is None else self.inputs[3 * self.ports + port]
+        return bool(self.operators) and (1, 0) in stored
+
     @property
     def _all(self) -> range:
         """The numbers of all sources."""
@@ -246,6 +259,7 @@ class Frame:
         if form.reads_late and not self.late:
             raise InputError("Fabric must read later for this schedule, it cannot")
         self._check_inputs(form)
+        self._check_memories(form)
 
     @staticmethod
     def check_count(what: str, most: int, needed: int) -> None:
@@ -279,6 +293,23 @@ class Frame:
                         f"Schedule must fit the inputs of this fabric, {what} {names[port]} of "
                         f"node {node} has none from {source}"
                     )
+
+    def _check_memories(self, form: Loadable) -> None:
+        """Refuse what readers, or memories, cannot select."""
+        names = self.topology.port_names
+        for port, name in enumerate(names):
+            for memory in np.unique(form.reads[:, :, port, 0]).tolist():
+                if memory >= 0 and memory not in self.memories(port):
+                    whose = f"in-port {names[memory]}" if memory < self.ports else "what is sent"
+                    raise InputError(
+                        f"Schedule must fit the inputs of this fabric, the reader of out-port "
+                        f"{name} has none from the memory of {whose}"
+                    )
+            if form.stores_results[port] and not self.stores_results(port):
+                raise InputError(
+                    f"Schedule must fit the inputs of this fabric, the memory of in-port {name} "
+                    "has none from its operator"
+                )
 
     def check_rows(self, forms: Sequence[Loadable]) -> None:
         """Refuse more rows, or modes, than there is room for."""
@@ -352,7 +383,7 @@ def _settings(forms: Sequence[Loadable], asked: int) -> tuple[int, ...]:
 
 
 def _inputs(forms: Sequence[Loadable], ports: int) -> tuple[tuple[tuple[int, int], ...], ...]:
-    """What each out-port, and then each operator, selects in some forms."""
+    """What each out-port, operator and reader selects in some forms, and memories store."""
     found = []
     idle = {"select": Stage.PORT, "operand": Stage.RESULT}
     for name, stage in idle.items():
@@ -361,4 +392,10 @@ def _inputs(forms: Sequence[Loadable], ports: int) -> tuple[tuple[tuple[int, int
             named = np.concatenate(each)
             known = {(int(a), int(b)) for a, b in np.unique(named[named[:, 0] >= 0], axis=0)}
             found.append(tuple(sorted(known)) or ((int(stage), port),))
+    for port in range(ports):
+        read = np.unique(np.concatenate([form.reads[:, :, port, 0].ravel() for form in forms]))
+        found.append(tuple((k, 0) for k in read[read >= 0].tolist()) or ((ports, 0),))
+    for port in range(ports):
+        adds = any(form.stores_results[port] for form in forms)
+        found.append(((0, 0), (1, 0)) if adds else ((0, 0),))
     return tuple(found)

@@ -111,6 +111,13 @@ class Loadable:
         return bool(np.isin(stages, (Stage.LATER, Stage.LATER_RESULT)).any())
 
     @property
+    def stores_results(self) -> BoolArray:
+        """Of each in-port, whether results are stored."""
+        late, result = np.moveaxis(self.stores, -1, 0)
+        found: BoolArray = ((late > 0) & (result > 0)).any(axis=(0, 1))
+        return found
+
+    @property
     def made(self) -> bool:
         """Whether out-ports take what operators make before it is in their registers."""
         return bool((self.select[..., 0] == Stage.MADE).any())

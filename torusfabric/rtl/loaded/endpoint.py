@@ -71,13 +71,16 @@ class _Inputs(Inputs):
 
     def _address(self, shape: EndpointReader) -> Value:
         memories, bits = shape.memories, self._endpoint.settings.address_bits
-        own = self._code(shape) == select_code(len(memories), len(memories) - 1)
-        words = (self._now(self._endpoint.value(f"read_{k}")) for k in (1, 0))
-        return (self._now(self.at(shape.address)) + Mux(own, *words))[:bits]
+        # The last is of what the node sends, if it is read.
+        own = memories[-1] == self._endpoint.shape.memories[-1].number
+        word = self._now(self._endpoint.value(f"read_{int(own)}"))
+        if own and (code := self._code(shape)) is not None:
+            sent = code == select_code(len(memories), len(memories) - 1)
+            word = Mux(sent, word, self._now(self._endpoint.value("read_0")))
+        return (self._now(self.at(shape.address)) + word)[:bits]
 
-    def _code(self, shape: EndpointReader) -> Value:
-        assert shape.code is not None
-        return self._now(self.at(shape.code))
+    def _code(self, shape: EndpointReader) -> Value | None:
+        return None if shape.code is None else self._now(self.at(shape.code))
 
     def _now(self, value: Value) -> Value:
         """A value in this cycle, or for a mode that reads late in one before."""

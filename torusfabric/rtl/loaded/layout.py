@@ -147,17 +147,17 @@ class TableLayout:
                             map(_number, map(output.code, range(len(output.sources)))),
                             strict=True)  # fmt: skip
                 found.take(table, len(output.bits), dict(known))
-        codes = [select_code(frame.ports + 1, k) for k in range(frame.ports + 1)]
-        for _ in ports:
-            found.take(Table.READ, len(select_bits(len(codes), 0)), dict(enumerate(codes)))
+        for memories in map(frame.memories, ports):
+            codes = {number: select_code(len(memories), k) for k, number in enumerate(memories)}
+            found.take(Table.READ, len(select_bits(len(codes), 0)), codes)
         for _ in ports:
             found.take(Table.READ, low)
         for _ in ports:
             found.take(Table.ADDRESS, self.base_bits - low)
         for _ in ports:
             found.take(Table.STORE, self.code_bits)
-        for _ in ports:
-            found.take(Table.STORE, int(bool(frame.operators)))
+        for port in ports:
+            found.take(Table.STORE, int(frame.stores_results(port)))
         return found
 
     @property
@@ -174,7 +174,6 @@ class TableLayout:
     def _endpoint(self) -> tuple[EndpointShape, tuple[Bits, ...]]:
         """The shape of all endpoints, and which bits of tables are given to them."""
         frame, ports = self.frame, self.frame.ports
-        memories = tuple(range(ports + 1))
         read, address, store = self._columns.found[Table.READ :]
         starts = np.cumsum([0, *self.setting_bits]).tolist()
         given: list[Bits] = []
@@ -188,15 +187,18 @@ class TableLayout:
         readers = tuple(
             EndpointReader(
                 address=_at_column(place((Table.READ, low), (Table.ADDRESS, high))),
-                memories=memories,
-                code=place((Table.READ, code)),
+                memories=frame.memories(port),
+                code=place((Table.READ, code)) if code.width else None,
             )
-            for code, low, high in zip(codes, within, address, strict=True)
+            for port, (code, low, high) in enumerate(zip(codes, within, address, strict=True))
         )
-        groups = tuple((port,) for port in range(ports))
+        groups = [
+            tuple((port,) for port in range(ports) if memory in frame.memories(port))
+            for memory in range(ports + 1)
+        ]
         stored = []
         for port in range(ports):
-            adds = frame.operators
+            adds = frame.stores_results(port)
             sources = (port, ports + port) if adds else (port,)
             stored.append(
                 EndpointMemory(
@@ -204,18 +206,19 @@ class TableLayout:
                     address=None, enable=place((Table.STORE, store[port])),
                     strobes=tuple(range(frame.depth)), skips=False,
                     source=place((Table.STORE, store[ports + port])) if adds else None,
-                    start=Location(1, (0,)), groups=groups, host_reads=True,
+                    start=Location(1, (0,)), groups=groups[port], host_reads=True,
                 )
             )  # fmt: skip
         stored.append(
             EndpointMemory(
                 number=ports, depth=frame.nodes * frame.flits, own=0, layout=0, sources=(),
                 address=None, enable=None, strobes=(), skips=False, source=None,
-                start=Location(1, (0,)), groups=groups, host_reads=True,
+                start=Location(1, (0,)), groups=groups[ports], host_reads=True,
             )
         )  # fmt: skip
         width = sum(bits for _, bits in given)
-        shape = EndpointShape(tuple(stored), readers, groups, len(self._words), width)
+        injections = tuple((port,) for port in range(ports))
+        shape = EndpointShape(tuple(stored), readers, injections, len(self._words), width)
         return shape, tuple(given)
 
     @property
