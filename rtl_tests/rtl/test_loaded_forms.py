@@ -62,7 +62,7 @@ def with_wrong_start(fabric, bit):
     fabric.netlist = replace(fabric.netlist, modules=modules)
 
 
-@pytest.mark.parametrize("bit", few(2, [0, 3, 7, 12]))
+@pytest.mark.parametrize("bit", few(1, [7, 0, 3, 12]))
 def test_wrong_start(broadcast, bit):
     """With a wrong bit in what starts are compared with, runs are wrong, or not as long."""
     fabric = tf.Fabric.holding(broadcast)
