@@ -138,7 +138,7 @@ def test_trees_share_no_arc(topology):
         assert trees.depth[tree, child] == trees.depth[tree, parent] + 1
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", few(5, [*KINDS][::-1]))
 @pytest.mark.parametrize("topology", few(1, ["3x3!1:+1:out,4", "mesh:2x3", ONE_WAY]), ids=str)
 def test_hardware(topology, kind):
     """Every word is right, after as many cycles as the program says."""

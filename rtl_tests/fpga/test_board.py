@@ -211,6 +211,7 @@ def test_flash_without_a_board(built, monkeypatch):
         flash(built, find_board("icebreaker"))
 
 
+@pytest.mark.long
 def test_build_and_flash(tmp_path, monkeypatch, capsys):
     """A bitstream is built once: the same command gives the same bytes, from the cache or anew."""
     monkeypatch.setenv("TORUSFABRIC_CACHE", str(tmp_path / "cache"))

@@ -61,6 +61,7 @@ def product(a, b, width):
 """
 
 
+@pytest.mark.long
 def test_bench_knows_operators_of_packages(tmp_path, monkeypatch):
     """It imports the function of an operator that a package has registered."""
     (tmp_path / "own_operators.py").write_text(OWN)

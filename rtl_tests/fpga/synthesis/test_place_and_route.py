@@ -19,6 +19,7 @@ from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
 
 
+@pytest.mark.long
 def test_place_and_route_gives_clock_rates(runs, no_runs, cache):
     steps = []
     report = synthesize(

@@ -76,7 +76,7 @@ def test_wide_multiplexers_are_only_used_for_speed():
     assert (compact.mapping, fast.mapping) == ("compact", "fast")
 
 
-@pytest.mark.parametrize(("topology", "inputs"), few(1, [("4x4", 4), ("8x8", 9)]))
+@pytest.mark.parametrize(("topology", "inputs"), few(0, [("4x4", 4), ("8x8", 9)]))
 def test_out_ports_of_many_inputs_cost_what_is_planned(topology, inputs):
     """Synthesis looks through no stage that it is to keep, and builds no tree beside them."""
     program = compile_program(plan(topology, "alltoall"))
