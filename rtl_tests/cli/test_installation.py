@@ -1,5 +1,6 @@
 """The commands about this installation: what is there, and completion in shells."""
 
+import importlib.metadata
 import json
 import shutil
 import subprocess
@@ -78,7 +79,7 @@ def test_packages_of_other_systems_are_left_out(monkeypatch, system, wanted):
     lines = ["a>=1", "b<2,>=1; (sys_platform != 'win32') and extra == 'hardware'",
              "c; (sys_platform == 'win32') and extra == 'hardware'"]  # fmt: skip
     monkeypatch.setattr(sys, "platform", system)
-    monkeypatch.setattr(installation.importlib.metadata, "requires", lambda _: lines)
+    monkeypatch.setattr(importlib.metadata, "requires", lambda _: lines)
     assert [found.name for found in installation.packages_found()] == ["a", wanted]
 
 
