@@ -106,9 +106,15 @@ def test_words_and_cycles(tmp_path):
 
 
 def test_large_fabrics_have_loops(tmp_path):
-    for size, loops in (("8x8", False), ("16x8", True)):
-        assert main(["verilog", size, "allgather", "-o", str(tmp_path / size)]) == 0
-        assert ("begin : node" in (tmp_path / size / "fabric.v").read_text()) is loops
+    """Unless told otherwise; the command in the header makes the same text."""
+    cases = [("8x8", "", False), ("8x8", " --compact", True),
+             ("16x8", "", True), ("16x8", " --no-compact", False)]  # fmt: skip
+    for size, said, loops in cases:
+        words = ["verilog", size, "allgather", *said.split(), "--force", "-o", str(tmp_path)]
+        assert main(words) == 0
+        text = (tmp_path / "fabric.v").read_text()
+        assert ("begin : node" in text) is loops
+        assert re.findall(r" --(?:no-)?compact", text.split("module")[0]) == [said] * bool(said)
 
 
 def test_what_needs_a_text_for_each_instance_is_refused(capsys, tmp_path):

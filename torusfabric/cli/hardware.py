@@ -84,7 +84,7 @@ def _add_verilog_options(verilog: ArgumentParser) -> None:
         "--compact",
         action=BooleanOptionalAction,
         help="write generate loops over nodes, with tables of what differs (default from "
-        f"{LARGE} nodes on, without --flow)",
+        f"{LARGE} nodes on, without --flow or --boards)",
     )
     verilog.add_argument(
         "-o", "--output", metavar="DIR", type=folder, required=True, help="folder for the files"
@@ -134,12 +134,13 @@ def run_verilog(arguments: Namespace) -> None:
 
     made = make_fabric(arguments, any_root=True)
     fabric = made.fabric
-    if arguments.compact is None:
-        arguments.compact = fabric.nodes >= LARGE and arguments.flow is None
+    usual = fabric.nodes >= LARGE and arguments.flow is None
+    compact = usual if arguments.compact is None else arguments.compact
     command = made.command_line("verilog") + " --docs" * arguments.docs
     command += f" --flow {arguments.flow}" if arguments.flow else ""
-    flags = ("templates", "fold", "compact")
-    command += "".join(f" --{name}" * getattr(arguments, name) for name in flags)
+    command += "".join(f" --{name}" * getattr(arguments, name) for name in ("templates", "fold"))
+    if compact != usual:
+        command += " --compact" if compact else " --no-compact"
     with progress_bar("writing Verilog"):
         draw = _diagrams if arguments.docs else None
         design = verilog.write(
@@ -152,7 +153,7 @@ def run_verilog(arguments: Namespace) -> None:
             flow=arguments.flow,
             templates=arguments.templates,
             fold=arguments.fold,
-            compact=arguments.compact,
+            compact=compact,
         )
     facts = {
         "folder": arguments.output,
