@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Frame"]
 
-#: Modes, blocks that each node receives in all, and chunks, for which there is room at the least.
-LEAST_MODES, LEAST_BLOCKS, LEAST_CHUNKS = 4, 64, 16
+#: Entries of modes, blocks that each node receives in all, and chunks: room for so many at least.
+LEAST_ENTRIES, LEAST_BLOCKS, LEAST_CHUNKS = 4, 64, 16
 
 #: Of rows for which room is asked, the share of different settings of each `Table` for which there
 #: is. So many settings may all be different.
@@ -67,7 +67,7 @@ class Frame:
         Of each `Table` of a node: rows differ in no more, all modes together.
     roots : bool
         Whether a run may choose the root.
-    modes, blocks, chunks : int
+    entries, blocks, chunks : int
         The most entries of modes, a form and root each, blocks that nodes receive in all of them
         together, and chunks of a message.
     words : int
@@ -95,7 +95,7 @@ class Frame:
     inputs: tuple[tuple[tuple[int, int], ...], ...] | None
     settings: tuple[int, ...]
     roots: bool
-    modes: int
+    entries: int
     blocks: int
     chunks: int
     words: int
@@ -139,8 +139,10 @@ class Frame:
             inputs=None if inputs is None else _inputs(others, first.ports),
             settings=_settings(forms, rows or 0),
             roots=any(mode.any_root for mode in modes),
-            modes=_power(len(forms), LEAST_MODES),
-            blocks=_power(sum(form.entries for form in forms), LEAST_BLOCKS * first.topology.nodes),
+            entries=_power(len(forms), LEAST_ENTRIES),
+            blocks=_power(
+                sum(form.block_rows for form in forms), LEAST_BLOCKS * first.topology.nodes
+            ),
             chunks=_power(max(form.chunks for form in others), LEAST_CHUNKS),
             # Plans around faults let more rest on their way.
             words=_power(
@@ -148,7 +150,7 @@ class Frame:
                 first.topology.nodes * first.flits * (2 if inputs is None else 1),
             ),
         )
-        if frame.modes > MOST_ENTRIES:
+        if frame.entries > MOST_ENTRIES:
             raise InputError(
                 f"Entries of modes must be at most {MOST_ENTRIES} for loaded tables, not "
                 f"{len(forms)}"
@@ -252,7 +254,7 @@ class Frame:
                 form.least,
             ),
             ("chunks", self.chunks, form.chunks),
-            ("blocks of nodes", self.blocks, form.entries),
+            ("blocks of nodes", self.blocks, form.block_rows),
             ("words of a memory", self.words, form.words),
         ):
             self.check_count(what, most, needed)
@@ -312,11 +314,11 @@ class Frame:
                 )
 
     def check_rows(self, forms: Sequence[Loadable]) -> None:
-        """Refuse more rows, or modes, than there is room for."""
-        entries = sum(form.entries for form in forms)
+        """Refuse more rows, or entries, than there is room for."""
         for what, most, needed in (
             ("Rows", self.rows, sum(form.rows for form in forms)),
-            ("Blocks of nodes", self.blocks, entries),
+            ("Blocks of nodes", self.blocks, sum(form.block_rows for form in forms)),
+            ("Entries of modes", self.entries, len(forms)),
             *(
                 (f"Settings of table {table.name.lower()}", most, len(found))
                 for table, most, (_, found) in zip(
@@ -326,10 +328,6 @@ class Frame:
         ):
             if needed > most:
                 raise InputError(f"{what} must be at most {most} for this fabric, not {needed}")
-        if len(forms) > self.modes:
-            raise InputError(
-                f"Entries of modes must be at most {self.modes} for this fabric, not {len(forms)}"
-            )
 
     def to_json(self) -> dict[str, Any]:
         """It as data, for a manifest."""

@@ -94,8 +94,8 @@ class Loadable:
         return int((self.received[..., 1] >= 0).any(axis=1).sum()) < 2
 
     @property
-    def entries(self) -> int:
-        """Entries of the table by which the host finds blocks."""
+    def block_rows(self) -> int:
+        """Rows of the table by which the host finds blocks."""
         nodes, blocks = self.received.shape[:2]
         return int(blocks if self.one_node else blocks << max((nodes - 1).bit_length(), 1))
 

@@ -247,6 +247,7 @@ class Host(Leaf):
         Cycles from a read at the nodes to its word.
     boards : ndarray of int, shape (boards, nodes), optional
         Where nodes lie on several boards, those of each, in the order of their numbers there.
+
     Members
     -------
     host_we, host_node, host_addr, host_wdata : In

@@ -33,9 +33,9 @@ def contents_of(
     frame = layout.frame
     forms = [(place, entry.form) for place, entry in entries]
     rows = [UNASKED] * max(place.row + form.rows for place, form in forms)
-    blocks = [UNASKED] * max(place.block + form.entries for place, form in forms)
+    blocks = [UNASKED] * max(place.block + form.block_rows for place, form in forms)
     known = [UNASKED] * (max(place.number for place, _ in forms) + 1)
-    starts = [UNASKED] * frame.modes
+    starts = [UNASKED] * frame.entries
     for number in freed:
         starts[number] = _packed(_start(layout, further=1, mode=number), layout.entry_fields)
     for place, entry in entries:

@@ -54,7 +54,7 @@ class BlockLocator(Locator):
     chunks, reciprocal, first_block, one_node : In
         Of the mode of the last run.
     block_address : Out
-        The entry of the block and the node.
+        The row of the block and the node.
     block : In
         Where it lies, a cycle later.
     """

@@ -305,7 +305,7 @@ class TableLayout:
         roots = {"chosen": 1, "root": address_width(frame.nodes)} if frame.roots else {}
         return {
             "further": 1,
-            "mode": address_width(frame.modes),
+            "mode": address_width(frame.entries),
             "least": frame.flits.bit_length(),
             **roots,
         }
@@ -333,9 +333,9 @@ class TableLayout:
         return [
             *[of_node] * frame.nodes,
             ((frame.rows, self.row_bits),),
-            ((frame.modes, self.mode_bits),),
+            ((frame.entries, self.mode_bits),),
             ((frame.blocks, self.block_bits),),
-            ((frame.modes, self.entry_bits),),
+            ((frame.entries, self.entry_bits),),
         ]
 
     @property
@@ -359,7 +359,7 @@ class TableLayout:
     @property
     def fill_words(self) -> int:
         """Words of an image that have a bit for each entry of a mode."""
-        return -(-self.frame.modes // PIECE)
+        return -(-self.frame.entries // PIECE)
 
     @property
     def image_words(self) -> int:

@@ -56,13 +56,13 @@ class There(NamedTuple):
 
     Parameters
     ----------
-    modes : int
+    entries : int
         A bit for each entry of a mode that may run.
     program, check : int
         The digest of its program, and the last word of its image; 0 if nothing is there.
     """
 
-    modes: int = 0
+    entries: int = 0
     program: int = 0
     check: int = 0
 
@@ -79,7 +79,7 @@ class Loader(Leaf):
         Of the fabric.
     bus : dict of str to int
         As `TableLayout.bus`.
-    modes : int
+    entries : int
         For how many entries of modes there is room.
     there : There
         What is there at first.
@@ -106,7 +106,7 @@ class Loader(Leaf):
         self,
         digest: int,
         bus: Mapping[str, int],
-        modes: int,
+        entries: int,
         there: There,
         *,
         written: bool = True,
@@ -115,8 +115,8 @@ class Loader(Leaf):
         self._bus = bus
         super().__init__(
             {"load_we": In(1), "load_first": In(1), "load_data": In(PIECE), "busy": In(1)}
-            | {"run_form": In(address_width(modes))}
-            | {"loaded": Out(1), "loaded_program": Out(32), "entries": Out(modes)}
+            | {"run_form": In(address_width(entries))}
+            | {"loaded": Out(1), "loaded_program": Out(32), "entries": Out(entries)}
             | {name: Out(bits) for name, bits in bus.items()}
         )
 
@@ -125,7 +125,7 @@ class Loader(Leaf):
         m = Module()
         if not self._written:
             there = self._initial
-            m.d.comb += [self.loaded_program.eq(there.program), self.entries.eq(there.modes)]
+            m.d.comb += [self.loaded_program.eq(there.program), self.entries.eq(there.entries)]
             m.d.comb += self.loaded.eq(1)
             m.d.sync += self.load_word.eq(self.value("load_data"))
             return m
@@ -203,7 +203,7 @@ class Loader(Leaf):
                 state.eq(Mux(left == 0, State.TABLE, State.DATA)),
             ]
 
-    def _keep(self, m: Module, writes: Value, modes: Value, rest: Value) -> Value:
+    def _keep(self, m: Module, writes: Value, entries: Value, rest: Value) -> Value:
         """Keep what is there, in a memory: it has contents at first, and no reset changes it.
 
         Until that is written, what was there before is shown.
@@ -214,9 +214,9 @@ class Loader(Leaf):
             The last word of the image that is there; 0 if none is whole.
         """
         there, bits = self._initial, len(self.entries)
-        init = there.program << 1 | there.check << 33 | int(there.modes > 0)
-        cell = memory.MemoryData(shape=bits + 65, depth=2, init=[there.modes | init << bits, 0])
-        port = WritePort(Const(0, 1), Cat(modes, rest), writes)
+        init = there.program << 1 | there.check << 33 | int(there.entries > 0)
+        cell = memory.MemoryData(shape=bits + 65, depth=2, init=[there.entries | init << bits, 0])
+        port = WritePort(Const(0, 1), Cat(entries, rest), writes)
         kept = add_memory(m, "there", cell, write=port, read=ReadPort(Const(0, 1), ~writes),
                           many=True)  # fmt: skip
         m.d.comb += [

@@ -25,7 +25,7 @@ class Place(NamedTuple):
     number : int
         Its own; the first of a mode has that of the mode.
     row, block : int
-        The first of its rows, and of the entries by which its blocks are found.
+        The first of its rows, and of those by which its blocks are found.
     settings : tuple of (sequence of int)
         By `Table`, the setting that each of its rows names.
     """
@@ -38,9 +38,9 @@ class Place(NamedTuple):
     def fits(self, frame: Frame, form: Loadable) -> bool:
         """Whether a form may lie there."""
         return (
-            0 <= self.number < frame.modes
+            0 <= self.number < frame.entries
             and 0 <= self.row <= frame.rows - form.rows
-            and 0 <= self.block <= frame.blocks - form.entries
+            and 0 <= self.block <= frame.blocks - form.block_rows
             and [*map(len, self.settings)] == [form.rows] * len(Table)
             and all(0 <= min(each) <= max(each) < most
                     for each, most in zip(self.settings, frame.settings, strict=True))
@@ -67,13 +67,13 @@ def places_beside(
         used = {number for place, _ in staying for number in place.settings[table]}
         numbers.append([k for k in range(count) if k not in used])
     rows = [(place.row, form.rows) for place, form in staying]
-    blocks = [(place.block, form.entries) for place, form in staying]
+    blocks = [(place.block, form.block_rows) for place, form in staying]
     found = []
     for number, form, named in zip(at, forms, _named(forms, numbers), strict=True):
         row = _free("Rows", rows, form.rows, frame.rows)
-        block = _free("Blocks", blocks, form.entries, frame.blocks)
+        block = _free("Blocks", blocks, form.block_rows, frame.blocks)
         rows.append((row, form.rows))
-        blocks.append((block, form.entries))
+        blocks.append((block, form.block_rows))
         found.append(Place(number, row, block, named))
     return found
 
@@ -81,7 +81,7 @@ def places_beside(
 def _numbers(frame: Frame, entries: Sequence[Entry], taken: set[int]) -> list[int]:
     """The numbers of entries, while others are taken."""
     first = {entry.mode: k for k, entry in reversed([*enumerate(entries)])}
-    free = [k for k in reversed(range(frame.modes)) if k not in taken | first.keys()]
+    free = [k for k in reversed(range(frame.entries)) if k not in taken | first.keys()]
     found = []
     for k, entry in enumerate(entries):
         if first[entry.mode] == k:
@@ -90,7 +90,7 @@ def _numbers(frame: Frame, entries: Sequence[Entry], taken: set[int]) -> list[in
             raise InputError(f"Entries must be free for all forms of mode {entry.mode}, not taken")
         else:
             found.append(free.pop(0))
-    if not taken.isdisjoint(first) or max(found) >= frame.modes:
+    if not taken.isdisjoint(first) or max(found) >= frame.entries:
         raise InputError(f"Modes must be of numbers that are free, not {max(first)}")
     return found
 

@@ -62,14 +62,22 @@ class LoadedSequencer(Leaf):
         self._names = tuple(name for name in layout.row_fields if name.startswith("named_"))
         code = choices.operators.bits if choices.operators else 0
         super().__init__(
-            {"start": In(1), "loaded": In(1), "entries": In(frame.modes), "modes": Out(frame.modes)}
-            | {"starts": In(frame.modes * layout.entry_bits)}
+            {
+                "start": In(1),
+                "loaded": In(1),
+                "entries": In(frame.entries),
+                "modes": Out(frame.entries),
+            }
+            | {"starts": In(frame.entries * layout.entry_bits)}
             | {name: In(bits) for name, bits in choices.inputs.items()}
             | {"row_word": In(layout.row_bits), "mode_word": In(layout.mode_bits)}
-            | {"row_address": Out(fields["first"]), "mode_address": Out(address_width(frame.modes))}
+            | {
+                "row_address": Out(fields["first"]),
+                "mode_address": Out(address_width(frame.entries)),
+            }
             | {"busy": Out(1), "done": Out(1), "cycles": Out(32), "error": Out(ERROR_BITS)}
             | ({"operator_code": Out(code)} if code else {})
-            | {"round": Out(fields["first"]), "run_form": Out(address_width(frame.modes))}
+            | {"round": Out(fields["first"]), "run_form": Out(address_width(frame.entries))}
             | {name: Out(layout.row_fields[name]) for name in self._names}
             | {name: Out(self._word_bits) for name in ("read_0", "read_1", "write_0")}
             | {"streams": Out(1), "late": Out(1)}

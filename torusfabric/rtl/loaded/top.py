@@ -66,10 +66,10 @@ class LoadedBuilder(FabricBuilder):
         """What is chosen at the start of a run."""
         frame, unit = self.frame, self.operator_unit
         several = unit if unit and unit.bits else None
-        lengths = Lengths(frame.flits, (1,) * frame.modes)
+        lengths = Lengths(frame.flits, (1,) * frame.entries)
         # Which modes have a choice of it their entries say.
         root = 1 << address_width(frame.nodes) if frame.roots else None
-        return RunChoices((root,) * frame.modes, (True,) * frame.modes, lengths, several)
+        return RunChoices((root,) * frame.entries, (True,) * frame.entries, lengths, several)
 
     def add_table(
         self, name: str, number: int, addresses: Sequence[Parts], bus: dict[str, Parts],
@@ -118,7 +118,7 @@ class LoadedBuilder(FabricBuilder):
 def add_loaded_top(build: LoadedBuilder, digest: int) -> Built:
     """One memory-mapped port serves all nodes; another takes what is loaded."""
     layout, frame = build.layout, build.frame
-    bits = address_width(frame.modes)
+    bits = address_width(frame.entries)
     mode = (Part("run_form", 0, bits),)
     tops.add_starts(build)
     words: dict[str, Parts] = {
@@ -126,7 +126,7 @@ def add_loaded_top(build: LoadedBuilder, digest: int) -> Built:
         for name, bits in {"load_we": 1, "load_first": 1, "load_data": 32}.items()
     }
     there = build.image.there if build.image else There()
-    loader = partial(Loader, digest, layout.bus, frame.modes, there)
+    loader = partial(Loader, digest, layout.bus, frame.entries, there)
     words |= {"busy": (Part("busy", 0, 1),), "run_form": mode}
     given = add_single(build, "loader", Role.LOADER, loader, words)
     bus: dict[str, Parts] = {name: given[name] for name in layout.bus}
@@ -143,7 +143,7 @@ def add_loaded_top(build: LoadedBuilder, digest: int) -> Built:
     )  # fmt: skip
     asked = {name: parts[name] for name in ("block", *FOR_HOST)}
     latency = tops.add_host_port(build, host, asked)
-    starts = frame.modes * layout.entry_bits
+    starts = frame.entries * layout.entry_bits
     parts["starts"] = (Part("starts", 0, starts),)
     words_of = ("row_word", "mode_word", "starts", "loaded", "entries")
     known = {name: (parts | given)[name] for name in words_of}
