@@ -20,7 +20,7 @@ from ..program.fitting import loadable_modes
 from ..program.frame import Frame
 from ..rtl import Fabric
 from ..rtl.loaded.image import Image, LoadedFabric, Wanted, read_fabric, read_image
-from ..rtl.netlist import Fixed, Part
+from ..rtl.netlist import Fixed, Part, Parts
 from ..schedule import Schedule
 from ..simulation.engines import longest_job
 from ..simulation.engines.choice import choose_engine
@@ -208,15 +208,17 @@ def without_links(fabric: Fabric, broken_links: Sequence[str]) -> Fabric:
     whole, width, netlist = fabric.program.topology, fabric.width, fabric.netlist
     faulty = select(whole, "allgather", broken_links=[*broken_links]).topology
     arcs = np.argwhere(whole.linked & ~faulty.linked).tolist()
-    dead = {(f"tx_{node}", port * width) for node, port in arcs}
+    dead = {Part(f"tx_{node}", port * width, width): Fixed(0, width) for node, port in arcs}
+    taken = {part for each in netlist.instances for parts in each.inputs.values() for part in parts}
+    assert dead.keys() <= taken, "words of each arc are a part of their own"
 
-    def cut(part: Part | Fixed) -> Part | Fixed:
-        return Fixed(0, width) if part[:2] in dead else part
+    def cut(parts: Parts) -> Parts:
+        return tuple(dead.get(part, part) if isinstance(part, Part) else part for part in parts)
 
-    instances = (
-        replace(each, inputs={name: tuple(map(cut, parts)) for name, parts in each.inputs.items()})
+    instances = [
+        replace(each, inputs={name: cut(parts) for name, parts in each.inputs.items()})
         for each in netlist.instances
-    )
+    ]
     found = copy(fabric)
-    found.netlist = netlist.with_instances(instances) if dead else netlist
+    found.netlist = netlist.with_instances(instances)
     return found
