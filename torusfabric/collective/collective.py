@@ -387,8 +387,9 @@ class Layout:
 
     Parameters
     ----------
-    shared : bool
-        Whether a message that is reduced to a root is in shares too, as in an all-reduce.
+    shared : bool, optional
+        Whether a message is in shares, each of which another node completes; by default that of an
+        all-reduce.
 
     Examples
     --------
@@ -403,14 +404,14 @@ class Layout:
     """
 
     blocks: Blocks
-    shared: bool = False
+    shared: bool | None = None
 
     @property
     def in_shares(self) -> bool:
         """Whether a message is cut into shares, each of which another node completes."""
-        collective = self.blocks.collective
-        whole = self.blocks.chunks % self.blocks.nodes == 0
-        return collective.reducing and (collective.to_all or self.shared) and whole
+        collective, whole = self.blocks.collective, self.blocks.chunks % self.blocks.nodes == 0
+        shared = collective.to_all if self.shared is None else self.shared
+        return collective.reducing and shared and whole
 
     @property
     def part_chunks(self) -> int:

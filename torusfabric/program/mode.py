@@ -106,12 +106,12 @@ class Mode:
         --------
         >>> import torusfabric as tf
         >>> names = ("ring-exchange", "matching")
-        >>> sums = [tf.plan("2x2", "allreduce", algorithm=name) for name in names]
+        >>> sums = [tf.plan("4", "allreduce", algorithm=name) for name in names]
         >>> mode = tf.compile([sums], max_flits=8).modes[0]
         >>> [tuple(each) for each in mode.ranges], mode.chunks
-        ([(1, 0), (5, 1)], 2)
+        ([(1, 0), (5, 1)], 4)
         >>> [tuple(piece) for piece in mode.pieces(8)]
-        [(1, 8, 4), (3, 18, 0)]
+        [(1, 8, 8), (2, 20, 0)]
         """
         if not self.longest.any_length:
             yield from self.longest.timing.pieces(self.longest.loop.flits)

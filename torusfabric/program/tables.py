@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..errors import InputError
 from ..schedule import SumTable, Table
 from ..topology import IntArray
 from .address_map import DirectMap, OffsetMap, PartMap
@@ -47,12 +46,6 @@ def compile_table(request: Request) -> Program:
     """
     table, block = request.schedule, request.block
     assert isinstance(table, Table | SumTable)
-    if isinstance(table, SumTable) and table.in_shares:
-        # Words of a share would lie where those of its owner do.
-        raise InputError(
-            "Chunks of a schedule in which nodes keep their sums must be no multiple of the "
-            f"{table.topology.nodes} nodes for hardware, not {table.chunks}"
-        )
     plan = _plan_of(request, table)
     receiving = [memory.port for memory in plan.receive_memories]
     form = request.form(

@@ -59,6 +59,12 @@ class SumTable(Schedule):
     def steps(self) -> int:
         return len(self.chunk)
 
+    @property
+    @override
+    def in_shares(self) -> bool:
+        """All nodes complete all chunks."""
+        return False
+
     @override
     def rounds(self) -> Iterator[Transfers]:
         """The transfers of each step: one word on each arc in use."""

@@ -28,11 +28,8 @@ def misfit(topology: Topology, collective: Collective, options: Options) -> str 
     if not isinstance(topology, Torus):
         return "a torus"
     axes, chunks = len(topology.sides), options.chunks or 1
-    # A message in as many chunks as there are nodes is one in shares, which nodes own.
-    shared = chunks % topology.nodes == 0
-    if chunks > 1 and (chunks % axes or chunks > MOST_TURNS * axes or shared):
-        able = f"a multiple of {axes} up to {MOST_TURNS * axes}, but not of {topology.nodes}"
-        return f"--chunks 1 or {able}"
+    if chunks > 1 and (chunks % axes or chunks > MOST_TURNS * axes):
+        return f"--chunks 1 or a multiple of {axes} up to {MOST_TURNS * axes}"
     return every_port(options, topology.ports)
 
 
@@ -43,9 +40,7 @@ def _usual(torus: Torus) -> int:
     """
     axes = len(torus.sides)
     waiting = axes * (max(torus.sides) // 2) - torus.diameter
-    if waiting > 1:
-        return 1
-    return next((count for count in (2 * axes, axes) if count % torus.nodes), 1)
+    return 1 if waiting > 1 else 2 * axes
 
 
 def plan(topology: Torus, collective: Collective, options: Options) -> SumTable:
