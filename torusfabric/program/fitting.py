@@ -13,10 +13,11 @@ from ..topology import shared_network
 from .address_map import NodeMap, PartMap
 from .compile import versions
 from .fields import memories_of
-from .loadable import Loadable, loadable
+from .loadable import Loadable
 from .loadable_modes import LoadableMode, entries_of
 from .mode import Range
 from .program import Program
+from .rewriting import loadable
 
 if TYPE_CHECKING:
     from ..collective import Operator

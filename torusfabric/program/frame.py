@@ -15,8 +15,9 @@ from ..collective import Operator
 from ..errors import InputError
 from ..topology import Topology, topology_from_json, without_faults
 from .fields import Sources, Stage
-from .loadable import Loadable, loadable
+from .loadable import Loadable
 from .loadable_modes import LoadableMode, entries_of
+from .rewriting import loadable
 from .settings import Table, settings
 
 if TYPE_CHECKING:

@@ -50,7 +50,7 @@ class LoadableMode:
     Examples
     --------
     >>> import torusfabric as tf
-    >>> from torusfabric.program.loadable import loadable
+    >>> from torusfabric.program.rewriting import loadable
     >>> plans = [tf.plan("9", "broadcast", trees=trees) for trees in (1, 2)]
     >>> mode = LoadableMode.of([loadable(tf.compile(plan, max_flits=64)) for plan in plans])
     >>> mode.starts, [form.chunks for form in mode.forms]

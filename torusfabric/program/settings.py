@@ -57,7 +57,7 @@ def columns(form: Loadable) -> tuple[IntArray, ...]:
     Examples
     --------
     >>> import torusfabric as tf
-    >>> from torusfabric.program.loadable import loadable
+    >>> from torusfabric.program.rewriting import loadable
     >>> plan = tf.plan("4x4", "alltoall", algorithm="matching")
     >>> [found.shape for found in columns(loadable(tf.compile(plan, max_flits=4)))]
     [(8, 16, 4), (8, 16, 12), (8, 16, 4), (8, 16, 8)]

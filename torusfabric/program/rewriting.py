@@ -1,0 +1,292 @@
+"""How a form is rewritten for tables that are loaded.
+
+A block is read from the memory of the in-port by which it came, and readers are numbered anew in
+each row. Where it is stored is said once for all nodes, row by row: so rows have a region of these
+memories each, but for those whose words no memory stores both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import InputError
+from ..topology import BoolArray, IntArray
+from .fields import IDLE, NEUTRAL, Action, Order, Point, Stage
+from .loadable import Loadable, operand_links
+from .timing import ADDRESS, LINK, MEMORY_AGE, PASS, SETTING
+
+if TYPE_CHECKING:
+    from .program import Program
+
+__all__ = ["loadable"]
+
+#: Later than all rows.
+END = 1 << 60
+
+#: Where a block lies: a memory, and a first address.
+_Place = tuple[int, int]
+
+#: A use of what is read: the row and node, the injection port, and who selects it.
+_Use = tuple[int, int, int, Point]
+
+
+def loadable(program: Program) -> Loadable:
+    """What a program of one form and of any length does, for tables that are loaded.
+
+    Raises
+    ------
+    InputError
+        If it does what no row of a table can say.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> program = tf.compile(tf.plan("4x4", "alltoall", algorithm="matching"), max_flits=4)
+    >>> form = loadable(program)
+    >>> form.rows, form.streams, form.depth
+    (8, True, 1)
+    """
+    return _Rewriting(program).form()
+
+
+def _refuse(what: str, found: object) -> None:
+    raise InputError(f"Schedule must be one {what} for tables that are loaded, not {found}")
+
+
+class _Rewriting:
+    """Rewrites the rows of a program."""
+
+    def __init__(self, program: Program) -> None:
+        self._program, self._loop = program, program.loop
+        #: Cycles of a link.
+        self._links = program.topology.longest_link
+        self._check()
+        loop = self._loop
+        times = np.maximum(loop.blocks, 1)
+        #: The row of the loop that each row is a part of, and where its block begins.
+        self._of = np.repeat(np.arange(loop.rows), times)
+        block = np.arange(len(self._of)) - (np.cumsum(times) - times)[self._of]
+        self._offset = block * loop.flits
+        last = np.append(np.diff(self._of) > 0, True)
+        self._pause = np.where(last, loop.pause[self._of], 0)
+        self._blocks = np.minimum(loop.blocks, 1)[self._of]
+        self._nodes, self._ports = program.topology.nodes, program.ports
+        self._own = [self._sent(node) for node in range(self._nodes)]
+        #: By node and what the program calls it, where a block lies from some row on.
+        self._came: list[dict[_Place, list[tuple[int, _Place]]]] = [{} for _ in range(self._nodes)]
+
+    def _check(self) -> None:
+        """Refuse what tables cannot say."""
+        program, loop = self._program, self._loop
+        sources = loop.sources
+        if not program.any_length:
+            raise InputError("Length must be left to each run, by max_flits, for loaded tables")
+        if max(program.blocks.goals, program.blocks.parts) > program.topology.nodes:
+            _refuse("with no more offsets than nodes", program.schedule.collective)
+        if loop.padded or (loop.least > 1 and loop.blocks.max() > 1):
+            _refuse("whose steps end with their words", program.schedule.algorithm)
+        if any(len(readers) > 1 for readers in sources.injections) or sources.injection_delay:
+            _refuse("that adds at in-ports", program.schedule.algorithm)
+        if sources.latency:
+            _refuse("with operators of one cycle", program.schedule.algorithm)
+        longer = operand_links(program.topology) - 1
+        for action, delay in ((Action.SELECT, SETTING), (Action.OPERAND, LINK + longer)):
+            late = {field.delay - delay for field in loop.of(action)}
+            # Where rows pause, operators may change when the first words come to them.
+            self._early = action is Action.OPERAND and late == {-longer}
+            if late - {0} and not self._early:
+                _refuse("whose ports change at once", program.schedule.algorithm)
+
+    def form(self) -> Loadable:
+        """The rows."""
+        shape = len(self._of), self._nodes, self._ports
+        stores, select, operand = np.full((3, *shape, 2), IDLE)
+        reads = np.full((*shape, 3), IDLE)
+        blocks = self._stored(stores)
+        late = stores[..., 0].max(axis=(1, 2))
+        streams = self._loop.order is Order.FLIT or bool((late >= self._pause).any())
+        at, words = self._store(stores, blocks, streams=streams)
+        used = self._uses()
+        self._read(reads, used)
+        for action, found in ((Action.SELECT, select), (Action.OPERAND, operand)):
+            self._choose(action, found)
+        arrives = {self._links, self._links + bool(self._loop.combining)}
+        comes = {*np.unique(stores[..., 0][stores[..., 0] > 0]).tolist()}
+        read = {*np.unique(reads[..., 2][reads[..., 0] >= 0]).tolist()}
+        alike = comes <= arrives and (read <= {0} or read <= {self._links})
+        if streams and (not alike or (self._early and self._links > 1)):
+            _refuse("whose words cross one link in a row", self._program.schedule.algorithm)
+        return Loadable(
+            self._program, self._pause, self._blocks, streams, select, operand, reads, stores, at,
+            self._received(), words,
+        )  # fmt: skip
+
+    def _values(self, action: Action, number: int) -> IntArray:
+        """The values of a control point, by row and node."""
+        found: IntArray = self._loop.values(action, number)[self._of][:, self._program.variant_of]
+        return found
+
+    def _sent(self, node: int) -> dict[_Place, _Place]:
+        """Where each block that a node sends lies as the host writes it."""
+        program, layout = self._program, self._program.layout
+        position = program.form.groups.position[node]
+        part, chunk = np.mgrid[: layout.send_parts, : layout.part_chunks]
+        memory, base = program.form.send_map.locate(position, part, chunk)
+        apart = layout.part_chunks if layout.in_shares else program.flits
+        at = part * apart + chunk
+        there = zip(np.ravel(memory), np.ravel(base), at.ravel(), strict=True)
+        return {(int(m), int(b)): (self._ports, int(a)) for m, b, a in there if b >= 0}
+
+    def _stored(self, stores: IntArray) -> list[tuple[int, int, int, _Place]]:
+        """Put down what is stored; rows, nodes, in-ports, and what the program calls the block."""
+        listed, blocks = self._loop.sources.listed, []
+        for number, memory in enumerate(self._program.memories):
+            field = self._loop.field(Action.WRITE, number)
+            if memory.own or field is None:
+                continue
+            pitch = self._loop.pitch_of(number)
+            write, source, tap = (
+                self._values(action, number) for action in (Action.WRITE, Action.SOURCE, Action.TAP)
+            )
+            for row, node in zip(*np.nonzero((write >= 0) & (self._blocks > 0)[:, None]),
+                                 strict=True):  # fmt: skip
+                stage, port = listed[source[row, node]]
+                late = field.delay - SETTING + int(tap[row, node])
+                if stage not in (Stage.PORT, Stage.RESULT) or late < 1:
+                    _refuse("that stores what arrives", self._program.schedule.algorithm)
+                if stores[row, node, port, 0] >= 0:
+                    _refuse("that stores a word once", self._program.schedule.algorithm)
+                base = int(write[row, node] + self._offset[row])
+                if pitch != 1 and base >= pitch:
+                    _refuse("whose blocks lie flit after flit", self._program.schedule.algorithm)
+                stores[row, node, port] = late, stage is Stage.RESULT
+                blocks.append((int(row), int(node), int(port), (number, base)))
+        return sorted(blocks)
+
+    def _store(
+        self, stores: IntArray, blocks: list[tuple[int, int, int, _Place]], *, streams: bool
+    ) -> tuple[IntArray, int]:
+        """Where rows store, and the words that this takes."""
+        late = stores[..., 0]
+        region = _regions((late > 0).reshape(len(late), -1))
+        # Whatever comes later lies higher.
+        spread = (0, 0) if streams else (int(late[late > 0].min()) - 1, int(late.max()) - 1)
+        size = self._loop.flits + spread[1] - spread[0]
+        at = np.where(region >= 0, region * size - spread[0], 0)
+        for row, node, port, block in blocks:
+            came = int(late[row, node, port])
+            place = port, int(at[row]) + (0 if streams else came - 1)
+            # A row is a slot, or there are as many as it takes to store what comes.
+            by_flit = self._loop.order is Order.FLIT
+            first = row + (MEMORY_AGE - PASS + came if by_flit else 1)
+            self._came[node].setdefault(block, []).append((first, place))
+        return at, (int(region.max()) + 1) * size
+
+    def _uses(self) -> list[_Use]:
+        """What any point selects of what is read, out-ports first."""
+        return [
+            (self._read_row(row, injection, field.delay), node, injection, field.point)
+            for action in (Action.SELECT, Action.OPERAND)
+            for field in self._loop.of(action)
+            for row, node, injection in self._injected(action, field.point.number)
+        ]
+
+    def _injected(self, action: Action, number: int) -> Iterator[tuple[int, int, int]]:
+        """Rows and nodes in which a point selects an injection port, and which."""
+        first, end = self._loop.sources.first_injection, self._loop.sources.identity
+        values = self._values(action, number)
+        rows, nodes = np.nonzero((values >= first) & (values < end))
+        yield from zip(rows.tolist(), nodes.tolist(), (values[rows, nodes] - first).tolist(),
+                       strict=True)  # fmt: skip
+
+    def _read_row(self, row: int, injection: int, delay: int) -> int:
+        """The row in which a word is read that is selected so many cycles after the slot."""
+        if self._loop.order is not Order.FLIT:
+            return row
+        read = self._loop.field(Action.READ, self._loop.sources.injections[injection][0])
+        late = 0 if read is None else delay - (SETTING - ADDRESS) - read.delay
+        return (row + late) % len(self._of)
+
+    def _read(self, reads: IntArray, used: list[_Use]) -> None:
+        """What is read: for an out-port by its own reader, for operators by any that is free."""
+        #: By row, node and injection port here, which of the program's it is.
+        taken: dict[tuple[int, int, int], int] = {}
+        #: By the row and node of a use, the point, and what it selects.
+        self._number: dict[_Use, int] = {}
+        sources = self._loop.sources
+        values = {
+            injection: tuple(self._values(a, reader) for a in (Action.READ, Action.MEMORY))
+            for injection, (reader,) in enumerate(sources.injections)
+        }
+        for use in used:
+            row, node, injection, (action, port) = use
+            read, memory = (int(each[row, node]) for each in values[injection])
+            if read < 0 or memory == NEUTRAL:
+                continue
+            ports = [port] if action is Action.SELECT else range(self._ports)
+            having = [k for k in ports if taken.get((row, node, k), injection) == injection]
+            # One that reads the word already comes first.
+            having.sort(key=lambda k: (row, node, k) not in taken)
+            if not having:
+                _refuse("that reads fewer words at a time", self._program.schedule.algorithm)
+            self._number[use] = having[0]
+            taken[row, node, having[0]] = injection
+            field = self._loop.field(Action.READ, sources.injections[injection][0])
+            assert field is not None
+            late = field.delay - ADDRESS
+            place = self._place(node, row + late, memory, read + int(self._offset[row]))
+            reads[row, node, having[0]] = *place, late
+
+    def _place(self, node: int, row: int, memory: int, base: int) -> _Place:
+        """Where a block lies that is read in a row."""
+        place = self._known(node, memory, base, row)
+        if place[0] == IDLE:
+            _refuse("that reads what has been written", self._program.schedule.algorithm)
+        return place
+
+    def _known(self, node: int, memory: int, base: int, row: int) -> _Place:
+        """Where a block lies in a row, or nowhere."""
+        if self._program.memories[memory].own:
+            return self._own[node].get((memory, base), (IDLE, IDLE))
+        came = self._came[node].get((memory, base), [])
+        return next((place for first, place in reversed(came) if first <= row), (IDLE, IDLE))
+
+    def _choose(self, action: Action, found: IntArray) -> None:
+        """What out-ports, or operators, select."""
+        listed = np.array([*self._loop.sources.listed, (IDLE, IDLE)])
+        for field in self._loop.of(action):
+            port = field.point.number
+            found[:, :, port] = listed[self._values(action, port)]
+            for row, node, injection in self._injected(action, port):
+                use = self._read_row(row, injection, field.delay), node, injection, field.point
+                number = self._number.get(use, IDLE)
+                found[row, node, port] = Stage.INJECTION if number >= 0 else IDLE, number
+
+    def _received(self) -> IntArray:
+        """Where the host finds what has been received."""
+        program, layout = self._program, self._program.layout
+        part, chunk = np.mgrid[: layout.recv_parts, : layout.part_chunks]
+        found = np.full((self._nodes, layout.recv_blocks, 2), IDLE)
+        for node in range(self._nodes):
+            position = program.form.groups.position[node]
+            memory, base = program.form.receive_map.locate(position, part, chunk)
+            blocks = zip(np.ravel(np.broadcast_to(memory, part.shape)),
+                         np.ravel(np.broadcast_to(base, part.shape)), strict=True)  # fmt: skip
+            for block, (m, b) in enumerate(blocks):
+                found[node, block] = self._known(node, int(m), int(b), END)
+        return found
+
+
+def _regions(stored: BoolArray) -> IntArray:
+    """Regions of memories for rows that store, shape (rows, memories): of no memory two in one."""
+    found, taken = np.full(len(stored), IDLE), np.zeros((0, stored.shape[1]), bool)
+    for row in np.flatnonzero(stored.any(axis=1)):
+        free = ~(taken & stored[row]).any(axis=1)
+        if not free.any():
+            taken, free = np.vstack([taken, np.zeros_like(stored[:1])]), np.append(free, True)
+        found[row] = free.argmax()
+        taken[found[row]] |= stored[row]
+    return found
