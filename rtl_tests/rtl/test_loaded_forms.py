@@ -81,6 +81,16 @@ def test_roots_of_others(kind):
     assert tf.simulate(fabric, jobs=jobs, engine=CompiledEngine(fabric)).passed
 
 
+def test_more_entries_than_a_word_has_bits():
+    """They are named by several words of an image."""
+    plans = [tf.plan("5", kind) for kind in ("broadcast", "scatter", "gather", "reduce")] * 2
+    built = tf.Fabric(tf.compile(plans, max_flits=2, root="any"), width=8, tables="ram")
+    fabric = tf.Fabric.holding(built.image, empty=True)
+    assert fabric.frame.entries == 64
+    jobs = [tf.Job(mode=mode, length=2, root=root) for mode in range(8) for root in (0, 4)]
+    assert tf.simulate(fabric, jobs=jobs, engine=CompiledEngine(fabric)).passed
+
+
 def test_entries_are_filled_and_freed():
     """A mode has more entries, or fewer, than the one that it takes the place of."""
     plans = [tf.plan("3", name) for name in ("broadcast", "allgather")]
