@@ -206,13 +206,5 @@ def _taken_from_files(arguments: Namespace) -> list[str | Path]:
 
 def _around(schedule: Schedule, links: list[str | Path]) -> Rounds:
     """The same on its network without some links: right if it does not use them."""
-    return Rounds(
-        topology=with_faults(schedule.topology, links),
-        collective=schedule.collective,
-        algorithm=schedule.algorithm,
-        switching=schedule.switching,
-        ports=schedule.ports,
-        chunks=schedule.chunks,
-        duplex=schedule.duplex,
-        transfers=tuple(schedule.rounds()),
-    )
+    head = schedule.head | {"topology": with_faults(schedule.topology, links)}
+    return Rounds(**head, transfers=tuple(schedule.rounds()))
