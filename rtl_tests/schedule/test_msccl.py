@@ -7,6 +7,7 @@ import msccl_generators as generators
 import pytest
 
 import torusfabric as tf
+from torusfabric.schedule import SumTable
 from torusfabric.schedule.foreign.dataflow import read_dataflow
 from torusfabric.schedule.foreign.msccl import read_msccl
 
@@ -301,6 +302,27 @@ def test_sums_are_copied(tmp_path, topology, chunks):
     assert schedule.form == "table"
     tf.check(schedule)
     assert tf.simulate(tf.Fabric(tf.compile(schedule, flits=2 * chunks), width=8)).passed
+
+
+def test_contributions_are_passed_on(tmp_path):
+    """Nodes add what comes from either side, and pass on what they added, not their sums."""
+    ranks, program = 5, generators.Program("passing", "allreduce", 5, 1)
+    for hop in range(2):
+        moves = [(rank, way, 2 * hop + (way > 0)) for way in (1, -1) for rank in range(ranks)]
+        for rank, way, slot in moves:
+            at = ("s", slot - 2) if hop else ("i", 0)
+            program.add(rank, ((rank + way) % ranks, -1), "s", at, ("s", slot))
+        for rank, way, slot in moves:
+            peers = -1, (rank - way) % ranks
+            program.add(rank, peers, "r", ("i", 0), ("s", slot))
+            program.add(rank, peers, "re", ("s", slot), ("i", 0))
+    path = tmp_path / "file.xml"
+    path.write_text(program.text().replace('s_chunks="1"', 's_chunks="4"'))
+    schedule = tf.import_schedule(path, "5")
+    tf.check(schedule)
+    assert isinstance(schedule, SumTable)
+    assert sorted(schedule.passed.ravel().tolist()) == [-1, -1, 0, 1]
+    assert tf.simulate(tf.Fabric(tf.compile(schedule, flits=4), width=8)).passed
 
 
 def test_sums_that_are_kept_are_not_replaced(tmp_path):
