@@ -8,9 +8,11 @@ from helpers import few, simulated
 from loaded_port import LONG, HostPort
 
 import torusfabric as tf
+from torusfabric.collective import random_messages
 from torusfabric.errors import InputError
 from torusfabric.program.fitting import loadable_form
 from torusfabric.program.frame import Frame
+from torusfabric.program.host_words import word_addresses
 from torusfabric.program.loadable_modes import LoadableMode
 from torusfabric.proof import prove
 from torusfabric.rtl.loaded.image import Image, read_image
@@ -79,6 +81,20 @@ def test_roots_of_others(kind):
     fabric = tf.Fabric(program, width=8, tables="ram")
     jobs = [tf.Job(length=FLITS, root=root) for root in range(6)]
     assert tf.simulate(fabric, jobs=jobs, engine=CompiledEngine(fabric)).passed
+
+
+@pytest.mark.parametrize("kind", ["scatter", "gather", "broadcast", "reduce"])
+def test_programs_are_executed(kind):
+    """Executed, the program of an image delivers what the collective says, whatever the root."""
+    program = tf.compile([tf.plan("2x3", kind)], max_flits=FLITS, root="any")
+    loaded = tf.Fabric(program, width=8, tables="ram").program
+    for length, root in ((1, 0), (FLITS, 4)):
+        words = random_messages(loaded.part(0).layout, length, width=8, seed=1)
+        owed, receives = loaded.delivered(words, length=length, root=root, width=8)
+        got = loaded.execute(words, length=length, root=root, width=8)
+        assert (got == owed)[receives].all()
+        _, address = word_addresses(loaded, received=True, length=length, root=root)
+        assert (address >= 0)[receives].all()
 
 
 def test_more_entries_than_a_word_has_bits():

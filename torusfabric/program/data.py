@@ -57,6 +57,8 @@ class ProgramData:
         another. By default each form is a mode.
     roots : tuple of int
         Of each mode, how many roots have forms of their own, see `Mode`; by default none.
+    loaded : bool
+        Whether hardware finds the forms in tables that are loaded. Their parts say what they do.
     of_beats : callable, optional
         Compiles the same with another number of flits that go to a chunk together, its `beat`.
     """
@@ -72,6 +74,7 @@ class ProgramData:
     parts: tuple[Self, ...] = ()
     served: tuple[tuple[Range, ...], ...] = ()
     roots: tuple[int, ...] = ()
+    loaded: bool = False
     of_beats: Callable[..., Self] | None = field(default=None, repr=False, compare=False)
 
     @property

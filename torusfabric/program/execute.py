@@ -64,7 +64,7 @@ def execute(
     number, words = program.mode_number(mode), np.asarray(words)
     operator = program.modes[number].operator_of(operation)
     run = Run(program.length_of(length), _root(program, number, root), operator)
-    part = program.part(program.form_of(number, run.length))
+    part = program.part(program.form_of(number, run.length, run.root))
     shape = program.topology.nodes, part.layout.send_words(run.length)
     if words.shape != shape or words.dtype.kind not in "iuO":
         raise InputError(
@@ -74,9 +74,43 @@ def execute(
     width = positive("Width", width)
     if operator:
         operator.check_width(width)
-    machine = Machine(program, number, _unsigned(words, program, width), run, width)
+    sent = _unsigned(words, program, width)
+    if not program.loaded:
+        received = _received(program, number, sent, run, width)
+    elif program.modes[number].roots:
+        received = _received_at(part, sent, run, width)
+    else:
+        received = _received(part, 0, sent, run, width)
+    return received.astype(words.dtype, copy=False)
+
+
+def _received(program: ProgramData, mode: int, sent: Words, run: Run, width: int) -> Words:
+    """What the host reads at each node after a run."""
+    machine = Machine(program, mode, sent, run, width)
     machine.run()
-    return machine.received().astype(words.dtype, copy=False)
+    return machine.received()
+
+
+def _received_at(part: ProgramData, sent: Words, run: Run, width: int) -> Words:
+    """The same where each node does what a program for node 0 does at its offset from the root."""
+    groups, layout = part.form.groups, part.layout
+    torus, every = cayley(groups.torus), np.arange(groups.size)
+    moved, offset = torus.add(every, run.root), torus.subtract(every, run.root)
+    there, here = (np.arange(len(sent)) for _ in range(2))
+    there[groups.members], here[groups.members] = (
+        groups.members[:, moved],
+        groups.members[:, offset],
+    )
+    sent = _by_part(sent[there], layout.send_parts, moved)
+    received = _received(part, 0, sent, run._replace(root=0), width)
+    return _by_part(received[here], layout.recv_parts, offset)
+
+
+def _by_part(words: Words, parts: int, order: IntArray) -> Words:
+    """Words of nodes with their parts, where there are several, in an order."""
+    if parts == 1:
+        return words
+    return words.reshape(len(words), parts, -1)[:, order].reshape(words.shape)
 
 
 def _root(program: ProgramData, mode: int, root: int | None) -> int:

@@ -54,6 +54,7 @@ def fitted(modes: Sequence[LoadableMode], frame: Frame) -> Program:
         parts=tuple(programs),
         served=tuple(served) if len(forms) > len(modes) else (),
         roots=tuple(mode.roots for mode in modes) if any(mode.any_root for mode in modes) else (),
+        loaded=True,
     )
 
 
