@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
@@ -15,6 +13,8 @@ from ..schedule import Grouped, Listed, Rounds, Schedule, Switching, Transfers
 from ..schedule.single_hops import single_hops
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..schedule.transfers import Payload
     from .selection import Selection
 
@@ -53,28 +53,17 @@ def kept_plan(selection: Selection, plan: Callable[[], Schedule]) -> Schedule:
 
 def _key(selection: Selection) -> str:
     """A name for a selection and the planners."""
-    from ..toolchain.cache import digest
+    from ..toolchain.cache import digest, source_digest
 
     options = asdict(selection.options) | {"duplex": selection.options.duplex.value}
     return digest(
         "plan",
-        _planners(),
+        source_digest("algorithms", "analysis", "collective", "schedule", "topology"),
         selection.topology.to_entry(),
         selection.collective.to_json(),
         selection.chosen().name,
         options,
     )
-
-
-@cache
-def _planners() -> str:
-    """The digest of all that plans."""
-    from ..toolchain.cache import digest
-
-    package = Path(__file__).parents[1]
-    folders = ("algorithms", "analysis", "collective", "schedule", "topology")
-    paths = sorted(path for name in folders for path in (package / name).rglob("*.py"))
-    return digest([path.read_text(encoding="utf-8") for path in paths])
 
 
 def _lists_few(schedule: Rounds) -> bool:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache as once
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..rtl.fabric import Top
 from ..rtl.netlist import Role
-from ..toolchain.cache import Cache, digest
+from ..toolchain.cache import Cache, digest, source_digest
 from ..toolchain.processes import parallel
 from .gates import GateText
 from .host import check_host
@@ -113,7 +110,9 @@ class Steps:
         """What is proved, or was."""
         self._progress(0, 0, lemma.name)
         program = self._fabric.program.digest
-        key = digest("proved", lemma.name, self._design.text, program, _own_digest(), *lemma.key)
+        key = digest(
+            "proved", lemma.name, self._design.text, program, source_digest("proof"), *lemma.key
+        )
         known = self._cache.get(key) if self._cache else None
         if known is None:
             began = time.monotonic()
@@ -135,12 +134,3 @@ class Steps:
                 harness.name, "induction over time", harness.properties, result.seconds,
                 harness.says,
             )  # fmt: skip
-
-
-@once
-def _own_digest() -> str:
-    """A name for the content of the prover."""
-    own = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
-        own.update(path.read_bytes())
-    return own.hexdigest()

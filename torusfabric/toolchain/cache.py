@@ -13,6 +13,7 @@ write them.
 """
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -28,7 +29,7 @@ import platformdirs
 from .cache_size import keep_below, mark_used, size_limit
 from .files import AnyPath, replacing
 
-__all__ = ["Cache", "RenewingCache", "default_folder", "digest"]
+__all__ = ["Cache", "RenewingCache", "default_folder", "digest", "source_digest"]
 
 #: The file of an entry that lists the digests of the others.
 CONTENTS = "contents.json"
@@ -45,6 +46,14 @@ def digest(*parts: Any) -> str:
     """A name for values: the SHA-256, in hexadecimal, of their JSON form."""
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+@functools.cache
+def source_digest(*rooms: str) -> str:
+    """A digest of the text of some rooms of this package."""
+    package = Path(__file__).parents[1]
+    paths = [path for room in rooms for path in sorted((package / room).rglob("*.py"))]
+    return digest(*(path.read_text(encoding="utf-8") for path in paths))
 
 
 class Cache:
