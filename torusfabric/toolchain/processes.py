@@ -20,7 +20,7 @@ from typing import IO, TypeVar
 
 from .files import AnyPath
 
-__all__ = ["Interrupted", "ending_signals", "parallel", "run", "stop_all"]
+__all__ = ["Interrupted", "beside", "ending_signals", "parallel", "run", "stop_all"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -311,11 +311,28 @@ def parallel(function: Callable[[T], R], items: Iterable[T], *, jobs: int = 2) -
     if len(items) <= 1 or jobs <= 1:
         yield from map(function, items)
         return
+    with _pool(min(jobs, len(items))) as pool:
+        yield from pool.map(function, items)
+
+
+@contextlib.contextmanager
+def beside(function: Callable[[], R]) -> Iterator[Callable[[], R]]:
+    """Run a function that runs programs beside the body, which is given what waits for its result.
+
+    An exception in the body ends what the function runs.
+    """
+    with _pool(1) as pool:
+        yield pool.submit(function).result
+
+
+@contextlib.contextmanager
+def _pool(threads: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads; what they run is ended with the body if that fails."""
     group = _Group()
     join = lambda: setattr(_of_thread, "group", group)
-    pool = ThreadPoolExecutor(min(jobs, len(items)), initializer=join)
+    pool = ThreadPoolExecutor(threads, initializer=join)
     try:
-        yield from pool.map(function, items)
+        yield pool
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
         group.stop()

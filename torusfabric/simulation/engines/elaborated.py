@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 
 from amaranth.hdl import Fragment
 from amaranth.hdl import _nir as nir
-from amaranth.hdl._ir import PortDirection, build_netlist
+from amaranth.hdl._ir import PortDirection, _emit_netlist
 from amaranth.lib import wiring
 
 from ...errors import WorkFailed
+from ...rtl.endpoint import Endpoint
+from ...rtl.endpoint_shape import Bank
 from ...rtl.netlist import Leaf
 
 __all__ = ["Column", "Elaborated", "Nets", "Piece", "Run", "Store", "cut", "runs_of"]
@@ -78,15 +80,15 @@ def runs_of(nets: Nets) -> Iterator[Run]:
     """Bits as runs of bits that are adjacent in a cell."""
     at = 0
     while at < len(nets):
-        first, end = int(nets[at]), at + 1
+        first, end = nets[at], at + 1
         if first < 2:
             value = first
-            while end < len(nets) and int(nets[end]) < 2:
-                value |= int(nets[end]) << end - at
+            while end < len(nets) and nets[end] < 2:
+                value |= nets[end] << end - at
                 end += 1
             yield Run(None, value, end - at)
         else:
-            while end < len(nets) and int(nets[end]) == first + end - at:
+            while end < len(nets) and nets[end] == first + end - at:
                 end += 1
             yield Run(first >> 16, first & 0xFFFF, end - at)
         at = end
@@ -104,6 +106,28 @@ def cut(width: int, cuts: set[int], word: int) -> list[tuple[int, int]]:
             found.append((low, size))
             low += size
     return found
+
+
+def _lowered(leaf: Leaf, ports: dict[str, Any]) -> nir.Netlist:
+    """A module as cells, without what only a text needs: names, and flows between modules."""
+    netlist = nir.Netlist()
+    _emit_netlist(netlist, Fragment.get(leaf, None).prepare(ports=ports, hierarchy=("top",)))
+    netlist.resolve_all_nets()
+    return netlist
+
+
+def _plain(value: Any) -> Any:
+    """Values of a cell as tuples of integers, which are read and kept faster than Amaranth's."""
+    if isinstance(value, nir.Value):
+        return tuple(map(int, value))
+    if isinstance(value, nir.Net):
+        return int(value)
+    if isinstance(value, tuple | list):
+        return tuple(map(_plain, value))
+    if isinstance(value, nir.Cell | nir.Assignment):
+        for name, each in vars(value).items():
+            setattr(value, name, None if name == "src_loc" else _plain(each))
+    return value
 
 
 class Elaborated:
@@ -124,6 +148,10 @@ class Elaborated:
         Of registers; later also what shows and is none.
     stores : dict of int to Store
         The memories, by their cells.
+    banks : dict of int to (list of Bank)
+        Where an endpoint has the words of each memory.
+    signals : dict of str to tuple of int
+        The bits of registers that are banks, by their names.
     """
 
     def __init__(self, name: str, leaf: Leaf, word: int) -> None:
@@ -135,11 +163,14 @@ class Elaborated:
             # Bound inputs let a module be as it is inside a fabric, without modules for synthesis.
             if member.flow is wiring.In and len(path) == 1:
                 leaf.bind(str(path[0]), [value])
-        self._netlist = build_netlist(Fragment.get(leaf, None), ports=ports)
-        self.cells = self._netlist.cells
-        self.inputs = dict(self._netlist.top.ports_i)
-        self.outputs = {port: tuple(map(int, nets))
-                        for port, nets in self._netlist.top.ports_o.items()}  # fmt: skip
+        netlist = _lowered(leaf, ports)
+        self.cells: list[Any] = [None, *map(_plain, netlist.cells[1:])]
+        self.inputs = dict(netlist.top.ports_i)
+        self.outputs = {port: _plain(nets) for port, nets in netlist.top.ports_o.items()}
+        self.banks: dict[int, list[Bank]] = leaf.banks if isinstance(leaf, Endpoint) else {}
+        names = {bank.name for copies in self.banks.values() for bank in copies}
+        self.signals = {signal.name: _plain(nets) for signal, nets in netlist.signals.items()
+                        if signal.name in names}  # fmt: skip
         self.stores: dict[int, Store] = {}
         self.pieces: list[Piece] = []
         self.pieces_of: dict[int, list[int]] = {}
@@ -186,12 +217,6 @@ class Elaborated:
             at += run.width
         return cuts
 
-    @cached_property
-    def signals(self) -> dict[str, tuple[int, ...]]:
-        """The bits of signals by name, as far as names differ."""
-        return {signal.name: tuple(map(int, nets))
-                for signal, nets in self._netlist.signals.items()}  # fmt: skip
-
     def shown(self, port: str) -> list[tuple[int | None, int, int]]:
         """An output as parts, lowest first: a piece or None, its lowest bit or value, and width."""
         if port not in self._shown:
@@ -231,14 +256,14 @@ class Elaborated:
     def simple(self, nets: Nets) -> tuple[int, ...]:
         """Bits, with assignments that always apply left out."""
         found = []
-        for net in map(int, nets):
+        for net in nets:
             while net > 1 and isinstance(cell := self.cells[net >> 16], nir.AssignmentList):
                 bit = net & 0xFFFF
                 covering = [e for e in cell.assignments if 0 <= bit - e.start < len(e.value)]
                 if not covering:
-                    net = int(cell.default[bit])
-                elif int(covering[-1].cond) == 1:
-                    net = int(covering[-1].value[bit - covering[-1].start])
+                    net = cell.default[bit]
+                elif covering[-1].cond == 1:
+                    net = covering[-1].value[bit - covering[-1].start]
                 else:
                     break
             found.append(net)

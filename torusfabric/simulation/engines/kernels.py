@@ -250,7 +250,7 @@ class Text:
         covering = [
             a for a in cell.assignments if a.start <= low and high <= a.start + len(a.value)
         ]
-        always = [k for k, a in enumerate(covering) if int(a.cond) == 1]
+        always = [k for k, a in enumerate(covering) if a.cond == 1]
         if always:
             first, covering = covering[always[-1]], covering[always[-1] + 1 :]
             word = self.value(first.value[low - first.start : high - first.start])
@@ -312,12 +312,12 @@ class Text:
     def _part(self, cell: nir.Part, run: Run) -> Word:
         """Bits at an offset: a choice among all that there are."""
         offset, value = self.value(cell.offset), cell.value
-        beyond = int(value[-1]) if cell.value_signed else 0
+        beyond = value[-1] if cell.value_signed else 0
         count = min(-(-len(value) // cell.stride), mask(len(cell.offset)) + 1)
 
         def at(k: int) -> Word:
             start = k * cell.stride + run.low
-            nets = [int(value[b]) if b < len(value) else beyond
+            nets = [value[b] if b < len(value) else beyond
                     for b in range(start, start + run.width)]  # fmt: skip
             return self.value(nets)
 
@@ -491,14 +491,14 @@ class Text:
         """A shift, one bit of the number after another."""
         value, amount = inputs
         width, left = len(value), name == "<<"
-        beyond = int(value[-1]) if name == "s>>" else 0
+        beyond = value[-1] if name == "s>>" else 0
 
         def at(stage: int, low: int, size: int) -> Word:
             key = "shift", run.cell, stage, low, size
             if key in self._known:
                 return self._known[key]
             if stage < 0:
-                nets = [int(value[b]) if 0 <= b < width else (0 if b < 0 else beyond)
+                nets = [value[b] if 0 <= b < width else (0 if b < 0 else beyond)
                         for b in range(low, low + size)]  # fmt: skip
                 word = self.value(nets)
             else:

@@ -5,15 +5,15 @@ instances there are or where they lie: those are data, so that another size of a
 library built.
 """
 
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from ...rtl.endpoint import Endpoint
-from ...rtl.endpoint_shape import Bank
 from ...rtl.netlist import Netlist, Role
 from ...toolchain import cxx, processes
 from .connections import Connections
 from .elaborated import Elaborated, Piece
+from .kept_modules import elaborated
 from .layout import Layout
 from .loops import Loops
 
@@ -25,7 +25,10 @@ HERE = Path(__file__).parent
 UNIT = 100_000
 
 #: Fewer cycles of nodes take less time than the compiler would to make them quick.
-FEW_NODE_CYCLES = 4e6
+FEW_NODE_CYCLES = 1e7
+
+#: Loops over fewer instances than these are no quicker for being vectors.
+FEW_INSTANCES = 16
 
 HEAD = """\
 #include "model.h"
@@ -41,8 +44,6 @@ class Model(NamedTuple):
         The shared library that carries out tasks.
     loops : path
         The shared library with the loops of this netlist, or others alike.
-    banks : dict of str to (dict of int to list of Bank)
-        Where endpoints have the words of each memory, by their modules.
     """
 
     library: Path
@@ -51,7 +52,6 @@ class Model(NamedTuple):
     connections: Connections
     layout: Layout
     stepped: Loops
-    banks: dict[str, dict[int, list[Bank]]]
 
 
 def build_model(netlist: Netlist, *, word: int, node_cycles: float) -> Model:
@@ -70,49 +70,52 @@ def build_model(netlist: Netlist, *, word: int, node_cycles: float) -> Model:
     WorkFailed
         If instances read from each other in a circle without a register.
     """
-    banks: dict[str, dict[int, list[Bank]]] = {}
     kept: dict[str, set[int]] = {}
 
     def elaborate(name: str) -> Elaborated:
-        leaf = netlist.modules[name]()
-        made = Elaborated(name, leaf, word)
+        made = elaborated(name, netlist.modules[name], word)
         # What routers pass on differs from node to node sooner or later, a hop at a time.
         router = netlist.roles.get(name) is Role.ROUTER
         kept[name] = {net >> 16 for net in made.outputs["tx"]} if router else set()
-        if netlist.roles.get(name) is Role.ENDPOINT:
-            assert isinstance(leaf, Endpoint)
-            banks[name] = leaf.banks
-            for copies in leaf.banks.values():
-                for bank in copies:
-                    kept[name] |= {net >> 16 for net in made.signals.get(bank.name, ())}
+        kept[name] |= {net >> 16 for nets in made.signals.values() for net in nets}
         return made
 
     def apart(module: Elaborated, piece: Piece) -> bool:
         return piece.cell > 0 and piece.cell in kept[module.name]
 
-    connections = Connections(netlist, elaborate)
-    layout = Layout(connections, apart)
-    stepped = Loops(layout)
-    flags = ("-std=c++14", "-fPIC", "-DNDEBUG", "-fvisibility=hidden", "-w")
-    texts = {name: (HERE / name).read_text()
-             for name in ("model.cc", "model.h", "crew.h", "drive.h", "streams.h",
-                          "boards.h")}  # fmt: skip
-    runner = {"model.cc": texts.pop("model.cc")}
-    library, loops = processes.parallel(
-        lambda made: cxx.build(
-            made[0], made[1], headers=texts, flags=(*flags, *made[2]), link=("-shared",),
-            what="the simulator",
-        ),
-        [("model.so", runner, ("-O2", "-pthread")),
-         ("loops.so", _units(stepped.functions), _tuned(node_cycles))],
-    )  # fmt: skip
-    return Model(library, loops, netlist, connections, layout, stepped, banks)
+    # The library that carries out tasks is built beside, if it has not been before.
+    with processes.beside(partial(_build, "model.so", {"model.cc": _text("model.cc")},
+                                  ("-O2", "-pthread"))) as library:  # fmt: skip
+        connections = Connections(netlist, elaborate)
+        layout = Layout(connections, apart)
+        stepped = Loops(layout)
+        loops = _build("loops.so", _units(stepped.functions), _tuned(stepped, node_cycles))
+        return Model(library(), loops, netlist, connections, layout, stepped)
 
 
-def _tuned(node_cycles: float) -> tuple[str, ...]:
+def _text(name: str) -> str:
+    return (HERE / name).read_text()
+
+
+def _build(name: str, sources: dict[str, str], flags: tuple[str, ...]) -> Path:
+    """Build a shared library."""
+    headers = ("model.h", "crew.h", "drive.h", "streams.h", "boards.h")
+    return cxx.build(
+        name,
+        sources,
+        headers={header: _text(header) for header in headers},
+        flags=("-std=c++14", "-fPIC", "-DNDEBUG", "-fvisibility=hidden", "-w", *flags),
+        link=("-shared",),
+        what="the simulator",
+    )
+
+
+def _tuned(stepped: Loops, node_cycles: float) -> tuple[str, ...]:
     """How to compile loops: for this machine, since libraries are built where they run."""
     if node_cycles < FEW_NODE_CYCLES:
         return ("-O0",)
+    if sum(loop.count for loop in stepped.loops) < FEW_INSTANCES * len(stepped.loops):
+        return ("-O1",)
     return ("-O2", "-ftree-vectorize", "-funswitch-loops", "-march=native")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...rtl.fabric import Fabric
-from ...rtl.netlist import Part
+from ...rtl.netlist import Part, Role
 from ...topology import IntArray
 from .connections import RESET
 from .elaborated import runs_of
@@ -246,11 +246,12 @@ class CompiledCells(Cells):
         self._copies: dict[tuple[int, int], list[list[_Bits]]] = {}
         self._member = np.full(fabric.nodes, -1)
         self._instance = np.zeros(fabric.nodes, np.int64)
-        for number, (name, banks) in enumerate(model.banks.items()):
-            member = model.connections.members[name]
+        for number, (name, member) in enumerate(model.connections.members.items()):
+            if model.netlist.roles.get(name) is not Role.ENDPOINT:
+                continue
             nodes = member.nodes
             self._member[nodes], self._instance[nodes] = number, np.arange(len(nodes))
-            for memory, copies in banks.items():
+            for memory, copies in member.module.banks.items():
                 self.exists[nodes, memory] = True
                 found = [_bits_of(objects, model, name, bank, fabric.width) for bank in copies]
                 if all(found):

@@ -4,6 +4,7 @@ A loop over adjacent words is one that a compiler makes vectors of. What several
 same words is gathered once, and only if some of these have changed.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,6 +16,9 @@ from .kernels import mask, size_of, type_of
 from .layout import Layout
 
 __all__ = ["Loop", "Reads", "Span", "function_text"]
+
+#: What names are made for: those of a function are numbered anew, so that modules share functions.
+NAME = re.compile(r"\b(?:x?(?:piece|input|memory)_\d+_\d+|(?:[otv]|start|depth|rows)\d+)\b")
 
 
 class Span(NamedTuple):
@@ -80,7 +84,9 @@ class Reads:
         self._gathered: dict[tuple[Any, ...], Span] = {}
 
     def function(self, text: str) -> int:
-        """The number of a function of this text."""
+        """The number of a function of this text, whatever its names."""
+        names: dict[str, str] = {}
+        text = NAME.sub(lambda found: names.setdefault(found[0], f"n{len(names)}"), text)
         if text not in self._functions:
             self._functions[text] = len(self.functions)
             self.functions.append(text)
