@@ -59,7 +59,7 @@ class StreamAccess(Access):
             module: cast("StreamEndpoint", fabric.netlist.modules[module[len(fabric.prefix):]]())
             for module in self.nodes
         }  # fmt: skip
-        streams = next(iter(self._endpoints.values())).streams
+        streams = next(iter(self._endpoints.values())).ends
         self.answer += streams.late
         self._own, self.sections = streams.own, streams.sections
         self.number = 0

@@ -6,10 +6,11 @@ commands are under way besides the run, one of an even and one of an odd number.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Member, Out
 
 from ...program.mode import Range
 from ..memories import choose
@@ -85,6 +86,11 @@ class CommandShape:
 class Commands(Leaf):
     """Takes commands, has their messages loaded, and reports what became of them.
 
+    Parameters
+    ----------
+    others : dict of str to Member, optional
+        Of commands of another sort.
+
     Members
     -------
     tdata, tvalid, tlast : In
@@ -111,10 +117,11 @@ class Commands(Leaf):
         The same of the last run in each section.
     """
 
-    def __init__(self, shape: CommandShape) -> None:
+    def __init__(self, shape: CommandShape, others: Mapping[str, Member] | None = None) -> None:
         self.shape, facts = shape, shape.facts
         super().__init__(
             {
+                **(others or {}),
                 "tdata": In(COMMAND_BITS),
                 "tvalid": In(1),
                 "tready": Out(1),
@@ -143,15 +150,16 @@ class Commands(Leaf):
         """Build what takes commands, what is known of those under way, and the statuses."""
         m = Module()
         there, taken = Signal(name="there"), Signal(name="taken")
-        command = self._collect(m, there, taken)
-        error, fine = Signal(ERROR_BITS, name="refusal"), Signal(name="fine")
-        m.d.comb += [error.eq(self._error(command)), fine.eq(error == RunError.NONE)]
-        odd, put, refused = Signal(name="odd"), Signal(name="put"), Signal(name="refused")
         under_way, ends = Signal(2, name="under_way"), self.value("run_over")
+        rests = under_way == 0
+        command = self._collect(m, there, taken, rests)
+        error, fine = Signal(ERROR_BITS, name="refusal"), Signal(name="fine")
+        m.d.comb += [error.eq(self._error(m, command)), fine.eq(self._fine(command, error))]
+        odd, put, refused = Signal(name="odd"), Signal(name="put"), Signal(name="refused")
         m.d.comb += [
             put.eq(there & fine & ~self.load_valid.bit_select(odd, 1)),
             # Statuses come in the order of commands.
-            refused.eq(there & ~fine & (under_way == 0) & self.may_begin),
+            refused.eq(there & ~fine & rests & self.may_begin),
             taken.eq(put | refused),
         ]
         m.d.sync += [odd.eq(odd ^ put), under_way.eq(under_way + put - ends)]
@@ -162,8 +170,15 @@ class Commands(Leaf):
         self._report(m, Mux(ends, made, Cat(command["tag"], error, Const(0, 32))), refused)
         return m
 
-    def _collect(self, m: Module, there: Signal, taken: Signal) -> dict[str, Value]:
-        """Take the beats of a command; those that it lacks are 0, and further ones are ignored."""
+    def _fine(self, command: dict[str, Value], error: Value) -> Value:
+        """Whether a command is of a run that can be carried out."""
+        return error == RunError.NONE
+
+    def _collect(self, m: Module, there: Signal, taken: Signal, rests: Value) -> dict[str, Value]:
+        """Take the beats of a command; those that it lacks are 0, and further ones are ignored.
+
+        `rests` says whether no run is under way.
+        """
         number, beat = Signal(range(len(COMMAND) + 1), name="number"), Signal(name="beat")
         m.d.comb += [self.tready.eq(~there), beat.eq(self.value("tvalid") & self.tready)]
         command: dict[str, Value] = {}
@@ -180,7 +195,7 @@ class Commands(Leaf):
             m.d.sync += number.eq(number + (number != len(COMMAND)))
         return command
 
-    def _error(self, command: dict[str, Value]) -> Value:
+    def _error(self, m: Module, command: dict[str, Value]) -> Value:
         """Why a command cannot be carried out, a `RunError`."""
         shape = self.shape
         mode = self._mode(command)
@@ -201,6 +216,10 @@ class Commands(Leaf):
         """The mode of a command that can be carried out."""
         return command["mode"][: max(self.shape.mode_bits, 1)]
 
+    def _form(self, command: dict[str, Value]) -> Value:
+        """The form of the run of a command."""
+        return self.shape.form(self._mode(command), command["length"])
+
     def _runs(
         self, m: Module, command: dict[str, Value], put: Value, odd: Value
     ) -> tuple[Value, Value]:
@@ -220,7 +239,7 @@ class Commands(Leaf):
             m.d.sync += self.load_valid.bit_select(odd, 1).eq(1)
         idle: Value = Const(0)
         waits: Value = Const(0)
-        form = self.shape.form(self._mode(command), command["length"])
+        form = self._form(command)
         for name, bits in self.shape.bits.items():
             if not bits:
                 continue
@@ -246,6 +265,8 @@ class Commands(Leaf):
             m.d.comb += getattr(self, name).eq(chosen)
             if name in ("mode", "root"):
                 m.d.comb += getattr(self, f"load_{name}").eq(both)
+                if not hasattr(self, f"unload_{name}"):
+                    continue
                 with m.If(begins):
                     kept = getattr(self, f"unload_{name}").word_select(section, bits)
                     m.d.sync += kept.eq(chosen)

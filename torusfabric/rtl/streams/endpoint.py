@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Member, Out
@@ -20,7 +21,14 @@ from .packets import KEPT
 from .sections import Sections, in_section, section_bits
 from .shapes import LoaderShape, UnloaderShape
 
-__all__ = ["AT_ONCE", "StreamEndpoint", "StreamEnds", "sectioned"]
+__all__ = [
+    "AT_ONCE",
+    "StreamEndpoint",
+    "StreamEndpointBuilder",
+    "StreamEnds",
+    "sectioned",
+    "unloaded",
+]
 
 #: Memories among which one is chosen in a cycle; the choice among more takes another.
 AT_ONCE = 4
@@ -78,6 +86,8 @@ class StreamEndpoint(Endpoint):
     ----------
     kept : bool
         Whether any node gets anything from itself.
+    **others
+        Of endpoints of another sort.
 
     Members
     -------
@@ -100,9 +110,10 @@ class StreamEndpoint(Endpoint):
         streams: StreamEnds,
         *,
         kept: bool,
+        **others: Any,
     ) -> None:
-        self.streams, self.kept = streams, kept
-        super().__init__(shape, settings)
+        self.ends, self.kept = streams, kept
+        super().__init__(shape, settings, **others)
         self.read_data = Signal(streams.loader.data_bits, reset_less=True, name="read_data")
 
     @property
@@ -112,8 +123,8 @@ class StreamEndpoint(Endpoint):
 
     def outside(self) -> dict[str, Member]:
         """Members of all shapes: what nodes are given, and by what they are written and read."""
-        loader, unloader = self.streams.loader, self.streams.unloader
-        number_bits = self.streams.sections.number_bits
+        loader, unloader = self.ends.loader, self.ends.unloader
+        number_bits = self.ends.sections.number_bits
         code = bit_count(len(self.unloaded)) if self.unloaded else 0
         optional = {
             "write_kept": int(self.kept),
@@ -150,8 +161,8 @@ class StreamEndpointBuilder(EndpointBuilder):
 
     def __init__(self, endpoint: StreamEndpoint) -> None:
         super().__init__(endpoint)
-        self._streams, self._unloaded = endpoint.streams, endpoint.unloaded
-        self._sections = sections = endpoint.streams.sections
+        self._ends, self._unloaded = endpoint.ends, endpoint.unloaded
+        self._sections = sections = endpoint.ends.sections
         # Of the run under way, before its first address; the first one begins by turning it to 0.
         self._section = state(sections.bits, name="section", init=sections.count - 1)
 
@@ -242,8 +253,8 @@ class StreamEndpointBuilder(EndpointBuilder):
     def _loaded(self, memory: EndpointMemory) -> WritePort:
         """What the loader writes into a memory."""
         enable = self.value("write_enable")
-        if self._streams.loader.memory_bits:
-            bank = self._streams.own.index(memory.number)
+        if self._ends.loader.memory_bits:
+            bank = self._ends.own.index(memory.number)
             enable = enable & (self.value("write_bank") == bank)
         return WritePort(self.value("write_address"), self.value("write_data"), enable)
 
@@ -273,12 +284,12 @@ class StreamEndpointBuilder(EndpointBuilder):
         with m.If(advance):
             if len(code):
                 m.d.sync += code.eq(self.value("read_code"))
-        width = self._streams.loader.width
+        width = self._ends.loader.width
         keep = keeper(m, width)
         first, rest = inputs[:AT_ONCE], inputs[AT_ONCE:]
         bits = bit_count(len(first))
         chosen = cascade(first, [*code[:bits]], width, keep)
-        if self._streams.late:
+        if self._ends.late:
             chosen, code, *rest = self._a_cycle_later([chosen, code[bits:], *rest])
             chosen = extended_cascade(chosen, rest, [*code], keep)
         with m.If(advance):
@@ -295,14 +306,14 @@ class StreamEndpointBuilder(EndpointBuilder):
     def _kept(self) -> Value:
         """What a node gets from itself: of all messages from that which is loaded to that which is
         unloaded, which are more than those on one side."""
-        most, value = self._streams.loader.words.most, self.value
+        most, value = self._ends.loader.words.most, self.value
         write = in_section(value("write_index"), most, value("write_section"))
         read = in_section(value("read_address"), most, value("read_section"))
         words = most + ((2 * self._sections.count - 1) << section_bits(most))
         return add_memory(
             self.m,
             "kept",
-            memory_cell("kept", width=self._streams.loader.width, depth=words),
+            memory_cell("kept", width=self._ends.loader.width, depth=words),
             write=WritePort(write, value("write_data"), value("write_kept")),
             read=ReadPort(read, value("read_advance")),
         )

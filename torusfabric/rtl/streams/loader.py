@@ -78,7 +78,7 @@ class Loader(StreamEnd):
                 "tlast": In(1),
                 "tkeep": In(shape.keep_bits),
                 "tdest": In(shape.packet_bits),
-                "sends": In(len(shape.packets)),
+                "sends": In(shape.passes_bits),
                 "position": In(shape.position_bits),
                 "clear": In(1),
                 **{name: In(bits) for name, bits in shape.facts.load_widths.items()},
@@ -179,7 +179,7 @@ class Loader(StreamEnd):
         if max(packets) == 1:
             return Const(1), Const(1)
         count = state((max(packets) - 1).bit_length(), name="packet")
-        last = count == by_form([each - 1 for each in packets], self._form)
+        last = count == self._last_packet()
         with m.If(ends):
             m.d.sync += count.eq(Mux(last, 0, count + 1))
         cleared(m, self.value("clear"), count)
@@ -242,18 +242,27 @@ class Loader(StreamEnd):
         if not shape.packet_bits:
             return Const(0)
         sent, dest = state(max(shape.packets), name="sent"), self.value("tdest")
-        gaps = any(
-            count != 1 << shape.packet_bits
-            for count, named in zip(shape.packets, shape.named, strict=True)
-            if named
-        )
-        unknown = dest >= by_form(shape.packets, self._form) if gaps else Const(0)
+        unknown = self._unknown(dest)
         with m.If(ends):
             m.d.sync += sent.bit_select(dest, 1).eq(1)
         with m.If(ends & last):
             m.d.sync += sent.eq(0)
         cleared(m, self.value("clear"), sent)
         return (unknown | sent.bit_select(dest, 1)) & self._named()
+
+    def _last_packet(self) -> Value:
+        """The index of the last packet of a message."""
+        return by_form([each - 1 for each in self.shape.packets], self._form)
+
+    def _unknown(self, dest: Value) -> Value:
+        """Whether there is no such destination."""
+        shape = self.shape
+        gaps = any(
+            count != 1 << shape.packet_bits
+            for count, named in zip(shape.packets, shape.named, strict=True)
+            if named
+        )
+        return dest >= by_form(shape.packets, self._form) if gaps else Const(0)
 
     def _write(self, m: Module, counter: WordCounter, beat: Value, section: Value) -> None:
         """Write a word a cycle after it was taken, when the ROM shows where its chunk begins."""
@@ -265,18 +274,7 @@ class Loader(StreamEnd):
             self.write_section.eq(section),
             within.eq(counter.within),
         ]
-        base: Value = Const(0)
-        if shape.row_bits:
-            row = self.value("row")
-            form = Signal(shape.shift_form_bits, name="form_here", reset_less=True)
-            if len(form):
-                m.d.sync += form.eq(self._form)
-            base = self._base(row[shape.memory_bits :], form)
-            if shape.memory_bits:
-                m.d.comb += self.write_bank.eq(row[: shape.memory_bits])
-        if shape.key_bits:
-            dest = self.value("tdest") if shape.packet_bits else Const(0, 0)
-            m.d.comb += self.key.eq(self._key(counter.chunk, dest, self._form))
+        base = self._looked_up(m, counter)
         m.d.comb += self.write_address.eq(base + within if shape.base_bits else within)
         if shape.kept:
             mine: Value = Const(1)
@@ -285,6 +283,22 @@ class Loader(StreamEnd):
             m.d.sync += [self.write_kept.eq(beat & mine), self.write_index.eq(counter.index)]
             cleared(m, self.value("clear"), self.write_kept)
         cleared(m, self.value("clear"), self.write_enable)
+
+    def _looked_up(self, m: Module, counter: WordCounter) -> Value:
+        """Where the chunk of a word begins, a cycle after it was taken."""
+        shape = self.shape
+        if shape.key_bits:
+            dest = self.value("tdest") if shape.packet_bits else Const(0, 0)
+            m.d.comb += self.key.eq(self._key(counter.chunk, dest, self._form))
+        if not shape.row_bits:
+            return Const(0)
+        row = self.value("row")
+        form = Signal(shape.shift_form_bits, name="form_here", reset_less=True)
+        if len(form):
+            m.d.sync += form.eq(self._form)
+        if shape.memory_bits:
+            m.d.comb += self.write_bank.eq(row[: shape.memory_bits])
+        return self._base(row[shape.memory_bits :], form)
 
     def _named(self) -> Value:
         """Whether packets have destinations."""

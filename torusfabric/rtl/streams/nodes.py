@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..node_parts import EndpointWiring, endpoint_settings
 from ..tops import Built, add_inside, add_sequencer, add_single
 from .commands import Commands
 from .crossings import add_crossings
-from .endpoint import StreamEndpoint
+from .endpoint import StreamEndpoint, StreamEnds
 from .loader import Loader
 from .plan import Rows, StreamPlan, plan_streams
 from .ports import Clocks, stream_ports
@@ -29,18 +30,31 @@ from .unloader import Unloader
 from .watch import add_watch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from ..fabric_builder import FabricBuilder
     from ..modules import Leaf
     from .packets import Packets
 
-__all__ = ["add_stream_top"]
+__all__ = [
+    "OVER",
+    "RENAMED",
+    "SOON",
+    "add_around",
+    "add_control",
+    "add_endpoints",
+    "add_ends",
+    "add_stream_top",
+]
 
 #: Cycles before the last one of a run in which nodes have to be told of its end, to unload the
 #: first word as soon as the last has been stored: those on the way to them, and two in the unloader
 #: of which one follows the run.
 SOON = DISTRIBUTION + 1
+
+#: What the sequencer is given by the control, and what of it has another name.
+OVER: Mapping[str, Parts] = {"over": (Part("over", 0, 1),)}
+RENAMED = {"error": "start_error"}
 
 
 def add_stream_top(build: FabricBuilder, clocks: Clocks, timeout: int = 0) -> Built:
@@ -49,20 +63,38 @@ def add_stream_top(build: FabricBuilder, clocks: Clocks, timeout: int = 0) -> Bu
     A node for which others have waited for more than `timeout` cycles is named, if that is not 0.
     """
     streams = plan_streams(build)
+    barrier = streams.commands is not None and streams.commands.barrier
+    commands = partial(Commands, streams.commands) if streams.commands else None
+
+    def add_all_control() -> None:
+        add_control(build, streams.ends, commands, barrier=barrier)
+        # It is not the sequencer that finds out why a run cannot be carried out.
+        idle = (Fixed(0, build.address_bits),)
+        add_sequencer(build, {**OVER, "idle_address": idle}, soon=SOON, renamed=RENAMED)
+
+    return add_around(build, clocks, timeout, add_all_control, partial(_add_nodes, streams=streams))
+
+
+def add_around(
+    build: FabricBuilder,
+    clocks: Clocks,
+    timeout: int,
+    add_control: Callable[[], None],
+    add_nodes: Callable[[FabricBuilder, str], None],
+) -> Built:
+    """Add the ports of nodes, what is given for control and nodes, and what stands around these.
+
+    The nets of the streams of nodes have the names of ports, and what `add_nodes` is given behind.
+    """
     ports = stream_ports(build.program, build.width, clocks, beat=build.beat)
     for port in ports:
         # In the name of a port of a node, the number is not always at the end.
         name = port.name if port.node is None else port.name.replace(str(port.node), "{}", 1)
         add = build.add_input if port.direction == "in" else build.add_output
         add(name, port.width, node=port.node)
-    _add_control(build, streams)
-    # It is not the sequencer that finds out why a run cannot be carried out.
-    given: dict[str, Parts] = {
-        "idle_address": (Fixed(0, build.address_bits),), "over": (Part("over", 0, 1),)
-    }  # fmt: skip
-    add_sequencer(build, given, soon=SOON, renamed={"error": "start_error"})
+    add_control()
     inner = "" if clocks is Clocks.ONE else "_here"
-    routers = add_inside(build, lambda build: _add_nodes(build, streams, inner))
+    routers = add_inside(build, lambda build: add_nodes(build, inner))
     if timeout:
         add_watch(build, timeout)
     if inner:
@@ -70,27 +102,37 @@ def add_stream_top(build: FabricBuilder, clocks: Clocks, timeout: int = 0) -> Bu
     return Built(routers)
 
 
-def _add_control(build: FabricBuilder, streams: StreamPlan) -> None:
-    """Add what starts runs, and what takes commands if they need any."""
+def add_control(
+    build: FabricBuilder,
+    ends: StreamEnds,
+    commands: Callable[[], Leaf] | None,
+    *,
+    barrier: bool = False,
+    renamed: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Add what starts runs, and what takes commands if they need any.
+
+    Some of what commands give has other names.
+    """
     top = levels(build.nodes) - 1
     make = partial(
         StreamControl,
         # To the nodes, into their registers, and up the tree.
         top + 2,
-        sections=streams.ends.sections,
+        sections=ends.sections,
         length_bits=build.choices.inputs.get("length", 0),
-        last_bits=streams.ends.loader.length_bits,
-        commanded=streams.commands is not None,
-        barrier=streams.commands is not None and streams.commands.barrier,
+        last_bits=ends.loader.length_bits,
+        commanded=commands is not None,
+        barrier=barrier,
     )
-    heard = {"ready": "ready", "bad": "bad", "good": "good", "last": "length"}
+    heard = {"ready": "ready", "bad": "bad", "good": "good", "last": "length", "all_rest": "rest"}
     nets = {name: f"{net}_{top}_0" for name, net in heard.items()}
     _add_one(build, "stream_control", make, nets)
-    if streams.commands:
-        make_commands = partial(Commands, streams.commands)
+    if commands:
         streamed = {name: f"s_axis_cmd_{name}" for name in ("tdata", "tvalid", "tready", "tlast")}
         status = {f"status_{name}": f"m_axis_status_{name}" for name in streamed}
-        _add_one(build, "commands", make_commands, streamed | status)
+        others = {"all_rest": nets["all_rest"], **renamed}
+        _add_one(build, "commands", commands, streamed | status | others)
 
 
 def _add_one(
@@ -105,25 +147,34 @@ def _add_one(
     add_single(build, name, Role.STREAM, make, inputs, nets)
 
 
-def _add_nodes(build: FabricBuilder, streams: StreamPlan, inner: str) -> None:
-    """Add loaders, unloaders and endpoints, and the tree.
-
-    The nets of their streams have the names of ports, and `inner` behind.
-    """
-    settings = endpoint_settings(build)
-    build.add_module("loader", partial(Loader, streams.ends.loader), role=Role.STREAM)
-    build.add_module("unloader", partial(Unloader, streams.ends.unloader), role=Role.STREAM)
+def _add_nodes(build: FabricBuilder, inner: str, streams: StreamPlan) -> None:
+    """Add loaders, unloaders and endpoints, and the tree."""
+    settings, ends = endpoint_settings(build), streams.ends
     with build.together():
-        _add_ends(build, Loader(streams.ends.loader), streams.loads, streams.sent, inner)
-        _add_ends(build, Unloader(streams.ends.unloader), streams.unloads, streams.received, inner)
+        for make, rows, packets in (
+            (partial(Loader, ends.loader), streams.loads, streams.sent),
+            (partial(Unloader, ends.unloader), streams.unloads, streams.received),
+        ):
+            add_ends(build, make, _constants(build, make(), rows, packets), inner)
         for number, (shape, kept) in enumerate(zip(streams.shapes, streams.keeps, strict=True)):
-            make = partial(StreamEndpoint, shape, settings, streams.ends, kept=kept)
-            build.add_module(f"endpoint_{number}", make, role=Role.ENDPOINT)
-            wiring = EndpointWiring(build, number, make())
             nodes = np.flatnonzero(np.array(streams.shape_of) == number)
-            word = {"read_data": (f"m_axis_{{}}_tdata{inner}", wiring.bits["read_data"])}
-            wiring.add(nodes, _accesses(build, nodes, wiring.bits), word)
-    add_tree(build, streams.ends.loader.length_bits, some=streams.ends.loader.some)
+            make_one = partial(StreamEndpoint, shape, settings, ends, kept=kept)
+            add_endpoints(build, number, make_one, nodes, inner)
+    add_tree(build, ends.loader.length_bits, some=ends.loader.some)
+
+
+def add_endpoints(
+    build: FabricBuilder,
+    number: int,
+    make: Callable[[], StreamEndpoint],
+    nodes: IntArray,
+    inner: str,
+) -> None:
+    """Add the endpoints of some nodes, and their module."""
+    build.add_module(f"endpoint_{number}", make, role=Role.ENDPOINT)
+    wiring = EndpointWiring(build, number, make())
+    word = {"read_data": (f"m_axis_{{}}_tdata{inner}", wiring.bits["read_data"])}
+    wiring.add(nodes, _accesses(build, nodes, wiring.bits), word)
 
 
 def _accesses(
@@ -141,35 +192,45 @@ def _accesses(
     return inputs
 
 
-def _add_ends(
+def add_ends(
     build: FabricBuilder,
-    leaf: Loader | Unloader,
-    rows: Rows,
-    packets: Sequence[Packets],
+    make: Callable[[], Loader | Unloader],
+    given: Mapping[str, Sequence[Source]],
     inner: str,
 ) -> None:
-    """Add the loader of each node, or its unloader, and its ROM."""
-    shape, verb, nodes = leaf.shape, leaf.verb, np.arange(build.nodes)
-    inputs: dict[str, Sequence[Source]] = {
-        leaf.passes: [Numbers(of_form.there.astype(int), 1) for of_form in packets]
-    }
-    outputs = {}
+    """Add the loader of each node, or its unloader, by what it alone is given."""
+    leaf, nodes = make(), np.arange(build.nodes)
+    name_of = f"{leaf.verb}er"
+    build.add_module(name_of, make, role=Role.STREAM)
+    inputs, outputs = {**given}, {}
     for name, member in leaf.signature.members.items():
         streamed = name.startswith("t")
         net = f"{leaf.side}_{{}}_{name}{inner}" if streamed else f"{name}_{{}}"
         if member.flow is Out:
-            outputs[name] = net, member.shape
+            outputs[name] = f"{leaf.verb}_key_{{}}" if name == "key" else net, member.shape
+        elif name in inputs:
+            continue
         elif streamed:
             inputs[name] = (Slice(net, nodes, 0, member.shape),)
         elif name.startswith(("clear", "run_", "load_", "unload_")):
             inputs[name] = (build.distribution.near_each(name, nodes),)
+    build.add_array(f"{name_of}_at_{{}}", name_of, nodes, inputs=inputs, outputs=outputs)
+
+
+def _constants(
+    build: FabricBuilder, leaf: Loader | Unloader, rows: Rows, packets: Sequence[Packets]
+) -> dict[str, Sequence[Source]]:
+    """What a loader, or an unloader, is given of forms, and the row of its ROM."""
+    shape, verb, nodes = leaf.shape, leaf.verb, np.arange(build.nodes)
+    inputs: dict[str, Sequence[Source]] = {
+        leaf.passes: [Numbers(of_form.there.astype(int), 1) for of_form in packets]
+    }
     if shape.position_bits:
         inputs["position"] = _positions(build, nodes, shape.facts.position_bits)
     if isinstance(shape, UnloaderShape) and shape.lacking:
         inputs |= _own_packets(shape, packets, nodes)
     if shape.key_bits:
         key, row = f"{verb}_key_{{}}", f"{verb}_row_{{}}"
-        outputs["key"] = key, shape.key_bits
         contents = {each: number for number, each in enumerate(dict.fromkeys(rows))}
         which, address = (
             np.array([contents[each] for each in rows]),
@@ -180,8 +241,7 @@ def _add_ends(
         inputs["row"] = (Slice(row, nodes, 0, shape.row_bits),)
     elif shape.row_bits:
         inputs["row"] = (Numbers(np.array([each[0] for each in rows]), shape.row_bits),)
-    name = f"{verb}er"
-    build.add_array(f"{name}_at_{{}}", name, nodes, inputs=inputs, outputs=outputs)
+    return inputs
 
 
 def _own_packets(

@@ -39,8 +39,9 @@ class ReadinessMerge(Leaf):
         Whether its inputs are of branches; else of nodes, which have a message, and room, or not.
     length_bits : int
         Bits of the length of the messages; 0 where it is fixed.
-    some : bool
-        Whether some nodes send nothing, where there is a length.
+    some, rests : bool
+        Whether some nodes send nothing, where there is a length; and whether it matters that nodes
+        have passed on all that runs have brought.
 
     Members
     -------
@@ -52,6 +53,8 @@ class ReadinessMerge(Leaf):
     length : In
     sends : In
         Whether each has a length.
+    rest : In
+        Whether each has passed on everything.
     all_ready : Out(1)
     any_bad : Out(2)
         Bit 0 is high as well where lengths differ.
@@ -59,10 +62,14 @@ class ReadinessMerge(Leaf):
         Whether `any_bad` is 0.
     any_length : Out
     any_sends : Out(1)
+    all_rest : Out(1)
     """
 
-    def __init__(self, inputs: int, length_bits: int, *, branches: bool, some: bool) -> None:
+    def __init__(
+        self, inputs: int, length_bits: int, *, branches: bool, some: bool, rests: bool = False
+    ) -> None:
         self._length_bits, self._branches, self._some = length_bits, branches, some
+        self._rests = rests
         super().__init__(
             {
                 "ready": In(inputs if branches else 2 * inputs),
@@ -70,11 +77,13 @@ class ReadinessMerge(Leaf):
                 "bad": In(2 * inputs),
                 "length": In(inputs * length_bits),
                 "sends": In(inputs * some),
+                "rest": In(inputs * rests),
                 "all_ready": Out(1),
                 "any_bad": Out(2),
                 "none_bad": Out(1),
                 "any_length": Out(length_bits),
                 "any_sends": Out(int(some)),
+                "all_rest": Out(int(rests)),
             }
         )
         # After a reset the control waits until all of these say what nodes say.
@@ -91,6 +100,8 @@ class ReadinessMerge(Leaf):
         # Known of branches, which spares a level of logic behind long wires.
         good = self.value("good").all() if self._branches else bad == 0
         m.d.sync += self.all_ready.eq(self.value("ready").all())
+        if self._rests:
+            m.d.sync += self.all_rest.eq(self.value("rest").all())
         if not self._length_bits:
             m.d.sync += [self.any_bad.eq(bad), self.none_bad.eq(good)]
             return m
@@ -111,20 +122,21 @@ class ReadinessMerge(Leaf):
         return m
 
 
-def add_tree(build: FabricBuilder, bits: int, *, some: bool) -> None:
+def add_tree(build: FabricBuilder, bits: int, *, some: bool, rests: bool = False) -> None:
     """Add the tree that brings what nodes say to the control.
 
     Parameters
     ----------
     bits : int
         Of the length of the messages.
-    some : bool
+    some, rests : bool
         As of `ReadinessMerge`.
     """
     widths = {"ready": 1, "bad": 2, "good": 1, "length": bits, "sends": int(some)}
+    widths["rest"] = int(rests)
     widths = {name: width for name, width in widths.items() if width}
-    shown = {"ready": "all_ready", "good": "none_bad"}
-    of_node = {"bad": "bad", "length": "length", "sends": "counts"}
+    shown = {"ready": "all_ready", "good": "none_bad", "rest": "all_rest"}
+    of_node = {"bad": "bad", "length": "length", "sends": "counts", "rest": "rests"}
     words: list[dict[str, Parts]] = [
         {"ready": (Part(f"loaded_{node}", 0, 1), Part(f"free_{node}", 0, 1))}
         | {
@@ -139,7 +151,9 @@ def add_tree(build: FabricBuilder, bits: int, *, some: bool) -> None:
         words = []
         for number, group in enumerate(groups):
             module = f"readiness_{len(group)}" + ("" if level else "_of_nodes")
-            make = partial(ReadinessMerge, len(group), bits, branches=level > 0, some=some)
+            make = partial(
+                ReadinessMerge, len(group), bits, branches=level > 0, some=some, rests=rests
+            )
             build.add_module(module, make, role=Role.STREAM)
             at = f"{level}_{number}"
             build.add(

@@ -161,6 +161,11 @@ class EndShape:
         return self.facts.position_bits * len(self.packets) * self._by_position
 
     @property
+    def passes_bits(self) -> int:
+        """Bits that say of each form whether anything passes at the node."""
+        return len(self.packets)
+
+    @property
     def _by_position(self) -> bool:
         return any(self.at_root)
 
@@ -221,9 +226,19 @@ class UnloaderShape(EndShape):
         return (max(self.packets) - 1).bit_length() * self.lacking
 
     @property
+    def lasts_bits(self) -> int:
+        """Bits of the index of the last packet of a node in all forms."""
+        return len(self.packets) * self.count_bits
+
+    @property
     def numbers_bits(self) -> int:
         """Bits of the numbers of the packets of a node, where nodes lack some."""
         return (len(self.packets) * self.id_bits << self.count_bits) * self.lacking
+
+    @property
+    def shows_rest(self) -> bool:
+        """Whether it says that nothing waits that runs have brought."""
+        return False
 
     @property
     def kept_bits(self) -> int:

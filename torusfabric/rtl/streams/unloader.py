@@ -61,6 +61,8 @@ class Unloader(StreamEnd):
         The lowest bits of the number of the run: its section, and a bit more.
     free : Out(1)
         Whether there is room for what another run brings.
+    rests : Out(1)
+        Whether all has been passed on that runs have brought, if that matters.
     """
 
     verb, side, passes = "unload", "m_axis", "receives"
@@ -77,9 +79,9 @@ class Unloader(StreamEnd):
                 "tlast": Out(1),
                 "tkeep": Out(shape.keep_bits),
                 "tid": Out(shape.id_bits),
-                "receives": In(len(shape.packets)),
+                "receives": In(shape.passes_bits),
                 "position": In(shape.position_bits),
-                "own_last": In(len(shape.packets) * shape.count_bits),
+                "own_last": In(shape.lasts_bits),
                 "own_numbers": In(shape.numbers_bits),
                 "clear": In(1),
                 "run_begins": In(1),
@@ -94,6 +96,7 @@ class Unloader(StreamEnd):
                 "read_address": Out(shape.address_bits),
                 "read_section": Out(sections.number_bits),
                 "free": Out(1),
+                "rests": Out(int(shape.shows_rest)),
             },
         )
         registered_outputs(self, "read_code", "read_address", "read_section")
@@ -115,20 +118,23 @@ class Unloader(StreamEnd):
         ]
         goes_on, ends_packet = Signal(name="goes_on"), state(name="ends_packet")
         finishes, restart = state(name="finishes"), ends_packet | ~there
-        counter = WordCounter(m, shape.words, self._form, beat=goes_on, restart=restart)
+        last_chunk = self._last_chunk()
+        counter = WordCounter(
+            m, shape.words, self._form, beat=goes_on, restart=restart, last_chunk=last_chunk
+        )
         following = runs.following(finishes)
         packet, last_follows = self._packets(m, goes_on, there, ends_packet, following)
+        if shape.key_bits:
+            known_by = self._known_by(m, goes_on, runs, packet, (ends_packet, finishes))
+            m.d.comb += self.key.eq(self._key(counter.chunk, known_by, self._form))
         with m.If(goes_on | ~there):
             ends = counter.next_index == self._last_beat(following)
             m.d.sync += [ends_packet.eq(ends), finishes.eq(ends & last_follows)]
         cleared(m, self.value("clear"), ends_packet, finishes, *counter.registers)
-        if shape.key_bits:
-            known_by = self._of_root(section, packet)
-            m.d.comb += self.key.eq(self._key(counter.chunk, known_by, self._form))
         tags = self._tags(finishes, ends_packet, packet, section)
         sought = self._stage(m, advance, there, tags, "sought")
         self._address(m, advance, counter, runs.run)
-        asked = self._stage(m, advance, sought[0], sought[2:], "asked")
+        asked = self._stage(m, advance, sought[0], Cat(sought[2:], self._in_row()), "asked")
         read = self._stage(m, advance, asked[0], asked[1:], "read")
         if shape.late:
             read = self._stage(m, advance, read[0], read[1:], "chosen")
@@ -157,6 +163,8 @@ class Unloader(StreamEnd):
             m.d.sync += last_asked.eq(sought[0] & sought[1])
         cleared(m, self.value("clear"), last_asked)
         m.d.comb += self.free.eq(runs.add_claims(last_asked, turns))
+        if shape.shows_rest:
+            m.d.comb += self.rests.eq(runs.claimed == 0)
         return m
 
     def _tags(self, finishes: Value, ends_packet: Value, packet: Value, section: Value) -> Value:
@@ -237,6 +245,23 @@ class Unloader(StreamEnd):
         """The index of the last packet of the node, where nodes lack some."""
         return self.value("own_last").word_select(form, self.shape.count_bits)
 
+    def _last_chunk(self) -> Value | None:
+        """The number of the last chunk of packets, where it is not a constant of the form."""
+        return None
+
+    def _in_row(self) -> Value:
+        """What the row of a word says of its packet besides."""
+        return Const(0, 0)
+
+    def _known_by(
+        self, m: Module, goes_on: Value, runs: RunQueue, packet: Value, ends: tuple[Value, Value]
+    ) -> Value:
+        """By what the rows of a packet are known.
+
+        `ends` say whether a word is the last of its packet, and of its run.
+        """
+        return self._of_root(runs.section, packet)
+
     def _id(self, packet: Value, section: Value) -> Value:
         """The origin of a packet; forms of a root have but one."""
         number = packet | by_form(self.shape.roots, self._form)
@@ -261,7 +286,7 @@ class Unloader(StreamEnd):
         section, within, form, index = self._place(m, advance, known, len(counter.within))
         base = Const(0)
         if shape.row_bits:
-            row = self._held_row(m, advance)
+            self._row = row = self._held_row(m, advance)
             base = self._base(row[shape.kept_bits + shape.memory_bits :], form)
             if by_word:
                 within = Mux(row[0], index, within)
@@ -403,9 +428,9 @@ class RunQueue:
         # The last word of a run leaves its memory.
         leaves = (goes_on & last_asked) | self.skips
         begins = self._value("run_begins")
-        claimed, _ = tally(m, up=begins, down=leaves, clear=clear, name="claimed")
+        self.claimed, _ = tally(m, up=begins, down=leaves, clear=clear, name="claimed")
         # There are never more than there are buffers.
-        return ~claimed[1] if self._sections.two else ~claimed.all()
+        return ~self.claimed[1] if self._sections.two else ~self.claimed.all()
 
     def _value(self, name: str) -> Value:
         """What drives an input."""

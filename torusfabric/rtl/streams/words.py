@@ -97,6 +97,8 @@ class WordCounter:
         Whether a word passes.
     restart : Value
         Whether it is the last of its packet.
+    last_chunk : Value, optional
+        The number of the last chunk, by default that of the form.
 
     Attributes
     ----------
@@ -111,9 +113,17 @@ class WordCounter:
     """
 
     def __init__(
-        self, m: Module, shape: WordShape, form: Value, *, beat: Value, restart: Value
+        self,
+        m: Module,
+        shape: WordShape,
+        form: Value,
+        *,
+        beat: Value,
+        restart: Value,
+        last_chunk: Value | None = None,
     ) -> None:
         self._m, self._shape, self._beat, self._restart = m, shape, beat, restart
+        self._last_chunk = last_chunk
         self._pitch = by_form(shape.pitch, form)
         self.index = state(shape.index_bits, name="index")
         self.registers = [self.index]
@@ -158,7 +168,10 @@ class WordCounter:
         following = Signal.like(chunk, name="next_chunk")
         self.chunk, self.within = chunk, within
         if shape.in_turn:
-            m.d.comb += ends.eq(chunk == by_form([chunks - 1 for chunks in shape.chunks], form))
+            last = self._last_chunk
+            if last is None:
+                last = by_form([chunks - 1 for chunks in shape.chunks], form)
+            m.d.comb += ends.eq(chunk == last)
             m.d.comb += following.eq(Mux(ends | restart, 0, chunk + 1))
             self._count(within, self._pitch, self._beat & (ends | restart), restart)
         else:
