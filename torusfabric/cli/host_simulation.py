@@ -12,7 +12,7 @@ from .arguments import TRACE, check_output, check_waves
 from .fabric import make_fabric
 from .output import print_facts, print_json, progress_bar
 from .simulated import raise_if_wrong, simulated
-from .tables import fabric_with_image
+from .tables import fabric_with_image, jobs_of_length
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
@@ -95,15 +95,13 @@ def _check_files(arguments: Namespace) -> None:
 
 def _jobs(arguments: Namespace, fabric: Fabric) -> tuple[Job, ...]:
     """What to run: the usual, and of a choice of lengths or operators also what is drawn."""
-    from ..simulation.engines import longest_job
     from ..simulation.jobs import default_jobs, jobs_with_drawn
 
     no_choice = not fabric.program.any_length and len(fabric.program.operators) < 2
     if no_choice and arguments.jobs is None:
         return default_jobs(fabric)
     if arguments.fabric and arguments.flits:
-        each = (longest_job(fabric, mode) for mode in range(len(fabric.program.modes)))
-        return tuple(job._replace(length=arguments.flits) for job in each)
+        return jobs_of_length(fabric, arguments.flits)
     count = RANDOM_JOBS if arguments.jobs is None else arguments.jobs
     require_results("--jobs", count)
     return jobs_with_drawn(fabric, count, seed=arguments.data_seed)

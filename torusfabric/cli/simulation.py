@@ -101,6 +101,8 @@ def run_simulate(arguments: Namespace) -> None:
         run_boards(arguments)
         return
     check_one_chip(arguments)
+    if arguments.fabric and _has_streams(arguments.fabric):
+        arguments.top = "stream"
     if arguments.through_port and arguments.top == "stream":
         raise InputError(
             "--through-port must be left out with --top stream, where all words go through ports"
@@ -113,3 +115,10 @@ def run_simulate(arguments: Namespace) -> None:
         raise InputError("--faults must come with --top stream, which drops what is no good")
     else:
         run_host(arguments)
+
+
+def _has_streams(fabric: str) -> bool:
+    """Whether nodes of a fabric that exists have streams."""
+    from ..rtl.loaded.image import read_fabric
+
+    return read_fabric(fabric).frame.streams

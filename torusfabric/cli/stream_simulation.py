@@ -9,6 +9,7 @@ from .arguments import check_waves
 from .fabric import make_fabric
 from .output import print_facts, print_json, progress_bar
 from .simulated import raise_if_wrong, simulated
+from .tables import fabric_with_image, jobs_of_length
 
 __all__ = ["run_streams"]
 
@@ -29,19 +30,27 @@ def run_streams(arguments: Namespace) -> None:
     check_faults(faults)
     if arguments.wave:
         check_waves(arguments, arguments.wave)
-    made = make_fabric(arguments, any_root=True)
+    if arguments.fabric:
+        fabric, facts = fabric_with_image(arguments)
+    else:
+        made = make_fabric(arguments, any_root=True)
+        fabric, facts = made.fabric, made.facts
     count = RUNS if arguments.jobs is None else arguments.jobs
-    jobs = stream_jobs(made.fabric, count, seed=arguments.data_seed) * arguments.repeat
+    jobs = (
+        jobs_of_length(fabric, arguments.flits)
+        if arguments.fabric and arguments.flits
+        else stream_jobs(fabric, count, seed=arguments.data_seed)
+    ) * arguments.repeat
     with progress_bar("building the engine"):
         engine, reason = choose_stream_engine(
-            made.fabric,
+            fabric,
             arguments.engine,
             wave=arguments.wave,
             runs=len(jobs),
         )
     with progress_bar("simulating") as progress:
         report = simulate_streams(
-            made.fabric,
+            fabric,
             jobs=jobs,
             stall=stall,
             faults=faults,
@@ -51,7 +60,7 @@ def run_streams(arguments: Namespace) -> None:
         )
     result = simulated(
         report,
-        made.facts,
+        facts,
         engine_reason=reason,
         build_seconds=round(engine.build_seconds, 3),
         wave=arguments.wave,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..program import Program
     from ..program.frame import Frame
     from ..rtl import Fabric
+    from ..simulation.engines import Job
 
 __all__ = [
     "add_fabric_file",
@@ -22,6 +23,7 @@ __all__ = [
     "fabric_of_file",
     "fabric_with_image",
     "frame_of",
+    "jobs_of_length",
     "require_lengths",
 ]
 
@@ -91,7 +93,10 @@ def frame_of(arguments: Namespace, program: Program) -> Frame:
             loadable_form(one.schedule, program.flits, program.operators).program for one in chosen
         ]
     modes = loadable_modes(program)
-    return Frame.of(modes, rows=arguments.rows, depth=arguments.depth, inputs=others)
+    return Frame.of(
+        modes, rows=arguments.rows, depth=arguments.depth, inputs=others,
+        streams=vars(arguments).get("top") == "stream",
+    )  # fmt: skip
 
 
 def add_fabric_file(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
@@ -123,6 +128,14 @@ def fabric_with_image(arguments: Namespace) -> tuple[Any, dict[str, Any]]:
         with progress_bar("checking") as progress:
             found.append(schedule_facts(schedule, progress, operators, flits=there.frame.flits))
     return Fabric.holding(image, empty=True), facts_together(found)
+
+
+def jobs_of_length(fabric: Fabric, length: int) -> tuple[Job, ...]:
+    """A run of each mode, of messages of so many flits."""
+    from ..simulation.engines import longest_job
+
+    each = (longest_job(fabric, mode) for mode in range(len(fabric.program.modes)))
+    return tuple(job._replace(length=length) for job in each)
 
 
 def fabric_of_file(arguments: Namespace) -> Fabric:

@@ -13,9 +13,9 @@ import numpy as np
 
 from ..collective import Operator
 from ..errors import InputError
-from ..topology import Topology, topology_from_json, without_faults
+from ..topology import IntArray, Topology, topology_from_json, without_faults
 from .fields import Sources, Stage
-from .loadable import Loadable
+from .loadable import Loadable, free_row
 from .loadable_modes import LoadableMode, entries_of
 from .rewriting import loadable
 from .settings import Table, settings
@@ -73,6 +73,9 @@ class Frame:
         together, and chunks of a message.
     words : int
         Of the memory of an in-port.
+    streams : bool
+        Whether nodes have streams; then each finds by a table of its own what it has received, and
+        `blocks` are the rows of that.
 
     Examples
     --------
@@ -100,6 +103,7 @@ class Frame:
     blocks: int
     chunks: int
     words: int
+    streams: bool = False
 
     @classmethod
     def of(
@@ -109,6 +113,7 @@ class Frame:
         rows: int | None = None,
         depth: int | None = None,
         inputs: Sequence[Program] | None = None,
+        streams: bool = False,
     ) -> Frame:
         """The frame of modes, or programs of one form each.
 
@@ -127,6 +132,7 @@ class Frame:
         forms = [entry.form for entry in entries_of(modes)]
         first = forms[0].program
         others = [*forms, *map(loadable, inputs or ())]
+        nodes = first.topology.nodes
         needed = [form for form in forms if form.adds]
         frame = cls(
             topology=without_faults(first.topology),
@@ -142,14 +148,16 @@ class Frame:
             roots=any(mode.any_root for mode in modes),
             entries=_power(len(forms), LEAST_ENTRIES),
             blocks=_power(
-                sum(form.block_rows for form in forms), LEAST_BLOCKS * first.topology.nodes
+                _stacked([_block_rows(form, streams=streams) for form in forms]),
+                LEAST_BLOCKS * (1 if streams else nodes),
             ),
             chunks=_power(max(form.chunks for form in others), LEAST_CHUNKS),
             # Plans around faults let more rest on their way.
             words=_power(
                 max(form.words for form in others),
-                first.topology.nodes * first.flits * (2 if inputs is None else 1),
+                nodes * first.flits * (2 if inputs is None else 1),
             ),
+            streams=streams,
         )
         if frame.entries > MOST_ENTRIES:
             raise InputError(
@@ -221,6 +229,10 @@ class Frame:
         """The numbers of all sources."""
         return range(self.sources.identity + bool(self.operators))
 
+    def block_rows(self, form: Loadable) -> IntArray:
+        """Rows of each table by which blocks are found that have been received."""
+        return _block_rows(form, streams=self.streams)
+
     def check(self, form: Loadable) -> None:
         """Refuse what does not fit.
 
@@ -255,7 +267,7 @@ class Frame:
                 form.least,
             ),
             ("chunks", self.chunks, form.chunks),
-            ("blocks of nodes", self.blocks, form.block_rows),
+            ("blocks of nodes", self.blocks, int(self.block_rows(form).max())),
             ("words of a memory", self.words, form.words),
         ):
             self.check_count(what, most, needed)
@@ -318,7 +330,7 @@ class Frame:
         """Refuse more rows, or entries, than there is room for."""
         for what, most, needed in (
             ("Rows", self.rows, sum(form.rows for form in forms)),
-            ("Blocks of nodes", self.blocks, sum(form.block_rows for form in forms)),
+            ("Blocks of nodes", self.blocks, _stacked([*map(self.block_rows, forms)])),
             ("Entries of modes", self.entries, len(forms)),
             *(
                 (f"Settings of table {table.name.lower()}", most, len(found))
@@ -334,6 +346,8 @@ class Frame:
         """It as data, for a manifest."""
         facts = {name: getattr(self, name) for name in self.__dataclass_fields__}
         inputs = self.inputs and [[list(each) for each in port] for port in self.inputs]
+        if not self.streams:
+            del facts["streams"]
         return facts | {
             "topology": self.topology.to_entry(),
             "operators": list(self.operators),
@@ -370,6 +384,19 @@ class Frame:
 def _power(needed: int, least: int) -> int:
     """The least power of two that is enough."""
     return 1 << (max(needed, least) - 1).bit_length()
+
+
+def _block_rows(form: Loadable, *, streams: bool) -> IntArray:
+    """Rows of the table of each node, or of the one by which the host finds blocks."""
+    return form.rows_of_nodes if streams else np.array([form.block_rows])
+
+
+def _stacked(each: Sequence[IntArray]) -> int:
+    """Rows that forms take when each lies as low as there is room, one after the other."""
+    taken: list[tuple[int, IntArray]] = []
+    for rows in each:
+        taken.append((free_row(taken, rows), rows))
+    return max(first + int(rows.max()) for first, rows in taken)
 
 
 def _settings(forms: Sequence[Loadable], asked: int) -> tuple[int, ...]:

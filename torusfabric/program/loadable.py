@@ -7,7 +7,9 @@ and what the node sends lies in one memory as the host writes it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from ..topology import Topology
     from .program import Program
 
-__all__ = ["Loadable", "operand_links"]
+__all__ = ["Loadable", "free_row", "operand_links"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +85,12 @@ class Loadable:
         """Rows of the table by which the host finds blocks."""
         nodes, blocks = self.received.shape[:2]
         return int(blocks if self.one_node else blocks << max((nodes - 1).bit_length(), 1))
+
+    @property
+    def rows_of_nodes(self) -> IntArray:
+        """Rows of the table by which each node finds what it has received, shape (nodes,)."""
+        found: IntArray = (self.received[..., 1] >= 0).sum(axis=1)
+        return found
 
     @property
     def depth(self) -> int:
@@ -149,6 +157,33 @@ class Loadable:
             of[..., 1] = np.where(own & (of[..., 1] >= 0), moved, of[..., 1])
         alike = {name: getattr(self, name)[:, node] for name in ("select", "operand", "stores")}
         return replace(self, reads=reads, received=received, **alike)
+
+
+def free_row(taken: Sequence[tuple[int, IntArray]], rows: IntArray) -> int:
+    """The first row from which each owner of a table has so many free, side by side.
+
+    Parameters
+    ----------
+    taken : sequence of (int, ndarray)
+        The first row of each use, and the rows of each owner from there on.
+    rows : ndarray of int, shape (owners,)
+
+    Examples
+    --------
+    Where the second owner asks for none, it does not matter what it has.
+
+    >>> taken = [(0, np.array([2, 0])), (2, np.array([0, 5]))]
+    >>> free_row(taken, np.array([3, 0])), free_row(taken, np.array([1, 1]))
+    (2, 7)
+    """
+    at, most = 0, int(rows.max())
+    for first, used in sorted(((first, used) for first, used in taken), key=itemgetter(0)):
+        if not ((used > 0) & (rows > 0)).any():
+            continue
+        if first - at >= most:
+            break
+        at = max(at, first + int(used.max()))
+    return at
 
 
 def operand_links(topology: Topology) -> int:

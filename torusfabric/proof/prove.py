@@ -95,6 +95,8 @@ def check_provable(fabric: Fabric) -> None:
     MissingTool
         If Yosys or z3 is not installed.
     """
+    if fabric.frame and fabric.top is Top.STREAM:
+        raise InputError("Tables must be rom for streams that are proved, not ram")
     loops = [form.loop for form in fabric.program.forms]
     before_injection = any(
         len(readers) > 1 for loop in loops for readers in loop.sources.injections

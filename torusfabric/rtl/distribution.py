@@ -30,7 +30,7 @@ __all__ = ["BY_GROUP", "ControlStage", "Distribution", "NodeGroups"]
 
 
 #: What changes a state of nodes that stays, so that nothing may be left of it after a reset.
-STROBES = frozenset({"run_begins", "run_ends", "load_valid"})
+STROBES = frozenset({"run_begins", "run_ends", "load_valid", "message_valid"})
 
 #: What has a bit for each group of nodes; the nodes of a group are given that of theirs.
 BY_GROUP = frozenset({"write_enable"})

@@ -108,7 +108,7 @@ class Fabric(wiring.Component):
         Whether an input ends runs early; not with streams, nor of a core without memories.
     tables : {"rom", "ram"}, Frame or Image
         Whether what nodes do is fixed, or loaded; then a frame says what there is room for, by
-        default what the program needs, or an image what is there at first. Host top only.
+        default what the program needs, or an image what is there at first. Not of a core.
     empty : bool
         Whether an image has to be loaded first; else the program is there at first.
 
@@ -231,7 +231,8 @@ class Fabric(wiring.Component):
     @classmethod
     def holding(cls, image: Image, *, bus: Bus | str | None = None, empty: bool = False) -> Fabric:
         """The fabric that an image is for, which holds it or, if empty, is to be loaded with it."""
-        return cls(image.program, width=image.width, bus=bus, tables=image, empty=empty)
+        top = Top.STREAM if image.frame.streams else Top.HOST
+        return cls(image.program, width=image.width, top=top, bus=bus, tables=image, empty=empty)
 
     def behind(self, bus: Bus | str | None) -> Fabric:
         """What carries out the same behind another bus, or none."""
@@ -240,7 +241,7 @@ class Fabric(wiring.Component):
 
     def _by_beats(self, program: Program, beat: int | str) -> tuple[int, Program]:
         """The flits of a word of a port, and the program for it."""
-        if self.top is not Top.STREAM and beat in (1, AUTO):
+        if (self.frame or self.top is not Top.STREAM) and beat in (1, AUTO):
             return 1, program
         if self.frame:
             raise InputError(f"Beat must be 1 for tables that are loaded, not {beat}")
@@ -278,19 +279,26 @@ class Fabric(wiring.Component):
             return None, ()
         if isinstance(tables, str) and tables != "ram":
             raise InputError(f"Tables must be rom or ram, not {shown(tables)}")
-        if self.top is not Top.HOST:
+        if self.top is Top.CORE:
             raise InputError(f"Tables must be rom for a fabric with the top {self.top}, not ram")
+        if self.top is Top.STREAM and self.bus:
+            raise InputError("Bus must be left out for streams with loaded tables, not given")
         if self.aborts:
             raise InputError("Tables must be rom for runs that are aborted, not ram")
         from ..program.fitting import loadable_modes  # a guest
         from ..program.frame import Frame
         from .loaded.image import Image
 
+        streams = self.top is Top.STREAM
+        given = tables.frame if isinstance(tables, Image) else tables
+        frame = given if isinstance(given, Frame) else None
+        if frame and frame.streams is not streams:
+            of = "streams" if streams else "a host port"
+            raise InputError(f"Tables must be those of a fabric with {of}, not another")
         if isinstance(tables, Image):
             return tables.frame, tables.modes
-        frame = tables if isinstance(tables, Frame) else None
         modes = loadable_modes(self.program, frame)
-        return frame or Frame.of(modes), modes
+        return frame or Frame.of(modes, streams=streams), modes
 
     def _ports_of_nodes(self) -> tuple[SimpleNamespace, ...]:
         """The ports of each node of a core, by their names without its number."""
@@ -334,9 +342,12 @@ class Fabric(wiring.Component):
     def _built(self, build: FabricBuilder) -> Built:
         """Fill the netlist."""
         if self.frame:
-            from .loaded.top import LoadedBuilder, add_loaded_top  # a guest
+            from .loaded.stream_top import add_loaded_stream_top  # a guest
+            from .loaded.top import LoadedBuilder, add_loaded_top
 
             assert isinstance(build, LoadedBuilder)
+            if self.top is Top.STREAM:
+                return add_loaded_stream_top(build, self.digest, self.clocks, self.timeout)
             return add_loaded_top(build, self.digest)
         if self.top is Top.HOST:
             return add_host_top(build, self.form_layouts)

@@ -20,7 +20,7 @@ from .registers import delayed, pulsed
 from .run_choices import ERROR_BITS, RunChoices, RunError
 from .slots import FixedSlots, Slots
 
-__all__ = ["Sequencer", "show_run"]
+__all__ = ["FOLLOWED", "Sequencer", "show_run"]
 
 #: The members for runs that may begin in the last cycle of others.
 FOLLOWED = {"over": In(1), "idle": Out(1), "ending": Out(1), "run_ends": Out(1)}

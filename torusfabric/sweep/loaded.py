@@ -23,11 +23,11 @@ from ..rtl.loaded.image import Image, LoadedFabric, Wanted, read_fabric, read_im
 from ..rtl.netlist import Fixed, Part, Parts
 from ..schedule import Schedule
 from ..simulation.engines import longest_job
-from ..simulation.engines.choice import choose_engine
-from ..simulation.simulate import simulate_runs
+from ..simulation.simulate import simulate
 
 if TYPE_CHECKING:
     from ..simulation.report import SimulationReport
+    from ..simulation.streams import StreamReport
 
 __all__ = ["Repair", "built_image", "image", "repair", "self_check"]
 
@@ -147,7 +147,7 @@ class Repair(NamedTuple):
     seconds: float
     load_cycles: int
     check_cycles: int
-    report: SimulationReport
+    report: SimulationReport | StreamReport
 
 
 def repair(
@@ -195,12 +195,11 @@ def repair(
 
 def self_check(
     made: Image, engine: str = "auto", broken_links: Sequence[str] = ()
-) -> SimulationReport:
+) -> SimulationReport | StreamReport:
     """Load an image into a simulation of its fabric with links cut, and run every mode once."""
     fabric = without_links(Fabric.holding(made, empty=True), broken_links)
     jobs = [longest_job(fabric, mode) for mode in range(len(fabric.program.modes))]
-    chosen = choose_engine(fabric, engine, repeat=len(jobs)).engine
-    return simulate_runs(fabric, jobs=jobs, engine=chosen)
+    return simulate(fabric, jobs=jobs, engine=engine)
 
 
 def without_links(fabric: Fabric, broken_links: Sequence[str]) -> Fabric:

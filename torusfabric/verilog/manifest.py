@@ -17,7 +17,7 @@ from ..program.timing import ADDRESS, LINK, SETTING
 from ..rtl.bus import DATA_BITS, Bus, Field, Register, Window
 from ..rtl.fabric import Fabric, Top
 from ..rtl.streams import needs_commands
-from ..rtl.streams.ports import COMMAND, STATUS
+from ..rtl.streams.ports import COMMAND, LOAD, STATUS
 from ..topology import Faulty, Topology
 from .ports import port_facts
 
@@ -259,7 +259,8 @@ def _axi_streams(fabric: Fabric) -> dict[str, Any]:
     if not needs_commands(fabric.program):
         return beat
     barrier = {"barrier": len(fabric.program.modes)} if fabric.program.barrier else {}
-    return {"command_words": list(COMMAND), "status_words": list(STATUS), **barrier, **beat}
+    load = {"load_mode": LOAD} if fabric.frame else {}
+    return {"command_words": list(COMMAND), "status_words": list(STATUS), **barrier, **beat, **load}
 
 
 def _streams(fabric: Fabric) -> dict[str, Any]:

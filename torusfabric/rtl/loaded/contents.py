@@ -11,16 +11,15 @@ from ...program.fields import Order
 from ...program.settings import Table, columns
 from ..memories import address_width
 from .layout import TableLayout
+from .packing import UNASKED, packed
 from .places import Place
+from .stream_contents import stream_tables
 
 if TYPE_CHECKING:
     from ...program.loadable import Loadable
     from ...program.loadable_modes import Entry
 
-__all__ = ["UNASKED", "Contents", "contents_of"]
-
-#: A row of which nobody asks.
-UNASKED = -1
+__all__ = ["Contents", "contents_of"]
 
 #: The rows of what `TableLayout.tables` lists; those at the end may be left out.
 Contents = list[list[list[int]]]
@@ -33,17 +32,16 @@ def contents_of(
     frame = layout.frame
     forms = [(place, entry.form) for place, entry in entries]
     rows = [UNASKED] * max(place.row + form.rows for place, form in forms)
-    blocks = [UNASKED] * max(place.block + form.block_rows for place, form in forms)
     known = [UNASKED] * (max(place.number for place, _ in forms) + 1)
     starts = [UNASKED] * frame.entries
     for number in freed:
-        starts[number] = _packed(_start(layout, further=1, mode=number), layout.entry_fields)
+        starts[number] = packed(_start(layout, further=1, mode=number), layout.entry_fields)
     for place, entry in entries:
         form = entry.form
         further = int(place.number != entry.mode)
         chosen = {"chosen": int(entry.root is not None), "root": entry.root or 0}
         start = _start(layout, further=further, mode=entry.mode, least=entry.start, **chosen)
-        starts[place.number] = _packed(start, layout.entry_fields)
+        starts[place.number] = packed(start, layout.entry_fields)
         loop, shift = form.program.loop, layout.reciprocal_shift
         values = {
             "first": place.row,
@@ -57,12 +55,16 @@ def contents_of(
             "first_block": place.block,
             "one_node": int(form.one_node),
         }
-        known[place.number] = _packed(values, layout.mode_fields)
+        known[place.number] = packed(values, layout.mode_fields)
         rows[place.row : place.row + form.rows] = _rows(layout, form, place)
-        _put_blocks(layout, form, blocks, place.block)
     of_nodes = [_settings(layout, table, forms) for table in Table]
+    single = {"rows": rows, "modes": known, "starts": starts}
+    if frame.streams:
+        of_nodes += stream_tables(layout, entries)
+    else:
+        single["blocks"] = _blocks(layout, forms)
     return [*([found[node] for found in of_nodes] for node in range(frame.nodes)),
-            [rows], [known], [blocks], [starts]]  # fmt: skip
+            *([single[name]] for name in layout.single_tables)]  # fmt: skip
 
 
 def _start(layout: TableLayout, **values: int) -> dict[str, int]:
@@ -83,7 +85,7 @@ def _rows(layout: TableLayout, form: Loadable, place: Place) -> list[int]:
         *place.settings,
     )
     listed = (np.asarray(column).astype(int).tolist() for column in each)
-    return [_packed(dict(zip(fields, row, strict=True)), fields)
+    return [packed(dict(zip(fields, row, strict=True)), fields)
             for row in zip(*listed, strict=True)]  # fmt: skip
 
 
@@ -103,26 +105,22 @@ def _settings(
     return found
 
 
-def _put_blocks(layout: TableLayout, form: Loadable, blocks: list[int], start: int) -> None:
+def _blocks(layout: TableLayout, forms: Iterable[tuple[Place, Loadable]]) -> list[int]:
     """Where the host finds blocks: parts of a message, then chunks, as it counts them, then nodes.
 
     Where there is anything at one node only, all nodes are that.
     """
-    nodes, apart = np.arange(layout.frame.nodes), 1 << address_width(layout.frame.nodes)
-    if form.one_node:
-        nodes, apart = nodes[(form.received[..., 1] >= 0).any(axis=1)], 1
-    for at, node in enumerate(nodes.tolist()):
-        for block, (memory, base) in enumerate(form.received[node].tolist()):
-            if base >= 0:
-                values = {"memory": memory, "base": base}
-                blocks[start + block * apart + at] = _packed(values, layout.block_fields)
-
-
-def _packed(values: dict[str, int], fields: dict[str, int]) -> int:
-    """Values side by side."""
-    total, start = 0, 0
-    for name, bits in fields.items():
-        assert 0 <= values[name] < 1 << bits, f"{name} {values[name]} has {bits} bits"
-        total |= values[name] << start
-        start += bits
-    return total
+    blocks = [UNASKED] * layout.frame.blocks
+    for place, form in forms:
+        nodes, apart = np.arange(layout.frame.nodes), 1 << address_width(layout.frame.nodes)
+        if form.one_node:
+            nodes, apart = nodes[(form.received[..., 1] >= 0).any(axis=1)], 1
+        for at, node in enumerate(nodes.tolist()):
+            for block, (memory, base) in enumerate(form.received[node].tolist()):
+                if base >= 0:
+                    values = {"memory": memory, "base": base}
+                    number = place.block + block * apart + at
+                    blocks[number] = packed(values, layout.block_fields)
+    while blocks[-1] == UNASKED:
+        blocks.pop()
+    return blocks

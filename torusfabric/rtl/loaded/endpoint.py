@@ -15,7 +15,7 @@ from ..endpoint_shape import EndpointMemory, EndpointReader, EndpointShape
 from ..memories import WritePort, address_width, choose
 from ..registers import delayed
 
-__all__ = ["LoadedEndpoint"]
+__all__ = ["LoadedEndpoint", "LoadedEndpointBuilder"]
 
 
 class LoadedEndpoint(Endpoint):
@@ -59,7 +59,7 @@ class LoadedEndpoint(Endpoint):
 
     def elaborate(self, platform: object) -> Module:
         """Build memories, readers and what selects between them."""
-        return _Builder(self).build()
+        return LoadedEndpointBuilder(self).build()
 
 
 class _Inputs(Inputs):
@@ -90,7 +90,7 @@ class _Inputs(Inputs):
         return Mux(self._endpoint.value("late"), before, value)
 
 
-class _Builder(EndpointBuilder):
+class LoadedEndpointBuilder(EndpointBuilder):
     """Builds it."""
 
     def __init__(self, endpoint: LoadedEndpoint) -> None:

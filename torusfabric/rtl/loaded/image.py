@@ -208,13 +208,12 @@ class Image:
         nodes, tables = self.frame.nodes, TableLayout(self.frame).tables
         for number, piece in enumerate(pieces(tables[0])):
             each = [_cut(self.contents[node], piece) for node in range(nodes)]
-            # All nodes name the same settings.
             there = [k for k, row in enumerate(each[0]) if row >= 0]
-            alike = [k for k in there if len({rows[k] for rows in each}) == 1]
-            yield from self._written(EVERY, number, each[0], alike)
-            apart = sorted({*there} - {*alike})
-            for node in range(nodes):
-                yield from self._written(node, number, each[node], apart)
+            alike = {k for k in there if len({rows[k] for rows in each}) == 1}
+            yield from self._written(EVERY, number, each[0], sorted(alike))
+            for node, rows in enumerate(each):
+                apart = [k for k, row in enumerate(rows) if row >= 0 and k not in alike]
+                yield from self._written(node, number, rows, apart)
         for owner in range(nodes, len(tables)):
             for number, piece in enumerate(pieces(tables[owner])):
                 rows = _cut(self.contents[owner], piece)

@@ -12,7 +12,7 @@ import numpy as np
 from ...program.loadable import operand_links
 from ...program.settings import Table, named
 from ...topology import IntArray
-from ..cascade import branch_bits, select_bits, select_code
+from ..cascade import bit_count, branch_bits, select_bits, select_code
 from ..endpoint_plan import EndpointPlan
 from ..endpoint_shape import EndpointMemory, EndpointReader, EndpointShape
 from ..endpoint_wires import SHARED, EndpointWires
@@ -37,6 +37,9 @@ HEAD, RUN = 2, 1 << 10
 #: The least bits for cycles from the last slot of a run to its end, and of a row.
 DRAIN_BITS, LEAST_BITS = 6, 5
 
+
+#: What a node with streams has besides: by chunks that it has received, and by entries.
+STREAM_TABLES = ("unload_row", "facts_row")
 
 #: Bits of a table: the first, and how many.
 Bits = tuple[int, int]
@@ -247,6 +250,9 @@ class TableLayout:
         parts = {"setting": (((0, first),), 1),
                  "operand": (((first, width),), 1 + operand_links(self.frame.topology)),
                  "row": (self._endpoint[1], 0)}  # fmt: skip
+        first = sum(self.setting_bits)
+        for name, (_, bits) in zip(STREAM_TABLES, self._of_streams, strict=self.frame.streams):
+            parts[name], first = (((first, bits),), 0), first + bits
         return {name: part for name, part in parts.items() if any(bits for _, bits in part[0])}
 
     @property
@@ -326,17 +332,68 @@ class TableLayout:
         return sum(self.block_fields.values())
 
     @property
-    def tables(self) -> list[tuple[Bits, ...]]:
-        """Rows and bits of what each node has, and then of rows, modes, blocks and starts."""
+    def unload_fields(self) -> dict[str, int]:
+        """Where a node with streams has received a chunk of a packet, and the origin of that.
+
+        What it gets from itself is kept word by word; else it is in a memory, by its select bits.
+        """
         frame = self.frame
-        of_node = tuple(zip(frame.settings, self.setting_bits, strict=True))
-        return [
-            *[of_node] * frame.nodes,
-            ((frame.rows, self.row_bits),),
-            ((frame.entries, self.mode_bits),),
-            ((frame.blocks, self.block_bits),),
-            ((frame.entries, self.entry_bits),),
-        ]
+        return {
+            "kept": 1,
+            "memory": bit_count(frame.ports + 1),
+            "base": address_width(frame.words),
+            "origin": address_width(frame.nodes),
+        }
+
+    @property
+    def load_facts(self) -> dict[str, int]:
+        """What a node with streams has to know of an entry to load its packets."""
+        bits = address_width(self.frame.nodes)
+        return {"sends": 1, "named": 1, "last_sent": bits, "position": bits}
+
+    @property
+    def unload_facts(self) -> dict[str, int]:
+        """The same to unload them: the last packet and chunk, and the row of the first."""
+        frame = self.frame
+        return {
+            "receives": 1,
+            "last_received": address_width(frame.nodes),
+            "last_chunk": address_width(frame.chunks),
+            "first_row": address_width(frame.blocks),
+        }
+
+    @property
+    def facts(self) -> dict[str, int]:
+        """What a node with streams has to know of an entry."""
+        return self.load_facts | self.unload_facts
+
+    @property
+    def _of_streams(self) -> list[Bits]:
+        """Rows and bits of `STREAM_TABLES`, where nodes have streams."""
+        frame = self.frame
+        unload, facts = (sum(each.values()) for each in (self.unload_fields, self.facts))
+        return [(frame.blocks, unload), (frame.entries, facts)] * frame.streams
+
+    @property
+    def single_tables(self) -> dict[str, Bits]:
+        """Rows and bits of the tables that there are once; they come behind those of nodes."""
+        frame = self.frame
+        tables = {
+            "rows": (frame.rows, self.row_bits),
+            "modes": (frame.entries, self.mode_bits),
+            "blocks": (frame.blocks, self.block_bits),
+            "starts": (frame.entries, self.entry_bits),
+        }
+        if frame.streams:
+            del tables["blocks"]
+        return tables
+
+    @property
+    def tables(self) -> list[tuple[Bits, ...]]:
+        """Rows and bits of what each node has, and then of what there is once."""
+        frame = self.frame
+        of_node = (*zip(frame.settings, self.setting_bits, strict=True), *self._of_streams)
+        return [*[of_node] * frame.nodes, *((table,) for table in self.single_tables.values())]
 
     @property
     def table_bits(self) -> int:

@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from ...errors import InputError
+from ...program.loadable import free_row
 from ...program.settings import Table, settings
 
 if TYPE_CHECKING:
     from ...program.frame import Frame
     from ...program.loadable import Loadable
     from ...program.loadable_modes import Entry
+    from ...topology import IntArray
 
 __all__ = ["Place", "places_beside"]
 
@@ -40,7 +44,7 @@ class Place(NamedTuple):
         return (
             0 <= self.number < frame.entries
             and 0 <= self.row <= frame.rows - form.rows
-            and 0 <= self.block <= frame.blocks - form.block_rows
+            and 0 <= self.block <= frame.blocks - frame.block_rows(form).max()
             and [*map(len, self.settings)] == [form.rows] * len(Table)
             and all(0 <= min(each) <= max(each) < most
                     for each, most in zip(self.settings, frame.settings, strict=True))
@@ -66,14 +70,12 @@ def places_beside(
     for table, count in zip(Table, frame.settings, strict=True):
         used = {number for place, _ in staying for number in place.settings[table]}
         numbers.append([k for k in range(count) if k not in used])
-    rows = [(place.row, form.rows) for place, form in staying]
-    blocks = [(place.block, form.block_rows) for place, form in staying]
+    rows = [(place.row, np.array([form.rows])) for place, form in staying]
+    blocks = [(place.block, frame.block_rows(form)) for place, form in staying]
     found = []
     for number, form, named in zip(at, forms, _named(forms, numbers), strict=True):
-        row = _free("Rows", rows, form.rows, frame.rows)
-        block = _free("Blocks", blocks, form.block_rows, frame.blocks)
-        rows.append((row, form.rows))
-        blocks.append((block, form.block_rows))
+        row = _free("Rows", rows, np.array([form.rows]), frame.rows)
+        block = _free("Blocks", blocks, frame.block_rows(form), frame.blocks)
         found.append(Place(number, row, block, named))
     return found
 
@@ -95,15 +97,12 @@ def _numbers(frame: Frame, entries: Sequence[Entry], taken: set[int]) -> list[in
     return found
 
 
-def _free(what: str, taken: list[tuple[int, int]], count: int, most: int) -> int:
-    """The first of so many free ones, side by side."""
-    at = 0
-    for first, used in sorted(taken):
-        if first - at >= count:
-            break
-        at = max(at, first + used)
+def _free(what: str, taken: list[tuple[int, IntArray]], rows: IntArray, most: int) -> int:
+    """Take the first of so many free rows, side by side."""
+    at, count = free_row(taken, rows), int(rows.max())
     if at + count > most:
         raise InputError(f"{what} must be free side by side for a mode of {count}, not apart")
+    taken.append((at, rows))
     return at
 
 

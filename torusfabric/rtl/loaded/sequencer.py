@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import accumulate
-
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ...program.timing import ADDRESS, DISTRIBUTION, MODE_SETUP, RUN_SETUP, SETTING
@@ -13,7 +10,8 @@ from ..memories import address_width
 from ..netlist import Leaf
 from ..registers import delayed, pulsed
 from ..run_choices import ERROR_BITS, RunChoices, RunError
-from ..sequencer import show_run
+from ..sequencer import FOLLOWED, show_run
+from .entries import fields_of, found_entry
 from .layout import TableLayout
 
 __all__ = ["FOR_HOST", "LoadedSequencer"]
@@ -24,6 +22,12 @@ FOR_HOST = ("chunks", "reciprocal", "first_block", "one_node")
 
 class LoadedSequencer(Leaf):
     """Steps through rows that lie in a table, as the mode says that lies in another.
+
+    Parameters
+    ----------
+    soon : int
+        As of `torusfabric.rtl.sequencer.Sequencer`, with the same members. Then what starts runs
+        has found out which entry it wants, and says that for the mode.
 
     Members
     -------
@@ -55,20 +59,21 @@ class LoadedSequencer(Leaf):
         Of the mode of the last run.
     """
 
-    def __init__(self, layout: TableLayout, choices: RunChoices) -> None:
-        self._layout, self._choices = layout, choices
+    def __init__(self, layout: TableLayout, choices: RunChoices, *, soon: int = 0) -> None:
+        self._layout, self._choices, self._soon = layout, choices, soon
         frame, fields = layout.frame, layout.mode_fields
         self._word_bits = layout.base_bits
         self._names = tuple(name for name in layout.row_fields if name.startswith("named_"))
         code = choices.operators.bits if choices.operators else 0
+        known = {
+            "loaded": In(1),
+            "entries": In(frame.entries),
+            "modes": Out(frame.entries),
+            "starts": In(frame.entries * layout.entry_bits),
+        }
         super().__init__(
-            {
-                "start": In(1),
-                "loaded": In(1),
-                "entries": In(frame.entries),
-                "modes": Out(frame.entries),
-            }
-            | {"starts": In(frame.entries * layout.entry_bits)}
+            {"start": In(1)}
+            | (FOLLOWED if soon else known)
             | {name: In(bits) for name, bits in choices.inputs.items()}
             | {"row_word": In(layout.row_bits), "mode_word": In(layout.mode_bits)}
             | {
@@ -84,18 +89,20 @@ class LoadedSequencer(Leaf):
             | {f"store_{k}": Out(1) for k in range(frame.depth)}
             | {name: Out(fields[name]) for name in FOR_HOST}
         )
+        if soon:
+            self.idle = Signal(init=1, name="idle")
 
     def elaborate(self, platform: object) -> Module:
         """Build the counters, and what nodes are given as late as they need it."""
         m = Module()
         last = Signal(name="last")
         begin = self._run(m, last)
-        mode = _fields(self.value("mode_word"), self._layout.mode_fields)
+        mode = fields_of(self.value("mode_word"), self._layout.mode_fields)
         m.d.comb += [getattr(self, name).eq(mode[name]) for name in FOR_HOST]
         m.d.comb += [self.streams.eq(mode["streams"]), self.late.eq(mode["late"])]
         flits = self._flits(m, mode, begin)
         go = pulsed(m, begin, RUN_SETUP + MODE_SETUP, name="goes")
-        self._count(m, mode, flits, go, last)
+        self._count(m, mode, flits, (begin, go), last)
         return m
 
     def _flits(self, m: Module, mode: dict[str, Value], begin: Value) -> Value:
@@ -108,11 +115,19 @@ class LoadedSequencer(Leaf):
         return last
 
     def _count(
-        self, m: Module, mode: dict[str, Value], flits: Value, go: Value, last: Signal
+        self,
+        m: Module,
+        mode: dict[str, Value],
+        flits: Value,
+        run: tuple[Value, Value],
+        last: Signal,
     ) -> None:
-        """Count rows, and the cycles or flits of each; a cycle ahead of the slot."""
-        layout = self._layout
-        said = _fields(self.value("row_word"), layout.row_fields)
+        """Count rows, and the cycles or flits of each; a cycle ahead of the slot.
+
+        Of a run it is given whether it begins, and whether its first slot comes next.
+        """
+        layout, (begin, go) = self._layout, run
+        said = fields_of(self.value("row_word"), layout.row_fields)
         pause, empty, ends = (said[name] for name in ("pause", "empty", "ends"))
         row, running = Signal(len(mode["first"]), name="row_now"), Signal(name="running")
         longest = max(len(pause), len(flits), len(mode["least"]))
@@ -140,7 +155,7 @@ class LoadedSequencer(Leaf):
                 m.d.sync += [count.eq(0), scaled.eq(0)]
         m.d.sync += row.eq(after)
         m.d.comb += self.row_address.eq(after)
-        self._end(m, mode, moves, last)
+        self._end(m, mode, moves, last, begin)
         streams = Signal(name="streaming")
         begins = Signal(name="begins")
         m.d.sync += [
@@ -168,7 +183,9 @@ class LoadedSequencer(Leaf):
         for k in range(layout.frame.depth):
             m.d.comb += getattr(self, f"store_{k}").eq(line[SETTING - DISTRIBUTION + k])
 
-    def _end(self, m: Module, mode: dict[str, Value], moves: Value, last: Signal) -> None:
+    def _end(
+        self, m: Module, mode: dict[str, Value], moves: Value, last: Signal, begin: Value
+    ) -> None:
         """Find out when a run ends: some cycles after its last slot."""
         valid = Signal(name="valid")
         left = Signal(len(mode["drain"]), name="drains")
@@ -178,55 +195,47 @@ class LoadedSequencer(Leaf):
         with m.Elif(left > 0):
             m.d.sync += left.eq(left - 1)
         m.d.comb += last.eq(~valid & (left == 1))
+        if self._soon:
+
+            def ended(early: int) -> Value:
+                # Not before the last slot, of which nobody knows that it is the last.
+                at_once = valid & ~moves & (mode["drain"] <= early)
+                return at_once | (~valid & (left == 1 + early))
+
+            m.d.comb += self.run_ends.eq(ended(self._soon) | self.value("over"))
+            m.d.sync += [
+                self.ending.eq(ended(2)),
+                self.idle.eq((self.idle | self.ending) & ~begin),
+            ]
 
     def _run(self, m: Module, last: Value) -> Value:
         """Keep what is shown of a run, and find out whether one begins."""
         choices = self._choices
-        entry, no_root = self._entry(m)
-        missing = ~self.modes.bit_select(self.value("mode"), 1)
-        others = [
-            (RunError.ROOT, no_root),
-            (RunError.MODE, missing),
-            (RunError.IMAGE, missing & ~self.value("loaded")),
-            (RunError.BUSY, self.busy),
-        ]
+        if self._soon:
+            entry, others = self.value("mode"), [(RunError.BUSY, ~self.idle)]
+        else:
+            entry, others = self._found(m)
         begin = choices.accepted(m, self.value, others, self.error, name="begins_run")
         if choices.operators:
             choices.keep_operator(m, self.value, begin, self.operator_code)
         m.d.comb += self.mode_address.eq(Mux(begin, entry, self.run_form))
         with m.If(begin):
             m.d.sync += self.run_form.eq(entry)
-        show_run(m, self, begin, last, most=(1 << 32) - 1)
+        show_run(m, self, begin, last, most=(1 << 32) - 1, late=int(self._soon > 0))
         return begin
 
-    def _entry(self, m: Module) -> tuple[Value, Value]:
-        """The entry of a start, and whether the mode knows others, but none of its root.
-
-        It is the first of those besides that of the mode itself.
-        """
-        fields, there = self._layout.entry_fields, self.value("entries")
-        starts = [_fields(word, fields) for word in self.words("starts", self._layout.entry_bits)]
-        mode, entry = self.value("mode"), Signal.like(self.value("mode"), name="entry")
-        found: Value = mode
-        chosen = Signal(len(starts), name="root_chosen")
-        of_root: list[Value] = []
-        for k, start in reversed([*enumerate(starts)]):
-            fits = there[k] & start["further"] & (start["mode"] == mode)
-            if "root" in start:
-                fits &= ~start["chosen"] | (start["root"] == self.value("root"))
-                m.d.comb += chosen[k].eq(start["chosen"])
-                of_root.append(fits)
-            found = Mux(fits & (self.value("length") >= start["least"]), k, found)
-        m.d.comb += entry.eq(found)
-        m.d.comb += self.modes.eq(there & ~Cat(start["further"] for start in starts))
-        if not of_root:
-            return entry, Const(0, 1)
-        known = Cat(of_root).any() | (self.value("root") == 0)
-        return entry, chosen.bit_select(mode, 1) & ~known
-
-
-def _fields(word: Value, fields: Mapping[str, int]) -> dict[str, Value]:
-    """What lies side by side in a word."""
-    ends = accumulate(fields.values())
-    return {name: word[end - bits : end] for (name, bits), end in zip(fields.items(), ends,
-                                                                      strict=True)}  # fmt: skip
+    def _found(self, m: Module) -> tuple[Value, list[tuple[RunError, Value]]]:
+        """The entry of a start, and why it may not be carried out."""
+        choices = self._choices
+        starts = self.words("starts", self._layout.entry_bits)
+        chosen: dict[str, Value] = {name: self.value(name) for name in ("mode", "length", "root")
+                  if name in choices.inputs}  # fmt: skip
+        entry, modes, no_root = found_entry(m, self._layout, starts, self.value("entries"), chosen)
+        m.d.comb += self.modes.eq(modes)
+        missing = ~self.modes.bit_select(self.value("mode"), 1)
+        return entry, [
+            (RunError.ROOT, no_root),
+            (RunError.MODE, missing),
+            (RunError.IMAGE, missing & ~self.value("loaded")),
+            (RunError.BUSY, self.busy),
+        ]

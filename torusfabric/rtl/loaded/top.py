@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
+from typing import Any
 
 from ...program import Program
 from ...program.frame import Frame
@@ -44,7 +45,8 @@ class LoadedBuilder(FabricBuilder):
 
     def __init__(self, program: Program, frame: Frame, width: int, image: Image | None) -> None:
         self.frame, self.layout, self.image = frame, TableLayout(frame), image
-        super().__init__(program, self.layout.placement(program), width, Top.HOST)
+        top = Top.STREAM if frame.streams else Top.HOST
+        super().__init__(program, self.layout.placement(program), width, top)
         self.contents = image.contents if image else [[] for _ in self.layout.tables]
         self._known: dict[object, str] = {}
 
@@ -67,8 +69,9 @@ class LoadedBuilder(FabricBuilder):
         frame, unit = self.frame, self.operator_unit
         several = unit if unit and unit.bits else None
         lengths = Lengths(frame.flits, (1,) * frame.entries)
-        # Which modes have a choice of it their entries say.
-        root = 1 << address_width(frame.nodes) if frame.roots else None
+        # Which modes have a choice of it their entries say; with streams commands find these.
+        chosen = frame.roots and not frame.streams
+        root = 1 << address_width(frame.nodes) if chosen else None
         return RunChoices((root,) * frame.entries, (True,) * frame.entries, lengths, several)
 
     def add_table(
@@ -111,29 +114,62 @@ class LoadedBuilder(FabricBuilder):
         for node in nodes.tolist():
             nets = {part: f"{part}_{node}" for part in parts}
             bus = {name: near(name, node) for name in layout.bus}
-            named = [near(name, node) for name in names]
-            self.add_table(f"node_{node}", node, named, bus, parts, nets, node)
+            asked = [near(name, node) for name in names]
+            if self.frame.streams:
+                fields = {"unload_key": layout.facts["first_row"], "entry": self._mode_bits}
+                asked += [(Part(f"{name}_{node}", 0, bits),) for name, bits in fields.items()]
+            self.add_table(f"node_{node}", node, asked, bus, parts, nets, node)
+
+    @property
+    def _mode_bits(self) -> int:
+        """Bits of the number of an entry."""
+        return address_width(self.frame.entries)
+
+    def add_loader(self, name: str, digest: int, words: Mapping[str, Parts]) -> dict[str, Parts]:
+        """What takes the words of images; what it gives, by name."""
+        layout, frame = self.layout, self.frame
+        there = self.image.there if self.image else There()
+        make = partial(Loader, digest, layout.bus, frame.entries, there)
+        runs = {"busy": (Part("busy", 0, 1),), "run_form": (Part("run_form", 0, self._mode_bits),)}
+        return {**add_single(self, name, Role.LOADER, make, {**words, **runs})}
+
+    def add_single_tables(self, given: Mapping[str, Parts]) -> dict[str, Parts]:
+        """The tables that there are once, by what the loader gives; rows and all starts."""
+        layout = self.layout
+        bus: dict[str, Parts] = {name: given[name] for name in layout.bus}
+        bus |= {"load_every": (Fixed(0, 1),)}
+        shown: dict[str, Parts] = {}
+        for number, (name, (rows, bits)) in enumerate(
+            layout.single_tables.items(), self.frame.nodes
+        ):
+            whole, one = name == "starts", name.removesuffix("s")
+            width = rows * bits if whole else bits
+            net = {"rows": "row_word", "modes": "mode_word", "blocks": "block"}.get(name, name)
+            address = [] if whole else [(Part(f"{one}_address", 0, address_width(rows)),)]
+            runs = {"row": (((0, width),), 0)}
+            self.add_table(name, number, address, bus, runs, {"row": net})
+            shown[net] = (Part(net, 0, width),)
+        return shown
+
+    def add_loaded_sequencer(self, given: Mapping[str, Parts], **how: Any) -> None:
+        """The sequencer, by what the tables and the loader give."""
+        soon = how.pop("soon", 0)
+        make = partial(LoadedSequencer, self.layout, self.choices, soon=soon)
+        needed = make().signature.members
+        inputs = {name: parts for name, parts in given.items() if name in needed}
+        tops.add_sequencer(self, inputs, make=make, **how)
 
 
 def add_loaded_top(build: LoadedBuilder, digest: int) -> Built:
     """One memory-mapped port serves all nodes; another takes what is loaded."""
     layout, frame = build.layout, build.frame
-    bits = address_width(frame.entries)
-    mode = (Part("run_form", 0, bits),)
     tops.add_starts(build)
     words: dict[str, Parts] = {
         name: build.add_input(name, bits)
         for name, bits in {"load_we": 1, "load_first": 1, "load_data": 32}.items()
     }
-    there = build.image.there if build.image else There()
-    loader = partial(Loader, digest, layout.bus, frame.entries, there)
-    words |= {"busy": (Part("busy", 0, 1),), "run_form": mode}
-    given = add_single(build, "loader", Role.LOADER, loader, words)
-    bus: dict[str, Parts] = {name: given[name] for name in layout.bus}
-    fields = layout.mode_fields
-    looked_up = {"block": layout.block_bits, "row_word": layout.row_bits,
-                 "mode_word": layout.mode_bits}  # fmt: skip
-    parts = {name: (Part(name, 0, bits),) for name, bits in (fields | looked_up).items()}
+    given = build.add_loader("loader", digest, words)
+    fields = {name: layout.mode_fields[name] for name in FOR_HOST} | {"block": layout.block_bits}
     answer = build.placement.endpoints.answer
     addresses = LoadedHostLayout(frame)
     host = lambda: Host(
@@ -141,21 +177,9 @@ def add_loaded_top(build: LoadedBuilder, digest: int) -> Built:
         [HostWrites(addresses, None)],
         width=build.width, address_bits=layout.base_bits, answer=answer,
     )  # fmt: skip
-    asked = {name: parts[name] for name in ("block", *FOR_HOST)}
+    asked = {name: (Part(name, 0, bits),) for name, bits in fields.items()}
     latency = tops.add_host_port(build, host, asked)
-    starts = frame.entries * layout.entry_bits
-    parts["starts"] = (Part("starts", 0, starts),)
-    words_of = ("row_word", "mode_word", "starts", "loaded", "entries")
-    known = {name: (parts | given)[name] for name in words_of}
-    tops.add_sequencer(build, known, make=partial(LoadedSequencer, layout, build.choices))
-    alone = bus | {"load_every": (Fixed(0, 1),)}
-    for number, (name, net) in enumerate(
-        {"row": "row_word", "mode": "mode_word", "block": "block"}.items(), frame.nodes
-    ):
-        address, runs = build.whole(f"{name}_address"), {"row": (((0, looked_up[net]),), 0)}
-        build.add_table(f"{name}s", number, [address], alone, runs, {"row": net})
-    whole = {"row": (((0, starts),), 0)}
-    build.add_table("starts", frame.nodes + 3, [], alone, whole, {"row": "starts"})
+    build.add_loaded_sequencer(given | build.add_single_tables(given))
     routers = tops.add_inside(build, add_endpoints)
     tops.add_status(build)
     for name in ("loaded", "loaded_program", "modes"):

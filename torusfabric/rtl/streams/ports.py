@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COMMAND",
     "COMMAND_BITS",
+    "LOAD",
     "STATUS",
     "Clocks",
     "StreamPort",
@@ -27,6 +28,9 @@ COMMAND_BITS = 32
 #: The beats of a command, and of its status.
 COMMAND = ("mode", "length", "root", "operation", "tag")
 STATUS = ("tag", "error", "cycles")
+
+#: In place of a mode: behind the command are the words of an image, which is to be loaded.
+LOAD = (1 << COMMAND_BITS) - 1
 
 #: The protocols that ports follow.
 AXI_STREAM, LEVEL, CLOCK = "AXI4-Stream", "level", "clock"
@@ -82,7 +86,7 @@ def needs_commands(program: Program) -> bool:
     >>> needs_commands(tf.compile(schedule, max_flits=8, root="any"))
     True
     """
-    several = program.several or program.barrier
+    several = program.several or program.barrier or program.loaded
     return several or program.any_root or len(program.operators) > 1
 
 
@@ -118,7 +122,7 @@ def stream_ports(
     ['busy', 'done', 'cycles', 'error']
     """
     nodes = program.topology.nodes
-    personal = any(mode.schedule.collective.personal for mode in program.forms)
+    personal = program.loaded or any(form.schedule.collective.personal for form in program.forms)
     own_clocks = Clocks(clocks) is Clocks.PER_NODE
     ports: list[StreamPort] = []
     for node in range(nodes):

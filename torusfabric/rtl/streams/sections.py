@@ -83,6 +83,8 @@ class Sections:
 def sections_of(program: Program, beat: int = 1) -> Sections:
     """The sections of a fabric: more than two where its runs would not reach `SHARE` with two.
 
+    Of one whose tables are loaded there are two.
+
     Ports take and give a beat of flits a cycle. Where messages may be shorter, the longest count.
 
     Examples
@@ -92,6 +94,8 @@ def sections_of(program: Program, beat: int = 1) -> Sections:
     >>> [sections_of(tf.compile(gather, flits=flits)).count for flits in (1, 2)]
     [4, 2]
     """
+    if program.loaded:  # of whatever length runs may be
+        return Sections()
     shares = [share_with_two(program, mode, beat) for mode in range(len(program.modes))]
     return Sections(2 if min(shares) >= SHARE else 3)
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from ...errors import WorkFailed
 from ...rtl.fabric import Fabric
 from ..engines.base import node_cycles
-from .traffic import Log, Traffic
+from .traffic import STATUS_SINK, Log, Traffic
 
 __all__ = ["Progress", "StreamEngine", "check_end"]
 
@@ -54,6 +54,8 @@ def check_end(traffic: Traffic, log: Log, *, unsent: int) -> None:
     WorkFailed
         If not.
     """
+    if traffic.loads and any(arrival.word for arrival in log.arrivals[STATUS_SINK][1:2]):
+        raise WorkFailed("Image must be taken by the fabric, not refused")
     if log.unsteady:
         raise WorkFailed(f"Word that waits at {log.unsteady} must stay as it is, not change")
     missing = sum(max(sink.expected - len(log.arrivals[sink.prefix]), 0) for sink in traffic.sinks)

@@ -10,6 +10,7 @@ from itertools import chain
 from ...errors import InputError
 from ...rtl.fabric import Fabric, Top
 from ...rtl.streams import Clocks, needs_commands
+from ...rtl.streams.ports import STATUS
 from ...rtl.streams.sections import sections_of
 from ...toolchain.values import real
 from ..engines.base import Job
@@ -22,7 +23,7 @@ from .faults import Planned, spoiled_run
 from .limits import sustained_rate
 from .messages import Exchange, draw_exchange, is_barrier
 from .report import StreamReport
-from .traffic import Log, traffic_of
+from .traffic import STATUS_SINK, Log, traffic_of
 
 __all__ = ["check_faults", "check_stall", "simulate_streams", "stream_jobs"]
 
@@ -124,6 +125,8 @@ def simulate_streams(
         beats = (beat.flits(fabric.beat, fabric.width) for beat in log.arrivals[prefix])
         log.arrivals[prefix] = list(chain.from_iterable(beats))
     seconds = time.perf_counter() - began
+    if fabric.empty:  # of the image
+        del log.arrivals[STATUS_SINK][: len(STATUS)]
     found, errors = Comparison(exchanges, log), [run.error for run in runs]
     found.compare_statuses(log, errors, planned)
     if not needs_commands(fabric.program):

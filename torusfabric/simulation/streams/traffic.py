@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...rtl.fabric import Fabric
 from ...rtl.run_choices import RunError
 from ...rtl.streams import needs_commands
-from ...rtl.streams.ports import COMMAND, STATUS
+from ...rtl.streams.ports import COMMAND, LOAD, STATUS
 from ...verilog.bench.packets import Packet
 from ..engines.base import Job
 from .faults import Planned
+
+if TYPE_CHECKING:
+    from ...rtl.loaded.image import Image
 
 __all__ = [
     "STATUS_SINK",
@@ -118,6 +121,8 @@ class Traffic:
     patience, settling : int
         Cycles without any beat after which the simulation ends: while beats are missing, and at the
         end.
+    loads : bool
+        Whether the first command loads an image.
     """
 
     sources: list[Source]
@@ -125,6 +130,7 @@ class Traffic:
     seed: int
     patience: int
     settling: int = SETTLING
+    loads: bool = False
 
     @property
     def beats(self) -> int:
@@ -195,10 +201,12 @@ def traffic_of(
             for number, run in enumerate(runs)
             for beat in command_of(number, run.job, run.error, says_length=_by_length(fabric, run))
         ]
+        if fabric.empty:
+            commands = [*image_beats(fabric.image), *commands]
         sources.append(Source("s_axis_cmd", commands, stall))
-        sinks.append(Sink(STATUS_SINK, len(STATUS) * len(runs), stall))
+        sinks.append(Sink(STATUS_SINK, len(STATUS) * (len(runs) + fabric.empty), stall))
     patience = round((PATIENCE + cycles) / max(1 - stall, 0.01))
-    return Traffic(sources, sinks, seed, patience)
+    return Traffic(sources, sinks, seed, patience, loads=fabric.empty)
 
 
 def _by_length(fabric: Fabric, run: Planned) -> bool:
@@ -215,6 +223,12 @@ def command_of(
     if number % 2 and error is not RunError.LENGTH and not says_length:
         words["length"] = 0
     return (Beat(words[name], name == COMMAND[-1]) for name in COMMAND)
+
+
+def image_beats(image: Image) -> Iterable[Beat]:
+    """The beats of the command that loads an image."""
+    words = [LOAD] + [0] * (len(COMMAND) - 1) + image.words
+    return (Beat(word, k == len(words) - 1) for k, word in enumerate(words))
 
 
 def beat_count(packet: Packet, beat: int) -> int:

@@ -1,0 +1,198 @@
+"""Streams of fabrics whose tables are loaded: other collectives follow without a reset."""
+
+from dataclasses import replace
+
+import pytest
+from helpers import few
+from loaded_port import wanted
+
+import torusfabric as tf
+from torusfabric.errors import InputError, WorkFailed
+from torusfabric.planning import select
+from torusfabric.planning.loaded import resolve_loadable
+from torusfabric.program.frame import Frame
+from torusfabric.program.loadable_modes import LoadableMode
+from torusfabric.rtl.loaded import stream_contents
+from torusfabric.rtl.loaded.image import Image
+from torusfabric.rtl.run_choices import RunError
+from torusfabric.rtl.streams.ports import LOAD, STATUS
+from torusfabric.simulation.jobs import completed
+from torusfabric.simulation.streams import simulate_streams, stream_jobs
+from torusfabric.simulation.streams.comparison import Comparison
+from torusfabric.simulation.streams.compiled_streams import CompiledStreams
+from torusfabric.simulation.streams.faults import Planned
+from torusfabric.simulation.streams.messages import draw_exchange
+from torusfabric.simulation.streams.traffic import STATUS_SINK, Beat, traffic_of
+
+FLITS, WIDTH = 5, 8
+
+
+def planned(topology, name, **options):
+    """The quickest schedule that can be loaded."""
+    return resolve_loadable(select(topology, name, **options), FLITS)[-1].planned
+
+
+#: A network, collectives of which some are along an axis, and how these are planned or compiled.
+BUILT = [
+    ("5", "allreduce,scatter,gather", {}, {}),
+    ("mesh:3x3", "exchange,halo", {}, {}),
+    ("3x3!4", "allgather,reduce", {}, {}),
+    ("3x3", "alltoall@1,reduce-scatter", {}, {}),
+    ("3x3", "allreduce,broadcast", {"link_latency": "2"}, {}),
+    ("3", "gather,scatter,broadcast", {}, {"root": "any"}),
+    ("3x3", "allreduce,alltoall", {}, {"operators": ["add", "xor"]}),
+    ("2x2x2", "alltoall,allreduce", {}, {}),
+]
+
+
+@pytest.mark.parametrize(("topology", "names", "planning", "chosen"), few(1, BUILT))
+def test_built_in(topology, names, planning, chosen):
+    """Runs take the cycles that are forecast, and bring all words; what is no good is dropped."""
+    plans = [planned(topology, name, **planning) for name in names.split(",")]
+    program = tf.compile(plans, max_flits=FLITS, **chosen)
+    fabric = tf.Fabric(program, width=WIDTH, top="stream", tables="ram")
+    engine = CompiledStreams(fabric)
+    for stall, faults in ((0, 0), (0.4, 0.25)):
+        report = simulate_streams(
+            fabric, jobs=stream_jobs(fabric, 20), stall=stall, faults=faults, engine=engine
+        )
+        assert report.passed
+        assert [job.cycles for job in report.jobs] == [job.predicted_cycles for job in report.jobs]
+
+
+@pytest.fixture(scope="module")
+def image():
+    """The image of a fabric of a ring with room for others."""
+    modes = [
+        LoadableMode.of([form])
+        for form in map(_loadable, (planned("5", name) for name in ("allreduce", "allgather")))
+    ]
+    frame = Frame.of(modes, rows=64, depth=16, streams=True)
+    return Image(replace(frame, roots=True, entries=8), WIDTH, modes)
+
+
+def _loadable(plan):
+    from torusfabric.program.fitting import loadable_form
+
+    return loadable_form(plan, FLITS, tf.compile(planned("5", "allreduce")).operators)
+
+
+@pytest.mark.parametrize("stall", [0.3, pytest.param(0, marks=pytest.mark.long)])
+def test_images_follow_one_another(image, stall):
+    """Between runs, while words wait on both sides, all modes are loaded anew, and then one."""
+    frame = image.frame
+    second = Image.of(frame, WIDTH, wanted(*(planned("5", name) for name in ("alltoall", "halo"))))
+    third = second.with_modes([([planned("5", "gather")], True)], 1)
+    fabrics = [tf.Fabric.holding(image)]
+    fabrics += [tf.Fabric.holding(each, empty=True) for each in (second, third)]
+    whole, exchanges, statuses = None, [], []
+    for number, fabric in enumerate(fabrics):
+        jobs = [completed(fabric, job) for job in stream_jobs(fabric, 6, seed=number)]
+        drawn = [draw_exchange(fabric, job, seed=k) for k, job in enumerate(jobs)]
+        runs = [*map(Planned, jobs, drawn)]
+        traffic = traffic_of(fabric, runs, stall=stall, seed=1, cycles=100)
+        whole = traffic if whole is None else joined(whole, traffic)
+        exchanges += [run.exchange for run in runs]
+        statuses += [[0, 0, 0]] * (number > 0)
+        statuses += [
+            [k, 0, fabric.program.cycles(run.job.length, mode=run.job.mode)]
+            for k, run in enumerate(runs)
+        ]
+    log = CompiledStreams(fabrics[0]).run(whole)
+    found = Comparison(exchanges, log)
+    assert not found.missing
+    assert not sum(found.wrong), found.first_wrong
+    assert in_statuses(log) == statuses
+
+
+def joined(before, after):
+    """Traffic of the same fabric, one after the other."""
+    sources = [
+        one._replace(beats=[*one.beats, *other.beats])
+        for one, other in zip(before.sources, after.sources, strict=True)
+    ]
+    sinks = [
+        one._replace(expected=one.expected + other.expected)
+        for one, other in zip(before.sinks, after.sinks, strict=True)
+    ]
+    return replace(before, sources=sources, sinks=sinks)
+
+
+def in_statuses(log):
+    """The statuses that have come."""
+    words = [arrival.word for arrival in log.arrivals[STATUS_SINK]]
+    return [words[at : at + len(STATUS)] for at in range(0, len(words), len(STATUS))]
+
+
+def test_no_torn_image_runs(image):
+    """A torn image is refused, and runs after it; a whole one is taken then."""
+    fabric = tf.Fabric.holding(image, empty=True)
+    job = completed(fabric, tf.Job(mode=1, length=3))
+    run = Planned(job, draw_exchange(fabric, job, seed=1))
+    right = traffic_of(fabric, [run], stall=0, seed=1, cycles=100)
+    *nodes, commands = right.sources
+    torn = image.words[: len(image.words) // 2], [*image.words[:-1], image.words[-1] ^ 1], []
+    beats = []
+    for tag, words in enumerate(torn):
+        every = [LOAD, 0, 0, 0, tag, *words]
+        beats += [Beat(word, k == len(every) - 1) for k, word in enumerate(every)]
+    beats += [Beat(word, k == 4) for k, word in enumerate([1, 3, 0, 0, 9])]
+    sinks = [*right.sinks[:-1], right.sinks[-1]._replace(expected=3 * 6)]
+    sources = [*nodes, commands._replace(beats=beats + commands.beats)]
+    log = CompiledStreams(fabric).run(replace(right, sources=sources, sinks=sinks, loads=False))
+    assert not sum(Comparison([run.exchange], log).wrong)
+    refused = [[tag, RunError.IMAGE, 0] for tag in (0, 1, 2, 9)]
+    assert in_statuses(log) == [*refused, [0, 0, 0], [0, 0, image.program.cycles(3, mode=1)]]
+
+
+def test_what_a_table_says_matters(image, monkeypatch):
+    """A wrong origin in the table of a node, or an image that is refused, is found."""
+    right = stream_contents.packed
+
+    def wrong(values, fields):
+        return right(values | ({"origin": 3} if values.get("origin") == 4 else {}), fields)
+
+    monkeypatch.setattr(stream_contents, "packed", wrong)
+    built = tf.Fabric.holding(replace(image))
+    report = tf.simulate(built, jobs=[tf.Job(mode=1)], engine="amaranth")
+    assert report.words_wrong
+    monkeypatch.undo()
+    other = replace(image, width=WIDTH + 1)
+    fabric = tf.Fabric.holding(image, empty=True)
+    fabric.__dict__["image"] = other
+    with pytest.raises(WorkFailed, match="Image must be taken by the fabric"):
+        tf.simulate(fabric, jobs=[tf.Job(mode=1)], engine="amaranth")
+
+
+@pytest.mark.parametrize(
+    ("how", "wrong"),
+    [
+        ({"bus": "axi4"}, "Bus must be left out for streams with loaded tables"),
+        ({"beat": 2}, "Beat must be 1 for tables that are loaded"),
+    ],
+)
+def test_refused(how, wrong):
+    """What streams cannot have with loaded tables is said in a line."""
+    program = tf.compile(tf.plan("3", "allgather"), max_flits=4)
+    with pytest.raises(InputError, match=wrong):
+        tf.Fabric(program, width=WIDTH, top="stream", tables="ram", **how)
+
+
+def test_tables_of_another_top(image):
+    """Tables for streams are none for a host port."""
+    with pytest.raises(InputError, match="Tables must be those of a fabric with a host port"):
+        tf.Fabric(image.program, width=WIDTH, tables=image)
+
+
+def test_command(tmp_path, monkeypatch, capsys):
+    """The commands: hardware, an image of something else, and a run of it."""
+    from torusfabric.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    how = "--top stream --tables ram --rows 32 --inputs all --width 8 --max-flits 4 -o out --quiet"
+    assert main(f"verilog 3 allgather {how}".split()) == 0
+    assert main(["image", "--fabric", "out/manifest.json", "3", "alltoall", "-o", "a.bin"]) == 0
+    assert (
+        main(["simulate", "--fabric", "out/manifest.json", "--image", "a.bin", "--flits", "3"]) == 0
+    )
+    assert "words wrong       0" in capsys.readouterr().out
