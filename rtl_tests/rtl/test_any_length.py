@@ -218,7 +218,7 @@ def test_division_by_constants():
 def test_jobs_by_default():
     """One flit, the most, and some between; every root of a few."""
     fabric = engine_of("2x3", "broadcast", "max-flow", {}, 4, root="any")
-    jobs = default_jobs(fabric)
+    jobs = default_jobs(fabric.program)
     assert {job.length for job in jobs} == {1, 2, 3, 4}
     assert {job.root for job in jobs} == set(range(6))
     report = tf.simulate(fabric, jobs=jobs[:3])

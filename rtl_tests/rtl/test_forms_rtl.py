@@ -76,7 +76,7 @@ def test_each_form_is_carried_out(modes, options):
     """Every word is right where forms begin and end, and comes in the forecast cycle."""
     fabric = engine_of(*modes, **options)
     assert any(mode.several for mode in fabric.program.modes)
-    jobs = [job for job in default_jobs(fabric) if job.root in (None, 5)]
+    jobs = [job for job in default_jobs(fabric.program) if job.root in (None, 5)]
     if options.get("top"):
         report = tf.simulate(fabric, jobs=jobs)
         assert report.passed, report.first_wrong

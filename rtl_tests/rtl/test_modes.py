@@ -138,7 +138,7 @@ def test_every_collective_on_larger_tori(topology):
     """All eight with any root, at all usual lengths."""
     names = EVERY if topology != "2x2x3" else EVERY[:6]
     fabric = engine_of(topology, names, 7, operators=["add", "max:signed"], root="any")
-    check_jobs(fabric, [*default_jobs(fabric), *random_jobs(fabric, 40)], CompiledEngine)
+    check_jobs(fabric, [*default_jobs(fabric.program), *random_jobs(fabric, 40)], CompiledEngine)
 
 
 @st.composite

@@ -301,7 +301,7 @@ def test_nothing_to_add(tmp_path, monkeypatch):
 def test_jobs():
     """Every operator is tried, random jobs draw it, and reports name it."""
     fabric = fabric_with(["add", "max"], max_flits=3)
-    assert {job.operation for job in default_jobs(fabric)} == {0, 1}
+    assert {job.operation for job in default_jobs(fabric.program)} == {0, 1}
     assert {job.operation for job in random_jobs(fabric, 20)} == {0, 1}
     report = tf.simulate(fabric, jobs=[tf.Job(length=2, operation=1), tf.Job(length=1)])
     assert report.passed

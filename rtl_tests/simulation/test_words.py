@@ -48,7 +48,7 @@ def fabric_of_case(topology, collectives, settings, width):
 
 def jobs_of(fabric):
     """Some runs of a fabric, of every mode and operator."""
-    jobs = [*default_jobs(fabric)[:2]]
+    jobs = [*default_jobs(fabric.program)[:2]]
     if fabric.program.any_length:
         jobs += random_jobs(fabric, 4, seed=1)
     return [completed(fabric, job) for job in jobs]

@@ -8,6 +8,8 @@ from sweeps import plan_step
 import torusfabric as tf
 from torusfabric.cli import main
 from torusfabric.errors import InputError
+from torusfabric.planning import planned
+from torusfabric.planning.planned import plan_anew as plan
 from torusfabric.sweep.grid import key, load, points
 from torusfabric.sweep.work import on_cores, work
 
@@ -49,6 +51,24 @@ def test_cycles_are_those_of_a_simulation():
         assert said["cycles"] == counted["cycles"]
         assert [job["cycles"] for job in said["jobs"]] == [job["cycles"] for job in counted["jobs"]]
         assert set(said) < set(counted)
+
+
+def test_what_rows_share_is_done_once(monkeypatch):
+    """One plan of each algorithm for all lengths and widths; widths are looked at in each row."""
+    found = []
+
+    def counted(selection):
+        found.append(selection)
+        return plan(selection)
+
+    monkeypatch.setattr(planned, "plan_anew", counted)
+    point = plan_step("3x2", collective="scatter", algorithm="best") | {"step": "cycles"}
+    rows = [work(point | {"width": width, "flits": flits}) for width in (8, 9) for flits in (2, 3)]
+    assert len({*found}) == len(found)
+    assert len({selection.chosen().name for selection in found}) > 1
+    assert [row["result"]["width"] for row in rows] == [8, 8, 9, 9]
+    assert rows[0]["result"]["cycles"] == rows[2]["result"]["cycles"] < rows[1]["result"]["cycles"]
+    assert work(point | {"width": 2000, "flits": 2})["status"] == "misfit"
 
 
 def test_the_best_is_that_for_the_length():
@@ -102,7 +122,7 @@ def test_plan_that_was_replaced_gives_no_row(write, tmp_path):
 
 def test_only_what_follows_from_the_point_is_a_misfit(monkeypatch, write, tmp_path):
     """Too little memory and broken settings are tried again; what is no schedule stays that."""
-    point = plan_step("3x3", algorithm="best", width=8) | {"step": "simulate"}
+    point = plan_step("3x7", algorithm="best", width=8) | {"step": "simulate"}
     with monkeypatch.context() as patch:
         patch.setattr("torusfabric.planning.limits.available_memory", lambda: 0)
         patch.setattr("torusfabric.planning.limits.LITTLE", 0)

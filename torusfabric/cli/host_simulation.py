@@ -99,7 +99,7 @@ def _jobs(arguments: Namespace, fabric: Fabric) -> tuple[Job, ...]:
 
     no_choice = not fabric.program.any_length and len(fabric.program.operators) < 2
     if no_choice and arguments.jobs is None:
-        return default_jobs(fabric)
+        return default_jobs(fabric.program)
     if arguments.fabric and arguments.flits:
         return jobs_of_length(fabric, arguments.flits)
     count = RANDOM_JOBS if arguments.jobs is None else arguments.jobs

@@ -12,7 +12,7 @@ from .kept_plans import kept_plan
 from .limits import announce_plan, plan_memory, require_memory
 from .selection import Selection
 
-__all__ = ["LATENCIES", "most_flits", "planned", "with_latency"]
+__all__ = ["LATENCIES", "most_flits", "plan_anew", "planned", "with_latency"]
 
 #: What is tried; more steps of waiting have never been of use.
 LATENCIES = (1, 2, 3, 4)
@@ -28,6 +28,11 @@ def planned(selection: Selection) -> Schedule:
     """
     if selection.planned is not None:
         return selection.planned
+    return (selection.planner or plan_anew)(selection)
+
+
+def plan_anew(selection: Selection) -> Schedule:
+    """Plan what is selected, or take it from the cache if it was planned before and took long."""
     algorithm = selection.chosen()
     what = f"Planning {selection.topology} {selection.collective}"
     require_memory(what, *plan_memory(selection))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast
@@ -113,6 +113,8 @@ class Selection:
         What the algorithm plans with these options, where that is known already.
     why : str
         Why the algorithm was chosen, in words.
+    planner : function of Selection -> Schedule, optional
+        What plans in place of `plan_anew`, such as one that keeps what it has planned.
     """
 
     topology: Topology
@@ -125,6 +127,7 @@ class Selection:
     operators: tuple[Operator, ...] = ()
     planned: Schedule | None = field(default=None, repr=False, compare=False)
     why: str = field(default="", repr=False, compare=False)
+    planner: Callable[[Selection], Schedule] | None = field(default=None, repr=False, compare=False)
 
     def model(self, flits: int | None) -> Costs | None:
         """The costs for messages of a length, where these decide; a length among them counts."""

@@ -8,6 +8,7 @@ sum, all must have combined the same words in the same order, or have received i
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from ..collective import Operator
 from ..errors import InputError
+from ..toolchain.values import natural
 from .execute import execute
 from .fields import ACTIONS, Order
 
@@ -23,7 +25,26 @@ if TYPE_CHECKING:
     from .form import Form
     from .program import Program
 
-__all__ = ["check_agreement", "obey_operators", "wait_for_operators"]
+__all__ = ["check_agreement", "obey_operators", "require_width", "wait_for_operators"]
+
+#: The widest flit.
+MAX_WIDTH = 1024
+
+
+def require_width(width: object, operators: Iterable[Operator]) -> int:
+    """The bits of a word of a fabric with some operators, as a number.
+
+    Raises
+    ------
+    InputError
+        If hardware is not made for so many, or an operator does not take them.
+    """
+    bits = natural("Width", width)
+    if not 1 <= bits <= MAX_WIDTH:
+        raise InputError(f"Width must be from 1 to {MAX_WIDTH} bits, not {width}")
+    for operator in operators:
+        operator.check_width(bits)
+    return bits
 
 
 def obey_operators(program: Program) -> Program:

@@ -17,6 +17,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..errors import InputError
 from ..program import Program
+from ..program.operator_demands import require_width
 from ..program.timing import WRITE
 from ..toolchain.values import natural, of_type, shown
 from .assembly import Assembly
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
     from .loaded.image import Image
 
 __all__ = ["Fabric", "Top", "check_prefix"]
-
-#: The widest flit.
-MAX_WIDTH = 1024
 
 #: The longest prefix of names of modules, and all prefixes.
 MAX_PREFIX = 64
@@ -189,11 +187,7 @@ class Fabric(wiring.Component):
         empty: bool = False,
     ) -> None:
         of_type("Program", program, Program, "a Program, as tf.compile returns it")
-        self.width, self.prefix = natural("Width", width), prefix
-        if not 1 <= self.width <= MAX_WIDTH:
-            raise InputError(f"Width must be from 1 to {MAX_WIDTH} bits, not {width}")
-        for operator in program.operators:
-            operator.check_width(self.width)
+        self.width, self.prefix = require_width(width, program.operators), prefix
         check_prefix(prefix)
         self.program, self.flits, self.top = program, program.flits, Top(top)
         self.bus, self.clocks = None if bus is None else _bus(bus), Clocks(clocks)

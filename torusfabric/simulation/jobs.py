@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 
 from ..errors import InputError
+from ..program import Program
 from ..rtl.fabric import Fabric
 from ..rtl.run_choices import RunChoices
 from ..toolchain.values import natural, of_type, shown
@@ -28,7 +29,7 @@ FEW_ROOTS = 8
 FEW_LENGTHS = 5
 
 
-def default_jobs(fabric: Fabric) -> tuple[Job, ...]:
+def default_jobs(program: Program) -> tuple[Job, ...]:
     """Every mode, operator and a few roots; messages of one flit, of the most, and between.
 
     Of a mode with several forms there are also the lengths where forms begin and end.
@@ -36,30 +37,30 @@ def default_jobs(fabric: Fabric) -> tuple[Job, ...]:
     Examples
     --------
     >>> import torusfabric as tf
-    >>> fabric = tf.Fabric(tf.compile(tf.plan("3", "allgather"), max_flits=12))
-    >>> [job.length for job in default_jobs(fabric)]
+    >>> program = tf.compile(tf.plan("3", "allgather"), max_flits=12)
+    >>> [job.length for job in default_jobs(program)]
     [1, 4, 6, 9, 12]
     """
     return tuple(
         Job(mode=mode, length=length, root=root, operation=operation)
-        for mode in _modes(fabric)
+        for mode in _modes(program)
         for root, length, operation in product(
-            _few_roots(fabric, mode or 0),
-            _few_lengths(fabric, mode or 0),
-            _operations(fabric, mode or 0),
+            _few_roots(program, mode or 0),
+            _few_lengths(program, mode or 0),
+            _operations(program, mode or 0),
         )
     )
 
 
 def random_jobs(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]:
     """Jobs with everything drawn that a fabric leaves a choice of."""
-    generator = np.random.default_rng(seed)
-    modes = _modes(fabric)
+    program, generator = fabric.program, np.random.default_rng(seed)
+    modes = _modes(program)
     jobs = []
     for _ in range(count):
         mode = modes[int(generator.integers(len(modes)))]
-        of_mode, operations = fabric.program.modes[mode or 0], _operations(fabric, mode or 0)
-        any_length = fabric.program.any_length
+        of_mode, operations = program.modes[mode or 0], _operations(program, mode or 0)
+        any_length = program.any_length
         length = int(generator.integers(1, fabric.flits + 1)) if any_length else None
         root = int(generator.integers(of_mode.groups.size)) if of_mode.any_root else None
         operation = operations[int(generator.integers(len(operations)))]
@@ -79,7 +80,7 @@ def jobs_with_drawn(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, 
         raise InputError(
             "Jobs must be left out without max flits or several operators, which leave a choice"
         )
-    return default_jobs(fabric) + random_jobs(fabric, count, seed=seed)
+    return default_jobs(fabric.program) + random_jobs(fabric, count, seed=seed)
 
 
 def read_jobs(jobs: object) -> tuple[Job, ...]:
@@ -100,34 +101,33 @@ def read_jobs(jobs: object) -> tuple[Job, ...]:
     return tuple(Job(**chosen) for chosen in numbers)
 
 
-def _modes(fabric: Fabric) -> list[int | None]:
+def _modes(program: Program) -> list[int | None]:
     """The modes, or None for the only one."""
-    program = fabric.program
     return [*range(len(program.modes))] if len(program.modes) > 1 else [None]
 
 
-def _few_lengths(fabric: Fabric, mode: int) -> list[int] | list[None]:
+def _few_lengths(program: Program, mode: int) -> list[int] | list[None]:
     """A few lengths of messages of a mode; None where there is no choice."""
-    if not fabric.program.any_length:
+    if not program.any_length:
         return [None]
-    spread = np.linspace(1, fabric.flits, FEW_LENGTHS).round().astype(int)
-    starts = fabric.program.modes[mode].first_starts.values()
+    spread = np.linspace(1, program.flits, FEW_LENGTHS).round().astype(int)
+    starts = program.modes[mode].first_starts.values()
     edges = [length for start in starts for length in (start - 1, start) if length]
     return sorted({*spread.tolist(), *edges})
 
 
-def _few_roots(fabric: Fabric, mode: int) -> list[int | None]:
+def _few_roots(program: Program, mode: int) -> list[int | None]:
     """A few roots of a mode, spread over the nodes; None where there is no choice."""
-    of_mode = fabric.program.modes[mode]
+    of_mode = program.modes[mode]
     if not of_mode.any_root:
         return [None]
     size = of_mode.groups.size
     return [*sorted({(size * k // FEW_ROOTS + k) % size for k in range(FEW_ROOTS)})]
 
 
-def _operations(fabric: Fabric, mode: int) -> list[int | None]:
+def _operations(program: Program, mode: int) -> list[int | None]:
     """The operators of a mode by their numbers; None where there is no choice."""
-    count = len(fabric.program.modes[mode].operators)
+    count = len(program.modes[mode].operators)
     return [*range(count)] if count > 1 else [None]
 
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..analysis.bounds import bound
-from ..program import CycleCost
+from ..program import CycleCost, Program
 from ..rtl.origins import Origins
 from ..toolchain.html import facts_table
 
@@ -107,9 +107,8 @@ class Subject:
     bound: int
 
 
-def facts_of(fabric: Fabric) -> dict[str, Any]:
-    """What a `Subject` says of a fabric, by name."""
-    program = fabric.program
+def facts_of(program: Program) -> dict[str, Any]:
+    """What a `Subject` says of a fabric of a program, by name, but for its width."""
     schedules = [mode.schedule for mode in program.modes]
     return {
         "topology": str(program.topology),
@@ -117,9 +116,8 @@ def facts_of(fabric: Fabric) -> dict[str, Any]:
         "algorithm": ",".join(schedule.algorithm for schedule in schedules),
         "operator": ", ".join(map(str, program.operators)) or None,
         "switching": ",".join(dict.fromkeys(schedule.switching for schedule in schedules)),
-        "nodes": fabric.nodes,
-        "width": fabric.width,
-        "flits": fabric.flits,
+        "nodes": program.topology.nodes,
+        "flits": program.flits,
         "rounds": sum(schedule.round_count for schedule in schedules),
         "bound": sum(map(bound, schedules)),
     }

@@ -10,7 +10,9 @@ import numpy as np
 
 from ..collective import random_messages
 from ..errors import InputError
+from ..program import Program
 from ..rtl.fabric import Fabric, Top
+from ..rtl.run_choices import RunChoices
 from ..toolchain.values import natural, of_type, positive, shown
 from .engines import AmaranthEngine, Engine, EngineRun, Job
 from .engines.choice import choose_engine
@@ -141,7 +143,7 @@ def simulate_runs(
     progress: Callable[[int, int], None] | None = None,
 ) -> SimulationReport:
     """Run a fabric that has a host port; see `simulate`."""
-    tried = default_jobs(fabric) if jobs is None else read_jobs(jobs)
+    tried = default_jobs(fabric.program) if jobs is None else read_jobs(jobs)
     check_jobs(fabric, tried)
     tried = tuple(completed(fabric, job) for job in tried)
     each = tried * repeat
@@ -214,7 +216,7 @@ def _job_reports(
     fabric: Fabric, jobs: Sequence[Job], runs: Sequence[EngineRun], compared: list[Comparison]
 ) -> tuple[JobReport, ...]:
     """What came of each run, where a fabric leaves a choice of lengths or operators."""
-    if not _differing_runs(fabric):
+    if not _differing_runs(fabric.program):
         return ()
     return tuple(
         JobReport.of(
@@ -228,33 +230,33 @@ def _job_reports(
     )
 
 
-def _differing_runs(fabric: Fabric) -> bool:
+def _differing_runs(program: Program) -> bool:
     """Whether runs are reported one by one, as their lengths or operators may differ."""
-    return not {"length", "operation"}.isdisjoint(fabric.netlist.inputs)
+    return not {"length", "operation"}.isdisjoint(RunChoices.of(program).inputs)
 
 
-def predictions_of(fabric: Fabric) -> dict[str, Any]:
+def predictions_of(program: Program) -> dict[str, Any]:
     """What is known of the simulation of a fabric without one: the cycles of the runs it has.
 
     Returns
     -------
     dict
-        The entries of `SimulationReport.to_json` that say what is simulated, and ``cycles``; with
-        ``jobs`` where the runs of the fabric differ.
+        The entries of `SimulationReport.to_json` that say what is simulated, but for the width, and
+        ``cycles``; with ``jobs`` where the runs of the fabric differ.
 
     Examples
     --------
     >>> import torusfabric as tf
-    >>> fabric = tf.Fabric(tf.compile(tf.plan("3x3", "allreduce"), flits=9), width=16)
-    >>> predictions_of(fabric)["cycles"] == tf.simulate(fabric).cycles
+    >>> program = tf.compile(tf.plan("3x3", "allreduce"), flits=9)
+    >>> predictions_of(program)["cycles"] == tf.simulate(tf.Fabric(program, width=16)).cycles
     True
     """
-    program, jobs = fabric.program, []
-    for job in default_jobs(fabric) if _differing_runs(fabric) else ():
+    jobs = []
+    for job in default_jobs(program) if _differing_runs(program) else ():
         cycles = program.cycles(job.length, mode=job.mode)
         jobs.append(job.inputs | {"cycles": cycles})
-    cycles = sum(job["cycles"] for job in jobs) if jobs else fabric.predicted_cycles
-    return facts_of(fabric) | {"cycles": cycles, "jobs": jobs}
+    each = [job["cycles"] for job in jobs] or [program.cycles()]
+    return facts_of(program) | {"cycles": sum(each), "jobs": jobs}
 
 
 def _report(
@@ -274,7 +276,8 @@ def _report(
         measured = sum(job.cycles for job in jobs)
         predicted = sum(job.predicted_cycles for job in jobs)
     return SimulationReport(
-        **facts_of(fabric),
+        **facts_of(fabric.program),
+        width=fabric.width,
         router_classes=len(fabric.router_classes),
         origins=fabric.origins,
         cycles=measured,

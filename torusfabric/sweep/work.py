@@ -4,6 +4,8 @@ Only the process that started the sweep writes results. Whoever works for it die
 nothing is left behind that might still be doing what the next sweep does.
 """
 
+from __future__ import annotations
+
 import contextlib
 import multiprocessing
 import multiprocessing.connection
@@ -16,10 +18,11 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from functools import partial
-from typing import Any, TypeAlias
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..collective import split_names
+from ..collective import Operator, split_names
 from ..errors import InputError, MissingTool, NotEnoughMemory, TorusfabricError, WorkFailed
 from ..schedule import Schedule
 from ..toolchain import processes
@@ -28,10 +31,21 @@ from ..toolchain.version import __version__
 from .grid import Point, key, plan_contents
 from .results import Results, Row
 
+if TYPE_CHECKING:
+    from ..planning.selection import Selection
+    from ..program import Program
+    from ..rtl import Fabric
+
 __all__ = ["contents_of", "failed_row", "on_cores", "require_processes", "run", "work"]
 
 #: A schedule, or the forms of a collective for messages of any length.
 Planned: TypeAlias = Schedule | tuple[Schedule, ...]
+
+#: Plans that are kept for the next rows; they may be large.
+KEPT = 16
+
+#: What programs say, by their points without the width: the operators, and cycles.
+_PREDICTED: dict[str, tuple[tuple[Operator, ...], dict[str, Any]]] = {}
 
 #: Processes on one machine; Windows cannot wait for more than some sixty.
 MOST_JOBS = 60 if os.name == "nt" else 1024
@@ -125,10 +139,9 @@ def _outcome(point: Point, plans: Sequence[bytes] | None) -> dict[str, Any]:
     """The status of a point, with its result or with the reason why it does not fit."""
     if plans is None and "plan" in point:
         plans = plan_contents(point)
-    measure = _STEPS[point["step"]]
+    make, measure = _STEPS[point["step"]]
     try:
-        schedules = _schedules(point, plans or ())
-        made = schedules if measure is _plan else _fabric(point, schedules)
+        made = make(point, plans or ())
     except NotEnoughMemory:
         raise
     except InputError as error:
@@ -154,6 +167,7 @@ def _schedules(point: Point, plans: Sequence[bytes]) -> list[Planned]:
             chunks=point.get("chunks"),
             link_latency=point.get("link_latency"),
         )
+        selection = replace(selection, planner=_planned)
         if most:
             forms = tuple(map(plan_selection, resolve_forms(selection, most)))
             found.append(forms if len(forms) > 1 else forms[0])
@@ -162,6 +176,14 @@ def _schedules(point: Point, plans: Sequence[bytes]) -> list[Planned]:
             chosen = resolve(selection, flits=point.get("flits"), any_length=any_length)
             found.append(plan_selection(chosen))
     return found
+
+
+@lru_cache(maxsize=KEPT)
+def _planned(selection: Selection) -> Schedule:
+    """What is planned, once for all lengths and widths."""
+    from ..planning.planned import plan_anew
+
+    return plan_anew(selection)
 
 
 def _loaded(plan: str, contents: Sequence[bytes]) -> list[Schedule]:
@@ -191,29 +213,42 @@ def _plan(point: Point, schedules: list[Planned]) -> dict[str, Any]:
     return facts_together(list(map(schedule_facts, alone)))
 
 
-def _fabric(point: Point, schedules: list[Planned]) -> Any:
-    """The fabric of a point; what comes from files is checked before."""
+def _program(point: Point, plans: Sequence[bytes]) -> Program:
+    """The program of a point; what comes from files is checked before."""
     from ..analysis.check import check
     from ..planning import compile
-    from ..rtl import Fabric
+
+    schedules = _schedules(point, plans)
 
     for schedule in schedules if "plan" in point else ():
         assert isinstance(schedule, Schedule)
         check(schedule)
     alone = len(schedules) == 1 and isinstance(schedules[0], Schedule)
     whole = schedules[0] if alone else schedules
-    program = compile(whole, flits=point.get("flits"), max_flits=point.get("max_flits"))
-    return Fabric(program, width=point["width"])
+    return compile(whole, flits=point.get("flits"), max_flits=point.get("max_flits"))
 
 
-def _cycles(point: Point, fabric: Any) -> dict[str, Any]:
-    """What the program says: cycles of the runs that a simulation would carry out."""
+def _fabric(point: Point, plans: Sequence[bytes]) -> Fabric:
+    """The fabric of a point."""
+    from ..rtl import Fabric
+
+    return Fabric(_program(point, plans), width=point["width"])
+
+
+def _cycles(point: Point, plans: Sequence[bytes]) -> dict[str, Any]:
+    """What the program says, once for all widths: cycles of the runs of a simulation."""
+    from ..program.operator_demands import require_width
     from ..simulation.simulate import predictions_of
 
-    return predictions_of(fabric)
+    name = key(point | {"width": None})
+    if name not in _PREDICTED:
+        program = _program(point, plans)
+        _PREDICTED[name] = program.operators, predictions_of(program)
+    operators, found = _PREDICTED[name]
+    return found | {"width": require_width(point["width"], operators)}
 
 
-def _simulate(point: Point, fabric: Any) -> dict[str, Any]:
+def _simulate(point: Point, fabric: Fabric) -> dict[str, Any]:
     """Simulate, and compare every word; where there is a choice, some of each."""
     from ..simulation.simulate import simulate
 
@@ -226,7 +261,7 @@ def _simulate(point: Point, fabric: Any) -> dict[str, Any]:
     return report.to_json()
 
 
-def _synth(point: Point, fabric: Any) -> dict[str, Any]:
+def _synth(point: Point, fabric: Fabric) -> dict[str, Any]:
     """Synthesize."""
     from ..fpga.synthesis.synthesize import Workplace, synthesize
 
@@ -242,7 +277,13 @@ def _synth(point: Point, fabric: Any) -> dict[str, Any]:
     return {"algorithm": ",".join(algorithms)} | report.to_json()
 
 
-_STEPS = {"plan": _plan, "cycles": _cycles, "simulate": _simulate, "synth": _synth}
+#: Of each step what is made first, and what is measured then.
+_STEPS: dict[str, tuple[Callable[..., Any], Callable[..., dict[str, Any]]]] = {
+    "plan": (_schedules, _plan),
+    "cycles": (_cycles, lambda point, found: found),
+    "simulate": (_fabric, _simulate),
+    "synth": (_fabric, _synth),
+}
 
 
 def _plain(value: Any) -> Any:

@@ -138,7 +138,8 @@ def run_jobs(
     reports = tuple(report for report, _ in done)
     alike = all(len(set(run.cycles)) == 1 for run in reports)
     return SystemReport(
-        **facts_of(fabric),
+        **facts_of(fabric.program),
+        width=fabric.width,
         engine=boards.name,
         boards=str(system.boards),
         ppm=system.ppm,

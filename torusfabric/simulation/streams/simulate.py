@@ -65,7 +65,7 @@ def stream_jobs(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]
     count : int
         How many are drawn; where nothing is left open, they are all alike.
     """
-    jobs = default_jobs(fabric) + random_jobs(fabric, count, seed=seed)
+    jobs = default_jobs(fabric.program) + random_jobs(fabric, count, seed=seed)
     if not fabric.program.barrier:
         return jobs
     barrier = Job(mode=len(fabric.program.modes))
@@ -146,7 +146,8 @@ def simulate_streams(
         )
     jobs_done = _job_reports(fabric, runs, found, log)
     return StreamReport(
-        **facts_of(fabric),
+        **facts_of(fabric.program),
+        width=fabric.width,
         engine=engine.name,
         stall=stall,
         dropped=dict(sorted(Counter(int(error) for error in errors if error).items())),
