@@ -52,6 +52,7 @@ WIRES = (
     Fault("table", "fabric", r"\.rx\(\{tx_(\d)", ".rx({tx_0"),
     Fault("table", "fabric", r"\.node\(3'd2\)", ".node(3'd3)"),
     Fault("table", "fabric", r"inject_0\[8:6\]", "inject_0[6], inject_0[8:7]"),
+    Fault("sums along trees", "fabric", r"made_1\[11:9\]", "made_1[8:6]"),
     Fault(
         "table", "fabric", r"\.write_data\(write_data_near_1\)", ".write_data(~write_data_near_1)"
     ),
@@ -158,7 +159,7 @@ OTHERS = (
     Fault("sums", "combiner", r"3'd0 : inject\[5:3\]", "3'd1 : inject[5:3]", 1),
     Fault("sums along trees", "combiner_1", r"rx\[8:6\] \+ ", "rx[8:6] - "),
     Fault("sums along trees", "combiner_1", r"rx\[2:0\] >= inject", "rx[2:0] >= ~inject"),
-    Fault("sums along trees", "router_0", r"inject\[17:15\]", "inject[23:21]"),
+    Fault("sums along trees", "router_0", r"inject\[5:3\]", "inject[2:0]"),
     Fault("sums along trees", "router_0", r"rx\[8:6\]", "rx[5:3]"),
     Fault("sums around cycles", "combiner", r"rx\[2:0\] \+ ", "rx[2:0] - "),
     Fault("sums around cycles", "router_0", r"\{~operator_here, ", "{operator_here, "),

@@ -10,8 +10,9 @@ from torusfabric.rtl.placement import place
 @pytest.mark.parametrize(
     ("topology", "collective", "algorithm", "routers"),
     few(
-        3,
+        4,
         [
+            ("8x8", "reduce", "spanning-tree", 14),
             ("12x12", "scatter", "matching", 27),
             ("8x8", "scatter", "matching", 27),
             ("5x5", "scatter", "necklace", 14),

@@ -64,19 +64,16 @@ def router_harnesses(fabric: Fabric, design: Design, placement: Placement) -> It
     """What is proved of routers, and of operators behind in-ports and inside endpoints."""
     program, width = fabric.program, fabric.width
     sources, ports = program.loop.sources, program.ports
-    results = sources.first_injection - sources.first_result
 
     model = partial(Model, design, resets=False)
     for number, router in enumerate(placement.routers):
-        injected = results + len(next(iter(router.injections.values())))
         found = model(f"router_{number}")
         unit = OperatorUnit(program.operators) if program.operators else None
-        _claim_router(found, router, Words(ports, sources.delayed, injected, width), unit)
+        _claim_router(found, router, Words(ports, sources.delayed, router.word_count, width), unit)
         yield found.harness(SAYS)
     for number, plan in enumerate(placement.operands if sources.results else ()):
-        injected = len(next(iter(plan.injections.values())))
         found = model(combiner_name(placement, number))
-        words = Words(ports, sources.delayed_results, injected, width, sources.made)
+        words = Words(ports, sources.delayed_results, plan.word_count, width, sources.made)
         _claim_combiner(found, plan.crossbar, OperatorUnit(program.operators), words)
         yield found.harness(SAYS)
     for module in operator_modules(fabric, design):
@@ -152,14 +149,13 @@ def _neutral(model: Model, unit: OperatorUnit, width: int) -> dict[str, str]:
 
 def _early(model: Model, router: RouterPlan) -> str:
     """What the select registers will hold: bits of the sequencer, or of the table, or of either."""
-    columns = router.columns
-    if columns:
-        model.input("select", len(columns))
+    if router.column_count:
+        model.input("select", router.column_count)
     if router.row_bits:
         model.input("setting", router.row_bits)
     bits = []
     for bit in router.bits:
-        terms = [] if bit.column is None else [f"select[{columns.index(bit.column)}]"]
+        terms = [] if bit.column is None else [f"select[{bit.column}]"]
         terms += [] if bit.start is None else [f"setting[{bit.start}]"]
         bits.append("(" + " | ".join(terms) + ")")
     return "{" + ", ".join(reversed(bits)) + "}" if bits else "1'b0"

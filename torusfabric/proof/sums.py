@@ -264,7 +264,7 @@ def _adder(fabric: Fabric, plan: RouterPlan, sums: Sums) -> Adder:
     )
     unit = OperatorUnit(fabric.program.operators)
     codes = unit.codes if unit.bits else ()
-    count = len(next(iter(plan.injections.values())))
+    count = plan.word_count
     return Adder(
         operands, sources.delayed_results, count, fabric.width, SLICE, sums, codes, sources.made
     )

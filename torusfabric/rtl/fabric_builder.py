@@ -258,18 +258,24 @@ class FabricBuilder(NetlistBuilder):
         )
         return words.slices(self.width)
 
-    def injected(self, nodes: IntArray, ports: Sequence[tuple[int, ...]]) -> list[Slice | OneOf]:
-        """The words of injection ports of some nodes, given which of each."""
-        chosen = np.array(ports)
-        if not self.streaming:
-            chosen = np.array([
-                [*map(self.placement.endpoints.wires[variant].injections.index, each)]
-                for variant, each in zip(self.variant_of[nodes].tolist(), ports, strict=True)
-            ])  # fmt: skip
-        return [
-            Slice.made("inject_{}", nodes, column * self.width, self.width)
-            for column in chosen.reshape(len(nodes), -1).T
-        ]
+    def words_of(self, nodes: IntArray, sources: Sequence[tuple[int, ...]]) -> list[Slice]:
+        """What some nodes make and inject, given which sources these are of each."""
+        return [self._word(nodes, each) for each in np.array(sources).reshape(len(nodes), -1).T]
+
+    def _word(self, nodes: IntArray, source: IntArray) -> Slice:
+        """A result of each of some nodes, or what is made, or a word of an injection port."""
+        sources = self.sources
+        if source[0] < sources.first_made:
+            net, number = "result_{}", source - sources.first_result
+        elif source[0] < sources.first_injection:
+            net, number = "made_{}", source - sources.first_made
+        else:
+            net, number = "inject_{}", source - sources.first_injection
+            if not self.streaming:
+                wires, variants = self.placement.endpoints.wires, self.variant_of[nodes].tolist()
+                ports = zip(variants, number.tolist(), strict=True)
+                number = np.array([wires[k].injections.index(port) for k, port in ports])
+        return Slice.made(net, nodes, number * self.width, self.width)
 
     @property
     def streaming(self) -> bool:

@@ -264,10 +264,12 @@ def _add_ports(build: FabricBuilder, node: int, bits: Mapping[str, int]) -> None
     build.add_output("read_data", build.word, node=node)
 
 
-def _select(build: FabricBuilder, nodes: IntArray, columns: Sequence[int | None]) -> list[Slice]:
-    """Some of the select bits that the sequencer gives, as nodes are given them."""
-    whole = build.distribution.near_each("select", nodes)
-    return [whole._replace(start=column, width=1) for column in columns if column is not None]
+def _select(
+    build: FabricBuilder, nodes: IntArray, of_each: Sequence[tuple[int, ...]], bits: Sequence[int]
+) -> list[Slice]:
+    """Some of the columns that nodes are given by the sequencer, given which of each."""
+    whole, columns = build.distribution.near_each("select", nodes), np.array(of_each)
+    return [Slice.made(whole.net, whole.number, columns[:, bit], 1) for bit in bits]
 
 
 def add_combiners(build: FabricBuilder) -> None:
@@ -283,7 +285,7 @@ def add_combiners(build: FabricBuilder) -> None:
             unit=unit,
             delayed=build.sources.delayed_results,
             made=build.sources.made,
-            injections=len(next(iter(plan.injections.values()))),
+            injections=plan.word_count,
             width=build.width,
         )
         build.add_module(combiner_name(placement, number), make, role=Role.COMBINER)
@@ -293,7 +295,8 @@ def add_combiners(build: FabricBuilder) -> None:
         given["made"] = build.ports * width
     near = build.distribution.near_each
     # By offset nothing is combined but what is alike at all nodes.
-    number_of = placement.operands_of[build.variant_of]
+    variant_of = build.variant_of
+    number_of = placement.operands_of[variant_of]
     with build.together():
         for number, plan in enumerate(placement.operands):
             if not len(nodes := np.flatnonzero(number_of == number)):
@@ -302,15 +305,16 @@ def add_combiners(build: FabricBuilder) -> None:
                 "enable": (near("busy", nodes),),
                 "rx": build.arriving.of(nodes).slices(width),
             }
-            if next(iter(plan.injections.values())):
-                of_each = [plan.injections[k] for k in build.variant_of[nodes].tolist()]
-                inputs["inject"] = build.injected(nodes, of_each)
+            variants = variant_of[nodes].tolist()
+            if plan.word_count:
+                inputs["inject"] = build.words_of(nodes, [plan.words[k] for k in variants])
             if plan.row_bits:
                 tables = build.placement.router_tables
                 build.add_row_roms("operand", nodes, "setting_row", plan.row_bits, tables)
                 inputs["select"] = (Slice("operand_{}", nodes, 0, plan.row_bits),)
             elif plan.bits:
-                inputs["select"] = _select(build, nodes, [bit.column for bit in plan.bits])
+                bits = [bit.column for bit in plan.bits if bit.column is not None]
+                inputs["select"] = _select(build, nodes, [plan.columns[k] for k in variants], bits)
             if unit.bits:
                 inputs["operator_code"] = (near("operator_code", nodes),)
             build.add_array(
@@ -338,49 +342,40 @@ def add_routers(build: FabricBuilder) -> list[tuple[str, int]]:
             given=router.given,
             row_bits=router.row_bits,
             delayed=build.sources.delayed,
-            injections=_result_words(build) + len(next(iter(router.injections.values()))),
+            injections=router.word_count,
             width=build.width,
             unit=build.operator_unit,
         )
         build.add_module(f"router_{number}", make, role=Role.ROUTER)
-    shown = np.zeros_like(build.variant_of) if build.program.by_offset else build.variant_of
+    # By offset all nodes have one router.
+    one = build.program.by_offset
+    shown = np.zeros_like(build.variant_of) if one else build.variant_of
     number_of = control.router_of[shown]
     with build.together():
         for number, router in enumerate(control.routers):
             if not len(nodes := np.flatnonzero(number_of == number)):
                 continue
-            of_each = [router.injections[variant] for variant in shown[nodes].tolist()]
-            _add_routers(build, nodes, f"router_{number}", router, of_each)
+            _add_routers(build, nodes, f"router_{number}", router, shown[nodes].tolist())
     counts = np.bincount(number_of, minlength=len(control.routers)).tolist()
     return [(f"router_{number}", count) for number, count in enumerate(counts)]
 
 
 def _add_routers(
-    build: FabricBuilder,
-    nodes: IntArray,
-    module: str,
-    router: RouterPlan,
-    injections: Sequence[tuple[int, ...]],
+    build: FabricBuilder, nodes: IntArray, module: str, router: RouterPlan, variants: Sequence[int]
 ) -> None:
-    """The routers of some nodes, and their ROMs, given the injection ports of each."""
-    near, sources, width = build.distribution.near_each, build.sources, build.width
+    """The routers of some nodes, and their ROMs, given the variant of each."""
+    near, width = build.distribution.near_each, build.width
     inputs: dict[str, Sequence[Source]] = {
         "enable": (near("busy", nodes),),
         "rx": build.arriving.of(nodes).slices(width),
     }
-    words: list[Slice | OneOf] = []
-    if sources.results:
-        words.append(Slice("result_{}", nodes, 0, build.nets["result_{}"]))
-    if sources.made:
-        words.append(Slice("made_{}", nodes, 0, build.nets["made_{}"]))
-    if injections[0]:
-        words += build.injected(nodes, injections)
-    if words:
-        inputs["inject"] = words
+    if router.word_count:
+        inputs["inject"] = build.words_of(nodes, [router.words[k] for k in variants])
     if _needs_code(build, router):
         inputs["operator_code"] = (near("operator_code", nodes),)
-    if router.columns:
-        inputs["select"] = _select(build, nodes, router.columns)
+    if router.column_count:
+        of_each = [router.columns[k] for k in variants]
+        inputs["select"] = _select(build, nodes, of_each, range(router.column_count))
     if router.row_bits:
         tables = build.placement.router_tables
         build.add_row_roms("setting", nodes, "setting_row", router.row_bits, tables)
@@ -391,13 +386,7 @@ def _add_routers(
 
 def _needs_code(build: FabricBuilder, router: RouterPlan) -> bool:
     """Whether what out-ports select depends on the operator: the word that changes nothing may."""
-    injections = len(next(iter(router.injections.values())))
-    neutral = build.ports + len(build.sources.delayed) + _result_words(build) + injections
+    neutral = build.sources.first_result + router.word_count
     selected = any(neutral in output.sources for output in router.crossbar.outputs)
     unit = build.operator_unit if selected else None
     return unit is not None and unit.identity_bits(build.width) > 0
-
-
-def _result_words(build: FabricBuilder) -> int:
-    """Words of the operators of a node: results, those of second registers, and what is made."""
-    return build.sources.first_injection - build.sources.first_result

@@ -250,12 +250,12 @@ class Table:
         """
         number, shift, joins = None, None, False
         if isinstance(column, Column) and columns is not None:
-            shown = np.where(self._rows_of(given), column.values, 0)
+            shown = np.where(self.rows_of(given), column.values, 0)
             number = columns.add(replace(column, values=shown))
         elif isinstance(column, int):
             number = column
         if number is not None:
-            here = self._rows_of(given)
+            here = self.rows_of(given)
             if words is not None:
                 looked = (values >= 0).any(axis=0)
                 joins = bool((here & looked).any())
@@ -266,7 +266,7 @@ class Table:
         at = self._at_node(values, given=number is not None)
         return replace(at, column=number, shift=shift, joins=joins)
 
-    def _rows_of(self, forms: Sequence[bool]) -> BoolArray:
+    def rows_of(self, forms: Sequence[bool]) -> BoolArray:
         """Whether each row is one of some forms."""
         counts = [span.stop - span.start for span in self._spans]
         return np.repeat(np.asarray(forms), counts)

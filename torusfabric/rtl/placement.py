@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ..program.fields import ACTIONS, IDLE, Action, Holder, Point, number_equal
+from ..program.fields import ACTIONS, IDLE, Action, Holder, Point, Sources, number_equal
 from ..program.timing import ADDRESS, SETTING
 from ..topology import IntArray
 from .endpoint_plan import EndpointPlan, plan_endpoints
 from .endpoint_points import known, of_each
 from .loops import Loops
-from .place import Column, ColumnSet, Delays, Location, RowTables, Shown, Table, columns_of
+from .place import Column, ColumnSet, Delays, Location, RowTables, Shown, Table
 from .router import Crossbar, plan_crossbar
 
 if TYPE_CHECKING:
@@ -41,26 +41,36 @@ class RouterPlan:
     Parameters
     ----------
     crossbar : Crossbar
-        Its inputs are in-ports, registers behind them, then injection ports; in front of operators
-        results, registers behind them, injection ports, and the word that changes nothing.
-    injections : dict of int to (tuple of int)
-        Of each variant of this shape, the injection port of the program that each of its inputs is.
+        Its inputs are in-ports, registers behind them, then other words of the node; in front of
+        operators results, registers behind them, injection ports, and the word that changes
+        nothing.
+    words : dict of int to (tuple of int)
+        Of each variant of this shape, the source of the program that each of these words is.
     given : dict of str to (tuple of Location)
         Where bits lie that it is given: as ``select`` those of select registers, and by the name of
-        each other control point, such as ``action_0``, those of its value.
+        each other control point, such as ``action_0``, those of its value. Columns are numbered
+        from 0 on.
+    columns : dict of int to (tuple of int)
+        Of each variant, which columns of the sequencer these are.
     row_bits : int
         Bits of a row of the table.
     """
 
     crossbar: Crossbar
-    injections: dict[int, tuple[int, ...]]
+    words: dict[int, tuple[int, ...]]
     given: dict[str, tuple[Location, ...]]
+    columns: dict[int, tuple[int, ...]]
     row_bits: int
 
     @property
-    def columns(self) -> tuple[int, ...]:
-        """The columns of the sequencer that it is given."""
-        return columns_of(self.given)
+    def word_count(self) -> int:
+        """Words of the node among its inputs, beside in-ports or results."""
+        return len(next(iter(self.words.values())))
+
+    @property
+    def column_count(self) -> int:
+        """Columns that it is given."""
+        return len(next(iter(self.columns.values())))
 
     @property
     def bits(self) -> tuple[Location, ...]:
@@ -126,16 +136,19 @@ def place(program: Program, beat: int = 1) -> Placement:
     loops, endpoints = Loops.of(program), plan_endpoints(program, beat)
     selects, one = ColumnSet(), program.by_offset
     selected = _Inputs.of(loops, Action.SELECT, one=one)
-    router_of, alike = _numbered([None] * loops.variants if one else _sources(selected))
+    router_of, alike = _numbered(
+        [None] * loops.variants if one else _sources(selected, loops.first.sources)
+    )
     zero = all(operator.neutral_is_zero for operator in program.operators)
+    first = loops.first.sources.first_injection
     planned = [
-        _planned(loops, selected, members, _late(selected, members, endpoints), zero=zero)
+        _planned(loops, selected, members, _late(selected, members, endpoints, first), zero=zero)
         for members in alike
     ]
-    common = _common_columns(planned)
+    common = _common_bits(planned, selected.uniform)
     shown = [_RouterTable(loops, members, selects) for members in alike]
     routers = tuple(
-        _router(plan, table, common, selected.uniform)
+        _router(plan, table, common, selected.uniform, one=one)
         for plan, table in zip(planned, shown, strict=True)
     )
     operands, operands_of = _operands(loops, selects)
@@ -158,59 +171,59 @@ class _Inputs:
     Parameters
     ----------
     values : ndarray of int, shape (variants, rows, ports)
-        Inputs: injection ports have new numbers in each variant, in the order in which out-ports
-        use them first, or operators have them.
-    injections : list of (tuple of int)
-        Of each variant, the injection port of the program that each of its inputs is.
+        Inputs: what a node makes and injects has new numbers in each variant, stage by stage in the
+        order in which out-ports use it first, or operators have it.
+    words : list of (tuple of int)
+        Of each variant, the source of the program that each of these is.
     first : int
-        The number of the first injection port.
+        The number of the first of them.
     uniform : list of bool
         Of each loop, whether all variants select the same.
     """
 
     action: Action
     values: IntArray
-    injections: list[tuple[int, ...]]
+    words: list[tuple[int, ...]]
     first: int
     uniform: list[bool]
 
     @classmethod
     def of(cls, loops: Loops, action: Action, *, one: bool) -> _Inputs:
-        """Those of an action; injection ports keep their numbers if there is one shape."""
+        """Those of an action; words have the same numbers everywhere if there is one shape."""
         sources = loops.first.sources
-        # In front of operators, inputs begin with the results.
-        start = sources.first_result if action is Action.OPERAND else 0
-        first, last = sources.first_injection - start, sources.identity - start
+        start, first = 0, sources.first_result
+        if action is Action.OPERAND:
+            # Inputs begin with the results.
+            start, first = first, sources.first_injection - first
+        last = sources.identity - start
         ports = [loops.values(Point(action, port)) for port in range(sources.ports)]
         numbers = np.stack(ports, axis=-1).astype(int).swapaxes(0, 1)
         values = np.where(numbers >= 0, numbers - start, IDLE)
         uniform = [bool((values[:, rows] == values[:1, rows]).all()) for _, rows in loops.spans()]
+        asked = np.where((values >= first) & (values < last), values, IDLE).swapaxes(1, 2)
+        stages = [stage for stage, _ in sources.listed[start:]]
         used = [
-            [
-                *dict.fromkeys(
-                    k - first for port in each for k in sorted({*port}) if first <= k < last
-                )
-            ]
-            for each in values.swapaxes(1, 2).tolist()
+            sorted(dict.fromkeys(chain(*map(known, each))), key=stages.__getitem__)
+            for each in asked
         ]
         if action is Action.OPERAND:
             # More of what operators select is equal then, and so one column.
             used = [*map(sorted, used)]
         if one:
-            every = range(max(k for each in used for k in each) + 1 if any(used) else 0)
-            used = [list(every)] * len(used)
+            used = [sorted({*chain(*used)})] * len(used)
         counts = np.array([len(each) for each in used])
-        pairs = np.array([*chain(*used)], int) + first
-        known = np.repeat(np.arange(len(used)), counts) * (last + 1) + pairs
-        order = np.argsort(known)
+        pairs = np.array([*chain(*used)], int)
+        numbered = np.repeat(np.arange(len(used)), counts) * (last + 1) + pairs
+        sorting = np.argsort(numbered)
         new = first + np.arange(len(pairs)) - np.repeat(np.cumsum(counts) - counts, counts)
         variant, row, port = np.nonzero((values >= first) & (values < last))
         wanted = variant * (last + 1) + values[variant, row, port]
-        at = np.searchsorted(known[order], wanted)
+        at = np.searchsorted(numbered[sorting], wanted)
         renamed = values.copy()
-        renamed[variant, row, port] = new[order][at]
+        renamed[variant, row, port] = new[sorting][at]
         values = np.where(values == last, first + counts[:, None, None], renamed)
-        return cls(action, values, [tuple(each) for each in used], first, uniform)
+        words = [tuple(k + start for k in each) for each in used]
+        return cls(action, values, words, first, uniform)
 
 
 def _numbered(keys: Iterable[Hashable]) -> tuple[IntArray, list[list[int]]]:
@@ -219,17 +232,12 @@ def _numbered(keys: Iterable[Hashable]) -> tuple[IntArray, list[list[int]]]:
     return shape_of, [np.flatnonzero(shape_of == k).tolist() for k in range(len(first))]
 
 
-def _sources(inputs: _Inputs) -> list[Hashable]:
-    """What each out-port of each variant selects from.
-
-    Where all variants select the same in a loop, so that the sequencer gives it, injection ports
-    are distinguished by their numbers, too.
-    """
+def _sources(inputs: _Inputs, sources: Sources) -> list[Hashable]:
+    """What each out-port of each variant selects from: words are distinguished by their stage."""
     by_variant = np.moveaxis(inputs.values, 0, -1)
-    sources: list[Hashable] = of_each(by_variant, lambda rows: tuple(map(known, rows.T)))
-    if not any(inputs.uniform):
-        return sources
-    return [*zip(sources, inputs.injections, strict=True)]
+    selected = of_each(by_variant, lambda rows: tuple(map(known, rows.T)))
+    stages = [tuple(sources.listed[word][0] for word in words) for words in inputs.words]
+    return [*zip(selected, stages, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +247,7 @@ class _Planned:
     crossbar: Crossbar
     values: IntArray  # variants, rows, select registers
     spans: list[slice]  # the rows of each loop
-    injections: dict[int, tuple[int, ...]]  # of each variant, those that its inputs are
+    words: dict[int, tuple[int, ...]]  # of each variant, those among its inputs
 
 
 def _planned(
@@ -260,55 +268,80 @@ def _planned(
     delays = [loops.delays(Point(inputs.action, port), unused) for port in range(values.shape[-1])]
     # The choice of an operand may be one with the sum, in a form of its own.
     branched = inputs.action is Action.OPERAND
-    neutral = inputs.first + len(inputs.injections[members[0]]) if zero else None
+    neutral = inputs.first + len(inputs.words[members[0]]) if zero else None
     crossbar = plan_crossbar(rows, delays, late, branched=branched, zero=neutral)
     bits = crossbar.rom[inverse.ravel()].reshape(*values.shape[:2], -1)
-    injections = {variant: inputs.injections[variant] for variant in members}
-    return _Planned(crossbar, bits, [span for _, span in loops.spans()], injections)
+    words = {variant: inputs.words[variant] for variant in members}
+    return _Planned(crossbar, bits, [span for _, span in loops.spans()], words)
 
 
-def _late(inputs: _Inputs, members: list[int], endpoints: EndpointPlan) -> dict[int, int]:
-    """How late words are: the later, the more memories there are from which one is chosen."""
+def _late(
+    inputs: _Inputs, members: list[int], endpoints: EndpointPlan, first: int
+) -> dict[int, int]:
+    """How late words are: the later, the more memories there are from which one is chosen.
+
+    The first injection port is given.
+    """
     late: dict[int, int] = {}
     for variant in members:
-        for name, port in enumerate(inputs.injections[variant], inputs.first):
-            late[name] = max(late.get(name, 0), endpoints.choice(variant, port))
+        for name, word in enumerate(inputs.words[variant], inputs.first):
+            if word >= first:
+                late[name] = max(late.get(name, 0), endpoints.choice(variant, word - first))
     return late
 
 
-#: Select bits that are alike in all variants: the loop, the values, the delay.
-Alike: TypeAlias = tuple[int, bytes, int | None]
+#: What a select bit is in all rows of a loop: the loop, the values, the delay.
+Bit: TypeAlias = tuple[int, bytes, int | None]
 
 
-def _alike(plan: _Planned, register: int) -> list[Alike | None]:
-    """Of each loop, what a select register holds in all variants of a shape, or None."""
-    found: list[Alike | None] = []
-    for number, span in enumerate(plan.spans):
-        values = plan.values[:, span, register]
-        delay = plan.crossbar.delays[register][number]
-        same = (values == values[0]).all()
-        key = number, np.asarray(values[0], np.int8).tobytes(), delay
-        found.append(key if same else None)
-    return found
+def _bits(plan: _Planned, register: int, number: int) -> set[Bit]:
+    """What a select register holds in a loop, in any variant of a shape."""
+    delay = plan.crossbar.delays[register][number]
+    values = plan.values[:, plan.spans[number], register].astype(np.int8)
+    return {(number, rows.tobytes(), delay) for rows in values}
 
 
-def _common_columns(planned: list[_Planned]) -> set[Alike]:
-    """Select bits that every router with any select bits has, alike in all variants."""
-    found: set[Alike] | None = None
-    for plan in planned:
-        if plan.values.shape[2]:
-            registers = range(plan.values.shape[2])
-            here = {alike for k in registers for alike in _alike(plan, k) if alike}
-            found = here if found is None else found & here
-    return found or set()
+def _common_bits(planned: list[_Planned], uniform: Sequence[bool]) -> set[Bit]:
+    """Where nodes differ, what any select bit of every node with select bits is."""
+    plans = [plan for plan in planned if plan.crossbar.delays]
+    if not plans:
+        return set()
+    numbers = [number for number, whole in enumerate(uniform) if not whole]
+    registers = range(len(plans[0].crossbar.delays))
+    asked = {bit for number in numbers for k in registers for bit in _bits(plans[0], k, number)}
+    return {bit for bit in asked if all(_everywhere(plan, bit) for plan in plans)}
+
+
+def _everywhere(plan: _Planned, bit: Bit) -> bool:
+    """Whether a select bit of every variant of a shape is so."""
+    number, rows, delay = bit
+    same_delay = [delays[number] == delay for delays in plan.crossbar.delays]
+    values = plan.values[:, plan.spans[number], same_delay]
+    wanted = np.frombuffer(rows, np.int8)[:, None]
+    return bool((values == wanted).all(axis=1).any(axis=1).all())
 
 
 class _RouterTable(Table):
-    """The table at the nodes of a shape of routers, beside what the sequencer gives to them."""
+    """The table at the nodes of a shape of routers, beside what the sequencer gives to them.
+
+    Attributes
+    ----------
+    given : list of (tuple of int)
+        Of each column that a router is given, that of the sequencer for each member.
+    """
 
     def __init__(self, loops: Loops, members: list[int], columns: ColumnSet) -> None:
         super().__init__(len(members), [span for _, span in loops.spans()], by_form=False)
         self.loops, self.members, self._columns = loops, members, columns
+        self.given: list[tuple[int, ...]] = []
+
+    @property
+    def columns(self) -> dict[int, tuple[int, ...]]:
+        """The columns of the sequencer that each variant is given."""
+        return {
+            variant: tuple(column[number] for column in self.given)
+            for number, variant in enumerate(self.members)
+        }
 
     def bit(
         self,
@@ -318,11 +351,22 @@ class _RouterTable(Table):
         shown: Shown = Shown.VALUE,
     ) -> Location:
         """Find a place for a bit, given its values by member and row; `given` as of `place`."""
-        column = Column(values[0], delays, shown) if any(given) else None
-        at = self.place(values, columns=self._columns, column=column, given=given)
+        column = None
+        if any(given):
+            column = self._column(np.where(self.rows_of(given), values, 0), delays, shown)
+        at = self.place(values, column=column, given=given)
         looked_up = [delay for delay, whole in zip(delays, given, strict=True) if not whole]
         assert at.start is None or {*looked_up} <= {SETTING, None}, "tables show what is set next"
         return at
+
+    def _column(self, values: IntArray, delays: Delays, shown: Shown) -> int:
+        """The number of the column that gives each member its values."""
+        which, first = number_equal(rows.tobytes() for rows in values)
+        numbers = [self._columns.add(Column(values[k], delays, shown)) for k in first]
+        of_each = tuple(numbers[k] for k in which.tolist())
+        if of_each not in self.given:
+            self.given.append(of_each)
+        return self.given.index(of_each)
 
     def selects(self, plan: _Planned, given: Sequence[Sequence[bool]]) -> tuple[Location, ...]:
         """Find a place for what each select register of a crossbar holds."""
@@ -341,22 +385,27 @@ class _RouterTable(Table):
             at = self.bit(bit[:, self.members].T, delays, given, shown)
             if acts and at.start is not None:
                 anywhere = np.any(values > 0, axis=1).astype(int)
-                strobe = self._columns.add(Column(anywhere, delays, shown))
-                at = replace(at, strobe=strobe)
+                strobe = np.tile(anywhere, (len(self.members), 1))
+                at = replace(at, strobe=self._column(strobe, delays, shown))
             found.append(at)
         return tuple(found)
 
 
 def _router(
-    plan: _Planned, table: _RouterTable, common: set[Alike], uniform: Sequence[bool]
+    plan: _Planned, table: _RouterTable, common: set[Bit], uniform: Sequence[bool], *, one: bool
 ) -> RouterPlan:
     """A router module.
 
     What is common to all routers, and all of loops in which they do the same, comes from the
-    sequencer.
+    sequencer; by offset what is the same at any.
     """
+
+    def shared(register: int, number: int) -> bool:
+        bits = _bits(plan, register, number)
+        return len(bits) == 1 if one else bits <= common
+
     alike = [
-        [key in common or whole for key, whole in zip(_alike(plan, k), uniform, strict=True)]
+        [whole or shared(k, number) for number, whole in enumerate(uniform)]
         for k in range(len(plan.crossbar.delays))
     ]
     given = {"select": table.selects(plan, alike)}
@@ -364,7 +413,7 @@ def _router(
         bits = () if point.action is Action.SELECT else table.point(point)
         if bits:
             given[f"{point.action.value}_{point.number}"] = bits
-    return RouterPlan(plan.crossbar, plan.injections, given, table.width)
+    return RouterPlan(plan.crossbar, plan.words, given, table.columns, table.width)
 
 
 def _operands(loops: Loops, selects: ColumnSet) -> tuple[tuple[RouterPlan, ...], IntArray]:
@@ -380,5 +429,5 @@ def _operands(loops: Loops, selects: ColumnSet) -> tuple[tuple[RouterPlan, ...],
         plan, table = _planned(loops, inputs, members), _RouterTable(loops, members, selects)
         everywhere = [[True] * len(loops.loops)] * len(plan.crossbar.delays)
         bits = {"select": table.selects(plan, everywhere)}
-        plans.append(RouterPlan(plan.crossbar, plan.injections, bits, 0))
+        plans.append(RouterPlan(plan.crossbar, plan.words, bits, table.columns, 0))
     return tuple(plans), shape_of

@@ -255,8 +255,8 @@ class Router(Leaf):
     Parameters
     ----------
     crossbar : Crossbar
-        Its inputs are the in-ports, then the registers behind some of them, then injection ports,
-        then the word that changes nothing.
+        Its inputs are the in-ports, then the registers behind some of them, then what the node
+        makes and injects, then the word that changes nothing.
     given : mapping of str to (sequence of Location), optional
         Where what it is given bit by bit lies, `select` for the select registers: by default in a
         column for each.
@@ -265,7 +265,7 @@ class Router(Leaf):
     delayed : sequence of int
         The in-ports with a register behind them.
     injections : int
-        Number of injection ports.
+        Number of words that the node makes and injects.
     width : int
         Bits of a word.
     unit : OperatorUnit, optional
@@ -285,7 +285,7 @@ class Router(Leaf):
     rx : In(ports * width)
         A word from each in-port.
     inject : In(injections * width)
-        A word from each injection port, if any.
+        Words of injection ports and of operators behind in-ports, if any.
     tx : Out(ports * width)
         A word to each out-port.
 

@@ -427,16 +427,18 @@ class TableLayout:
     def placement(self, program: Program) -> Placement:
         """Where everything lies: at the nodes."""
         routers, operators, router_bits, operand_bits = self._outputs
-        injections = {0: tuple(range(self.frame.ports))}
         one, none = np.zeros(1, int), RowTables(Loops.of(program), [])
 
-        def plan(crossbar: Crossbar, bits: int) -> RouterPlan:
+        sources = self.frame.sources
+
+        def plan(crossbar: Crossbar, bits: int, first: int) -> RouterPlan:
             given = {"select": tuple(Location(1, (0,), k) for k in range(bits))}
-            return RouterPlan(crossbar, injections, given, bits)
+            words = {0: tuple(range(first, sources.identity))}
+            return RouterPlan(crossbar, words, given, {0: ()}, bits)
 
         endpoints = EndpointPlan((self.shape,), one, (self._wires,), (), none, {}, 0)
-        operands = (plan(operators, operand_bits),) if operators else ()
-        router = (plan(routers, router_bits),)
+        operands = (plan(operators, operand_bits, sources.first_injection),) if operators else ()
+        router = (plan(routers, router_bits, sources.first_result),)
         return Placement((), {}, operands, one, router, one, endpoints, none)
 
     def coded(self, table: Table, values: IntArray) -> list[list[int]]:
