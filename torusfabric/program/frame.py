@@ -137,7 +137,7 @@ class Frame:
         frame = cls(
             topology=without_faults(first.topology),
             flits=first.flits,
-            operators=tuple(str(each) for each in needed[0].program.operators) if needed else (),
+            operators=tuple(each.name for each in needed[0].program.operators) if needed else (),
             rows=max(rows or 0, 1) if rows else sum(form.rows for form in forms),
             depth=depth or max(form.depth for form in others),
             later=any(form.later for form in others),
@@ -250,7 +250,7 @@ class Frame:
         if program.flits != self.flits:
             raise InputError(f"Max flits must be {self.flits} for this fabric, not {program.flits}")
         if form.adds:
-            names = tuple(map(str, program.operators))
+            names = tuple(each.name for each in program.operators)
             if not self.operators:
                 raise InputError("Fabric must have operators for a reduction, node 0 has none")
             if names != self.operators:
