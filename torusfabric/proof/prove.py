@@ -44,7 +44,6 @@ ASSUMPTIONS = (
 #: What is not proved where tables are loaded.
 OF_LOADED = (
     "Nothing is loaded meanwhile; the loader has written the image into the tables as it says.",
-    "The host port finds by the table of blocks what the address map says.",
 )
 
 
@@ -95,8 +94,8 @@ def check_provable(fabric: Fabric) -> None:
     MissingTool
         If Yosys or z3 is not installed.
     """
-    if fabric.frame and fabric.top is Top.STREAM:
-        raise InputError("Tables must be rom for streams that are proved, not ram")
+    if fabric.frame and fabric.top is Top.STREAM and fabric.program.any_root:
+        raise InputError("Root must be fixed for streams with loaded tables to be proved, not any")
     loops = [form.loop for form in fabric.program.forms]
     before_injection = any(
         len(readers) > 1 for loop in loops for readers in loop.sources.injections
@@ -170,6 +169,10 @@ def _assumptions(fabric: Fabric) -> Iterator[str]:
     yield from ASSUMPTIONS
     if fabric.frame:
         yield from OF_LOADED
+        if fabric.top is Top.STREAM:
+            yield "Loaders, unloaders and commands do what those of fixed tables do by constants."
+        else:
+            yield "The host port finds by the table of blocks what the address map says."
     if fabric.aborts:
         yield "Nobody aborts a run."
     if fabric.bus and fabric.top is Top.STREAM:

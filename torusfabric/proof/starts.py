@@ -53,11 +53,14 @@ class Refused(NamedTuple):
     errors: frozenset[int]
 
 
-def refused_starts(program: Program, bits: dict[str, int]) -> Iterator[Refused]:
+def refused_starts(
+    program: Program, bits: dict[str, int], *, known: bool = False
+) -> Iterator[Refused]:
     """All starts that are refused.
 
-    With a barrier among the modes it is commands that refuse those that there are not, and the
-    control that starts no run for a barrier: the sequencer is asked for no such mode.
+    With a barrier among the modes, or where these are `known`, it is commands that refuse those
+    that there are not, and the control that starts no run for a barrier: the sequencer is asked for
+    no such mode.
 
     Parameters
     ----------
@@ -72,7 +75,7 @@ def refused_starts(program: Program, bits: dict[str, int]) -> Iterator[Refused]:
     [({'length': 0}, [3]), ({'length': 3}, [3])]
     """
     values_of = {name: range(1 << width) for name, width in bits.items()}
-    if program.barrier and "mode" in bits:
+    if (program.barrier or known) and "mode" in bits:
         values_of["mode"] = range(len(program.modes))
     for values in product(*values_of.values()):
         asked = dict(zip(bits, values, strict=True))
@@ -100,8 +103,8 @@ class Starts:
 
     Parameters
     ----------
-    by_form : bool
-        Whether the sequencer is given forms for modes, as by commands.
+    forms : sequence of int, optional
+        The numbers of forms, where the sequencer is given these for modes, as by commands.
 
     Attributes
     ----------
@@ -111,9 +114,11 @@ class Starts:
         The net that says why a start was refused.
     """
 
-    def __init__(self, program: Program, access: Access, *, by_form: bool = False) -> None:
+    def __init__(
+        self, program: Program, access: Access, forms: Sequence[int] | None = None
+    ) -> None:
         self._program, self._access, self._machine = program, access, access.machine
-        self._by_form = by_form
+        self._forms = None if forms is None else np.array(forms)
         nets = self._machine.text.nets
         self.chosen = [name for name in CHOICES if name in nets]
         # With streams it is a matter of the control what `error` says of a start.
@@ -132,8 +137,8 @@ class Starts:
     def of(self, runs: Sequence[Run]) -> dict[str, IntArray]:
         """What drives the fabric when runs are started."""
         asked = {name: np.array([getattr(run, name) for run in runs]) for name in self.chosen}
-        if self._by_form and "mode" in asked:
-            asked["mode"] = np.array([run.form(self._program) for run in runs])
+        if self._forms is not None and "mode" in asked:
+            asked["mode"] = self._forms[[run.form(self._program) for run in runs]]
         return self.given(start=1, besides=self._access.begins) | self._numbers(asked)
 
     def _numbers(self, values: dict[str, IntArray]) -> dict[str, IntArray]:
@@ -176,11 +181,16 @@ class Starts:
         machine, numbered = self._machine, with_numbers(rest)
         bits = {name: len(machine.text.nets[name]) for name in self.chosen}
         # Where it is given forms, each is a mode.
-        program = replace(self._program, served=()) if self._by_form else self._program
-        count, left, starts = 0, rest, refused_starts(program, bits)
+        program, forms = self._program, self._forms
+        if forms is not None:
+            program = replace(program, served=(), roots=())
+        known = forms is not None and program.loaded
+        count, left, starts = 0, rest, refused_starts(program, bits, known=known)
         stays = self._next(numbered, 1)
         while batch := list(islice(starts, STARTS)):
             asked = {n: np.array([start.inputs[n] for start in batch]) for n in bits}
+            if known and forms is not None:
+                asked["mode"] = forms[asked["mode"]]
             now = self._next(numbered, len(batch), start=1, asked=self._numbers(asked))
             machine.settle(now, self.given())
             if machine.shown("busy").any():

@@ -58,7 +58,10 @@ def _runs(fabric: Fabric, machine: Machine, placement: Placement, ports: HostPor
         return StreamingRuns(fabric, Starts(program, outside), outside)
     if fabric.top is Top.STREAM:
         streams = StreamAccess(fabric, machine)
-        return StreamRuns(program, Starts(program, streams, by_form=True), streams)
+        forms = [place.number for place in fabric.image.places] if fabric.frame else [
+            *range(len(program.forms))
+        ]  # fmt: skip
+        return StreamRuns(program, Starts(program, streams, forms), streams)
     access: Access = (
         HostAccess(fabric, machine, placement, ports)
         if fabric.top is Top.HOST

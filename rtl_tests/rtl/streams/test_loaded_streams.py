@@ -12,10 +12,12 @@ from torusfabric.planning import select
 from torusfabric.planning.loaded import resolve_loadable
 from torusfabric.program.frame import Frame
 from torusfabric.program.loadable_modes import LoadableMode
+from torusfabric.proof import prove
 from torusfabric.rtl.loaded import stream_contents
 from torusfabric.rtl.loaded.image import Image
 from torusfabric.rtl.run_choices import RunError
 from torusfabric.rtl.streams.ports import LOAD, STATUS
+from torusfabric.rtl.streams.sections import Sections
 from torusfabric.simulation.jobs import completed
 from torusfabric.simulation.streams import simulate_streams, stream_jobs
 from torusfabric.simulation.streams.comparison import Comparison
@@ -23,6 +25,7 @@ from torusfabric.simulation.streams.compiled_streams import CompiledStreams
 from torusfabric.simulation.streams.faults import Planned
 from torusfabric.simulation.streams.messages import draw_exchange
 from torusfabric.simulation.streams.traffic import STATUS_SINK, Beat, traffic_of
+from torusfabric.toolchain import tools
 
 FLITS, WIDTH = 5, 8
 
@@ -162,6 +165,18 @@ def test_what_a_table_says_matters(image, monkeypatch):
     fabric.__dict__["image"] = other
     with pytest.raises(WorkFailed, match="Image must be taken by the fabric"):
         tf.simulate(fabric, jobs=[tf.Job(mode=1)], engine="amaranth")
+
+
+@pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
+@pytest.mark.parametrize("right", [True, pytest.param(False, marks=pytest.mark.long)])
+def test_proof(monkeypatch, right):
+    """Runs are proved; those that stay in a section are refuted."""
+    if not right:
+        monkeypatch.setattr(Sections, "following", lambda self, section, step=None: section)
+    fabric = tf.Fabric(
+        tf.compile(tf.plan("2", "allgather"), max_flits=1), width=1, top="stream", tables="ram"
+    )
+    assert prove(fabric).proved is right
 
 
 @pytest.mark.parametrize(

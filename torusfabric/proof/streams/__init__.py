@@ -42,10 +42,12 @@ def stream_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
     def shape(name: str) -> Any:
         return modules[name]().shape
 
-    yield loader_harness(design, shape("loader"))
-    yield unloader_harness(design, shape("unloader"))
+    # What those of loaded tables know of a form is data.
+    if not fabric.frame:
+        yield loader_harness(design, shape("loader"))
+        yield unloader_harness(design, shape("unloader"))
     yield control_harness(design, levels=levels(fabric.nodes))
-    if "commands" in modules:
+    if "commands" in modules and not fabric.frame:
         yield commands_harness(design, shape("commands"))
     for name in modules:
         if name.startswith("readiness"):
