@@ -7,7 +7,7 @@ over all instances.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -209,12 +209,16 @@ class GateProgram:
         for flop in flops:
             self._add(flop.q)
         self.names = [module.names.get(flop.q, "") for flop in flops]
-        self._steps = list(self._ordered())
+        self._asked: set[Bit] = {bit for bits in module.inputs.values() for bit in bits}
+        steps = [*self._ordered()]
+        self._first, self._last = ([s for s, waits in steps if waits == late]
+                                   for late in (False, True))  # fmt: skip
         self.bits = max(self._number.values()) + 1
         self._q, self._d = (self._of([flop[k] for flop in flops]) for k in (0, 1))
         self._in = {n: self._of([module.inputs[n][k] for k in b]) for n, b in self.inputs.items()}
         self._out = {n: self._of([module.outputs[n][k] for k in b]) for n, b in outputs.items()}
-        self._direct = self._kept_outputs()
+        self._kept: BoolArray = np.ones(self.bits, bool)
+        self._kept[2], self._kept[self._of(self._asked)] = False, False
 
     def _add(self, bit: Bit) -> None:
         """Give a bit the next number."""
@@ -225,8 +229,11 @@ class GateProgram:
         """The numbers of bits."""
         return np.array([self._number.get(bit, 2) for bit in bits], np.intp)
 
-    def _ordered(self) -> Iterator[_Batch | int]:
-        """Batches of gates, and the numbers of memories, in an order in which they can be done."""
+    def _ordered(self) -> Iterator[tuple[_Batch | int, bool]]:
+        """Batches of gates, and the numbers of memories, in an order in which they can be done.
+
+        Those that depend on no input come first; of each, whether it depends on any.
+        """
         module, live = self.module, self._live
         needs: dict[object, list[Bit]] = {}
         gives: dict[object, list[int]] = {}
@@ -243,23 +250,28 @@ class GateProgram:
             gives[number] = [data[k] for _, data in ram.reads for k in sorted(live.rams[number])]
         level = self._levels(needs, gives)
         self._memories: dict[int, Memory] = {}
-        by_level: dict[int, dict[str, list[Gate]]] = defaultdict(lambda: defaultdict(list))
-        for item, depth in level.items():
+        by_level: dict[tuple[bool, int], dict[str, list[Gate]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
+        for item in sorted(level, key=level.__getitem__):
+            if waits := not self._asked.isdisjoint(needs[item]):
+                self._asked.update(gives[item])
+            at = by_level[waits, level[item]]
             if isinstance(item, Gate):
-                by_level[depth][item.kind].append(item)
+                at[item.kind].append(item)
             else:
-                by_level[depth][f"ram {item}"] = []
+                at[f"ram {item}"] = []
             for bit in gives[item]:
                 self._add(bit)
         for number in self.rams:
             self._memories[number] = _memory_of(module.rams[number], live.rams[number], self._of)
-        for depth in sorted(by_level):
-            for kind, gates in by_level[depth].items():
+        for waits, depth in sorted(by_level):
+            for kind, gates in by_level[waits, depth].items():
                 if kind.startswith("ram "):
-                    yield int(kind[4:])
+                    yield int(kind[4:]), waits
                 else:
                     columns = zip(*(gate[1:] for gate in gates), strict=True)
-                    yield _Batch(kind, *(self._of(column) for column in columns))
+                    yield _Batch(kind, *(self._of(column) for column in columns)), waits
 
     def _levels(
         self, needs: dict[object, list[Bit]], gives: dict[object, list[int]]
@@ -293,18 +305,31 @@ class GateProgram:
         inputs : dict of str to ndarray of int, shape (bits that matter, instances)
             What is left out is not known.
         """
+        return self.finish(self.begin(state), state, inputs)
+
+    def begin(self, state: State) -> IntArray:
+        """All bits in a cycle, so far those that depend on no input."""
         v = np.empty((self.bits, state.flops.shape[1]), self._type)
         v[0], v[1], v[2] = 0, 1, UNKNOWN
+        v[self._q] = state.flops
+        self._carry_out(self._first, v, state)
+        return v
+
+    def finish(self, v: IntArray, state: State, inputs: Mapping[str, IntArray]) -> IntArray:
+        """All bits, in place of what `begin` gave; inputs as of `values`."""
         for name, numbers in self._in.items():
             if len(numbers):
                 v[numbers] = inputs.get(name, UNKNOWN)
-        v[self._q] = state.flops
-        for step in self._steps:
+        self._carry_out(self._last, v, state)
+        return v
+
+    def _carry_out(self, steps: Iterable[_Batch | int], v: IntArray, state: State) -> None:
+        """Work out some bits of those so far."""
+        for step in steps:
             if isinstance(step, int):
                 self._memories[step].read(v, state.rams[self.rams.index(step)])
             else:
                 v[step.y] = self._carried_out(step, v)
-        return v
 
     def _carried_out(self, step: _Batch, v: IntArray) -> IntArray:
         """What a batch of gates makes of the bits so far."""
@@ -330,26 +355,9 @@ class GateProgram:
         return v[self._out[name]]
 
     def is_kept(self, name: str) -> BoolArray:
-        """Which bits of an output are registers or constants."""
-        return self._direct[name][0]
-
-    def direct(self, state: State) -> dict[str, tuple[BoolArray, IntArray]]:
-        """Of each output, which of the bits are registers or constants, and what they are."""
-        found = {}
-        for name, (here, constants, places) in self._direct.items():
-            held = state.flops[places] if len(state.flops) else 0
-            found[name] = here, np.where(constants <= 1, constants, held)
-        return found
-
-    def _kept_outputs(self) -> dict[str, tuple[BoolArray, IntArray, IntArray]]:
-        """Of each output: which bits are registers or constants; these, and their registers."""
-        place = np.full(self.bits, -1)
-        place[self._q] = np.arange(len(self._q))
-        found = {}
-        for name, numbers in self._out.items():
-            here: BoolArray = (place[numbers] >= 0) | (numbers <= 1)
-            found[name] = here, numbers[here][:, None], place[numbers[here]]
-        return found
+        """Which bits of an output depend on no input."""
+        kept: BoolArray = self._kept[self._out[name]]
+        return kept
 
     def after(self, v: IntArray, state: State) -> State:
         """The state after the next edge; memories are changed in place."""

@@ -259,11 +259,13 @@ class Machine:
             adder.show(now.adders[module], nets)
 
     def _publish(self, module: str, now: Snapshot) -> None:
-        """Show what registers drive outputs."""
+        """Show outputs that depend on no input."""
         group = self.groups[module]
-        for port, (here, values) in group.program.direct(now.states[module]).items():
-            if port in group.outputs and here.any():
-                self._drive(group.outputs[port][here], values)
+        v = self.values[module] = group.program.begin(now.states[module])
+        for port, numbers in group.outputs.items():
+            here = group.program.is_kept(port)
+            if here.any():
+                self._drive(numbers[here], group.program.outputs_of(v, port)[here])
 
     def _carry_out(self, module: str, now: Snapshot, override: Override) -> None:
         """Find all bits of the instances of a module, and show its outputs."""
@@ -279,8 +281,7 @@ class Machine:
                 if port.startswith(CHOSEN):
                     bits = self._code >> int(port.removeprefix(CHOSEN)) & 1
                     given[port] = np.tile(bits, len(group.names))[None]
-        v = group.program.values(now.states[module], given)
-        self.values[module] = v
+        v = group.program.finish(self.values[module], now.states[module], given)
         for port, numbers in group.outputs.items():
             shown = group.program.outputs_of(v, port)
             steady = len(self._active) < len(self._order) and port not in WORDS

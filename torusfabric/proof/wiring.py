@@ -171,9 +171,9 @@ def _stored(
     """What should come to each endpoint: the words that it stores, in the order of its module."""
     program, width = fabric.program, fabric.width
     wires, first = fabric.placement.endpoints.wires, program.loop.sources.first_result
-    result = {
-        i.node: text.instances[i.name].pins["result"] for i in fabric.netlist.having(Role.COMBINER)
-    }
+    pins = {i.node: text.instances[i.name].pins for i in fabric.netlist.having(Role.COMBINER)}
+    # What is made has numbers behind results.
+    combined = {node: [*each["result"], *each.get("made", ())] for node, each in pins.items()}
     found = {}
     for endpoint in fabric.netlist.having(Role.ENDPOINT):
         node = endpoint.node
@@ -181,7 +181,7 @@ def _stored(
         found[endpoint.name] = [
             arriving[node][source]
             if source < program.ports
-            else [*result[node][(source - first) * width :][:width]]
+            else combined[node][(source - first) * width :][:width]
             for source, _ in wires[fabric.variant_of[node]].words
         ]
     return found
