@@ -264,8 +264,13 @@ def test_what_readers_cannot_read():
     frame = Frame.of([form.program for form in forms], rows=64, depth=16, inputs=[])
     frame = replace(frame, words=64)
     assert [frame.memories(port) for port in range(2)] == [(2,), (2,)]
+    # What passes takes the way of sums, so that out-ports have half the inputs.
+    arriving, made = range(2), range(frame.sources.first_made, frame.sources.first_injection)
+    chosen = {k for port in range(2) for k in frame.out_port(port)}
+    assert chosen.isdisjoint(arriving)
+    assert not chosen.isdisjoint(made)
     with pytest.raises(InputError, match=r"the reader of out-port \+0 has none from the memory of"):
-        frame.check(loadable_form(tf.plan("5", "alltoall", broken_links=["1:+0"]), FLITS, ()))
+        loadable_form(tf.plan("5", "alltoall", broken_links=["1:+0"]), FLITS, (), frame)
     image = Image.of(frame, WIDTH, wanted(planned("scatter", frame), planned("allgather", frame)))
     fabric = fabric_of(image)
     assert tf.simulate(fabric, jobs=4, engine=CompiledEngine(fabric)).passed

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,9 @@ class Frame:
         Whether in-ports and operators have second registers.
     made : bool
         Whether out-ports take what operators make before it is in their registers.
+    through : bool
+        As of `Loadable`: out-ports, and memories that store results, have what operators make in
+        place of what arrives.
     late : bool
         Whether a mode may read all words later; see `Loadable.reads_late`.
     inputs : tuple of (tuple of (int, int)), or None
@@ -95,6 +99,7 @@ class Frame:
     depth: int
     later: bool
     made: bool
+    through: bool
     late: bool
     inputs: tuple[tuple[tuple[int, int], ...], ...] | None
     settings: tuple[int, ...]
@@ -129,10 +134,10 @@ class Frame:
             each if isinstance(each, LoadableMode) else LoadableMode((loadable(each),))
             for each in programs
         ]
+        modes, more = _through(modes, [*map(loadable, inputs or ())])
         forms = [entry.form for entry in entries_of(modes)]
-        first = forms[0].program
-        others = [*forms, *map(loadable, inputs or ())]
-        nodes = first.topology.nodes
+        first, through = forms[0].program, forms[0].through
+        others, nodes = [*forms, *more], first.topology.nodes
         needed = [form for form in forms if form.adds]
         frame = cls(
             topology=without_faults(first.topology),
@@ -142,6 +147,7 @@ class Frame:
             depth=depth or max(form.depth for form in others),
             later=any(form.later for form in others),
             made=any(form.made for form in others),
+            through=through,
             late=bool(needed) and (inputs is None or any(form.reads_late for form in others)),
             inputs=None if inputs is None else _inputs(others, first.ports),
             settings=_settings(forms, rows or 0),
@@ -194,15 +200,18 @@ class Frame:
         table = np.full((len(Stage) + 1, count + 1), -1)
         for number, (stage, k) in enumerate(sources.listed):
             table[stage, k] = number
+        if self.through:
+            table[Stage.PORT] = table[Stage.MADE]
         return table[named[..., 0], named[..., 1]]
 
     def out_port(self, port: int) -> tuple[int, ...]:
         """The numbers of the sources of an out-port: of injection ports its own."""
         if self.inputs is not None:
-            return tuple(sorted(self.numbers(np.array(self.inputs[port])).tolist()))
+            return tuple(sorted({*self.numbers(np.array(self.inputs[port])).tolist()}))
         injected = range(self.sources.first_injection, self.sources.identity)
         others = {*injected} - {injected[port]}
-        return tuple(k for k in self._all if k not in others)
+        passed = range(self.ports if self.through else 0)
+        return tuple(k for k in self._all if k not in {*others, *passed})
 
     def operand(self, port: int) -> tuple[int, ...]:
         """The numbers of the sources of the operator at an in-port."""
@@ -242,6 +251,7 @@ class Frame:
             If it needs what the fabric has not.
         """
         program = form.program
+        assert form.through == self.through, "forms are rewritten for this fabric"
         if without_faults(program.topology) != self.topology:
             raise InputError(
                 f"Topology must be {self.topology.title} for this fabric, not "
@@ -379,6 +389,20 @@ class Frame:
     def parsed_operators(self) -> tuple[Operator, ...]:
         """The operators."""
         return tuple(map(Operator.parse, self.operators))
+
+
+def _through(
+    modes: list[LoadableMode], others: list[Loadable]
+) -> tuple[list[LoadableMode], list[Loadable]]:
+    """All forms through operators, where one takes what these make, if all can."""
+
+    def each(forms: Iterable[Loadable]) -> list[Loadable]:
+        return [loadable(form.program, through=True) for form in forms]
+
+    if any(form.made for forms in (*(mode.forms for mode in modes), others) for form in forms):
+        with contextlib.suppress(InputError):
+            return [replace(mode, forms=tuple(each(mode.forms))) for mode in modes], each(others)
+    return modes, others
 
 
 def _power(needed: int, least: int) -> int:

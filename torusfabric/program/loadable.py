@@ -51,6 +51,9 @@ class Loadable:
         Memory and first address of what the host reads, by part and chunk; -1 for nothing.
     words : int
         Of the memory of an in-port, the most that any node uses.
+    through : bool
+        Whether all that arrives passes the operators, which change nothing of what is not combined;
+        results are stored as soon as they are made then.
     """
 
     program: Program
@@ -64,6 +67,7 @@ class Loadable:
     at: IntArray
     received: IntArray
     words: int
+    through: bool = False
 
     @property
     def rows(self) -> int:
@@ -128,7 +132,8 @@ class Loadable:
     @property
     def adds(self) -> bool:
         """Whether words pass operators."""
-        return bool((self.operand >= 0).any())
+        stages = self.operand[..., 0]
+        return bool(((stages >= 0) & (stages != Stage.IDENTITY)).any())
 
     def moved(self, root: int) -> Loadable:
         """The same with another root than node 0: each node does what is done at its offset.

@@ -33,8 +33,13 @@ _Place = tuple[int, int]
 _Use = tuple[int, int, int, Point]
 
 
-def loadable(program: Program) -> Loadable:
+def loadable(program: Program, *, through: bool = False) -> Loadable:
     """What a program of one form and of any length does, for tables that are loaded.
+
+    Parameters
+    ----------
+    through : bool
+        As of `Loadable`.
 
     Raises
     ------
@@ -49,7 +54,7 @@ def loadable(program: Program) -> Loadable:
     >>> form.rows, form.streams, form.depth
     (8, True, 1)
     """
-    return _Rewriting(program).form()
+    return _Rewriting(program, through=through).form()
 
 
 def _refuse(what: str, found: object) -> None:
@@ -59,8 +64,8 @@ def _refuse(what: str, found: object) -> None:
 class _Rewriting:
     """Rewrites the rows of a program."""
 
-    def __init__(self, program: Program) -> None:
-        self._program, self._loop = program, program.loop
+    def __init__(self, program: Program, *, through: bool) -> None:
+        self._program, self._loop, self._through = program, program.loop, through
         #: Cycles of a link.
         self._links = program.topology.longest_link
         self._check()
@@ -113,6 +118,8 @@ class _Rewriting:
         self._read(reads, used)
         for action, found in ((Action.SELECT, select), (Action.OPERAND, operand)):
             self._choose(action, found)
+        if self._through:
+            self._pass(select, operand, stores, streams=streams)
         arrives = {self._links, self._links + bool(self._loop.combining)}
         comes = {*np.unique(stores[..., 0][stores[..., 0] > 0]).tolist()}
         read = {*np.unique(reads[..., 2][reads[..., 0] >= 0]).tolist()}
@@ -121,7 +128,7 @@ class _Rewriting:
             _refuse("whose words cross one link in a row", self._program.schedule.algorithm)
         return Loadable(
             self._program, self._pause, self._blocks, streams, select, operand, reads, stores, at,
-            self._received(), words,
+            self._received(), words, self._through,
         )  # fmt: skip
 
     def _values(self, action: Action, number: int) -> IntArray:
@@ -162,7 +169,8 @@ class _Rewriting:
                 base = int(write[row, node] + self._offset[row])
                 if pitch != 1 and base >= pitch:
                     _refuse("whose blocks lie flit after flit", self._program.schedule.algorithm)
-                stores[row, node, port] = late, stage is Stage.RESULT
+                result = stage is Stage.RESULT
+                stores[row, node, port] = late - (result and self._through), result
                 blocks.append((int(row), int(node), int(port), (number, base)))
         return sorted(blocks)
 
@@ -264,6 +272,24 @@ class _Rewriting:
                 use = self._read_row(row, injection, field.delay), node, injection, field.point
                 number = self._number.get(use, IDLE)
                 found[row, node, port] = Stage.INJECTION if number >= 0 else IDLE, number
+
+    def _pass(
+        self, select: IntArray, operand: IntArray, stores: IntArray, *, streams: bool
+    ) -> None:
+        """Let operators change nothing of words that pass, or are stored as they come."""
+        of_ports = [
+            (select == (Stage.PORT, p)).all(axis=-1).any(axis=2) for p in range(self._ports)
+        ]
+        passed = np.stack(of_ports, axis=2)
+        if streams and self._loop.order is Order.FLIT:
+            # A word passes on in a later slot than that in which it has left.
+            passed = np.roll(passed, -operand_links(self._program.topology), axis=0)
+        elif streams and passed.any():
+            passed[:] = True
+        passed |= (stores[..., 0] > 0) & (stores[..., 1] == 0)
+        if (passed & (operand[..., 0] >= 0)).any():
+            _refuse("that combines nothing of what passes", self._program.schedule.algorithm)
+        operand[passed] = Stage.IDENTITY, 0
 
     def _received(self) -> IntArray:
         """Where the host finds what has been received."""

@@ -241,20 +241,21 @@ class FabricBuilder(NetlistBuilder):
         return Words(nets, which, index, np.where(which == 0, port * self.width, 0))
 
     def incoming(self, nodes: IntArray, chosen: IntArray) -> list[Slice | OneOf]:
-        """Words that nodes store: at in-ports, or their results.
+        """Words that nodes store: at in-ports, results, or what operators make.
 
         Parameters
         ----------
         chosen : ndarray of int, shape (nodes, words)
             The sources of each node.
         """
-        own = chosen >= self.ports
+        own, made = chosen >= self.ports, chosen >= self.sources.first_made
         words = self.arriving.of(nodes).chosen(np.where(own, 0, chosen))
+        first = np.where(made, self.sources.first_made, self.sources.first_result)
         words = Words(
-            [*words.nets, "result_{}"],
-            np.where(own, len(words.nets), words.which),
+            [*words.nets, "result_{}", "made_{}"],
+            np.where(own, len(words.nets) + made, words.which),
             np.where(own, nodes[:, None], words.number),
-            np.where(own, (chosen - self.sources.first_result) * self.width, words.start),
+            np.where(own, (chosen - first) * self.width, words.start),
         )
         return words.slices(self.width)
 

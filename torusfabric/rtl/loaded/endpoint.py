@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 from amaranth.hdl import Module, Mux, Value
 from amaranth.lib.wiring import In, Member
 
@@ -97,33 +95,29 @@ class LoadedEndpointBuilder(EndpointBuilder):
         super().__init__(endpoint)
         self._inputs, self._links = _Inputs(self.m, endpoint), endpoint.links
 
-    @cached_property
-    def _streams(self) -> Value:
-        return self.value("streams")
-
     def _stores(self, memory: EndpointMemory) -> WritePort:
         """What a memory stores of what arrives by its in-port, or of what an operator makes."""
         m, number, at = self.m, memory.number, self._inputs.at
         assert memory.enable is not None
-        known = [at(memory.enable), *([at(memory.source)] if memory.source else [])]
-        code, *source = known
-        address = self.value("write_0")
-        # Of a word that has come so many cycles, what the table said as many before.
-        for late in range(self._links, self._links + len(memory.sources)):
-            if late > len(memory.strobes):
-                continue
-            before = [delayed(m, value, 1 + late) for value in known]
-            strobe = self.value(f"strobe_{late - 1}")
-            chosen = self._streams & (before[0] == late) & strobe
-            code, *source = (Mux(chosen, *pair) for pair in zip(before, (code, *source),
-                                                                strict=True))  # fmt: skip
-            if late == self._links:
-                # Else nothing of what is said now counts.
-                code = Mux(self._streams & ~chosen, 0, code)
-            else:
+        code, streams, passing = at(memory.enable), self.value("streams"), NEVER
+        where = [memory.source] if memory.source else []
+        source = [*map(at, where)]
+        address, latest = self.value("write_0"), self._links + len(memory.sources) - 1
+        # Where rows stream, of a word that has come so many cycles, what the table said as many
+        # before: that it is stored then, or not at all.
+        for late in range(self._links, min(latest, len(memory.strobes)) + 1):
+            said = delayed(m, code[: latest.bit_length()], 1 + late)
+            chosen = streams & (said == late) & self.value(f"strobe_{late - 1}")
+            source = [
+                Mux(chosen, delayed(m, at(each), 1 + late), value)
+                for each, value in zip(where, source, strict=True)
+            ]
+            if late > self._links:
                 address = Mux(chosen, self._held(self.value("write_0"), "write_later"), address)
+            passing = passing | chosen
         strobes = [self.value(f"strobe_{k}") for k in memory.strobes]
-        enable = delayed(m, choose([NEVER, *strobes], code), 1, f"store_{number}")
+        resting = ~streams & choose([NEVER, *strobes], code)
+        enable = delayed(m, passing | resting, 1, f"store_{number}")
         at_once = address[: address_width(memory.depth)]
         name = f"stores_at_{number}" if len(memory.sources) > 1 else "stores_at"
         return WritePort(self._held(at_once, name), self.arriving(memory, *source), enable)

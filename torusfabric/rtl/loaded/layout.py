@@ -146,10 +146,9 @@ class TableLayout:
             # Where nothing is combined columns say nothing.
             outputs = crossbar.outputs if crossbar else [Output((), ())] * frame.ports
             for output in outputs:
-                known = zip(map(self._named.__getitem__, (k + first for k in output.sources)),
-                            map(_number, map(output.code, range(len(output.sources)))),
-                            strict=True)  # fmt: skip
-                found.take(table, len(output.bits), dict(known))
+                code = {k + first: _number(output.code(at)) for at, k in enumerate(output.sources)}
+                known = {name: code[k] for name, k in self._named if k in code}
+                found.take(table, len(output.bits), known)
         for memories in map(frame.memories, ports):
             codes = {number: select_code(len(memories), k) for k, number in enumerate(memories)}
             found.take(Table.READ, len(select_bits(len(codes), 0)), codes)
@@ -160,13 +159,14 @@ class TableLayout:
         for _ in ports:
             found.take(Table.STORE, self.code_bits)
         for port in ports:
-            found.take(Table.STORE, int(frame.stores_results(port)))
+            found.take(Table.STORE, int(self._either(port)))
         return found
 
     @property
-    def _named(self) -> list[int]:
-        """What all sources are called in columns, by their numbers."""
-        return [int(named(np.array(each))) for each in self.frame.sources.listed]
+    def _named(self) -> list[tuple[int, int]]:
+        """What sources are called in columns, and their numbers."""
+        listed = np.array(self.frame.sources.listed)
+        return [*zip(named(listed).tolist(), self.frame.numbers(listed).tolist(), strict=True)]
 
     @property
     def setting_bits(self) -> tuple[int, ...]:
@@ -201,14 +201,14 @@ class TableLayout:
         ]
         stored = []
         for port in range(ports):
-            adds = frame.stores_results(port)
-            sources = (port, ports + port) if adds else (port,)
+            either = self._either(port)
+            sources = (port, ports + port) if either else (port,)
             stored.append(
                 EndpointMemory(
                     number=port, depth=frame.words, own=None, layout=0, sources=sources,
                     address=None, enable=place((Table.STORE, store[port])),
                     strobes=tuple(range(frame.depth)), skips=False,
-                    source=place((Table.STORE, store[ports + port])) if adds else None,
+                    source=place((Table.STORE, store[ports + port])) if either else None,
                     start=Location(1, (0,)), groups=groups[port], host_reads=True,
                 )
             )  # fmt: skip
@@ -226,10 +226,15 @@ class TableLayout:
 
     @property
     def _words(self) -> tuple[int, ...]:
-        """What comes from outside to be stored: words of in-ports, and their results."""
-        ports, first = self.frame.ports, self.frame.sources.first_result
-        results = range(first, first + ports) if self.frame.operators else ()
-        return (*range(ports), *results)
+        """What comes from outside to be stored: words of in-ports, their results, or both."""
+        frame, ports, sources = self.frame, range(self.frame.ports), self.frame.sources
+        if frame.through:
+            return tuple(k + sources.first_made * frame.stores_results(k) for k in ports)
+        return (*ports, *(sources.first_result + k for k in ports if frame.operators))
+
+    def _either(self, port: int) -> bool:
+        """Whether the memory of an in-port stores words as well as results a cycle later."""
+        return self.frame.stores_results(port) and not self.frame.through
 
     @property
     def _wires(self) -> EndpointWires:
