@@ -12,7 +12,8 @@ from planted import CHOICE, OTHER_WAY, Fault, fabric_of, names, planted, refutat
 
 import torusfabric as tf
 from torusfabric.program import Action, Point
-from torusfabric.proof import prove
+from torusfabric.proof import prove, routers
+from torusfabric.proof.solver import solve
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
 
@@ -191,6 +192,15 @@ def test_a_refuted_run_has_waves_with_its_words():
     assert (wrong.signal, wrong.cycle) == ("busy", 11)
     assert "tx_0_0" in wrong.wave
     assert "word_1" in wrong.wave
+
+
+def test_many_sums_are_proved_port_by_port(monkeypatch):
+    """Those of the last in-port, too."""
+    monkeypatch.setattr(routers, "MOST_SUMS", 1)
+    fault = Fault("loaded sums", "combiner", r"\{inject, result\}", "{result, inject}", 1)
+    fabric = fabric_of(fault.fabric)
+    every = routers.router_harnesses(fabric, planted(fault), fabric.placement)
+    assert [each.name for each in every if solve(each).failed] == ["combiner at in-port 1"]
 
 
 EVERY = LINKS + WIRES + ROUTERS + SEQUENCERS + ENDPOINTS + OTHERS

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import torusfabric as tf
 from torusfabric.proof import prove
+from torusfabric.proof.loaded import loaded
 from torusfabric.toolchain.cache import Cache
 
 __all__ = ["CHOICE", "FABRICS", "OTHER_WAY", "Fault", "fabric_of", "names", "refutation"]
@@ -92,6 +93,12 @@ FABRICS = {
         {"max_flits": 6},
         {"top": "stream", "width": 16, "beat": 2},
     ),
+    "loaded sums": (
+        "3",
+        ["allgather", "allreduce:spanning-tree"],
+        {"max_flits": 2},
+        {"tables": "ram"},
+    ),
     "streaming core": ("3x3", ["allgather:hamiltonian"], {"flits": 3}, {"top": "core"}),
 }
 
@@ -122,8 +129,9 @@ def fabric_of(name):
 
 @cache
 def text_of(name):
-    """Its text."""
-    return tf.emit(fabric_of(name))
+    """Its text; of tables that are loaded, with what is there."""
+    fabric = fabric_of(name)
+    return tf.emit(loaded(fabric) if fabric.frame else fabric)
 
 
 class Fault(NamedTuple):

@@ -9,7 +9,7 @@ gives the bits that the program's rows ask for is proved apart, of the whole (`r
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,9 @@ SAYS = (
     "for all words and settings, at all times, each output holds the source, or the combination, "
     "that its select bits stand for"
 )
+
+#: Sums of which all is proved at once.
+MOST_SUMS = 20
 
 #: Cycles from the select bits at the inputs to what they select at the outputs.
 LATENCY = 2
@@ -72,10 +75,13 @@ def router_harnesses(fabric: Fabric, design: Design, placement: Placement) -> It
         _claim_router(found, router, Words(ports, sources.delayed, router.word_count, width), unit)
         yield found.harness(SAYS)
     for number, plan in enumerate(placement.operands if sources.results else ()):
-        found = model(combiner_name(placement, number))
+        name, unit = combiner_name(placement, number), OperatorUnit(program.operators)
         words = Words(ports, sources.delayed_results, plan.word_count, width, sources.made)
-        _claim_combiner(found, plan.crossbar, OperatorUnit(program.operators), words)
-        yield found.harness(SAYS)
+        for some in _together(plan.crossbar, unit):
+            found = model(name)
+            _claim_combiner(found, plan.crossbar, unit, words, some)
+            which = "" if len(some) == ports else f" at in-port {', '.join(map(str, some))}"
+            yield replace(found.harness(SAYS), name=name + which)
     for module in operator_modules(fabric, design):
         found = model(module.removeprefix(fabric.prefix))
         _claim_unit(found, OperatorUnit(program.operators), width)
@@ -166,8 +172,19 @@ def _selected(held: str, registers: Sequence[int], bits: Sequence[int]) -> list[
     return [f"{held}[{k}] == 1'b{bit}" for k, bit in zip(registers, bits, strict=True)]
 
 
-def _claim_combiner(model: Model, crossbar: Crossbar, unit: OperatorUnit, words: Words) -> None:
-    """Every operator makes of each operand what it should; of words, in-ports are of results."""
+def _together(crossbar: Crossbar, unit: OperatorUnit) -> Iterator[range]:
+    """In-ports of which all is proved at once: of many sums the solver takes ever longer."""
+    sums = max(len(output.sources) for output in crossbar.outputs) * len(unit.operators)
+    ports, each = len(crossbar.outputs), max(MOST_SUMS // sums, 1)
+    yield from (range(first, min(first + each, ports)) for first in range(0, ports, each))
+
+
+def _claim_combiner(
+    model: Model, crossbar: Crossbar, unit: OperatorUnit, words: Words, ports: Sequence[int]
+) -> None:
+    """Operators at some in-ports make of each operand what they should; the first of these, too,
+    that all results stay as long as they should. Of words, in-ports are of results.
+    """
     width = words.width
     model.input("enable", 1)
     model.input("rx", words.ports * width)
@@ -177,6 +194,10 @@ def _claim_combiner(model: Model, crossbar: Crossbar, unit: OperatorUnit, words:
         model.input("select", crossbar.rom.shape[1])
     if unit.bits:
         model.input("operator_code", unit.bits)
+    for code, operator in zip(unit.codes, unit.operators, strict=True):
+        _add_results(model, crossbar, words, operator, code if unit.bits else None, ports)
+    if 0 not in ports:
+        return
     results = words.ports + len(words.delayed)
     advancing = model.ago("enable", 2)
     for port in range(results):
@@ -198,13 +219,12 @@ def _claim_combiner(model: Model, crossbar: Crossbar, unit: OperatorUnit, words:
             f"!{advancing} || {shown} == {before}",
             ago=2,
         )
-    for code, operator in zip(unit.codes, unit.operators, strict=True):
-        _add_results(model, crossbar, words, operator, code if unit.bits else None)
 
 
 def _add_results(
-    model: Model, crossbar: Crossbar, words: Words, operator: Operator, code: int | None
-) -> None:
+    model: Model, crossbar: Crossbar, words: Words, operator: Operator, code: int | None,
+    ports: Sequence[int],
+) -> None:  # fmt: skip
     """Assert what an operator makes of each operand."""
     width, results = words.width, words.ports + len(words.delayed)
     operands = [model.word("result", k, width, ago=1) for k in range(results)]
@@ -217,8 +237,8 @@ def _add_results(
         chosen = model.ago("operator_code", LATENCY, code.bit_length() or 1)
         conditions.append(f"{chosen} == {code}")
     select = model.ago("select", LATENCY) if crossbar.rom.shape[1] else ""
-    for port, output in enumerate(crossbar.outputs):
-        arriving = model.word("rx", port, width, ago=1)
+    for port in ports:
+        output, arriving = crossbar.outputs[port], model.word("rx", port, width, ago=1)
         for number, source in enumerate(output.sources):
             bits = output.code(number)
             selected = _selected(select, output.bits, bits) if bits else []
