@@ -15,11 +15,16 @@ pairs are as many as there is time for.
 
     python sim/engine_speed.py
     python sim/engine_speed.py 8x8 16x16 32x32 --times 2 --pairs 6
+
+What the page of simulators shows, on a machine that does nothing else:
+
+    python sim/engine_speed.py 4x4 8x8 16x16 32x32 --json > sim/measured/engine_speed.json
 """
 
 import argparse
 import json
 import os
+import platform
 import resource
 import signal
 import statistics
@@ -63,7 +68,9 @@ def measure(sides, engine, width):
     """Build, time and run one engine; returns the figures."""
     fabric = fabric_of(sides, width)
     began, used = time.perf_counter(), processor_time()
-    made = MEASURED[engine](fabric)
+    # As it is built for so many runs: what is built for few is not made quick.
+    many = {"repeat": runs_of(fabric, engine)} if engine in ENGINES else {}
+    made = MEASURED[engine](fabric, **many)
     build, used = time.perf_counter() - began, processor_time() - used
     cycles, spent = made.measure(runs_of(fabric, engine))
     whole, few = None, fabric.nodes * fabric.layout.recv_words <= MANY_WORDS
@@ -114,6 +121,7 @@ def compare(sides, other, width, pairs, threads, until):
         "threads": threads,
         "pairs": len(ratios),
         "ratio": statistics.median(ratios),
+        "load": os.getloadavg()[0],
         "least": min(ratios),
         "most": max(ratios),
     }
@@ -213,11 +221,20 @@ def main():
             late += [] if row else [(sides, f"{engine} on {threads} threads")]
             pairs += [row] if row else []
     if arguments.json:
-        print_json({"rows": rows, "pairs": pairs, "late": late, "bound": arguments.bound})
+        all_of_it: dict[str, Any] = {"about": about([*rows, *pairs]), "rows": rows}
+        all_of_it |= {"pairs": pairs, "late": late, "bound": arguments.bound}
+        print_json(all_of_it)
         return
     show(rows, pairs)
+    print(about([*rows, *pairs]))
     for sides, engine in dict.fromkeys(late):
         print(f"{engine} on {sides}: not built and run within {arguments.bound:g} s")
+
+
+def about(measured):
+    """On what was measured, for who reads the figures."""
+    load = max((row["load"] for row in measured), default=0)
+    return f"{os.cpu_count()} processors, load at most {load:.1f}, {platform.machine()}"
 
 
 def show(rows, pairs):
