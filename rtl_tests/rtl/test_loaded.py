@@ -292,6 +292,8 @@ def test_table_bits():
     assert [len(found) for _, found in settings(forms)] == [26, 6, 36, 19]
     for inputs in (None, programs):
         assert TableLayout(Frame.of(programs, inputs=inputs)).table_bits <= 16 * 4_000
+    frame = Frame.of(programs, inputs=programs, streams=True)
+    assert TableLayout(frame).table_bits <= 16 * 4_000
 
 
 def test_command(tmp_path, monkeypatch, capsys):

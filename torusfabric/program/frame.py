@@ -80,6 +80,8 @@ class Frame:
     streams : bool
         Whether nodes have streams; then each finds by a table of its own what it has received, and
         `blocks` are the rows of that.
+    lists : bool
+        Whether that has the origin of each packet, too, so that nodes may lack some.
 
     Examples
     --------
@@ -109,6 +111,7 @@ class Frame:
     chunks: int
     words: int
     streams: bool = False
+    lists: bool = False
 
     @classmethod
     def of(
@@ -164,6 +167,7 @@ class Frame:
                 nodes * first.flits * (2 if inputs is None else 1),
             ),
             streams=streams,
+            lists=streams and (inputs is None or any(form.lacks for form in others)),
         )
         if frame.entries > MOST_ENTRIES:
             raise InputError(
@@ -283,6 +287,8 @@ class Frame:
             self.check_count(what, most, needed)
         if form.reads_late and not self.late:
             raise InputError("Fabric must read later for this schedule, it cannot")
+        if self.streams and form.lacks and not self.lists:
+            raise InputError("Fabric must list origins for nodes that lack packets, it does not")
         self._check_inputs(form)
         self._check_memories(form)
 
@@ -357,7 +363,7 @@ class Frame:
         facts = {name: getattr(self, name) for name in self.__dataclass_fields__}
         inputs = self.inputs and [[list(each) for each in port] for port in self.inputs]
         if not self.streams:
-            del facts["streams"]
+            del facts["streams"], facts["lists"]
         return facts | {
             "topology": self.topology.to_entry(),
             "operators": list(self.operators),

@@ -97,6 +97,13 @@ class Loadable:
         return found
 
     @property
+    def lacks(self) -> bool:
+        """Whether any node receives some packets of several, and not all."""
+        parts = self.program.blocks.parts
+        there: BoolArray = self.received[..., 1].reshape(len(self.received), parts, -1)[..., 0] >= 0
+        return bool((there.any(axis=1) & ~there.all(axis=1)).any())
+
+    @property
     def depth(self) -> int:
         """The most cycles by which anything is late."""
         return int(max(self.stores[..., 0].max(), self.reads[..., 2].max(), 1))

@@ -199,6 +199,15 @@ def test_tables_of_another_top(image):
         tf.Fabric(image.program, width=WIDTH, tables=image)
 
 
+def test_packets_that_nodes_lack():
+    """Where origins are not listed, nodes have the packets of all or of none."""
+    gather, halo = (_loadable(planned("mesh:4", name)) for name in ("allgather", "halo"))
+    frame = Frame.of([gather.program], rows=32, depth=16, streams=True)
+    frame.check(halo)
+    with pytest.raises(InputError, match="must list origins for nodes that lack packets"):
+        replace(frame, lists=False).check(halo)
+
+
 def test_command(tmp_path, monkeypatch, capsys):
     """The commands: hardware, an image of something else, and a run of it."""
     from torusfabric.cli import main

@@ -12,7 +12,7 @@ import numpy as np
 from ...program.loadable import operand_links
 from ...program.settings import Table, named
 from ...topology import IntArray
-from ..cascade import bit_count, branch_bits, select_bits, select_code
+from ..cascade import branch_bits, select_bits, select_code
 from ..endpoint_plan import EndpointPlan
 from ..endpoint_shape import EndpointMemory, EndpointReader, EndpointShape
 from ..endpoint_wires import SHARED, EndpointWires
@@ -340,15 +340,11 @@ class TableLayout:
     def unload_fields(self) -> dict[str, int]:
         """Where a node with streams has received a chunk of a packet, and the origin of that.
 
-        What it gets from itself is kept word by word; else it is in a memory, by its select bits.
+        The memory behind those of in-ports is of what it gets from itself, word by word.
         """
         frame = self.frame
-        return {
-            "kept": 1,
-            "memory": bit_count(frame.ports + 1),
-            "base": address_width(frame.words),
-            "origin": address_width(frame.nodes),
-        }
+        fields = {"memory": address_width(frame.ports + 1), "base": address_width(frame.words)}
+        return fields | ({"origin": address_width(frame.nodes)} if frame.lists else {})
 
     @property
     def load_facts(self) -> dict[str, int]:
@@ -358,13 +354,14 @@ class TableLayout:
 
     @property
     def unload_facts(self) -> dict[str, int]:
-        """The same to unload them: the last packet and chunk, and the row of the first."""
+        """The same to unload them: the last packet and chunk, the row and origin of the first."""
         frame = self.frame
         return {
             "receives": 1,
             "last_received": address_width(frame.nodes),
             "last_chunk": address_width(frame.chunks),
             "first_row": address_width(frame.blocks),
+            **({} if frame.lists else {"origin": address_width(frame.nodes)}),
         }
 
     @property

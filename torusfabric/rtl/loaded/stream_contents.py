@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..cascade import select_code
 from .layout import TableLayout
 from .packing import UNASKED, packed
 from .places import Place
@@ -91,7 +90,9 @@ def stream_tables(
                 if blocks[0][1] < 0:
                     continue
                 for memory, base in blocks:
-                    unload[node][row] = _row(layout, memory, base, origin)
+                    # What a node has from itself is found word by word.
+                    found = {"memory": memory, "base": base * (memory < frame.ports)}
+                    unload[node][row] = _packed(layout.unload_fields, found | {"origin": origin})
                     row += 1
             count = (row - place.block) // chunks
             values = {
@@ -103,20 +104,13 @@ def stream_tables(
                 "last_received": max(count - 1, 0),
                 "last_chunk": chunks - 1,
                 "first_row": place.block,
+                # Where rows do not list them, all others follow the first.
+                "origin": packets.origins[0],
             }
-            facts[node][place.number] = packed(values, layout.facts)
+            facts[node][place.number] = _packed(layout.facts, values)
     return [unload, facts]
 
 
-def _row(layout: TableLayout, memory: int, base: int, origin: int) -> int:
-    """Where a chunk lies; what a node has from itself is found word by word."""
-    ports = layout.frame.ports
-    kept = memory == ports
-    values = {
-        "kept": int(kept),
-        # The memories of in-ports, and then what is kept.
-        "memory": select_code(ports + 1, memory),
-        "base": 0 if kept else base,
-        "origin": origin,
-    }
-    return packed(values, layout.unload_fields)
+def _packed(fields: dict[str, int], values: dict[str, int]) -> int:
+    """Those values side by side that there are fields for."""
+    return packed({name: values[name] for name in fields}, fields)

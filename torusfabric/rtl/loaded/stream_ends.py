@@ -13,7 +13,8 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ..cascade import bit_count
+from ..cascade import bit_count, select_code
+from ..memories import choose, fitting
 from ..modules import Leaf
 from ..streams.clearing import cleared, state
 from ..streams.endpoint import StreamEndpoint, StreamEndpointBuilder
@@ -104,12 +105,20 @@ class LoadedLoaderShape(_Shape, LoaderShape):
 
 @dataclass(frozen=True, kw_only=True)
 class LoadedUnloaderShape(_Shape, UnloaderShape):
-    """Unloaders whose rows have the origin of the packet, too."""
+    """Unloaders whose rows have the number of a memory, and may have the origin of a packet.
+
+    Parameters
+    ----------
+    table_bits : int
+        Of a row.
+    """
+
+    table_bits: int
 
     @property
     def row_bits(self) -> int:
         """Bits of a row of the table."""
-        return super().row_bits + self.id_bits
+        return self.table_bits
 
     @property
     def lasts_bits(self) -> int:
@@ -158,7 +167,8 @@ def unloader_shape(layout: TableLayout, width: int, *, late: bool) -> UnloaderSh
         base_bits=fields["base"],
         by_root=(False,),
         roots=(0,),
-        id_bits=fields["origin"],
+        id_bits=layout.facts["position"],
+        table_bits=sum(fields.values()),
         late=late,
         lacking=True,
         facts=EndFacts.of(layout),
@@ -321,12 +331,23 @@ class LoadedUnloader(Unloader):
     def _key(self, chunk: Value, packet: Value, form: Value) -> Value:
         return (packet + chunk)[: self.shape.key_bits]
 
+    def _held_row(self, m: Module, advance: Value) -> Value:
+        """The row with the select bits of its memory."""
+        found = fields_of(super()._held_row(m, advance), self._layout.unload_fields)
+        memory, ports = found.pop("memory"), self._layout.frame.ports
+        codes = [select_code(ports + 1, k) for k in range(ports + 1)]
+        code = choose([Const(each, self.shape.memory_bits) for each in codes], memory)
+        return Cat(memory == ports, code, *found.values())
+
     def _id(self, packet: Value, section: Value) -> Value:
-        """Nothing yet: rows have the origins."""
-        return Const(0, 0)
+        """Nothing yet, where rows have the origins."""
+        if self._layout.frame.lists:
+            return Const(0, 0)
+        # Of several packets the first is of origin 0.
+        return fitting(packet | self._fact("origin", self._form), self.shape.id_bits)
 
     def _in_row(self) -> Value:
-        return self._row[-self.shape.id_bits :]
+        return self._row[-self.shape.id_bits :] if self._layout.frame.lists else Const(0, 0)
 
 
 class LoadedStreamEndpoint(StreamEndpoint, LoadedEndpoint):
