@@ -289,7 +289,7 @@ def test_table_bits():
     chosen = [select("4x4", name, algorithm=by) for name, by in EIGHT.items()]
     forms = [loadable_form(resolve_loadable(one, 16)[-1].planned, 16, ()) for one in chosen]
     programs = [form.program for form in forms]
-    assert [len(found) for _, found in settings(forms)] == [26, 6, 36, 19]
+    assert [len(found) for _, found in settings(forms)] == [26, 6, 36, 18]
     for inputs in (None, programs):
         assert TableLayout(Frame.of(programs, inputs=inputs)).table_bits <= 16 * 4_000
     frame = Frame.of(programs, inputs=programs, streams=True)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -57,17 +56,11 @@ class Frame:
         The most cycles from the slot of a row to the arrival of its words.
     later : bool
         Whether in-ports and operators have second registers.
-    made : bool
-        Whether out-ports take what operators make before it is in their registers.
-    through : bool
-        As of `Loadable`: out-ports, and memories that store results, have what operators make in
-        place of what arrives.
     late : bool
         Whether a mode may read all words later; see `Loadable.reads_late`.
     inputs : tuple of (tuple of (int, int)), or None
         The sources of each out-port, then of each operator, by `Stage` and number; then the
-        memories that each reader reads, and what each memory stores, words of its in-port as 0 and
-        results as 1, each with 0 behind it. None for all.
+        memories that each reader reads, each with 0 behind it. None for all.
     settings : tuple of int
         Of each `Table` of a node: rows differ in no more, all modes together.
     roots : bool
@@ -100,8 +93,6 @@ class Frame:
     rows: int
     depth: int
     later: bool
-    made: bool
-    through: bool
     late: bool
     inputs: tuple[tuple[tuple[int, int], ...], ...] | None
     settings: tuple[int, ...]
@@ -137,10 +128,9 @@ class Frame:
             each if isinstance(each, LoadableMode) else LoadableMode((loadable(each),))
             for each in programs
         ]
-        modes, more = _through(modes, [*map(loadable, inputs or ())])
         forms = [entry.form for entry in entries_of(modes)]
-        first, through = forms[0].program, forms[0].through
-        others, nodes = [*forms, *more], first.topology.nodes
+        first = forms[0].program
+        others, nodes = [*forms, *map(loadable, inputs or ())], first.topology.nodes
         needed = [form for form in forms if form.adds]
         frame = cls(
             topology=without_faults(first.topology),
@@ -149,8 +139,6 @@ class Frame:
             rows=max(rows or 0, 1) if rows else sum(form.rows for form in forms),
             depth=depth or max(form.depth for form in others),
             later=any(form.later for form in others),
-            made=any(form.made for form in others),
-            through=through,
             late=bool(needed) and (inputs is None or any(form.reads_late for form in others)),
             inputs=None if inputs is None else _inputs(others, first.ports),
             settings=_settings(forms, rows or 0),
@@ -191,12 +179,16 @@ class Frame:
 
     @cached_property
     def sources(self) -> Sources:
-        """What out-ports and operators select from."""
+        """What out-ports and operators select from.
+
+        Where there are operators all that arrives passes them, who change nothing of what is not
+        combined, so that out-ports and memories take what they make.
+        """
         ports = range(self.ports)
         later, adds = tuple(ports) if self.later else (), bool(self.operators)
         injections = tuple((k,) for k in ports)
         results = later if adds else ()
-        return Sources(self.ports, later, adds, results, injections, made=self.made)
+        return Sources(self.ports, later, adds, results, injections, made=adds)
 
     def numbers(self, named: Any) -> Any:
         """The numbers of sources that are named by stage and number, shape (.., 2); else -1."""
@@ -204,7 +196,7 @@ class Frame:
         table = np.full((len(Stage) + 1, count + 1), -1)
         for number, (stage, k) in enumerate(sources.listed):
             table[stage, k] = number
-        if self.through:
+        if self.operators:
             table[Stage.PORT] = table[Stage.MADE]
         return table[named[..., 0], named[..., 1]]
 
@@ -214,7 +206,7 @@ class Frame:
             return tuple(sorted({*self.numbers(np.array(self.inputs[port])).tolist()}))
         injected = range(self.sources.first_injection, self.sources.identity)
         others = {*injected} - {injected[port]}
-        passed = range(self.ports if self.through else 0)
+        passed = range(self.ports if self.operators else 0)
         return tuple(k for k in self._all if k not in {*others, *passed})
 
     def operand(self, port: int) -> tuple[int, ...]:
@@ -231,11 +223,6 @@ class Frame:
         if self.inputs is None:
             return tuple(range(self.ports + 1))
         return tuple(memory for memory, _ in self.inputs[2 * self.ports + port])
-
-    def stores_results(self, port: int) -> bool:
-        """Whether the memory of an in-port stores results, too."""
-        stored = ((1, 0),) if self.inputs is None else self.inputs[3 * self.ports + port]
-        return bool(self.operators) and (1, 0) in stored
 
     @property
     def _all(self) -> range:
@@ -255,7 +242,6 @@ class Frame:
             If it needs what the fabric has not.
         """
         program = form.program
-        assert form.through == self.through, "forms are rewritten for this fabric"
         if without_faults(program.topology) != self.topology:
             raise InputError(
                 f"Topology must be {self.topology.title} for this fabric, not "
@@ -302,7 +288,10 @@ class Frame:
 
     def _check_inputs(self, form: Loadable) -> None:
         """Refuse what out-ports, or operators, cannot select."""
-        for what, named in (("out-port", form.select), ("operator", form.operand)):
+        wanted = {"out-port": form.select}
+        if self.operators:
+            wanted["operator"] = form.operand
+        for what, named in wanted.items():
             found = self.numbers(named)
             for port in range(self.ports):
                 allowed = self.out_port(port) if what == "out-port" else self.operand(port)
@@ -326,7 +315,7 @@ class Frame:
                     )
 
     def _check_memories(self, form: Loadable) -> None:
-        """Refuse what readers, or memories, cannot select."""
+        """Refuse what readers cannot select."""
         names = self.topology.port_names
         for port, name in enumerate(names):
             for memory in np.unique(form.reads[:, :, port, 0]).tolist():
@@ -336,11 +325,6 @@ class Frame:
                         f"Schedule must fit the inputs of this fabric, the reader of out-port "
                         f"{name} has none from the memory of {whose}"
                     )
-            if form.stores_results[port] and not self.stores_results(port):
-                raise InputError(
-                    f"Schedule must fit the inputs of this fabric, the memory of in-port {name} "
-                    "has none from its operator"
-                )
 
     def check_rows(self, forms: Sequence[Loadable]) -> None:
         """Refuse more rows, or entries, than there is room for."""
@@ -397,20 +381,6 @@ class Frame:
         return tuple(map(Operator.parse, self.operators))
 
 
-def _through(
-    modes: list[LoadableMode], others: list[Loadable]
-) -> tuple[list[LoadableMode], list[Loadable]]:
-    """All forms through operators, where one takes what these make, if all can."""
-
-    def each(forms: Iterable[Loadable]) -> list[Loadable]:
-        return [loadable(form.program, through=True) for form in forms]
-
-    if any(form.made for forms in (*(mode.forms for mode in modes), others) for form in forms):
-        with contextlib.suppress(InputError):
-            return [replace(mode, forms=tuple(each(mode.forms))) for mode in modes], each(others)
-    return modes, others
-
-
 def _power(needed: int, least: int) -> int:
     """The least power of two that is enough."""
     return 1 << (max(needed, least) - 1).bit_length()
@@ -439,7 +409,7 @@ def _settings(forms: Sequence[Loadable], asked: int) -> tuple[int, ...]:
 
 
 def _inputs(forms: Sequence[Loadable], ports: int) -> tuple[tuple[tuple[int, int], ...], ...]:
-    """What each out-port, operator and reader selects in some forms, and memories store."""
+    """What each out-port, operator and reader selects in some forms."""
     found = []
     idle = {"select": Stage.PORT, "operand": Stage.RESULT}
     for name, stage in idle.items():
@@ -451,7 +421,4 @@ def _inputs(forms: Sequence[Loadable], ports: int) -> tuple[tuple[tuple[int, int
     for port in range(ports):
         read = np.unique(np.concatenate([form.reads[:, :, port, 0].ravel() for form in forms]))
         found.append(tuple((k, 0) for k in read[read >= 0].tolist()) or ((ports, 0),))
-    for port in range(ports):
-        adds = any(form.stores_results[port] for form in forms)
-        found.append(((0, 0), (1, 0)) if adds else ((0, 0),))
     return tuple(found)

@@ -41,9 +41,9 @@ class Loadable:
     reads : ndarray of int, shape (rows, nodes, ports, 3)
         Of each injection port: memory, first address, and cycles by which it is read later; the
         memory behind those of in-ports is that of what the node sends.
-    stores : ndarray of int, shape (rows, nodes, ports, 2)
-        Of what comes by each in-port: cycles from the slot at which a word may arrive, which are at
-        least 1 (else -1: it is not stored), and whether it is a result.
+    stores : ndarray of int, shape (rows, nodes, ports)
+        Of what comes by each in-port, or the operator there makes of it: cycles from the slot at
+        which a word may arrive, which are at least 1; else -1: it is not stored.
     at : ndarray of int, shape (rows,)
         The first address of what is stored, if it comes a cycle after the slot: it may be below 0.
         What comes later lies as much higher, unless rows stream.
@@ -51,9 +51,6 @@ class Loadable:
         Memory and first address of what the host reads, by part and chunk; -1 for nothing.
     words : int
         Of the memory of an in-port, the most that any node uses.
-    through : bool
-        Whether all that arrives passes the operators, which change nothing of what is not combined;
-        results are stored as soon as they are made then.
     """
 
     program: Program
@@ -67,7 +64,6 @@ class Loadable:
     at: IntArray
     received: IntArray
     words: int
-    through: bool = False
 
     @property
     def rows(self) -> int:
@@ -106,25 +102,13 @@ class Loadable:
     @property
     def depth(self) -> int:
         """The most cycles by which anything is late."""
-        return int(max(self.stores[..., 0].max(), self.reads[..., 2].max(), 1))
+        return int(max(self.stores.max(), self.reads[..., 2].max(), 1))
 
     @property
     def later(self) -> bool:
         """Whether anything is selected from a second register."""
         stages = np.concatenate([self.select[..., 0].ravel(), self.operand[..., 0].ravel()])
         return bool(np.isin(stages, (Stage.LATER, Stage.LATER_RESULT)).any())
-
-    @property
-    def stores_results(self) -> BoolArray:
-        """Of each in-port, whether results are stored."""
-        late, result = np.moveaxis(self.stores, -1, 0)
-        found: BoolArray = ((late > 0) & (result > 0)).any(axis=(0, 1))
-        return found
-
-    @property
-    def made(self) -> bool:
-        """Whether out-ports take what operators make before it is in their registers."""
-        return bool((self.select[..., 0] == Stage.MADE).any())
 
     @property
     def least(self) -> int:

@@ -33,13 +33,8 @@ _Place = tuple[int, int]
 _Use = tuple[int, int, int, Point]
 
 
-def loadable(program: Program, *, through: bool = False) -> Loadable:
+def loadable(program: Program) -> Loadable:
     """What a program of one form and of any length does, for tables that are loaded.
-
-    Parameters
-    ----------
-    through : bool
-        As of `Loadable`.
 
     Raises
     ------
@@ -54,7 +49,7 @@ def loadable(program: Program, *, through: bool = False) -> Loadable:
     >>> form.rows, form.streams, form.depth
     (8, True, 1)
     """
-    return _Rewriting(program, through=through).form()
+    return _Rewriting(program).form()
 
 
 def _refuse(what: str, found: object) -> None:
@@ -64,8 +59,8 @@ def _refuse(what: str, found: object) -> None:
 class _Rewriting:
     """Rewrites the rows of a program."""
 
-    def __init__(self, program: Program, *, through: bool) -> None:
-        self._program, self._loop, self._through = program, program.loop, through
+    def __init__(self, program: Program) -> None:
+        self._program, self._loop = program, program.loop
         #: Cycles of a link.
         self._links = program.topology.longest_link
         self._check()
@@ -79,6 +74,8 @@ class _Rewriting:
         self._pause = np.where(last, loop.pause[self._of], 0)
         self._blocks = np.minimum(loop.blocks, 1)[self._of]
         self._nodes, self._ports = program.topology.nodes, program.ports
+        #: Whether what comes by an in-port is stored as it comes, by row and node.
+        self._kept = np.zeros((len(self._of), self._nodes, self._ports), bool)
         self._own = [self._sent(node) for node in range(self._nodes)]
         #: By node and what the program calls it, where a block lies from some row on.
         self._came: list[dict[_Place, list[tuple[int, _Place]]]] = [{} for _ in range(self._nodes)]
@@ -108,27 +105,25 @@ class _Rewriting:
     def form(self) -> Loadable:
         """The rows."""
         shape = len(self._of), self._nodes, self._ports
-        stores, select, operand = np.full((3, *shape, 2), IDLE)
-        reads = np.full((*shape, 3), IDLE)
+        select, operand = np.full((2, *shape, 2), IDLE)
+        reads, stores = np.full((*shape, 3), IDLE), np.full(shape, IDLE)
         blocks = self._stored(stores)
-        late = stores[..., 0].max(axis=(1, 2))
+        late = stores.max(axis=(1, 2))
         streams = self._loop.order is Order.FLIT or bool((late >= self._pause).any())
         at, words = self._store(stores, blocks, streams=streams)
         used = self._uses()
         self._read(reads, used)
         for action, found in ((Action.SELECT, select), (Action.OPERAND, operand)):
             self._choose(action, found)
-        if self._through:
-            self._pass(select, operand, stores, streams=streams)
-        arrives = {self._links, self._links + bool(self._loop.combining)}
-        comes = {*np.unique(stores[..., 0][stores[..., 0] > 0]).tolist()}
+        self._pass(select, operand, streams=streams)
+        comes = {*np.unique(stores[stores > 0]).tolist()}
         read = {*np.unique(reads[..., 2][reads[..., 0] >= 0]).tolist()}
-        alike = comes <= arrives and (read <= {0} or read <= {self._links})
+        alike = comes <= {self._links} and (read <= {0} or read <= {self._links})
         if streams and (not alike or (self._early and self._links > 1)):
             _refuse("whose words cross one link in a row", self._program.schedule.algorithm)
         return Loadable(
             self._program, self._pause, self._blocks, streams, select, operand, reads, stores, at,
-            self._received(), words, self._through,
+            self._received(), words,
         )  # fmt: skip
 
     def _values(self, action: Action, number: int) -> IntArray:
@@ -164,21 +159,21 @@ class _Rewriting:
                 late = field.delay - SETTING + int(tap[row, node])
                 if stage not in (Stage.PORT, Stage.RESULT) or late < 1:
                     _refuse("that stores what arrives", self._program.schedule.algorithm)
-                if stores[row, node, port, 0] >= 0:
+                if stores[row, node, port] >= 0:
                     _refuse("that stores a word once", self._program.schedule.algorithm)
                 base = int(write[row, node] + self._offset[row])
                 if pitch != 1 and base >= pitch:
                     _refuse("whose blocks lie flit after flit", self._program.schedule.algorithm)
-                result = stage is Stage.RESULT
-                stores[row, node, port] = late - (result and self._through), result
+                self._kept[row, node, port] = stage is Stage.PORT
+                # A result is stored as soon as it is made.
+                stores[row, node, port] = late - (stage is Stage.RESULT)
                 blocks.append((int(row), int(node), int(port), (number, base)))
         return sorted(blocks)
 
     def _store(
-        self, stores: IntArray, blocks: list[tuple[int, int, int, _Place]], *, streams: bool
+        self, late: IntArray, blocks: list[tuple[int, int, int, _Place]], *, streams: bool
     ) -> tuple[IntArray, int]:
         """Where rows store, and the words that this takes."""
-        late = stores[..., 0]
         region = _regions((late > 0).reshape(len(late), -1))
         # Whatever comes later lies higher.
         spread = (0, 0) if streams else (int(late[late > 0].min()) - 1, int(late.max()) - 1)
@@ -273,9 +268,7 @@ class _Rewriting:
                 number = self._number.get(use, IDLE)
                 found[row, node, port] = Stage.INJECTION if number >= 0 else IDLE, number
 
-    def _pass(
-        self, select: IntArray, operand: IntArray, stores: IntArray, *, streams: bool
-    ) -> None:
+    def _pass(self, select: IntArray, operand: IntArray, *, streams: bool) -> None:
         """Let operators change nothing of words that pass, or are stored as they come."""
         of_ports = [
             (select == (Stage.PORT, p)).all(axis=-1).any(axis=2) for p in range(self._ports)
@@ -286,7 +279,7 @@ class _Rewriting:
             passed = np.roll(passed, -operand_links(self._program.topology), axis=0)
         elif streams and passed.any():
             passed[:] = True
-        passed |= (stores[..., 0] > 0) & (stores[..., 1] == 0)
+        passed |= self._kept
         if (passed & (operand[..., 0] >= 0)).any():
             _refuse("that combines nothing of what passes", self._program.schedule.algorithm)
         operand[passed] = Stage.IDENTITY, 0

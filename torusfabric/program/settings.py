@@ -36,7 +36,7 @@ class Table(enum.IntEnum):
     READ = 1
     #: The block.
     ADDRESS = 2
-    #: Of what comes by each in-port, after how many cycles it is stored, and whether as a sum.
+    #: Of what comes by each in-port, after how many cycles it is stored.
     STORE = 3
 
 
@@ -60,7 +60,7 @@ def columns(form: Loadable) -> tuple[IntArray, ...]:
     >>> from torusfabric.program.rewriting import loadable
     >>> plan = tf.plan("4x4", "alltoall", algorithm="matching")
     >>> [found.shape for found in columns(loadable(tf.compile(plan, max_flits=4)))]
-    [(8, 16, 4), (8, 16, 12), (8, 16, 4), (8, 16, 8)]
+    [(8, 16, 4), (8, 16, 12), (8, 16, 4), (8, 16, 4)]
     """
     program, low = form.program, (form.program.flits - 1).bit_length()
     memory, base, delay = np.moveaxis(form.reads, -1, 0)
@@ -69,13 +69,12 @@ def columns(form: Loadable) -> tuple[IntArray, ...]:
         base = base - delay * np.where(memory == program.ports, form.chunks, 1)
     block, within = np.divmod(base % ADDRESSES, 1 << low)
     read = [np.where(memory >= 0, values, IDLE) for values in (memory, within, block)]
-    late, result = np.moveaxis(form.stores, -1, 0)
-    stored = np.where((form.blocks > 0)[:, None, None], np.maximum(late, 0), IDLE)
+    stored = np.where((form.blocks > 0)[:, None, None], np.maximum(form.stores, 0), IDLE)
     return (
         named(form.select),
         np.concatenate([named(form.operand), *read[:2]], axis=2),
         read[2],
-        np.concatenate([stored, np.where(stored > 0, result, IDLE)], axis=2),
+        stored,
     )
 
 

@@ -313,14 +313,13 @@ class EndpointBuilder:
                 m.d.sync += pointer.eq(pointer + step)
         return WritePort(pointer, word, enable)
 
-    def arriving(self, memory: EndpointMemory, code: Value | None = None) -> Value:
-        """The word that a memory stores: by what the table says now, or by what is given."""
+    def arriving(self, memory: EndpointMemory) -> Value:
+        """The word that a memory stores."""
         words = [self._source(source) for source in memory.sources]
         if len(words) == 1:
             return words[0]
         assert memory.source is not None
-        code = self._of_row(memory, memory.source) if code is None else code
-        select = self._select(code, f"source_{memory.number}")
+        select = self._select(self._of_row(memory, memory.source), f"source_{memory.number}")
         name = f"to_memory_{memory.number}" if self.endpoint.alone else None
         return multiplexed(self.m, words, select, self.width, name=name)
 

@@ -291,8 +291,8 @@ class Fabric(wiring.Component):
             raise InputError(f"Tables must be those of a fabric with {of}, not another")
         if isinstance(tables, Image):
             return tables.frame, tables.modes
-        frame = frame or Frame.of(loadable_modes(self.program), streams=streams)
-        return frame, loadable_modes(self.program, frame)
+        modes = loadable_modes(self.program, frame)
+        return frame or Frame.of(modes, streams=streams), modes
 
     def _ports_of_nodes(self) -> tuple[SimpleNamespace, ...]:
         """The ports of each node of a core, by their names without its number."""

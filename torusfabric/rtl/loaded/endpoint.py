@@ -97,27 +97,16 @@ class LoadedEndpointBuilder(EndpointBuilder):
 
     def _stores(self, memory: EndpointMemory) -> WritePort:
         """What a memory stores of what arrives by its in-port, or of what an operator makes."""
-        m, number, at = self.m, memory.number, self._inputs.at
+        m, bits = self.m, self._links.bit_length()
         assert memory.enable is not None
-        code, streams, passing = at(memory.enable), self.value("streams"), NEVER
-        where = [memory.source] if memory.source else []
-        source = [*map(at, where)]
-        address, latest = self.value("write_0"), self._links + len(memory.sources) - 1
-        # Where rows stream, of a word that has come so many cycles, what the table said as many
-        # before: that it is stored then, or not at all.
-        for late in range(self._links, min(latest, len(memory.strobes)) + 1):
-            said = delayed(m, code[: latest.bit_length()], 1 + late)
-            chosen = streams & (said == late) & self.value(f"strobe_{late - 1}")
-            source = [
-                Mux(chosen, delayed(m, at(each), 1 + late), value)
-                for each, value in zip(where, source, strict=True)
-            ]
-            if late > self._links:
-                address = Mux(chosen, self._held(self.value("write_0"), "write_later"), address)
-            passing = passing | chosen
+        code, streams, passing = self._inputs.at(memory.enable), self.value("streams"), NEVER
         strobes = [self.value(f"strobe_{k}") for k in memory.strobes]
+        if self._links <= len(strobes):
+            # Where rows stream, a word has come by one link, or is not stored; of it counts what
+            # the table said as many cycles before.
+            said = delayed(m, code[:bits], 1 + self._links)
+            passing = streams & (said == self._links) & strobes[self._links - 1]
         resting = ~streams & choose([NEVER, *strobes], code)
-        enable = delayed(m, passing | resting, 1, f"store_{number}")
-        at_once = address[: address_width(memory.depth)]
-        name = f"stores_at_{number}" if len(memory.sources) > 1 else "stores_at"
-        return WritePort(self._held(at_once, name), self.arriving(memory, *source), enable)
+        enable = delayed(m, passing | resting, 1, f"store_{memory.number}")
+        address = self.value("write_0")[: address_width(memory.depth)]
+        return WritePort(self._held(address, "stores_at"), self.arriving(memory), enable)

@@ -158,8 +158,6 @@ class TableLayout:
             found.take(Table.ADDRESS, self.base_bits - low)
         for _ in ports:
             found.take(Table.STORE, self.code_bits)
-        for port in ports:
-            found.take(Table.STORE, int(self._either(port)))
         return found
 
     @property
@@ -201,15 +199,12 @@ class TableLayout:
         ]
         stored = []
         for port in range(ports):
-            either = self._either(port)
-            sources = (port, ports + port) if either else (port,)
             stored.append(
                 EndpointMemory(
-                    number=port, depth=frame.words, own=None, layout=0, sources=sources,
+                    number=port, depth=frame.words, own=None, layout=0, sources=(port,),
                     address=None, enable=place((Table.STORE, store[port])),
                     strobes=tuple(range(frame.depth)), skips=False,
-                    source=place((Table.STORE, store[ports + port])) if either else None,
-                    start=Location(1, (0,)), groups=groups[port], host_reads=True,
+                    source=None, start=Location(1, (0,)), groups=groups[port], host_reads=True,
                 )
             )  # fmt: skip
         stored.append(
@@ -226,15 +221,10 @@ class TableLayout:
 
     @property
     def _words(self) -> tuple[int, ...]:
-        """What comes from outside to be stored: words of in-ports, their results, or both."""
-        frame, ports, sources = self.frame, range(self.frame.ports), self.frame.sources
-        if frame.through:
-            return tuple(k + sources.first_made * frame.stores_results(k) for k in ports)
-        return (*ports, *(sources.first_result + k for k in ports if frame.operators))
-
-    def _either(self, port: int) -> bool:
-        """Whether the memory of an in-port stores words as well as results a cycle later."""
-        return self.frame.stores_results(port) and not self.frame.through
+        """What comes from outside to be stored: what is made at in-ports, or words of these."""
+        frame = self.frame
+        first = frame.sources.first_made if frame.operators else 0
+        return tuple(range(first, first + frame.ports))
 
     @property
     def _wires(self) -> EndpointWires:
