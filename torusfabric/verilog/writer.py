@@ -40,8 +40,7 @@ from .fragments import (
     processes,
 )
 from .memory_rule import AUTO, MemoryRule, for_simulation, memory_attributes
-from .module_text import NOTHING, Memory, ModuleText, Port, Structure, filled
-from .naming import Naming
+from .module_text import NOTHING, Memory, ModuleText, Naming, Port, Structure, filled
 
 __all__ = ["LUT4", "Heading", "write_module"]
 
