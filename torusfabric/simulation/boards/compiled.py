@@ -22,7 +22,7 @@ from ...topology import IntArray
 from ..engines import Job
 from ..engines.base import EngineRun, Messages, Progress, node_cycles, words_moved
 from ..engines.compiled import Session
-from ..engines.host_port import CTask, PortRuns, Step
+from ..engines.host_port import CTask, PortRuns, Step, fields
 from ..engines.model import build_model
 from ..engines.words import Cells, PortWords, Words, as_words
 
@@ -38,40 +38,25 @@ APART = 100
 class CCable(ctypes.Structure):
     """As `Cable` in ``boards.h``."""
 
-    _fields_ = [
-        *((name, ctypes.c_uint64) for name in ("sender", "receiver")),
-        *((name, ctypes.c_void_p) for name in ("word", "frame", "at", "head", "count", "memory")),
-        *((name, ctypes.c_uint64) for name in ("depth", "written", "late")),
-    ]
+    _fields_ = fields("sender receiver word* frame* at* head* count* memory* depth written late")
 
 
 class CClock(ctypes.Structure):
     """As `BoardClock` in ``boards.h``."""
 
-    _fields_ = [(name, ctypes.c_uint64) for name in ("period", "next", "falling")]
+    _fields_ = fields("period next falling")
 
 
 class CSystem(ctypes.Structure):
     """As `System` in ``boards.h``."""
 
-    _fields_ = [
-        *((name, ctypes.c_void_p) for name in ("models", "clocks")),
-        ("boards", ctypes.c_uint64),
-        ("cables", ctypes.c_void_p),
-        *((name, ctypes.c_uint64) for name in ("cable_count", "width", "threshold", "random",
-                                               "changed")),
-    ]  # fmt: skip
+    _fields_ = fields("models* clocks* boards cables* cable_count width threshold random changed")
 
 
 class CBoardsRun(ctypes.Structure):
     """As `BoardsRun` in ``boards.h``."""
 
-    _fields_ = [
-        ("waits", ctypes.c_void_p),
-        ("patience", ctypes.c_uint64),
-        ("cycles", ctypes.c_void_p),
-        *((name, ctypes.c_uint64) for name in ("edges", "done", "stop")),
-    ]
+    _fields_ = fields("waits* patience cycles* edges done stop")
 
 
 class Cables:

@@ -322,9 +322,9 @@ class Connections:
                        for column in self._columns(part, len(array))]  # fmt: skip
             shapes = np.stack([column.shape for column in columns])
             different, alike = np.unique(shapes, axis=1, return_inverse=True)
+            every = [*self._shapes]
             for number, each in enumerate(different.T.tolist()):
                 rows = np.flatnonzero(alike.ravel() == number)
-                every = [*self._shapes]
                 pieces = [*self._pieces_of(tuple(every[k] for k in each))]
                 some = [Column(c.shape, c.place[rows], c.value if isinstance(c.value, int)
                                else c.value[rows]) for c in columns]  # fmt: skip

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ __all__ = [
     "CTask",
     "PortRuns",
     "Step",
+    "fields",
     "from_chunks",
     "to_chunks",
     "watched",
@@ -36,15 +37,19 @@ class Step(enum.IntEnum):
     READ = 2
 
 
+def fields(names: str) -> list[tuple[str, Any]]:
+    """The fields of a structure of C: numbers of 64 bits, and where a star follows, addresses."""
+    kinds = {True: ctypes.c_void_p, False: ctypes.c_uint64}
+    return [(name.rstrip("*"), kinds[name.endswith("*")]) for name in names.split()]
+
+
 class CTask(ctypes.Structure):
     """Words to write or read through the host port, or a run; as `Task` in ``drive.h``."""
 
-    _fields_ = [
-        *((name, ctypes.c_uint64) for name in ("step", "chunks", "latency", "patience", "count")),
-        *((name, ctypes.c_void_p) for name in ("nodes", "addresses", "words")),
-        *((name, ctypes.c_uint64) for name in ("cycles", "edges", "clocks", "nanoseconds", "done",
-                                               "stop", "file_error")),
-    ]  # fmt: skip
+    _fields_ = fields(
+        "step chunks latency patience count nodes* addresses* words* cycles edges clocks "
+        "nanoseconds done stop file_error"
+    )
 
 
 #: A task of any library.

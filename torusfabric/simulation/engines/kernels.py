@@ -120,8 +120,6 @@ class Text:
     def load(self, leaf: Leaf, width: int) -> str:
         """What is read; its name."""
         self.leaves.setdefault(leaf, width)
-        if leaf.origin == "memory":
-            raise AssertionError
         return f"{leaf.origin}_{leaf.number}_{leaf.part}"
 
     def _run(self, run: Run) -> Word:

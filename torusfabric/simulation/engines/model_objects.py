@@ -15,6 +15,7 @@ from ...rtl.netlist import Part, Role
 from ...topology import IntArray
 from .connections import RESET
 from .elaborated import runs_of
+from .host_port import fields
 from .kernels import size_of
 from .model import Model
 from .reads import Loop
@@ -26,17 +27,13 @@ __all__ = ["CDesign", "CNet", "CompiledCells", "Objects"]
 class CSpan(ctypes.Structure):
     """As `Span` in ``model.cc``."""
 
-    _fields_ = [(name, ctypes.c_uint64) for name in ("offset", "bytes", "first", "last")]
+    _fields_ = fields("offset bytes first last")
 
 
 class CLoop(ctypes.Structure):
     """As `Loop` in ``model.cc``."""
 
-    _fields_ = [
-        ("function", ctypes.c_void_p),
-        ("data", ctypes.c_void_p),
-        *((name, ctypes.c_uint64) for name in ("count", "first", "last")),
-    ]
+    _fields_ = fields("function* data* count first last")
 
 
 class CTap(ctypes.Structure):
@@ -65,23 +62,11 @@ class CDesign(ctypes.Structure):
     """As `Design` in ``model.cc``."""
 
     _fields_ = [
-        ("now", ctypes.c_void_p),
-        ("next", ctypes.c_void_p),
-        ("loops", ctypes.c_void_p),
-        *((name, ctypes.c_uint64) for name in ("at_once", "registered", "loop_count")),
-        ("spans", ctypes.c_void_p),
-        ("readers", ctypes.c_void_p),
-        ("inputs", ctypes.c_void_p),
-        ("input_spans", ctypes.c_void_p),
-        ("input_count", ctypes.c_uint64),
-        ("reset", ctypes.c_void_p),
-        ("places", ctypes.c_void_p),
-        *((name, ctypes.c_void_p) for name in ("busy", "done", "cycles", "host_rdata")),
-        ("threads", ctypes.c_uint64),
-        ("many", ctypes.c_uint64),
-        ("block", ctypes.c_uint64),
-        ("nets", ctypes.c_void_p),
-        ("net_count", ctypes.c_uint64),
+        *fields(
+            "now* next* loops* at_once registered loop_count spans* readers* inputs* input_spans* "
+            "input_count reset* places* busy* done* cycles* host_rdata* threads many block nets* "
+            "net_count"
+        ),
         ("wave", ctypes.c_char_p),
     ]
 

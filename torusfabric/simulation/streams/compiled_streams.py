@@ -14,7 +14,7 @@ from ...errors import InputError, WorkFailed
 from ...rtl.fabric import Fabric
 from ...rtl.streams import Clocks
 from ..engines.compiled import Session
-from ..engines.host_port import NO_FILE, from_chunks, to_chunks, watched
+from ..engines.host_port import NO_FILE, fields, from_chunks, to_chunks, watched
 from ..engines.model import build_model
 from ..engines.waves import recording
 from .engine import Progress, StreamEngine, check_end
@@ -32,53 +32,31 @@ ALL = 1 << 32
 class CSignals(ctypes.Structure):
     """As `Signals` in ``streams.h``."""
 
-    _fields_ = [
-        *((name, ctypes.c_void_p) for name in ("valid", "ready", "data", "keep", "last", "tag")),
-        *(
-            (name, ctypes.c_uint64)
-            for name in ("chunks", "data_bits", "keep_chunks", "keep_bits", "tag_bits")
-        ),
-    ]
+    _fields_ = fields(
+        "valid* ready* data* keep* last* tag* chunks data_bits keep_chunks keep_bits tag_bits"
+    )
 
 
 class CSource(ctypes.Structure):
     """As `Source` in ``streams.h``."""
 
-    _fields_ = [
-        ("signals", CSignals),
-        ("beats", ctypes.c_void_p),
-        *((name, ctypes.c_uint64) for name in ("count", "sent", "stall")),
-    ]
+    _fields_ = [("signals", CSignals), *fields("beats* count sent stall")]
 
 
 class CSink(ctypes.Structure):
     """As `Sink` in ``streams.h``."""
 
-    _fields_ = [
-        ("signals", CSignals),
-        ("beats", ctypes.c_void_p),
-        *((name, ctypes.c_uint64) for name in ("expected", "capacity", "count", "stall")),
-    ]
+    _fields_ = [("signals", CSignals), *fields("beats* expected capacity count stall")]
 
 
 class CStreamTask(ctypes.Structure):
     """As `StreamTask` in ``streams.h``."""
 
-    _fields_ = [
-        ("sources", ctypes.c_void_p),
-        ("source_count", ctypes.c_uint64),
-        ("sinks", ctypes.c_void_p),
-        ("sink_count", ctypes.c_uint64),
-        ("busy", ctypes.c_void_p),
-        ("cycles", ctypes.c_void_p),
-        ("runs", ctypes.c_void_p),
-        *((name, ctypes.c_uint64) for name in ("run_capacity", "run_count")),
-        ("error", ctypes.c_void_p),
-        ("errors", ctypes.c_void_p),
-        *((name, ctypes.c_uint64) for name in ("error_capacity", "error_count", "patience",
-                                               "settling", "seed", "clocks", "run_ns", "unsteady",
-                                               "done", "stop", "file_error")),
-    ]  # fmt: skip
+    _fields_ = fields(
+        "sources* source_count sinks* sink_count busy* cycles* runs* run_capacity run_count "
+        "error* errors* error_capacity error_count patience settling seed clocks run_ns "
+        "unsteady done stop file_error"
+    )
 
 
 def _chunks(bits: int) -> int:
