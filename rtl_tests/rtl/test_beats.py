@@ -9,6 +9,7 @@ from torusfabric.errors import InputError
 from torusfabric.rtl.boards import BoardSystem
 from torusfabric.rtl.boards.block import Block
 from torusfabric.rtl.flit_rows import FlitRows
+from torusfabric.rtl.placement import place
 from torusfabric.simulation.boards import simulate_boards
 from torusfabric.topology.boards import Boards
 from torusfabric.verilog.manifest import interface
@@ -83,6 +84,18 @@ def test_memories_of_a_core_take_beats():
     fabric = fabric_of("3x3", "alltoall", beat=4, top="core", flits=8)
     assert fabric.netlist.inputs["write_data_0"] == fabric.netlist.outputs["read_data_0"] == 32
     assert interface(fabric)["beat"] == 4
+
+
+def test_a_port_costs_less_on_narrow_links():
+    """Of 64 bits, at the same rate: runs take no longer than ports, which take 16 packets of 16."""
+    wide = tf.compile(tf.plan("4x4", "allgather", algorithm="bufferless"), max_flits=16)
+    schedule = tf.plan("4x4", "allgather", algorithm="matching", chunks=4)
+    narrow = tf.compile(schedule, max_flits=64).by_beats(4)
+    assert max(wide.cycles(), narrow.cycles()) <= 16 * 16
+    (router,), (wider,) = place(narrow, 4).routers, place(wide).routers
+    assert 16 * router.crossbar.luts_per_bit <= 64 * wider.crossbar.luts_per_bit / 4
+    forms = tf.plan_forms("4x4", "allgather", max_flits=64, beat=4)
+    assert [(form.algorithm, form.chunks) for form in forms][-1] == ("matching", 4)
 
 
 def test_several_boards_take_beats():

@@ -112,14 +112,16 @@ def variants(topology: Topology, collective: Collective) -> list[dict[str, int]]
     Blocks of an exchange or halo to nodes farther away share ports better in several chunks.
 
     On links of several cycles, blocks that leave as many steps after they came wait for nothing.
-    Sums that leave a step later than they could keep operators busy. Two chunks for each node waste
+    Sums that leave a step later than they could keep operators busy. On a torus an all-gather in a
+    few chunks takes the cycles of trees, and smaller routers. Two chunks for each node waste
     less of the last step, where ports do not divide N - 1, and less of the last flit of a chunk.
     """
     if collective.local:
         far = (topology.distance(0, collective.targets(topology)[0]) > 1).any()
         return [{"chunks": chunks} for chunks in (2, 4) if far]
     nodes, few = topology.nodes, topology.nodes <= FEW_NODES
-    parts = [] if isinstance(topology, Torus) else _parts(topology, collective)
+    torus, gathers = isinstance(topology, Torus), collective.kind == "allgather" and few
+    parts = [] if torus and not gathers else _parts(topology, collective)
     if collective.rooted:
         return parts
     late: list[dict[str, int]] = [{"latency": k} for k in (topology.longest_link,) if k > 1]
@@ -132,7 +134,7 @@ def variants(topology: Topology, collective: Collective) -> list[dict[str, int]]
 
 
 def _parts(topology: Topology, collective: Collective) -> list[dict[str, int]]:
-    """Of other networks than tori, as few chunks as come near the least message times."""
+    """As few chunks as come near the least message times."""
     exchange = collective.from_each and collective.personal
     least, alike = least_time(topology, collective), ALIKE_EXCHANGE if exchange else ALIKE
     few = next(candidates(least, alike), 1)
