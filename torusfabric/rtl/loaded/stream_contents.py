@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,65 +13,8 @@ from .places import Place
 
 if TYPE_CHECKING:
     from ...program.loadable_modes import Entry
-    from ...topology import BoolArray, IntArray
 
-__all__ = ["NodePackets", "stream_tables"]
-
-
-class NodePackets(NamedTuple):
-    """The packets of nodes in an entry.
-
-    Parameters
-    ----------
-    sends : ndarray of bool, shape (nodes,)
-    sent : int
-        Packets of a message.
-    named : bool
-        Whether these have destinations.
-    position : ndarray of int, shape (nodes,)
-        Which destination a node is itself.
-    received : ndarray of int, shape (nodes, packets, chunks, 2)
-        As of `Loadable`.
-    origins : sequence of int
-        Of the packets.
-    """
-
-    sends: BoolArray
-    sent: int
-    named: bool
-    position: IntArray
-    received: IntArray
-    origins: Sequence[int]
-
-    @classmethod
-    def of(cls, entry: Entry) -> NodePackets:
-        """Those of an entry.
-
-        Examples
-        --------
-        >>> import torusfabric as tf
-        >>> from torusfabric.program.loadable_modes import Entry
-        >>> from torusfabric.program.rewriting import loadable
-        >>> form = loadable(tf.compile(tf.plan("3", "scatter"), max_flits=4))
-        >>> found = NodePackets.of(Entry(0, 1, 2, form.moved(2)))
-        >>> found.sends.tolist(), found.sent, found.origins
-        ([False, False, True], 3, [2])
-        """
-        form, layout = entry.form, entry.form.program.layout
-        if entry.root is not None:
-            layout = layout.with_root(entry.root)
-        blocks = layout.blocks
-        collective, groups = blocks.collective, blocks.groups
-        sends = groups.group >= 0
-        if collective.single_origin:
-            sends &= groups.position == collective.root
-        count = blocks.parts
-        origins = [*range(count)] if collective.from_each else [
-            (collective.root or 0) if collective.single_origin else 0
-        ]  # fmt: skip
-        received = form.received.reshape(len(sends), len(origins), -1, 2)
-        position = np.maximum(groups.position, 0)
-        return cls(sends, blocks.goals, collective.personal, position, received, origins)
+__all__ = ["stream_tables"]
 
 
 def stream_tables(
@@ -82,33 +25,44 @@ def stream_tables(
     unload, facts = ([[UNASKED] * rows for _ in range(frame.nodes)]
                      for rows in (frame.blocks, frame.entries))  # fmt: skip
     for place, entry in entries:
-        packets = NodePackets.of(entry)
-        chunks = packets.received.shape[2]
-        for node, of_node in enumerate(packets.received.tolist()):
-            row = place.block
-            for origin, blocks in zip(packets.origins, of_node, strict=True):
-                if blocks[0][1] < 0:
-                    continue
-                for memory, base in blocks:
-                    # What a node has from itself is found word by word.
-                    found = {"memory": memory, "base": base * (memory < frame.ports)}
-                    unload[node][row] = _packed(layout.unload_fields, found | {"origin": origin})
-                    row += 1
-            count = (row - place.block) // chunks
+        message = entry.form.program.layout
+        blocks = (message if entry.root is None else message.with_root(entry.root)).blocks
+        collective, groups = blocks.collective, blocks.groups
+        root = (collective.root or 0) if collective.single_origin else 0
+        sends = groups.group >= 0
+        if collective.single_origin:
+            sends &= groups.position == root
+        origins = range(blocks.parts) if collective.from_each else range(root, root + 1)
+        received = entry.form.received.reshape(frame.nodes, len(origins), -1, 2)
+        chunks = received.shape[2]
+        for node, packets in enumerate(received.tolist()):
+            rows = [*_rows(layout, packets, origins)]
+            unload[node][place.block : place.block + len(rows)] = rows
             values = {
-                "sends": int(packets.sends[node]),
-                "named": int(packets.named),
-                "last_sent": packets.sent - 1,
-                "position": int(packets.position[node]),
-                "receives": int(count > 0),
-                "last_received": max(count - 1, 0),
+                "sends": int(sends[node]),
+                "named": int(collective.personal),
+                "last_sent": blocks.goals - 1,
+                "position": int(np.maximum(groups.position[node], 0)),
+                "receives": int(len(rows) > 0),
+                "last_received": max(len(rows) // chunks - 1, 0),
                 "last_chunk": chunks - 1,
                 "first_row": place.block,
                 # Where rows do not list them, all others follow the first.
-                "origin": packets.origins[0],
+                "origin": origins[0],
             }
             facts[node][place.number] = _packed(layout.facts, values)
     return [unload, facts]
+
+
+def _rows(
+    layout: TableLayout, packets: Sequence[Sequence[tuple[int, int]]], origins: Sequence[int]
+) -> Iterator[int]:
+    """Where the chunks of those packets lie that a node receives."""
+    for origin, chunks in zip(origins, packets, strict=True):
+        for memory, base in chunks if chunks[0][1] >= 0 else ():
+            # What a node has from itself is found word by word.
+            values = {"memory": memory, "base": base * (memory < layout.frame.ports)}
+            yield _packed(layout.unload_fields, values | {"origin": origin})
 
 
 def _packed(fields: dict[str, int], values: dict[str, int]) -> int:

@@ -8,7 +8,7 @@ host would write them; where those lie that are received another table says, by 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
@@ -61,6 +61,8 @@ class EndFacts(RunFacts):
     load_bits: int
     unload_bits: int
 
+    by_form: ClassVar[bool] = False
+
     @classmethod
     def of(cls, layout: TableLayout) -> EndFacts:
         """Those of a fabric."""
@@ -81,30 +83,8 @@ class EndFacts(RunFacts):
         return {"unload_facts": self.sections.count * self.unload_bits}
 
 
-class _Shape:
-    """What both ends have otherwise: nothing is said of forms."""
-
-    @property
-    def passes_bits(self) -> int:
-        return 0
-
-    @property
-    def position_bits(self) -> int:
-        return 0
-
-
 @dataclass(frozen=True, kw_only=True)
-class LoadedLoaderShape(_Shape, LoaderShape):
-    """Loaders that look nothing up."""
-
-    @property
-    def row_bits(self) -> int:
-        """None: where a packet lies follows from its destination."""
-        return 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class LoadedUnloaderShape(_Shape, UnloaderShape):
+class LoadedUnloaderShape(UnloaderShape):
     """Unloaders whose rows have the number of a memory, and may have the origin of a packet.
 
     Parameters
@@ -120,32 +100,16 @@ class LoadedUnloaderShape(_Shape, UnloaderShape):
         """Bits of a row of the table."""
         return self.table_bits
 
-    @property
-    def lasts_bits(self) -> int:
-        """None: the last packet is one of the facts."""
-        return 0
-
-    @property
-    def numbers_bits(self) -> int:
-        """None: rows have the origins."""
-        return 0
-
-    @property
-    def shows_rest(self) -> bool:
-        """It does: images wait for it."""
-        return True
-
 
 def loader_shape(layout: TableLayout, width: int) -> LoaderShape:
     """What all loaders have in common."""
     frame = layout.frame
-    sent = (frame.nodes * frame.flits - 1).bit_length()
-    return LoadedLoaderShape(
+    return LoaderShape(
         words=WordShape(frame.flits, block=frame.flits, in_turn=True),
         rows=RowKey((0,), (0,)),
         packet_bits=layout.facts["position"],
         memory_bits=0,
-        base_bits=sent,
+        base_bits=0,
         named=(True,),
         some=True,
         facts=EndFacts.of(layout),
@@ -288,7 +252,7 @@ class LoadedLoader(Loader):
         return dest > self._fact("last_sent")
 
     def _looked_up(self, m: Module, counter: WordCounter) -> Value:
-        base = Signal(self.shape.base_bits, name="base", reset_less=True)
+        base = Signal(self.shape.address_bits, name="base", reset_less=True)
         first = self.value("tdest") * Const(self.shape.most_flits)
         m.d.sync += base.eq(Mux(self._named(), first, 0))
         return base

@@ -275,7 +275,7 @@ class Loader(StreamEnd):
             within.eq(counter.within),
         ]
         base = self._looked_up(m, counter)
-        m.d.comb += self.write_address.eq(base + within if shape.base_bits else within)
+        m.d.comb += self.write_address.eq(within if base is None else base + within)
         if shape.kept:
             mine: Value = Const(1)
             if shape.packet_bits:
@@ -284,21 +284,21 @@ class Loader(StreamEnd):
             cleared(m, self.value("clear"), self.write_kept)
         cleared(m, self.value("clear"), self.write_enable)
 
-    def _looked_up(self, m: Module, counter: WordCounter) -> Value:
-        """Where the chunk of a word begins, a cycle after it was taken."""
+    def _looked_up(self, m: Module, counter: WordCounter) -> Value | None:
+        """Where the chunk of a word begins, a cycle after it was taken, if not always at 0."""
         shape = self.shape
         if shape.key_bits:
             dest = self.value("tdest") if shape.packet_bits else Const(0, 0)
             m.d.comb += self.key.eq(self._key(counter.chunk, dest, self._form))
         if not shape.row_bits:
-            return Const(0)
+            return None
         row = self.value("row")
         form = Signal(shape.shift_form_bits, name="form_here", reset_less=True)
         if len(form):
             m.d.sync += form.eq(self._form)
         if shape.memory_bits:
             m.d.comb += self.write_bank.eq(row[: shape.memory_bits])
-        return self._base(row[shape.memory_bits :], form)
+        return self._base(row[shape.memory_bits :], form) if shape.base_bits else None
 
     def _named(self) -> Value:
         """Whether packets have destinations."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from amaranth.hdl import Cat, Const, Mux, Value
 from amaranth.lib.wiring import Member
@@ -42,6 +43,9 @@ class RunFacts:
     root_bits: int
     position_bits: int
     sections: Sections
+
+    #: Whether nodes have constants of each form; else they look up what there is to know of a run.
+    by_form: ClassVar[bool] = True
 
     @property
     def load_widths(self) -> dict[str, int]:
@@ -163,7 +167,7 @@ class EndShape:
     @property
     def passes_bits(self) -> int:
         """Bits that say of each form whether anything passes at the node."""
-        return len(self.packets)
+        return len(self.packets) * self.facts.by_form
 
     @property
     def _by_position(self) -> bool:
@@ -228,17 +232,18 @@ class UnloaderShape(EndShape):
     @property
     def lasts_bits(self) -> int:
         """Bits of the index of the last packet of a node in all forms."""
-        return len(self.packets) * self.count_bits
+        return len(self.packets) * self.count_bits * self.facts.by_form
 
     @property
     def numbers_bits(self) -> int:
         """Bits of the numbers of the packets of a node, where nodes lack some."""
-        return (len(self.packets) * self.id_bits << self.count_bits) * self.lacking
+        bits = len(self.packets) * self.id_bits << self.count_bits
+        return bits * self.lacking * self.facts.by_form
 
     @property
     def shows_rest(self) -> bool:
         """Whether it says that nothing waits that runs have brought."""
-        return False
+        return not self.facts.by_form
 
     @property
     def kept_bits(self) -> int:
