@@ -60,7 +60,8 @@ def drawn(seed):
     kinds = draw.sample(KINDS, draw.choice([1, 1, 2, 2, 3]))
     words = ["simulate", draw.choice(TOPOLOGIES), ",".join(kinds)]
     words += ["--max-flits", draw.choice(["1", "2", "3", "5", "8", "13"])]
-    words += draw.choice([["--top", "stream"], ["--top", "stream"], ["--tables", "ram"], []])
+    tops = ["--top stream", "--top stream", "--tables ram", "--top stream --tables ram", ""]
+    words += draw.choice(tops).split()
     for likely, name, values in OPTIONS:
         if draw.random() < likely:
             words += [name, draw.choice(values.split())]
