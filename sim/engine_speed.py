@@ -68,8 +68,8 @@ def measure(sides, engine, width):
     """Build, time and run one engine; returns the figures."""
     fabric = fabric_of(sides, width)
     began, used = time.perf_counter(), processor_time()
-    # As it is built for so many runs: what is built for few is not made quick.
-    many = {"repeat": runs_of(fabric, engine)} if engine in ENGINES else {}
+    # What is built for few runs is not made quick.
+    many = {"repeat": MOST_RUNS} if engine in ENGINES else {}
     made = MEASURED[engine](fabric, **many)
     build, used = time.perf_counter() - began, processor_time() - used
     cycles, spent = made.measure(runs_of(fabric, engine))

@@ -24,8 +24,9 @@ HERE = Path(__file__).parent
 #: Compiling units of so much text keeps several of them busy side by side.
 UNIT = 100_000
 
-#: Fewer cycles of nodes take less time than the compiler would to make them quick.
-FEW_NODE_CYCLES = 1e7
+#: Fewer cycles of nodes than these take less time than the compiler would to make them quick, and
+#: fewer than those less than it would to make vectors.
+FEW_NODE_CYCLES, SOME_NODE_CYCLES = 2e6, 1e7
 
 #: Loops over fewer instances than these are no quicker for being vectors.
 FEW_INSTANCES = 16
@@ -114,7 +115,8 @@ def _tuned(stepped: Loops, node_cycles: float) -> tuple[str, ...]:
     """How to compile loops: for this machine, since libraries are built where they run."""
     if node_cycles < FEW_NODE_CYCLES:
         return ("-O0",)
-    if sum(loop.count for loop in stepped.loops) < FEW_INSTANCES * len(stepped.loops):
+    short = sum(loop.count for loop in stepped.loops) < FEW_INSTANCES * len(stepped.loops)
+    if short or node_cycles < SOME_NODE_CYCLES:
         return ("-O1",)
     return ("-O2", "-ftree-vectorize", "-funswitch-loops", "-march=native")
 
