@@ -81,7 +81,7 @@ class JobReport:
 
 @dataclass(frozen=True)
 class Subject:
-    """What was simulated, and by what engine.
+    """What was simulated, by what engine, and what came of it.
 
     Parameters
     ----------
@@ -92,6 +92,12 @@ class Subject:
     rounds, bound : int
         Rounds of the schedule, and a number that no schedule goes below; of several collectives,
         their sums.
+    cycles, predicted_cycles : int
+        Clock edges from the start pulse to done: measured and planned; of several runs, their sums.
+    words_checked, words_wrong : int
+        Of all runs.
+    seconds : float
+        Wall time.
     """
 
     topology: str
@@ -105,10 +111,15 @@ class Subject:
     flits: int
     rounds: int
     bound: int
+    cycles: int
+    predicted_cycles: int
+    words_checked: int
+    words_wrong: int
+    seconds: float
 
 
 def facts_of(program: Program) -> dict[str, Any]:
-    """What a `Subject` says of a fabric of a program, by name, but for its width."""
+    """What a `Subject` says of a fabric of a program before it runs, but for its width."""
     schedules = [mode.schedule for mode in program.modes]
     return {
         "topology": str(program.topology),
@@ -131,8 +142,6 @@ class SimulationReport(Subject):
     ----------
     origins : Origins
         How origins are known, and what that costs.
-    cycles, predicted_cycles : int
-        Clock edges from the start pulse to done: measured and planned; of jobs, their sums.
     cycle_costs : tuple of CycleCost
         What the planned cycles of a run of the longest messages are made of, for each collective.
     roots : tuple of int
@@ -144,8 +153,6 @@ class SimulationReport(Subject):
     throughput, throughput_bound : float or None
         Words that a node receives in a cycle of a run, and could receive at most; None of several
         collectives.
-    words_checked, words_wrong : int
-        Of all runs.
     port_words, direct_words : int
         Words that were written and read through the host port, and words that were put into the
         memories of nodes and taken from there.
@@ -157,20 +164,15 @@ class SimulationReport(Subject):
 
     router_classes: int
     origins: Origins
-    cycles: int
-    predicted_cycles: int
     cycle_costs: tuple[CycleCost, ...]
     repeat: int
     throughput: float | None
     throughput_bound: float | None
     roots: tuple[int, ...]
     jobs: tuple[JobReport, ...]
-    words_checked: int
-    words_wrong: int
     port_words: int
     direct_words: int
     first_wrong: WrongWord | None
-    seconds: float
     clocks: int
     node_cycles_per_second: int
 

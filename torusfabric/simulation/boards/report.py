@@ -64,7 +64,7 @@ class BoardRun:
 
 @dataclass(frozen=True)
 class SystemReport(Subject):
-    """What a simulation of several boards found.
+    """What a simulation of several boards found; cycles are -1 where boards differ.
 
     Parameters
     ----------
@@ -76,8 +76,6 @@ class SystemReport(Subject):
         How likely a word changes on its way to another board; None where that is not known.
     link_words_changed : int
         How many did, as far as that is known.
-    cycles, predicted_cycles : int
-        Sums over all runs; -1 where boards differ.
     retries, failed : int
         Attempts beyond the first, and runs that ended with an error.
     """
@@ -86,15 +84,10 @@ class SystemReport(Subject):
     ppm: float
     link_errors: float | None
     link_words_changed: int
-    cycles: int
-    predicted_cycles: int
     retries: int
     failed: int
     jobs: tuple[BoardRun, ...]
-    words_checked: int
-    words_wrong: int
     first_wrong: WrongWord | None
-    seconds: float
 
     @property
     def passed(self) -> bool:

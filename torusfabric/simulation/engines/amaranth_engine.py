@@ -31,10 +31,8 @@ class AmaranthEngine(Engine):
 
     Parameters
     ----------
-    wave : str or Path, optional
-        File that every signal's changes are written to.
-    through_port : bool
-        Whether all words go through the host port; see `Engine`.
+    wave, through_port, repeat
+        As of `Engine`; waves are of every signal.
     gated : bool
         Whether to leave the clocks of nodes still while they neither run nor are loaded or read,
         which changes nothing but the time it takes. Never done while waves are written.

@@ -54,12 +54,8 @@ class CompiledEngine(Engine):
 
     Parameters
     ----------
-    wave : str or Path, optional
-        File that the changes of all nets between instances are written to.
-    through_port : bool
-        Whether all words go through the host port; see `Engine`.
-    repeat : int
-        As of `Engine`.
+    wave, through_port, repeat
+        As of `Engine`; waves are of all nets between instances.
     threads : int, optional
         Threads among which instances are shared in cycles with much to do; by default one for each
         processor that nothing else uses, up to `MOST_THREADS`.

@@ -4,7 +4,6 @@ import ctypes
 import os
 import time
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +94,7 @@ class CompiledStreams(StreamEngine):
             Session(self._model, fabric, vcd=vcd) as session,
         ):
             task = _Task(session, fabric, traffic)
-            report = partial(_report, progress, traffic.beats) if progress else None
+            report = (lambda done: progress(done, traffic.beats)) if progress else None
             outcome = watched(session.run_streams, task.task, report)
             if outcome == NO_FILE:
                 raise OSError(task.task.file_error, os.strerror(task.task.file_error))
@@ -104,11 +103,6 @@ class CompiledStreams(StreamEngine):
             log = task.log()
         check_end(traffic, log, unsent=task.unsent)
         return log
-
-
-def _report(progress: Progress, total: int, done: int) -> None:
-    """Report how far it is."""
-    progress(done, total)
 
 
 class _Task:

@@ -17,28 +17,19 @@ class StreamReport(Subject):
     ----------
     stall : float
         How likely it was that a port rested in a cycle.
-    cycles, predicted_cycles : int
-        Of all runs, from their starts to their ends: measured and planned.
     dropped : dict of int to int
         Runs that were no good, by their error.
     rate : Rate or None
         How fast runs followed one another, if none was dropped.
-    seconds : float
-        Wall time.
     clocks : int
         Clock cycles simulated in all.
     """
 
     stall: float
-    cycles: int
-    predicted_cycles: int
     dropped: dict[int, int]
     rate: Rate | None
     jobs: tuple[JobReport, ...]
-    words_checked: int
-    words_wrong: int
     first_wrong: str | None
-    seconds: float
     clocks: int
 
     @property
