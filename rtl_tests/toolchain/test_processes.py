@@ -287,3 +287,18 @@ def test_interrupt_while_a_command_is_loaded(monkeypatch, capsys):
     assert program() == 130
     assert begun
     assert capsys.readouterr() == ("", "torusfabric: interrupted\n")
+
+
+def test_what_runs_beside_ends_with_the_body():
+    with processes.beside(lambda: 5) as result:
+        assert result() == 5
+    sleep, began = [sys.executable, "-c", "import time; time.sleep(60)"], time.monotonic()
+
+    def fail_meanwhile():
+        with processes.beside(lambda: processes.run(sleep)):
+            time.sleep(0.2)
+            raise WorkFailed("the body")
+
+    with pytest.raises(WorkFailed):
+        fail_meanwhile()
+    assert time.monotonic() - began < 30
