@@ -7,7 +7,9 @@ use. What goes wrong ends the process with status 1 and a line on standard error
 
 import argparse
 import os
+import re
 import sys
+from tempfile import NamedTemporaryFile
 
 __all__ = ["main"]
 
@@ -29,11 +31,26 @@ def main() -> None:
         return
     if args.log or args.quiet:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        output = os.dup(sys.stdout.fileno())
         os.dup2(os.open(args.log or os.devnull, flags, 0o666), sys.stdout.fileno())
+        if "-" in args.more:
+            args.more.remove("-")
+            _run(sys.stdin.read(), output)
     for script in (*args.more, *args.scripts):
         libyosys.run_pass(f"script {script}")
     for commands in args.commands:
         libyosys.run_pass(commands)
+
+
+def _run(script: str, output: int) -> None:
+    """Carry out a script whose log is hidden: what it writes to no file goes to a descriptor."""
+    from pyosys import libyosys
+
+    ending = re.compile(r"^(write_\w+(?: -\w+)*) *$", re.MULTILINE)
+    with NamedTemporaryFile("w", suffix=".ys") as file:
+        file.write(ending.sub(rf"\1 /dev/fd/{output}", script))
+        file.flush()
+        libyosys.run_pass(f"script {file.name}")
 
 
 if __name__ == "__main__":
