@@ -53,6 +53,9 @@ WAIVED = {
     "UNUSEDSIGNAL": "modules of all classes have the same ports, and counters an unused carry",
 }
 
+#: And that an input called abort gives rise to.
+WAIVED_OF_ABORT = {"SYMRSVDWORD": "the input abort is called so in Verilog alone"}
+
 #: Nodes that a comment lists; of more it says how many there are.
 LISTED = 8
 
@@ -307,7 +310,8 @@ def header(fabric: Fabric, command: str, more: Sequence[str] = ()) -> str:
         *more,
     ]
     text = "".join(f"{line_comment(line)}\n" for line in lines)
-    for name, reason in WAIVED.items():
+    waived = WAIVED | (WAIVED_OF_ABORT if "abort" in fabric.netlist.inputs else {})
+    for name, reason in waived.items():
         text += f"/* verilator lint_off {name} */ // {reason}\n"
     return text
 
