@@ -465,6 +465,15 @@ def test_modes_are_filled_while_another_runs():
     simulated(fabric, bench)
 
 
+@pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
+def test_proof_of_what_adds_nothing():
+    """Words that pass operators are proved to stay what they are."""
+    fabric = tf.Fabric(tf.compile(tf.plan("2", "allreduce"), max_flits=1), width=1, tables="ram")
+    image = tf.image(fabric, "allgather")
+    assert not image.program.operators
+    assert prove(tf.Fabric.holding(image)).proved
+
+
 @pytest.mark.long
 @pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
 def test_proof():

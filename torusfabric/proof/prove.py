@@ -105,7 +105,7 @@ def check_provable(fabric: Fabric) -> None:
             "Operators to be proved in front of injection ports must not be signed (by --algorithm "
             "matching, which combines words behind in-ports, they are proved)"
         )
-    for operator in fabric.program.operators:
+    for operator in fabric.operator_unit.operators if fabric.operator_unit else ():
         if operator.proof is None or operator.latency or not operator.associative:
             raise InputError(
                 "Operator to be proved must be associative, without registers, and state its proof,"

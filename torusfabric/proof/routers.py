@@ -68,14 +68,14 @@ def router_harnesses(fabric: Fabric, design: Design, placement: Placement) -> It
     program, width = fabric.program, fabric.width
     sources, ports = program.loop.sources, program.ports
 
-    model = partial(Model, design, resets=False)
+    model, unit = partial(Model, design, resets=False), fabric.operator_unit
     for number, router in enumerate(placement.routers):
         found = model(f"router_{number}")
-        unit = OperatorUnit(program.operators) if program.operators else None
         _claim_router(found, router, Words(ports, sources.delayed, router.word_count, width), unit)
         yield found.harness(SAYS)
     for number, plan in enumerate(placement.operands if sources.results else ()):
-        name, unit = combiner_name(placement, number), OperatorUnit(program.operators)
+        assert unit is not None
+        name = combiner_name(placement, number)
         words = Words(ports, sources.delayed_results, plan.word_count, width, sources.made)
         for some in _together(plan.crossbar, unit):
             found = model(name)
@@ -84,16 +84,16 @@ def router_harnesses(fabric: Fabric, design: Design, placement: Placement) -> It
             yield replace(found.harness(SAYS), name=name + which)
     for module in operator_modules(fabric, design):
         found = model(module.removeprefix(fabric.prefix))
-        _claim_unit(found, OperatorUnit(program.operators), width)
+        assert unit is not None
+        _claim_unit(found, unit, width)
         yield found.harness(SAYS)
 
 
 def operator_modules(fabric: Fabric, design: Design) -> list[str]:
     """The module of operators inside endpoints, if there is one."""
-    operators = fabric.program.operators
-    if not operators:
+    if fabric.operator_unit is None:
         return []
-    name = fabric.prefix + OperatorPair(OperatorUnit(operators), fabric.width).name
+    name = fabric.prefix + OperatorPair(fabric.operator_unit, fabric.width).name
     return [name] if name in design.modules else []
 
 

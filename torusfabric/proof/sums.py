@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..rtl.operator_unit import OperatorUnit
 from ..rtl.placement import combiner_name
 from ..topology import IntArray
 from .gates import Bit, GateText
@@ -262,7 +261,8 @@ def _adder(fabric: Fabric, plan: RouterPlan, sums: Sums) -> Adder:
         )
         for output in crossbar.outputs
     )
-    unit = OperatorUnit(fabric.program.operators)
+    unit = fabric.operator_unit
+    assert unit is not None  # what adds has one
     codes = unit.codes if unit.bits else ()
     count = plan.word_count
     return Adder(

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from ..rtl.fabric import Top
 from ..rtl.netlist import Role
-from ..rtl.operator_unit import OperatorUnit
 from .accesses import Access, CoreAccess
 from .gates import GateText
 from .host_access import HostAccess
@@ -98,7 +97,7 @@ class Whole:
             sums=sums,
             adders={**adders(fabric, placement, sums), **lines(fabric, SLICE)},
             left_out=[name for name, role in role_of.items() if role in APART],
-            unit=OperatorUnit(program.operators) if program.operators else None,
+            unit=fabric.operator_unit,
         )
         self._runs = _runs(fabric, machine, placement, ports or HostPorts.of_chip(fabric))
         self._sums = sums

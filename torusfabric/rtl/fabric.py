@@ -117,6 +117,8 @@ class Fabric(wiring.Component):
     placement : Placement
         Where control lies, by variant.
     variant_of : ndarray of int, shape (nodes,)
+    operator_unit : OperatorUnit or None
+        What combines words, where anything can, whatever is loaded.
 
     Members
     -------
@@ -208,6 +210,7 @@ class Fabric(wiring.Component):
         build = self._builder()
         self.nodes, self.here = build.nodes, build.here
         self.placement, self.variant_of = build.placement, build.variant_of
+        self.operator_unit = build.operator_unit
         self.router_classes, self.read_latency, self._locators = self._built(build)
         self.register_map = self._behind_bus(build, self.bus) if self.bus else None
         self.netlist = build.done()
