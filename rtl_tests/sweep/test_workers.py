@@ -88,6 +88,23 @@ def test_no_point_is_lost_with_a_process_that_dies_between_two(monkeypatch, turn
     assert {row["status"] for row in found} == {"done"}
 
 
+def test_cycles_of_one_plan_are_for_one_process(monkeypatch):
+    turns = []
+
+    class Pool(ProcessPoolExecutor):
+        def submit(self, *call, **options):
+            turns.append(len(call[1]))
+            return super().submit(*call, **options)
+
+    monkeypatch.setattr(work, "ProcessPoolExecutor", Pool)
+    point = plan_step("3", algorithm="hamiltonian")
+    cycles = [point | {"step": "cycles", "width": width, "flits": flits}
+              for width in (8, 9) for flits in (2, 4)]  # fmt: skip
+    found = list(on_cores([*cycles, point], jobs=2))
+    assert sorted(map(describe, found)) == sorted(map(describe, [*cycles, point]))
+    assert turns == [4, 1]
+
+
 def _children(pid):
     if not os.path.isdir("/proc"):
         pytest.skip("needs /proc")

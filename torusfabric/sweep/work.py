@@ -20,6 +20,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from functools import lru_cache, partial
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..collective import Operator, split_names
@@ -40,6 +41,9 @@ __all__ = ["contents_of", "failed_row", "on_cores", "require_processes", "run", 
 
 #: A schedule, or the forms of a collective for messages of any length.
 Planned: TypeAlias = Schedule | tuple[Schedule, ...]
+
+#: The most things that a process is given at once.
+TOGETHER = 64
 
 #: Plans that are kept for the next rows; they may be large.
 KEPT = 16
@@ -336,39 +340,55 @@ def on_cores(points: Iterable[Point], jobs: int = 2) -> Generator[Row, None, Non
         If there are more than `MOST_JOBS` jobs.
     """
     require_processes(jobs)
-    waiting: deque[Point] = deque(points)
-    suspects: deque[Point] = deque()
+    waiting, suspects = deque(_together(points)), deque[list[Point]]()
     while waiting or suspects:
         alone = bool(suspects)
         source, most = (suspects, 1) if alone else (waiting, jobs)
-        running: dict[Future[Row], Point] = {}
+        running: dict[Future[list[Row]], list[Point]] = {}
         try:
             with _pool(most) as pool:
                 while source or running:
                     while source and len(running) < most:
                         # It is taken only when the pool has it, which may just have lost a process.
-                        contents, lost = contents_of(source[0])
+                        contents, lost = contents_of(source[0][0])
                         if lost is not None:
                             source.popleft()
                             yield lost
                             continue
                         with _safe_folder():
-                            future = pool.submit(work, source[0], contents)
+                            future = pool.submit(_work_all, source[0], contents)
                         running[future] = source.popleft()
                     if not running:
                         break
                     finished, _ = wait(running, return_when=FIRST_COMPLETED)
                     for future in finished:
-                        row = future.result()
+                        rows = future.result()
                         del running[future]
-                        yield row
+                        yield from rows
         except BrokenProcessPool:
             if alone:
-                yield from (
-                    failed_row(point, "its process died twice") for point in running.values()
-                )
+                yield from (failed_row(point, "its process died twice")
+                            for each in running.values() for point in each)  # fmt: skip
             else:
-                suspects.extend(running.values())
+                suspects.extend([point] for each in running.values() for point in each)
+
+
+def _together(points: Iterable[Point]) -> Iterator[list[Point]]:
+    """Points for one process each time: cycles of the same plan, or a single one."""
+
+    def shared(point: Point) -> str:
+        apart = point["step"] != "cycles" or "plan" in point
+        lengths = ("width", "flits", "max_flits")
+        return key(point if apart else point | dict.fromkeys(lengths))
+
+    for _, found in groupby(points, shared):
+        while some := list(islice(found, TOGETHER)):
+            yield some
+
+
+def _work_all(points: list[Point], plans: Sequence[bytes] | None) -> list[Row]:
+    """Do some things, one after another."""
+    return [work(point, plans) for point in points]
 
 
 @contextlib.contextmanager
