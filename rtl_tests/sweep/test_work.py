@@ -10,8 +10,9 @@ from torusfabric.cli import main
 from torusfabric.errors import InputError
 from torusfabric.planning import planned
 from torusfabric.planning.planned import plan_anew as plan
+from torusfabric.sweep.cores import on_cores
 from torusfabric.sweep.grid import key, load, points
-from torusfabric.sweep.work import on_cores, work
+from torusfabric.sweep.work import work
 
 
 def test_work_plans():

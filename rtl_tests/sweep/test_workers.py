@@ -13,11 +13,12 @@ from helpers import few
 from sweeps import MANY, lines_of, plan_step
 
 from torusfabric.errors import InputError, MissingTool
-from torusfabric.sweep import work
+from torusfabric.sweep import cores
 from torusfabric.sweep.cluster import on_cluster
+from torusfabric.sweep.cores import on_cores
 from torusfabric.sweep.grid import load, points
 from torusfabric.sweep.results import Results
-from torusfabric.sweep.work import describe, on_cores, run
+from torusfabric.sweep.work import describe, run
 
 
 def test_missing_tool_ends_a_sweep(tmp_path):
@@ -81,7 +82,7 @@ def test_no_point_is_lost_with_a_process_that_dies_between_two(monkeypatch, turn
                 raise BrokenProcessPool
             return super().submit(*call, **options)
 
-    monkeypatch.setattr(work, "ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(cores, "ProcessPoolExecutor", Pool)
     todo = [plan_step(f"{n}x{n}", algorithm="hamiltonian") for n in range(3, 6)]
     found = list(on_cores(todo, jobs=2))
     assert sorted(map(describe, found)) == sorted(map(describe, todo))
@@ -96,7 +97,7 @@ def test_cycles_of_one_plan_are_for_one_process(monkeypatch):
             turns.append(len(call[1]))
             return super().submit(*call, **options)
 
-    monkeypatch.setattr(work, "ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(cores, "ProcessPoolExecutor", Pool)
     point = plan_step("3", algorithm="hamiltonian")
     cycles = [point | {"step": "cycles", "width": width, "flits": flits}
               for width in (8, 9) for flits in (2, 4)]  # fmt: skip
@@ -168,7 +169,7 @@ def test_worker_that_is_ended_leaves_no_work_folder(tmp_path):
     """It has no time to leave them, since whatever runs in them is ended too."""
     code = (
         "import os, signal, time\n"
-        "from torusfabric.sweep.work import _begin_worker\n"
+        "from torusfabric.sweep.cores import _begin_worker\n"
         "from torusfabric.toolchain.folders import work_folder\n"
         "_begin_worker(os.getcwd())\n"
         "with work_folder('synth') as folder:\n"

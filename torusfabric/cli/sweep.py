@@ -73,9 +73,10 @@ def add_commands(commands: Commands) -> None:
 def run_sweep(arguments: Namespace) -> None:
     """Do what is missing, and report the outcome."""
     from ..sweep.cluster import on_cluster
+    from ..sweep.cores import on_cores, require_processes
     from ..sweep.grid import Simulated, load, points
     from ..sweep.results import Results
-    from ..sweep.work import on_cores, require_processes, run
+    from ..sweep.work import run
 
     require_processes(arguments.jobs)
     plans = [arguments.plan] if arguments.plan else []

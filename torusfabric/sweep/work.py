@@ -1,33 +1,19 @@
-"""What is done for a point of a sweep, and by whom: processes of this machine; or see `cluster`.
-
-Only the process that started the sweep writes results. Whoever works for it dies with it, so that
-nothing is left behind that might still be doing what the next sweep does.
-"""
+"""What is done for a point of a sweep; by whom, see `cores` and `cluster`."""
 
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
-import multiprocessing.connection
-import os
 import platform
-import signal
-import threading
 import time
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
-from itertools import groupby, islice
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..collective import Operator, split_names
 from ..errors import InputError, MissingTool, NotEnoughMemory, TorusfabricError, WorkFailed
 from ..schedule import Schedule
-from ..toolchain import processes
-from ..toolchain.folders import remove_work_folders, work_folder
+from ..toolchain.folders import work_folder
 from ..toolchain.version import __version__
 from .grid import Point, key, plan_contents
 from .results import Results, Row
@@ -37,22 +23,16 @@ if TYPE_CHECKING:
     from ..program import Program
     from ..rtl import Fabric
 
-__all__ = ["contents_of", "failed_row", "on_cores", "require_processes", "run", "work"]
+__all__ = ["contents_of", "describe", "failed_row", "run", "work"]
 
 #: A schedule, or the forms of a collective for messages of any length.
 Planned: TypeAlias = Schedule | tuple[Schedule, ...]
-
-#: The most things that a process is given at once.
-TOGETHER = 64
 
 #: Plans that are kept for the next rows; they may be large.
 KEPT = 16
 
 #: What programs say, by their points without the width: the operators, and cycles.
 _PREDICTED: dict[str, tuple[tuple[Operator, ...], dict[str, Any]]] = {}
-
-#: Processes on one machine; Windows cannot wait for more than some sixty.
-MOST_JOBS = 60 if os.name == "nt" else 1024
 
 
 def run(
@@ -223,7 +203,6 @@ def _program(point: Point, plans: Sequence[bytes]) -> Program:
     from ..planning import compile
 
     schedules = _schedules(point, plans)
-
     for schedule in schedules if "plan" in point else ():
         assert isinstance(schedule, Schedule)
         check(schedule)
@@ -314,135 +293,3 @@ def contents_of(point: Point) -> tuple[list[bytes], None] | tuple[None, Row]:
         return plan_contents(point) if "plan" in point else [], None
     except InputError as error:
         return None, failed_row(point, str(error))
-
-
-def require_processes(jobs: int) -> None:
-    """Refuse more processes than a machine has use for.
-
-    Raises
-    ------
-    InputError
-        If there are more than `MOST_JOBS`.
-    """
-    if jobs > MOST_JOBS:
-        raise InputError(f"--jobs must be at most {MOST_JOBS} processes, not {jobs}")
-
-
-def on_cores(points: Iterable[Point], jobs: int = 2) -> Generator[Row, None, None]:
-    """Do points in processes of this machine; rows in the order in which they are done.
-
-    Where a process dies, those that were under way are done again, one at a time, and the one
-    whose process dies again has failed.
-
-    Raises
-    ------
-    InputError
-        If there are more than `MOST_JOBS` jobs.
-    """
-    require_processes(jobs)
-    waiting, suspects = deque(_together(points)), deque[list[Point]]()
-    while waiting or suspects:
-        alone = bool(suspects)
-        source, most = (suspects, 1) if alone else (waiting, jobs)
-        running: dict[Future[list[Row]], list[Point]] = {}
-        try:
-            with _pool(most) as pool:
-                while source or running:
-                    while source and len(running) < most:
-                        # It is taken only when the pool has it, which may just have lost a process.
-                        contents, lost = contents_of(source[0][0])
-                        if lost is not None:
-                            source.popleft()
-                            yield lost
-                            continue
-                        with _safe_folder():
-                            future = pool.submit(_work_all, source[0], contents)
-                        running[future] = source.popleft()
-                    if not running:
-                        break
-                    finished, _ = wait(running, return_when=FIRST_COMPLETED)
-                    for future in finished:
-                        rows = future.result()
-                        del running[future]
-                        yield from rows
-        except BrokenProcessPool:
-            if alone:
-                yield from (failed_row(point, "its process died twice")
-                            for each in running.values() for point in each)  # fmt: skip
-            else:
-                suspects.extend([point] for each in running.values() for point in each)
-
-
-def _together(points: Iterable[Point]) -> Iterator[list[Point]]:
-    """Points for one process each time: cycles of the same plan, or a single one."""
-
-    def shared(point: Point) -> str:
-        apart = point["step"] != "cycles" or "plan" in point
-        lengths = ("width", "flits", "max_flits")
-        return key(point if apart else point | dict.fromkeys(lengths))
-
-    for _, found in groupby(points, shared):
-        while some := list(islice(found, TOGETHER)):
-            yield some
-
-
-def _work_all(points: list[Point], plans: Sequence[bytes] | None) -> list[Row]:
-    """Do some things, one after another."""
-    return [work(point, plans) for point in points]
-
-
-@contextlib.contextmanager
-def _safe_folder() -> Iterator[str]:
-    """Start processes in the folder of Python's own modules; yields the current one.
-
-    A process starts with ``-c``, for which Python puts its folder first on the path of modules:
-    what a user has there under the name of a module would be run.
-    """
-    here = os.getcwd()
-    os.chdir(os.path.dirname(os.__file__))
-    try:
-        yield here
-    finally:
-        os.chdir(here)
-
-
-@contextlib.contextmanager
-def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """A pool whose processes are ended, not waited for, when its user leaves early."""
-    context = multiprocessing.get_context("spawn")
-    with _safe_folder() as here:
-        begin = partial(_begin_worker, here)
-        pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=begin)
-    try:
-        yield pool
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for process in multiprocessing.active_children():
-            process.terminate()
-        raise
-    finally:
-        pool.shutdown()
-
-
-def _begin_worker(folder: str) -> None:
-    """Work in a folder, and see that this process and its tools end with what started it."""
-    os.chdir(folder)
-
-    def leave() -> None:
-        processes.stop_all()
-        remove_work_folders()
-        os._exit(1)
-
-    def watch() -> None:
-        parent = multiprocessing.parent_process()
-        if parent is not None:
-            multiprocessing.connection.wait([parent.sentinel])
-            leave()
-
-    def stop(*_: object) -> None:
-        # Not in the handler, which may have interrupted the holder of a lock that this needs.
-        threading.Thread(target=leave, daemon=True).start()
-
-    threading.Thread(target=watch, daemon=True).start()
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
