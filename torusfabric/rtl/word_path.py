@@ -58,22 +58,7 @@ class Stage(NamedTuple):
 def word_path(program: Program, origin: int, destination: int, flit: int = 0) -> list[Stage]:
     """The stages of a flit from the send memory of a node to the memory of its receiver.
 
-    In a reduction it is the contribution of the origin that is followed, in the sums that it is
-    part of.
-
-    Parameters
-    ----------
-    program : Program
-        Of one root, and of one collective, or `Program.alone` of several.
-    origin, destination : int
-        Nodes.
-    flit : int
-        Which flit of the message; of a reduce-scatter, which of its share.
-
-    Raises
-    ------
-    InputError
-        If no word goes from there to there.
+    What may be asked for, and what is refused, is as of `torusfabric.program.follow.follow`.
 
     Examples
     --------
