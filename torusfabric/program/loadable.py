@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..topology import BoolArray, IntArray, cayley
+from ..topology import IntArray, cayley
 from .fields import Stage
 
 if TYPE_CHECKING:
@@ -96,8 +96,9 @@ class Loadable:
     def lacks(self) -> bool:
         """Whether any node receives some packets of several, and not all."""
         parts = self.program.blocks.parts
-        there: BoolArray = self.received[..., 1].reshape(len(self.received), parts, -1)[..., 0] >= 0
-        return bool((there.any(axis=1) & ~there.all(axis=1)).any())
+        first = self.received[..., 1].reshape(len(self.received), parts, -1)[..., 0]
+        count: IntArray = (first >= 0).sum(axis=1)
+        return bool(((count > 0) & (count < parts)).any())
 
     @property
     def depth(self) -> int:
