@@ -98,7 +98,7 @@ class LoadedSequencer(Leaf):
         last = Signal(name="last")
         begin = self._run(m, last)
         mode = fields_of(self.value("mode_word"), self._layout.mode_fields)
-        m.d.comb += [getattr(self, name).eq(mode[name]) for name in FOR_HOST]
+        m.d.sync += [getattr(self, name).eq(mode[name]) for name in FOR_HOST]
         m.d.comb += [self.streams.eq(mode["streams"]), self.late.eq(mode["late"])]
         flits = self._flits(m, mode, begin)
         go = pulsed(m, begin, RUN_SETUP + MODE_SETUP, name="goes")
@@ -136,7 +136,9 @@ class LoadedSequencer(Leaf):
         moves, by_flit = go | running, mode["by_flit"]
         # A row lasts as long as all of its mode do at the least.
         passed, moved = Signal(name="words_passed"), Signal(name="words_pass")
-        m.d.comb += moved.eq(passed | (count + 1 == pause + Mux(empty, 0, flits + 1)))
+        # What a table shows comes late in a cycle: it is compared with what is there before.
+        sent = Mux(empty, count + 1, count - flits)[: len(count)]
+        m.d.comb += moved.eq(passed | (sent == pause))
         end_of_row = by_flit | (moved & (count + 1 >= mode["least"]))
         m.d.sync += passed.eq(moved & moves & ~end_of_row)
         over = ends & end_of_row & (~by_flit | (count == flits))
