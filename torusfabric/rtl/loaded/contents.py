@@ -9,6 +9,7 @@ import numpy as np
 
 from ...program.fields import Order
 from ...program.settings import Table, columns
+from ...topology import IntArray
 from ..memories import address_width
 from .layout import TableLayout
 from .packing import UNASKED, packed
@@ -54,6 +55,7 @@ def contents_of(
             "least": form.least,
             "first_block": place.block,
             "one_node": int(form.one_node),
+            **{name: int(column[0]) for name, column in _lasting(form).items()},
         }
         known[place.number] = packed(values, layout.mode_fields)
         rows[place.row : place.row + form.rows] = _rows(layout, form, place)
@@ -72,15 +74,19 @@ def _start(layout: TableLayout, **values: int) -> dict[str, int]:
     return {name: values.get(name, 0) for name in layout.entry_fields}
 
 
+def _lasting(form: Loadable) -> dict[str, IntArray]:
+    """What says how long each row of a form lasts, as `TableLayout.lasting`."""
+    ends = np.arange(form.rows) == form.rows - 1
+    return {"pause": form.pause, "empty": form.blocks == 0, "ends": ends}
+
+
 def _rows(layout: TableLayout, form: Loadable, place: Place) -> list[int]:
     """What the sequencer has of the rows of a form."""
     fields = layout.row_fields
     # What comes a cycle after the slot is written when words have been counted up to two.
     at = form.at - (0 if form.streams else 2)
     each = (
-        form.pause,
-        form.blocks == 0,
-        np.arange(form.rows) == form.rows - 1,
+        *(np.roll(column, -1) for column in _lasting(form).values()),
         at % (1 << layout.base_bits),
         *place.settings,
     )

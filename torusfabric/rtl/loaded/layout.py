@@ -256,13 +256,18 @@ class TableLayout:
         return (self.frame.depth + 2).bit_length() + 2
 
     @property
+    def lasting(self) -> dict[str, int]:
+        """What says how long a row lasts: its pause, whether it has no block, or is the last."""
+        return {"pause": self.pause_bits, "empty": 1, "ends": 1}
+
+    @property
     def row_fields(self) -> dict[str, int]:
-        """What the sequencer has of a row: its pause, whether it has no block, or is the last, and
-        where words are stored, and the settings of nodes.
+        """What the sequencer has of a row: how long the next one lasts, which is the first behind
+        the last, where words are stored, and the settings of nodes.
         """
         names = {f"named_{table.name.lower()}": address_width(count)
                  for table, count in zip(Table, self.frame.settings, strict=True)}  # fmt: skip
-        return {"pause": self.pause_bits, "empty": 1, "ends": 1, "at": self.base_bits, **names}
+        return {**self.lasting, "at": self.base_bits, **names}
 
     @property
     def row_bits(self) -> int:
@@ -289,6 +294,8 @@ class TableLayout:
             "least": max(frame.topology.longest_link.bit_length() + 2, LEAST_BITS),
             "first_block": address_width(frame.blocks),
             "one_node": 1,
+            # Of the first row.
+            **self.lasting,
         }
 
     @property

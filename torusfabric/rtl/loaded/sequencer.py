@@ -100,19 +100,26 @@ class LoadedSequencer(Leaf):
         mode = fields_of(self.value("mode_word"), self._layout.mode_fields)
         m.d.sync += [getattr(self, name).eq(mode[name]) for name in FOR_HOST]
         m.d.comb += [self.streams.eq(mode["streams"]), self.late.eq(mode["late"])]
-        flits = self._flits(m, mode, begin)
         go = pulsed(m, begin, RUN_SETUP + MODE_SETUP, name="goes")
+        flits = self._flits(m, mode, begin, go)
         self._count(m, mode, flits, (begin, go), last)
         return m
 
-    def _flits(self, m: Module, mode: dict[str, Value], begin: Value) -> Value:
-        """The number of the last flit of a block, two cycles after a run has begun."""
+    def _flits(self, m: Module, mode: dict[str, Value], begin: Value, go: Value) -> Value:
+        """The number of the last flit of a block, from the cycle before the first slot on.
+
+        In that cycle, in which none has been counted, it is 1 for all above 0.
+        """
         before = Signal(address_width(self._layout.frame.flits), name="flits_before")
         with m.If(begin):
             m.d.sync += before.eq(self.value("length") - 1)
         last = Signal(len(before), name="last_flit")
-        m.d.sync += last.eq((before * mode["reciprocal"])[self._layout.reciprocal_shift :])
-        return last
+        more = Signal(name="more_flits")
+        m.d.sync += [
+            last.eq((before * self.reciprocal)[self._layout.reciprocal_shift :]),
+            more.eq(before >= mode["chunks"]),
+        ]
+        return Mux(go, more, last)
 
     def _count(
         self,
@@ -128,31 +135,36 @@ class LoadedSequencer(Leaf):
         """
         layout, (begin, go) = self._layout, run
         said = fields_of(self.value("row_word"), layout.row_fields)
-        pause, empty, ends = (said[name] for name in ("pause", "empty", "ends"))
+        # What a table shows comes late in a cycle: what leads to the next row was there before.
+        kept = {name: Signal(bits, name=f"its_{name}") for name, bits in layout.lasting.items()}
+        pause, empty, ends = kept.values()
+        first, by_flit, least = (delayed(m, mode[name], 1, f"mode_{name}")
+                                 for name in ("first", "by_flit", "least"))  # fmt: skip
         row, running = Signal(len(mode["first"]), name="row_now"), Signal(name="running")
-        longest = max(len(pause), len(flits), len(mode["least"]))
+        longest = max(len(pause), len(flits), len(least))
         count = Signal(longest + 1, name="count")
         scaled = Signal(self._word_bits, name="scaled")
-        moves, by_flit = go | running, mode["by_flit"]
+        moves = go | running
         # A row lasts as long as all of its mode do at the least.
         passed, moved = Signal(name="words_passed"), Signal(name="words_pass")
-        # What a table shows comes late in a cycle: it is compared with what is there before.
         sent = Mux(empty, count + 1, count - flits)[: len(count)]
         m.d.comb += moved.eq(passed | (sent == pause))
-        end_of_row = by_flit | (moved & (count + 1 >= mode["least"]))
+        end_of_row = by_flit | (moved & (count + 1 >= least))
         m.d.sync += passed.eq(moved & moves & ~end_of_row)
         over = ends & end_of_row & (~by_flit | (count == flits))
         after = Signal(len(row), name="row_after")
         m.d.comb += after.eq(row)
         with m.If(~moves):
+            m.d.sync += [its.eq(mode[name]) for name, its in kept.items()]
             m.d.comb += after.eq(mode["first"])
             m.d.sync += [count.eq(0), scaled.eq(0), running.eq(0)]
         with m.Else():
             m.d.sync += running.eq(~over)
             with m.If(end_of_row):
-                m.d.comb += after.eq(Mux(ends, mode["first"], row + 1))
+                m.d.sync += [its.eq(said[name]) for name, its in kept.items()]
+                m.d.comb += after.eq(Mux(ends, first, row + 1))
             with m.If(Mux(by_flit, ends, 1)):
-                m.d.sync += [count.eq(count + 1), scaled.eq(scaled + mode["chunks"])]
+                m.d.sync += [count.eq(count + 1), scaled.eq(scaled + self.chunks)]
             with m.If(end_of_row & ~by_flit):
                 m.d.sync += [count.eq(0), scaled.eq(0)]
         m.d.sync += row.eq(after)
