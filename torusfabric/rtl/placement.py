@@ -202,10 +202,12 @@ class _Inputs:
         uniform = [bool((values[:, rows] == values[:1, rows]).all()) for _, rows in loops.spans()]
         asked = np.where((values >= first) & (values < last), values, IDLE).swapaxes(1, 2)
         stages = [stage for stage, _ in sources.listed[start:]]
-        used = [
-            sorted(dict.fromkeys(chain(*map(known, each))), key=stages.__getitem__)
-            for each in asked
-        ]
+
+        def by_stage(ports: IntArray) -> list[int]:
+            found = [number for port in ports.tolist() for number in sorted({*port} - {IDLE})]
+            return sorted(dict.fromkeys(found), key=stages.__getitem__)
+
+        used = of_each(np.moveaxis(asked, 0, -1), by_stage)
         if action is Action.OPERAND:
             # More of what operators select is equal then, and so one column.
             used = [*map(sorted, used)]
