@@ -18,7 +18,8 @@ pairs are as many as there is time for.
 
 What the page of simulators shows, on a machine that does nothing else:
 
-    python sim/engine_speed.py 4x4 8x8 16x16 32x32 --json > sim/measured/engine_speed.json
+    python sim/engine_speed.py 4x4 8x8 16x16 --engines compiled icarus verilator --pairs 2 --json
+    python sim/engine_speed.py 3x3 4x4 --engines amaranth --pairs 0 --json
 """
 
 import argparse
