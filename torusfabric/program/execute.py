@@ -75,12 +75,10 @@ def execute(
     if operator:
         operator.check_width(width)
     sent = _unsigned(words, program, width)
-    if not program.loaded:
-        received = _received(program, number, sent, run, width)
-    elif program.modes[number].roots:
-        received = _received_at(part, sent, run, width)
+    if program.loaded:
+        received = _received_loaded(part, program.modes[number].roots, sent, run, width)
     else:
-        received = _received(part, 0, sent, run, width)
+        received = _received(program, number, sent, run, width)
     return received.astype(words.dtype, copy=False)
 
 
@@ -91,26 +89,15 @@ def _received(program: ProgramData, mode: int, sent: Words, run: Run, width: int
     return machine.received()
 
 
-def _received_at(part: ProgramData, sent: Words, run: Run, width: int) -> Words:
-    """The same where each node does what a program for node 0 does at its offset from the root."""
+def _received_loaded(part: ProgramData, roots: int, sent: Words, run: Run, width: int) -> Words:
+    """The same of what is loaded: with any root, each node does what is done at its offset."""
+    if not roots:
+        return _received(part, 0, sent, run, width)
     groups, layout = part.form.groups, part.layout
-    torus, every = cayley(groups.torus), np.arange(groups.size)
-    moved, offset = torus.add(every, run.root), torus.subtract(every, run.root)
-    there, here = (np.arange(len(sent)) for _ in range(2))
-    there[groups.members], here[groups.members] = (
-        groups.members[:, moved],
-        groups.members[:, offset],
-    )
-    sent = _by_part(sent[there], layout.send_parts, moved)
+    back = int(cayley(groups.torus).subtract(0, run.root))
+    sent = groups.moved(sent, back, layout.send_parts)
     received = _received(part, 0, sent, run._replace(root=0), width)
-    return _by_part(received[here], layout.recv_parts, offset)
-
-
-def _by_part(words: Words, parts: int, order: IntArray) -> Words:
-    """Words of nodes with their parts, where there are several, in an order."""
-    if parts == 1:
-        return words
-    return words.reshape(len(words), parts, -1)[:, order].reshape(words.shape)
+    return groups.moved(received, run.root, layout.recv_parts)
 
 
 def _root(program: ProgramData, mode: int, root: int | None) -> int:

@@ -138,22 +138,23 @@ class Loadable:
         >>> [int((form.moved(root).received[..., 1] >= 0).any(axis=1).argmax()) for root in (0, 2)]
         [0, 2]
         """
-        program, layout = self.program, self.program.layout
-        groups, node = program.form.groups, np.arange(program.topology.nodes)
-        torus, every = cayley(groups.torus), np.arange(groups.size)
-        offset = torus.subtract(every, root)
-        node[groups.members] = groups.members[:, offset]
-        reads, received = self.reads[:, node], self.received[node]
-        if layout.recv_parts > 1:
-            parts = received.reshape(len(node), layout.recv_parts, -1, 2)
-            received = parts[:, offset].reshape(received.shape)
+        program, layout, groups = self.program, self.program.layout, self.program.form.groups
+
+        def by_row(values: IntArray) -> IntArray:
+            found: IntArray = groups.moved(values.swapaxes(0, 1), root).swapaxes(0, 1)
+            return found
+
+        reads, received = by_row(self.reads), groups.moved(self.received, root, layout.recv_parts)
+        positions = cayley(groups.torus).add(np.arange(groups.size), root)
         for of in (reads, received) if layout.send_parts > 1 else ():
             # What is for a node is what was for the node at its offset.
             own, (part, at) = of[..., 0] == program.ports, np.divmod(of[..., 1], program.flits)
-            moved = torus.add(every, root)[np.where(own, part, 0)] * program.flits + at
+            moved = positions[np.where(own, part, 0)] * program.flits + at
             of[..., 1] = np.where(own & (of[..., 1] >= 0), moved, of[..., 1])
-        alike = {name: getattr(self, name)[:, node] for name in ("select", "operand", "stores")}
-        return replace(self, reads=reads, received=received, **alike)
+        return replace(
+            self, reads=reads, received=received, select=by_row(self.select),
+            operand=by_row(self.operand), stores=by_row(self.stores),
+        )  # fmt: skip
 
 
 def free_row(taken: Sequence[tuple[int, IntArray]], rows: IntArray) -> int:

@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import InputError
 from .arrays import IntArray, IntLike
+from .cayley import cayley
 from .faulty import Faulty
 from .part import Mesh
 from .topology import Topology
@@ -124,6 +127,33 @@ class Groups:
     def beside(self, nodes: IntLike, position: IntLike) -> IntArray:
         """The nodes at positions in the groups of other nodes, elementwise."""
         return self.members[self.group[nodes], position]
+
+    def moved(self, values: NDArray[Any], root: int, parts: int = 1) -> NDArray[Any]:
+        """Values of nodes as they are with another root than position 0.
+
+        Parameters
+        ----------
+        values : ndarray, shape (nodes, ..)
+        parts : int
+            Parts of what a node has, one for each position, which are moved, too, if not 1.
+
+        Returns
+        -------
+        ndarray
+            At each node that of the node at its offset from the root.
+
+        Examples
+        --------
+        >>> Groups(Torus(4)).moved(np.array([7, 1, 2, 3]), 1).tolist()
+        [3, 7, 1, 2]
+        """
+        offset = cayley(self.torus).subtract(np.arange(self.size), root)
+        node = np.arange(self.topology.nodes)
+        node[self.members] = self.members[:, offset]
+        found = values[node]
+        if parts == 1:
+            return found
+        return found.reshape(len(node), parts, -1)[:, offset].reshape(found.shape)
 
     @cached_property
     def _whole(self) -> Topology:
