@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from .layout import TableLayout
+from .packing import fields_of
 
-__all__ = ["fields_of", "found_entry"]
+__all__ = ["found_entry"]
 
 
 def found_entry(
@@ -61,10 +61,3 @@ def found_entry(
     if beyond is not None:
         known &= ~beyond
     return entry, modes, by_root.bit_select(mode, 1) & ~known
-
-
-def fields_of(word: Value, fields: Mapping[str, int]) -> dict[str, Value]:
-    """What lies side by side in a word."""
-    ends = accumulate(fields.values())
-    return {name: word[end - bits : end] for (name, bits), end in zip(fields.items(), ends,
-                                                                      strict=True)}  # fmt: skip

@@ -11,8 +11,9 @@ from ..netlist import Leaf
 from ..registers import delayed, pulsed
 from ..run_choices import ERROR_BITS, RunChoices, RunError
 from ..sequencer import FOLLOWED, show_run
-from .entries import fields_of, found_entry
+from .entries import found_entry
 from .layout import TableLayout
+from .packing import fields_of
 
 __all__ = ["FOR_HOST", "LoadedSequencer"]
 

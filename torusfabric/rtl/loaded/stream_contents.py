@@ -50,7 +50,7 @@ def stream_tables(
                 # Where rows do not list them, all others follow the first.
                 "origin": origins[0],
             }
-            facts[node][place.number] = _packed(layout.facts, values)
+            facts[node][place.number] = packed(values, layout.facts)
     return [unload, facts]
 
 
@@ -62,9 +62,4 @@ def _rows(
         for memory, base in chunks if chunks[0][1] >= 0 else ():
             # What a node has from itself is found word by word.
             values = {"memory": memory, "base": base * (memory < layout.frame.ports)}
-            yield _packed(layout.unload_fields, values | {"origin": origin})
-
-
-def _packed(fields: dict[str, int], values: dict[str, int]) -> int:
-    """Those values side by side that there are fields for."""
-    return packed({name: values[name] for name in fields}, fields)
+            yield packed(values | {"origin": origin}, layout.unload_fields)

@@ -7,6 +7,7 @@ host would write them; where those lie that are received another table says, by 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -21,12 +22,12 @@ from ..streams.endpoint import StreamEndpoint, StreamEndpointBuilder
 from ..streams.loader import Loader
 from ..streams.row_keys import RowKey
 from ..streams.sections import Sections
-from ..streams.shapes import LoaderShape, RunFacts, UnloaderShape
+from ..streams.shapes import LoaderShape, RunFacts, StreamEnd, UnloaderShape
 from ..streams.unloader import RunQueue, Unloader
 from ..streams.words import WordCounter, WordShape
 from .endpoint import LoadedEndpoint, LoadedEndpointBuilder
-from .entries import fields_of
 from .layout import TableLayout
+from .packing import fields_of
 
 __all__ = [
     "CommandFacts",
@@ -221,23 +222,29 @@ class NodeFacts(Leaf):
         return m
 
 
-class LoadedLoader(Loader):
+class _LookedUpEnd(StreamEnd):
+    """An end that is given what there is to know of a message, in place of the number of a form."""
+
+    _fields: Mapping[str, int]
+    _form: Value
+
+    def _form_of(self, number: Value) -> Value:
+        return self._said("facts", number, sum(self._fields.values()))
+
+    def _fact(self, name: str, facts: Value | None = None) -> Value:
+        """What is known of the message under way, or of another."""
+        return fields_of(self._form if facts is None else facts, self._fields)[name]
+
+    def _takes_part(self, number: Value) -> Value:
+        return self._fact(self.passes, self._form_of(number))
+
+
+class LoadedLoader(_LookedUpEnd, Loader):
     """Takes the messages of a node, and writes each packet where its destination says."""
 
     def __init__(self, shape: LoaderShape, layout: TableLayout) -> None:
-        self._layout = layout
+        self._fields = layout.load_facts
         super().__init__(shape)
-
-    def _form_of(self, number: Value) -> Value:
-        return self._said("facts", number, sum(self._layout.load_facts.values()))
-
-    def _fact(self, name: str, facts: Value | None = None) -> Value:
-        """What is known of the message that is loaded, or of another."""
-        word = self._form if facts is None else facts
-        return fields_of(word, self._layout.load_facts)[name]
-
-    def _takes_part(self, number: Value) -> Value:
-        return self._fact("sends", self._form_of(number))
 
     def _position(self, form: Value) -> Value:
         return self._fact("position", form)
@@ -258,21 +265,12 @@ class LoadedLoader(Loader):
         return base
 
 
-class LoadedUnloader(Unloader):
+class LoadedUnloader(_LookedUpEnd, Unloader):
     """Sends on what a node has received: rows of a table follow one another."""
 
     def __init__(self, shape: UnloaderShape, layout: TableLayout) -> None:
-        self._layout = layout
+        self._layout, self._fields = layout, layout.unload_facts
         super().__init__(shape)
-
-    def _form_of(self, number: Value) -> Value:
-        return self._said("facts", number, sum(self._layout.unload_facts.values()))
-
-    def _fact(self, name: str, facts: Value) -> Value:
-        return fields_of(facts, self._layout.unload_facts)[name]
-
-    def _takes_part(self, number: Value) -> Value:
-        return self._fact("receives", self._form_of(number))
 
     def _own_last(self, form: Value) -> Value:
         return self._fact("last_received", form)

@@ -265,11 +265,10 @@ class Commands(Leaf):
             m.d.comb += getattr(self, name).eq(chosen)
             if name in ("mode", "root"):
                 m.d.comb += getattr(self, f"load_{name}").eq(both)
-                if not hasattr(self, f"unload_{name}"):
-                    continue
-                with m.If(begins):
+                if f"unload_{name}" in self.shape.facts.unload_widths:
                     kept = getattr(self, f"unload_{name}").word_select(section, bits)
-                    m.d.sync += kept.eq(chosen)
+                    with m.If(begins):
+                        m.d.sync += kept.eq(chosen)
         return tag, idle
 
     def _report(self, m: Module, status: Value, refused: Value) -> None:
