@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
@@ -19,6 +21,27 @@ __all__ = ["FOR_HOST", "LoadedSequencer"]
 
 #: What the host port is given of a mode.
 FOR_HOST = ("chunks", "reciprocal", "first_block", "one_node")
+
+
+class _Slot(NamedTuple):
+    """The slot that comes next.
+
+    Parameters
+    ----------
+    said : dict of str to Value
+        What the table says of its row.
+    row, count, scaled : Value
+        The row, and how many slots of it have been, also as often as chunks.
+    moves, streams : Value
+        Whether there is one, and, if so, whether it has a flit.
+    """
+
+    said: dict[str, Value]
+    row: Value
+    count: Value
+    scaled: Value
+    moves: Value
+    streams: Value
 
 
 class LoadedSequencer(Leaf):
@@ -103,7 +126,9 @@ class LoadedSequencer(Leaf):
         m.d.comb += [self.streams.eq(mode["streams"]), self.late.eq(mode["late"])]
         go = pulsed(m, begin, RUN_SETUP + MODE_SETUP, name="goes")
         flits = self._flits(m, mode, begin, go)
-        self._count(m, mode, flits, (begin, go), last)
+        slot = self._count(m, mode, flits, go)
+        self._end(m, mode, slot.moves, last, begin)
+        self._show(m, mode, slot)
         return m
 
     def _flits(self, m: Module, mode: dict[str, Value], begin: Value, go: Value) -> Value:
@@ -122,19 +147,9 @@ class LoadedSequencer(Leaf):
         ]
         return Mux(go, more, last)
 
-    def _count(
-        self,
-        m: Module,
-        mode: dict[str, Value],
-        flits: Value,
-        run: tuple[Value, Value],
-        last: Signal,
-    ) -> None:
-        """Count rows, and the cycles or flits of each; a cycle ahead of the slot.
-
-        Of a run it is given whether it begins, and whether its first slot comes next.
-        """
-        layout, (begin, go) = self._layout, run
+    def _count(self, m: Module, mode: dict[str, Value], flits: Value, go: Value) -> _Slot:
+        """Count rows, and the slots of each, a cycle ahead of them; the first comes after `go`."""
+        layout = self._layout
         said = fields_of(self.value("row_word"), layout.row_fields)
         # What a table shows comes late in a cycle: what leads to the next row was there before.
         kept = {name: Signal(bits, name=f"its_{name}") for name, bits in layout.lasting.items()}
@@ -170,21 +185,27 @@ class LoadedSequencer(Leaf):
                 m.d.sync += [count.eq(0), scaled.eq(0)]
         m.d.sync += row.eq(after)
         m.d.comb += self.row_address.eq(after)
-        self._end(m, mode, moves, last, begin)
+        streams = by_flit | (~empty & (count <= flits))
+        return _Slot(said, row, count, scaled, moves, streams)
+
+    def _show(self, m: Module, mode: dict[str, Value], slot: _Slot) -> None:
+        """Give nodes what they need of a slot, as late as they need it."""
+        layout, said, count = self._layout, slot.said, slot.count
         streams = Signal(name="streaming")
         begins = Signal(name="begins")
         m.d.sync += [
-            streams.eq(moves & (by_flit | (~empty & (count <= flits)))),
+            streams.eq(slot.moves & slot.streams),
             # Nothing of a row is left when another, or none, is under way.
-            begins.eq(~mode["streams"] & (~moves | (count == 0))),
+            begins.eq(~mode["streams"] & (~slot.moves | (count == 0))),
         ]
-        m.d.sync += self.round.eq(row - mode["first"])
+        m.d.sync += self.round.eq(slot.row - mode["first"])
         # What leaves now is near the nodes a cycle later, and in them two.
         for name in self._names:
             named = delayed(m, said[name], ADDRESS - DISTRIBUTION, f"{name}_slot")
             m.d.comb += getattr(self, name).eq(named)
+        words = count, slot.scaled, said["at"] + count
         shown = [delayed(m, value, 1 + ADDRESS - DISTRIBUTION, f"word_{number}")
-                 for number, value in enumerate((count, scaled, said["at"] + count))]  # fmt: skip
+                 for number, value in enumerate(words)]  # fmt: skip
         m.d.comb += [self.read_0.eq(shown[0]), self.read_1.eq(shown[1])]
         # What the node says of a row that streams is looked up before its words arrive.
         links = layout.frame.topology.longest_link
