@@ -87,7 +87,7 @@ def _rows(layout: TableLayout, form: Loadable, place: Place) -> list[int]:
     at = form.at - (0 if form.streams else 2)
     each = (
         *(np.roll(column, -1) for column in _lasting(form).values()),
-        at % (1 << layout.base_bits),
+        at % (1 << layout.of_node.base_bits),
         *place.settings,
     )
     listed = (np.asarray(column).astype(int).tolist() for column in each)
@@ -105,7 +105,7 @@ def _settings(
     for of, said in placed:
         np.maximum.at(values, np.searchsorted(used, of), said)
     found = [[UNASKED] * (int(used[-1]) + 1) for _ in range(layout.frame.nodes)]
-    for mine, coded in zip(found, layout.coded(table, values), strict=True):
+    for mine, coded in zip(found, layout.of_node.coded(table, values), strict=True):
         for number, word in zip(used.tolist(), coded, strict=True):
             mine[number] = word
     return found

@@ -66,7 +66,7 @@ class BlockLocator(Locator):
         self._layout = layout
         super().__init__(
             nodes=frame.nodes, chunks=1, flits=frame.flits, memories=frame.ports + 1,
-            depth=1 << layout.base_bits,
+            depth=1 << layout.of_node.base_bits,
             given={
                 **{name: In(fields[name]) for name in FOR_HOST},
                 "block": In(layout.block_bits),

@@ -86,7 +86,7 @@ class LoadedSequencer(Leaf):
     def __init__(self, layout: TableLayout, choices: RunChoices, *, soon: int = 0) -> None:
         self._layout, self._choices, self._soon = layout, choices, soon
         frame, fields = layout.frame, layout.mode_fields
-        self._word_bits = layout.base_bits
+        self._word_bits = layout.of_node.base_bits
         self._names = tuple(name for name in layout.row_fields if name.startswith("named_"))
         code = choices.operators.bits if choices.operators else 0
         known = {

@@ -148,7 +148,7 @@ def _common(layout: TableLayout, width: int) -> dict[str, Any]:
         "packets": (frame.nodes,),
         "shifts": (0,),
         "at_root": (False,),
-        "address_bits": layout.base_bits,
+        "address_bits": layout.of_node.base_bits,
         "kept": True,
         "width": width,
         "data_bits": 8 * -(-width // 8),

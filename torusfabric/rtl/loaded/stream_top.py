@@ -74,7 +74,8 @@ def _add_nodes(build: LoadedBuilder, inner: str, ends: StreamEnds) -> None:
                     outputs=outputs)  # fmt: skip
     settings = endpoint_settings(build)
     late, links = build.frame.late, build.frame.topology.longest_link
-    endpoint = partial(LoadedStreamEndpoint, sectioned(layout.shape), settings, ends, kept=True,
+    shape = sectioned(layout.of_node.shape)
+    endpoint = partial(LoadedStreamEndpoint, shape, settings, ends, kept=True,
                        late=late, links=links)  # fmt: skip
     with build.together():
         for make in (

@@ -11,7 +11,8 @@ from amaranth.lib.wiring import In, Out
 from ..memories import ReadPort, WritePort, add_memory, add_rom, address_width
 from ..netlist import Leaf
 from ..registers import delayed
-from .layout import Bits, pieces
+from .layout import pieces
+from .node_tables import Bits
 
 __all__ = ["LoadedTable", "part_bits"]
 

@@ -26,8 +26,9 @@ from ..tops import Built, add_single
 from .endpoint import LoadedEndpoint
 from .host import BlockLocator, LoadedHostLayout
 from .image import Image
-from .layout import Bits, TableLayout
+from .layout import TableLayout
 from .loader import Loader, There
+from .node_tables import Bits
 from .sequencer import FOR_HOST, LoadedSequencer
 from .table import LoadedTable, part_bits
 
@@ -46,7 +47,7 @@ class LoadedBuilder(FabricBuilder):
     def __init__(self, program: Program, frame: Frame, width: int, image: Image | None) -> None:
         self.frame, self.layout, self.image = frame, TableLayout(frame), image
         top = Top.STREAM if frame.streams else Top.HOST
-        super().__init__(program, self.layout.placement(program), width, top)
+        super().__init__(program, self.layout.of_node.placement(program), width, top)
         self.contents = image.contents if image else [[] for _ in self.layout.tables]
         self._known: dict[object, str] = {}
 
@@ -175,7 +176,7 @@ def add_loaded_top(build: LoadedBuilder, digest: int) -> Built:
     host = lambda: Host(
         [HostView(addresses, BlockLocator(layout), tuple(range(frame.ports + 1)))],
         [HostWrites(addresses, None)],
-        width=build.width, address_bits=layout.base_bits, answer=answer,
+        width=build.width, address_bits=layout.of_node.base_bits, answer=answer,
     )  # fmt: skip
     asked = {name: (Part(name, 0, bits),) for name, bits in fields.items()}
     latency = tops.add_host_port(build, host, asked)

@@ -1,0 +1,272 @@
+"""Which bits of the tables of a node are what, and the hardware that reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ...program.loadable import operand_links
+from ...program.settings import Table, named
+from ...topology import IntArray
+from ..cascade import branch_bits, select_bits, select_code
+from ..endpoint_plan import EndpointPlan
+from ..endpoint_shape import EndpointMemory, EndpointReader, EndpointShape
+from ..endpoint_wires import SHARED, EndpointWires
+from ..loops import Loops
+from ..memories import address_width
+from ..place import Location, RowTables
+from ..placement import Placement, RouterPlan
+from ..router import Crossbar, Output
+
+if TYPE_CHECKING:
+    from ...program import Program
+    from ...program.frame import Frame
+
+__all__ = ["Bits", "NodeTables"]
+
+#: Bits of a table: the first, and how many.
+Bits = tuple[int, int]
+
+
+class Column(NamedTuple):
+    """Where the values of a column of a `Table` lie in it.
+
+    Parameters
+    ----------
+    codes : dict of int to int, or None
+        What stands for each value; by default its low bits.
+    """
+
+    start: int
+    width: int
+    codes: Mapping[int, int] | None = None
+
+
+class _Columns:
+    """Takes bits of the tables of a node, one column after another."""
+
+    def __init__(self) -> None:
+        self.found: tuple[list[Column], ...] = tuple([] for _ in Table)
+        self.widths = [0] * len(Table)
+
+    def take(self, table: Table, width: int, codes: Mapping[int, int] | None = None) -> int:
+        """The first bit of the next column of a table."""
+        start = self.widths[table]
+        self.found[table].append(Column(start, width, codes))
+        self.widths[table] += width
+        return start
+
+
+@dataclass(frozen=True, eq=False)
+class NodeTables:
+    """The settings that a node has in each `Table`.
+
+    Parameters
+    ----------
+    frame : Frame
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> from torusfabric.program.frame import Frame
+    >>> program = tf.compile(tf.plan("4x4", "alltoall", algorithm="matching"), max_flits=4)
+    >>> tables = NodeTables(Frame.of([program]))
+    >>> tables.router_bits, tables.setting_bits
+    (20, (20, 24, 20, 4))
+    """
+
+    frame: Frame
+
+    @property
+    def base_bits(self) -> int:
+        """Bits of an address in a memory."""
+        return address_width(max(self.frame.words, self.frame.nodes * self.frame.flits))
+
+    @property
+    def code_bits(self) -> int:
+        """Bits of the cycles by which a word is late; 0 for one that is not stored."""
+        return self.frame.depth.bit_length()
+
+    @cached_property
+    def _outputs(self) -> tuple[Crossbar, Crossbar | None, int, int]:
+        """The crossbars of routers and operators, and the bits of a row that select in each."""
+        frame, sources = self.frame, self.frame.sources
+        router = [frame.out_port(port) for port in range(frame.ports)]
+        first = sources.first_result
+        adds = range(frame.ports) if frame.operators else ()
+        operand = [tuple(k - first for k in frame.operand(port)) for port in adds]
+        found: list[tuple[Crossbar, int]] = []
+        for ports in (router, operand):
+            outputs, at = [], 0
+            for each in ports:
+                count = len(branch_bits(len(each), 0))
+                outputs.append(Output(each, tuple(range(at, at + count))))
+                at += count
+            found.append((Crossbar(tuple(outputs), np.zeros((1, at), np.int8), ()), at))
+        (routers, router_bits), (operators, operand_bits) = found
+        return routers, operators if operand else None, router_bits, operand_bits
+
+    @property
+    def router_bits(self) -> int:
+        """Bits of a setting of table `SELECT`."""
+        return self._outputs[2]
+
+    @property
+    def operand_bits(self) -> int:
+        """Bits of a setting of table `READ` that are for operators; they come first."""
+        return self._outputs[3]
+
+    @cached_property
+    def _columns(self) -> _Columns:
+        """Where the values of `program.settings.columns` lie."""
+        frame, found, ports = self.frame, _Columns(), range(self.frame.ports)
+        low = min((frame.flits - 1).bit_length(), self.base_bits)
+        routers, operators, *_ = self._outputs
+        for table, crossbar, first in (
+            (Table.SELECT, routers, 0),
+            (Table.READ, operators, frame.sources.first_result),
+        ):
+            # Where nothing is combined columns say nothing.
+            outputs = crossbar.outputs if crossbar else [Output((), ())] * frame.ports
+            for output in outputs:
+                code = {k + first: _number(output.code(at)) for at, k in enumerate(output.sources)}
+                known = {name: code[k] for name, k in self._named if k in code}
+                found.take(table, len(output.bits), known)
+        for memories in map(frame.memories, ports):
+            codes = {number: select_code(len(memories), k) for k, number in enumerate(memories)}
+            found.take(Table.READ, len(select_bits(len(codes), 0)), codes)
+        for _ in ports:
+            found.take(Table.READ, low)
+        for _ in ports:
+            found.take(Table.ADDRESS, self.base_bits - low)
+        for _ in ports:
+            found.take(Table.STORE, self.code_bits)
+        return found
+
+    @property
+    def _named(self) -> list[tuple[int, int]]:
+        """What sources are called in columns, and their numbers."""
+        listed = np.array(self.frame.sources.listed)
+        return [*zip(named(listed).tolist(), self.frame.numbers(listed).tolist(), strict=True)]
+
+    @property
+    def setting_bits(self) -> tuple[int, ...]:
+        """Bits of a setting of each `Table` of a node."""
+        return tuple(self._columns.widths)
+
+    @cached_property
+    def _endpoint(self) -> tuple[EndpointShape, tuple[Bits, ...]]:
+        """The shape of all endpoints, and which bits of tables are given to them."""
+        frame, ports = self.frame, self.frame.ports
+        read, address, store = self._columns.found[Table.READ :]
+        starts = np.cumsum([0, *self.setting_bits]).tolist()
+        given: list[Bits] = []
+
+        def place(*found: tuple[Table, Column]) -> Location:
+            start, width = sum(bits for _, bits in given), sum(each.width for _, each in found)
+            given.extend((starts[table] + each.start, each.width) for table, each in found)
+            return Location(width, (0,), start)
+
+        codes, within = read[ports : 2 * ports], read[2 * ports :]
+        readers = tuple(
+            EndpointReader(
+                address=_at_column(place((Table.READ, low), (Table.ADDRESS, high))),
+                memories=frame.memories(port),
+                code=place((Table.READ, code)) if code.width else None,
+            )
+            for port, (code, low, high) in enumerate(zip(codes, within, address, strict=True))
+        )
+        groups = [
+            tuple((port,) for port in range(ports) if memory in frame.memories(port))
+            for memory in range(ports + 1)
+        ]
+        stored = []
+        for port in range(ports):
+            stored.append(
+                EndpointMemory(
+                    number=port, depth=frame.words, own=None, layout=0, sources=(port,),
+                    address=None, enable=place((Table.STORE, store[port])),
+                    strobes=tuple(range(frame.depth)), skips=False,
+                    source=None, start=Location(1, (0,)), groups=groups[port], host_reads=True,
+                )
+            )  # fmt: skip
+        stored.append(
+            EndpointMemory(
+                number=ports, depth=frame.nodes * frame.flits, own=0, layout=0, sources=(),
+                address=None, enable=None, strobes=(), skips=False, source=None,
+                start=Location(1, (0,)), groups=groups[ports], host_reads=True,
+            )
+        )  # fmt: skip
+        width = sum(bits for _, bits in given)
+        injections = tuple((port,) for port in range(ports))
+        shape = EndpointShape(tuple(stored), readers, injections, len(self._words), width)
+        return shape, tuple(given)
+
+    @property
+    def parts(self) -> dict[str, tuple[tuple[Bits, ...], int]]:
+        """Which bits of settings, one behind the other, are given to whom, and how late."""
+        first, width = self.router_bits, self.operand_bits
+        late = 1 + operand_links(self.frame.topology)
+        return {"setting": (((0, first),), 1),
+                "operand": (((first, width),), late),
+                "row": (self._endpoint[1], 0)}  # fmt: skip
+
+    @property
+    def _words(self) -> tuple[int, ...]:
+        """What comes from outside to be stored: what is made at in-ports, or words of these."""
+        frame = self.frame
+        first = frame.sources.first_made if frame.operators else 0
+        return tuple(range(first, first + frame.ports))
+
+    @property
+    def _wires(self) -> EndpointWires:
+        """How all endpoints are wired."""
+        ports = tuple(range(self.frame.ports))
+        words = tuple((source, SHARED) for source in self._words)
+        return EndpointWires(ports, ports, words, (0, 1), tuple(range(self.frame.depth)))
+
+    @property
+    def shape(self) -> EndpointShape:
+        """The shape of all endpoints."""
+        return self._endpoint[0]
+
+    def placement(self, program: Program) -> Placement:
+        """Where everything lies: at the nodes."""
+        routers, operators, router_bits, operand_bits = self._outputs
+        one, none = np.zeros(1, int), RowTables(Loops.of(program), [])
+
+        sources = self.frame.sources
+
+        def plan(crossbar: Crossbar, bits: int, first: int) -> RouterPlan:
+            given = {"select": tuple(Location(1, (0,), k) for k in range(bits))}
+            words = {0: tuple(range(first, sources.identity))}
+            return RouterPlan(crossbar, words, given, {0: ()}, bits)
+
+        endpoints = EndpointPlan((self.shape,), one, (self._wires,), (), none, {}, 0)
+        operands = (plan(operators, operand_bits, sources.first_injection),) if operators else ()
+        router = (plan(routers, router_bits, sources.first_result),)
+        return Placement((), {}, operands, one, router, one, endpoints, none)
+
+    def coded(self, table: Table, values: IntArray) -> list[list[int]]:
+        """The settings of a table, node by node, of the values of its columns."""
+        total = np.zeros(values.shape[:2], object)
+        for k, (start, width, codes) in enumerate(self._columns.found[table]):
+            cut = np.maximum(values[..., k], 0) & ((1 << width) - 1)
+            if codes is not None:
+                known = {value: codes.get(value, 0) for value in np.unique(values[..., k]).tolist()}
+                cut = np.vectorize(known.__getitem__, otypes=[object])(values[..., k])
+            total |= cut.astype(object) << start
+        return [list(map(int, column)) for column in total.T]
+
+
+def _number(bits: Sequence[int]) -> int:
+    return sum(bit << k for k, bit in enumerate(bits))
+
+
+def _at_column(where: Location) -> Location:
+    """An address to which the word of column 0 is added."""
+    return Location(where.width, where.constants, where.start, column=0)
