@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import platform
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -28,11 +29,8 @@ __all__ = ["contents_of", "describe", "failed_row", "run", "work"]
 #: A schedule, or the forms of a collective for messages of any length.
 Planned: TypeAlias = Schedule | tuple[Schedule, ...]
 
-#: Plans that are kept for the next rows; they may be large.
+#: Plans, and what programs say, that are kept for the next rows; plans may be large.
 KEPT = 16
-
-#: What programs say, by their points without the width: the operators, and cycles.
-_PREDICTED: dict[str, tuple[tuple[Operator, ...], dict[str, Any]]] = {}
 
 
 def run(
@@ -219,16 +217,21 @@ def _fabric(point: Point, plans: Sequence[bytes]) -> Fabric:
 
 
 def _cycles(point: Point, plans: Sequence[bytes]) -> dict[str, Any]:
-    """What the program says, once for all widths: cycles of the runs of a simulation."""
+    """What the program says of the runs of a simulation."""
     from ..program.operator_demands import require_width
+
+    others = {name: value for name, value in point.items() if name != "width"}
+    operators, found = _predicted(json.dumps(others), tuple(plans))
+    return found | {"width": require_width(point["width"], operators)}
+
+
+@lru_cache(maxsize=KEPT)
+def _predicted(point: str, plans: tuple[bytes, ...]) -> tuple[tuple[Operator, ...], dict[str, Any]]:
+    """The operators and cycles of a program, once for all widths."""
     from ..simulation.simulate import predictions_of
 
-    name = key(point | {"width": None})
-    if name not in _PREDICTED:
-        program = _program(point, plans)
-        _PREDICTED[name] = program.operators, predictions_of(program)
-    operators, found = _PREDICTED[name]
-    return found | {"width": require_width(point["width"], operators)}
+    program = _program(json.loads(point), plans)
+    return program.operators, predictions_of(program)
 
 
 def _simulate(point: Point, fabric: Fabric) -> dict[str, Any]:
@@ -260,10 +263,15 @@ def _synth(point: Point, fabric: Fabric) -> dict[str, Any]:
     return {"algorithm": ",".join(algorithms)} | report.to_json()
 
 
+def _as_made(point: Point, found: dict[str, Any]) -> dict[str, Any]:
+    """What was found when it was made."""
+    return found
+
+
 #: Of each step what is made first, and what is measured then.
 _STEPS: dict[str, tuple[Callable[..., Any], Callable[..., dict[str, Any]]]] = {
     "plan": (_schedules, _plan),
-    "cycles": (_cycles, lambda point, found: found),
+    "cycles": (_cycles, _as_made),
     "simulate": (_fabric, _simulate),
     "synth": (_fabric, _synth),
 }
