@@ -6,23 +6,27 @@ carried out again only when something changed.
 
 import hashlib
 import json
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from importlib import import_module
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from pages import Block, Shown, blocks_of, parts_of
+from session import Failed, carry_out_in
 from shown import MADE, files_of, text_of
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 __all__ = ["setup"]
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
+ROOT = Path(__file__).parents[2]
+
+#: How the process of a page starts: where it can, with all that is imported here.
+START = "fork" if sys.platform == "linux" else "spawn"
 
 #: The folder, beside the built pages, of what pages printed and made.
 KEPT = "executed"
@@ -40,37 +44,27 @@ def digest_of_package() -> str:
 
 def carried_out(page: str, text: str, kept: Path, package: str) -> tuple[Path, list[Any]]:
     """The folder of what a page has made, and what its blocks printed."""
-    blocks = json.dumps([block.as_json() for block in blocks_of(text)])
+    blocks = [block.as_json() for block in blocks_of(text)]
     shown = [part for _, part in parts_of(text) if isinstance(part, Shown)]
     names = [part.name for part in shown]
-    key = hashlib.sha256("\n".join([package, blocks, *names]).encode()).hexdigest()[:24]
-    folder = kept / key
+    key = "\n".join([package, json.dumps(blocks), *names])
+    folder = kept / hashlib.sha256(key.encode()).hexdigest()[:24]
     if not (folder / "printed.json").exists():
         shutil.rmtree(folder, ignore_errors=True)
         _carry_out(page, blocks, shown, folder)
     return folder, json.loads((folder / "printed.json").read_text())
 
 
-def _carry_out(page: str, blocks: str, shown: list[Shown], folder: Path) -> None:
+def _carry_out(page: str, blocks: list[dict[str, Any]], shown: list[Shown], folder: Path) -> None:
     """Run the blocks in a folder that goes away; keep what the page shows."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    packages = os.pathsep.join(
-        filter(
-            None,
-            [
-                str(ROOT),
-                str(ROOT / "sim"),
-                str(ROOT / "docs/figures"),
-                os.environ.get("PYTHONPATH"),
-            ],
-        )
-    )
-    environ = os.environ | {"PATH": path, "PYTHONPATH": packages}
-    with tempfile.TemporaryDirectory() as work:
-        done = subprocess.run([sys.executable, str(HERE / "session.py")], input=blocks, cwd=work,
-                              env=environ, capture_output=True, text=True, check=False)  # fmt: skip
-        if done.returncode:
-            raise ExtensionError(f"{page} does not run as it stands:\n{done.stderr}")
+    with (
+        tempfile.TemporaryDirectory() as work,
+        ProcessPoolExecutor(1, mp_context=get_context(START)) as pool,
+    ):
+        try:
+            printed = pool.submit(carry_out_in, work, blocks).result()
+        except Failed as failed:
+            raise ExtensionError(f"{page} does not run as it stands:\n{failed}") from None
         names = [name for part in shown for name in files_of(part, Path(work))]
         missing = [name for name in names if not (Path(work) / name).exists()]
         if missing:
@@ -79,7 +73,7 @@ def _carry_out(page: str, blocks: str, shown: list[Shown], folder: Path) -> None
         for name in names:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(Path(work) / name, folder / name)
-    (folder / "printed.json").write_text(done.stdout)
+    (folder / "printed.json").write_text(json.dumps(printed))
 
 
 def read(app: Sphinx, page: str, source: list[str]) -> None:
@@ -134,6 +128,9 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """What Sphinx calls."""
+    # What most pages need.
+    for name in ("planning", "rtl", "simulation.simulate", "verilog", "cli"):
+        import_module(f"torusfabric.{name}")
     app.add_config_value("package_digest", digest_of_package(), "env")
     app.connect("source-read", read)
     app.connect("build-finished", finish)

@@ -1,12 +1,7 @@
-"""Carrying out the blocks of a page, in their order, in one folder and one process.
-
-``python session.py < blocks.json`` prints a JSON list: for each block that runs what each of its
-commands printed. Files that blocks write are left in the working folder.
-"""
+"""Carrying out the blocks of a page, in their order, in one folder and one process."""
 
 import contextlib
 import io
-import json
 import os
 import re
 import shlex
@@ -18,14 +13,39 @@ from typing import Any
 
 from torusfabric.cli import main
 
-__all__ = ["carry_out"]
+__all__ = ["Failed", "carry_out", "carry_out_in"]
 
 #: What only a shell understands.
 SHELL = re.compile(r"[|><;&$`*~(]")
 
 
+#: Where pages find what they import, besides what is installed.
+ROOT = Path(__file__).parents[2]
+PACKAGES = [str(ROOT / name) for name in ("", "sim", "docs/figures")]
+
+
 class Failed(Exception):
     """A block does not do what the page says."""
+
+
+def carry_out_in(folder: str, blocks: list[dict[str, Any]]) -> list[list[tuple[str, str]]]:
+    """Carry out blocks in a process that does nothing else; files that they write are left there.
+
+    Returns
+    -------
+    list
+        Of each block what each of its commands printed; nothing of one that does not run.
+    """
+    os.chdir(folder)
+    sys.path[:0] = PACKAGES
+    known = filter(None, [os.environ.get("PYTHONPATH")])
+    os.environ |= {
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "PYTHONPATH": os.pathsep.join([*PACKAGES, *known]),
+        # Help and tables of the same width whoever builds the pages.
+        "COLUMNS": "100",
+    }
+    return carry_out(blocks)
 
 
 def carry_out(blocks: list[dict[str, Any]]) -> list[list[tuple[str, str]]]:
@@ -91,13 +111,3 @@ def _python(text: str, names: dict[str, Any]) -> str:
     except Exception:
         raise Failed(f"{text}\n{traceback.format_exc()}") from None
     return said.getvalue()
-
-
-if __name__ == "__main__":
-    # Help and tables of the same width whoever builds the pages.
-    os.environ["COLUMNS"] = "100"
-    try:
-        found = carry_out(json.load(sys.stdin))
-    except Failed as failed:
-        sys.exit(str(failed))
-    print(json.dumps(found))
