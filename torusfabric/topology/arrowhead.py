@@ -8,7 +8,6 @@ arrowhead of order n is its quotient by 2^n times itself, (Z / 2^n)^2.
 import re
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from typing_extensions import Self, override
@@ -16,6 +15,7 @@ from typing_extensions import Self, override
 from ..errors import InputError
 from .arrays import IntArray, IntLike
 from .cayley import CayleyGraph
+from .topology import FromEntry
 
 __all__ = ["Arrowhead"]
 
@@ -27,7 +27,7 @@ MAX_ORDER = 12
 DIRECTIONS = np.array([(1, 0), (0, 1), (-1, -1), (-1, 0), (0, -1), (1, 1)])
 
 
-class Arrowhead(CayleyGraph):
+class Arrowhead(FromEntry, CayleyGraph):
     """An arrowhead torus.
 
     A node's number is its quaternary label read as a number: digit q_k of the label puts the node
@@ -77,11 +77,6 @@ class Arrowhead(CayleyGraph):
     def parse(cls, text: str) -> Self | None:
         match = re.fullmatch(r"arrowhead:(\d{1,18})", text)
         return cls(int(match[1])) if match else None
-
-    @classmethod
-    @override
-    def from_json(cls, entry: dict[str, Any]) -> Self | None:
-        return cls(entry["order"]) if "order" in entry else None
 
     @override
     def validate(self) -> None:
@@ -174,7 +169,3 @@ class Arrowhead(CayleyGraph):
     @override
     def node_name(self, node: int) -> str:
         return np.base_repr(int(node), 4).zfill(self.order)
-
-    @override
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": "arrowhead", "order": self.order}

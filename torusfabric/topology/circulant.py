@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from typing_extensions import Self, override
@@ -11,6 +10,7 @@ from typing_extensions import Self, override
 from ..errors import InputError
 from .arrays import IntArray, IntLike
 from .cayley import CayleyGraph
+from .topology import FromEntry
 
 __all__ = ["Circulant", "Complete", "Cube"]
 
@@ -18,7 +18,7 @@ __all__ = ["Circulant", "Complete", "Cube"]
 MOST_NODES, MOST_COMPLETE, MOST_AXES = 2**20, 1024, 16
 
 
-class Circulant(CayleyGraph):
+class Circulant(FromEntry, CayleyGraph):
     """A ring with links to the nodes some steps away, each way.
 
     Ports are ``+1 -1 +4 -4 ..``: by how many steps a link leads on. A link half way round leads to
@@ -78,18 +78,6 @@ class Circulant(CayleyGraph):
         match = re.fullmatch(r"circulant:(\d{1,9}):(\d{1,9}(?:,\d{1,9})*)", text)
         return cls(int(match[1]), map(int, match[2].split(","))) if match else None
 
-    @classmethod
-    @override
-    def from_json(cls, entry: dict[str, Any]) -> Self | None:
-        match entry:
-            case {"nodes": nodes, "offsets": [*offsets]}:
-                return cls(nodes, offsets)
-        return None
-
-    @override
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": "circulant", "nodes": self.nodes, "offsets": list(self.offsets)}
-
     @property
     @override
     def generators(self) -> IntArray:
@@ -141,17 +129,8 @@ class Complete(Circulant):
         match = re.fullmatch(r"complete:(\d{1,9})", text)
         return cls(int(match[1])) if match else None
 
-    @classmethod
-    @override
-    def from_json(cls, entry: dict[str, Any]) -> Self | None:
-        return cls(entry["nodes"]) if "nodes" in entry else None
 
-    @override
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": "complete", "nodes": self.nodes}
-
-
-class Cube(CayleyGraph):
+class Cube(FromEntry, CayleyGraph):
     """A hypercube: nodes whose numbers differ in one bit are linked.
 
     Port k leads to the node whose bit k is the other. A torus of sides of 2 has two links in place
@@ -191,15 +170,6 @@ class Cube(CayleyGraph):
     def parse(cls, text: str) -> Self | None:
         match = re.fullmatch(r"cube:(\d{1,9})", text)
         return cls(int(match[1])) if match else None
-
-    @classmethod
-    @override
-    def from_json(cls, entry: dict[str, Any]) -> Self | None:
-        return cls(entry["axes"]) if "axes" in entry else None
-
-    @override
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": "cube", "axes": self.axes}
 
     @property
     @override

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from typing_extensions import Self, override
@@ -13,7 +12,7 @@ from typing_extensions import Self, override
 from ..errors import InputError
 from .arrays import BoolArray, IntArray
 from .graph import Graph
-from .topology import Topology
+from .topology import FromEntry, Topology
 from .torus import Torus
 
 __all__ = ["MOST_NODES", "Mesh", "Part"]
@@ -67,7 +66,7 @@ class Part(Graph):
         return self.whole.node_name(int(self.kept[node]))
 
 
-class Mesh(Part):
+class Mesh(FromEntry, Part):
     """A torus in which some axes, or all, do not wrap.
 
     Parameters
@@ -124,15 +123,3 @@ class Mesh(Part):
             return None
         parts = text.split("x")
         return cls([int(part.strip("|")) for part in parts], ["|" not in part for part in parts])
-
-    @classmethod
-    @override
-    def from_json(cls, entry: dict[str, Any]) -> Self | None:
-        match entry:
-            case {"sides": [*sides], "wraps": [*wraps]}:
-                return cls(sides, wraps)
-        return None
-
-    @override
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": "mesh", "sides": list(self.sides), "wraps": list(self.wraps)}

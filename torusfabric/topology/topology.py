@@ -13,14 +13,14 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from typing_extensions import Self
+from typing_extensions import Self, override
 
 from ..errors import InputError
 from ..toolchain.hints import no_such
 from .arrays import BoolArray, IntArray, IntLike
 from .latency import Latency, parse_latency
 
-__all__ = ["Topology", "hops_from"]
+__all__ = ["FromEntry", "Topology", "hops_from"]
 
 
 class _Validated(ABCMeta):
@@ -294,6 +294,30 @@ class Topology(metaclass=_Validated):
         if self.link_latency == 1:
             return f"<{type(self).__name__} {self.name}>"
         return f"<{type(self).__name__} {self.name}, links of {self.latency_text} cycles>"
+
+
+class FromEntry(Topology):
+    """A topology whose arguments are the values of its entry in a schedule file, and attributes."""
+
+    @classmethod
+    def _arguments(cls) -> list[tuple[str, str]]:
+        """The keys of such an entry but its kind, each with a bracket if it is of a list."""
+        return re.findall(r'"(\w+)": (\[?)\.\.', cls.entry)
+
+    @classmethod
+    @override
+    def from_json(cls, entry: dict[str, Any]) -> Self | None:
+        arguments = [(entry.get(name), bool(bracket)) for name, bracket in cls._arguments()]
+        fits = all(isinstance(value, list | tuple) == listed for value, listed in arguments)
+        if not fits or any(value is None for value, _ in arguments):
+            return None
+        return cls(*(value for value, _ in arguments))
+
+    @override
+    def to_json(self) -> dict[str, Any]:
+        values = {name: getattr(self, name) for name, _ in self._arguments()}
+        values = {name: [*v] if isinstance(v, tuple) else v for name, v in values.items()}
+        return {"kind": self.kind, **values}
 
 
 def hops_from(neighbours: IntArray, root: int = 0) -> IntArray:

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from typing_extensions import Self, override
@@ -13,6 +13,7 @@ from ..errors import InputError
 from .arrays import IntArray, IntLike
 from .cayley import CayleyGraph
 from .latency import Latency, parse_latency
+from .topology import FromEntry
 
 __all__ = ["Torus"]
 
@@ -20,7 +21,7 @@ __all__ = ["Torus"]
 MAX_NODES = 2**31 - 1
 
 
-class Torus(CayleyGraph):
+class Torus(FromEntry, CayleyGraph):
     """A torus of any number of sides.
 
     Nodes are numbered row-major, the last coordinate fastest. Ports are ``+0 -0 +1 -1 ..``: sign
@@ -75,14 +76,6 @@ class Torus(CayleyGraph):
         if not re.fullmatch(r"\d{1,18}(x\d{1,18})*", text):
             return None
         return cls([int(side) for side in text.split("x")])
-
-    @classmethod
-    @override
-    def from_json(cls, entry: dict[str, Any]) -> Self | None:
-        match entry:
-            case {"sides": [*sides]}:
-                return cls(sides)
-        return None
 
     @property
     @override
@@ -146,10 +139,6 @@ class Torus(CayleyGraph):
     @override
     def node_name(self, node: int) -> str:
         return "(" + ",".join(str(int(x)) for x in self.coordinates(node)) + ")"
-
-    @override
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": "torus", "sides": list(self.sides)}
 
 
 def _sides(given: tuple[int | Iterable[int], ...]) -> tuple[int, ...]:

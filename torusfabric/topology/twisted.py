@@ -9,7 +9,6 @@ import math
 import re
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from typing_extensions import Self, override
@@ -17,6 +16,7 @@ from typing_extensions import Self, override
 from ..errors import InputError
 from .arrays import IntArray, IntLike
 from .cayley import CayleyGraph
+from .topology import FromEntry
 
 __all__ = ["TwistedTorus"]
 
@@ -24,7 +24,7 @@ __all__ = ["TwistedTorus"]
 MOST_NODES = 2**24
 
 
-class TwistedTorus(CayleyGraph):
+class TwistedTorus(FromEntry, CayleyGraph):
     """A torus in which the way round an axis ends some steps away along the next axis.
 
     Nodes and ports are those of the plain torus. The axis that follows the last is axis 0.
@@ -96,18 +96,6 @@ class TwistedTorus(CayleyGraph):
             return None
         parts = [part.partition("~") for part in text.split("x")]
         return cls([int(side) for side, *_ in parts], [int(twist or 0) for *_, twist in parts])
-
-    @classmethod
-    @override
-    def from_json(cls, entry: dict[str, Any]) -> Self | None:
-        match entry:
-            case {"sides": [*sides], "twists": [*twists]}:
-                return cls(sides, twists)
-        return None
-
-    @override
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": "twisted-torus", "sides": list(self.sides), "twists": list(self.twists)}
 
     @property
     @override
