@@ -12,13 +12,16 @@ counts only if it and the folders of the cache belong to this user or to root, a
 write them.
 """
 
+import base64
 import contextlib
 import functools
 import hashlib
 import json
 import os
+import pickle
 import secrets
 import shutil
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -109,6 +112,15 @@ class Cache:
                 _keep_others_out(unfinished)
             self._stay_below(len(text))
         return json.loads(text)
+
+    def get_object(self, key: str) -> Any:
+        """The Python value of a key, or None; only this user or root can have written it."""
+        text = self.get(key)
+        return text and pickle.loads(zlib.decompress(base64.b64decode(text)))
+
+    def put_object(self, key: str, value: Any) -> None:
+        """Keep any Python value that can be pickled under a key."""
+        self.put(key, base64.b64encode(zlib.compress(pickle.dumps(value), 1)).decode())
 
     def get_files(self, key: str, names: Sequence[str]) -> list[Path] | None:
         """The paths of files kept under a key, if all are there. Read them, do not change them."""
