@@ -5,9 +5,9 @@ the send that it meets: the k-th send to a peer on a channel meets the k-th rece
 send waits for nobody to receive it.
 """
 
-from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 
 from ...errors import InputError
 from .msccl import RECEIVING, SENDING, MscclFile, MscclStep, ThreadBlock
@@ -56,38 +56,19 @@ class StepGraph:
         InputError
             If some wait for each other; names them.
         """
-        waiting = [0] * len(self.steps)
+        sorter = TopologicalSorter[int](dict.fromkeys(range(len(self.steps)), ()))
         for index in range(len(self.steps)):
             for other in self.successors(index):
-                waiting[other] += 1
-        ready = deque(index for index, count in enumerate(waiting) if not count)
-        order = []
-        while ready:
-            index = ready.popleft()
-            order.append(index)
-            for other in self.successors(index):
-                waiting[other] -= 1
-                if not waiting[other]:
-                    ready.append(other)
-        if len(order) < len(self.steps):
-            raise self.deadlock({index for index, count in enumerate(waiting) if count})
-        return order
+                sorter.add(other, index)
+        try:
+            return [*sorter.static_order()]
+        except CycleError as error:
+            raise self._deadlock(error.args[1][:0:-1]) from None
 
-    def deadlock(self, stuck: set[int]) -> InputError:
-        """The error of steps that wait for each other.
-
-        Parameters
-        ----------
-        stuck : set of int
-            Steps of which each waits for another one of them.
-        """
-        awaited = {other: index for index in stuck for other in self.successors(index)}
-        path: list[int] = [min(index for index in stuck if index in awaited)]
-        while path.count(path[-1]) < 2:
-            path.append(awaited[path[-1]])
-        circle = path[path.index(path[-1]) :]
+    def _deadlock(self, circle: list[int]) -> InputError:
+        """The error of steps of which each waits for the next, and the last for the first."""
         first = circle.index(min(circle))
-        circle = circle[first:-1] + circle[:first]
+        circle = circle[first:] + circle[:first]
         names = [self.location(index) for index in circle[:MOST_NAMED]]
         names += [f"{len(circle) - MOST_NAMED} more"] * (len(circle) > MOST_NAMED)
         chain = ", which waits for ".join([*names, "the first"])
