@@ -8,9 +8,9 @@ import numpy as np
 from typing_extensions import Self, override
 
 from ..collective import Collective
-from ..topology import Faulty, Groups, IntArray, Topology
+from ..topology import Faulty, Groups, Topology
 from .base import Schedule
-from .transfers import Grouped, KeptSums, Listed, Payload, Transfers
+from .transfers import Transfers
 
 __all__ = ["Lifted"]
 
@@ -98,24 +98,6 @@ class Lifted(Schedule):
 
 def _lifted(transfers: Transfers, groups: Groups) -> Transfers:
     """The transfers of one group, in all groups."""
-    hops = transfers.hops
-    ports = np.where(hops >= 0, groups.ports[hops], -1).astype(np.int8)
     source = groups.members[:, transfers.source].ravel()
-    return Transfers(
-        source, np.tile(ports, (groups.count, 1)), _repeated(transfers.payload, groups)
-    )
-
-
-def _repeated(payload: Payload, groups: Groups) -> Payload:
-    """A payload that is that of each group; blocks are numbered within a group."""
-    count = groups.count
-    match payload:
-        case KeptSums(chunk=chunk, passed=passed):
-            passed = np.where(passed >= 0, groups.ports[passed], -1)
-            return KeptSums(np.tile(chunk, count), np.tile(passed, count))
-        case Listed(indptr=indptr, ids=ids):
-            sizes: IntArray = np.tile(np.diff(indptr), count)
-            return Listed(np.concatenate([[0], np.cumsum(sizes)]), np.tile(ids, count))
-        case Grouped(group=group, wanted=wanted):
-            return Grouped(group, np.tile(wanted, count))
-    return payload
+    each = np.tile(np.arange(len(transfers)), groups.count)
+    return transfers.of(each).moved(source, groups.ports)

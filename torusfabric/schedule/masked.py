@@ -1,7 +1,7 @@
 """Schedules of rooted collectives in which all nodes do the same, whichever of them is the root."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from typing_extensions import Self, override
@@ -74,6 +74,5 @@ class Masked(Schedule):
     def _of_root(self, transfers: Transfers) -> Transfers:
         """The transfers of blocks of the root, each a single block."""
         origin = self.whole.blocks.origin(transfers.listed.ids)
-        chosen = origin == self.collective.root
-        ids = transfers.listed.ids[chosen] % self.blocks.count
-        return Transfers(transfers.source[chosen], transfers.hops[chosen], Listed.single(ids))
+        mine = transfers.of(origin == self.collective.root)
+        return replace(mine, payload=Listed.single(mine.listed.ids % self.blocks.count))

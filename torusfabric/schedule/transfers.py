@@ -15,6 +15,10 @@ __all__ = ["ALL", "Everything", "Grouped", "KeptSums", "Listed", "Payload", "Tra
 class Everything:
     """Payload of transfers that carry all their sender held before the round."""
 
+    def of(self, chosen: IntArray | BoolArray) -> Self:
+        """The payload of some of the transfers."""
+        return self
+
 
 @dataclass(frozen=True, eq=False)
 class Listed:
@@ -45,6 +49,13 @@ class Listed:
         """One block a transfer."""
         return cls(np.arange(len(ids) + 1), np.asarray(ids))
 
+    def of(self, chosen: IntArray | BoolArray) -> Self:
+        """The payload of some of the transfers."""
+        first, sizes = self.indptr[:-1][chosen], np.diff(self.indptr)[chosen]
+        indptr = np.concatenate([[0], np.cumsum(sizes)])
+        inside = np.arange(indptr[-1]) + np.repeat(first - indptr[:-1], sizes)
+        return type(self)(indptr, np.asarray(self.ids)[inside])
+
 
 @dataclass(frozen=True, eq=False)
 class Grouped:
@@ -60,6 +71,10 @@ class Grouped:
 
     group: IntArray
     wanted: IntArray
+
+    def of(self, chosen: IntArray | BoolArray) -> Self:
+        """The payload of some of the transfers."""
+        return type(self)(self.group, self.wanted[chosen])
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +134,17 @@ class Transfers:
 
     def __len__(self) -> int:
         return len(self.source)
+
+    def of(self, chosen: IntArray | BoolArray) -> Self:
+        """Some of the transfers, by their numbers or by which are chosen."""
+        return type(self)(self.source[chosen], self.hops[chosen], self.payload.of(chosen))
+
+    def moved(self, source: IntArray, port: IntArray) -> Self:
+        """The same from other nodes, by other ports in place of each."""
+        port, payload = np.append(port, -1).astype(np.int8), self.payload
+        if isinstance(payload, KeptSums):
+            payload = KeptSums(payload.chunk, port[payload.passed])
+        return type(self)(source, port[self.hops], payload)
 
     @property
     def lengths(self) -> IntArray:

@@ -5,10 +5,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...topology import BoolArray, Groups
+from ...topology import Groups
 from ..lifted import Lifted
 from ..rounds import Rounds
-from ..transfers import Grouped, KeptSums, Listed, Payload, Transfers
+from ..transfers import Grouped, KeptSums, Listed, Transfers
 
 __all__ = ["lifted_from_group"]
 
@@ -39,28 +39,8 @@ def lifted_from_group(schedule: Rounds) -> Lifted | None:
 
 def _of_first_group(transfers: Transfers, groups: Groups) -> Transfers:
     """The transfers of the group that contains node 0, on the torus of a group."""
-    mine = groups.group[transfers.source] == 0
-    hops = transfers.hops[mine]
-    ports = np.where(hops >= 0, groups.port_in_group[hops], -1).astype(np.int8)
-    return Transfers(
-        groups.position[transfers.source[mine]], ports, _chosen(transfers.payload, mine, groups)
-    )
-
-
-def _chosen(payload: Payload, mine: BoolArray, groups: Groups) -> Payload:
-    """The payload of some transfers, by the ports of a group."""
-    match payload:
-        case KeptSums():
-            chosen = payload.of(mine)
-            ports = np.where(chosen.passed >= 0, groups.port_in_group[chosen.passed], -1)
-            return KeptSums(chosen.chunk, ports)
-        case Listed(indptr=indptr, ids=ids):
-            sizes = np.diff(indptr)
-            kept = np.repeat(mine, sizes)
-            return Listed(np.concatenate([[0], np.cumsum(sizes[mine])]), np.asarray(ids)[kept])
-        case Grouped(group=group, wanted=wanted):
-            return Grouped(group, wanted[mine])
-    return payload
+    mine = transfers.of(groups.group[transfers.source] == 0)
+    return mine.moved(groups.position[mine.source], groups.port_in_group)
 
 
 def _contents(transfers: Transfers) -> set[tuple[int, ...]]:
