@@ -1,7 +1,7 @@
 """What an algorithm of the catalogue is."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeAlias
 
 from ..collective import Collective
@@ -207,4 +207,5 @@ class Algorithm:
             groups = collective.groups(topology)
             part = self(groups.torus, collective.in_one_group, options)
             return Lifted.of(part, topology, collective)
-        return self.plan(topology, collective, options)
+        schedule = self.plan(topology, collective, options)
+        return schedule if schedule.algorithm else replace(schedule, algorithm=self.name)

@@ -133,15 +133,17 @@ class Catalogue(Sequence[Algorithm]):
         ------
         InputError
             If there is none.
+
+        Examples
+        --------
+        >>> from torusfabric.algorithms import find
+        >>> find("lee-code").source
+        'Delmas and Perennes 1996, sections 5 and 6; Peters and Syska 1996'
         """
-        for algorithm in self if isinstance(name, str) else ():
+        for algorithm in self:
             if algorithm.name == name:
                 return algorithm
         raise no_such("Algorithm", name, [algorithm.name for algorithm in self])
-
-    def able(self, collective: Collective) -> list[Algorithm]:
-        """The algorithms that know a collective, on whatever topology."""
-        return [*self.preferred(collective)]
 
     def preferred(self, collective: Collective) -> Iterator[Algorithm]:
         """The algorithms that know a collective, in order of preference for it."""
@@ -163,15 +165,23 @@ class Catalogue(Sequence[Algorithm]):
         InputError
             If none does, and what each algorithm for this collective needs; or if there is a seed
             and it searches nothing.
+
+        Examples
+        --------
+        >>> import torusfabric as tf
+        >>> from torusfabric.algorithms import choose
+        >>> choose(tf.parse_topology("5x5"), tf.parse_collective("alltoall")).name
+        'matching'
         """
         options = options or Options()
         seeded, options = options, replace(options, seed=Options.seed)
         for algorithm in self.preferred(collective):
             if algorithm.why_not(topology, collective, options) is None:
                 if algorithm.why_not(topology, collective, seeded) is not None:
-                    raise _no_seed(algorithm, topology, collective, seeded, self.able(collective))
+                    able = [*self.preferred(collective)]
+                    raise _no_seed(algorithm, topology, collective, seeded, able)
                 return algorithm
-        able = self.able(collective)
+        able = [*self.preferred(collective)]
         reasons = _reasons(topology, collective, options, able)
         for name in options.given():
             knowing = [entry for entry in self if name in entry.options]
@@ -219,42 +229,4 @@ def _reasons(
 #: All algorithms: those of this package, then those that were registered.
 CATALOGUE = Catalogue(BUILT_IN, group=GROUP)
 
-
-def register(algorithm: Algorithm, *, before: str | None = None) -> Algorithm:
-    """Add an algorithm to the catalogue of this package, see `Catalogue.register`.
-
-    Examples
-    --------
-    >>> import torusfabric as tf
-    >>> from dataclasses import replace
-    >>> from torusfabric.algorithms import find
-    >>> tf.register_algorithm(replace(find("matching"), name="hamiltonian"))
-    Traceback (most recent call last):
-    torusfabric.errors.InputError: Algorithm must have a name of its own, not 'hamiltonian'
-    """
-    return CATALOGUE.register(algorithm, before=before)
-
-
-def find(name: str) -> Algorithm:
-    """The algorithm of a name in the catalogue, see `Catalogue.find`.
-
-    Examples
-    --------
-    >>> from torusfabric.algorithms import find
-    >>> find("lee-code").source
-    'Delmas and Perennes 1996, sections 5 and 6; Peters and Syska 1996'
-    """
-    return CATALOGUE.find(name)
-
-
-def choose(topology: Topology, collective: Collective, options: Options | None = None) -> Algorithm:
-    """The first algorithm of the catalogue that serves a selection, see `Catalogue.choose`.
-
-    Examples
-    --------
-    >>> from torusfabric.algorithms import choose
-    >>> import torusfabric as tf
-    >>> choose(tf.parse_topology("5x5"), tf.parse_collective("alltoall")).name
-    'matching'
-    """
-    return CATALOGUE.choose(topology, collective, options)
+register, find, choose = CATALOGUE.register, CATALOGUE.find, CATALOGUE.choose

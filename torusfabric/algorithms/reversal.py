@@ -8,32 +8,42 @@ reduction, is added once. Paths that shared no arc share none backwards, and a n
 most so many messages in a round sends at most as many. In the same way a scatter becomes a gather.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 
 from ..collective import Collective
-from ..schedule import Everything, Grouped, Listed, Rounds, Schedule, Transfers
+from ..schedule import Listed, Rounds, Schedule, Transfers
+from ..schedule.held_blocks import HeldBlocks
 from ..schedule.transfers import Payload
 from ..topology import Topology
 from .algorithm import Options, Planner
 
-__all__ = ["from_broadcast", "reverse"]
+__all__ = ["BROADCAST", "also_backwards", "reverse"]
+
+#: What is a broadcast backwards.
+BROADCAST = {"gather": "broadcast", "reduce": "broadcast"}
 
 #: Of each first receipt in a round: the transfer, the sending cell and the receiving cell.
 Receipts: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def from_broadcast(plan: Planner) -> Planner:
-    """A planner of broadcast, gather and reduce, from one of broadcasts."""
+def also_backwards(plan: Planner, forwards: Mapping[str, str]) -> Planner:
+    """A planner that plans some collectives as others backwards, too.
+
+    Parameters
+    ----------
+    forwards : mapping of str to str
+        By the kind of what is planned backwards: which kind the planner plans for that.
+    """
 
     def planned(topology: Topology, collective: Collective, options: Options) -> Schedule:
-        if collective.single_origin:
+        if collective.kind not in forwards:
             return plan(topology, collective, options)
-        broadcast = replace(collective, kind="broadcast")
-        return reverse(plan(topology.backwards, broadcast, options), collective.kind)
+        forward = replace(collective, kind=forwards[collective.kind])
+        return reverse(plan(topology.backwards, forward, options), collective.kind)
 
     return planned
 
@@ -61,16 +71,11 @@ def reverse(schedule: Schedule, kind: str) -> Rounds:
         backwards = [_backwards(schedule.topology, t, t.payload) for t in rounds]
     else:
         backwards = list(_reverse_trees(schedule, rounds))
-    return Rounds(
-        topology=schedule.topology.backwards,
-        collective=replace(schedule.collective, kind=kind),
-        algorithm=schedule.algorithm,
-        switching=schedule.switching,
-        ports=schedule.ports,
-        chunks=schedule.chunks,
-        duplex=schedule.duplex,
-        transfers=tuple(backwards[::-1]),
-    )
+    ends = {
+        "topology": schedule.topology.backwards,
+        "collective": replace(schedule.collective, kind=kind),
+    }
+    return Rounds(**schedule.head | ends, transfers=tuple(backwards[::-1]))
 
 
 def _backwards(topology: Topology, transfers: Transfers, payload: Payload) -> Transfers:
@@ -106,33 +111,18 @@ def _first_receipts(schedule: Schedule, rounds: list[Transfers]) -> Iterator[Rec
 
     Sorted by transfer.
     """
-    count = schedule.blocks.count
-    held = np.zeros((schedule.topology.nodes, count), bool)
-    held[schedule.blocks.origin(np.arange(count)), np.arange(count)] = True
+    count, state = schedule.blocks.count, HeldBlocks(schedule.topology, schedule.blocks)
+    known = state.held.ravel().copy()
     for transfers in rounds:
+        listed = state.carry_out(transfers).listed
+        index = np.repeat(np.arange(len(transfers)), np.diff(listed.indptr))
         target = transfers.walk(schedule.topology)[:, -1].astype(np.int64)
-        index, chunk = np.nonzero(_carried(transfers, held) & ~held[target])
-        child = target[index] * count + chunk
-        keep = np.sort(np.unique(child, return_index=True)[1])
-        index, chunk, child = index[keep], chunk[keep], child[keep]
-        held.reshape(-1)[child] = True
-        yield index, transfers.source[index].astype(np.int64) * count + chunk, child
-
-
-def _carried(transfers: Transfers, held: np.ndarray) -> np.ndarray:
-    """The blocks that each transfer carries, a bool array of shape (transfers, blocks)."""
-    payload = transfers.payload
-    sent: np.ndarray = held[transfers.source]
-    match payload:
-        case Everything():
-            return sent
-        case Grouped():
-            wanted: np.ndarray = payload.group[None, :] == payload.wanted[:, None]
-            return np.asarray(sent & wanted)
-    payload = transfers.listed
-    listed = np.zeros((len(transfers), held.shape[1]), bool)
-    listed[np.repeat(np.arange(len(transfers)), np.diff(payload.indptr)), payload.ids] = True
-    return listed
+        child = target[index] * count + listed.ids
+        new = np.flatnonzero(~known[child])
+        new = new[np.sort(np.unique(child[new], return_index=True)[1])]
+        known[child[new]] = True
+        index, block = index[new], listed.ids[new]
+        yield index, transfers.source[index].astype(np.int64) * count + block, child[new]
 
 
 def _preorder(

@@ -34,10 +34,12 @@ class Schedule(ABC):
 
     Parameters
     ----------
+    algorithm : str
+        What planned it; `Algorithm` says so of what it plans.
     switching : Switching
         How a message passes the nodes on its way; the word itself will do.
     ports : int
-        How many messages a node may send, and receive, in a round.
+        How many messages a node may send, and receive, in a round; by default all that it has.
     chunks : int
         Into how many blocks a message is cut.
     duplex : Duplex
@@ -55,15 +57,16 @@ class Schedule(ABC):
 
     topology: Topology
     collective: Collective
-    algorithm: str
-    switching: Switching
-    ports: int
+    algorithm: str = ""
+    switching: Switching = Switching.STORE_AND_FORWARD
+    ports: int = 0
     chunks: int = 1
     duplex: Duplex = Duplex.FULL
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "switching", Switching(self.switching))
         object.__setattr__(self, "duplex", Duplex(self.duplex))
+        object.__setattr__(self, "ports", self.ports or self.topology.ports)
 
     if TYPE_CHECKING:
         # A field of a `Pattern`, which a property here would hide; a property of the others.

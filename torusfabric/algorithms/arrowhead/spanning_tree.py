@@ -17,10 +17,11 @@ import numpy as np
 
 from ...collective import Collective
 from ...errors import InputError
-from ...schedule import Duplex, Listed, Rounds, Schedule, Switching, Transfers
+from ...schedule import Duplex, Listed, Rounds, Schedule, Transfers
 from ...topology import Arrowhead, Topology, Torus
 from ..algorithm import Algorithm, Options
 from ..oblivious import spanning_trees
+from ..reversal import also_backwards
 
 __all__ = ["SPANNING_TREE", "best_packets", "step_count", "tree"]
 
@@ -182,11 +183,10 @@ def misfit(topology: Topology, collective: Collective, options: Options) -> str 
 
 
 def plan(topology: Topology, collective: Collective, options: Options) -> Schedule:
-    """Plan a broadcast over the trees of an arrowhead or of a torus."""
-    if isinstance(topology, Torus):
-        return spanning_trees.plan(topology, collective, options)
-    assert isinstance(topology, Arrowhead)
-    return plan_arrowhead(topology, collective, options)
+    """Plan over the trees of an arrowhead or of a torus."""
+    if isinstance(topology, Arrowhead):
+        return plan_arrowhead(topology, collective, options)
+    return spanning_trees.plan(topology, collective, options)
 
 
 def plan_arrowhead(topology: Arrowhead, collective: Collective, options: Options) -> Rounds:
@@ -234,8 +234,6 @@ def plan_arrowhead(topology: Arrowhead, collective: Collective, options: Options
     return Rounds(
         topology=topology,
         collective=collective,
-        algorithm="spanning-tree",
-        switching=Switching.STORE_AND_FORWARD,
         ports=3 * trees,
         chunks=trees * packets,
         duplex=options.duplex,
@@ -284,6 +282,6 @@ SPANNING_TREE = Algorithm(
     collectives=("broadcast", "reduce", "allreduce"),
     options=("ports", "chunks", "trees", "packets", "times", "duplex", "latency"),
     misfit=misfit,
-    plan=plan,
+    plan=also_backwards(plan, {"reduce": "broadcast"}),
     variants=lambda topology, collective: () if collective.kind == "allreduce" else ({"trees": 1},),
 )

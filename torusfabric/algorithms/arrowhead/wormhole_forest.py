@@ -69,7 +69,6 @@ def plan(topology: Arrowhead, collective: Collective, options: Options) -> Round
     return Rounds(
         topology=topology,
         collective=collective,
-        algorithm="wormhole-forest",
         switching=Switching.CIRCUIT,
         ports=ports,
         chunks=ports // 3,

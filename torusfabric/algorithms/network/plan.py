@@ -36,13 +36,13 @@ from ...analysis.cuts import worst_cut
 from ...analysis.volume import least_time, reach
 from ...collective import NO_NODE, Collective
 from ...errors import InputError
-from ...schedule import Rounds, Schedule, Switching, Transfers
+from ...schedule import Rounds, Schedule, Transfers
 from ...schedule.sum_trees import sum_trees
 from ...topology import Arrowhead, CayleyGraph, Faulty, IntArray, Topology, Torus
 from ..algorithm import Algorithm, Options
 from ..oblivious.shallow_trees import tree_pattern, up_and_down
 from ..requirements import every_port
-from ..reversal import reverse
+from ..reversal import also_backwards
 from .chunks import ALIKE, ALIKE_EXCHANGE, as_near_as_can_be, candidates
 from .forest import allgather_steps
 from .link_forest import link_disjoint_trees_of, most_link_trees
@@ -168,27 +168,24 @@ def _without_slow_links(topology: Topology) -> Topology | None:
         return None
 
 
-def _plan(topology: Topology, collective: Collective, options: Options) -> Schedule:
-    """Plan a collective over all links."""
+def _forwards(topology: Topology, collective: Collective, options: Options) -> Schedule:
+    """Plan a collective over all links, but for those that are others backwards."""
     match collective.kind:
         case "broadcast":
             return _broadcast(topology, collective, options)
-        case "reduce":
-            spread = replace(collective, kind="broadcast")
-            return reverse(_broadcast(topology.backwards, spread, options), "reduce")
-        case "gather":
-            spread = replace(collective, kind="scatter")
-            return reverse(_routed(topology.backwards, spread, options), "gather")
-        case "scatter" | "alltoall" | "exchange":
-            return _routed(topology, collective, options)
         case "halo":
             return _halo(topology, collective, options)
         case "allgather":
             return _allgather(topology, collective, options)
-        case "reduce-scatter":
-            spread = Collective("allgather")
-            return reverse(_allgather(topology.backwards, spread, options), "reduce-scatter")
-    return _allreduce(topology, collective, options)
+        case "allreduce":
+            return _allreduce(topology, collective, options)
+    return _routed(topology, collective, options)
+
+
+#: Plans a collective over all links.
+_plan = also_backwards(
+    _forwards, {"reduce": "broadcast", "gather": "scatter", "reduce-scatter": "allgather"}
+)
 
 
 def _allreduce(topology: Topology, collective: Collective, options: Options) -> Schedule:
@@ -203,11 +200,12 @@ def _allreduce(topology: Topology, collective: Collective, options: Options) -> 
             away = topology.all_distances
             amid = int((away.max(axis=0) + away.max(axis=1)).argmin())
             up, down = nearest_tree(topology.backwards, amid), nearest_tree(topology, amid)
-        return up_and_down(topology, collective, NAME, up, down)
+        return up_and_down(topology, collective, up, down)
     shared = _shared(topology, options)
     count = len(shared.up)
     copies = options.chunks // count if options.chunks else _copies(topology, shared)
-    return _rounds(topology, collective, copies * count, sums_along(topology, shared, copies))
+    steps = sums_along(topology, shared, copies)
+    return Rounds(topology=topology, collective=collective, chunks=copies * count, transfers=steps)
 
 
 def _shared(topology: Topology, options: Options) -> SharedTrees:
@@ -235,28 +233,13 @@ def _copies(topology: Topology, trees: SharedTrees) -> int:
     return min(most, ceil(more / spare)) if spare > 0 else most
 
 
-def _rounds(
-    topology: Topology, collective: Collective, chunks: int, transfers: Sequence[Transfers]
-) -> Rounds:
-    """A schedule in rounds."""
-    return Rounds(
-        topology=topology,
-        collective=collective,
-        algorithm=NAME,
-        switching=Switching.STORE_AND_FORWARD,
-        ports=topology.ports,
-        chunks=chunks,
-        transfers=tuple(transfers),
-    )
-
-
 def _broadcast(topology: Topology, collective: Collective, options: Options) -> Schedule:
     """A chunk down each tree."""
     root = collective.root or 0
     count = options.trees or _cut_from_root(topology, collective)
     near = nearest_tree(topology, root)
     trees = near if count == 1 else disjoint_trees_from(topology, root, count)
-    return tree_pattern(topology, collective, NAME, trees)
+    return tree_pattern(topology, collective, trees)
 
 
 def _allgather(topology: Topology, collective: Collective, options: Options) -> Rounds:
@@ -317,12 +300,14 @@ def _in_chunks(
     steps: Callable[[int], Sequence[Transfers]],
 ) -> Rounds:
     """What is planned in so many chunks as are asked for, or as come near the bound."""
-    if options.chunks:
-        return _rounds(topology, collective, options.chunks, steps(options.chunks))
-    cells = topology.nodes * (1 if collective.rooted else topology.nodes)
-    least = least_time(topology, collective)
-    return _rounds(
-        topology, collective, *as_near_as_can_be(least, cells, steps, _alike(collective))
+    chunks, least = options.chunks, least_time(topology, collective)
+    if chunks:
+        transfers = steps(chunks)
+    else:
+        cells = topology.nodes * (1 if collective.rooted else topology.nodes)
+        chunks, transfers = as_near_as_can_be(least, cells, steps, _alike(collective))
+    return Rounds(
+        topology=topology, collective=collective, chunks=chunks, transfers=tuple(transfers)
     )
 
 
@@ -356,10 +341,8 @@ def _variants(topology: Topology, collective: Collective) -> Sequence[Mapping[st
     return ({"chunks": 1},) * (several or differ or topology.nodes <= FEW_NODES)
 
 
-NAME = "any-network"
-
 ANY_NETWORK = Algorithm(
-    name=NAME,
+    name="any-network",
     source="Edmonds 1973; Lovasz 1976; ForestColl 2024",
     summary="all collectives on any strongly connected network, by cuts, trees and paths",
     collectives=(

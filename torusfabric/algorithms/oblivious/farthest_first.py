@@ -19,16 +19,14 @@ in Y. Saad and M. H. Schultz, "Data communication in parallel architectures", Pa
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from ...collective import Collective
-from ...schedule import Listed, Rounds, Schedule, Switching, Transfers
+from ...schedule import Listed, Rounds, Transfers
 from ...topology import IntArray, Topology, Torus
 from ..algorithm import Algorithm, Options
 from ..requirements import every_port
-from ..reversal import reverse
+from ..reversal import also_backwards
 from .spanning_trees import disjoint_trees
 
 __all__ = ["FARTHEST_FIRST", "misfit", "plan"]
@@ -43,13 +41,11 @@ def misfit(topology: Topology, collective: Collective, options: Options) -> str 
     return every_port(options, topology.ports)
 
 
-def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
-    """Plan a scatter, or backwards a gather.
+def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
+    """Plan a scatter.
 
     Parameters
     ----------
-    collective : Collective
-        Scatter from any root, or gather to it.
     options : Options
         ``chunks`` of a message: 1 (the default), 2, or as many as ports.
 
@@ -73,8 +69,6 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
     >>> scatter.round_count, (64 - 1) / 4
     (16, 15.75)
     """
-    if collective.to_root:
-        return reverse(plan(topology, replace(collective, kind="scatter"), options), "gather")
     root, chunks = collective.root or 0, options.chunks or 1
     entry, depth = disjoint_trees(topology)
     steps, (tree, node) = _divided(topology, depth, chunks)
@@ -86,9 +80,6 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
     return Rounds(
         topology=topology,
         collective=collective,
-        algorithm="farthest-first",
-        switching=Switching.STORE_AND_FORWARD,
-        ports=topology.ports,
         chunks=chunks,
         transfers=tuple(
             Transfers(
@@ -168,7 +159,7 @@ FARTHEST_FIRST = Algorithm(
     collectives=("scatter", "gather"),
     options=("ports", "chunks"),
     misfit=misfit,
-    plan=plan,
+    plan=also_backwards(plan, {"gather": "scatter"}),
     variants=lambda topology, collective: [
         {"chunks": chunks} for chunks in sorted({2, topology.ports})
     ],

@@ -79,4 +79,4 @@ def plan_allreduce(torus: Torus, collective: Collective) -> Rounds:
         Twice as many steps as the deepest tree is deep.
     """
     trees = _shallow_trees(torus)
-    return up_and_down(torus, collective, "spanning-tree", trees, trees)
+    return up_and_down(torus, collective, trees, trees)

@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...collective import Blocks, Collective
-from ...schedule import Listed, Rounds, Switching, Transfers
+from ...schedule import Listed, Rounds, Transfers
 from ...topology import Topology, Torus
 from ..algorithm import Algorithm, Options
 from ..requirements import every_port
@@ -123,9 +123,6 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
     return Rounds(
         topology=topology,
         collective=collective,
-        algorithm="redistribute",
-        switching=Switching.STORE_AND_FORWARD,
-        ports=topology.ports,
         chunks=blocks.chunks,
         transfers=tuple(rounds),
     )

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...collective import Collective
-from ...schedule import Grouped, Pattern, Rounds, Switching, Transfers
+from ...schedule import Grouped, Pattern, Rounds, Transfers
 from ...topology import IntArray, Topology
 
 __all__ = ["Trees", "shallower", "tree_pattern", "up_and_down"]
@@ -58,9 +58,7 @@ class Trees(NamedTuple):
         return int(self.depth.max())
 
 
-def tree_pattern(
-    topology: Topology, collective: Collective, algorithm: str, trees: Trees
-) -> Pattern:
+def tree_pattern(topology: Topology, collective: Collective, trees: Trees) -> Pattern:
     """A broadcast that sends chunk c down tree c: trees share no arc.
 
     Examples
@@ -68,7 +66,7 @@ def tree_pattern(
     >>> import torusfabric as tf
     >>> ring = tf.Torus(3)
     >>> trees = Trees(np.array([[0, 1, 0]]), np.array([[0, 1, 1]]))
-    >>> tree_pattern(ring, tf.parse_collective("broadcast"), "by hand", trees).inject.tolist()
+    >>> tree_pattern(ring, tf.parse_collective("broadcast"), trees).inject.tolist()
     [[0, 0], [-1, -1], [-1, -1]]
     """
     feed = np.full((topology.nodes, topology.ports), -1, np.int8)
@@ -81,9 +79,6 @@ def tree_pattern(
     return Pattern(
         topology=topology,
         collective=collective,
-        algorithm=algorithm,
-        switching=Switching.STORE_AND_FORWARD,
-        ports=topology.ports,
         chunks=len(trees.entry),
         steps=int(trees.depth.max()),
         feed=feed,
@@ -91,9 +86,7 @@ def tree_pattern(
     )
 
 
-def up_and_down(
-    topology: Topology, collective: Collective, algorithm: str, up: Trees, down: Trees
-) -> Rounds:
+def up_and_down(topology: Topology, collective: Collective, up: Trees, down: Trees) -> Rounds:
     """An all-reduce in which chunk c goes up tree c to the root of that, and the sum goes down.
 
     Parameters
@@ -114,9 +107,6 @@ def up_and_down(
     return Rounds(
         topology=topology,
         collective=collective,
-        algorithm=algorithm,
-        switching=Switching.STORE_AND_FORWARD,
-        ports=topology.ports,
         chunks=len(up.entry),
         transfers=tuple(
             Transfers(source, port[:, None].astype(np.int8), Grouped(group, tree))

@@ -17,7 +17,6 @@ of trees. A reduction is a broadcast backwards. The trees of a torus with any si
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -26,7 +25,6 @@ from ...collective import Collective
 from ...schedule import Schedule
 from ...topology import CayleyGraph, Torus
 from ..algorithm import Options
-from ..reversal import reverse
 from .link_trees import plan_allreduce
 from .shallow_trees import Trees, shallower, tree_pattern
 
@@ -157,20 +155,9 @@ def misfit(topology: Torus, collective: Collective, options: Options) -> str | N
 
 
 def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
-    """Plan a broadcast, or backwards a reduction, over a tree a port, or over one.
+    """Plan a broadcast over a tree a port, or over one; or an all-reduce, see `plan_allreduce`.
 
-    Parameters
-    ----------
-    collective : Collective
-        Broadcast from any root, or reduction to it.
-    options : Options
-        ``trees``: 1, or as many as ports.
-
-    Returns
-    -------
-    Schedule
-        Chunk c goes down, or up, tree c: a pattern, or rounds of sums. It takes as many steps as
-        the deepest tree is deep.
+    Chunk c goes down tree c. It takes as many steps as the deepest tree is deep.
 
     Examples
     --------
@@ -184,9 +171,7 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
     """
     if collective.kind == "allreduce":
         return plan_allreduce(topology, collective)
-    if collective.reducing:
-        return reverse(plan(topology, replace(collective, kind="broadcast"), options), "reduce")
     entry, depth = shortest_tree(topology) if options.trees == 1 else shallow_trees(topology)
     offset = topology.subtract(np.arange(topology.nodes), collective.root or 0)
     trees = Trees(entry[:, offset], depth[:, offset])
-    return tree_pattern(topology, collective, "spanning-tree", trees)
+    return tree_pattern(topology, collective, trees)

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...analysis.distance_bounds import bufferless_steps, parities
 from ...collective import Collective
-from ...schedule import Switching, Table
+from ...schedule import Table
 from ...topology import CayleyGraph, Topology, Torus
 from ..algorithm import Algorithm, Options
 from ..requirements import every_port
@@ -239,9 +239,6 @@ def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Tab
     return Table(
         topology=topology,
         collective=collective,
-        algorithm="bufferless",
-        switching=Switching.STORE_AND_FORWARD,
-        ports=topology.ports,
         chunks=chunks,
         offset=offset,
         chunk=np.where(offset >= 0, chunk, -1),

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...collective import Collective
-from ...schedule import Switching, Table
+from ...schedule import Table
 from ...topology import CayleyGraph, Topology
 
 __all__ = ["build_table", "chunks_of_owner"]
@@ -26,10 +26,9 @@ def build_table(
     collective: Collective,
     columns: tuple[np.ndarray, ...],
     *,
-    algorithm: str,
-    ports: int,
     chunks: int,
     latency: int,
+    ports: int = 0,
 ) -> Table:
     """The table of a collective without a root.
 
@@ -40,19 +39,17 @@ def build_table(
     columns : tuple of ndarray of int, shape (steps, ports)
         ``offset`` and ``chunk`` of an all-gather, which serves the reductions in reverse, or
         ``offset``, ``chunk`` and ``destination`` of a total exchange.
-    ports : int
-        How many messages a node sends, and receives, in a step.
     chunks : int
         The chunks of what a node sends, or owns of an all-reduce.
     latency : int
         Steps from the arrival of a sum to its departure.
+    ports : int
+        As of the `Table`.
     """
     offset, chunk, *destination = columns
     table = Table(
         topology=topology,
         collective=Collective("allgather") if collective.reducing else collective,
-        algorithm=algorithm,
-        switching=Switching.STORE_AND_FORWARD,
         ports=ports,
         chunks=chunks,
         offset=offset,

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...collective import Collective
-from ...schedule import SumTable, Switching
+from ...schedule import SumTable
 from ...topology import Topology, Torus
 from ..algorithm import Algorithm, Options
 from ..requirements import every_port
@@ -84,9 +84,6 @@ def plan(topology: Torus, collective: Collective, options: Options) -> SumTable:
     return SumTable(
         topology=topology,
         collective=collective,
-        algorithm="ring-exchange",
-        switching=Switching.STORE_AND_FORWARD,
-        ports=topology.ports,
         chunks=chunks,
         chunk=table[moving],
         passed=passed[moving],

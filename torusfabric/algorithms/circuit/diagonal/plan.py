@@ -25,7 +25,7 @@ from ....schedule import Rounds, Switching, Transfers
 from ....topology import Topology, Torus
 from ...algorithm import Algorithm, Options
 from ...requirements import one_chunk, some_ports
-from ...reversal import from_broadcast
+from ...reversal import BROADCAST, also_backwards
 from ..circuits import Circuits, Grid, translated
 from ..segments import clog
 from .fill import fill, fill_around_plane, fill_by_classes, serve_by_flow, serve_planes
@@ -80,7 +80,6 @@ def diagonal_broadcast(topology: Torus, collective: Collective, options: Options
     return Rounds(
         topology=topology,
         collective=collective,
-        algorithm="diagonal",
         switching=Switching.CIRCUIT,
         ports=ports,
         transfers=translated(topology, collective.root or 0, best or []),
@@ -220,5 +219,5 @@ DIAGONAL = Algorithm(
     collectives=("broadcast", "gather", "reduce"),
     options=("ports", "chunks"),
     misfit=misfit,
-    plan=from_broadcast(diagonal_broadcast),
+    plan=also_backwards(diagonal_broadcast, BROADCAST),
 )

@@ -129,7 +129,6 @@ def lee_code_quotient(topology: Torus, collective: Collective, *, large: bool = 
     return Quotient(
         topology=topology,
         collective=collective,
-        algorithm="lee-code",
         switching=Switching.CIRCUIT,
         ports=6,
         weights=WEIGHTS,

@@ -20,7 +20,7 @@ from ....schedule import Rounds, Schedule, Switching, Transfers
 from ....topology import Topology, Torus
 from ...algorithm import Algorithm, Options
 from ...requirements import every_port, one_chunk
-from ...reversal import from_broadcast
+from ...reversal import BROADCAST, also_backwards
 from .allgather import SPREAD_A, SPREAD_B, Path, exponent, lee_code_allgather, side_depth
 
 __all__ = ["LEE_CODE"]
@@ -80,9 +80,7 @@ def lee_code_broadcast(topology: Torus, collective: Collective, options: Options
     return Rounds(
         topology=topology,
         collective=collective,
-        algorithm="lee-code",
         switching=Switching.CIRCUIT,
-        ports=topology.ports,
         transfers=tuple(rounds),
     )
 
@@ -135,20 +133,10 @@ def misfit(topology: Topology, collective: Collective, options: Options) -> str 
 
 
 def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
-    """Plan a collective that fits: see `lee_code_allgather` and `lee_code_broadcast`.
-
-    Parameters
-    ----------
-    topology : Torus
-        A cube of side 7^i; for all but an all-gather also a square of side 5^p or 2 5^p.
-    collective : Collective
-        All-gather, broadcast, gather or reduce, the last two being a broadcast in reverse.
-    options : Options
-        ``large`` for an all-gather.
-    """
-    if collective.from_each and collective.to_all:
+    """Plan a collective that fits: see `lee_code_allgather` and `lee_code_broadcast`."""
+    if collective.from_each:
         return lee_code_allgather(topology, collective, options)
-    return from_broadcast(lee_code_broadcast)(topology, collective, options)
+    return lee_code_broadcast(topology, collective, options)
 
 
 LEE_CODE = Algorithm(
@@ -159,5 +147,5 @@ LEE_CODE = Algorithm(
     collectives=("allgather", "broadcast", "gather", "reduce"),
     options=("ports", "chunks", "large"),
     misfit=misfit,
-    plan=plan,
+    plan=also_backwards(plan, BROADCAST),
 )

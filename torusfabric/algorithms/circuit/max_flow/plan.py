@@ -18,7 +18,7 @@ from ....schedule import Rounds, Switching
 from ....topology import CayleyGraph, Topology, Torus, cayley
 from ...algorithm import Algorithm, Options
 from ...requirements import one_chunk, some_ports
-from ...reversal import from_broadcast
+from ...reversal import BROADCAST, also_backwards
 from ..circuits import Circuits, Grid, translated
 from ..diagonal.square import axis_rounds
 from .network import Network
@@ -76,7 +76,6 @@ def max_flow_broadcast(topology: Topology, collective: Collective, options: Opti
     return Rounds(
         topology=topology,
         collective=collective,
-        algorithm="max-flow",
         switching=Switching.CIRCUIT,
         ports=ports,
         transfers=translated(cayley(topology), root, rounds) if regular else tuple(rounds),
@@ -97,6 +96,6 @@ MAX_FLOW = Algorithm(
     collectives=("broadcast", "gather", "reduce"),
     options=("ports", "chunks", "seed"),
     misfit=misfit,
-    plan=from_broadcast(max_flow_broadcast),
+    plan=also_backwards(max_flow_broadcast, BROADCAST),
     any_network=True,
 )

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from ....collective import Collective
-from ....schedule import Pattern, Schedule, SumPattern, Switching
+from ....schedule import Pattern, Schedule, SumPattern
 from ....schedule.flows import Flows
 from ....topology import Topology, Torus
 from ...algorithm import Algorithm, Options
@@ -106,9 +106,6 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
     return SumPattern(
         topology=topology,
         collective=collective,
-        algorithm=pattern.algorithm,
-        switching=pattern.switching,
-        ports=pattern.ports,
         chunks=chunks,
         feed=pattern.feed,
         inject=Flows.of(pattern).flow * turns,
@@ -137,9 +134,6 @@ def pattern_of_colours(topology: Torus, collective: Collective, links: np.ndarra
     return Pattern(
         topology=topology,
         collective=collective,
-        algorithm="hamiltonian",
-        switching=Switching.STORE_AND_FORWARD,
-        ports=topology.ports,
         chunks=links.shape[1],
         steps=topology.nodes // 2,
         feed=feed,

@@ -8,7 +8,7 @@ more than every d-th node and passes all others by.
 import numpy as np
 
 from ....collective import Collective
-from ....schedule import Pattern, Switching
+from ....schedule import Pattern
 from ....topology import Topology, Torus
 from ...algorithm import Algorithm, Options
 from ...requirements import every_port
@@ -76,9 +76,6 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Pattern:
     return Pattern(
         topology=topology,
         collective=collective,
-        algorithm="one-packet",
-        switching=Switching.STORE_AND_FORWARD,
-        ports=topology.ports,
         steps=steps,
         feed=best,
         inject=np.zeros_like(best),

@@ -10,6 +10,7 @@ from collections import Counter
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
+from ..bipartite import match
 from .small_router import Move
 
 __all__ = ["Head", "choose_heads"]
@@ -151,7 +152,7 @@ class _Choice:
         return best
 
     def _match(self, heads: dict[int, Head], allowed: Inputs | None) -> dict[int, Move]:
-        """Fill as many out-ports as these heads can: a maximum matching (Kuhn)."""
+        """Fill as many out-ports as these heads can."""
         self.work += 1
         options: list[list[Move]] = [[] for _ in range(self.ports)]
         for in_port in self.order:
@@ -163,18 +164,7 @@ class _Choice:
                 self.rng.shuffle(mine)
             if (ways := self.ways) is not None:
                 mine.sort(key=lambda move: ways[move.word])
-        owner: dict[int, tuple[int, Move]] = {}
-
-        def fill(out_port: int, seen: set[int]) -> bool:
-            for move in options[out_port]:
-                word = move[0]
-                if word not in seen:
-                    seen.add(word)
-                    if word not in owner or fill(owner[word][0], seen):
-                        owner[word] = out_port, move
-                        return True
-            return False
-
-        for out_port in range(self.ports):
-            fill(out_port, set())
-        return dict(owner.values())
+        # The first way to make a delivery is taken.
+        ways_to = [{move.word: move for move in reversed(mine)} for mine in options]
+        found = match([[move.word for move in mine] for mine in options])
+        return {out_port: ways_to[out_port][word] for out_port, word in found.items()}

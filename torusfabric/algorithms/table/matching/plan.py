@@ -25,16 +25,14 @@ References
     Network", Technical Report 94-363, Queen's University, Kingston, 1994. Lemma 5.
 """
 
-from dataclasses import replace
-
 from ....analysis.volume import least_time
 from ....collective import Collective
-from ....schedule import Rounds, Switching, Table
+from ....schedule import Rounds, Table
 from ....topology import CayleyGraph, Topology, Torus
 from ...algorithm import Algorithm, Options
 from ...network.chunks import ALIKE, ALIKE_EXCHANGE, candidates
 from ...requirements import chunk_for_each, every_port
-from ...reversal import reverse
+from ...reversal import also_backwards
 from ..build import build_table, chunks_of_owner
 from .allgather import allgather
 from .alltoall import alltoall
@@ -54,19 +52,12 @@ def misfit(topology: Topology, collective: Collective, options: Options) -> str 
 
 
 def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Table | Rounds:
-    """Plan a collective.
+    """Plan a collective: rounds for a scatter, a table for the others.
 
     Parameters
     ----------
-    collective : Collective
-        Any but a broadcast and a reduce.
     options : Options
         ``chunks`` of a message, ``latency`` in steps, and the ``seed`` of the searches.
-
-    Returns
-    -------
-    Table or Rounds
-        Rounds for a scatter or gather, a table for the others.
 
     Examples
     --------
@@ -76,34 +67,17 @@ def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Tab
     >>> [MATCHING(torus, parse_collective(kind)).round_count for kind in ("allgather", "alltoall")]
     [5, 12]
     """
-    if collective.to_root:
-        return reverse(plan(topology, replace(collective, kind="scatter"), options), "gather")
     chunks = chunks_of_owner(topology, collective, options.chunks) or 1
     if collective.rooted:
         blocks = collective.blocks(topology, chunks)
-        return Rounds(
-            topology=topology,
-            collective=collective,
-            algorithm="matching",
-            switching=Switching.STORE_AND_FORWARD,
-            ports=topology.ports,
-            chunks=chunks,
-            transfers=scatter(topology, collective.root or 0, blocks, options.latency),
-        )
+        steps = scatter(topology, collective.root or 0, blocks, options.latency)
+        return Rounds(topology=topology, collective=collective, chunks=chunks, transfers=steps)
     exchange = collective.from_each and collective.personal
     goals = collective.targets(topology)[0] if collective.local else None
     columns = (alltoall if exchange else allgather)(
         topology, chunks, options.latency, options.seed, goals
     )
-    return build_table(
-        topology,
-        collective,
-        columns,
-        algorithm="matching",
-        ports=topology.ports,
-        chunks=chunks,
-        latency=options.latency,
-    )
+    return build_table(topology, collective, columns, chunks=chunks, latency=options.latency)
 
 
 def variants(topology: Topology, collective: Collective) -> list[dict[str, int]]:
@@ -157,6 +131,6 @@ MATCHING = Algorithm(
     ),
     options=("ports", "chunks", "latency", "seed"),
     misfit=misfit,
-    plan=plan,
+    plan=also_backwards(plan, {"gather": "scatter"}),
     variants=variants,
 )

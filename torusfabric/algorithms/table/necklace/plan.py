@@ -26,14 +26,12 @@ References
     Network", Technical Report 94-363, Queen's University, Kingston, 1994. Section 5.
 """
 
-from dataclasses import replace
-
 from ....collective import Collective
-from ....schedule import Rounds, Switching, Table
+from ....schedule import Rounds, Table
 from ....topology import Topology, Torus
 from ...algorithm import Algorithm, Options
 from ...requirements import chunk_for_each, every_port
-from ...reversal import reverse
+from ...reversal import also_backwards
 from ..build import build_table, chunks_of_owner
 from .collectives import allgather, alltoall, broadcast, scatter
 from .trees import Necklaces
@@ -53,7 +51,7 @@ def misfit(topology: Topology, collective: Collective, options: Options) -> str 
 
 
 def plan(topology: Torus, collective: Collective, options: Options) -> Table | Rounds:
-    """Plan a collective.
+    """Plan a collective: rounds for one from a root, a table for the others.
 
     Parameters
     ----------
@@ -61,11 +59,6 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Table | R
         A k-ary n-cube: n sides of length k.
     options : Options
         ``chunks`` of a message and ``latency`` in steps.
-
-    Returns
-    -------
-    Table or Rounds
-        Rounds for a collective with a root, a table for the others.
 
     Examples
     --------
@@ -75,9 +68,6 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Table | R
     >>> [NECKLACE(torus, parse_collective(kind)).round_count for kind in ("allgather", "alltoall")]
     [6, 15]
     """
-    if collective.to_root:
-        forward = replace(collective, kind=REVERSED[collective.kind])
-        return reverse(plan(topology, forward, options), collective.kind)
     necklaces, latency = Necklaces(topology), options.latency
     default = 1 if collective.rooted and collective.to_all else necklaces.even_chunks
     chunks = chunks_of_owner(topology, collective, options.chunks) or default
@@ -87,8 +77,6 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Table | R
         return Rounds(
             topology=topology,
             collective=collective,
-            algorithm="necklace",
-            switching=Switching.STORE_AND_FORWARD,
             ports=necklaces.ports,
             chunks=chunks,
             transfers=send(necklaces, collective.root or 0, blocks, latency),
@@ -99,7 +87,6 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Table | R
         topology,
         collective,
         columns,
-        algorithm="necklace",
         ports=necklaces.ports,
         chunks=chunks,
         latency=latency,
@@ -122,5 +109,5 @@ NECKLACE = Algorithm(
     ),
     options=("ports", "chunks", "latency"),
     misfit=misfit,
-    plan=plan,
+    plan=also_backwards(plan, REVERSED),
 )
