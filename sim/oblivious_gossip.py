@@ -30,7 +30,7 @@ import numpy as np
 from paper_costs import time_dependent, time_hamiltonian, time_one_packet
 
 import torusfabric as tf
-from torusfabric.algorithms.oblivious.one_packet.two_axes import rod_feed
+from torusfabric.algorithms.oblivious.one_packet.plan import rod_feed
 from torusfabric.algorithms.oblivious.redistribute import Rectangle, forwarding
 from torusfabric.analysis.step_length import step_length
 from torusfabric.cli.notices import notices_shown

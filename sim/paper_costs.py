@@ -16,7 +16,7 @@ from fractions import Fraction
 from math import ceil
 
 from torusfabric.algorithms.arrowhead.spanning_tree import step_count
-from torusfabric.algorithms.circuit.segments import clog
+from torusfabric.algorithms.circuit.circuits import clog
 from torusfabric.analysis.cost import Number
 from torusfabric.schedule import Duplex
 from torusfabric.topology import Arrowhead

@@ -12,15 +12,21 @@ from paper_costs import theorem_rounds
 from planners import planner
 
 from torusfabric.algorithms import Options
-from torusfabric.algorithms.circuit.circuits import Circuits, Grid
+from torusfabric.algorithms.circuit.circuits import (
+    Circuits,
+    Grid,
+    anchor,
+    clog,
+    piece_sizes,
+    segment_rounds,
+)
+from torusfabric.algorithms.circuit.diagonal.levels import capacities, new_levels, spaced
 from torusfabric.algorithms.circuit.diagonal.plan import (
     DIAGONAL,
     diagonal_rounds,
     ways,
 )
-from torusfabric.algorithms.circuit.diagonal.refine import capacities, new_levels, spaced
 from torusfabric.algorithms.circuit.diagonal.square import axis_rounds, square_rounds
-from torusfabric.algorithms.circuit.segments import anchor, clog, piece_sizes, segment_rounds
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective
 from torusfabric.errors import InputError

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from paper_costs import tau_large, tau_short
 from planners import planner
 
-from torusfabric.algorithms.circuit.lee_code import LEE_CODE
-from torusfabric.algorithms.circuit.lee_code.allgather import (
+from torusfabric.algorithms.circuit.circuits import clog
+from torusfabric.algorithms.circuit.lee_code import (
+    LEE_CODE,
     lee_code_quotient,
     listed,
 )
-from torusfabric.algorithms.circuit.segments import clog
 from torusfabric.analysis.check import check, check_rounds
 from torusfabric.analysis.cost import schedule_cost
 from torusfabric.collective import Collective

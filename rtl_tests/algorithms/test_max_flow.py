@@ -10,10 +10,15 @@ from hypothesis import strategies as st
 from planners import planner
 
 from torusfabric.algorithms import Options
-from torusfabric.algorithms.circuit.max_flow import MAX_FLOW
-from torusfabric.algorithms.circuit.max_flow.network import Network, path
-from torusfabric.algorithms.circuit.max_flow.search import Repulsion, best_flow, search
-from torusfabric.algorithms.circuit.segments import clog
+from torusfabric.algorithms.circuit.circuits import clog
+from torusfabric.algorithms.circuit.max_flow import (
+    MAX_FLOW,
+    Network,
+    Repulsion,
+    best_flow,
+    path,
+    search,
+)
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective
 from torusfabric.errors import InputError

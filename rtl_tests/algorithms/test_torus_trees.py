@@ -9,10 +9,10 @@ from helpers import few
 
 import torusfabric as tf
 from torusfabric.algorithms import Options, find
-from torusfabric.algorithms.oblivious.link_trees import link_disjoint_trees
 from torusfabric.algorithms.oblivious.shallow_trees import Trees, shallower
 from torusfabric.algorithms.oblivious.spanning_trees import (
     disjoint_trees,
+    link_disjoint_trees,
     nearer_trees,
     shallow_trees,
     shortest_tree,

@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import maximum_flow
 
 import torusfabric as tf
 from torusfabric.algorithms import Options
-from torusfabric.algorithms.circuit.max_flow.network import Network
+from torusfabric.algorithms.circuit.max_flow import Network
 from torusfabric.algorithms.table.bufferless import BUFFERLESS
 from torusfabric.algorithms.table.matching import MATCHING
 from torusfabric.analysis.bounds import (

@@ -1,4 +1,8 @@
-"""What an algorithm of the catalogue is."""
+"""What an algorithm of the catalogue is, and what algorithms need of a selection.
+
+What says what is needed completes the sentence "hamiltonian needs ..": a function returns what is
+needed and not given, or None; ``or`` joins several.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -10,7 +14,8 @@ from ..schedule import Duplex, Lifted, Schedule
 from ..toolchain.values import flag, natural, positive, real, shown
 from ..topology import CayleyGraph, Topology
 
-__all__ = ["Algorithm", "Options", "Planner", "as_flag", "asked_for"]
+__all__ = ["Algorithm", "Options", "Planner", "as_flag", "asked_for", "chunk_for_each",
+           "every_port", "one_chunk", "some_ports"]  # fmt: skip
 
 #: More steps in which what arrived only waits are not worth a try.
 MOST_LATENCY = 2**16
@@ -209,3 +214,29 @@ class Algorithm:
             return Lifted.of(part, topology, collective)
         schedule = self.plan(topology, collective, options)
         return schedule if schedule.algorithm else replace(schedule, algorithm=self.name)
+
+
+def every_port(options: Options, *counts: int) -> str | None:
+    """Need all ports: one of some counts, the last of which is named."""
+    if options.ports in (None, *counts):
+        return None
+    return f"--ports {counts[-1]} (all of them)"
+
+
+def some_ports(options: Options, most: int) -> str | None:
+    """Need a number of ports that a node has."""
+    if options.ports is None or options.ports <= most:
+        return None
+    return f"--ports 1 to {most}"
+
+
+def one_chunk(options: Options) -> str | None:
+    """Need messages that are not cut."""
+    return None if options.chunks in (None, 1) else "--chunks 1"
+
+
+def chunk_for_each(topology: Topology, collective: Collective, options: Options) -> str | None:
+    """Need messages that a store-and-forward all-reduce can cut into equal parts of the nodes."""
+    if collective.reducing and collective.to_all and (options.chunks or 0) % topology.nodes:
+        return f"--chunks divisible by the number of nodes, {topology.nodes}"
+    return None

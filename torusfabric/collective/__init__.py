@@ -7,27 +7,7 @@ from .offsets import NO_NODE, Named, split_name, split_names
 from .operators import ADD, OPERATORS, SIGNED, Operator, Words, parse_operators, register_operator
 from .words import expected_words, random_messages
 
-__all__ = [
-    "ADD",
-    "COLLECTIVES",
-    "EVERY_NODE",
-    "NO_NODE",
-    "OPERATORS",
-    "SIGNED",
-    "Blocks",
-    "Collective",
-    "Content",
-    "Definition",
-    "Layout",
-    "Named",
-    "Operator",
-    "Target",
-    "Words",
-    "expected_words",
-    "parse_collective",
-    "parse_operators",
-    "random_messages",
-    "register_operator",
-    "split_name",
-    "split_names",
-]
+__all__ = ["ADD", "COLLECTIVES", "EVERY_NODE", "NO_NODE", "OPERATORS", "SIGNED", "Blocks",
+           "Collective", "Content", "Definition", "Layout", "Named", "Operator", "Target", "Words",
+           "expected_words", "parse_collective", "parse_operators", "random_messages",
+           "register_operator", "split_name", "split_names"]  # fmt: skip

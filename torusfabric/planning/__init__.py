@@ -19,24 +19,9 @@ if TYPE_CHECKING:
     from .plans import plan, plan_selection, resolve
     from .selection import FormChoice, PlanOptions, Selection, select
 
-__all__ = [
-    "announce",
-    "FormChoice",
-    "PlanOptions",
-    "Program",
-    "Selection",
-    "compile",
-    "import_schedule",
-    "plan",
-    "plan_any_root",
-    "plan_forms",
-    "plan_selection",
-    "require_hardware",
-    "require_results",
-    "resolve",
-    "resolve_forms",
-    "select",
-]
+__all__ = ["announce", "FormChoice", "PlanOptions", "Program", "Selection", "compile",
+           "import_schedule", "plan", "plan_any_root", "plan_forms", "plan_selection",
+           "require_hardware", "require_results", "resolve", "resolve_forms", "select"]  # fmt: skip
 
 __getattr__ = exported(
     __name__,

@@ -36,14 +36,8 @@ if TYPE_CHECKING:
     from ..schedule import Schedule
     from ..topology import Topology
 
-__all__ = [
-    "Candidate",
-    "candidates",
-    "choose_by_cycles",
-    "choose_by_model",
-    "choose_by_times",
-    "compare",
-]
+__all__ = ["Candidate", "candidates", "choose_by_cycles", "choose_by_model", "choose_by_times",
+           "compare"]  # fmt: skip
 
 
 #: Of message times: what is no more than so much above the least is as good.

@@ -14,15 +14,8 @@ from ..toolchain.resources import available_memory, duration_text, memory_text
 from ..topology import Topology
 from .selection import Selection
 
-__all__ = [
-    "announce",
-    "announce_plan",
-    "plan_memory",
-    "plans_soon",
-    "require_hardware",
-    "require_memory",
-    "require_results",
-]
+__all__ = ["announce", "announce_plan", "plan_memory", "plans_soon", "require_hardware",
+           "require_memory", "require_results"]  # fmt: skip
 
 #: Bytes for each port of each node while any algorithm plans, and for each block that a node sends
 #: or receives: the least that was measured. Where groups are planned, their nodes have neighbours.

@@ -11,21 +11,6 @@ from .sum_table import SumTable
 from .table import Table
 from .transfers import ALL, Everything, Grouped, KeptSums, Listed, Transfers
 
-__all__ = [
-    "ALL",
-    "Duplex",
-    "Everything",
-    "Grouped",
-    "KeptSums",
-    "Lifted",
-    "Listed",
-    "Masked",
-    "Pattern",
-    "Rounds",
-    "Schedule",
-    "SumPattern",
-    "SumTable",
-    "Switching",
-    "Table",
-    "Transfers",
-]
+__all__ = ["ALL", "Duplex", "Everything", "Grouped", "KeptSums", "Lifted", "Listed", "Masked",
+           "Pattern", "Rounds", "Schedule", "SumPattern", "SumTable", "Switching", "Table",
+           "Transfers"]  # fmt: skip

@@ -7,15 +7,8 @@ from pathlib import Path
 
 from ..errors import InputError
 
-__all__ = [
-    "COMPRESSED",
-    "STANDARD_OUTPUT",
-    "AnyPath",
-    "is_standard_output",
-    "is_written_directly",
-    "require_plain",
-    "status_of",
-]
+__all__ = ["COMPRESSED", "STANDARD_OUTPUT", "AnyPath", "is_standard_output", "is_written_directly",
+           "require_plain", "status_of"]  # fmt: skip
 
 #: The name of standard output in place of a path.
 STANDARD_OUTPUT = "-"

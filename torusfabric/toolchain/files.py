@@ -32,18 +32,8 @@ from .destinations import (
 from .transient import temporary_folder, transient
 from .values import path_of
 
-__all__ = [
-    "STANDARD_OUTPUT",
-    "AnyPath",
-    "copy_file",
-    "finished",
-    "replacing",
-    "reporting",
-    "writable",
-    "write_file",
-    "writing",
-    "writing_text",
-]
+__all__ = ["STANDARD_OUTPUT", "AnyPath", "copy_file", "finished", "replacing", "reporting",
+           "writable", "write_file", "writing", "writing_text"]  # fmt: skip
 
 
 @contextlib.contextmanager

@@ -23,15 +23,8 @@ from .files import AnyPath
 from .owned import is_owned, record_all
 from .transient import temporary_folder, transient
 
-__all__ = [
-    "lasting_folder",
-    "locked_folder",
-    "made_folder",
-    "private_folder",
-    "remove_work_folders",
-    "require_room",
-    "work_folder",
-]
+__all__ = ["lasting_folder", "locked_folder", "made_folder", "private_folder",
+           "remove_work_folders", "require_room", "work_folder"]  # fmt: skip
 
 
 #: Errors of a disk that takes no more.

@@ -8,16 +8,8 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 
-__all__ = [
-    "filled",
-    "line_comment",
-    "markdown_cell",
-    "markdown_code",
-    "shell_command",
-    "visible",
-    "xml_attribute",
-    "xml_text",
-]
+__all__ = ["filled", "line_comment", "markdown_cell", "markdown_code", "shell_command", "visible",
+           "xml_attribute", "xml_text"]  # fmt: skip
 
 #: What XML 1.0 cannot hold at all.
 _NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

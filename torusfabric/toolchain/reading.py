@@ -22,15 +22,8 @@ from ..errors import InputError
 from .destinations import COMPRESSED
 from .values import path_of
 
-__all__ = [
-    "excerpt",
-    "listed_files",
-    "parse_json",
-    "location_of",
-    "read_array",
-    "read_bytes",
-    "read_text",
-]
+__all__ = ["excerpt", "listed_files", "parse_json", "location_of", "read_array", "read_bytes",
+           "read_text"]  # fmt: skip
 
 #: Bytes of text that are read. Its lists and numbers take some fifteen times as much memory.
 MOST_BYTES = 2**29

@@ -35,20 +35,8 @@ from .folders import require_room
 from .notices import said_meanwhile, say
 from .programs import TOOLS, Tool, env_var
 
-__all__ = [
-    "TOOLS",
-    "Tool",
-    "call",
-    "env_var",
-    "error_line",
-    "find",
-    "origin",
-    "package_folder",
-    "require",
-    "run",
-    "set_environment",
-    "version",
-]
+__all__ = ["TOOLS", "Tool", "call", "env_var", "error_line", "find", "origin", "package_folder",
+           "require", "run", "set_environment", "version"]  # fmt: skip
 
 #: Patterns of the lines of a tool's output that give the reason of a failure, best first.
 _ERROR_LINES = (

@@ -21,37 +21,11 @@ from .topology import Topology, hops_from
 from .torus import Torus
 from .twisted import TwistedTorus
 
-__all__ = [
-    "Arrowhead",
-    "BoolArray",
-    "CayleyGraph",
-    "Circulant",
-    "Complete",
-    "Cube",
-    "Faulty",
-    "Graph",
-    "Groups",
-    "IntArray",
-    "IntLike",
-    "Latency",
-    "Mesh",
-    "Part",
-    "Topology",
-    "Torus",
-    "TwistedTorus",
-    "alike_along_axes",
-    "cayley",
-    "faults_within",
-    "hops_from",
-    "parse_axes",
-    "parse_topology",
-    "register_topology",
-    "require_alike",
-    "shared_network",
-    "topology_from_json",
-    "with_latency",
-    "without_faults",
-]
+__all__ = ["Arrowhead", "BoolArray", "CayleyGraph", "Circulant", "Complete", "Cube", "Faulty",
+           "Graph", "Groups", "IntArray", "IntLike", "Latency", "Mesh", "Part", "Topology", "Torus",
+           "TwistedTorus", "alike_along_axes", "cayley", "faults_within", "hops_from", "parse_axes",
+           "parse_topology", "register_topology", "require_alike", "shared_network",
+           "topology_from_json", "with_latency", "without_faults"]  # fmt: skip
 
 for family in (Torus, Arrowhead, TwistedTorus, Circulant, Complete, Cube, Mesh, Graph, Faulty):
     register_topology(family)

@@ -18,14 +18,8 @@ from .part import MOST_NODES, Part
 from .registry import parse_topology, topology_from_json
 from .topology import Topology
 
-__all__ = [
-    "Faulty",
-    "alike_along_axes",
-    "faults_within",
-    "shared_network",
-    "with_latency",
-    "without_faults",
-]
+__all__ = ["Faulty", "alike_along_axes", "faults_within", "shared_network", "with_latency",
+           "without_faults"]  # fmt: skip
 
 
 class Faulty(Part):

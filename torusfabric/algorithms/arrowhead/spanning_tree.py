@@ -182,7 +182,7 @@ def misfit(topology: Topology, collective: Collective, options: Options) -> str 
     return None
 
 
-def plan(topology: Topology, collective: Collective, options: Options) -> Schedule:
+def plan(topology: Torus | Arrowhead, collective: Collective, options: Options) -> Schedule:
     """Plan over the trees of an arrowhead or of a torus."""
     if isinstance(topology, Arrowhead):
         return plan_arrowhead(topology, collective, options)

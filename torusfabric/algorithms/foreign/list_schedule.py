@@ -5,9 +5,14 @@ waits for it waits for all of them. Of several steps that could use an arc the o
 which the longest chain of others waits.
 
 With circuits a step takes one path for all of its blocks, of any length, along arcs that are free.
+
+Where partial sums are copied, a node has one sum of each chunk, at first its own contribution, to
+which it adds all that arrives. What it sends is a copy of that, or, as it came, what arrived last
+by a link.
 """
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Protocol
@@ -16,14 +21,69 @@ import numpy as np
 
 from ...collective import Collective, parse_collective
 from ...errors import InputError
-from ...schedule import Duplex, Listed, Rounds, Switching, Transfers
-from ...schedule.foreign.buffers import Value
+from ...schedule import Duplex, KeptSums, Listed, Rounds, Switching, Transfers
+from ...schedule.foreign.buffers import Buffers, Value
 from ...schedule.foreign.dataflow import Dataflow, Message
 from ...topology import IntArray, Topology
-from .copies import Copies
 from .links import Circuits, Hops
 
 __all__ = ["list_schedule"]
+
+
+class Copies:
+    """Follows the sums of all nodes; contributions are ranks, as bits."""
+
+    def __init__(self, buffers: Buffers, topology: Topology, nodes: IntArray) -> None:
+        self._buffers, self._topology = buffers, topology
+        self._rank_of = {int(node): rank for rank, node in enumerate(nodes)}
+        self._sums: dict[tuple[int, int], int] = {}
+        self._came: dict[tuple[int, int, int], int] = {}
+
+    def payload(self, paths: Mapping[tuple[int, tuple[int, ...]], Sequence[Value]]) -> KeptSums:
+        """What goes along the paths of the next round, each from a node by some ports.
+
+        Raises
+        ------
+        InputError
+            If it is no such copy, or a sum that arrives has a contribution that is there already.
+        """
+        passed, arrivals = [], []
+        for (source, path), values in paths.items():
+            if len(values) > 1 or len(path) > 1:
+                raise InputError("Partial sums that are copied must go one by one, a hop each")
+            ((key, ranks),) = values
+            passed.append(self._origin(source, key, ranks))
+            there = int(self._topology.neighbours[source, path[0]])
+            arrivals.append((there, int(self._topology.opposite[path[0]]), key, ranks))
+        for node, port, key, ranks in arrivals:
+            before = self._sum(node, key)
+            if before & ranks:
+                raise InputError(
+                    f"Gpu {self._rank_of[node]} must add each contribution once, and keep its sum "
+                    f"of {self._buffers.name(key)}, where partial sums are copied"
+                )
+            self._came[node, port, key] = ranks
+            self._sums[node, key] = before | ranks
+        keys = np.array([key for ((key, _),) in paths.values()], np.int64)
+        _, _, chunk = self._buffers.split(keys)
+        return KeptSums(chunk, np.array(passed, np.int64))
+
+    def _sum(self, node: int, key: int) -> int:
+        """What is in the sum of a node."""
+        return self._sums.get((node, key), 1 << self._rank_of[node])
+
+    def _origin(self, node: int, key: int, ranks: int) -> int:
+        """The in-port by which a word came that leaves, or -1 of the sum of the node."""
+        if ranks == self._sum(node, key):
+            return -1
+        for port in range(self._topology.ports):
+            if self._came.get((node, port, key)) == ranks:
+                return port
+        raise InputError(
+            f"Gpu {self._rank_of[node]} must send its sum of {self._buffers.name(key)}, or what "
+            "came last by a link, where partial sums are copied"
+        )
+
 
 #: More contributions in all sums together are not worth a try.
 MOST_IDS = 2**27

@@ -39,17 +39,20 @@ from ...errors import InputError
 from ...schedule import Rounds, Schedule, Transfers
 from ...schedule.sum_trees import sum_trees
 from ...topology import Arrowhead, CayleyGraph, Faulty, IntArray, Topology, Torus
-from ..algorithm import Algorithm, Options
+from ..algorithm import Algorithm, Options, every_port
 from ..oblivious.shallow_trees import tree_pattern, up_and_down
-from ..requirements import every_port
 from ..reversal import also_backwards
 from .chunks import ALIKE, ALIKE_EXCHANGE, as_near_as_can_be, candidates
 from .forest import allgather_steps
-from .link_forest import link_disjoint_trees_of, most_link_trees
-from .routes import routed
 from .shared_trees import LOOK, MOST_TREES, SharedTrees, shared_trees, sums_along
-from .spread import spread, timed
-from .trees import MOST_ARCS, disjoint_trees_from, nearest_tree
+from .spread import routed, spread, timed
+from .trees import (
+    MOST_ARCS,
+    disjoint_trees_from,
+    link_disjoint_trees_of,
+    most_link_trees,
+    nearest_tree,
+)
 
 __all__ = ["ANY_NETWORK"]
 

@@ -24,8 +24,7 @@ import numpy as np
 from ...collective import Collective
 from ...schedule import Listed, Rounds, Transfers
 from ...topology import IntArray, Topology, Torus
-from ..algorithm import Algorithm, Options
-from ..requirements import every_port
+from ..algorithm import Algorithm, Options, every_port
 from ..reversal import also_backwards
 from .spanning_trees import disjoint_trees
 

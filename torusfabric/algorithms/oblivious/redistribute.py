@@ -34,8 +34,7 @@ import numpy as np
 from ...collective import Blocks, Collective
 from ...schedule import Listed, Rounds, Transfers
 from ...topology import Topology, Torus
-from ..algorithm import Algorithm, Options
-from ..requirements import every_port
+from ..algorithm import Algorithm, Options, every_port
 
 __all__ = ["REDISTRIBUTE"]
 

@@ -1,6 +1,6 @@
-"""Broadcast and reduction over arc-disjoint spanning trees of a torus, by fixed forwarding.
+"""Broadcast, reduction and all-reduce over spanning trees of a torus, by fixed forwarding.
 
-Rules of the model:
+Trees of a broadcast share no arc. Rules of the model:
 
 * store and forward: a step is one hop, and what arrives in a step is sent on in the next;
 * a block an arc a step, on all ports;
@@ -11,8 +11,16 @@ hardware messages stream down the trees flit by flit: with L flits and T trees o
 broadcast takes L / T + D cycles and some. The most trees are as many as the root has ports, by
 Edmonds' theorem; a single tree of shortest paths is the quickest for messages of a few flits.
 
-Source: J. Edmonds, "Edge-disjoint branchings", in: Combinatorial Algorithms, 1973, for the number
-of trees. A reduction is a broadcast backwards. The trees of a torus with any sides are our own.
+Trees of an all-reduce share no link. The rules are the same, but that sums are added up where they
+meet. Each chunk goes up a tree of its own to the root of that, and the complete sum goes down the
+same tree the other way. Trees share no link, so that an arc carries one chunk, up or down: in
+hardware every out-port is fed by one source for good, and sums stream up while complete ones stream
+down. With L flits on a torus of d axes it takes L / d cycles, as little as links allow, and three
+for each hop of the depth. There are d trees, for N - 1 of the d N links are in each.
+
+Sources: J. Edmonds, "Edge-disjoint branchings", in: Combinatorial Algorithms, 1973, for the number
+of trees; K. Lakhotia and others, "In-network Allreduce with Multiple Spanning Trees on PolarFly",
+SPAA 2023, for all-reduces. The trees of a torus with any sides are our own.
 """
 
 from __future__ import annotations
@@ -22,13 +30,71 @@ from functools import lru_cache
 import numpy as np
 
 from ...collective import Collective
-from ...schedule import Schedule
+from ...schedule import Rounds, Schedule
 from ...topology import CayleyGraph, Torus
 from ..algorithm import Options
-from .link_trees import plan_allreduce
-from .shallow_trees import Trees, shallower, tree_pattern
+from ..network.trees import MOST_NODES, link_disjoint_trees_of
+from .shallow_trees import Trees, shallower, tree_pattern, up_and_down
 
-__all__ = ["disjoint_trees", "misfit", "nearer_trees", "plan", "shallow_trees", "shortest_tree"]
+__all__ = ["disjoint_trees", "link_disjoint_trees", "misfit", "nearer_trees", "plan",
+           "shallow_trees", "shortest_tree"]  # fmt: skip
+
+#: More hops than the diameter are worth the search of trees as on any network.
+FEW = 2
+
+
+def link_disjoint_trees(torus: Torus) -> Trees:
+    """Spanning trees, one for each axis, that share no link.
+
+    Notes
+    -----
+    The tree of axis a has all nodes on a line along a, from coordinate 0 to the end; from each of
+    these a line along the next axis, from all of these along the one after that, and so on, none of
+    which wraps. Missing are then nodes of coordinate 0 on a, which come last, over wrapping links
+    of a. The root is amid the first line. So its height is half the side of a, rounded up, and the
+    sum over all other sides s of s - 1.
+
+    Examples
+    --------
+    >>> link_disjoint_trees(Torus(8, 8)).height
+    11
+    """
+    axes, place = torus.dimensions, torus.coordinates(np.arange(torus.nodes))
+    entry, depth = np.zeros((2, axes, torus.nodes), int)
+    for axis in range(axes):
+        last = np.full(torus.nodes, axis)
+        for later in range(axis + 1, axis + axes):
+            last = np.where(place[later % axes] > 0, later % axes, last)
+        beside, first = place.sum(axis=0) - place[axis], torus.sides[axis] // 2
+        wraps = (place[axis] == 0) & (beside > 0)
+        before = (place[axis] < first) & (beside == 0)
+        port = 2 * np.where(wraps, axis, last) + before
+        entry[axis] = torus.opposite[port]
+        along = np.where(wraps, torus.sides[axis] - first, abs(place[axis] - first))
+        depth[axis] = along + beside
+    return Trees(entry, depth)
+
+
+@lru_cache(maxsize=16)
+def _shallow_trees(torus: Torus) -> Trees:
+    """Such trees, mostly not much deeper than the diameter."""
+    found = shallower(torus, link_disjoint_trees(torus), links=True, least=torus.diameter)
+    if found.height <= torus.diameter + FEW or torus.nodes > MOST_NODES:
+        return found
+    return min(found, link_disjoint_trees_of(torus, len(torus.sides)), key=lambda one: one.height)
+
+
+def plan_allreduce(torus: Torus, collective: Collective) -> Rounds:
+    """Plan an all-reduce over a tree for each axis: chunk c goes up tree c, and down it.
+
+    Returns
+    -------
+    Rounds
+        Twice as many steps as the deepest tree is deep.
+    """
+    trees = _shallow_trees(torus)
+    return up_and_down(torus, collective, trees, trees)
+
 
 #: A side of so many nodes has one beside the root that is on both sides of it.
 TWO_SIDES = 2

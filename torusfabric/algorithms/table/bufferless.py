@@ -21,8 +21,7 @@ from ...analysis.distance_bounds import bufferless_steps, parities
 from ...collective import Collective
 from ...schedule import Table
 from ...topology import CayleyGraph, Topology, Torus
-from ..algorithm import Algorithm, Options
-from ..requirements import every_port
+from ..algorithm import Algorithm, Options, every_port
 from .bipartite import match
 
 __all__ = ["BUFFERLESS", "plan", "search", "snake"]

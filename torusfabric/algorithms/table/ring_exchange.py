@@ -14,8 +14,7 @@ import numpy as np
 from ...collective import Collective
 from ...schedule import SumTable
 from ...topology import Topology, Torus
-from ..algorithm import Algorithm, Options
-from ..requirements import every_port
+from ..algorithm import Algorithm, Options, every_port
 
 __all__ = ["RING_EXCHANGE", "misfit", "plan"]
 

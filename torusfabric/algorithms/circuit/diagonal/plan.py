@@ -23,16 +23,21 @@ import numpy as np
 from ....collective import Collective
 from ....schedule import Rounds, Switching, Transfers
 from ....topology import Topology, Torus
-from ...algorithm import Algorithm, Options
-from ...requirements import one_chunk, some_ports
+from ...algorithm import Algorithm, Options, one_chunk, some_ports
 from ...reversal import BROADCAST, also_backwards
-from ..circuits import Circuits, Grid, translated
-from ..segments import clog
-from .fill import fill, fill_around_plane, fill_by_classes, serve_by_flow, serve_planes
-from .refine import refine, spaced
+from ..circuits import Circuits, Grid, clog, translated
+from .levels import (
+    fill,
+    fill_around_plane,
+    fill_by_classes,
+    refine,
+    serve_by_flow,
+    serve_planes,
+    spaced,
+)
 from .square import axis_rounds, diagonal_stage, square_rounds
 
-__all__ = ["DIAGONAL", "diagonal_broadcast", "diagonal_rounds", "ways"]
+__all__ = ["DIAGONAL", "diagonal_rounds", "ways"]
 
 #: A way to broadcast: how many rounds it takes, and a function that adds them to `Circuits`.
 Way: TypeAlias = tuple[int, Callable[[Circuits], None]]

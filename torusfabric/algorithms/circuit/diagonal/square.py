@@ -10,8 +10,7 @@ import math
 
 import numpy as np
 
-from ..circuits import Circuits, Grid, Run
-from ..segments import anchor, segment_rounds
+from ..circuits import Circuits, Grid, Run, anchor, segment_rounds
 
 __all__ = ["axis_rounds", "diagonal_stage", "square_rounds"]
 

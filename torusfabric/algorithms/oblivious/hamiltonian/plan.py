@@ -15,8 +15,7 @@ from ....collective import Collective
 from ....schedule import Pattern, Schedule, SumPattern
 from ....schedule.flows import Flows
 from ....topology import Topology, Torus
-from ...algorithm import Algorithm, Options
-from ...requirements import every_port
+from ...algorithm import Algorithm, Options, every_port
 from .cycles import colour_links, decomposable
 
 __all__ = ["HAMILTONIAN", "pattern_of_colours"]

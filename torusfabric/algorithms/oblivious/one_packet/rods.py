@@ -1,12 +1,24 @@
-"""Cycles that run along rods, and the nodes beside them.
+"""Whole messages on tori of three and four axes: cycles that run along rods.
 
 All lines along the last axis of a torus are *rods*, and each rod belongs to one of d cycles. A
 cycle is a sequence of *laps*: a zigzag at the head of the torus brings it to the next rod, which it
 then follows to the other end. Next to each rod lie rods of all other cycles, so that their messages
 can be sent to it from the side.
+
+On three axes (Meyer & Sibeyn, section 4.2) rod (x, y) belongs to cycle x + y modulo 3. A lap moves
+along axes 1, 3, 1, 3, 1 and then down the rod; some laps end their zigzag with a move along axis 2
+instead, to change planes. With g a third of the greatest common divisor of n1 and n2, a lap is of
+the second kind if x + y, modulo 3 g, is among the 3 q largest values.
+
+On four axes, to which their scheme is extended, rod (x, y, w) belongs to cycle x + y + 2 w modulo
+4, so that the rods next to it on axes 1 and 2 are those of the next and the last cycle, and on axis
+3 those of the one opposite. A lap moves along axes 1, 4, 1, 4, M, 4, N and then down the rod. Moves
+M = 1, N = 1 keep to the plane, M = 1, N = 2 change planes, and M = 3 and back on 2, N = 2 change
+layers.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations, product
@@ -15,8 +27,9 @@ from typing import TypeAlias
 import numpy as np
 
 from ....topology import Torus
+from .completion import turn
 
-__all__ = ["Rods", "follow_laps"]
+__all__ = ["feeds_3d", "feeds_4d", "roles_3d", "roles_4d"]
 
 #: For each free in-port of a node: a cycle, numbered as seen from there, and whether what runs
 #: forward on it comes in.
@@ -167,3 +180,79 @@ def follow_laps(torus: Torus, phase: np.ndarray, laps: np.ndarray) -> Rods | Non
         return None
     place = np.where(exits >= 0, place + begin[lap_of], -1)
     return Rods(torus, phase, exits, place, int(moved.sum()) // cycles)
+
+
+def roles_3d(sides: Sequence[int]) -> Iterator[tuple[tuple[int, ...], int]]:
+    """The orders of axes, with values of q, that give one cycle a phase: an iterator.
+
+    Of axes that are equally long one order is given.
+    """
+    seen = set()
+    for axes in ((0, 1, 2), (1, 0, 2), (0, 2, 1), (2, 0, 1), (1, 2, 0), (2, 1, 0)):
+        n1, n2, n3 = role = tuple(sides[axis] for axis in axes)
+        if n1 % 3 or n2 % 3 or n3 < 3 or role in seen:
+            continue
+        seen.add(role)
+        g = math.gcd(n1, n2) // 3
+        for q in range(1, g + 1):
+            if math.gcd(q, n2) == 1 and math.gcd(n1 // (3 * g), 3 * g - q) == 1:
+                yield axes, q
+
+
+def feeds_3d(sides: Sequence[int]) -> Iterator[np.ndarray]:
+    """Feeds that complete on a torus of three axes, an iterator."""
+    for axes, q in roles_3d(sides):
+        rods = rods_3d([sides[axis] for axis in axes], q)
+        if rods:
+            yield turn(rods.feed(), sides, axes)
+
+
+def rods_3d(sides: Sequence[int], q: int) -> Rods | None:
+    """The rods along the last axis."""
+    n1, n2, n3 = sides
+    g = math.gcd(n1, n2) // 3
+    x, y, _ = np.indices((n1, n2, n3))
+    total = (x + y)[:, :, 0].ravel()
+    second = total % (3 * g) >= 3 * (g - q)
+    laps = np.full((len(total), n3 + 3), 4)
+    laps[:, 0:3:2] = 0
+    laps[:, 4] = np.where(second, 2, 0)
+    return follow_laps(Torus(sides), (x + y).ravel() % 3, laps)
+
+
+def roles_4d(sides: Sequence[int]) -> Iterator[tuple[tuple[int, ...], Rods]]:
+    """The orders of axes that give one cycle a phase, with the rods: an iterator.
+
+    Of axes that are equally long one order is given.
+    """
+    seen = set()
+    for axes in permutations(range(4)):
+        n1, n2, n3, n4 = role = tuple(sides[axis] for axis in axes)
+        if n1 % 4 or n2 % 4 or n3 % 2 or n4 < 4 or role in seen:
+            continue
+        seen.add(role)
+        rods = rods_4d(role)
+        if rods:
+            yield axes, rods
+
+
+def feeds_4d(sides: Sequence[int]) -> Iterator[np.ndarray]:
+    """Feeds that complete on a torus of four axes, an iterator."""
+    for axes, rods in roles_4d(sides):
+        yield turn(rods.feed(), sides, axes)
+
+
+def rods_4d(sides: Sequence[int]) -> Rods | None:
+    """The rods along the last axis, or None if they do not close to one cycle a phase."""
+    n1, n2, n3, n4 = sides
+    x, y, w, _ = np.indices(sides)
+    total, turns = ((a[..., 0]).ravel() for a in (x + y + 2 * w, y + w))
+    g = math.gcd(n1, n2, 2 * n3) // 4
+    plane = total // 4 % g == g - 1
+    layer = plane & (turns % math.gcd(n2, n3) == 0)
+    laps = np.full((len(total), n4 + 5), 6)
+    laps[:, 0:3:2] = 0
+    laps[:, 4] = np.where(layer, 4, 0)
+    laps[:, 5] = np.where(layer, 3, -1)
+    laps[:, 7] = np.where(plane, 2, 0)
+    return follow_laps(Torus(sides), (x + y + 2 * w).ravel() % 4, laps)

@@ -13,8 +13,18 @@ import numpy as np
 
 from ....topology import CayleyGraph
 from ..bipartite import match
-from .small_router import MEMORY_AGE, NOISES, Goal, Move, Patience, Row, SmallRouter, smallest
-from .turns import few_turns, first_axes
+from .small_router import (
+    MEMORY_AGE,
+    NOISES,
+    Goal,
+    Move,
+    Patience,
+    Row,
+    SmallRouter,
+    few_turns,
+    first_axes,
+    smallest,
+)
 
 __all__ = ["exchange"]
 

@@ -12,8 +12,18 @@ import numpy as np
 
 from ....topology import CayleyGraph
 from .choice import Head, choose_heads
-from .small_router import MEMORY_AGE, NOISES, Goal, Move, Patience, Row, SmallRouter, smallest
-from .turns import all_turns, few_turns
+from .small_router import (
+    MEMORY_AGE,
+    NOISES,
+    Goal,
+    Move,
+    Patience,
+    Row,
+    SmallRouter,
+    all_turns,
+    few_turns,
+    smallest,
+)
 
 __all__ = ["few_heads", "nearness"]
 

@@ -29,9 +29,8 @@ from ....analysis.volume import least_time
 from ....collective import Collective
 from ....schedule import Rounds, Table
 from ....topology import CayleyGraph, Topology, Torus
-from ...algorithm import Algorithm, Options
+from ...algorithm import Algorithm, Options, chunk_for_each, every_port
 from ...network.chunks import ALIKE, ALIKE_EXCHANGE, candidates
-from ...requirements import chunk_for_each, every_port
 from ...reversal import also_backwards
 from ..build import build_table, chunks_of_owner
 from .allgather import allgather

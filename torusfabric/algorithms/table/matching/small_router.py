@@ -5,26 +5,23 @@ that came by the same in-port leave in the same step, no memory is needed twice,
 chooses between few inputs. At a step a cycle, a word that waits for less than a memory takes goes
 past it through a delay line, and each age is an input of its own. A search plans step by step, and
 takes some steps back if what is left cannot be done in time.
+
+The fewer turns words take, the fewer inputs an out-port has. Whichever way it is decided for each
+pair of axes, any set of axes can be put in an order that takes allowed turns only (a tournament has
+a Hamiltonian path), so that a shortest path is left to any node.
 """
 
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from enum import IntEnum
+from itertools import combinations
 from typing import NamedTuple, TypeAlias
 
-from ....topology import CayleyGraph
+from ....topology import CayleyGraph, Topology, Torus
 
-__all__ = [
-    "NOISES",
-    "Goal",
-    "MEMORY_AGE",
-    "Move",
-    "Patience",
-    "Row",
-    "SmallRouter",
-    "smallest",
-]
+__all__ = ["Goal", "MEMORY_AGE", "Move", "NOISES", "Patience", "Row", "SmallRouter", "all_turns",
+           "few_turns", "first_axes", "smallest"]  # fmt: skip
 
 #: Words of this age, in steps, and older come from a memory.
 MEMORY_AGE = 3
@@ -210,3 +207,57 @@ def _smallest(
             limit = min(limit, state.work + more)
             state.retreat(len(state.rows))
     return best and best[1]
+
+
+def all_turns(topology: Topology) -> list[list[int]]:
+    """By which out-ports may leave what came by each in-port, if anything may."""
+    return [list(range(topology.ports)) for _ in range(topology.ports)]
+
+
+def few_turns(topology: Topology) -> list[list[int]] | None:
+    """By which out-ports may leave what came by each in-port, if it takes few turns.
+
+    Words turn from an axis to the next half of the others, the first following the last: from the
+    first to the second on two axes, cyclically on three.
+
+    Returns
+    -------
+    list of list of int, or None
+        None if it is no torus of two axes or more.
+    """
+    if not isinstance(topology, Torus) or len(topology.sides) < 2:
+        return None
+    axes, ports = len(topology.sides), range(topology.ports)
+    return [
+        [
+            out_port
+            for out_port in ports
+            if out_port // 2 == in_port // 2 or _follows(in_port // 2, out_port // 2, axes)
+        ]
+        for in_port in ports
+    ]
+
+
+def _follows(first: int, then: int, axes: int) -> bool:
+    """Whether words turn from an axis to another."""
+    ahead = (then - first) % axes
+    return 0 < 2 * ahead < axes or (2 * ahead == axes and first < then)
+
+
+def first_axes(axes: int) -> dict[frozenset[int], set[int]]:
+    """With which axes a path may start that takes few turns, and no axis twice.
+
+    Returns
+    -------
+    dict
+        For each set of axes on which the path has hops, a frozenset: a set of axes.
+    """
+    starts = {frozenset({axis}): {axis} for axis in range(axes)}
+    for size in range(2, axes + 1):
+        for chosen in map(frozenset, combinations(range(axes), size)):
+            starts[chosen] = {
+                first
+                for first in chosen
+                if any(_follows(first, then, axes) for then in starts[chosen - {first}])
+            }
+    return starts

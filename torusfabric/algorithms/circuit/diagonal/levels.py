@@ -1,0 +1,275 @@
+"""Circuit-switched broadcast on tori with unequal sides, by levels that are made finer.
+
+Every axis has an even number of levels, in a cycle. A node on the grid of levels is informed if its
+level numbers are all even or all odd. To *refine* an axis inserts an even number of new levels into
+each of its gaps, and informs the nodes of these numbers in one round: in a gap with new levels p1
+<= p2 <= .., the nodes below it inform p2, p4, .., those above it p1, p3, ... When all gaps have one
+link, `fill` informs the rest.
+
+A gap above an even level gets up to 2 ceil(alpha / 2) new levels, one above an odd level up to 2
+floor(alpha / 2), so that no node sends more than alpha messages. Gaps have an odd number of links,
+since an odd number falls apart into odd numbers; an odd side has one even gap, whose middle part is
+its one even part and ends as two levels at the same place.
+
+The last rounds go from every other node to all. Neighbouring levels have one link between them
+then, except where a plane of nodes was left out. In up to three dimensions every even node sends
+one level up on every axis and every odd node one level down.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+
+from ....topology import Torus
+from ..circuits import Circuits, Grid
+from ..max_flow import Network, search
+
+__all__ = ["capacities", "fill", "fill_around_plane", "fill_by_classes", "new_levels", "refine",
+           "serve_by_flow", "serve_planes", "spaced"]  # fmt: skip
+
+
+@cache
+def capacities(rounds: int, alpha: int) -> tuple[int, int]:
+    """How many links a gap above an even, and above an odd level may have, with rounds left."""
+    if rounds == 0:
+        return 1, 1
+    even, odd = capacities(rounds - 1, alpha)
+    up, down = -(-alpha // 2), alpha // 2
+    return (up + 1) * even + up * odd, (down + 1) * odd + down * even
+
+
+def spaced(
+    total: int, kinds: Sequence[int], rounds: int, alpha: int, least_even: int = 0, even_at: int = 0
+) -> np.ndarray:
+    """Cut a number of links into gaps.
+
+    Parameters
+    ----------
+    kinds : sequence of int
+        0 for each gap above an even level, 1 for each above an odd level.
+    rounds, alpha : int
+        What sets the capacities.
+    least_even, even_at : int
+        If an even gap is needed: at least how many links it has, and which gap it is.
+
+    Returns
+    -------
+    ndarray of int
+        Links of each gap, in proportion to what they could have.
+    """
+    most = np.array(capacities(rounds, alpha))[np.asarray(kinds)]
+    least = np.ones(len(most), int)
+    if (total - len(most)) % 2:
+        least[even_at], most[even_at] = least_even, most[even_at] - 1
+    room, pairs = (most - least) // 2, (total - least.sum()) // 2
+    given = pairs * room // max(room.sum(), 1)
+    spare = np.flatnonzero(given < room)[: pairs - given.sum()]
+    given[spare] += 1
+    return np.asarray(least + 2 * given)
+
+
+@cache
+def new_levels(gap: int, kind: int, rounds: int, alpha: int) -> np.ndarray:
+    """Distances of the new levels of a gap from the level below it, with rounds left after this.
+
+    Parameters
+    ----------
+    gap : int
+        Its number of links.
+    kind : int
+        0 above an even level, 1 above an odd level.
+    rounds, alpha : int
+        What sets the capacities of the parts.
+    """
+    pairs = min((alpha + 1 - kind) // 2, gap // 2)
+    kinds = [(kind + part) % 2 for part in range(2 * pairs + 1)]
+    return np.cumsum(spaced(gap, kinds, rounds, alpha, even_at=pairs))[:-1]
+
+
+def refine(
+    circuits: Circuits, grid: Grid, axis: int, rounds: int, alpha: int, asides: Sequence[int]
+) -> Grid:
+    """Inform the nodes of new levels on one axis in one round.
+
+    Parameters
+    ----------
+    rounds : int
+        How many rounds are left for this axis after this one.
+    alpha : int
+        How many messages a node may send.
+    asides : sequence of int
+        Axes for detours, none with two levels at one coordinate: ceil(alpha / 2) - 1 of them.
+
+    Notes
+    -----
+    The farthest of the messages that a node sends up, or down, goes straight; each other one goes
+    one level aside along an axis of its own (up if it goes up, else down) and, in the end, back.
+    """
+    gaps = grid.gaps(axis)
+    inserted = [new_levels(int(gap), i % 2, rounds, alpha) for i, gap in enumerate(gaps)]
+    moved = np.arange(len(gaps)) + np.cumsum([0, *map(len, inserted)])[:-1]
+    base = grid.levels[axis]
+    levels = [one for at, new in zip(base, inserted, strict=True) for one in (at, *(at + new))]
+    finer = grid.with_levels(axis, levels)
+    pairs = np.array([len(new) // 2 for new in inserted])
+    for sign, count in ((1, pairs), (-1, np.roll(pairs, 1))):
+        for rank in range(int(count.max(initial=0))):
+            sends = np.flatnonzero(count > rank)
+            steps = sign * 2 * (count[sends] - rank)
+            for parity in (0, 1):
+                mine = sends % 2 == parity
+                aside = (asides[rank - 1], sign) if rank else None
+                _along(circuits, finer, axis, moved[sends[mine]], steps[mine], parity, aside)
+    circuits.end_round()
+    return finer
+
+
+def _along(
+    circuits: Circuits,
+    grid: Grid,
+    axis: int,
+    numbers: np.ndarray,
+    steps: np.ndarray,
+    parity: int,
+    aside: tuple[int, int] | None,
+) -> None:
+    """Send from all informed nodes at some levels of an axis, over some levels."""
+    index, at = informed_index(grid, axis, numbers, parity)
+    runs = [(axis, steps[at])]
+    if aside:
+        runs = [aside, *runs, (aside[0], -aside[1])]
+    circuits.send_levels(grid, index, runs)
+
+
+def informed_index(
+    grid: Grid, axis: int, numbers: np.ndarray, parity: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Level numbers of the informed nodes of a parity at some levels of an axis.
+
+    Returns
+    -------
+    index : ndarray of int, shape (axes, nodes)
+    at : ndarray of int, shape (nodes,)
+        The position of each in ``numbers``.
+    """
+    choices = [np.arange(parity, count, 2) for count in grid.counts]
+    choices[axis] = np.asarray(numbers)
+    index = np.stack([part.ravel() for part in np.meshgrid(*choices, indexing="ij")])
+    position = np.meshgrid(*map(np.arange, map(len, choices)), indexing="ij")[axis].ravel()
+    return index, position
+
+
+#: What an even node before a left-out plane sends; an odd node behind it sends the opposite. Axis 0
+#: here is that of the plane, which is one link away. One of the others may have two levels at the
+#: same coordinate: wherever two of these messages then meet on a link, they have the same
+#: destination, and one of them is left out.
+BEFORE_PLANE = {
+    2: (((0, 1),), ((1, 1),)),
+    3: (((0, 1),), ((1, 1),), ((2, 1),), ((1, -1), (2, 1)), ((2, -1), (0, 1))),
+}
+
+
+def fill(circuits: Circuits, grid: Grid) -> None:
+    """Inform all levels of a grid in two or three dimensions, in one round."""
+    for parity, sign in ((0, 1), (1, -1)):
+        index, _ = informed_index(grid, 0, np.arange(parity, grid.counts[0], 2), parity)
+        for axis in range(len(grid.counts)):
+            circuits.send_levels(grid, index, [(axis, sign)])
+    circuits.end_round()
+
+
+def fill_around_plane(circuits: Circuits, grid: Grid, axis: int) -> None:
+    """The same where one plane is left out, which is informed in the same round.
+
+    Parameters
+    ----------
+    grid : Grid
+        The levels; the plane is between numbers 0 and 1.
+    axis : int
+        The axis that is at a right angle to the plane.
+    """
+    levels = [
+        np.arange(grid.sides[axis]) if a == axis else own for a, own in enumerate(grid.levels)
+    ]
+    whole = Grid(grid.sides, levels)
+    order = sorted(range(len(levels)), key=lambda a: a != axis)
+    for parity, sign in ((0, 1), (1, -1)):
+        index, _ = informed_index(grid, axis, np.arange(parity, grid.counts[axis], 2), parity)
+        near = index[axis] == parity
+        index[axis] += index[axis] > 0
+        for path in BEFORE_PLANE[len(order)]:
+            runs = [(order[a], sign * step) for a, step in path]
+            circuits.send_levels(whole, index[:, near], runs)
+        for a in order:
+            circuits.send_levels(whole, index[:, ~near], [(a, sign)])
+    circuits.end_round()
+
+
+def serve_planes(circuits: Circuits, axes: Sequence[int]) -> None:
+    """Inform one plane, or two that cross, when all else is informed, in one round.
+
+    Parameters
+    ----------
+    axes : sequence of int
+        One or two axes of which the nodes of coordinate 1 are to be informed.
+
+    Notes
+    -----
+    The first plane is informed from above, the second from below, and where they cross, from the
+    node above both, which first meets the second plane.
+    """
+    sides = circuits.topology.sides
+    nodes = np.indices(sides).reshape(len(sides), -1)
+    on = {axis: nodes[axis] == 1 for axis in axes}
+    both = on[axes[0]] & on[axes[-1]]
+    if len(axes) == 1:
+        ways = [(both, [(axes[0], -1)])]
+    else:
+        first, second = axes
+        ways = [
+            (on[first] & ~both, [(first, -1)]),
+            (on[second] & ~both, [(second, 1)]),
+            (both, [(second, -1), (first, -1)]),
+        ]
+    for chosen, runs in ways:
+        start = nodes[:, chosen]
+        for axis, step in runs:
+            start[axis] = (start[axis] - step) % sides[axis]
+        circuits.send(start, runs)
+    circuits.end_round()
+
+
+def fill_by_classes(circuits: Circuits, grid: Grid, alpha: int) -> None:
+    """Inform all levels of a grid of any number of dimensions.
+
+    Parameters
+    ----------
+    grid : Grid
+        The levels, none at the same coordinate as the next.
+    alpha : int
+        How many messages a node may send in a round.
+
+    Notes
+    -----
+    All nodes whose level numbers have the same parities do the same. So this is a broadcast from
+    two opposite corners of a torus of two nodes a side, planned by maximum flows.
+    """
+    dimensions = len(grid.counts)
+    corners = Torus((2,) * dimensions)
+    informed = np.zeros(corners.nodes, bool)
+    informed[[0, -1]] = True
+    for transfers in search(Network(corners), informed, alpha):
+        for corner, hops in zip(transfers.source, transfers.hops, strict=True):
+            parities = corners.coordinates(corner)
+            choices = [np.arange(p, n, 2) for p, n in zip(parities, grid.counts, strict=True)]
+            index = np.stack([part.ravel() for part in np.meshgrid(*choices, indexing="ij")])
+            runs = [(port // 2, 1 - port % 2 * 2) for port in hops[hops >= 0].astype(int)]
+            circuits.send_levels(grid, index, runs)
+        circuits.end_round()
+
+
+def serve_by_flow(circuits: Circuits, alpha: int) -> None:
+    """Inform all nodes that are left, by maximum flows."""
+    circuits.rounds += search(Network(circuits.topology), circuits.informed, alpha)
+    circuits.informed[:] = True

@@ -1,0 +1,296 @@
+"""Circuit-switched broadcast by maximum flows, on any topology.
+
+Rules of the model:
+
+- A round is a set of paths that share no arc; a link carries a message each way.
+- A node sends up to alpha messages in a round and receives at most one.
+
+All messages are the same, so a round is a flow of a single commodity: up to alpha units leave each
+informed node, an arc carries one unit, and each new node takes one. A maximum flow in whole units
+falls apart into paths. What decides whether later rounds can be as good is where the new nodes are:
+they are chosen far from each other and from the informed ones, as if these repelled them.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...collective import Collective
+from ...schedule import Rounds, Switching, Transfers
+from ...topology import CayleyGraph, Topology, Torus, cayley
+from ..algorithm import Algorithm, Options, one_chunk, some_ports
+from ..reversal import BROADCAST, also_backwards
+from .circuits import Circuits, Grid, clog, translated
+from .diagonal.square import axis_rounds
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = ["MAX_FLOW", "Network", "Repulsion", "best_flow", "path", "search"]
+
+
+class Network:
+    """The arcs between different nodes, as capacities between pairs of nodes."""
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology, self.nodes = topology, topology.nodes
+        self.tail, self.port = np.nonzero(topology.neighbours != np.arange(self.nodes)[:, None])
+        self.head = topology.neighbours[self.tail, self.port]
+        self.source, self.sink = self.nodes, self.nodes + 1
+
+    def capacities(self, supply: np.ndarray, demand: np.ndarray) -> csr_array:
+        """Capacities of all arcs, of supplies from the source and of demands to the sink."""
+        # Imported here, since that takes longer than a plan that does without it.
+        from scipy.sparse import coo_array, csr_array
+
+        nodes = np.arange(self.nodes)
+        tail = np.concatenate([self.tail, np.full(self.nodes, self.source), nodes])
+        head = np.concatenate([self.head, nodes, np.full(self.nodes, self.sink)])
+        units = np.concatenate([np.ones(len(self.tail), np.int32), supply, demand])
+        shape = (self.nodes + 2, self.nodes + 2)
+        return csr_array(coo_array((units.astype(np.int32), (tail, head)), shape=shape))
+
+
+def transfers(network: Network, flow: csr_array) -> Transfers:
+    """Take a flow apart into paths."""
+    flow = flow.tocoo()
+    ahead: list[list[int]] = [[] for _ in range(network.nodes + 2)]
+    for tail, head, units in zip(flow.row, flow.col, flow.data, strict=True):
+        ahead[tail].extend([int(head)] * max(int(units), 0))
+    for heads in ahead:
+        heads.sort()
+    lines: dict[tuple[int, int], list[int]] = {}
+    for tail, head, port in zip(network.tail, network.head, network.port, strict=True):
+        lines.setdefault((int(tail), int(head)), []).append(int(port))
+    paths = [path(ahead, start, network.sink) for start in sorted(ahead[network.source])]
+    hops = [[lines[a, b].pop() for a, b in pairwise(p)] for p in paths]
+    table = np.full((len(paths), max(map(len, hops))), -1, np.int8)
+    for row, ports in zip(table, hops, strict=True):
+        row[: len(ports)] = ports
+    return Transfers(np.array([p[0] for p in paths]), table)
+
+
+def path(ahead: list[list[int]], node: int, sink: int) -> list[int]:
+    """Follow and use up one unit of flow to where it ends, leaving out cycles.
+
+    The sink is the largest number, hence the last of a node's sorted heads, and the first taken: a
+    new node takes the first unit that comes.
+    """
+    nodes = [node]
+    while True:
+        node = ahead[node].pop()
+        if node == sink:
+            return nodes
+        if node in nodes:
+            nodes = nodes[: nodes.index(node)]
+        nodes.append(node)
+
+
+#: How often to start again, with another seed, where the lower bound has been missed.
+TRIES = 40
+
+#: How strongly a try after the first departs from the plain repulsion.
+NOISE = 0.1
+
+
+def search(network: Network, informed: np.ndarray, ports: int, seed: int = 0) -> list[Transfers]:
+    """The rounds of the first try that meets the bound, or the fewest of all tries.
+
+    Parameters
+    ----------
+    informed : ndarray of bool, shape (nodes,)
+        The nodes that are informed at first.
+    ports : int
+        How many messages a node may send in a round.
+    seed : int
+        Where to start.
+    """
+    first = np.minimum(ports, np.bincount(network.tail, minlength=network.nodes))[informed].sum()
+    reached = int(informed.sum() + first)
+    bound = int(not informed.all()) + clog(Fraction(network.nodes, reached), ports)
+    best, limit = [], network.nodes
+    for trial in range(TRIES):
+        random = np.random.default_rng([seed, trial]) if seed or trial else None
+        rounds = attempt(network, informed, ports, random, limit)
+        if rounds is not None:
+            best, limit = rounds, len(rounds) - 1
+            if len(rounds) <= bound:
+                break
+    return best
+
+
+def attempt(
+    network: Network,
+    informed: np.ndarray,
+    ports: int,
+    random: np.random.Generator | None,
+    limit: int,
+) -> list[Transfers] | None:
+    """The rounds of one try, or None as soon as it cannot do with the limit."""
+    informed = informed.copy()
+    repulsion = Repulsion(network.topology, random)
+    for node in np.flatnonzero(informed).tolist():
+        repulsion.add(node)
+    rounds: list[Transfers] = []
+    while not informed.all():
+        left = limit - len(rounds)
+        if int(informed.sum()) * (ports + 1) ** left < network.nodes:
+            return None
+        flow = best_flow(network, informed, ports, repulsion)
+        rounds.append(transfers(network, flow))
+        for node in rounds[-1].walk(network.topology)[:, -1].tolist():
+            informed[node] = True
+            repulsion.add(node)
+    return rounds
+
+
+def best_flow(
+    network: Network, informed: np.ndarray, ports: int, repulsion: Repulsion
+) -> csr_array:
+    """A maximum flow from informed to uninformed nodes that serves chosen targets first.
+
+    Returns
+    -------
+    csr_array
+        The net flow between each pair of nodes.
+    """
+    # Imported here, since that takes longer than a plan that does without it.
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import maximum_flow
+
+    targets = repulsion.targets(informed, ports * int(informed.sum()))
+    demand = np.zeros(network.nodes, np.int32)
+    demand[targets] = 1
+    capacities = network.capacities(ports * informed, demand)
+    first = maximum_flow(capacities, network.source, network.sink)
+    goal = min(ports * int(informed.sum()), int((~informed).sum()))
+    if first.flow_value == goal:
+        return first.flow
+    # Augmenting paths end at the sink, so that targets that are served stay served.
+    opened = network.capacities(ports * informed, (~informed).astype(np.int32))
+    residual = csr_array(opened - first.flow).astype(np.int32)
+    residual.eliminate_zeros()
+    second = maximum_flow(residual, network.source, network.sink)
+    return first.flow + second.flow
+
+
+class Repulsion:
+    """How little each node is wanted as a target: less, the nearer it is to informed nodes.
+
+    Parameters
+    ----------
+    random : numpy Generator or None
+        Where random changes come from.
+    """
+
+    def __init__(self, topology: Topology, random: np.random.Generator | None) -> None:
+        self.topology, self.nodes = topology, np.arange(topology.nodes)
+        regular = isinstance(topology, CayleyGraph)
+        away = cayley(topology).distances if regular else topology.all_distances
+        self.kernel = (away + 0.3) ** -2.0
+        self.total = np.zeros(topology.nodes)
+        self.bias = np.ones(topology.nodes)
+        if random is not None:
+            self.bias += NOISE * random.random(topology.nodes)
+
+    def around(self, node: int) -> np.ndarray:
+        """What a node adds to all others."""
+        if isinstance(self.topology, CayleyGraph):
+            return np.asarray(self.kernel[self.topology.subtract(self.nodes, node)])
+        return np.asarray(self.kernel[node])
+
+    def add(self, node: int) -> None:
+        """Let a node repel from now on."""
+        self.total += self.around(node)
+
+    def targets(self, informed: np.ndarray, count: int) -> np.ndarray:
+        """Choose targets among the nodes that are not informed."""
+        if count >= (~informed).sum():
+            return np.flatnonzero(~informed)
+        total, chosen = self.total.copy(), []
+        blocked = np.where(informed, np.inf, 0.0)
+        for _ in range(count):
+            node = int(np.argmin(total * self.bias + blocked))
+            chosen.append(node)
+            blocked[node] = np.inf
+            total += self.around(node)
+        return np.array(chosen)
+
+
+#: Choosing targets takes time quadratic in the number of nodes: about 20 s for this many.
+MOST_NODES = 20_000
+
+
+def max_flow_broadcast(topology: Topology, collective: Collective, options: Options) -> Rounds:
+    """Plan a broadcast by maximum flows.
+
+    Parameters
+    ----------
+    options : Options
+        ``ports`` is alpha, ``seed`` where to start.
+
+    Returns
+    -------
+    Rounds
+        ceil(log_(alpha + 1) N) rounds, the lower bound of Lemma 1 of [1]_, on every torus of two or
+        more dimensions on which this has been tried; there is no proof that it always is. On rings
+        the messages go as in `segments`, which meets the bound.
+
+    Notes
+    -----
+    As many targets as there are messages are chosen one by one, each where the sum over all
+    informed and chosen nodes at distance d of (d + 0.3)^-2 is least. A maximum flow serves as many
+    of them as possible; it is then augmented to all uninformed nodes. Where this misses the bound,
+    it is tried again with random changes to the repulsion.
+
+    References
+    ----------
+    .. [1] S.-Y. Wang, Y.-C. Tseng, S.-Y. Ni, J.-P. Sheu, "Circuit-switched broadcasting in
+       multi-port multi-dimensional torus networks", The Journal of Supercomputing 20, 2001.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> schedule = MAX_FLOW(tf.parse_topology("6x6"), tf.parse_collective("broadcast"))
+    >>> schedule.round_count  # ceil(log_5 36)
+    3
+    """
+    root, ports = collective.root or 0, options.ports or topology.ports
+    regular = isinstance(topology, CayleyGraph)  # planned for node 0, and translated
+    if isinstance(topology, Torus) and len(topology.sides) == 1:
+        circuits = Circuits(topology)
+        axis_rounds(circuits, Grid(topology.sides), ports)
+        rounds = circuits.rounds
+    else:
+        informed = np.arange(topology.nodes) == (0 if regular else root)
+        rounds = search(Network(topology), informed, ports, options.seed)
+    return Rounds(
+        topology=topology,
+        collective=collective,
+        switching=Switching.CIRCUIT,
+        ports=ports,
+        transfers=translated(cayley(topology), root, rounds) if regular else tuple(rounds),
+    )
+
+
+def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
+    """Which topology and options are needed, or None."""
+    if topology.nodes > MOST_NODES:
+        return f"at most {MOST_NODES} nodes"
+    return some_ports(options, topology.ports) or one_chunk(options)
+
+
+MAX_FLOW = Algorithm(
+    name="max-flow",
+    source="beyond Wang, Tseng, Ni and Sheu 2001",
+    summary="circuit-switched broadcast on any topology, at the lower bound wherever tried on tori",
+    collectives=("broadcast", "gather", "reduce"),
+    options=("ports", "chunks", "seed"),
+    misfit=misfit,
+    plan=also_backwards(max_flow_broadcast, BROADCAST),
+    any_network=True,
+)
