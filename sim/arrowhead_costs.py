@@ -20,8 +20,7 @@ import paper_costs as costs
 import torusfabric as tf
 from torusfabric.algorithms.arrowhead.spanning_tree import best_packets
 from torusfabric.analysis.cost import schedule_cost
-from torusfabric.cli.notices import notices_shown
-from torusfabric.cli.output import print_json, progress_bar
+from torusfabric.cli.output import notices_shown, print_json, progress_bar
 from torusfabric.planning import PlanOptions
 from torusfabric.simulation.engines import choose_engine
 from torusfabric.topology import Arrowhead

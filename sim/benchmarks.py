@@ -24,8 +24,7 @@ import benchmark_times as times
 from rich.console import Console
 from rich.table import Table
 
-from torusfabric.cli.notices import notices_shown
-from torusfabric.cli.output import print_json, progress_bar
+from torusfabric.cli.output import notices_shown, print_json, progress_bar
 from torusfabric.errors import InputError, TorusfabricError
 
 KEPT = Path(__file__).parent / "measured" / "counts.json"

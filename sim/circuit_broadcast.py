@@ -27,8 +27,7 @@ from paper_costs import theorem_rounds
 
 import torusfabric as tf
 from torusfabric.analysis.bounds import spread_rounds
-from torusfabric.cli.notices import notices_shown
-from torusfabric.cli.output import print_json, progress_bar
+from torusfabric.cli.output import notices_shown, print_json, progress_bar
 from torusfabric.errors import InputError
 from torusfabric.simulation.engines import AmaranthEngine
 from torusfabric.topology import parse_topology

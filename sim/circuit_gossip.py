@@ -28,8 +28,7 @@ from paper_costs import tau_large, tau_short
 
 import torusfabric as tf
 from torusfabric.analysis.cost import schedule_cost
-from torusfabric.cli.notices import notices_shown
-from torusfabric.cli.output import print_json, progress_bar
+from torusfabric.cli.output import notices_shown, print_json, progress_bar
 from torusfabric.simulation.engines import choose_engine
 from torusfabric.topology import Torus
 

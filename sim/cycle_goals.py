@@ -25,8 +25,7 @@ from rich.table import Table
 
 import torusfabric as tf
 from torusfabric.analysis.volume import least_time
-from torusfabric.cli.notices import notices_shown
-from torusfabric.cli.output import print_json, progress_bar
+from torusfabric.cli.output import notices_shown, print_json, progress_bar
 from torusfabric.errors import InputError, TorusfabricError
 
 #: What is granted of the flits of the busiest link, and the cycles of a run.

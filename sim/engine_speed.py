@@ -39,8 +39,7 @@ from icarus_engine import Icarus
 from verilator_engine import Verilator
 
 import torusfabric as tf
-from torusfabric.cli.notices import notices_shown
-from torusfabric.cli.output import print_json, print_table, progress_bar
+from torusfabric.cli.output import notices_shown, print_json, print_table, progress_bar
 from torusfabric.simulation.engines import ENGINES, CompiledEngine, Engine
 
 #: Those that run the emitted text.

@@ -18,8 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 import torusfabric as tf
-from torusfabric.cli.notices import notices_shown
-from torusfabric.cli.output import print_json, progress_bar
+from torusfabric.cli.output import notices_shown, print_json, progress_bar
 from torusfabric.errors import TorusfabricError
 
 #: Cycles that the choice at the start of a run, and all that it is among, may cost.

@@ -29,8 +29,7 @@ from rich.console import Console
 from rich.table import Table
 
 import torusfabric as tf
-from torusfabric.cli.notices import notices_shown
-from torusfabric.cli.output import print_json, progress_bar
+from torusfabric.cli.output import notices_shown, print_json, progress_bar
 
 WIDTH = 32
 TARGET = "ecp5-25k"

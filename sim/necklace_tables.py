@@ -20,8 +20,7 @@ import numpy as np
 
 import torusfabric as tf
 from torusfabric.algorithms.table.necklace.trees import Necklaces
-from torusfabric.cli.notices import notices_shown
-from torusfabric.cli.output import print_json, progress_bar
+from torusfabric.cli.output import notices_shown, print_json, progress_bar
 from torusfabric.topology import Torus
 
 #: Table 4 as printed: n, k, nodes, nodes of nonfull necklaces, necklaces, smallest and largest

@@ -18,8 +18,7 @@ import torusfabric as tf
 from torusfabric.analysis.cost import schedule_cost
 from torusfabric.analysis.link_use import link_use
 from torusfabric.analysis.volume import least_reach, least_time
-from torusfabric.cli.notices import notices_shown
-from torusfabric.cli.output import print_json, progress_bar
+from torusfabric.cli.output import notices_shown, print_json, progress_bar
 
 #: One to three broken links, at one node and apart, one way, and broken nodes; and other networks.
 NETWORKS = (

@@ -33,8 +33,7 @@ import torusfabric as tf
 from torusfabric.algorithms.oblivious.one_packet.plan import rod_feed
 from torusfabric.algorithms.oblivious.redistribute import Rectangle, forwarding
 from torusfabric.analysis.step_length import step_length
-from torusfabric.cli.notices import notices_shown
-from torusfabric.cli.output import print_json, progress_bar
+from torusfabric.cli.output import notices_shown, print_json, progress_bar
 from torusfabric.collective import parse_collective
 from torusfabric.draw.contents import contents
 from torusfabric.draw.page import paint

@@ -26,8 +26,7 @@ from pathlib import Path
 import msccl_generators as generators
 
 import torusfabric as tf
-from torusfabric.cli.notices import notices_shown
-from torusfabric.cli.output import print_json, progress_bar
+from torusfabric.cli.output import notices_shown, print_json, progress_bar
 from torusfabric.planning.foreign import best_plan
 from torusfabric.simulation.engines import choose_engine
 

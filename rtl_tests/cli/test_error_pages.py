@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from torusfabric.cli import main
-from torusfabric.cli.error_pages import FAMILIES, INTERRUPTED, MACHINE, PAGE, TOOL, page_of
+from torusfabric.cli.streams import FAMILIES, INTERRUPTED, MACHINE, PAGE, TOOL, page_of
 from torusfabric.errors import MissingTool
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from torusfabric.cli.notices import notices_shown
+from torusfabric.cli.output import notices_shown
 from torusfabric.errors import MissingTool, WorkFailed
 from torusfabric.toolchain import notices, tools
 from torusfabric.toolchain.folders import work_folder

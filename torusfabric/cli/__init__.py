@@ -10,11 +10,9 @@ from ..toolchain.amaranth_schemas import put_off_schema_checks
 from ..toolchain.extras import extras_named
 from ..toolchain.processes import ending_signals
 from ..toolchain.version import __version__
-from .command import CommandParser
-from .notices import notices_shown
-from .output import facts_on_standard_error, flush, print_error
-from .parser import Parser
-from .purposes import PURPOSES, Help
+from .output import facts_on_standard_error, flush, notices_shown, print_error
+from .parser import CommandParser, Help, Parser
+from .purposes import PURPOSES
 from .streams import failure_of, flush_or_drop, prepare_streams, writes_to_standard_output
 
 __all__ = ["main"]

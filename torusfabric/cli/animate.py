@@ -7,9 +7,9 @@ from ..analysis.facts import in_words, schedule_facts
 from ..errors import InputError
 from ..planning import compile
 from .arguments import PAGE, add_force, check_drawing, natural, node_pair
-from .command import Commands, add_command
 from .hardware_options import add_flits_option
 from .output import print_facts, print_json, progress_bar
+from .parser import Commands, add_command
 from .selection_options import add_selection
 from .several import add_mode, choose_mode
 from .several_boards import add_drawn_boards, drawn_boards

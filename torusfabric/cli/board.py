@@ -11,11 +11,11 @@ from ..toolchain.notices import say
 from ..toolchain.quoting import shell_command
 from .arguments import folder, positive
 from .blocks import add_block_options, block_options, clocked, make_block
-from .command import Commands, add_command
 from .connect import BUILDS
 from .hardware_options import add_fabric_options
 from .monitor import add_baud
 from .output import Progress, print_facts, print_json, print_line, progress_bar
+from .parser import Commands, add_command
 from .selection_options import add_selection
 from .tables import add_tables_options
 

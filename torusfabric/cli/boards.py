@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..toolchain.notices import say
 from .arguments import positive
-from .command import Commands, add_command
 from .output import print_json, print_line, print_rendered
+from .parser import Commands, add_command
 
 if TYPE_CHECKING:
     from ..fpga.board import Board

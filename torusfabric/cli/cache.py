@@ -2,8 +2,8 @@
 
 from argparse import Namespace
 
-from .command import Commands, add_command
 from .output import print_facts, print_json
+from .parser import Commands, add_command
 
 __all__ = ["add_commands"]
 

@@ -17,11 +17,11 @@ from ..schedule.file import load
 from ..toolchain.files import write_file
 from ..toolchain.reading import listed_files
 from .arguments import PICTURE, add_force, check_drawing
-from .command import Commands, add_command
 from .compare_together import compare_fabrics, print_uncounted
 from .foreign import add_import_options
 from .hardware_options import add_fabric_options, operators_of
 from .output import print_json, print_line, print_table, progress_bar
+from .parser import Commands, add_command
 from .selection import parse_plan, parse_selection
 from .selection_options import add_selection
 from .table_files import add_table, check_table, write_table

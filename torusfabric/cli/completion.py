@@ -4,8 +4,8 @@ import argparse
 from argparse import Namespace
 
 from ..algorithms import CATALOGUE
-from .command import Commands, add_command
 from .output import print_json, print_line
+from .parser import Commands, add_command
 
 __all__ = ["add_commands"]
 

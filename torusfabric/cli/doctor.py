@@ -9,8 +9,8 @@ from typing import Any
 from ..errors import MissingTool
 from ..toolchain.installation import Found, packages_found, tools_found
 from ..toolchain.version import __version__
-from .command import Commands, add_command
 from .output import print_facts, print_json, print_line, print_table
+from .parser import Commands, add_command
 
 __all__ = ["add_commands"]
 

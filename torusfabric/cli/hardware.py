@@ -15,7 +15,6 @@ from .choice_costs import (
     root_cost,
     root_cost_in_words,
 )
-from .command import Commands, add_command
 from .fabric import make_fabric
 from .hardware_options import (
     add_bus_option,
@@ -25,6 +24,7 @@ from .hardware_options import (
     check_compact,
 )
 from .output import print_facts, print_json, print_rendered, progress_bar
+from .parser import Commands, add_command
 from .selection_options import add_selection
 from .several_boards import add_boards_options, check_one_chip, write_boards
 from .tables import add_tables_options

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from .arguments import add_force, check_output, natural
-from .command import Commands, add_command
 from .output import print_facts, print_json, progress_bar
+from .parser import Commands, add_command
 from .selection_options import add_selection
 from .several import choose_schedules
 from .simulated import raise_if_wrong

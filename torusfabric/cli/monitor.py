@@ -8,10 +8,10 @@ from ..fpga.bridge import BAUD
 from ..toolchain.hints import no_such
 from .arguments import add_force, check_output, natural, positive
 from .blocks import add_block_options
-from .command import Commands, add_command
 from .connect import BUILDS, connect, select_engine
 from .hardware_options import add_fabric_options
 from .output import print_facts, print_json, print_line, progress_bar
+from .parser import Commands, add_command
 from .selection_options import TOPOLOGY, add_selection
 from .simulated import raise_if_wrong
 from .tables import add_tables_options

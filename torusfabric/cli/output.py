@@ -5,6 +5,7 @@ Facts go to standard output, or to standard error while a file is written to sta
 
 import contextlib
 import json
+import logging
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ..toolchain.destinations import STANDARD_OUTPUT
 from ..toolchain.files import reporting
+from ..toolchain.notices import LOGGER
 from ..toolchain.progress import Progress, progress_bar
 from ..toolchain.quoting import visible
 from .streams import Failure
@@ -24,6 +26,7 @@ __all__ = [
     "Progress",
     "facts_on_standard_error",
     "flush",
+    "notices_shown",
     "print_error",
     "print_facts",
     "print_json",
@@ -92,6 +95,20 @@ def print_json(value: Mapping[str, Any]) -> None:
     text = json.dumps({"version": JSON_VERSION, **value}, indent=2, default=_plain)
     with _writing() as stream:
         print(text, file=stream)
+
+
+@contextlib.contextmanager
+def notices_shown() -> Iterator[None]:
+    """Show notices on standard error during the body, a line each."""
+    handler, level = logging.StreamHandler(), LOGGER.level
+    handler.setFormatter(logging.Formatter("torusfabric: %(message)s"))
+    LOGGER.addHandler(handler)
+    LOGGER.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        LOGGER.removeHandler(handler)
+        LOGGER.setLevel(level)
 
 
 def print_error(error: Failure, words: Sequence[str]) -> None:

@@ -1,16 +1,23 @@
 """The parser of command lines: argparse, with errors that name what is at fault."""
 
 import argparse
+import logging
 import re
 import sys
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn, TypeAlias
 
 from ..errors import InputError
 from ..toolchain.hints import hint, no_such
+from ..toolchain.notices import LOGGER
 from .output import print_line
+from .purposes import by_purpose
 
-__all__ = ["Parser"]
+__all__ = ["CommandParser", "Commands", "Help", "Parser", "add_command"]
+
+#: The parsers of all commands, by name.
+Commands: TypeAlias = Mapping[str, ArgumentParser]
 
 #: What follows a minus sign like this is no option, but a value that is out of range.
 _NEGATIVE = re.compile(r"-\.?\d.*")
@@ -66,3 +73,75 @@ class Parser(argparse.ArgumentParser):
         if action.choices is not None and value not in action.choices:
             name = action.option_strings[-1] if action.option_strings else str(action.metavar)
             raise no_such(name.capitalize() if name.isupper() else name, value, action.choices)
+
+
+class CommandParser(Parser):
+    """A parser that has its arguments only once it parses: what adds them takes long to import.
+
+    Parameters
+    ----------
+    complete : function of ()
+        Adds the arguments, if they are missing.
+    """
+
+    def __init__(self, *args: Any, complete: Callable[[], None], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._complete = complete
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Add the arguments, and parse."""
+        self._complete()
+        return super().parse_known_args(args, namespace)
+
+
+class Help(argparse.RawDescriptionHelpFormatter):
+    """Help in which commands stand below what they are for."""
+
+    def _format_action(self, action: argparse.Action) -> str:
+        """The lines of an argument: those of the commands by purpose."""
+        if action.nargs != argparse.PARSER:
+            return super()._format_action(action)
+        entries = {entry.dest: entry for entry in self._iter_indented_subactions(action)}
+        parts = []
+        for purpose, names in by_purpose(entries):
+            lines = [super(Help, self)._format_action(entries[name]) for name in names]
+            parts.append(f"{purpose}:\n" + "".join(lines))
+        return "\n" + "\n".join(parts)
+
+
+def add_command(
+    commands: Commands, name: str, run: Callable[[Namespace], int | None]
+) -> ArgumentParser:
+    """Give a command what runs it, and the arguments that all commands have.
+
+    Parameters
+    ----------
+    run : function of (Namespace) -> int or None
+        Does the work; returns the exit status.
+
+    Returns
+    -------
+    ArgumentParser
+        That of the command, to which the module adds more.
+    """
+    parser = commands[name]
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object and nothing else"
+    )
+    much = parser.add_mutually_exclusive_group()
+    much.add_argument(
+        "--quiet", action="store_true", help="say nothing on standard error but errors"
+    )
+    much.add_argument(
+        "--verbose",
+        action="store_true",
+        help="say on standard error what each part is estimated to take, and what it took",
+    )
+
+    def run_at_level(arguments: Namespace) -> int | None:
+        level = logging.DEBUG if arguments.verbose else logging.INFO
+        LOGGER.setLevel(logging.ERROR if arguments.quiet else level)
+        return run(arguments)
+
+    parser.set_defaults(run=run_at_level)
+    return parser

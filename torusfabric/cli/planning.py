@@ -14,10 +14,10 @@ from ..schedule import Rounds, Schedule
 from ..schedule.file import BEGINNING, save
 from ..toolchain.files import write_file
 from .arguments import PICTURE, add_force, check_drawing, check_output, natural
-from .command import Commands, add_command
 from .facts import checked_facts
 from .hardware_options import add_flits_option
 from .output import print_facts, print_json, print_table, progress_bar
+from .parser import Commands, add_command
 from .selection import Chosen, file_for_topology
 from .selection_options import FILE_OR_TOPOLOGY, add_selection
 from .several import add_mode, choose_mode, choose_schedules

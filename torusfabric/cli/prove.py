@@ -5,7 +5,6 @@ from functools import partial
 
 from ..errors import WorkFailed
 from .arguments import VCD, add_force, check_output
-from .command import Commands, add_command
 from .fabric import make_fabric
 from .hardware_options import (
     add_bus_option,
@@ -14,6 +13,7 @@ from .hardware_options import (
     check_compact,
 )
 from .output import print_facts, print_json, print_line, print_table, progress_bar
+from .parser import Commands, add_command
 from .selection_options import add_selection
 from .several_boards import add_boards_options, check_one_chip, make_boards
 from .tables import add_fabric_file, fabric_of_file

@@ -1,10 +1,9 @@
 """The commands, and what they are for: the help of the command line lists them by purpose."""
 
-import argparse
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-__all__ = ["PURPOSES", "Command", "Help", "by_purpose"]
+__all__ = ["PURPOSES", "Command", "by_purpose"]
 
 
 class Command(NamedTuple):
@@ -182,18 +181,3 @@ def by_purpose(names: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
         left = [name for name in left if name not in found]
     if left:
         yield "others", left
-
-
-class Help(argparse.RawDescriptionHelpFormatter):
-    """Help in which commands stand below what they are for."""
-
-    def _format_action(self, action: argparse.Action) -> str:
-        """The lines of an argument: those of the commands by purpose."""
-        if action.nargs != argparse.PARSER:
-            return super()._format_action(action)
-        entries = {entry.dest: entry for entry in self._iter_indented_subactions(action)}
-        parts = []
-        for purpose, names in by_purpose(entries):
-            lines = [super(Help, self)._format_action(entries[name]) for name in names]
-            parts.append(f"{purpose}:\n" + "".join(lines))
-        return "\n" + "\n".join(parts)

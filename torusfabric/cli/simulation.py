@@ -4,9 +4,9 @@ from argparse import ArgumentParser, Namespace
 
 from ..errors import InputError
 from .arguments import add_force, natural, positive, real
-from .command import Commands, add_command
 from .hardware_options import add_fabric_options, add_top_options
 from .host_simulation import run_host
+from .parser import Commands, add_command
 from .selection_options import add_selection
 from .several_boards import add_boards_options, add_error_option, check_one_chip, run_boards
 from .stream_simulation import run_streams

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ..errors import WorkFailed
 from .arguments import positive
-from .command import Commands, add_command
 from .output import print_facts, print_json, progress_bar
+from .parser import Commands, add_command
 
 __all__ = ["add_commands"]
 
