@@ -99,7 +99,7 @@ def test_faults_are_seen(tmp_path, monkeypatch):
     ],
 )
 def test_faults_of_commands_are_seen(run, message, tmp_path, monkeypatch):
-    monkeypatch.setattr("torusfabric.cli.cache.run_cache", run)
+    monkeypatch.setattr("torusfabric.cli.installation.run_cache", run)
     monkeypatch.setattr(oracle, "_parser", cli.make_parser)
     words = ["cache", "--json"] if message == "no object" else ["cache"]
     assert message in judged(tmp_path, lambda: run_line(words, tmp_path))

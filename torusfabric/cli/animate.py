@@ -8,7 +8,7 @@ from ..errors import InputError
 from ..planning import compile
 from .arguments import PAGE, add_force, check_drawing, natural, node_pair
 from .hardware_options import add_flits_option
-from .output import print_facts, print_json, progress_bar
+from .output import print_report, progress_bar
 from .parser import Commands, add_command
 from .selection_options import add_selection
 from .several import add_mode, choose_mode
@@ -81,11 +81,8 @@ def run_animate(arguments: Namespace) -> None:
     facts = {"file": arguments.output, "bytes": len(text.encode())} | facts
     if arguments.cycles:
         facts["word"] = f"{stages[0].node}:{stages[-1].node}"
-    if arguments.json:
-        said = {"stages": [stage._asdict() for stage in stages]} if arguments.cycles else {}
-        print_json(facts | said)
-    else:
-        print_facts(in_words(facts))
+    said = {"stages": [stage._asdict() for stage in stages]} if arguments.cycles else {}
+    print_report(arguments, facts | said, in_words(facts))
 
 
 def _word(program: "Program", arguments: Namespace) -> tuple[list["Stage"], dict[str, str]]:

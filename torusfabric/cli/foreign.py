@@ -11,7 +11,7 @@ from ..schedule.file import BEGINNING, save
 from ..schedule.foreign.export import BEGINNINGS, FORMATS, export_schedule
 from .arguments import add_force, check_output, natural
 from .facts import checked_facts
-from .output import print_facts, print_json, progress_bar
+from .output import print_report, progress_bar
 from .parser import Commands, add_command
 from .selection import choose_file_or_selection
 from .selection_options import FILE_OR_TOPOLOGY, TOPOLOGY, add_selection
@@ -116,12 +116,9 @@ def run_import(arguments: Namespace) -> None:
         with progress_bar("writing the schedule"):
             save(schedule, arguments.output, force=arguments.force)
         facts["file"] = arguments.output
-    if arguments.json:
-        print_json(facts)
-        return
     shown = in_words(facts) | {"checked": "every block reaches every node that must hold it"}
     shown |= {"map": _map_in_words(facts["map"]), "ours": _in_words(facts["ours"])}
-    print_facts(shown)
+    print_report(arguments, facts, shown)
 
 
 def run_export(arguments: Namespace) -> None:
@@ -134,10 +131,7 @@ def run_export(arguments: Namespace) -> None:
         export_schedule(schedule, arguments.output, arguments.format, force=arguments.force)
     facts |= {"format": arguments.format, "file": arguments.output}
     facts["seconds"] = round(time.perf_counter() - began, 3)
-    if arguments.json:
-        print_json(facts)
-    else:
-        print_facts(in_words(facts))
+    print_report(arguments, facts, in_words(facts))
 
 
 def _ours(schedule: Schedule) -> dict[str, Any] | None:

@@ -23,7 +23,7 @@ from .hardware_options import (
     add_top_options,
     check_compact,
 )
-from .output import print_facts, print_json, print_rendered, progress_bar
+from .output import print_facts, print_json, print_rendered, print_report, progress_bar
 from .parser import Commands, add_command
 from .selection_options import add_selection
 from .several_boards import add_boards_options, check_one_chip, write_boards
@@ -171,10 +171,7 @@ def run_verilog(arguments: Namespace) -> None:
         facts |= {"folded": rows, "longest_link_in_regions": far}
         words["folded"] = f"longest link {far}, in regions; nodes side by side:"
         words |= {f"row {k}": " ".join(map(str, row)) for k, row in enumerate(rows)}
-    if arguments.json:
-        print_json(facts)
-    else:
-        print_facts(words)
+    print_report(arguments, facts, words)
 
 
 def _diagrams(fabric: Any) -> list[Any]:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from .arguments import add_force, check_output, natural
-from .output import print_facts, print_json, progress_bar
+from .output import print_facts, print_json, progress_bar, raise_if_wrong
 from .parser import Commands, add_command
 from .selection_options import add_selection
 from .several import choose_schedules
-from .simulated import raise_if_wrong
 from .tables import add_fabric_file
 
 if TYPE_CHECKING:

@@ -10,10 +10,9 @@ from .arguments import add_force, check_output, natural, positive
 from .blocks import add_block_options
 from .connect import BUILDS, connect, select_engine
 from .hardware_options import add_fabric_options
-from .output import print_facts, print_json, print_line, progress_bar
+from .output import print_json, print_line, print_report, progress_bar, raise_if_wrong
 from .parser import Commands, add_command
 from .selection_options import TOPOLOGY, add_selection
-from .simulated import raise_if_wrong
 from .tables import add_tables_options
 
 if TYPE_CHECKING:
@@ -234,15 +233,12 @@ def run_run(arguments: Namespace) -> None:
     jobs = [_job(board.fabric, text) for text in arguments.job]
     with progress_bar("running") as progress:
         report = board.run(jobs or None, seed=arguments.data_seed, progress=progress)
-    if arguments.json:
-        print_json(report.to_json() | {"port": board.name})
-    else:
-        runs = {
-            f"run {number}": f"{job.collective}, {job.length} flits: {_came(job)}"
-            for number, job in enumerate(report.jobs)
-        }
-        shown = {"topology": report.topology, "algorithm": report.algorithm, **runs}
-        print_facts(_spaced(shown | _found(report)))
+    runs = {
+        f"run {number}": f"{job.collective}, {job.length} flits: {_came(job)}"
+        for number, job in enumerate(report.jobs)
+    }
+    shown = {"topology": report.topology, "algorithm": report.algorithm, **runs, **_found(report)}
+    print_report(arguments, report.to_json() | {"port": board.name}, _spaced(shown))
     raise_if_wrong(report)
     return None
 
@@ -281,8 +277,5 @@ def _run_data(arguments: Namespace) -> None:
     with writing(arguments.output) as file:
         np.save(file, words.astype(np.min_scalar_type((1 << width) - 1)))
     result = {"output": arguments.output, **_found(report)}
-    if arguments.json:
-        print_json(result)
-    else:
-        print_facts(_spaced(result))
+    print_report(arguments, result, _spaced(result))
     raise_if_wrong(report)

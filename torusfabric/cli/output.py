@@ -7,10 +7,12 @@ import contextlib
 import json
 import logging
 import sys
+from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TextIO
 
+from ..errors import WorkFailed
 from ..toolchain.destinations import STANDARD_OUTPUT
 from ..toolchain.files import reporting
 from ..toolchain.notices import LOGGER
@@ -20,6 +22,10 @@ from .streams import Failure
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from ..simulation.boards.report import SystemReport
+    from ..simulation.report import SimulationReport
+    from ..simulation.streams.report import StreamReport
 
 __all__ = [
     "JSON_VERSION",
@@ -32,9 +38,11 @@ __all__ = [
     "print_json",
     "print_line",
     "print_rendered",
+    "print_report",
     "print_table",
     "printable",
     "progress_bar",
+    "raise_if_wrong",
 ]
 
 #: The version of the JSON objects. It grows when a key goes or means something else; new keys
@@ -149,6 +157,30 @@ def print_facts(facts: Mapping[str, Any]) -> None:
     with _writing() as stream:
         for name, value in facts.items():
             print(f"{name:<{width}}  {printable(str(value))}", file=stream)
+
+
+def print_report(arguments: Namespace, facts: Mapping[str, Any], shown: Mapping[str, Any]) -> None:
+    """Print facts as a JSON object, or what is shown of them to people, as arguments say."""
+    if arguments.json:
+        print_json(facts)
+    else:
+        print_facts(shown)
+
+
+def raise_if_wrong(report: "SimulationReport | StreamReport | SystemReport") -> None:
+    """Raise an error if a word is wrong, or the cycles are not those predicted."""
+    if report.passed:
+        return
+    if report.first_wrong:
+        raise WorkFailed(
+            f"{report.words_wrong} of {report.words_checked} words are wrong; first: "
+            f"{report.first_wrong}"
+        )
+    if failed := [run for run in report.jobs if getattr(run, "failed", False)]:
+        raise WorkFailed(
+            f"{len(failed)} of {len(report.jobs)} runs failed; first: {failed[0].fault}"
+        )
+    raise WorkFailed(f"Cycles must be {report.predicted_cycles}, not {report.cycles}")
 
 
 def print_rendered(renderable: "RenderableType") -> None:

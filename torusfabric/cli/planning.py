@@ -16,7 +16,7 @@ from ..toolchain.files import write_file
 from .arguments import PICTURE, add_force, check_drawing, check_output, natural
 from .facts import checked_facts
 from .hardware_options import add_flits_option
-from .output import print_facts, print_json, print_table, progress_bar
+from .output import print_json, print_report, print_table, progress_bar
 from .parser import Commands, add_command
 from .selection import Chosen, file_for_topology
 from .selection_options import FILE_OR_TOPOLOGY, add_selection
@@ -95,12 +95,8 @@ def run_algorithms(arguments: Namespace) -> None:
 
 def _print(arguments: Namespace, facts: dict[str, Any]) -> None:
     """Print what is known of a schedule, or of several."""
-    if arguments.json:
-        print_json(facts)
-        return
-    shown = in_words(facts)
-    shown["checked"] = "every block reaches every node that must hold it, and no arc is used twice"
-    print_facts(shown)
+    checked = "every block reaches every node that must hold it, and no arc is used twice"
+    print_report(arguments, facts, in_words(facts) | {"checked": checked})
 
 
 def run_plan(arguments: Namespace) -> None:

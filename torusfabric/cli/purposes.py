@@ -148,17 +148,17 @@ PURPOSES: Mapping[str, Mapping[str, Command]] = {
     },
     "this installation": {
         "doctor": Command(
-            "doctor",
+            "installation",
             "say which tools and packages are installed, and how to get what is missing",
             "torusfabric doctor",
         ),
         "cache": Command(
-            "cache",
+            "installation",
             "show or clear the cache of what external tools produced",
             "TORUSFABRIC_CACHE_LIMIT=500M torusfabric cache",
         ),
         "completion": Command(
-            "completion",
+            "installation",
             "write the script by which a shell completes commands, options and names",
             "torusfabric completion bash > ~/.local/share/bash-completion/completions/torusfabric",
         ),

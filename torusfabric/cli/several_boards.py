@@ -10,8 +10,7 @@ from ..errors import InputError
 from ..planning import require_results
 from ..topology import parse_topology
 from .arguments import real
-from .output import print_facts, print_json, progress_bar
-from .simulated import raise_if_wrong
+from .output import print_report, progress_bar, raise_if_wrong
 
 if TYPE_CHECKING:
     from ..rtl.boards import BoardSystem
@@ -232,11 +231,8 @@ def write_boards(arguments: Namespace) -> None:
         "lines": design.text.count("\n"),
         "predicted_cycles": system.cycles(made.fabric.predicted_cycles),
     }
-    if arguments.json:
-        print_json(facts | of_boards | made.facts)
-        return
-    files = {"files": " ".join(facts["files"])}
-    print_facts(in_words(facts | made.facts) | files | _shown(of_boards))
+    shown = in_words(facts | made.facts) | {"files": " ".join(facts["files"])} | _shown(of_boards)
+    print_report(arguments, facts | of_boards | made.facts, shown)
 
 
 def run_boards(arguments: Namespace) -> None:
@@ -258,22 +254,18 @@ def run_boards(arguments: Namespace) -> None:
             progress=progress,
         )
     of_boards = _facts(system)
-    if arguments.json:
-        print_json(report.to_json() | of_boards)
-    else:
-        clean = [run for run in report.jobs if not run.failed]
-        print_facts(
-            {
-                "topology": report.topology,
-                "collective": report.collective,
-                **_shown(of_boards),
-                "runs": f"{len(report.jobs)}: {len(clean)} with success, {report.failed} that said "
-                f"they failed, {report.retries} attempts more than runs",
-                "link words changed": report.link_words_changed,
-                "cycles": f"{report.cycles} in all, {report.predicted_cycles} predicted",
-                "words checked": report.words_checked,
-                "words wrong": report.words_wrong,
-                "time": f"{report.seconds:.1f} s",
-            }
-        )
+    clean = sum(not run.failed for run in report.jobs)
+    shown = {
+        "topology": report.topology,
+        "collective": report.collective,
+        **_shown(of_boards),
+        "runs": f"{len(report.jobs)}: {clean} with success, {report.failed} that said they failed, "
+        f"{report.retries} attempts more than runs",
+        "link words changed": report.link_words_changed,
+        "cycles": f"{report.cycles} in all, {report.predicted_cycles} predicted",
+        "words checked": report.words_checked,
+        "words wrong": report.words_wrong,
+        "time": f"{report.seconds:.1f} s",
+    }
+    print_report(arguments, report.to_json() | of_boards, shown)
     raise_if_wrong(report)

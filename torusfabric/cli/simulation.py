@@ -1,18 +1,32 @@
 """The command that runs a fabric cycle by cycle: simulate."""
 
 from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from .arguments import add_force, natural, positive, real
+from ..planning import announce, require_results
+from .arguments import TRACE, add_force, check_output, check_waves, natural, positive, real
+from .fabric import make_fabric
 from .hardware_options import add_fabric_options, add_top_options
-from .host_simulation import run_host
+from .output import print_report, progress_bar, raise_if_wrong
 from .parser import Commands, add_command
 from .selection_options import add_selection
 from .several_boards import add_boards_options, add_error_option, check_one_chip, run_boards
-from .stream_simulation import run_streams
-from .tables import add_fabric_file, add_tables_options
+from .simulated import host_shown, streams_shown
+from .tables import add_fabric_file, add_tables_options, fabric_with_image
+
+if TYPE_CHECKING:
+    from ..rtl import Fabric
+    from ..simulation.engines import Job
 
 __all__ = ["add_commands"]
+
+#: Random runs, unless it is said how many.
+RANDOM_JOBS = 20
+
+#: What the check of a schedule found that stands in the report of a simulation, too.
+KNOWN = ("unit", "bound_where", "cut", "renumbered", "limit", "limit_flits", "why", "delta", "tau",
+         "tau_bound", "modes", "forms")  # fmt: skip
 
 
 def add_commands(commands: Commands) -> None:
@@ -103,18 +117,25 @@ def run_simulate(arguments: Namespace) -> None:
     check_one_chip(arguments)
     if arguments.fabric and _has_streams(arguments.fabric):
         arguments.top = "stream"
-    if arguments.through_port and arguments.top == "stream":
-        raise InputError(
-            "--through-port must be left out with --top stream, where all words go through ports"
-        )
-    if arguments.top == "stream":
-        run_streams(arguments)
-    elif arguments.stall is not None:
-        raise InputError("--stall must come with --top stream, whose ports can rest")
-    elif arguments.faults is not None:
-        raise InputError("--faults must come with --top stream, which drops what is no good")
+    streams, latency = arguments.top == "stream", None
+    (_check_streams if streams else _check_host)(arguments)
+    if arguments.fabric:
+        fabric, facts = fabric_with_image(arguments)
     else:
-        run_host(arguments)
+        made = make_fabric(arguments, any_root=True)
+        fabric, facts, latency = made.fabric, made.facts, made.chosen[0].latency
+    report, engine, reason = (_run_streams if streams else _run_host)(arguments, fabric)
+    result = report.to_json() | {name: facts[name] for name in KNOWN if name in facts}
+    result |= {"engine_reason": reason, "build_seconds": round(engine.build_seconds, 3)}
+    if streams:
+        result |= {"wave": arguments.wave}
+        print_report(arguments, result, streams_shown(result))
+    else:
+        result |= {"latency": latency, "wave": arguments.wave, "trace": arguments.trace}
+        constants = [cost.constant_in_words for cost in report.cycle_costs]
+        words = {"origins": report.origins, "constant": constants}
+        print_report(arguments, result, host_shown(result | words))
+    raise_if_wrong(report)
 
 
 def _has_streams(fabric: str) -> bool:
@@ -122,3 +143,127 @@ def _has_streams(fabric: str) -> bool:
     from ..rtl.loaded.image import read_fabric
 
     return read_fabric(fabric).frame.streams
+
+
+def _check_streams(arguments: Namespace) -> None:
+    """Refuse what is not for streams, or out of range, or cannot be written."""
+    from ..simulation.streams import check_faults, check_stall
+
+    if arguments.through_port:
+        raise InputError(
+            "--through-port must be left out with --top stream, where all words go through ports"
+        )
+    if arguments.trace is not None:
+        raise InputError("--trace must be left out for --top stream")
+    check_stall(arguments.stall or 0.0)
+    check_faults(arguments.faults or 0.0)
+    if arguments.wave:
+        check_waves(arguments, arguments.wave)
+
+
+def _check_host(arguments: Namespace) -> None:
+    """Refuse what is for streams alone, and a wave or a trace that cannot be written."""
+    from ..simulation.engines import check_wave
+
+    if arguments.stall is not None:
+        raise InputError("--stall must come with --top stream, whose ports can rest")
+    if arguments.faults is not None:
+        raise InputError("--faults must come with --top stream, which drops what is no good")
+    check_wave(arguments.wave)
+    if arguments.trace and arguments.root == "any":
+        raise InputError("--trace must be left out for --root any, whose paths are not known ahead")
+    if arguments.trace and (arguments.fabric or arguments.tables == "ram"):
+        raise InputError("--trace must be left out for tables that are loaded")
+    if arguments.wave:
+        check_waves(arguments, arguments.wave)
+    if arguments.trace:
+        check_output(arguments, arguments.trace, TRACE)
+
+
+def _run_streams(arguments: Namespace, fabric: "Fabric") -> tuple[Any, Any, str]:
+    """Run packets; returns the report, the engine, and why it is that one."""
+    from ..simulation.streams import simulate_streams, stream_jobs
+    from ..simulation.streams.choice import choose_stream_engine
+
+    jobs = _jobs_of_file(arguments, fabric) or stream_jobs(
+        fabric, _count(arguments), seed=arguments.data_seed
+    )
+    jobs *= arguments.repeat
+    with progress_bar("building the engine"):
+        engine, reason = choose_stream_engine(
+            fabric, arguments.engine, wave=arguments.wave, runs=len(jobs)
+        )
+    with progress_bar("simulating") as progress:
+        report = simulate_streams(
+            fabric,
+            jobs=jobs,
+            stall=arguments.stall or 0.0,
+            faults=arguments.faults or 0.0,
+            seed=arguments.data_seed,
+            engine=engine,
+            progress=progress,
+        )
+    return report, engine, reason
+
+
+def _run_host(arguments: Namespace, fabric: "Fabric") -> tuple[Any, Any, str]:
+    """Run what goes through a host port; returns as `_run_streams`."""
+    from ..simulation.engines import choose_engine
+    from ..simulation.engines.choice import estimate
+    from ..simulation.simulate import simulate_runs
+
+    jobs = _host_jobs(arguments, fabric)
+    with progress_bar("building the engine"):
+        engine, reason = choose_engine(
+            fabric,
+            arguments.engine,
+            wave=arguments.wave,
+            through_port=arguments.through_port,
+            repeat=len(jobs) * arguments.repeat,
+        )
+    if engine.name == "amaranth":
+        announce("Simulating", estimate(fabric, arguments.repeat)[0])
+    with progress_bar("simulating") as progress:
+        report = simulate_runs(
+            fabric,
+            seed=arguments.data_seed,
+            jobs=jobs,
+            repeat=arguments.repeat,
+            engine=engine,
+            progress=progress,
+        )
+    if arguments.trace:
+        from ..program.trace import write_trace
+
+        with progress_bar("writing the trace"):
+            write_trace(fabric.program, arguments.trace)
+    return report, engine, reason
+
+
+def _host_jobs(arguments: Namespace, fabric: "Fabric") -> "tuple[Job, ...]":
+    """What to run: the usual, and of a choice of lengths or operators also what is drawn."""
+    from ..simulation.jobs import default_jobs, jobs_with_drawn
+
+    no_choice = not fabric.program.any_length and len(fabric.program.operators) < 2
+    if no_choice and arguments.jobs is None:
+        return default_jobs(fabric.program)
+    if jobs := _jobs_of_file(arguments, fabric):
+        return jobs
+    count = _count(arguments)
+    require_results("--jobs", count)
+    return jobs_with_drawn(fabric, count, seed=arguments.data_seed)
+
+
+def _count(arguments: Namespace) -> int:
+    """How many runs are drawn."""
+    return RANDOM_JOBS if arguments.jobs is None else int(arguments.jobs)
+
+
+def _jobs_of_file(arguments: Namespace, fabric: "Fabric") -> "tuple[Job, ...]":
+    """Of a fabric that exists and a length that is given, a run of each mode; else none."""
+    from ..simulation.engines import longest_job
+
+    if not (arguments.fabric and arguments.flits):
+        return ()
+    each = (longest_job(fabric, mode) for mode in range(len(fabric.program.modes)))
+    return tuple(job._replace(length=arguments.flits) for job in each)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..errors import WorkFailed
 from .arguments import positive
-from .output import print_facts, print_json, progress_bar
+from .output import print_report, progress_bar
 from .parser import Commands, add_command
 
 __all__ = ["add_commands"]
@@ -89,10 +89,7 @@ def run_sweep(arguments: Namespace) -> None:
     with Results(path) as results, progress_bar("sweeping") as progress:
         outcome = run(todo, results, workers, progress)
     facts = {"results": str(path)} | outcome
-    if arguments.json:
-        print_json(facts)
-    else:
-        print_facts(facts | {"failed": len(outcome["failed"])})
+    print_report(arguments, facts, facts | {"failed": len(outcome["failed"])})
     if outcome["failed"]:
         first = outcome["failed"][0]
         raise WorkFailed(

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ..program import Program
     from ..program.frame import Frame
     from ..rtl import Fabric
-    from ..simulation.engines import Job
 
 __all__ = [
     "add_fabric_file",
@@ -23,7 +22,6 @@ __all__ = [
     "fabric_of_file",
     "fabric_with_image",
     "frame_of",
-    "jobs_of_length",
     "require_lengths",
 ]
 
@@ -128,14 +126,6 @@ def fabric_with_image(arguments: Namespace) -> tuple[Any, dict[str, Any]]:
         with progress_bar("checking") as progress:
             found.append(schedule_facts(schedule, progress, operators, flits=there.frame.flits))
     return Fabric.holding(image, empty=True), facts_together(found)
-
-
-def jobs_of_length(fabric: Fabric, length: int) -> tuple[Job, ...]:
-    """A run of each mode, of messages of so many flits."""
-    from ..simulation.engines import longest_job
-
-    each = (longest_job(fabric, mode) for mode in range(len(fabric.program.modes)))
-    return tuple(job._replace(length=length) for job in each)
 
 
 def fabric_of_file(arguments: Namespace) -> Fabric:

@@ -1,0 +1,140 @@
+"""The commands about this installation: doctor, cache, completion (by the library shtab)."""
+
+import argparse
+import platform
+from argparse import Namespace
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from ..errors import MissingTool
+from ..toolchain.version import __version__
+from .output import print_facts, print_json, print_line, print_report, print_table
+from .parser import Commands, add_command
+
+if TYPE_CHECKING:
+    from ..toolchain.installation import Found
+
+__all__ = ["add_commands"]
+
+#: Shells, and how each takes the script.
+SHELLS = {
+    "bash": "torusfabric completion bash > ~/.local/share/bash-completion/completions/torusfabric",
+    "zsh": "torusfabric completion zsh > ~/.zfunc/_torusfabric   # a folder of fpath",
+    "fish": "torusfabric completion fish > ~/.config/fish/completions/torusfabric.fish",
+}
+
+
+def add_commands(commands: Commands) -> None:
+    """Add the commands to a parser."""
+    add_command(commands, "doctor", run_doctor)
+    cache = add_command(commands, "cache", run_cache)
+    cache.add_argument(
+        "--clear", action="store_true", help="remove all entries; what is needed is made again"
+    )
+    completion = add_command(commands, "completion", run_completion)
+    completion.add_argument("shell", metavar="SHELL", choices=SHELLS, help=", ".join(SHELLS))
+
+
+def run_doctor(arguments: Namespace) -> int:
+    """Look at tools and packages; the status is that of a missing tool if one is required."""
+    from ..toolchain.installation import packages_found, tools_found
+
+    tools, packages = tools_found(), packages_found()
+    missing = [found.name for found in (*tools, *packages) if found.required and not found.version]
+    facts: dict[str, Any] = {
+        "torusfabric": __version__,
+        "python": platform.python_version(),
+        "system": platform.platform(),
+    }
+    if arguments.json:
+        rows = {"tools": [*map(asdict, tools)], "packages": [*map(asdict, packages)]}
+        print_json(facts | rows | {"missing": missing})
+        return MissingTool.status if missing else 0
+    print_facts(facts)
+    _print_found("tool", tools)
+    _print_found("package", packages)
+    print_line()
+    if missing:
+        names = ", ".join(missing)
+        print_line(f"missing, though required: {names} (pip install --upgrade torusfabric)")
+        return MissingTool.status
+    print_line(
+        "All that is required is installed; what else is missing is needed only for what it says."
+    )
+    return 0
+
+
+def _print_found(kind: str, rows: "Iterable[Found]") -> None:
+    """A table of tools or packages, what comes along first."""
+    print_line()
+    table = []
+    for found in sorted(rows, key=lambda found: (not found.required, found.serves)):
+        problem = f"does not run: {found.problem}" if found.problem else ""
+        state = problem or found.version or "missing"
+        table.append((found.name, found.serves, state, "" if found.version else found.install))
+    print_table((kind, "for", "version", "to get it"), table)
+
+
+def run_cache(arguments: Namespace) -> None:
+    """Show what the cache holds, or remove it."""
+    from rich.filesize import decimal
+
+    from ..toolchain.cache import default_folder
+    from ..toolchain.cache_size import LIMIT_VARIABLE, clear, size_limit, usage
+
+    folder, limit = default_folder(), size_limit()
+    removed = clear(folder) if arguments.clear else None
+    found = usage(folder)
+    facts = {"folder": str(folder), **found._asdict(), "limit": limit}
+    shown = {
+        "folder": f"{folder} (TORUSFABRIC_CACHE names another)",
+        "entries": found.entries,
+        "size": decimal(found.bytes),
+        "limit": f"{decimal(limit)} ({LIMIT_VARIABLE} sets another)",
+    }
+    if removed:
+        facts["removed"] = removed._asdict()
+        shown["removed"] = f"{removed.entries} entries, {decimal(removed.bytes)}"
+    print_report(arguments, facts, shown)
+
+
+def run_completion(arguments: Namespace) -> None:
+    """Print the script of a shell."""
+    import shtab
+
+    from . import make_parser
+
+    parser = make_parser()
+    _complete(parser)
+    script = shtab.complete(parser, shell=arguments.shell)
+    if arguments.json:
+        print_json({"shell": arguments.shell, "install": SHELLS[arguments.shell], "script": script})
+    else:
+        print_line(script)
+
+
+def _complete(parser: argparse.ArgumentParser) -> None:
+    """Say of every argument what completes it: names that we know, files, or folders."""
+    import shtab
+
+    from ..algorithms import CATALOGUE
+    from ..collective.definitions import COLLECTIVES
+    from ..fpga.synthesis.target import PARTS, TARGETS
+
+    names = {
+        "algorithm": [entry.name for entry in CATALOGUE],
+        "collective": sorted(COLLECTIVES),
+        "target": sorted([*TARGETS, *PARTS]),
+    }
+    for action in parser._actions:
+        if action.nargs == argparse.PARSER:
+            for command in dict(action.choices or ()).values():
+                _complete(command)
+        elif action.choices is not None or action.dest in names:
+            # shtab takes a dictionary for commands.
+            action.choices = list(action.choices or names[action.dest])
+        elif "FILE" in str(action.metavar):
+            action.complete = shtab.FILE  # type: ignore[attr-defined]
+        elif "FOLDER" in str(action.metavar) or "DIR" in str(action.metavar):
+            action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
