@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from ..analysis.facts import in_words, schedule_facts
 from ..errors import InputError
 from ..planning import compile
-from .arguments import PAGE, add_force, check_drawing, natural, node_pair
+from .arguments import PAGE, add_force, add_options, check_drawing, natural, node_pair
 from .hardware_options import add_flits_option
 from .output import print_report, progress_bar
 from .parser import Commands, add_command
@@ -38,24 +38,17 @@ def add_commands(commands: Commands) -> None:
 def _add_cycles(parser: ArgumentParser) -> None:
     """Add the options by which one word is followed through the hardware."""
     group = parser.add_argument_group("cycles")
-    group.add_argument(
-        "--cycles",
-        action="store_true",
-        help="follow one flit through the hardware, cycle by cycle, with the code that makes each "
-        "stage",
-    )
-    group.add_argument(
-        "--word",
-        metavar="ORIGIN:DESTINATION",
-        type=node_pair,
-        help="with --cycles: the nodes between which it goes (default those of a message with the "
-        "longest path)",
-    )
-    group.add_argument(
-        "--flit",
-        metavar="K",
-        type=natural,
-        help="with --cycles: which flit of the message, from 0 (default 0)",
+    add_options(
+        group,
+        """
+        --cycles: follow one flit through the hardware, cycle by cycle, with the code that makes
+            each stage
+        --word ORIGIN:DESTINATION: with --cycles: the nodes between which it goes (default those of
+            a message with the longest path)
+        --flit K: with --cycles: which flit of the message, from 0 (default 0)
+        """,
+        word=node_pair,
+        flit=natural,
     )
 
 

@@ -2,9 +2,10 @@
 
 import argparse
 import re
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from ..errors import InputError
 from ..toolchain import values
@@ -12,24 +13,10 @@ from ..toolchain.destinations import STANDARD_OUTPUT, is_standard_output
 from ..toolchain.files import writable
 from ..toolchain.owned import require_like
 
-__all__ = [
-    "PAGE",
-    "PICTURE",
-    "TRACE",
-    "VCD",
-    "add_force",
-    "check_drawing",
-    "check_output",
-    "check_waves",
-    "constants",
-    "folder",
-    "latency_or_auto",
-    "natural",
-    "node_or_any",
-    "node_pair",
-    "positive",
-    "real",
-]
+__all__ = ["PAGE", "PICTURE", "TRACE", "VCD", "add_force", "add_options", "check_drawing",
+           "check_output", "check_waves", "constants", "folder", "latency_or_auto",
+           "length_or_range", "natural", "node_or_any", "node_pair", "positive",
+           "real"]  # fmt: skip
 
 
 #: How files of some formats begin.
@@ -39,14 +26,49 @@ TRACE = '{"format":"torusfabric-trace"'
 VCD, FST = "$", b"\0" + (329).to_bytes(8, "big")
 
 
+#: An option of a text: its names and metavars, and what is said of it.
+OPTION = re.compile(r"^(-.*?): (.*\n(?:    .*\n)*)", re.MULTILINE)
+
+
+def add_options(parser: argparse._ActionsContainer, text: str, **settings: Any) -> None:
+    r"""Add the options of a text.
+
+    Parameters
+    ----------
+    text : str
+        A line an option, ``-n --name METAVAR: what it is``, which may go on in indented lines. What
+        has no metavar is a flag.
+    **settings : function, tuple or dict
+        By names of options: what reads them; that and the default; or arguments of argparse.
+
+    Examples
+    --------
+    >>> parser = argparse.ArgumentParser()
+    >>> add_options(parser, "--flits L: of a message\n--json: no text\n", flits=(int, 4))
+    >>> parser.parse_args(["--json"])
+    Namespace(flits=4, json=True)
+    """
+    for head, body in OPTION.findall(textwrap.dedent(text)):
+        names = [word for word in head.split() if word.startswith("-")]
+        metavars = tuple(head.split()[len(names) :])
+        how = settings.get(names[-1].strip("-").replace("-", "_"), {})
+        if callable(how):
+            how = {"type": how}
+        elif isinstance(how, tuple):
+            how = dict(zip(("type", "default"), how, strict=True))
+        if metavars:
+            how = {"metavar": metavars if len(metavars) > 1 else metavars[0]} | how
+        elif not {"choices", "action"} & {*how}:
+            how = {"action": "store_true"} | how
+        parser.add_argument(*names, help=" ".join(body.split()), **how)
+
+
 def add_force(parser: argparse._ActionsContainer) -> None:
     """Add the option to replace files of others."""
-    parser.add_argument(
-        "--force",
-        action="store_true",
-        help="replace any file; else an existing file is replaced if it is empty or of the format "
-        "that is written, and in a folder if this command wrote it and nobody changed it since",
-    )
+    text = """--force: replace any file; else an existing file is replaced if it is empty or of the
+        format that is written, and in a folder if this command wrote it and nobody changed it since
+    """
+    add_options(parser, text)
 
 
 def check_output(arguments: argparse.Namespace, path: str, beginning: str | bytes) -> None:
@@ -103,10 +125,15 @@ def _given(read: Callable[[str, object], T], text: str) -> T:
         raise argparse.ArgumentTypeError(str(error).strip()) from None
 
 
+def _fault(what: str) -> argparse.ArgumentTypeError:
+    """What argparse puts the name of an option before."""
+    return argparse.ArgumentTypeError(f"must be {what}")
+
+
 def folder(text: str) -> str:
     """The path of a folder."""
     if text == STANDARD_OUTPUT:
-        raise argparse.ArgumentTypeError("must be a folder, not - (several files are written)")
+        raise _fault("a folder, not - (several files are written)")
     return text
 
 
@@ -127,7 +154,7 @@ def length_or_range(text: str) -> int | range:
         return natural(text)
     low, high = positive(first), positive(last)
     if high < low:
-        raise argparse.ArgumentTypeError(f"must be a range such as 1:1024, not {text!r}")
+        raise _fault(f"a range such as 1:1024, not {text!r}")
     return range(low, high + 1)
 
 
@@ -140,7 +167,7 @@ def constants(text: str) -> dict[str, str]:
     """Constants of the cost model by name: ``alpha=100,tau=1``."""
     pairs = [part.partition("=") for part in text.split(",")]
     if not all(name and sign and value for name, sign, value in pairs):
-        raise argparse.ArgumentTypeError(f"must be such as alpha=100,tau=1, not {text!r}")
+        raise _fault(f"such as alpha=100,tau=1, not {text!r}")
     return {name.strip(): value for name, _, value in pairs}
 
 
@@ -149,7 +176,7 @@ def node_or_any(text: str) -> int | Literal["any"]:
     if text == "any":
         return "any"
     if not re.fullmatch(r"\d{1,4000}", text):
-        raise argparse.ArgumentTypeError(f"must be a node number or any, not {text!r}")
+        raise _fault(f"a node number or any, not {text!r}")
     return int(text)
 
 
@@ -157,9 +184,7 @@ def node_pair(text: str) -> tuple[int, int]:
     """Two node numbers with a colon between them."""
     found = re.fullmatch(r"(\d{1,4000}):(\d{1,4000})", text)
     if not found:
-        raise argparse.ArgumentTypeError(
-            f"must be two node numbers, ORIGIN:DESTINATION, not {text!r}"
-        )
+        raise _fault(f"two node numbers, ORIGIN:DESTINATION, not {text!r}")
     return int(found[1]), int(found[2])
 
 

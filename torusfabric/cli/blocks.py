@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from .arguments import positive
+from .arguments import add_options, positive
 from .several_boards import add_boards_options, check_one_chip, make_boards
 
 if TYPE_CHECKING:
@@ -25,19 +25,15 @@ WITHOUT_PAIRS = None, "parallel"
 def add_block_options(parser: ArgumentParser) -> None:
     """Add the arguments that choose a block of a fabric that is cut into boards."""
     add_boards_options(parser)
-    parser.add_argument(
-        "--block",
-        metavar="A,B",
-        help="with --boards: the block, by its coordinates among all, that is alone on the board, "
-        "with its link ports looped back, or with --phy lvds or serdes on pairs of pins",
-    )
-    parser.add_argument(
-        "--lanes",
-        dest="pairs",
-        metavar="N",
-        type=positive,
-        help="with --phy lvds or serdes: pairs for data to each other board (default as many as "
-        "it takes)",
+    add_options(
+        parser,
+        """
+        --block A,B: with --boards: the block, by its coordinates among all, that is alone on the
+            board, with its link ports looped back, or with --phy lvds or serdes on pairs of pins
+        --lanes N: with --phy lvds or serdes: pairs for data to each other board (default as many as
+            it takes)
+        """,
+        lanes={"dest": "pairs", "type": positive},
     )
 
 

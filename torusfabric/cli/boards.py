@@ -4,7 +4,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from ..toolchain.notices import say
-from .arguments import positive
+from .arguments import add_options, positive
 from .output import print_json, print_line, print_rendered
 from .parser import Commands, add_command
 
@@ -17,19 +17,15 @@ __all__ = ["add_commands"]
 def add_commands(commands: Commands) -> None:
     """Add the command to a parser."""
     boards = add_command(commands, "boards", run_boards)
-    boards.add_argument(
-        "--measure",
-        metavar="NAME",
-        help="build square all-gathers for this board (or .py file) until the largest that place "
-        "and route fits is found, and print what to enter in the board's file; takes minutes, on "
-        "a large device hours",
-    )
-    boards.add_argument(
-        "--width",
-        metavar="W",
-        type=positive,
-        default=8,
-        help="bits of a flit to measure with (default 8)",
+    add_options(
+        boards,
+        """
+        --measure NAME: build square all-gathers for this board (or .py file) until the largest that
+            place and route fits is found, and print what to enter in the board's file; takes
+            minutes, on a large device hours
+        --width W: bits of a flit to measure with (default 8)
+        """,
+        width=(positive, 8),
     )
 
 

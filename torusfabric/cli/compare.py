@@ -17,9 +17,9 @@ from ..schedule.file import load
 from ..toolchain.files import write_file
 from ..toolchain.reading import listed_files
 from .arguments import PICTURE, add_force, check_drawing
-from .compare_together import compare_fabrics, print_uncounted
+from .compare_together import HEADS, compare_fabrics, hardware_of, heads_for, print_uncounted
 from .foreign import add_import_options
-from .hardware_options import add_fabric_options, operators_of
+from .hardware_options import add_fabric_options
 from .output import print_json, print_line, print_table, progress_bar
 from .parser import Commands, add_command
 from .selection import parse_plan, parse_selection
@@ -53,7 +53,7 @@ def add_commands(commands: Commands) -> None:
 
 def run_compare(arguments: Namespace) -> None:
     """Compare, and print a table."""
-    from ..sweep.compare import Hardware, compare
+    from ..sweep.compare import compare
     from ..sweep.fault_costs import fault_costs
 
     if arguments.target:
@@ -77,13 +77,7 @@ def run_compare(arguments: Namespace) -> None:
     collective = selection.collective
     most = arguments.max_flits or arguments.flits
     require_hardware(selection.topology, collective, flits=most)
-    hardware = Hardware(
-        arguments.width,
-        arguments.flits,
-        operators_of(arguments, collective),
-        arguments.target,
-        max_flits=arguments.max_flits,
-    )
+    hardware = hardware_of(arguments, collective)
     with progress_bar("planning") as progress:
         found = compare(selection, hardware, files=files, progress=progress)
         measured = hardware if hardware.max_flits else replace(hardware, flits=found.flits)
@@ -146,7 +140,8 @@ def _compare_lengths(arguments: Namespace) -> None:
         raise InputError(f"--target must be left out with a range of flits, not {arguments.target}")
     check_table(arguments, LENGTH)
     selection, ends = parse_selection(arguments), (arguments.flits[0], arguments.flits[-1])
-    require_hardware(selection.topology, selection.collective, flits=ends[1])
+    topology, collective = selection.topology, selection.collective
+    require_hardware(topology, collective, flits=ends[1])
     powers = (2**n for n in range(ends[1].bit_length()))
     lengths = sorted({*ends, *(n for n in powers if n in arguments.flits)})
     curves: dict[str, list[int | None]] = {}
@@ -156,21 +151,20 @@ def _compare_lengths(arguments: Namespace) -> None:
             for row in candidates(selection, length):
                 name = " ".join([row.algorithm, *row.options])
                 curves.setdefault(name, [None] * len(lengths))[place] = row.cycles
-    least = [limit(selection.topology, selection.collective, length) for length in lengths]
-    title = f"{selection.topology} {selection.collective}: cycles from start to done"
-    cells = lambda values: ["-" if value is None else str(value) for value in values]
-    columns = zip(*map(cells, curves.values()), strict=True)
-    rows = zip(map(str, lengths), map(str, least), columns, strict=True)
-    table = [[length, bound, *cycles] for length, bound, cycles in rows]
+    least = [limit(topology, collective, length) for length in lengths]
+    title = f"{topology} {collective}: cycles from start to done"
+    heads = [LENGTH, "limit", *curves]
+    columns = zip(lengths, least, *curves.values(), strict=True)
+    table = [["-" if value is None else str(value) for value in row] for row in columns]
     if arguments.table:
-        write_table(arguments.table, [LENGTH, "limit", *curves], table)
+        write_table(arguments.table, heads, table)
     if arguments.plot:
         write_file(arguments.plot, curve_chart(title, lengths, curves, least))
     if arguments.json:
         print_json(
             {
-                "topology": str(selection.topology),
-                "collective": selection.collective.name,
+                "topology": str(topology),
+                "collective": collective.name,
                 "flits": lengths,
                 "limit": least,
                 "cycles": curves,
@@ -178,11 +172,7 @@ def _compare_lengths(arguments: Namespace) -> None:
         )
         return
     print_line(title)
-    print_table([LENGTH, "limit", *curves], table)
-
-
-#: The head of the first column over a range of lengths.
-LENGTH = "flits"
+    print_table(heads, table)
 
 
 def _selected(arguments: Namespace) -> tuple[Selection, dict[str, Schedule]]:
@@ -248,8 +238,8 @@ def _faults_table(
     ]
 
 
-#: The columns of the table, by the fields of an entry; what is left of them needs a target.
-HEADS = {
+#: The columns of the table, by the fields of an entry.
+COLUMNS = {
     "length": "of",
     "chunks": "chunks",
     "rounds": "steps or rounds",
@@ -260,25 +250,16 @@ HEADS = {
     "busiest": "busiest link",
     "unused": "idle links",
     "cycles": "cycles",
-    "classes": "classes",
-    "rom_bits": "ROM bits",
-    "memories": "memories a node",
-    "node_luts": "LUTs a node",
-    "luts": "LUTs",
-    "ffs": "FFs",
-    "brams": "BRAMs",
+    **{name: head for name, head in HEADS.items() if name not in ("inputs", "memory_bits")},
 }
-SYNTHESIZED = ("node_luts", "luts", "ffs", "brams")
 
-
-#: The head of the first column.
-ENTRY = "algorithm"
+#: The head of the first column, and of that over a range of lengths.
+ENTRY, LENGTH = "algorithm", "flits"
 
 
 def _table(entries: Sequence["Entry"], target: str | None) -> tuple[list[str], list[list[str]]]:
     """Heads and a row an algorithm; rounds of circuits and steps of one hop have other names."""
-    heads = {name: head for name, head in HEADS.items() if target or name not in SYNTHESIZED}
-    rows = []
+    heads, rows = heads_for(target, COLUMNS), []
     for entry in entries:
         cells = _cells(entry)
         name = entry.algorithm + (f" ({entry.plan})" if entry.plan else "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ..draw.bars import bar_charts
@@ -18,12 +18,14 @@ from .several import each_selection
 from .table_files import check_table, write_table
 
 if TYPE_CHECKING:
+    from ..collective import Collective
+    from ..sweep.compare import Hardware
     from ..sweep.compare_together import Together
     from ..sweep.costs import Costs
 
-__all__ = ["compare_fabrics", "print_uncounted"]
+__all__ = ["HEADS", "compare_fabrics", "hardware_of", "heads_for", "print_uncounted"]
 
-#: The columns of the table, by the fields of an entry; what is left of them needs a target.
+#: The columns of a table of costs, by the fields of a row, and those of them that need a target.
 HEADS = {
     "inputs": "crossbar inputs",
     "classes": "classes",
@@ -38,9 +40,22 @@ HEADS = {
 SYNTHESIZED = ("node_luts", "luts", "ffs", "brams")
 
 
+def hardware_of(arguments: Namespace, collective: Collective) -> Hardware:
+    """What hardware is compared, of a collective, or of several the first that is a reduction."""
+    from ..sweep.compare import Hardware
+
+    operators = operators_of(arguments, collective)
+    most, target = arguments.max_flits, arguments.target
+    return Hardware(arguments.width, arguments.flits, operators, target, max_flits=most)
+
+
+def heads_for(target: str | None, heads: Mapping[str, str] = HEADS) -> dict[str, str]:
+    """The columns that there are, with a target or without."""
+    return {name: head for name, head in heads.items() if target or name not in SYNTHESIZED}
+
+
 def compare_fabrics(arguments: Namespace) -> None:
     """Compare fabrics of several collectives, and print a table."""
-    from ..sweep.compare import Hardware
     from ..sweep.compare_together import compare_together
 
     selections = [parse_selection(one) for one in each_selection(arguments)]
@@ -50,20 +65,13 @@ def compare_fabrics(arguments: Namespace) -> None:
         most = arguments.max_flits or arguments.flits
         require_hardware(selection.topology, selection.collective, flits=most)
     reducing = next((one for one in collectives if one.reducing), collectives[0])
-    hardware = Hardware(
-        arguments.width,
-        arguments.flits,
-        operators_of(arguments, reducing),
-        arguments.target,
-        max_flits=arguments.max_flits,
-    )
+    hardware = hardware_of(arguments, reducing)
     with progress_bar("planning") as progress:
         fabrics, flits = compare_together(selections, hardware, progress=progress)
     network = shared_network(selection.topology for selection in selections)
     faults = [faults_within(network, selection.topology) for selection in selections]
-    topology, names = str(network), [f"{c}{f}" for c, f in zip(collectives, faults, strict=True)]
-    title = f"{topology} {', '.join(names)}: {arguments.width} bits a flit, "
-    title += f"up to {flits} flits a message"
+    topology, names = str(network), ", ".join(map("{}{}".format, collectives, faults))
+    title = f"{topology} {names}: {arguments.width} bits a flit, up to {flits} flits a message"
     if arguments.plot:
         write_file(arguments.plot, _plot(title, selections, fabrics))
     table = _table(selections, fabrics, arguments.target)
@@ -73,9 +81,7 @@ def compare_fabrics(arguments: Namespace) -> None:
         print_json(
             {
                 "topology": topology,
-                "collective": ",".join(
-                    f"{c.name}{f}" for c, f in zip(collectives, faults, strict=True)
-                ),
+                "collective": ",".join(map("{0.name}{1}".format, collectives, faults)),
                 "width": arguments.width,
                 "max_flits": flits,
                 "target": arguments.target,
@@ -100,8 +106,7 @@ def _table(
     selections: list[Selection], fabrics: list[Together], target: str | None
 ) -> tuple[list[str], list[list[object]]]:
     """Heads and a row a fabric: the algorithm and cycles of each mode, then what it takes."""
-    heads = {name: head for name, head in HEADS.items() if target or name not in SYNTHESIZED}
-    rows = []
+    heads, rows = heads_for(target), []
     for fabric in fabrics:
         cycles = fabric.cycles or ("-",) * len(fabric.algorithms)
         modes = [f"{name} {n}" for name, n in zip(fabric.algorithms, cycles, strict=True)]

@@ -9,7 +9,7 @@ from ..planning.foreign import best_plan, import_placed
 from ..schedule import Schedule, Switching
 from ..schedule.file import BEGINNING, save
 from ..schedule.foreign.export import BEGINNINGS, FORMATS, export_schedule
-from .arguments import add_force, check_output, natural
+from .arguments import add_force, add_options, check_output, natural
 from .facts import checked_facts
 from .output import print_report, progress_bar
 from .parser import Commands, add_command
@@ -34,17 +34,13 @@ def _add_import(commands: Commands) -> None:
     command = add_command(commands, "import", run_import)
     command.add_argument("file", metavar="FILE", help="MSCCL XML (compressed if it ends in .gz)")
     add_import_options(command)
-    command.add_argument(
-        "--root",
-        metavar="RANK",
-        type=natural,
-        help="the rank that broadcasts or reduces, if the file does not say so",
-    )
-    command.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="write the schedule there, as JSON (compressed if it ends in .gz)",
+    add_options(
+        command,
+        """
+        --root RANK: the rank that broadcasts or reduces, if the file does not say so
+        -o --output FILE: write the schedule there, as JSON (compressed if it ends in .gz)
+        """,
+        root=natural,
     )
     add_force(command)
 
@@ -53,46 +49,35 @@ def _add_export(commands: Commands) -> None:
     """Add export."""
     command = add_command(commands, "export", run_export)
     add_selection(command, topology_help=FILE_OR_TOPOLOGY)
-    command.add_argument(
-        "--format",
-        choices=tuple(FORMATS),
-        default="msccl",
-        help="msccl (default): XML for MSCCL, RCCL and ASTRA-sim's converter; csv: a row for each "
-        "block on a link",
-    )
-    command.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        required=True,
-        help="write the file there (compressed if it ends in .gz)",
+    add_options(
+        command,
+        """
+        --format: msccl (default): XML for MSCCL, RCCL and ASTRA-sim's converter; csv: a row for
+            each block on a link
+        -o --output FILE: write the file there (compressed if it ends in .gz)
+        """,
+        format={"choices": tuple(FORMATS), "default": "msccl"},
+        output={"required": True},
     )
     add_force(command)
 
 
 def add_import_options(parser: _ActionsContainer) -> None:
     """Add the options that say how a schedule of another system lies on a topology."""
-    parser.add_argument(
-        "--topology",
-        dest="onto",
-        metavar="TOPOLOGY",
-        help=f"{TOPOLOGY}, with a node for each rank; may be left out for a file that export wrote",
-    )
-    parser.add_argument(
-        "--map",
-        dest="placement",
-        metavar="MAP",
-        default="identity",
-        help="which node each rank is: identity (default), gray (bits of a rank are Gray codes of "
-        "coordinates: for recursive doubling on sides of 2 and 4), auto (look for a map under "
-        "which all transfers are one hop), or a file with a node a line",
-    )
-    parser.add_argument(
-        "--switching",
-        choices=tuple(map(str, Switching)),
-        default="store-and-forward",
-        help="circuit: transfers between nodes that are not neighbours take paths that are held "
-        "(default store-and-forward)",
+    add_options(
+        parser,
+        f"""
+        --topology TOPOLOGY: {TOPOLOGY}, with a node for each rank; may be left out for a file that
+            export wrote
+        --map MAP: which node each rank is: identity (default), gray (bits of a rank are Gray codes
+            of coordinates: for recursive doubling on sides of 2 and 4), auto (look for a map under
+            which all transfers are one hop), or a file with a node a line
+        --switching: circuit: transfers between nodes that are not neighbours take paths that are
+            held (default store-and-forward)
+        """,
+        topology={"dest": "onto"},
+        map={"dest": "placement", "default": "identity"},
+        switching={"choices": tuple(map(str, Switching)), "default": "store-and-forward"},
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from ..analysis.facts import in_words
 from ..planning import announce, require_results
 from ..toolchain.notices import say
-from .arguments import add_force, folder, positive
+from .arguments import add_force, add_options, folder, positive
 from .choice_costs import (
     forms_cost,
     mode_cost,
@@ -53,41 +53,24 @@ def add_commands(commands: Commands) -> None:
 
 def _add_verilog_options(verilog: ArgumentParser) -> None:
     """Add the arguments that say what to write."""
-    verilog.add_argument(
-        "--prefix",
-        metavar="NAME",
-        default="",
-        help="what the names of all modules begin with (default nothing)",
-    )
-    verilog.add_argument(
-        "--docs",
-        action="store_true",
-        help="describe the ports too: a table, and timing diagrams drawn from a simulation",
-    )
-    verilog.add_argument(
-        "--flow",
-        choices=("vivado", "quartus"),
-        help="write a project and constraints for these tools too, and IP-XACT",
-    )
-    verilog.add_argument(
-        "--templates",
-        action="store_true",
-        help="write an instance of the fabric to be copied, and SystemVerilog assertions to bind",
-    )
-    verilog.add_argument(
-        "--fold",
-        action="store_true",
-        help="say where nodes lie in the folded torus, whose links are all short, and write "
-        "regions for nextpnr",
-    )
-    verilog.add_argument(
-        "--compact",
-        action=BooleanOptionalAction,
-        help="write generate loops over nodes, with tables of what differs (default from "
-        f"{LARGE} nodes on, without --flow or --boards)",
-    )
-    verilog.add_argument(
-        "-o", "--output", metavar="DIR", type=folder, required=True, help="folder for the files"
+    add_options(
+        verilog,
+        f"""
+        --prefix NAME: what the names of all modules begin with (default nothing)
+        --docs: describe the ports too: a table, and timing diagrams drawn from a simulation
+        --flow: write a project and constraints for these tools too, and IP-XACT
+        --templates: write an instance of the fabric to be copied, and SystemVerilog assertions to
+            bind
+        --fold: say where nodes lie in the folded torus, whose links are all short, and write
+            regions for nextpnr
+        --compact: write generate loops over nodes, with tables of what differs (default from
+            {LARGE} nodes on, without --flow or --boards)
+        -o --output DIR: folder for the files
+        """,
+        prefix={"default": ""},
+        flow={"choices": ("vivado", "quartus")},
+        compact={"action": BooleanOptionalAction},
+        output={"type": folder, "required": True},
     )
     add_force(verilog)
     add_boards_options(verilog)
@@ -95,29 +78,19 @@ def _add_verilog_options(verilog: ArgumentParser) -> None:
 
 def _add_synth_options(synth: ArgumentParser) -> None:
     """Add the arguments that say how to synthesize."""
-    synth.add_argument(
-        "--target",
-        required=True,
-        metavar="NAME",
-        help="ice40-hx8k, ice40-up5k, ecp5-25k, ecp5-45k, ecp5-85k or gowin-gw1nr-9; without place "
-        "and route also xilinx-7, xilinx-us, cyclone-v, nexus, gatemate and efinix, with a part "
-        "behind (xilinx-us-vu9p) or the largest that is known",
-    )
-    synth.add_argument(
-        "--mapping",
-        choices=("compact", "fast"),
-        default="compact",
-        help="few LUTs, or wide multiplexers where the device has them (default compact)",
-    )
-    synth.add_argument(
-        "--pnr", action="store_true", help="place and route too, for clock frequencies"
-    )
-    synth.add_argument(
-        "--seeds",
-        metavar="N",
-        type=positive,
-        default=1,
-        help="placements to try; the median counts (default 1)",
+    add_options(
+        synth,
+        """
+        --target NAME: ice40-hx8k, ice40-up5k, ecp5-25k, ecp5-45k, ecp5-85k or gowin-gw1nr-9;
+            without place and route also xilinx-7, xilinx-us, cyclone-v, nexus, gatemate and efinix,
+            with a part behind (xilinx-us-vu9p) or the largest that is known
+        --mapping: few LUTs, or wide multiplexers where the device has them (default compact)
+        --pnr: place and route too, for clock frequencies
+        --seeds N: placements to try; the median counts (default 1)
+        """,
+        target={"required": True},
+        mapping={"choices": ("compact", "fast"), "default": "compact"},
+        seeds=(positive, 1),
     )
 
 

@@ -7,18 +7,15 @@ from typing import Any
 from ..collective import OPERATORS, SIGNED, Collective, Operator
 from ..errors import InputError
 from ..planning.selection import FormChoice
-from .arguments import length_or_range, natural
+from .arguments import add_options, length_or_range, natural
 
-__all__ = [
-    "add_bus_option",
-    "add_fabric_options",
-    "add_flits_option",
-    "add_ram_option",
-    "add_top_options",
-    "check_compact",
-    "hardware_words",
-    "operators_of",
-]
+__all__ = ["add_bus_option", "add_fabric_options", "add_flits_option", "add_ram_option",
+           "add_top_options", "check_compact", "hardware_words", "operators_of"]  # fmt: skip
+
+#: Further options in the order in which they are said again, and what is not said.
+IN_ORDER = ("top", "bus", "prefix", "barrier", "abort", "forms", "clocks", "beat", "timeout", "ram",
+            "tables", "rows", "depth", "inputs")  # fmt: skip
+USUAL = {"forms": "all", "clocks": "one", "beat": "auto", "ram": "auto", "tables": "rom"}
 
 #: The tops of a fabric, and how one meets it.
 TOPS = {
@@ -37,78 +34,54 @@ def add_fabric_options(
 ) -> None:
     """Add the arguments that say what hardware to build of a selection."""
     group = parser.add_argument_group("hardware")
-    group.add_argument(
-        "--width",
-        metavar="W",
-        type=natural,
-        default=width,
-        help=f"bits of a flit, 1 to 1024 (default {width})",
-    )
+    text = f"--width W: bits of a flit, 1 to 1024 (default {width})\n"
+    add_options(group, text, width=(natural, width))
     add_flits_option(group, ranges=ranges)
     if any_length:
-        group.add_argument(
-            "--max-flits",
-            metavar="L",
-            type=natural,
-            help="in place of --flits: the length is chosen for each run, up to so many flits",
+        add_options(
+            group,
+            """
+            --max-flits L: in place of --flits: the length is chosen for each run, up to so many
+                flits
+            --forms: with --max-flits, of algorithms of which each is the best for some lengths,
+                that for short messages alone, that for long ones, or all, chosen by the length of a
+                run (default all; below 64 flits one, by cycles and look-up tables)
+            --barrier: with --top stream and --max-flits: a mode more, after all others, in which
+                every node sends a word and receives one when all have come
+            """,
+            max_flits=natural,
+            forms={"choices": tuple(map(str, FormChoice)), "default": str(FormChoice.AUTO)},
         )
-        group.add_argument(
-            "--forms",
-            choices=tuple(map(str, FormChoice)),
-            default=str(FormChoice.AUTO),
-            help="with --max-flits, of algorithms of which each is the best for some lengths, that "
-            "for short messages alone, that for long ones, or all, chosen by the length of a run "
-            "(default all; below 64 flits one, by cycles and look-up tables)",
-        )
-        group.add_argument(
-            "--barrier",
-            action="store_true",
-            help="with --top stream and --max-flits: a mode more, after all others, in which every "
-            "node sends a word and receives one when all have come",
-        )
-    group.add_argument(
-        "--op",
-        metavar="NAME",
-        help=f"how a reduction combines words: {', '.join(OPERATORS)} (default add), or "
-        f"{' or '.join(SIGNED)} of two's complement"
-        + "; several (add,max,max:signed) are chosen among for each run"
-        * any_length,
-    )
-    group.add_argument(
-        "--signed", action="store_true", help="min and max are min:signed and max:signed"
-    )
+    several = "; several (add,max,max:signed) are chosen among for each run" * any_length
+    text = f"""
+        --op NAME: how a reduction combines words: {", ".join(OPERATORS)} (default add), or
+            {" or ".join(SIGNED)} of two's complement{several}
+        --signed: min and max are min:signed and max:signed
+        """
+    add_options(group, text)
 
 
 def add_flits_option(group: Any, *, ranges: bool = False) -> None:
     """Add the argument that says how long a message is; it may also be a range."""
-    group.add_argument(
-        "--flits",
-        metavar="L",
-        type=length_or_range if ranges else natural,
-        help="flits of a message (default one for each chunk)"
-        + "; A:B compares cycles over all lengths from A to B" * ranges,
-    )
+    more = "; A:B compares cycles over all lengths from A to B" * ranges
+    text = f"--flits L: flits of a message (default one for each chunk){more}\n"
+    add_options(group, text, flits=length_or_range if ranges else natural)
 
 
 def add_bus_option(parser: argparse.ArgumentParser) -> None:
     """Add the argument that puts a fabric behind a bus."""
-    parser.add_argument(
-        "--bus",
-        choices=("wishbone", "axi-lite", "axi4"),
-        help="put the host port behind a bus: registers, and windows onto the memories",
-    )
+    text = "--bus: put the host port behind a bus: registers, and windows onto the memories\n"
+    add_options(parser, text, bus={"choices": ("wishbone", "axi-lite", "axi4")})
 
 
 def add_ram_option(parser: argparse.ArgumentParser, *, default: str | None, otherwise: str) -> None:
     """Add the argument that says what memories are made of, and what they are by default."""
-    parser.add_argument(
-        "--ram",
-        metavar="RULE",
-        default=default,
-        help="what memories of nodes are made of: STYLE[:DEPTH[xWIDTH]],.. of registers, "
-        "distributed, block, ultra or auto, the first that is deep and wide enough "
-        f"(default {otherwise})",
-    )
+    text = f"""
+        --ram RULE: what memories of nodes are made of: STYLE[:DEPTH[xWIDTH]],.. of registers,
+            distributed, block, ultra or auto, the first that is deep and wide enough (default
+            {otherwise})
+        """
+    add_options(parser, text, ram={"default": default})
 
 
 def add_top_options(parser: argparse.ArgumentParser, *tops: str) -> None:
@@ -121,35 +94,24 @@ def add_top_options(parser: argparse.ArgumentParser, *tops: str) -> None:
     """
     group = parser.add_argument_group("ports")
     ways = "; ".join(f"{top}: {TOPS[top]}" for top in tops)
-    group.add_argument("--top", choices=tops, default=tops[0], help=f"{ways} (default {tops[0]})")
-    group.add_argument(
-        "--clocks",
-        choices=("one", "per-node"),
-        default="one",
-        help="with --top stream, give the streams of each node a clock of their own, unrelated to "
-        "all others (default one for all)",
-    )
-    group.add_argument(
-        "--beat",
-        metavar="R",
-        type=lambda text: int(text) if text.isdecimal() else text,
-        default="auto",
-        help="flits of a word of the streams of nodes, of the host port and the bus, or of the "
-        "ports of a core with memories: a power of two, or auto, the least with which streams do "
-        "not limit the runs, else 1 (default auto)",
-    )
-    group.add_argument(
-        "--timeout",
-        metavar="CYCLES",
-        type=natural,
-        default=0,
-        help="with --top stream, name a node that has not sent, or not taken what it received, so "
-        "many cycles after no run is under way (default never)",
-    )
-    group.add_argument(
-        "--abort",
-        action="store_true",
-        help="with --top host or core, add an input, behind a bus a register, that ends runs early",
+    add_options(
+        group,
+        f"""
+        --top: {ways} (default {tops[0]})
+        --clocks: with --top stream, give the streams of each node a clock of their own, unrelated
+            to all others (default one for all)
+        --beat R: flits of a word of the streams of nodes, of the host port and the bus, or of the
+            ports of a core with memories: a power of two, or auto, the least with which streams do
+            not limit the runs, else 1 (default auto)
+        --timeout CYCLES: with --top stream, name a node that has not sent, or not taken what it
+            received, so many cycles after no run is under way (default never)
+        --abort: with --top host or core, add an input, behind a bus a register, that ends runs
+            early
+        """,
+        top={"choices": tops, "default": tops[0]},
+        clocks={"choices": ("one", "per-node"), "default": "one"},
+        beat=(lambda text: int(text) if text.isdecimal() else text, "auto"),
+        timeout=(natural, 0),
     )
 
 
@@ -205,22 +167,11 @@ def hardware_words(arguments: Namespace, *, width: int, length: int) -> tuple[st
     """
     given = vars(arguments)
     most = given.get("max_flits") is not None
-    values = {
-        "op": arguments.op,
-        "signed": arguments.signed,
-        "width": width,
-        "max-flits" if most else "flits": length,
-        **{name: given.get(name) for name in ("top", "bus", "prefix", "barrier", "abort")},
-        "forms": None if given.get("forms") == "all" or not most else given.get("forms"),
-        "clocks": None if given.get("clocks") == "one" else given.get("clocks"),
-        "beat": None if given.get("beat") == "auto" else given.get("beat"),
-        "timeout": given.get("timeout") or None,
-        "ram": None if given.get("ram") == "auto" else given.get("ram"),
-        "tables": None if given.get("tables") == "rom" else given.get("tables"),
-        **{name: given.get(name) for name in ("rows", "depth", "inputs")},
-    }
+    values = {"op": arguments.op, "signed": arguments.signed, "width": width}
+    values["max-flits" if most else "flits"] = length
+    values |= {name: given.get(name) for name in IN_ORDER if most or name != "forms"}
     words: list[str] = []
     for name, value in values.items():
-        if value:
+        if value and value != USUAL.get(name):
             words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
     return tuple(words)

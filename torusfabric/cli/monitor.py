@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError
 from ..fpga.bridge import BAUD
 from ..toolchain.hints import no_such
-from .arguments import add_force, check_output, natural, positive
+from .arguments import add_force, add_options, check_output, natural, positive
 from .blocks import add_block_options
 from .connect import BUILDS, connect, select_engine
 from .hardware_options import add_fabric_options
@@ -42,18 +42,14 @@ def add_commands(commands: Commands) -> None:
         add_fabric_options(parser, any_length=True)
         add_tables_options(parser)
         _add_port(parser)
-        parser.add_argument(
-            "--image",
-            metavar="FILE",
-            help="of a fabric with --tables ram, what is loaded first (by default what it is built "
-            "with must be there)",
-        )
-        parser.add_argument(
-            "--data-seed",
-            metavar="N",
-            type=natural,
-            default=1,
-            help="seed of the random words (default 1)",
+        add_options(
+            parser,
+            """
+            --image FILE: of a fabric with --tables ram, what is loaded first (by default what it is
+                built with must be there)
+            --data-seed N: seed of the random words (default 1)
+            """,
+            data_seed=(natural, 1),
         )
     monitor.add_argument(
         "--jobs",
@@ -62,23 +58,17 @@ def add_commands(commands: Commands) -> None:
         default=WATCHED,
         help=f"runs, each of a length, a root and an operator that are drawn (default {WATCHED})",
     )
-    run.add_argument(
-        "--job",
-        metavar="CHOICES",
-        action="append",
-        default=[],
-        help="what a run chooses, where the fabric leaves it open, may be repeated: "
-        "mode=NAME,length=L,root=NODE,operation=NAME; by default the usual lengths, roots and "
-        "operators of each mode",
-    )
-    run.add_argument(
-        "--data",
-        metavar="FILE",
-        help="numpy array of unsigned integers to send in place of random words, a row for each "
-        "node (flits; for scatter, alltoall and reduce-scatter destinations, flits)",
-    )
-    run.add_argument(
-        "-o", "--output", metavar="FILE", help="with --data: array of what each node received"
+    add_options(
+        run,
+        """
+        --job CHOICES: what a run chooses, where the fabric leaves it open, may be repeated:
+            mode=NAME,length=L,root=NODE,operation=NAME; by default the usual lengths, roots and
+            operators of each mode
+        --data FILE: numpy array of unsigned integers to send in place of random words, a row for
+            each node (flits; for scatter, alltoall and reduce-scatter destinations, flits)
+        -o --output FILE: with --data: array of what each node received
+        """,
+        job={"action": "append", "default": []},
     )
     add_force(run)
 

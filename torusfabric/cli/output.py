@@ -27,23 +27,10 @@ if TYPE_CHECKING:
     from ..simulation.report import SimulationReport
     from ..simulation.streams.report import StreamReport
 
-__all__ = [
-    "JSON_VERSION",
-    "Progress",
-    "facts_on_standard_error",
-    "flush",
-    "notices_shown",
-    "print_error",
-    "print_facts",
-    "print_json",
-    "print_line",
-    "print_rendered",
-    "print_report",
-    "print_table",
-    "printable",
-    "progress_bar",
-    "raise_if_wrong",
-]
+__all__ = ["JSON_VERSION", "Progress", "facts_on_standard_error", "flush", "notices_shown",
+           "print_error", "print_facts", "print_json", "print_line", "print_rendered",
+           "print_report", "print_table", "printable", "progress_bar",
+           "raise_if_wrong"]  # fmt: skip
 
 #: The version of the JSON objects. It grows when a key goes or means something else; new keys
 #: may come at any time.

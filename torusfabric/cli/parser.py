@@ -11,6 +11,7 @@ from typing import Any, NoReturn, TypeAlias
 from ..errors import InputError
 from ..toolchain.hints import hint, no_such
 from ..toolchain.notices import LOGGER
+from .arguments import add_options
 from .output import print_line
 from .purposes import by_purpose
 
@@ -129,13 +130,12 @@ def add_command(
         "--json", action="store_true", help="print one JSON object and nothing else"
     )
     much = parser.add_mutually_exclusive_group()
-    much.add_argument(
-        "--quiet", action="store_true", help="say nothing on standard error but errors"
-    )
-    much.add_argument(
-        "--verbose",
-        action="store_true",
-        help="say on standard error what each part is estimated to take, and what it took",
+    add_options(
+        much,
+        """
+        --quiet: say nothing on standard error but errors
+        --verbose: say on standard error what each part is estimated to take, and what it took
+        """,
     )
 
     def run_at_level(arguments: Namespace) -> int | None:

@@ -13,7 +13,7 @@ from ..planning.selection import with_faults
 from ..schedule import Rounds, Schedule
 from ..schedule.file import BEGINNING, save
 from ..toolchain.files import write_file
-from .arguments import PICTURE, add_force, check_drawing, check_output, natural
+from .arguments import PICTURE, add_force, add_options, check_drawing, check_output, natural
 from .facts import checked_facts
 from .hardware_options import add_flits_option
 from .output import print_json, print_report, print_table, progress_bar
@@ -47,23 +47,15 @@ def add_commands(commands: Commands) -> None:
     add_selection(picture, several=True)
     add_mode(picture)
     add_flits_option(picture)
-    picture.add_argument(
-        "--links",
-        action="store_true",
-        help="draw which link is idle in which step, as a heat map",
-    )
-    picture.add_argument(
-        "--moving",
-        metavar="NODE",
-        type=natural,
-        help="draw how the message of a node spreads, as a picture that moves",
-    )
-    picture.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        required=True,
-        help="write the picture there (compressed if it ends in .svgz)",
+    add_options(
+        picture,
+        """
+        --links: draw which link is idle in which step, as a heat map
+        --moving NODE: draw how the message of a node spreads, as a picture that moves
+        -o --output FILE: write the picture there (compressed if it ends in .svgz)
+        """,
+        moving=natural,
+        output={"required": True},
     )
     add_drawn_boards(picture)
     add_force(picture)

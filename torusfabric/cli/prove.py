@@ -4,7 +4,7 @@ from argparse import Namespace
 from functools import partial
 
 from ..errors import WorkFailed
-from .arguments import VCD, add_force, check_output
+from .arguments import VCD, add_force, add_options, check_output
 from .fabric import make_fabric
 from .hardware_options import (
     add_bus_option,
@@ -30,22 +30,15 @@ def add_commands(commands: Commands) -> None:
     add_bus_option(prove)
     add_boards_options(prove)
     add_fabric_file(prove)
-    prove.add_argument(
-        "--compact",
-        action="store_true",
-        help="of the text with loops, as verilog --compact writes it: also that it is the same "
-        "hardware as text without",
-    )
-    prove.add_argument(
-        "--image",
-        metavar="FILE",
-        help="with --fabric, what is loaded (default what it is built with)",
-    )
-    prove.add_argument(
-        "--wave",
-        metavar="FILE.vcd",
-        help="where to write the waves of what does not hold (default counterexample.vcd)",
-        default="counterexample.vcd",
+    add_options(
+        prove,
+        """
+        --compact: of the text with loops, as verilog --compact writes it: also that it is the same
+            hardware as text without
+        --image FILE: with --fabric, what is loaded (default what it is built with)
+        --wave FILE.vcd: where to write the waves of what does not hold (default counterexample.vcd)
+        """,
+        wave={"default": "counterexample.vcd"},
     )
     add_force(prove)
 

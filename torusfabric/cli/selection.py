@@ -14,14 +14,7 @@ from typing import Literal, cast
 from ..analysis import volume
 from ..collective import Collective, parse_collective, split_name, split_names
 from ..errors import InputError
-from ..planning import (
-    FormChoice,
-    PlanOptions,
-    Selection,
-    plan_selection,
-    resolve,
-    select,
-)
+from ..planning import FormChoice, PlanOptions, Selection, plan_selection, resolve, select
 from ..schedule import Schedule
 from ..schedule.file import load
 from ..topology import Topology, parse_topology, require_alike
@@ -29,15 +22,8 @@ from .hardware_options import operators_of
 from .output import progress_bar
 from .selection_options import given_options
 
-__all__ = [
-    "Before",
-    "Chosen",
-    "choose_file_or_selection",
-    "choose_schedule",
-    "file_for_topology",
-    "parse_plan",
-    "parse_selection",
-]
+__all__ = ["Before", "Chosen", "choose_file_or_selection", "choose_schedule", "file_for_topology",
+           "parse_plan", "parse_selection"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -103,20 +89,18 @@ def choose_schedule(
     """
     path = parse_plan(arguments, any_root=any_root)
     root: Literal["any"] | None = "any" if arguments.root == "any" else None
-    open_root = ["--root", "any"] if root else []
     if path is not None:
         with progress_bar("reading"):
             schedule = load(path)
         if root:
             _check_open(schedule.collective)
         before(schedule.topology, schedule.collective)
-        return Chosen(schedule, ("--plan", path, *open_root), root)
+        return Chosen(schedule, ("--plan", path, *_open(root)), root)
     selection = parse_selection(arguments, any_root=any_root)
     before(selection.topology, selection.collective)
     with progress_bar("planning"):
-        if any_length and flits and vars(arguments).get("tables") == "ram":
-            return _to_load(selection, flits, root, arguments)
-        if any_length and flits and "forms" in arguments:
+        given = vars(arguments)
+        if any_length and flits and ("forms" in given or given.get("tables") == "ram"):
             return _of_forms(selection, flits, root, arguments)
         if root:
             from ..planning import plan_any_root  # here, since it imports what compiles
@@ -125,46 +109,43 @@ def choose_schedule(
         else:
             selection = resolve(selection, flits=flits, any_length=any_length)
             schedule = plan_selection(selection)
-    words = (*_words(selection, arguments), *open_root)
+    words = (*_words(selection, arguments), *_open(root))
     return Chosen(schedule, words, root, selection.options.latency, selection.why)
 
 
 def _of_forms(
     selection: Selection, flits: int, root: Literal["any"] | None, arguments: Namespace
 ) -> Chosen:
-    """The forms of what is selected, for messages of up to so many flits."""
-    from ..planning import resolve_forms  # here, since it imports what compiles
+    """The forms of what is selected, for messages of up to so many flits.
 
-    choice = FormChoice(arguments.forms)
-    each = resolve_forms(selection, flits, root=root, forms=choice)
-    schedules = tuple(map(plan_selection, each))
-    words = tuple(_words(each[-1] if len(each) == 1 else selection, arguments))
-    open_root = ("--root", "any") if root else ()
-    last = each[-1]
-    # Of a single schedule there may be several versions, too.
-    decided = (
-        selection.algorithm or selection.costs or choice in (FormChoice.SHORT, FormChoice.LONG)
-    )
-    forms = () if decided else schedules
-    return Chosen(schedules[-1], (*words, *open_root), root, last.options.latency, last.why, forms)
+    Where tables are loaded, they are by algorithms that can be.
+    """
+    given = vars(arguments)
+    choice = FormChoice(given.get("forms", FormChoice.AUTO))
+    if given.get("tables") == "ram":
+        from ..planning.loaded import resolve_loadable  # here, since it imports what compiles
 
+        frame = given.get("frame")
+        operators = frame.parsed_operators() if frame else ()
+        roots = selection.collective.groups(selection.topology).size if root else 1
+        each = resolve_loadable(selection, flits, operators, frame, roots=roots, forms=choice)
+        several = len(each) > 1
+    else:
+        from ..planning import resolve_forms  # here, since it imports what compiles
 
-def _to_load(
-    selection: Selection, flits: int, root: Literal["any"] | None, arguments: Namespace
-) -> Chosen:
-    """The forms of what is selected, by algorithms that can be loaded."""
-    from ..planning.loaded import resolve_loadable  # here, since it imports what compiles
-
-    frame = vars(arguments).get("frame")
-    operators = frame.parsed_operators() if frame else ()
-    choice = FormChoice(vars(arguments).get("forms", FormChoice.AUTO))
-    roots = selection.collective.groups(selection.topology).size if root else 1
-    each = resolve_loadable(selection, flits, operators, frame, roots=roots, forms=choice)
+        each = resolve_forms(selection, flits, root=root, forms=choice)
+        # Of a single schedule there may be several versions, too.
+        decided = choice in (FormChoice.SHORT, FormChoice.LONG)
+        several = not (selection.algorithm or selection.costs or decided)
     schedules, last = tuple(map(plan_selection, each)), each[-1]
-    words = _words(last if len(each) == 1 else selection, arguments)
-    forms = schedules if len(each) > 1 else ()
-    latency, open_root = last.options.latency, ("--root", "any") if root else ()
-    return Chosen(schedules[-1], (*words, *open_root), root, latency, last.why, forms)
+    words = (*_words(last if len(each) == 1 else selection, arguments), *_open(root))
+    forms = schedules if several else ()
+    return Chosen(schedules[-1], words, root, last.options.latency, last.why, forms)
+
+
+def _open(root: Literal["any"] | None) -> tuple[str, ...]:
+    """The words that leave a root open."""
+    return ("--root", "any") if root else ()
 
 
 def choose_file_or_selection(arguments: Namespace) -> Chosen:
@@ -222,23 +203,22 @@ def parse_selection(arguments: Namespace, *, any_root: bool = False) -> Selectio
     root = arguments.root
     if root == "any":
         root = _open_root(arguments, collective, allowed=any_root)
+    file = filter(None, [arguments.broken_links])
     names = ("ports", "chunks", "large", "seed", "latency", "duplex", "trees", "packets",
              "link_latency")  # fmt: skip
     options = {name: getattr(arguments, name) for name in names} | {
-        "broken_links": [*arguments.broken_link, *map(Path, _listed(arguments.broken_links))],
+        "broken_links": [
+            *arguments.broken_link,
+            *map(Path, filter(None, [arguments.broken_links])),
+        ],
         "broken_nodes": arguments.broken_node,
         "times": tuple(arguments.times) if arguments.times else None,
     }
     for name in ("objective", "costs"):
         if hasattr(arguments, name):  # of a command that plans by one algorithm
             options[name] = getattr(arguments, name)
-    selection = select(
-        topology,
-        collective,
-        algorithm=algorithm,
-        root=root,
-        **cast(PlanOptions, options),
-    )
+    given = cast(PlanOptions, options)
+    selection = select(topology, collective, algorithm=algorithm, root=root, **given)
     if arguments.root == "any":
         require_alike(selection.topology)
     beat = _beat(arguments, selection)
@@ -273,11 +253,6 @@ def _named(arguments: Namespace) -> tuple[str, str | None]:
             f"--algorithm must be left out for {arguments.collective}, not {algorithm}"
         )
     return arguments.collective, algorithm
-
-
-def _listed(path: str | None) -> list[str]:
-    """A file, if one is given."""
-    return [] if path is None else [path]
 
 
 def _open_root(arguments: Namespace, collective: str, *, allowed: bool) -> int:

@@ -8,7 +8,15 @@ from typing import Any
 from ..collective import COLLECTIVES
 from ..planning.selection import OBJECTIVES
 from ..schedule import Duplex
-from .arguments import constants, latency_or_auto, natural, node_or_any, positive, real
+from .arguments import (
+    add_options,
+    constants,
+    latency_or_auto,
+    natural,
+    node_or_any,
+    positive,
+    real,
+)
 
 __all__ = ["FILE_OR_TOPOLOGY", "TOPOLOGY", "add_selection", "given_options"]
 
@@ -23,96 +31,51 @@ TOPOLOGY = (
 FILE_OR_TOPOLOGY = f"{TOPOLOGY}; if COLLECTIVE is left out, a schedule file, as after --plan"
 
 #: What decides which algorithm plans.
-CHOICE: dict[str, dict[str, Any]] = {
-    "--algorithm": {
-        "metavar": "NAME",
-        "help": "by default what takes the fewest cycles at --flits, or is best for long messages",
-    },
-    "--objective": {
-        "choices": OBJECTIVES,
-        "default": OBJECTIVES[0],
-        "help": "what decides where no algorithm is named: cycles in hardware (default), or "
-        "time in the papers' model with --costs",
-    },
-    "--costs": {
-        "metavar": "NAME=VALUE,..",
-        "type": constants,
-        "help": "constants of that model, such as alpha=100,beta=100,tau=1: to start a round of "
-        "circuits or a step of store-and-forward, to switch a hop (delta), and to send a unit",
-    },
-}
+CHOICE = """
+--algorithm NAME: by default what takes the fewest cycles at --flits, or is best for long messages
+--objective: what decides where no algorithm is named: cycles in hardware (default), or time in the
+    papers' model with --costs
+--costs NAME=VALUE,..: constants of that model, such as alpha=100,beta=100,tau=1: to start a round
+    of circuits or a step of store-and-forward, to switch a hop (delta), and to send a unit
+"""
 
 #: What a user may ask of an algorithm.
-OPTIONS: dict[str, dict[str, Any]] = {
-    "--root": {
-        "metavar": "NODE",
-        "type": node_or_any,
-        "help": "node that sends or receives (default 0), or any: hardware in which it is chosen "
-        "at the start",
-    },
-    "--ports": {
-        "metavar": "A",
-        "type": positive,
-        "help": "messages a node may send at once (default all)",
-    },
-    "--chunks": {"metavar": "C", "type": positive, "help": "parts that a message is cut into"},
-    "--large": {
-        "action": "store_true",
-        "help": "more rounds with shorter messages (lee-code)",
-    },
-    "--seed": {
-        "metavar": "N",
-        "type": natural,
-        "default": 0,
-        "help": "where a search starts (default 0); only for algorithms that search",
-    },
-    "--latency": {
-        "metavar": "K",
-        "type": latency_or_auto,
-        "default": 1,
-        "help": "steps from the arrival of a block to its departure (default 1), or auto: for a "
-        "table of sums, what needs the fewest cycles in hardware",
-    },
-    "--link-latency": {
-        "metavar": "K|AXIS:K|LINK=K,..",
-        "help": "cycles of a link, 1 to 64 (default 1): of all, by axis as in 0:1,1:4, or of some "
-        "links as in 2,5:+0=4",
-    },
-    "--duplex": {
-        "choices": tuple(map(str, Duplex)),
-        "default": "full",
-        "help": "whether a link carries a message each way at once (default full)",
-    },
-    "--trees": {
-        "metavar": "T",
-        "type": positive,
-        "help": "spanning trees used at once, 1 or 2 (spanning-tree)",
-    },
-    "--packets": {
-        "metavar": "P",
-        "type": positive,
-        "help": "packets a tree's share is cut into",
-    },
-    "--times": {
-        "metavar": ("BETA", "TAU", "LENGTH"),
-        "nargs": 3,
-        "type": real,
-        "help": "times to start a step and to send a unit, and units of a message: "
-        "take the number of packets that is best for them (spanning-tree)",
-    },
-    "--broken-link": {
-        "metavar": "NODE:PORT",
-        "action": "append",
-        "default": [],
-        "help": "a link out of order, e.g. 9:+0, or one way 9:+0:out; may be repeated",
-    },
-    "--broken-node": {
-        "metavar": "NODE",
-        "action": "append",
-        "default": [],
-        "help": "a node out of order: the others are renumbered; may be repeated",
-    },
-    "--broken-links": {"metavar": "FILE", "help": "file with one NODE:PORT a line"},
+OPTIONS = """
+--root NODE: node that sends or receives (default 0), or any: hardware in which it is chosen at the
+    start
+--ports A: messages a node may send at once (default all)
+--chunks C: parts that a message is cut into
+--large: more rounds with shorter messages (lee-code)
+--seed N: where a search starts (default 0); only for algorithms that search
+--latency K: steps from the arrival of a block to its departure (default 1), or auto: for a table of
+    sums, what needs the fewest cycles in hardware
+--link-latency K|AXIS:K|LINK=K,..: cycles of a link, 1 to 64 (default 1): of all, by axis as in
+    0:1,1:4, or of some links as in 2,5:+0=4
+--duplex: whether a link carries a message each way at once (default full)
+--trees T: spanning trees used at once, 1 or 2 (spanning-tree)
+--packets P: packets a tree's share is cut into
+--times BETA TAU LENGTH: times to start a step and to send a unit, and units of a message: take the
+    number of packets that is best for them (spanning-tree)
+--broken-link NODE:PORT: a link out of order, e.g. 9:+0, or one way 9:+0:out; may be repeated
+--broken-node NODE: a node out of order: the others are renumbered; may be repeated
+--broken-links FILE: file with one NODE:PORT a line
+"""
+
+#: What reads them, and what they are if they are not given.
+SETTINGS: dict[str, Any] = {
+    "objective": {"choices": OBJECTIVES, "default": OBJECTIVES[0]},
+    "costs": constants,
+    "root": node_or_any,
+    "ports": positive,
+    "chunks": positive,
+    "seed": (natural, 0),
+    "latency": (latency_or_auto, 1),
+    "duplex": {"choices": tuple(map(str, Duplex)), "default": "full"},
+    "trees": positive,
+    "packets": positive,
+    "times": {"nargs": 3, "type": real},
+    "broken_link": {"action": "append", "default": []},
+    "broken_node": {"action": "append", "default": []},
 }
 
 
@@ -154,13 +117,14 @@ def add_selection(
             help="a schedule file, in place of TOPOLOGY COLLECTIVE"
             + "; several are separated by commas" * several,
         )
-    for name, settings in (CHOICE | OPTIONS if algorithm else OPTIONS).items():
-        group.add_argument(name, **settings)
+    add_options(group, CHOICE + OPTIONS if algorithm else OPTIONS, **SETTINGS)
 
 
 def given_options(arguments: Namespace) -> Iterator[tuple[str, Any]]:
     """The options of planning that differ from their default."""
-    for name, settings in (CHOICE | OPTIONS).items():
-        value = getattr(arguments, name[2:].replace("-", "_"), None)
-        if value != settings.get("default") and value is not False:
-            yield name, value
+    parser = argparse.ArgumentParser()
+    add_options(parser, CHOICE + OPTIONS, **SETTINGS)
+    for name, default in vars(parser.parse_args([])).items():
+        value = getattr(arguments, name, None)
+        if value != default and value is not False:
+            yield f"--{name.replace('_', '-')}", value

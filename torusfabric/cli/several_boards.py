@@ -9,7 +9,7 @@ from ..analysis.facts import in_words
 from ..errors import InputError
 from ..planning import require_results
 from ..topology import parse_topology
-from .arguments import real
+from .arguments import add_options, real
 from .output import print_report, progress_bar, raise_if_wrong
 
 if TYPE_CHECKING:
@@ -60,31 +60,21 @@ ALONE: dict[str, object] = {
 def add_boards_options(parser: ArgumentParser) -> None:
     """Add the arguments that cut a fabric into boards."""
     group = parser.add_argument_group("several boards")
-    group.add_argument(
-        "--boards",
-        metavar="AxB",
-        help="cut the torus into so many equal blocks along each axis, each on a board with a "
-        "clock of its own: 2x1 (default one chip); --link-latency must cover the cut arcs, or is "
-        "left out, and they take the least",
-    )
-    group.add_argument(
-        "--ppm",
-        metavar="P",
-        type=real,
-        help="with --boards: by how much each oscillator may be off, in millionths (default 100)",
-    )
-    group.add_argument(
-        "--retries",
-        metavar="N",
-        type=int,
-        help="with --boards: how often a run is repeated of which a link lost something (default "
-        "1)",
-    )
-    group.add_argument(
-        "--phy",
-        choices=("parallel", "lvds", "serdes"),
-        help="with --boards: what carries words to other boards, which takes cycles: a wire for "
-        "each bit, differential pairs, or transceivers (default parallel)",
+    add_options(
+        group,
+        """
+        --boards AxB: cut the torus into so many equal blocks along each axis, each on a board with
+            a clock of its own: 2x1 (default one chip); --link-latency must cover the cut arcs, or
+            is left out, and they take the least
+        --ppm P: with --boards: by how much each oscillator may be off, in millionths (default 100)
+        --retries N: with --boards: how often a run is repeated of which a link lost something
+            (default 1)
+        --phy: with --boards: what carries words to other boards, which takes cycles: a wire for
+            each bit, differential pairs, or transceivers (default parallel)
+        """,
+        ppm=real,
+        retries=int,
+        phy={"choices": ("parallel", "lvds", "serdes")},
     )
 
 

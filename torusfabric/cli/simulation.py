@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..planning import announce, require_results
-from .arguments import TRACE, add_force, check_output, check_waves, natural, positive, real
+from .arguments import (
+    TRACE,
+    add_force,
+    add_options,
+    check_output,
+    check_waves,
+    natural,
+    positive,
+    real,
+)
 from .fabric import make_fabric
 from .hardware_options import add_fabric_options, add_top_options
 from .output import print_report, progress_bar, raise_if_wrong
@@ -41,23 +50,16 @@ def add_commands(commands: Commands) -> None:
         "--image", metavar="FILE", help="with --fabric, the image to load and to run"
     )
     _add_runs(simulate)
-    simulate.add_argument(
-        "--engine",
-        choices=("auto", "amaranth", "compiled"),
-        default="auto",
-        help="what runs it (default auto: by the size of the work)",
-    )
-    simulate.add_argument(
-        "--wave",
-        "--vcd",
-        metavar="FILE.vcd|.fst",
-        help="write the waves there, and a save file for GTKWave beside them (.gtkw)",
-    )
-    simulate.add_argument(
-        "--trace",
-        metavar="FILE",
-        help="write what arrives where and when there, as JSON lines (compressed if it ends in "
-        ".gz)",
+    add_options(
+        simulate,
+        """
+        --engine: what runs it (default auto: by the size of the work)
+        --wave --vcd FILE.vcd|.fst: write the waves there, and a save file for GTKWave beside them
+            (.gtkw)
+        --trace FILE: write what arrives where and when there, as JSON lines (compressed if it ends
+            in .gz)
+        """,
+        engine={"choices": ("auto", "amaranth", "compiled"), "default": "auto"},
     )
     add_force(simulate)
     add_boards_options(simulate)
@@ -66,46 +68,25 @@ def add_commands(commands: Commands) -> None:
 
 def _add_runs(simulate: ArgumentParser) -> None:
     """Add the arguments that say what is run."""
-    simulate.add_argument(
-        "--data-seed",
-        metavar="N",
-        type=natural,
-        default=1,
-        help="seed of the random payloads (default 1)",
-    )
-    simulate.add_argument(
-        "--repeat",
-        metavar="K",
-        type=positive,
-        default=1,
-        help="collectives to run one after another, with fresh data and no reset (default 1)",
-    )
-    simulate.add_argument(
-        "--through-port",
-        action="store_true",
-        help="move all words through the host port; by default a sample of 1,000 words a run each "
-        "way, the others are put into the memories of nodes and taken from there",
-    )
-    simulate.add_argument(
-        "--jobs",
-        metavar="N",
-        type=natural,
-        help="runs of random length, root and operator after the usual ones, where --max-flits or "
-        "several operators leave a choice, and always with --top stream (default 20)",
-    )
-    simulate.add_argument(
-        "--stall",
-        metavar="P",
-        type=real,
-        help="with --top stream: how likely it is that a port rests in a cycle, 0 to 0.95 "
-        "(default 0)",
-    )
-    simulate.add_argument(
-        "--faults",
-        metavar="P",
-        type=real,
-        help="with --top stream: how likely it is that a packet of a run, or its command, is no "
-        "good, so that the fabric must drop it, 0 to 1 (default 0)",
+    add_options(
+        simulate,
+        """
+        --data-seed N: seed of the random payloads (default 1)
+        --repeat K: collectives to run one after another, with fresh data and no reset (default 1)
+        --through-port: move all words through the host port; by default a sample of 1,000 words a
+            run each way, the others are put into the memories of nodes and taken from there
+        --jobs N: runs of random length, root and operator after the usual ones, where --max-flits
+            or several operators leave a choice, and always with --top stream (default 20)
+        --stall P: with --top stream: how likely it is that a port rests in a cycle, 0 to 0.95
+            (default 0)
+        --faults P: with --top stream: how likely it is that a packet of a run, or its command, is
+            no good, so that the fabric must drop it, 0 to 1 (default 0)
+        """,
+        data_seed=(natural, 1),
+        repeat=(positive, 1),
+        jobs=natural,
+        stall=real,
+        faults=real,
     )
 
 

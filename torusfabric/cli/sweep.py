@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from ..errors import WorkFailed
-from .arguments import positive
+from .arguments import add_options, positive
 from .output import print_report, progress_bar
 from .parser import Commands, add_command
 
@@ -42,22 +42,16 @@ def add_commands(commands: Commands) -> None:
     parser.epilog = EPILOG
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("file", metavar="FILE", help="what to do, in TOML")
-    parser.add_argument(
-        "--plan", metavar="PLAN", help="a schedule file, in place of topologies and collectives"
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="RESULTS",
-        help="file of the results, a line of JSON each; what is there is not done again "
-        "(default FILE with the suffix .jsonl)",
-    )
-    parser.add_argument(
-        "--simulate",
-        choices=("all", "sample", "none"),
-        default="all",
-        help="which simulations to carry out: of the others, take the cycles of the compiled "
-        "program (default all; sample: the first of each collective and algorithm, and one in 8)",
+    add_options(
+        parser,
+        """
+        --plan PLAN: a schedule file, in place of topologies and collectives
+        -o --output RESULTS: file of the results, a line of JSON each; what is there is not done
+            again (default FILE with the suffix .jsonl)
+        --simulate: which simulations to carry out: of the others, take the cycles of the compiled
+            program (default all; sample: the first of each collective and algorithm, and one in 8)
+        """,
+        simulate={"choices": ("all", "sample", "none"), "default": "all"},
     )
     where = parser.add_mutually_exclusive_group()
     where.add_argument(

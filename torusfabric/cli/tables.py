@@ -7,7 +7,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from .arguments import positive
+from .arguments import add_options, positive
 from .output import progress_bar
 from .several import choose_schedules
 
@@ -16,43 +16,27 @@ if TYPE_CHECKING:
     from ..program.frame import Frame
     from ..rtl import Fabric
 
-__all__ = [
-    "add_fabric_file",
-    "add_tables_options",
-    "fabric_of_file",
-    "fabric_with_image",
-    "frame_of",
-    "require_lengths",
-]
+__all__ = ["add_fabric_file", "add_tables_options", "fabric_of_file", "fabric_with_image",
+           "frame_of", "require_lengths"]  # fmt: skip
 
 
 def add_tables_options(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that say whether tables are loaded, and what there is room for."""
     group = parser.add_argument_group("tables")
-    group.add_argument(
-        "--tables",
-        choices=("rom", "ram"),
-        default="rom",
-        help="rom: what nodes do is fixed; ram: it lies in memories that are loaded (default rom)",
-    )
-    group.add_argument(
-        "--rows",
-        metavar="R",
-        type=positive,
-        help="with --tables ram, rows that all modes together may have (default what they need)",
-    )
-    group.add_argument(
-        "--depth",
-        metavar="D",
-        type=positive,
-        help="with --tables ram, cycles that a word may take from its row to its arrival (default "
-        "what they need)",
-    )
-    group.add_argument(
-        "--inputs",
-        metavar="all|COLLECTIVE,..",
-        help="with --tables ram, what out-ports can select: everything, or what these collectives "
-        "need, too (default what is built in needs)",
+    add_options(
+        group,
+        """
+        --tables: rom: what nodes do is fixed; ram: it lies in memories that are loaded (default
+            rom)
+        --rows R: with --tables ram, rows that all modes together may have (default what they need)
+        --depth D: with --tables ram, cycles that a word may take from its row to its arrival
+            (default what they need)
+        --inputs all|COLLECTIVE,..: with --tables ram, what out-ports can select: everything, or
+            what these collectives need, too (default what is built in needs)
+        """,
+        tables={"choices": ("rom", "ram"), "default": "rom"},
+        rows=positive,
+        depth=positive,
     )
 
 
@@ -82,19 +66,13 @@ def frame_of(arguments: Namespace, program: Program) -> Frame:
 
     others: list[Program] | None = None
     if arguments.inputs != "all":
-        names = Namespace(**vars(arguments) | {"collective": arguments.inputs, "plan": None})
-        names.root = None
-        chosen = choose_schedules(names, flits=program.flits, any_length=True) if (
-            arguments.inputs
-        ) else ()  # fmt: skip
-        others = [
-            loadable_form(one.schedule, program.flits, program.operators).program for one in chosen
-        ]
-    modes = loadable_modes(program)
-    return Frame.of(
-        modes, rows=arguments.rows, depth=arguments.depth, inputs=others,
-        streams=vars(arguments).get("top") == "stream",
-    )  # fmt: skip
+        given = {"collective": arguments.inputs, "plan": None, "root": None}
+        names, flits = Namespace(**vars(arguments) | given), program.flits
+        every = choose_schedules(names, flits=flits, any_length=True) if arguments.inputs else ()
+        others = [loadable_form(one.schedule, flits, program.operators).program for one in every]
+    streams = vars(arguments).get("top") == "stream"
+    size = {"rows": arguments.rows, "depth": arguments.depth}
+    return Frame.of(loadable_modes(program), inputs=others, streams=streams, **size)
 
 
 def add_fabric_file(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
