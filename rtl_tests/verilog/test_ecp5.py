@@ -18,9 +18,9 @@ from torusfabric.rtl.netlist import NetlistBuilder
 from torusfabric.toolchain import tools
 from torusfabric.verilog import text as module_file
 from torusfabric.verilog import write
-from torusfabric.verilog.ecp5 import ECP5, ecp5_body
+from torusfabric.verilog.ecp5 import ECP5
 from torusfabric.verilog.lut6 import LUT6
-from torusfabric.verilog.text import module_texts
+from torusfabric.verilog.text import BODIES, module_texts
 
 #: One slice of an odd number of bits, and two of which the last is shorter.
 WIDTHS = (5, SLICE + 3)
@@ -240,7 +240,7 @@ def test_wrong_look_ups_are_found(look_up, tmp_path, found, put):
 )  # fmt: skip
 def test_tables_of_a_bit(shape, tables):
     """An out-port takes a table for two inputs; a sum takes up to two less than its choice."""
-    assert ecp5_body(shape).count("LUT4 ") == tables
+    assert BODIES[type(shape)][ECP5](shape).count("LUT4 ") == tables
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_tables_of_a_bit(shape, tables):
 )
 def test_others_have_one_form(shape):
     """What is as good as it is, or seldom there, is for all devices."""
-    assert ecp5_body(shape) is None
+    assert BODIES[type(shape)][ECP5](shape) is None
 
 
 @pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")

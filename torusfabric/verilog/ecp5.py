@@ -21,23 +21,15 @@ from typing import NamedTuple
 
 from ..rtl.cascade import branch_bits, branches
 from ..rtl.chosen_sum import ChosenSum
-from ..rtl.modules import SharedModule
 from ..rtl.multiplexer import Multiplexer
 
-__all__ = ["ECP5", "ecp5_body"]
+__all__ = ["ECP5", "multiplexer_body", "sum_body"]
 
 #: What is defined for the text to have this form.
 ECP5 = "TORUSFABRIC_ECP5"
 
 #: Bits of a word from which on a carry chain is worth its ends.
 LEAST = 4
-
-
-def ecp5_body(module: SharedModule) -> str | None:
-    """The body of a module for ECP5, without its ports; None where its usual one is as good."""
-    if isinstance(module, Multiplexer):
-        return multiplexer_body(module)
-    return sum_body(module) if isinstance(module, ChosenSum) else None
 
 
 class Column:

@@ -8,7 +8,6 @@ cascade, it takes up to twice as many tables.
 from collections.abc import Sequence
 
 from ..rtl.cascade import branch_bits, branches, select_bits
-from ..rtl.modules import SharedModule
 from ..rtl.multiplexer import Multiplexer
 
 __all__ = ["LUT6", "lut6_body"]
@@ -17,7 +16,7 @@ __all__ = ["LUT6", "lut6_body"]
 LUT6 = "TORUSFABRIC_LUT6"
 
 
-def lut6_body(module: SharedModule) -> str | None:
+def lut6_body(module: Multiplexer) -> str | None:
     """The body of a module for such a device, without its ports; None where there is no other.
 
     Examples
@@ -29,7 +28,7 @@ def lut6_body(module: SharedModule) -> str | None:
         table_0;
       assign word = table_1;
     """
-    if not isinstance(module, Multiplexer) or module.count < 4:
+    if module.count < 4:
         return None
     width, count = module.width, module.count
     words = [f"words[{(k + 1) * width - 1}:{k * width}]" for k in range(count)]

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from amaranth.lib.wiring import Out
 
 from ..program import Mode
 from ..rtl.arrays import Array, Slice
+from ..rtl.chosen_sum import ChosenSum
 from ..rtl.fabric import Fabric
 from ..rtl.memories import LOOK_UP
 from ..rtl.modules import SharedModule, given_names
+from ..rtl.multiplexer import Multiplexer
 from ..rtl.netlist import ROM, Fixed, Instance, Netlist, Part, Parts, Role
 from ..rtl.router import Router
 from ..toolchain.quoting import line_comment
@@ -26,7 +28,7 @@ from .beside import files_beside
 from .compact import CompactTop
 from .design import Design, PlainNames, RomContents, RouterShape
 from .diagram import Diagram
-from .ecp5 import ECP5, ecp5_body
+from .ecp5 import ECP5, multiplexer_body, sum_body
 from .expressions import range_of
 from .flows import Flow
 from .flows.regions import in_rows, longest_link
@@ -468,9 +470,16 @@ def _add_shared(texts: dict[str, ModuleText], prefix: str, shared: Sequence[Shar
             texts[prefix + each.name] = text
 
 
+#: The other bodies of modules that many share, by what is defined for devices with such cells.
+BODIES: dict[type[SharedModule], dict[str, Callable[[Any], str | None]]] = {
+    Multiplexer: {ECP5: multiplexer_body, LUT6: lut6_body},
+    ChosenSum: {ECP5: sum_body},
+}
+
+
 def _shared_text(shared: SharedModule, prefix: str) -> ModuleText:
     """A module that others share, where it pays with other bodies for some devices."""
-    bodies = {ECP5: ecp5_body(shared), LUT6: lut6_body(shared)}
+    bodies = {define: of(shared) for define, of in BODIES.get(type(shared), {}).items()}
     ports = shared.ports()
     text = write_module(
         Heading(shared.name, prefix, shared.about, shared.kept, shared.clocked),
