@@ -22,7 +22,6 @@ from ..topology import cayley
 from .arrays import Slice
 from .fabric_builder import FabricBuilder
 from .host import RADIX, Host, HostLayout, HostView, HostWrites, ReadMerge, merge_levels
-from .links import add_links
 from .locators import ChunkLocator, Locator
 from .memories import address_width, choose
 from .netlist import Fixed, Leaf, Part, Parts, Role
@@ -349,7 +348,10 @@ def add_inside(
     if build.sources.results:
         add_combiners(build)
     routers = add_routers(build)
-    add_links(build)
+    if (build.topology.cycles_of_arc > 1).any():
+        from .links import add_links
+
+        add_links(build)
     build.distribution.add()
     return routers
 
