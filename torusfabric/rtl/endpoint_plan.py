@@ -17,11 +17,10 @@ import numpy as np
 from ..program.fields import IDLE, NEUTRAL, Action, Order, Point
 from ..topology import BoolArray, IntArray
 from .cascade import select_code
-from .endpoint_points import Points, known
+from .endpoint_points import Points, Stores, known
 from .endpoint_shape import EndpointMemory, EndpointReader, EndpointShape
 from .endpoint_wires import SHARED, EndpointWires, WiredEndpoints, memory_size
 from .place import Column, Location, RowTables, Table
-from .stores import Stores
 
 if TYPE_CHECKING:
     from ..program import Program

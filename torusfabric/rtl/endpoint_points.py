@@ -1,22 +1,38 @@
-"""What the readers and memories of endpoints do in the rows of all forms, by variants of nodes."""
+"""What the readers and memories of endpoints do in the rows of all forms, by variants of nodes.
+
+When nodes store what arrives, and where, are values that are placed like all others. Where all
+nodes store the same in a form, as long after its row, the sequencer gives the address and says
+when. Where they differ, nodes store on their own: each has a pointer, which starts at an address
+and moves with every word, and looks up row by row which *strobe* of the sequencer counts.
+
+What a row sends arrives while the rows after it are under way, up to the pause that ends the round.
+So a strobe is of a *window*, that is rows of each round in which some nodes store, and of cycles:
+it says whether a flit within the window was read so long ago.
+
+In a loop by flits all rows are one window, and nodes look up by rows whether they store. They do so
+while a later row is looked up: what is said of that is done with the word. Where none follows any
+more, at the end of a run, the row has a window of its own in place of the look-up.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from ..program.fields import IDLE, NEUTRAL, Action, Point
-from ..topology import IntArray
+from ..program.fields import IDLE, NEUTRAL, Action, Loop, Order, Point
+from ..program.timing import ADDRESS
+from ..topology import BoolArray, IntArray
 from .loops import Loops
 from .place import Column, ColumnSet, Shown
-from .stores import find_stores
 
 if TYPE_CHECKING:
     from ..program import Program
 
-__all__ = ["Points", "Reading", "known", "of_each"]
+__all__ = ["Points", "Reading", "Stores", "known", "of_each"]
+
 
 Found = TypeVar("Found")
 
@@ -78,11 +94,6 @@ class Points:
         column = Column(first, delays, Shown.ADDRESS, pitches)
         self.column_of[reader] = self.columns["read"].add(column)
 
-    def stored(self, memory: int, members: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-        """The sources of what variants store into a memory, and the strobes by which they do."""
-        stores = self.stores[memory]
-        return tuple(known(each[:, members]) for each in (stores.source, stores.strobe))
-
     def readings(self) -> Iterator[tuple[IntArray, list[Reading]]]:
         """The variants that have each reader, and what it does in these."""
         spans = [span for _, span in self.loops.spans()]
@@ -101,6 +112,274 @@ class Points:
 
             both = np.concatenate([memory[:, used], read[:, used]])
             yield used, of_each(both, reading)
+
+
+@dataclass(frozen=True, eq=False)
+class Stores:
+    """What nodes store into a memory, in the rows of all forms.
+
+    What is said of a row is what is done in its round, be it in that row or another; in a loop by
+    flits, what is done while the row is looked up.
+
+    Parameters
+    ----------
+    alike : tuple of bool
+        In which forms all nodes store the same.
+    address, enable : Column
+        Where, and whether, they do.
+    source : ndarray of int, shape (rows, variants)
+        Of all that is stored; -1 where nothing is.
+    strobe, start : ndarray of int, shape (rows, variants)
+        Of what nodes store on their own: by which strobe, and where the pointer starts in the form;
+        -1 where they do not.
+    late : ndarray of int, shape (forms, variants)
+        How many cycles after a row is looked up what is said of it counts, for words of the row
+        arrive while the next is looked up; -1 where nothing is said.
+    """
+
+    alike: tuple[bool, ...]
+    address: Column
+    enable: Column
+    source: IntArray
+    strobe: IntArray
+    start: IntArray
+    late: IntArray
+
+
+class Strobes(NamedTuple):
+    """What nodes are given of what they store on their own.
+
+    Parameters
+    ----------
+    ends : tuple of int
+        Of each strobe, the column that says whether that flit was the last of its block; none where
+        the flits of blocks are fixed.
+    skip_bits : int
+        Where they are known no earlier than at the start of a run: bits of the distance from the
+        last address of a block to the first of the next. Else 0.
+    """
+
+    ends: tuple[int, ...] = ()
+    skip_bits: int = 0
+
+
+def find_stores(
+    loops: Loops, memories: int, columns: Mapping[str, ColumnSet], *, any_length: bool
+) -> tuple[list[Stores], Strobes]:
+    """What is stored into each memory; the columns of strobes are added.
+
+    Parameters
+    ----------
+    columns : mapping of str to ColumnSet
+        Of the sequencer, without any so far: ``store`` for strobes, ``ends`` for those of blocks.
+    any_length : bool
+        Whether the length of messages is known no earlier than at the start of a run.
+    """
+    found = [_stored(loops, memory) for memory in range(memories)]
+    own = [
+        (form, memory)
+        for form, (loop, _) in enumerate(loops.spans())
+        for memory, stores in enumerate(found)
+        if not stores.alike[form] and (loop.values(Action.WRITE, memory) >= 0).any()
+    ]
+    if not own:
+        return found, Strobes()
+    windows = _Windows(loops, own)
+    timed = {key: windows.timed(*key) for key in own}
+    known = np.unique(np.concatenate([when[when >= 0] for when, _ in timed.values()]))
+    spans = [span for _, span in loops.spans()]
+    for (form, memory), (when, source) in timed.items():
+        stores, span = found[memory], spans[form]
+        stores.source[span] = source
+        stores.strobe[span] = np.where(when >= 0, np.searchsorted(known, when), IDLE)
+        stores.start[span] = _first(loops.loops[form].values(Action.WRITE, memory))
+        stores.late[form] = _late_rows(loops.loops[form], memory)
+    forms = {form for form, _ in own}
+    strobes = [windows.strobe(when, forms) for when in known.tolist()]
+    return found, _add_strobes(strobes, columns, _skip_bits(loops, forms) if any_length else 0)
+
+
+def _add_strobes(
+    strobes: Sequence[Column], columns: Mapping[str, ColumnSet], skip_bits: int
+) -> Strobes:
+    """Add the columns of strobes, and those that say that blocks end, if pointers may skip."""
+    numbers = [columns["store"].add(strobe) for strobe in strobes]
+    assert numbers == [*range(len(strobes))], "strobes are the first columns, and all differ"
+    if not skip_bits:
+        return Strobes()
+    ends = (replace(each, values=np.ones_like(each.values), shown=Shown.END) for each in strobes)
+    return Strobes(tuple(map(columns["ends"].add, ends)), skip_bits)
+
+
+def _skip_bits(loops: Loops, forms: set[int]) -> int:
+    """Bits of what pointers skip; nothing in loops by flits."""
+    by_row = [loops.loops[form] for form in forms if loops.loops[form].order is Order.ROW]
+    return max((loop.flits.bit_length() for loop in by_row), default=0)
+
+
+def _stored(loops: Loops, memory: int) -> Stores:
+    """What is stored into a memory, without what nodes store on their own."""
+    write, source = (
+        loops.values(Point(action, memory)) for action in (Action.WRITE, Action.SOURCE)
+    )
+    first, delays, pitches = write[:, 0].copy(), [], []
+    for loop, span in loops.spans():
+        tap, field = _common_tap(loop, memory), loop.field(Action.WRITE, memory)
+        if field is None or tap is None:
+            first[span] = IDLE
+        delays.append(field.delay + tap if field is not None and tap is not None else None)
+        pitches.append(loop.pitch_of(memory) if tap is not None else None)
+    return Stores(
+        tuple(delay is not None for delay in delays),
+        Column(first, tuple(delays), Shown.ADDRESS, tuple(pitches)),
+        Column((first >= 0).astype(int), tuple(delays), Shown.STROBE),
+        np.where(write >= 0, source, IDLE),
+        np.full_like(write, IDLE),
+        np.full_like(write, IDLE),
+        np.full((len(delays), write.shape[1]), IDLE),
+    )
+
+
+def _late_rows(loop: Loop, memory: int) -> IntArray:
+    """Of each variant, how long after a row is looked up what is said of it counts; -1 for never.
+
+    Where rounds pause, and in loops by flits, it is what is said now.
+    """
+    stores, ago = loop.values(Action.WRITE, memory) >= 0, _ago(loop, memory)
+    found: IntArray = np.where(stores, ago if loop.rests else 0, IDLE).max(axis=0)
+    assert not loop.rests or (~stores | (ago == found)).all(), "each comes over links as long"
+    return found
+
+
+def _common_tap(loop: Loop, memory: int) -> int | None:
+    """The hops of all words, if all nodes store alike, and words of one source; else None."""
+    write = loop.values(Action.WRITE, memory)
+    if (write != write[:, :1]).any():
+        return None
+    sources, taps = (
+        np.unique(loop.values(action, memory)[write >= 0]) for action in (Action.SOURCE, Action.TAP)
+    )
+    return int(taps[0]) if len(sources) == len(taps) == 1 else None
+
+
+def _first(write: IntArray) -> IntArray:
+    """Where each variant begins to store; -1 where it does not."""
+    known = np.where(write >= 0, write, write.max())
+    first: IntArray = np.where((write >= 0).any(axis=0), known.min(axis=0), IDLE)
+    return first
+
+
+class _Windows:
+    """The windows of what nodes store on their own, and by which of them they do.
+
+    Parameters
+    ----------
+    own : list of (int, int)
+        The forms and memories.
+    """
+
+    def __init__(self, loops: Loops, own: list[tuple[int, int]]) -> None:
+        self._loops, self._phases = loops, 1
+        wanted: dict[tuple[int, bytes], None] = {}
+        for form, memory in own:
+            loop, start = loops.loops[form], loops.starts[form]
+            stores = loop.values(Action.WRITE, memory) >= 0
+            self._phases = max(self._phases, 1 + int(_ago(loop, memory)[stores].max()))
+            every = np.ones(loop.rows, bool)
+            if loop.rests:
+                found = [(start, every)]
+            elif loop.order is Order.FLIT:
+                found = [(start, rows) for rows in (every, *_late(loop, memory).values())]
+            else:
+                found = [
+                    (start + rows.start, pattern)
+                    for rows in _rounds(loop)
+                    for pattern in stores[rows].T
+                    if pattern.any()
+                ]
+            wanted |= dict.fromkeys((first, pattern.tobytes()) for first, pattern in found)
+        columns, never = ColumnSet(), (None,) * len(loops.loops)
+        self._number: dict[tuple[int, bytes], int] = {}
+        # The one with most rows first: mostly it is all of them.
+        for first, pattern in sorted(wanted, key=lambda window: -sum(window[1])):
+            values = np.full(loops.rows, IDLE)
+            values[first : first + len(pattern)] = np.frombuffer(pattern, bool)
+            self._number[first, pattern] = columns.add(Column(values, never, Shown.WINDOW))
+        self._columns = columns.all
+
+    def strobe(self, when: int, forms: set[int]) -> Column:
+        """What the sequencer gives of a window, so many cycles after a flit was read, in forms."""
+        window, ago = divmod(when, self._phases)
+        delays = tuple(ADDRESS + ago if k in forms else None for k in range(len(self._loops.loops)))
+        return replace(self._columns[window], delays=delays)
+
+    def timed(self, form: int, memory: int) -> tuple[IntArray, IntArray]:
+        """When a memory stores in each row of a form, and whose words; -1 where it does not."""
+        loop, start = self._loops.loops[form], self._loops.starts[form]
+        stores, ago = loop.values(Action.WRITE, memory) >= 0, _ago(loop, memory)
+        source = loop.values(Action.SOURCE, memory)
+        if loop.order is Order.FLIT:
+            return self._by_flit(loop, memory, start)
+        if loop.rests:
+            window = self._number[start, np.ones(loop.rows, bool).tobytes()]
+            when = np.where(stores, window * self._phases + ago, IDLE)
+            return when, np.where(stores, source, IDLE)
+        when = np.full_like(ago, IDLE)
+        for rows in _rounds(loop):
+            for variant in np.flatnonzero(stores[rows].any(axis=0)).tolist():
+                window = self._number[start + rows.start, stores[rows, variant].tobytes()]
+                when[rows, variant] = window * self._phases
+        latest, chosen = (_of_rounds(loop, np.where(stores, each, IDLE)) for each in (ago, source))
+        assert ((latest == ago) & (chosen == source) | ~stores).all(), (
+            "a round is stored as it comes"
+        )
+        return np.where(when >= 0, when + latest, IDLE), chosen
+
+    def _by_flit(self, loop: Loop, memory: int, start: int) -> tuple[IntArray, IntArray]:
+        """The same of a loop by flits, by the rows that are looked up meanwhile."""
+        write, ago = loop.values(Action.WRITE, memory), _ago(loop, memory)
+        when, source = np.full((2, *write.shape), IDLE)
+        late = _late(loop, memory)
+        for row, variant in np.argwhere(write >= 0).tolist():
+            window = self._number[start, late.get(row, np.ones(loop.rows, bool)).tobytes()]
+            looked_up = slice(None) if row in late else row + int(ago[row, variant])
+            when[looked_up, variant] = window * self._phases + int(ago[row, variant])
+            source[looked_up, variant] = loop.values(Action.SOURCE, memory)[row, variant]
+        return when, source
+
+
+def _ago(loop: Loop, memory: int) -> IntArray:
+    """How many cycles before its word is stored a flit was read, and its row looked up.
+
+    By row and variant; in both a register of the node follows, as with addresses.
+    """
+    field = loop.field(Action.WRITE, memory)
+    late = 0 if field is None else field.delay
+    ago: IntArray = late - ADDRESS + loop.values(Action.TAP, memory)
+    return ago
+
+
+def _late(loop: Loop, memory: int) -> dict[int, BoolArray]:
+    """The rows of a loop by flits whose words are stored when no row is looked up any more.
+
+    Each with the window that it has to itself.
+    """
+    ago = _ago(loop, memory)[loop.values(Action.WRITE, memory) >= 0]
+    late = range(max(loop.rows - int(ago.max()), 0), loop.rows)
+    return {row: np.arange(loop.rows) == row for row in late}
+
+
+def _rounds(loop: Loop) -> list[slice]:
+    """The rows of each round."""
+    starts = np.flatnonzero(np.diff(loop.rounds, prepend=-1)).tolist()
+    return [slice(a, b) for a, b in zip(starts, [*starts[1:], loop.rows], strict=True)]
+
+
+def _of_rounds(loop: Loop, values: IntArray) -> IntArray:
+    """The greatest value of the round of each row."""
+    starts = [rows.start for rows in _rounds(loop)]
+    most: IntArray = np.maximum.reduceat(values, starts, axis=0)[loop.rounds]
+    return most
 
 
 def of_each(values: IntArray, what: Callable[[IntArray], Found]) -> list[Found]:

@@ -8,7 +8,7 @@ strobes by which it stores.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
@@ -18,8 +18,7 @@ import numpy as np
 
 from ..program.fields import IDLE
 from ..topology import IntArray
-from .endpoint_alike import Read, different, firsts, ranks, taken
-from .endpoint_points import Points, Reading, known, of_each
+from .endpoint_points import Points, Reading, known
 
 if TYPE_CHECKING:
     from ..program import Program
@@ -112,14 +111,16 @@ class WiredEndpoints:
     def __init__(self, program: Program, points: Points) -> None:
         self._program, self._points = program, points
         self._first = points.loops.first.sources.first_injection
+        self._spans = [span for _, span in points.loops.spans()]
         self._ranks: dict[object, int] = {}
         variants = points.loops.variants
         self.host_reads = _memories_host_reads(program, variants)
-        self.wires: list[EndpointWires] = [self._all()] * variants
         self.structures: list[object] = [None] * variants
         self.read_of: list[list[int]] = [[]] * variants
-        # By offset, every node may have to do what any other does.
-        if not program.by_offset:
+        if program.by_offset:
+            self.wires = [self._all()] * variants
+        else:
+            self.wires = [EndpointWires((), (), (), (), ())] * variants
             self._wire()
             self._keep_order()
         self._share_reads()
@@ -129,30 +130,71 @@ class WiredEndpoints:
         return self._ranks.setdefault(what, len(self._ranks))
 
     def _all(self) -> EndpointWires:
-        """The wires of what does everything that any variant does, in the order of the program."""
-        points, variants = self._points, range(self._points.loops.variants)
-        stores = [points.stored(number, variants) for number in range(len(points.stores))]
-        words = {(k, SHARED) for sources, _ in stores for k in sources if k < self._first}
+        """The wires of what does everything that any variant does, in the order of the program.
+
+        By offset, every node may have to do what any other does.
+        """
+        points = self._points
+        sources = {k for stores in points.stores for k in known(stores.source)}
+        strobes = {k for stores in points.stores for k in known(stores.strobe)}
         return EndpointWires(
             readers=tuple(points.column_of),
             injections=tuple(range(len(points.loops.first.sources.injections))),
-            words=tuple(sorted(words)),
+            words=tuple((k, SHARED) for k in sorted(sources) if k < self._first),
             reads=(),
-            strobes=tuple(sorted({strobe for _, strobes in stores for strobe in strobes})),
+            strobes=tuple(sorted(strobes)),
         )
 
-    def _add(self, variant: int, readings: dict[int, Reading]) -> None:
-        """Find the wires of a variant, and its structure."""
+    def _wire(self) -> None:
+        """Find the wires of all variants: of the first of those alike, and the others by these."""
+        first, stores = self._first, self._points.stores
+        reader, reading, readings = self._reads()
+        ports = np.where(reader >= 0, self._port_of[reader], IDLE)
+        injections = _different(ports)
+        stored = np.concatenate([_different(each.source.T) for each in stores], axis=1)
+        strobes = np.concatenate([_different(each.strobe.T) for each in stores], axis=1)
+        words = _different(np.where(stored < first, stored, IDLE))
+        keys = [
+            reading,
+            _ranks(ports, injections),
+            _ranks(np.where(stored < first, stored, IDLE), words),
+            _ranks(np.where(stored >= first, stored - first, IDLE), injections),
+            _firsts(strobes),
+            self._others(),
+        ]
+        _, rows, alike = np.unique(
+            np.concatenate(keys, axis=1), axis=0, return_index=True, return_inverse=True
+        )
+        # What does something else has the next number, in the order of variants.
+        for number in np.argsort(rows).tolist():
+            variant, members = int(rows[number]), np.flatnonzero(alike.ravel() == number)
+            read = zip(reader[variant].tolist(), reading[variant].tolist(), strict=True)
+            made = self._made(variant, {k: readings[what] for k, what in read if k >= 0})
+            memories = [memory for _, memory in made.words]
+            every = zip(
+                _taken(reader, variant, members, made.readers),
+                _taken(injections, variant, members, made.injections),
+                _taken(words, variant, members, [source for source, _ in made.words]),
+                _taken(strobes, variant, members, made.strobes),
+                strict=True,
+            )
+            for member, (reads, by, given, when) in zip(members.tolist(), every, strict=True):
+                self.structures[member] = self.structures[variant]
+                self.wires[member] = EndpointWires(
+                    tuple(reads), tuple(by), tuple(zip(given, memories, strict=True)), (),
+                    tuple(when),
+                )  # fmt: skip
+
+    def _made(self, variant: int, readings: dict[int, Reading]) -> EndpointWires:
+        """Find the wires of a variant, and its structure, given what each of its readers does."""
         ports = []
-        reading = sorted(readings, key=self._places.__getitem__)
-        for port, joined in groupby(reading, key=lambda reader: self._places[reader][0]):
+        for port, joined in groupby(readings, key=lambda reader: int(self._port_of[reader])):
             readers = tuple(joined)
             # Readers that only ever read the word that changes nothing are none.
             own = tuple(reader for reader in readers if max(readings[reader][1]) >= 0)
             ports.append((self._rank(tuple(map(readings.__getitem__, readers))), port, own))
         ports.sort()
-        readers = tuple(reader for _, _, own in ports for reader in own)
-        memories = [memory[variant] for memory in self._memories]
+        memories = [self._stored(variant, number) for number in range(len(self._points.stores))]
         storing: dict[tuple[int, int], list[int]] = {}
         for number, (stored, *_) in enumerate(memories):
             for source in stored:
@@ -160,13 +202,12 @@ class WiredEndpoints:
                 storing.setdefault(word, []).append(number)
         words = sorted(word for word in storing if word[0] < self._first)
         words.sort(key=lambda word: self._rank((word[1], *storing[word])))
-        strobes = tuple(dict.fromkeys(strobe for _, own, *_ in memories for strobe in own))
-        self.wires[variant] = wires = EndpointWires(
-            readers=readers,
+        wires = EndpointWires(
+            readers=tuple(reader for _, _, own in ports for reader in own),
             injections=tuple(port for _, port, _ in ports),
             words=tuple(words),
             reads=(),
-            strobes=strobes,
+            strobes=tuple(dict.fromkeys(strobe for _, own, *_ in memories for strobe in own)),
         )
         self.structures[variant] = (
             tuple(rank for rank, *_ in ports),
@@ -180,100 +221,80 @@ class WiredEndpoints:
             ),
             self.host_reads[variant],
         )
+        return wires
 
-    def _wire(self) -> None:
-        """Find the wires of all variants: of the first of those alike, and the others by these."""
-        read, first = self._read, self._first
-        ports = np.full_like(read.reader, IDLE)
-        ports[read.reader >= 0] = self._port_of[read.reader[read.reader >= 0]]
-        injections = different(ports)
-        stores = self._points.stores
-        stored = np.concatenate([different(each.source.T) for each in stores], axis=1)
-        strobes = np.concatenate([different(each.strobe.T) for each in stores], axis=1)
-        words = different(np.where(stored < first, stored, IDLE))
-        keys = [
-            read.reading,
-            ranks(ports, injections),
-            ranks(np.where(stored < first, stored, IDLE), words),
-            ranks(np.where(stored >= first, stored - first, IDLE), injections),
-            firsts(strobes),
-            self._others,
-        ]
-        _, rows, alike = np.unique(
-            np.concatenate(keys, axis=1), axis=0, return_index=True, return_inverse=True
+    def _stored(self, variant: int, number: int) -> _Memory:
+        """What a variant stores into a memory."""
+        stores = self._points.stores[number]
+        depth = int(self._program.depth[variant, number])
+        return (
+            known(stores.source[:, variant]),
+            known(stores.strobe[:, variant]),
+            tuple(known(stores.start[span, variant]) for span in self._spans),
+            tuple(stores.late[:, variant].tolist()),
+            memory_size(self._program, number, depth),
         )
-        # What does something else has the next number, in the order of variants.
-        for number in np.argsort(rows).tolist():
-            variant, members = int(rows[number]), np.flatnonzero(alike.ravel() == number)
-            self._add(variant, read.at(variant))
-            made, structure = self.wires[variant], self.structures[variant]
-            readers = taken(read.reader, variant, made.readers)
-            sources = taken(words, variant, [source for source, _ in made.words])
-            every = zip(
-                readers[members].tolist(),
-                taken(injections, variant, made.injections)[members].tolist(),
-                sources[members].tolist(),
-                taken(strobes, variant, made.strobes)[members].tolist(),
-                strict=True,
-            )
-            memories = [memory for _, memory in made.words]
-            for member, (reads, by, given, when) in zip(members.tolist(), every, strict=True):
-                self.structures[member] = structure
-                self.wires[member] = EndpointWires(
-                    tuple(reads), tuple(by), tuple(zip(given, memories, strict=True)), (),
-                    tuple(when),
-                )  # fmt: skip
 
-    @cached_property
-    def _read(self) -> Read:
-        """What each variant reads, in the order of injection ports."""
-        return Read.of(self._points, self._order)
+    def _reads(self) -> tuple[IntArray, IntArray, list[Reading]]:
+        """What each variant reads, in the order of injection ports.
 
-    @cached_property
-    def _order(self) -> IntArray:
-        """The place of each reader among all, by injection ports."""
-        found = np.zeros(self._points.loops.first.sources.readers, int)
-        found[[*self._places]] = np.arange(len(self._places))
-        return found
+        The numbers of its readers, and of what these do, shape (variants, readers of a variant),
+        -1 behind the last; and what that is.
+        """
+        ordered = [reader for port in self._injections for reader in port]
+        values: dict[Reading, int] = {}
+        found: list[tuple[IntArray, IntArray, IntArray]] = []
+        for number, (variants, readings) in enumerate(self._points.readings()):
+            what = [values.setdefault(each, len(values)) for each in readings]
+            found.append((variants, np.full(len(variants), number), np.array(what, int)))
+        variant, reader, reading = (np.concatenate(each) for each in zip(*found, strict=True))
+        order = np.zeros(len(self._port_of), int)
+        order[ordered] = np.arange(len(ordered))
+        by = np.lexsort((order[reader], variant))
+        counts = np.bincount(variant, minlength=self._points.loops.variants)
+        slot = np.arange(len(by)) - np.repeat(np.cumsum(counts) - counts, counts)
+        both = np.full((2, len(counts), int(counts.max(initial=0))), IDLE)
+        both[:, variant[by], slot] = reader[by], reading[by]
+        return both[0], both[1], [*values]
+
+    @property
+    def _injections(self) -> tuple[tuple[int, ...], ...]:
+        """The readers of each injection port."""
+        return self._points.loops.first.sources.injections
 
     @cached_property
     def _port_of(self) -> IntArray:
         """The injection port of each reader."""
         found = np.full(self._points.loops.first.sources.readers, IDLE)
-        found[[*self._places]] = [port for port, _ in self._places.values()]
+        for port, readers in enumerate(self._injections):
+            found[[*readers]] = port
         return found
 
-    @cached_property
-    def _column_at(self) -> IntArray:
-        """The column that gives the addresses of each reader."""
-        found = np.full(self._points.loops.first.sources.readers, IDLE)
-        found[[*self._points.column_of]] = [*self._points.column_of.values()]
-        return found
-
-    @cached_property
     def _others(self) -> IntArray:
         """What else makes variants differ: sizes, first addresses, delays, what hosts read."""
         host: dict[frozenset[int], int] = {}
         reads = [host.setdefault(each, len(host)) for each in self.host_reads]
-        spans, found = [span for _, span in self._points.loops.spans()], [np.array(reads)[:, None]]
+        found = [np.array(reads)[:, None]]
         for number, stores in enumerate(self._points.stores):
             depths, at = np.unique(self._program.depth[:, number], return_inverse=True)
             sizes = [memory_size(self._program, number, depth) for depth in depths.tolist()]
             found.append(np.array(sizes)[at.ravel()][:, None])
-            found += [different(stores.start[span].T) for span in spans]
+            found += [_different(stores.start[span].T) for span in self._spans]
             found.append(stores.late.T)
             # Of which memory each source, strobe and first address is.
             found += [(each >= 0).sum(axis=1, keepdims=True) for each in
-                      (different(stores.source.T), different(stores.strobe.T))]  # fmt: skip
+                      (_different(stores.source.T), _different(stores.strobe.T))]  # fmt: skip
         return np.concatenate(found, axis=1)
 
     def _share_reads(self) -> None:
         """Let readers have one address where in all variants of a structure one column gives it."""
+        column_of = self._points.column_of
+        column_at = np.array([column_of.get(k, IDLE) for k in range(len(self._port_of))])
         for members in self._alike():
             readers = np.array([self.wires[variant].readers for variant in members], int)
             if not readers.size:
                 continue
-            columns = self._column_at[readers]
+            columns = column_at[readers]
             _, first, which = np.unique(columns, axis=1, return_index=True, return_inverse=True)
             read_of = np.argsort(np.argsort(first))[which.ravel()].tolist()
             for variant, reads in zip(members, columns[:, np.sort(first)].tolist(), strict=True):
@@ -295,43 +316,14 @@ class WiredEndpoints:
         for members in self._alike():
             if len({self.wires[variant].numbers for variant in members}) > 1:
                 continue
-            for variant in members:
-                old = self.wires[variant]
-                self.wires[variant] = replace(
-                    old,
-                    readers=tuple(sorted(old.readers)),
-                    injections=tuple(sorted(old.injections)),
-                    words=tuple(sorted(old.words)),
-                )
-
-    @cached_property
-    def _places(self) -> dict[int, tuple[int, int]]:
-        """The injection port of each reader, and which of those of the port it is."""
-        ports = self._points.loops.first.sources.injections
-        return {
-            reader: (port, place)
-            for port, readers in enumerate(ports)
-            for place, reader in enumerate(readers)
-        }
-
-    @cached_property
-    def _memories(self) -> list[list[_Memory]]:
-        """Of each memory, what each variant stores."""
-        program, points = self._program, self._points
-        spans = [span for _, span in points.loops.spans()]
-        found: list[list[_Memory]] = []
-        for number, stores in enumerate(points.stores):
-            depths = program.depth[:, number].tolist()
-            sizes = {depth: memory_size(program, number, depth) for depth in {*depths}}
-            by_variant = (
-                of_each(stores.source, known),
-                of_each(stores.strobe, known),
-                of_each(stores.start, lambda starts: tuple(known(starts[span]) for span in spans)),
-                list(map(tuple, stores.late.T.tolist())),
-                [sizes[depth] for depth in depths],
+            old = self.wires[members[0]]
+            new = (
+                tuple(sorted(old.readers)),
+                tuple(sorted(old.injections)),
+                tuple(sorted(old.words)),
             )
-            found.append([*zip(*by_variant, strict=True)])
-        return found
+            for variant in members:
+                self.wires[variant] = EndpointWires(*new, (), self.wires[variant].strobes)
 
 
 def memory_size(program: Program, number: int, depth: int) -> int:
@@ -360,3 +352,42 @@ def _read_at(program: Program, nodes: IntArray) -> frozenset[int]:
     """The memories that the host reads at any of some nodes."""
     read = (form.receive_map.memories(form.groups.position[nodes]) for form in program.forms)
     return frozenset[int]().union(*read)
+
+
+def _different(values: IntArray) -> IntArray:
+    """The different numbers of each row, sorted, with -1 behind them.
+
+    Examples
+    --------
+    >>> _different(np.array([[3, 1, 3], [-1, 2, 2]]))
+    array([[ 1,  3],
+           [ 2, -1]])
+    """
+    ordered = np.sort(values, axis=1)
+    keep = ordered >= 0
+    keep[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
+    slot = np.cumsum(keep, axis=1) - 1
+    found = np.full((len(values), int(keep.sum(axis=1).max(initial=0))), IDLE)
+    rows, columns = np.nonzero(keep)
+    found[rows, slot[rows, columns]] = ordered[rows, columns]
+    return found
+
+
+def _ranks(values: IntArray, known: IntArray) -> IntArray:
+    """Which of the known numbers of its row each is; -1 for nothing."""
+    below = (known[:, None, :] < values[:, :, None]) & (known[:, None, :] >= 0)
+    return np.where(values >= 0, below.sum(axis=2), IDLE)
+
+
+def _firsts(values: IntArray) -> IntArray:
+    """Where in its row each number comes first; -1 for nothing."""
+    if not values.size:
+        return values
+    return np.where(values >= 0, (values[:, :, None] == values[:, None, :]).argmax(axis=2), IDLE)
+
+
+def _taken(values: IntArray, row: int, members: IntArray, wanted: Sequence[int]) -> list[list[int]]:
+    """What some rows have in the columns in which a row has some numbers."""
+    known = values[row].tolist()
+    found: list[list[int]] = values[members][:, [known.index(each) for each in wanted]].tolist()
+    return found
