@@ -67,7 +67,7 @@ def test_words_are_those_of_the_memories(names, maps):
     assert words.send_maps == maps
     assert words.sent == (sum if maps == 2 else max)(part.sent for part in parts)
     assert max(part.received for part in parts) <= words.received
-    assert 8 * (words.received + words.sent) <= take_inventory(fabric).memory_bits
+    assert 8 * (words.received + words.sent) <= take_inventory(fabric.netlist).memory_bits
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_synth_shows_each_mode(capsys, synthesized):
         alone = tf.Fabric(
             tf.compile(tf.plan("2x3", mode["collective"], flits=5), max_flits=5), width=8
         )
-        assert mode["memory_bits"] == take_inventory(alone).memory_bits
+        assert mode["memory_bits"] == take_inventory(alone.netlist).memory_bits
         assert mode["inputs"] == inputs_of(alone)
     assert [mode["router_luts"] for mode in found["modes"]] == [56, 64]
     assert found["together"]["router_luts"] == 48

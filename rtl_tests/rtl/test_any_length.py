@@ -15,7 +15,7 @@ from torusfabric import verilog
 from torusfabric.collective import random_messages
 from torusfabric.rtl.assembly import Assembly
 from torusfabric.rtl.division import divided
-from torusfabric.rtl.registers import delayed
+from torusfabric.rtl.modules import delayed
 from torusfabric.rtl.run_length import RunLength
 from torusfabric.simulation.engines import CompiledEngine, Job
 from torusfabric.simulation.jobs import default_jobs, random_jobs

@@ -8,7 +8,7 @@ import torusfabric as tf
 from torusfabric.errors import InputError
 from torusfabric.rtl.boards import BoardSystem
 from torusfabric.rtl.boards.block import Block
-from torusfabric.rtl.flit_rows import FlitRows
+from torusfabric.rtl.endpoint_shape import FlitRows
 from torusfabric.rtl.placement import place
 from torusfabric.simulation.boards import simulate_boards
 from torusfabric.topology.boards import Boards

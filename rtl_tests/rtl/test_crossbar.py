@@ -9,17 +9,20 @@ from helpers import simulated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torusfabric.rtl.cascade import (
+from torusfabric.rtl.modules import Register
+from torusfabric.rtl.multiplexer import (
+    SLICE,
+    Multiplexer,
+    Selector,
     bit_count,
     branch_bits,
     branched_cascade,
     cascade,
     keeper,
     lut_count,
+    multiplexed,
     select_bits,
 )
-from torusfabric.rtl.multiplexer import SLICE, Multiplexer, Selector, multiplexed
-from torusfabric.rtl.registers import Register
 from torusfabric.rtl.router import plan_crossbar
 from torusfabric.verilog.writer import Heading, write_module
 

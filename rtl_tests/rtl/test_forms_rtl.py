@@ -12,7 +12,7 @@ import torusfabric as tf
 from torusfabric.program.mode import Range
 from torusfabric.proof import prove
 from torusfabric.rtl import run_choices
-from torusfabric.rtl.run_form import run_form
+from torusfabric.rtl.run_choices import run_form
 from torusfabric.simulation.jobs import default_jobs
 from torusfabric.toolchain.cache import Cache
 

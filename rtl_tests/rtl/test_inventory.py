@@ -19,7 +19,7 @@ from torusfabric.rtl.inventory import take_inventory
     ],
 )
 def test_inventory(topology, collective, algorithm, rom_bits, memories, memory_bits):
-    found = take_inventory(fabric_of(topology, collective, algorithm, width=8))
+    found = take_inventory(fabric_of(topology, collective, algorithm, width=8).netlist)
     for value, wanted in zip(found, (rom_bits, memories, memory_bits), strict=True):
         assert wanted is None or value == wanted
 
@@ -27,7 +27,7 @@ def test_inventory(topology, collective, algorithm, rom_bits, memories, memory_b
 def test_inventory_counts_rows():
     """Twice as many steps are twice as many rows of the one ROM, or a little more."""
     few, many = (
-        take_inventory(fabric_of("4x4", "alltoall", "matching", chunks=chunks)).rom_bits
+        take_inventory(fabric_of("4x4", "alltoall", "matching", chunks=chunks).netlist).rom_bits
         for chunks in (1, 2)
     )
     assert few < many < 4 * few

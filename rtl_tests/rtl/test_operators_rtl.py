@@ -22,8 +22,8 @@ from torusfabric.collective import (
 )
 from torusfabric.proof import prove
 from torusfabric.rtl.assembly import Assembly
+from torusfabric.rtl.modules import delayed
 from torusfabric.rtl.operator_unit import OperatorUnit
-from torusfabric.rtl.registers import delayed
 from torusfabric.rtl.run_choices import RunChoices
 from torusfabric.simulation.engines import CompiledEngine, Job
 from torusfabric.simulation.jobs import default_jobs, random_jobs

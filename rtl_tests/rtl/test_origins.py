@@ -7,7 +7,7 @@ from amaranth.back import rtlil
 from helpers import fabric_of, few, program_of
 
 from torusfabric.cli import main
-from torusfabric.rtl.origins import Origins, tag_cost
+from torusfabric.rtl.inventory import Origins, tag_cost
 
 
 def rom_bits_in_text(module):

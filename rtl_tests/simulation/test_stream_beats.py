@@ -11,7 +11,7 @@ import torusfabric as tf
 from torusfabric.analysis import volume
 from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError
-from torusfabric.rtl.flit_rows import FlitRows
+from torusfabric.rtl.endpoint_shape import FlitRows
 from torusfabric.rtl.streams import unloader
 from torusfabric.rtl.streams.beats import by_beats
 from torusfabric.rtl.streams.packets import Packets, received_count, sent_count

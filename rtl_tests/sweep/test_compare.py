@@ -129,7 +129,7 @@ def test_several_collectives(capsys, tmp_path):
     plans = [tf.plan("3", "allgather"), tf.plan("3", "broadcast", algorithm="max-flow", root=2)]
     program = tf.compile(plans, max_flits=4)
     assert first["cycles"] == [program.cycles(mode=mode) for mode in (0, 1)]
-    assert first["memory_bits"] == take_inventory(tf.Fabric(program, width=8)).memory_bits
+    assert first["memory_bits"] == take_inventory(tf.Fabric(program, width=8).netlist).memory_bits
     assert plot.read_text().count("<rect") == 1 + 4 * len(result["fabrics"])
     assert main(["compare", "3", "allgather:matching,broadcast", *words[2:]]) == 0
     out = capsys.readouterr().out.splitlines()

@@ -10,10 +10,9 @@ from helpers import as_executed, fabric_of, few
 from verilog_bench import have_icarus, run_icarus
 
 from torusfabric.errors import WorkFailed
-from torusfabric.rtl.cascade import branch_bits, select_bits
 from torusfabric.rtl.chosen_sum import ChosenSum
 from torusfabric.rtl.modules import Leaf, Use
-from torusfabric.rtl.multiplexer import SLICE, Multiplexer
+from torusfabric.rtl.multiplexer import SLICE, Multiplexer, branch_bits, select_bits
 from torusfabric.rtl.netlist import NetlistBuilder
 from torusfabric.toolchain import tools
 from torusfabric.verilog import text as module_file

@@ -19,7 +19,7 @@ from verilog_bench import (
 import torusfabric as tf
 from torusfabric import verilog
 from torusfabric.errors import InputError
-from torusfabric.rtl.cascade import lut_count
+from torusfabric.rtl.multiplexer import lut_count
 from torusfabric.rtl.netlist import Role
 from torusfabric.simulation.engines import AmaranthEngine
 

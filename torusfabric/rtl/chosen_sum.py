@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 
-from .cascade import branch_bits
 from .modules import SharedModule, Use
-from .multiplexer import SLICE, Multiplexer, slice_bounds
+from .multiplexer import SLICE, Multiplexer, branch_bits, slice_bounds
 
 __all__ = ["ChosenSum", "add_chosen"]
 

@@ -7,10 +7,10 @@ from amaranth.lib.wiring import In, Out
 
 from ..program.timing import COMBINE
 from .chosen_sum import add_chosen
+from .modules import apart
 from .multiplexer import held_slices, multiplexed
 from .netlist import Leaf
 from .operator_unit import OperatorUnit
-from .registers import apart
 from .router import Crossbar, select_registers
 
 __all__ = ["Combiner"]

@@ -7,7 +7,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..program.timing import TABLE_BITS, table_digits
 from .memories import Columns, look_up
-from .registers import delayed
+from .modules import delayed
 
 __all__ = ["divide", "divided"]
 

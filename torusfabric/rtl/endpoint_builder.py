@@ -11,8 +11,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from ..program.fields import NEUTRAL
 from ..program.timing import ADDRESS, SETTING, STORE
 from .endpoint_reads import HostReads, Inputs, Reader
-from .endpoint_shape import EndpointMemory, bank_name, wide_memories
-from .flit_rows import FlitRows
+from .endpoint_shape import EndpointMemory, FlitRows, bank_name, wide_memories
 from .host import suffix
 from .memories import (
     Cell,
@@ -23,8 +22,8 @@ from .memories import (
     choose,
     memory_cell,
 )
+from .modules import apart, delayed
 from .multiplexer import multiplexed
-from .registers import apart, delayed
 
 if TYPE_CHECKING:
     from .endpoint import Endpoint

@@ -16,10 +16,10 @@ import numpy as np
 
 from ..program.fields import IDLE, NEUTRAL, Action, Order, Point
 from ..topology import BoolArray, IntArray
-from .cascade import select_code
 from .endpoint_points import Points, Stores, known
 from .endpoint_shape import EndpointMemory, EndpointReader, EndpointShape
 from .endpoint_wires import SHARED, EndpointWires, WiredEndpoints, memory_size
+from .multiplexer import select_code
 from .place import Column, Location, RowTables, Table
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class _ShapePlanner:
     ) -> None:
         self._program, self._points, self.members = program, points, members
         self._wires = [wired.wires[variant] for variant in members]
-        self._spans = [span for _, span in points.loops.spans()]
+        self._spans = points.loops.spans
         self.table = Table(len(members), self._spans)
         self._members, self._known = np.array(members), dict[object, IntArray]()
         self._readers = np.array([wires.readers for wires in self._wires])

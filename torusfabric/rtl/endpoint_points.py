@@ -25,8 +25,7 @@ import numpy as np
 from ..program.fields import IDLE, NEUTRAL, Action, Loop, Order, Point
 from ..program.timing import ADDRESS
 from ..topology import BoolArray, IntArray
-from .loops import Loops
-from .place import Column, ColumnSet, Shown
+from .place import Column, ColumnSet, Loops, Shown
 
 if TYPE_CHECKING:
     from ..program import Program
@@ -78,7 +77,7 @@ class Points:
         read, memory = self.loops.values(point), self.loops.values(Point(Action.MEMORY, reader))
         reads, first = read >= 0, read.max(axis=1)
         alike = (~reads | (read == first[:, None])).all(axis=1) & (memory != NEUTRAL).all(axis=1)
-        spans = [span for _, span in self.loops.spans()]
+        spans = self.loops.spans
         some = [bool(reads[span].any()) for span in spans]
         given = [
             not any_ or bool(alike[span].all()) for span, any_ in zip(spans, some, strict=True)
@@ -96,7 +95,7 @@ class Points:
 
     def readings(self) -> Iterator[tuple[IntArray, list[Reading]]]:
         """The variants that have each reader, and what it does in these."""
-        spans = [span for _, span in self.loops.spans()]
+        spans = self.loops.spans
         for reader, given in enumerate(self.given):
             memory = self.loops.values(Point(Action.MEMORY, reader))
             read = self.loops.values(Point(Action.READ, reader)) >= 0
@@ -178,7 +177,7 @@ def find_stores(
     found = [_stored(loops, memory) for memory in range(memories)]
     own = [
         (form, memory)
-        for form, (loop, _) in enumerate(loops.spans())
+        for form, loop in enumerate(loops.loops)
         for memory, stores in enumerate(found)
         if not stores.alike[form] and (loop.values(Action.WRITE, memory) >= 0).any()
     ]
@@ -187,7 +186,7 @@ def find_stores(
     windows = _Windows(loops, own)
     timed = {key: windows.timed(*key) for key in own}
     known = np.unique(np.concatenate([when[when >= 0] for when, _ in timed.values()]))
-    spans = [span for _, span in loops.spans()]
+    spans = loops.spans
     for (form, memory), (when, source) in timed.items():
         stores, span = found[memory], spans[form]
         stores.source[span] = source
@@ -223,7 +222,7 @@ def _stored(loops: Loops, memory: int) -> Stores:
         loops.values(Point(action, memory)) for action in (Action.WRITE, Action.SOURCE)
     )
     first, delays, pitches = write[:, 0].copy(), [], []
-    for loop, span in loops.spans():
+    for loop, span in zip(loops.loops, loops.spans, strict=True):
         tap, field = _common_tap(loop, memory), loop.field(Action.WRITE, memory)
         if field is None or tap is None:
             first[span] = IDLE

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..program.fields import NEUTRAL
-from .cascade import cascade, extended_cascade, keeper, select_bits, select_code
 from .endpoint_shape import STAGE_INPUTS, EndpointReader
 from .memories import choose
-from .multiplexer import SLICE
+from .modules import apart, delayed
+from .multiplexer import SLICE, cascade, extended_cascade, keeper, select_bits, select_code
 from .place import Location
-from .registers import apart, delayed
 
 if TYPE_CHECKING:
     from .endpoint import Endpoint

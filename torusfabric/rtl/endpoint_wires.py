@@ -111,7 +111,7 @@ class WiredEndpoints:
     def __init__(self, program: Program, points: Points) -> None:
         self._program, self._points = program, points
         self._first = points.loops.first.sources.first_injection
-        self._spans = [span for _, span in points.loops.spans()]
+        self._spans = points.loops.spans
         self._ranks: dict[object, int] = {}
         variants = points.loops.variants
         self.host_reads = _memories_host_reads(program, variants)

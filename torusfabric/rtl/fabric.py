@@ -24,7 +24,7 @@ from .assembly import Assembly
 from .core_address_map import core_address_map
 from .fabric_builder import FabricBuilder, Top, is_direct
 from .host import HostLayout
-from .origins import Origins, tag_cost
+from .inventory import Origins, tag_cost
 from .placement import place
 from .streams import Clocks
 from .streams.beats import AUTO, by_beats

@@ -17,8 +17,8 @@ from .distribution import NodeGroups
 from .division import divide
 from .locators import Locator
 from .memories import Columns, address_width, choose, look_up
+from .modules import delayed, pulsed
 from .netlist import Leaf
-from .registers import delayed, pulsed
 
 if TYPE_CHECKING:
     from ..program import Program

@@ -1,15 +1,22 @@
-"""What a fabric stores, counted without synthesis: memories, and bits of settings."""
+"""What a fabric stores, counted without synthesis, and how origins are known.
 
-from typing import TYPE_CHECKING, NamedTuple
+A receiver has to know the origin of a word: what that takes is beside what a tag would.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .netlist import Netlist, Role
+from .place import Loops
 
 if TYPE_CHECKING:
-    from .fabric import Fabric
+    from ..program import Form, Program
 
-__all__ = ["Inventory", "take_inventory"]
+__all__ = ["Inventory", "Origins", "tag_cost", "take_inventory"]
 
 #: Whose ROMs hold settings and addresses of the program.
 PROGRAMMED = (Role.ROUTER, Role.SEQUENCER)
@@ -34,12 +41,12 @@ class Inventory(NamedTuple):
     memory_bits: int
 
 
-def take_inventory(fabric: "Fabric") -> Inventory:
+def take_inventory(netlist: Netlist) -> Inventory:
     """Count what a fabric stores."""
-    netlist = fabric.netlist
     stored = {name: _stored(netlist, name) for name in netlist.modules}
     rom = bits = 0
-    memories = np.zeros(fabric.nodes, int)
+    nodes = [array.nodes for array in netlist.arrays if array.nodes is not None]
+    memories = np.zeros(1 + int(np.concatenate(nodes).max()), int)
     for array in netlist.arrays:
         if array.which is not None:
             rom += sum(len(array.contents[k]) for k in array.which.tolist()) * array.width
@@ -60,3 +67,86 @@ def _stored(netlist: Netlist, module: str) -> Inventory:
     written = [shape.width * shape.depth for shape in shapes if shape.written]
     rom = sum(shape.width * shape.depth for shape in shapes if not shape.written)
     return Inventory(rom, len(written), sum(written))
+
+
+#: Bits of ROM that one 4-input look-up table holds.
+ROM_BITS_A_CELL = 16
+
+
+@dataclass(frozen=True)
+class Origins:
+    """How the origin of a word is known, beside what a tag in every flit would cost instead.
+
+    Parameters
+    ----------
+    known_by : str
+        What it follows from.
+    rom_bits : int
+        Bits of the ROMs with which the host finds a block by its origin, once for the whole
+        fabric. None are needed where each node has ports of its own.
+    tag_registers : int
+        Bits of link registers that tags would take, in all routers together.
+    tag_multiplexers : int
+        Bits of two-way multiplexers that tags would take in all crossbars.
+    """
+
+    known_by: str
+    rom_bits: int
+    tag_registers: int
+    tag_multiplexers: int
+
+    @property
+    def rom_cells(self) -> int:
+        """Logic cells (a 4-input look-up table and a register) that hold the ROMs."""
+        return -(-self.rom_bits // ROM_BITS_A_CELL)
+
+    @property
+    def tag_cells(self) -> int:
+        """Logic cells that hold the tags, each a register bit or a two-way multiplexer or both."""
+        return max(self.tag_registers, self.tag_multiplexers)
+
+    def to_json(self) -> dict[str, Any]:
+        """The costs as plain data."""
+        return asdict(self) | {"rom_cells": self.rom_cells, "tag_cells": self.tag_cells}
+
+    def __str__(self) -> str:
+        tags = "tags would be all alike"
+        if self.tag_registers:
+            tags = (
+                f"tags would take {self.tag_cells:,} ({self.tag_registers:,} registers and "
+                f"{self.tag_multiplexers:,} multiplexers)"
+            )
+        return f"{self.known_by}, {self.rom_cells:,} cells ({self.rom_bits:,} ROM bits); {tags}"
+
+
+def tag_cost(program: Program) -> tuple[int, int]:
+    """Bits of registers and of two-way multiplexers that tags would take.
+
+    A tag is the number of the origin, and is passed on by every router as the word is. Where all
+    blocks are of one message, none is needed.
+
+    Returns
+    -------
+    registers, multiplexers : int
+
+    Examples
+    --------
+    Nine origins are four bits, and so many registers are behind each of 36 out-ports.
+
+    >>> import torusfabric as tf
+    >>> tag_cost(tf.compile(tf.plan(tf.Torus(3, 3), "allgather", algorithm="matching")))[0]
+    144
+    """
+    topology, loops = program.topology, Loops.of(program)
+    tag = max(map(_tag_bits, program.forms))
+    ordered = np.sort(loops.joined([loop.select for loop in loops.loops]), axis=0)
+    changes = np.diff(ordered, axis=0, prepend=-1) > 0
+    inputs = (changes & (ordered >= 0)).sum(axis=0)
+    nodes = np.bincount(program.variant_of, minlength=loops.variants)
+    multiplexers = np.maximum(inputs - 1, 0).sum(axis=1) @ nodes
+    return tag * topology.nodes * topology.ports, tag * int(multiplexers)
+
+
+def _tag_bits(form: Form) -> int:
+    """Bits of a tag; none where all blocks are of one message."""
+    return 0 if form.schedule.blocks.single_origin else (form.groups.size - 1).bit_length()

@@ -24,10 +24,9 @@ from amaranth.hdl import Cat, ClockSignal, Const, Module, Mux, ResetSignal, Sign
 
 from ..collective import ADD, OPERATORS, SIGNED, Operator
 from ..program.timing import DISTRIBUTION, SETTING
-from .cascade import keeper
 from .memories import address_width
-from .modules import SharedModule, Use
-from .registers import delayed
+from .modules import SharedModule, Use, delayed
+from .multiplexer import keeper
 
 __all__ = ["OperatorPair", "OperatorUnit", "add_pair"]
 

@@ -21,8 +21,7 @@ from ..program.timing import ADDRESS, SETTING
 from ..topology import IntArray
 from .endpoint_plan import EndpointPlan, plan_endpoints
 from .endpoint_points import known, of_each
-from .loops import Loops
-from .place import Column, ColumnSet, Delays, Location, RowTables, Shown, Table
+from .place import Column, ColumnSet, Delays, Location, Loops, RowTables, Shown, Table
 from .router import Crossbar, plan_crossbar
 
 if TYPE_CHECKING:
@@ -199,7 +198,7 @@ class _Inputs:
         ports = [loops.values(Point(action, port)) for port in range(sources.ports)]
         numbers = np.stack(ports, axis=-1).astype(int).swapaxes(0, 1)
         values = np.where(numbers >= 0, numbers - start, IDLE)
-        uniform = [bool((values[:, rows] == values[:1, rows]).all()) for _, rows in loops.spans()]
+        uniform = [bool((values[:, rows] == values[:1, rows]).all()) for rows in loops.spans]
         asked = np.where((values >= first) & (values < last), values, IDLE).swapaxes(1, 2)
         stages = [stage for stage, _ in sources.listed[start:]]
 
@@ -248,7 +247,7 @@ class _Planned:
 
     crossbar: Crossbar
     values: IntArray  # variants, rows, select registers
-    spans: list[slice]  # the rows of each loop
+    spans: tuple[slice, ...]  # the rows of each loop
     words: dict[int, tuple[int, ...]]  # of each variant, those among its inputs
 
 
@@ -274,7 +273,7 @@ def _planned(
     crossbar = plan_crossbar(rows, delays, late, branched=branched, zero=neutral)
     bits = crossbar.rom[inverse.ravel()].reshape(*values.shape[:2], -1)
     words = {variant: inputs.words[variant] for variant in members}
-    return _Planned(crossbar, bits, [span for _, span in loops.spans()], words)
+    return _Planned(crossbar, bits, loops.spans, words)
 
 
 def _late(
@@ -333,7 +332,7 @@ class _RouterTable(Table):
     """
 
     def __init__(self, loops: Loops, members: list[int], columns: ColumnSet) -> None:
-        super().__init__(len(members), [span for _, span in loops.spans()], by_form=False)
+        super().__init__(len(members), loops.spans, by_form=False)
         self.loops, self.members, self._columns = loops, members, columns
         self.given: list[tuple[int, ...]] = []
 
@@ -383,7 +382,7 @@ class _RouterTable(Table):
         found = []
         for k in range(max(int(values.max()), 0).bit_length()):
             bit = np.where(values >= 0, values >> k & 1, idle)
-            given = [bool((bit[span] == bit[span, :1]).all()) for _, span in loops.spans()]
+            given = [bool((bit[span] == bit[span, :1]).all()) for span in loops.spans]
             at = self.bit(bit[:, self.members].T, delays, given, shown)
             if acts and at.start is not None:
                 anywhere = np.any(values > 0, axis=1).astype(int)

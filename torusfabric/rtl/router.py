@@ -1,8 +1,8 @@
 """The router: a crossbar with a register at each out-port.
 
 A crossbar has only the inputs that its settings use, in the cheapest form: an out-port is a cascade
-of its inputs, or several side by side (see `torusfabric.rtl.cascade`), which is faster. Where these
-would take more tables than a full crossbar of cascades, that is built. What an idle out-port
+of its inputs, or several side by side (see `torusfabric.rtl.multiplexer`), which is faster. Where
+these would take more tables than a full crossbar of cascades, that is built. What an idle out-port
 carries does not matter, and select bits that may always be equal are one register.
 """
 
@@ -20,12 +20,11 @@ from amaranth.lib.wiring import In, Out
 
 from ..program.timing import LINK, SETTING
 from ..topology import IntArray
-from .cascade import branch_bits, branch_luts, lut_count, select_bits
-from .multiplexer import multiplexed
+from .modules import apart
+from .multiplexer import branch_bits, branch_luts, lut_count, multiplexed, select_bits
 from .netlist import Leaf
 from .operator_unit import OperatorUnit
 from .place import Delays, Location, columns_of
-from .registers import apart
 
 __all__ = ["Crossbar", "Output", "Router", "crossbar_words", "plan_crossbar", "select_registers"]
 

@@ -15,8 +15,8 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..program.timing import MODE_SETUP, RUN_SETUP
 from .division import divided
-from .loops import Loops
 from .memories import address_width, choose
+from .place import Loops
 
 __all__ = ["Lengths", "RunLength"]
 

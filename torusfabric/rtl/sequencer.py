@@ -11,12 +11,11 @@ from amaranth.lib.wiring import In, Out
 from ..program.fields import Order
 from ..program.timing import DISTRIBUTION, Timing
 from ..topology import IntArray
-from .loops import Loops
 from .memories import address_width, choose
+from .modules import delayed, pulsed
 from .netlist import Leaf
-from .place import Column, Delays, Shown
+from .place import Column, Delays, Loops, Shown
 from .placement import Placement
-from .registers import delayed, pulsed
 from .run_choices import ERROR_BITS, RunChoices, RunError
 from .slots import FixedSlots, Slots
 
@@ -316,8 +315,8 @@ class Sequencer(Leaf):
         lengths = self._choices.lengths
         if lengths is None:
             return FixedSlots(m, loops.first, go)
-        from .open_slots import OpenSlots
         from .run_length import RunLength
+        from .slots import OpenSlots
 
         form = self._choices.form(self.value) if loops.several else None
         run = RunLength(m, lengths, loops, self.value("length"), form, begin)
@@ -343,7 +342,9 @@ class Sequencer(Leaf):
             pitch == loop.rows
             and loop.order is Order.FLIT
             and (column.values[span] == np.arange(loop.rows)).all()
-            for pitch, (loop, span) in zip(column.pitches, self._loops.spans(), strict=True)
+            for pitch, loop, span in zip(
+                column.pitches, self._loops.loops, self._loops.spans, strict=True
+            )
         ]
         given = [
             pitch is not None and not counting

@@ -1,15 +1,27 @@
-"""Slots: what the sequencer presents in each cycle, row by row and flit by flit."""
+"""Slots: what the sequencer presents in each cycle, row by row and flit by flit.
+
+Of messages of any length, the flits of blocks, the blocks of rows, and pauses are counted. Whether
+a flit, or a block, is the last is found out with the one before: what ends a row decides on all
+counters, and would else come after the row, its look-up and two comparisons.
+"""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from amaranth.hdl import Const, Module, Mux, Signal, Value
 
 from ..program.fields import Loop, Order
 from .memories import Columns, look_up
-from .registers import delayed
+from .modules import delayed
 
-__all__ = ["FixedSlots", "Slots"]
+if TYPE_CHECKING:
+    from ..topology import IntArray
+    from .place import Loops
+    from .run_length import RunLength
+
+__all__ = ["FixedSlots", "OpenSlots", "Slots"]
 
 
 class Slots:
@@ -130,3 +142,236 @@ class FixedSlots(Slots):
         self.word = delayed(m, cycle, 1)
         self.begins = self.word == 0
         self.streams = Const(1) if (words >= duration).all() else self.word < self.rom.read(words)
+
+
+class _Known(NamedTuple):
+    """A register, what it is in the next row, and what at rest."""
+
+    register: Signal
+    next_row: Value
+    at_rest: Value
+
+
+class RowFacts:
+    """Registers of what is known of a row: nothing in it has to wait for a look-up.
+
+    Parameters
+    ----------
+    row : Value
+        The row under way.
+    run : RunLength
+        Whose form says which row is the first.
+    """
+
+    def __init__(self, m: Module, loops: Loops, row: Value, run: RunLength) -> None:
+        self._m, self._row, self._run = m, row, run
+        self._starts = np.array(loops.starts)
+        self._following = np.arange(loops.rows) + 1
+        for span in loops.spans:
+            self._following[span.stop - 1] = span.start
+        self._known: list[_Known] = []
+
+    def register(self, name: str, values: IntArray, *, changes: bool = False) -> Value:
+        """What is known of each row, at its begin if that changes; else a constant may be.
+
+        Parameters
+        ----------
+        values : ndarray of int
+            Of each row.
+        changes : bool
+            Whether something else is loaded within a row.
+        """
+        values = values.astype(int)
+        width = max(int(values.max()).bit_length(), 1)
+        if (values == values[0]).all() and not changes:
+            return Const(int(values[0]), width)
+        register = Signal(width, name=name, init=int(values[0]))
+        self._known.append(_Known(register, *self.ahead(values)))
+        return register
+
+    def ahead(self, values: IntArray) -> tuple[Value, Value]:
+        """What is known of the next row, and of the first of the form, given that of each row."""
+        values = values.astype(int)
+        next_row = look_up(values[self._following].tolist(), self._row)
+        return next_row, self._run.constant(values[self._starts].tolist())
+
+    def follow(self) -> None:
+        """The row changes to the next."""
+        self._m.d.sync += [known.register.eq(known.next_row) for known in self._known]
+
+    def rest(self) -> None:
+        """The row is the first of the form."""
+        self._m.d.sync += [known.register.eq(known.at_rest) for known in self._known]
+
+
+class _Idle(NamedTuple):
+    """Whether nothing moves in a row, and for how many cycles."""
+
+    idle: Value
+    cycles: Value
+
+
+class BlockCounter:
+    """Counts the words of messages whose length is known when a run starts.
+
+    Attributes
+    ----------
+    word : Signal
+        Where the word lies from the first address of the row.
+    last_flit : Signal
+        Whether the flit is the last of its block.
+    end_of_row : Value
+        In loops by rows, whether the cycle is the last of its row.
+    """
+
+    def __init__(self, m: Module, loops: Loops, facts: RowFacts, run: RunLength) -> None:
+        self._m, self._loops, self._run = m, loops, run
+        by_row = [loop for loop in loops.loops if loop.order is Order.ROW]
+        most = max((int(loop.blocks.max()) for loop in by_row), default=1)
+        flits = max(loop.flits for loop in loops.loops)
+        self.word = Signal(range(max(most * flits, 2)), name="word")
+        self._block = Signal(range(max(most, 2)), name="block")
+        self._begins = Signal(name="begins_row", init=1)
+        self._pausing = Signal(name="pausing")
+        self.last_flit = Signal(name="last_flit")
+        self._first_flit = Signal(name="first_flit", init=1)
+        self._flits_left = Signal(range(max(flits, 2)), name="flits_left")
+        blocks = loops.joined([loop.blocks for loop in loops.loops])
+        self._last_block = facts.register("last_block", blocks == 1, changes=most > 1)
+        self._before_last = facts.register("block_before_last", (blocks - 2).clip(0))
+        self._ends_block = ~self._pausing & self.last_flit
+        self._ends_words = self._ends_block & self._last_block
+        self._count_pause(facts)
+
+    def _count_pause(self, facts: RowFacts) -> None:
+        """Find out whether a row ends: with its words, or with the pause that follows."""
+        loops, run = self._loops.loops, self._run
+        pauses = self._loops.joined([loop.pause for loop in loops])
+        longest = max(int(pauses.max()), *(loop.least for loop in loops))
+        self._left = Signal(range(longest + 1), name="pause_left")
+        self._last_pause = Signal(name="last_of_pause")
+        self._pause = facts.register("pause", pauses)
+        none = facts.register("no_pause", pauses == 0)
+        resting = [int(loop.least > 1) for loop in loops]
+        if any(resting):
+            rests = run.constant(resting)
+            self._pause = Mux(rests, run.idle, self._pause)
+            none = Mux(rests, run.never_idle, none)
+        self.end_of_row = Mux(self._pausing, self._last_pause, self._ends_words & none)
+        least = self._loops.joined([np.full(loop.rows, loop.least) for loop in loops])
+        self._next_row, self._first_row = self._idle_rows(facts, np.maximum(least, pauses))
+
+    def _idle_rows(self, facts: RowFacts, cycles: IntArray) -> tuple[_Idle | None, _Idle | None]:
+        """What is known of the next row, and of the first; None if something moves in all."""
+        idle = self._loops.joined([loop.blocks for loop in self._loops.loops]) == 0
+        if not idle.any():
+            return None, None
+        following, first = zip(facts.ahead(idle), facts.ahead(cycles), strict=True)
+        return _Idle(*following), _Idle(*first)
+
+    @property
+    def counters(self) -> list[Signal]:
+        """What is as after a reset when a run begins, and not loaded at rest."""
+        return [self.word, self._block, self._begins, self._first_flit, self._pausing]
+
+    def rest(self) -> None:
+        """No run is under way: the first flit of the next may be the last of its block."""
+        self._m.d.sync += self.last_flit.eq(self._run.next_single)
+        self._begin(self._first_row)
+
+    def _begin(self, row: _Idle | None) -> None:
+        """A row in which nothing moves pauses from its begin."""
+        if row is None:
+            return
+        self._m.d.sync += self._pausing.eq(row.idle)
+        with self._m.If(row.idle):
+            self._m.d.sync += [self._left.eq(row.cycles), self._last_pause.eq(row.cycles == 1)]
+
+    def _pass_flit(self, last: Value) -> None:
+        """A flit, maybe the last of its block; none follows that if all rows have passed it."""
+        left = Mux(self._first_flit, self._run.last, self._flits_left)
+        self._m.d.sync += [
+            self._first_flit.eq(last),
+            self._flits_left.eq(left - 1),
+            self.last_flit.eq(left == 1),
+        ]
+
+    def count_by_flit(self, end_of_rows: Value) -> None:
+        """A cycle of a loop that passes all rows for each flit."""
+        with self._m.If(end_of_rows):
+            self._m.d.sync += self.word.eq(Mux(self.last_flit, 0, self.word + 1))
+            self._pass_flit(self.last_flit)
+
+    def count_by_row(self) -> None:
+        """A cycle of a loop that passes all flits for each row."""
+        m, last = self._m, self.last_flit | self._pausing
+        self._pass_flit(last)
+        with m.If(last):
+            m.d.sync += self.last_flit.eq(self._run.single)
+        m.d.sync += self._begins.eq(self.end_of_row)
+        with m.If(self._ends_words):
+            m.d.sync += self._pausing.eq(1)
+            m.d.sync += [self._left.eq(self._pause), self._last_pause.eq(self._pause == 1)]
+        with m.Elif(self._pausing):
+            m.d.sync += [self._left.eq(self._left - 1), self._last_pause.eq(self._left == 2)]
+        with m.Elif(self._ends_block):
+            m.d.sync += self.word.eq(self.word + self._run.skip)
+            if isinstance(self._last_block, Signal):
+                m.d.sync += self._block.eq(self._block + 1)
+                m.d.sync += self._last_block.eq(self._block == self._before_last)
+        with m.Else():
+            m.d.sync += self.word.eq(self.word + 1)
+        with m.If(self.end_of_row):
+            m.d.sync += [self.word.eq(0), self._block.eq(0), self._pausing.eq(0)]
+            self._begin(self._next_row)
+
+    def shown(self) -> dict[str, Value]:
+        """What the slot is, a cycle later, by the names of `Slots`."""
+        found = {"streams": ~self._pausing, "word": self.word, "begins": self._begins,
+                 "ends_block": self._ends_block}  # fmt: skip
+        return {name: delayed(self._m, value, 1, name) for name, value in found.items()}
+
+
+class OpenSlots(Slots):
+    """The slots of loops, of which a run goes through one; its length is known at its start."""
+
+    def __init__(self, m: Module, loops: Loops, go: Value, run: RunLength) -> None:
+        super().__init__(loops.rows, go)
+        orders = {loop.order for loop in loops.loops}
+        facts = RowFacts(m, loops, self.row, run)
+        counter = BlockCounter(m, loops, facts, run)
+        # The row follows at rest.
+        self._counters = [self.running, *counter.counters]
+        first, end_of_rows = run.constant(loops.starts), Signal(name="end_of_rows")
+        only_row, next_is_last = self._ends(loops, run)
+        next_row = Mux(end_of_rows, first, self.row + 1)
+        next_ends = Mux(end_of_rows, only_row, next_is_last)
+        with m.If(~(go | self.running)):
+            # At rest the ROM shows the first row of the form that was chosen last.
+            m.d.sync += [self.row.eq(first), end_of_rows.eq(only_row)]
+            facts.rest()
+            counter.rest()
+        if Order.FLIT in orders:
+            by_flit = run.constant([int(loop.order is Order.FLIT) for loop in loops.loops])
+            with m.Elif(by_flit):
+                m.d.sync += [self.row.eq(next_row), end_of_rows.eq(next_ends)]
+                m.d.sync += self.running.eq(~(end_of_rows & counter.last_flit))
+                counter.count_by_flit(end_of_rows)
+        if Order.ROW in orders:
+            with m.Else():
+                m.d.sync += self.running.eq(~(counter.end_of_row & end_of_rows))
+                counter.count_by_row()
+                with m.If(counter.end_of_row):
+                    m.d.sync += [self.row.eq(next_row), end_of_rows.eq(next_ends)]
+                    facts.follow()
+        for name, value in counter.shown().items():
+            setattr(self, name, value)
+
+    def _ends(self, loops: Loops, run: RunLength) -> tuple[Value, Value]:
+        """Whether the form has one row only, and whether the next row is its last."""
+        only = [loop.rows == 1 for loop in loops.loops]
+        before = [
+            start if single else start + loop.rows - 2
+            for start, single, loop in zip(loops.starts, only, loops.loops, strict=True)
+        ]
+        return run.constant(list(map(int, only))), self.row == run.constant(before)

@@ -139,7 +139,7 @@ def locator_of(program: Program) -> Callable[[], Locator]:
     """How to make the locator of what nodes have received."""
     match program.form.receive_map:
         case RouteMap():
-            from .locators.route import RouteLocator
+            from .locators import RouteLocator
 
             return lambda: RouteLocator(program)
         case CycleMap() as cycles:

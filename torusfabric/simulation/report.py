@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..analysis.bounds import bound
 from ..program import CycleCost, Program
-from ..rtl.origins import Origins
+from ..rtl.inventory import Origins
 from ..toolchain.html import facts_table
 
 if TYPE_CHECKING:

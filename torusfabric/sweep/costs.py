@@ -74,7 +74,7 @@ def take_costs(program: Program, width: int, target: str | None) -> dict[str, An
     fabric = Fabric(program, width=width)
     return {
         "classes": len(fabric.router_classes),
-        **take_inventory(fabric)._asdict(),
+        **take_inventory(fabric.netlist)._asdict(),
         **(_synthesized(fabric, target) if target else {}),
     }
 

@@ -19,9 +19,8 @@ c = d = 0 say; that is the bit of the word if nothing is added in these.
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ..rtl.cascade import branch_bits, branches
 from ..rtl.chosen_sum import ChosenSum
-from ..rtl.multiplexer import Multiplexer
+from ..rtl.multiplexer import Multiplexer, branch_bits, branches
 
 __all__ = ["ECP5", "multiplexer_body", "sum_body"]
 

@@ -7,8 +7,7 @@ cascade, it takes up to twice as many tables.
 
 from collections.abc import Sequence
 
-from ..rtl.cascade import branch_bits, branches, select_bits
-from ..rtl.multiplexer import Multiplexer
+from ..rtl.multiplexer import Multiplexer, branch_bits, branches, select_bits
 
 __all__ = ["LUT6", "lut6_body"]
 

@@ -237,7 +237,7 @@ def _cost_of(
 
 def _costs(fabric: Fabric, report: SynthesisReport) -> Costs:
     """What a fabric costs, by its report."""
-    inventory, router = take_inventory(fabric), _dearest_router(report)
+    inventory, router = take_inventory(fabric.netlist), _dearest_router(report)
     return Costs(
         **{f"router_{name}": router[name] for name in ("luts", "ffs", "brams")},
         **{name: report.fabric[name] for name in ("luts", "ffs", "brams")},

@@ -3,7 +3,7 @@
 It has the in-ports, words of the node, width and number of settings of the router that it is
 compared with. If it had one word of the node for each out-port alone, that would have to be chosen
 in front of it, with more tables in all. It is made of the same cascades as the router (see
-`torusfabric.rtl.cascade`), the cheapest form that we know. Each stage is a module, so that
+`torusfabric.rtl.multiplexer`), the cheapest form that we know. Each stage is a module, so that
 synthesis cannot see through a cascade and build a costlier tree. Its settings are chosen at random,
 for a crossbar that serves any program cannot count on their order. So what is saved against it is
 saved by the schedule, and by nothing else.

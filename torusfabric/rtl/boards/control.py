@@ -10,8 +10,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..memories import address_width, choose
-from ..modules import Leaf
-from ..registers import pulsed
+from ..modules import Leaf, pulsed
 from ..run_choices import ERROR_BITS, RunError
 from .link_plan import SILENCE
 

@@ -9,8 +9,8 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..memories import ReadPort, WritePort, add_memory, fitting, memory_cell
+from ..modules import delayed, pulsed
 from ..netlist import Leaf
-from ..registers import delayed, pulsed
 from .bridge import SLAVE_ERROR
 from .protocol import BYTES, ID_BITS, burst_inputs, burst_outputs
 from .registers import WindowAddress

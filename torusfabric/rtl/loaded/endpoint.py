@@ -5,13 +5,13 @@ from __future__ import annotations
 from amaranth.hdl import Module, Mux, Value
 from amaranth.lib.wiring import In, Member
 
-from ..cascade import select_code
 from ..endpoint import Endpoint, EndpointSettings
 from ..endpoint_builder import NEVER, EndpointBuilder
 from ..endpoint_reads import Inputs
 from ..endpoint_shape import EndpointMemory, EndpointReader, EndpointShape
 from ..memories import WritePort, address_width, choose
-from ..registers import delayed
+from ..modules import delayed
+from ..multiplexer import select_code
 
 __all__ = ["LoadedEndpoint", "LoadedEndpointBuilder"]
 

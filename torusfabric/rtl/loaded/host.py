@@ -11,7 +11,7 @@ from ...program.timing import division_cycles
 from ..host import HostLayout
 from ..locators import Locator
 from ..memories import address_width
-from ..registers import delayed
+from ..modules import delayed
 from .layout import TableLayout
 from .sequencer import FOR_HOST
 

@@ -12,13 +12,12 @@ import numpy as np
 from ...program.loadable import operand_links
 from ...program.settings import Table, named
 from ...topology import IntArray
-from ..cascade import branch_bits, select_bits, select_code
 from ..endpoint_plan import EndpointPlan
 from ..endpoint_shape import EndpointMemory, EndpointReader, EndpointShape
 from ..endpoint_wires import SHARED, EndpointWires
-from ..loops import Loops
 from ..memories import address_width
-from ..place import Location, RowTables
+from ..multiplexer import branch_bits, select_bits, select_code
+from ..place import Location, Loops, RowTables
 from ..placement import Placement, RouterPlan
 from ..router import Crossbar, Output
 

@@ -9,8 +9,8 @@ from amaranth.lib.wiring import In, Out
 
 from ...program.timing import ADDRESS, DISTRIBUTION, MODE_SETUP, RUN_SETUP, SETTING
 from ..memories import address_width
+from ..modules import delayed, pulsed
 from ..netlist import Leaf
-from ..registers import delayed, pulsed
 from ..run_choices import ERROR_BITS, RunChoices, RunError
 from ..sequencer import FOLLOWED, show_run
 from .entries import found_entry

@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ..cascade import bit_count, select_code
 from ..memories import choose, fitting
 from ..modules import Leaf
+from ..multiplexer import bit_count, select_code
 from ..streams.clearing import cleared, state
 from ..streams.endpoint import StreamEndpoint, StreamEndpointBuilder
 from ..streams.loader import Loader

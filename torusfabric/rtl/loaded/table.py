@@ -9,8 +9,8 @@ from amaranth.lib import memory
 from amaranth.lib.wiring import In, Out
 
 from ..memories import ReadPort, WritePort, add_memory, add_rom, address_width
+from ..modules import delayed
 from ..netlist import Leaf
-from ..registers import delayed
 from .layout import pieces
 from .node_tables import Bits
 

@@ -8,15 +8,21 @@ their positions in their group.
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
-from amaranth.hdl import Fragment, Module, Value
+import numpy as np
+from amaranth.hdl import Cat, Const, Fragment, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Member, Out
 
-from ...program import Program
+from ...program import Program, RouteMap
+from ...program.fields import Order
+from ...program.patterns import Route
+from ...topology import IntArray
 from ..memories import Columns, address_width
+from ..modules import delayed
 
-__all__ = ["ChunkLocator", "Locator"]
+__all__ = ["ChunkLocator", "Locator", "RouteLocator", "affine"]
 
 
 class Locator(wiring.Component):
@@ -94,3 +100,183 @@ class ChunkLocator(Locator):
         m = Module()
         m.d.sync += [self.bank.eq(self.chunk), self.address.eq(self.flit)]
         return m
+
+
+class Affine(NamedTuple):
+    """How values follow from others: ``sign * base + offset``."""
+
+    sign: int
+    offset: int
+
+
+class Numbering(NamedTuple):
+    """Numbers of nodes and origins, the difference of which gives the step.
+
+    The step less one is ``sign * (nodes[node] - origins[origin]) + offset`` modulo the length of
+    the flow; the offset is 0 or -1.
+    """
+
+    nodes: IntArray
+    origins: IntArray
+    sign: int
+    offset: int
+
+
+def affine(base: IntArray, values: IntArray, modulus: int) -> Affine | None:
+    """Sign and offset by which values follow from others.
+
+    Parameters
+    ----------
+    base, values : ndarray of int
+        Numbers below the modulus; negative where absent.
+
+    Returns
+    -------
+    Affine or None
+        Such that ``values = sign * base + offset`` modulo the modulus wherever values are present.
+    """
+    there = values >= 0
+    if not there.any() or (base[there] < 0).any():
+        return None
+    for sign in (1, -1):
+        offset = (values[there] - sign * base[there]) % modulus
+        if (offset == offset[0]).all():
+            return Affine(sign, int(offset[0]))
+    return None
+
+
+class _Found(NamedTuple):
+    """Whether a route holds the answer, in which memory, and the step less one."""
+
+    hit: Value
+    port: Value
+    near: Value
+
+
+class RouteLocator(Locator):
+    """Finds blocks by the positions of in-arcs and origins on their flows.
+
+    Each route compares two numbers, one read from a ROM of the nodes and one from a ROM of the
+    origins; the two directions of a cycle share their numbering.
+
+    Parameters
+    ----------
+    program : Program
+        With a `RouteMap`.
+    """
+
+    latency = 8
+
+    def __init__(self, program: Program) -> None:
+        mapped = program.form.receive_map
+        assert isinstance(mapped, RouteMap)
+        self._program, self._map = program, mapped
+        waves = program.block_flits
+        #: From a flit of a block to the next.
+        self._pitch = self._map.steps if program.loop.order is Order.FLIT else 1
+        super().__init__(
+            nodes=program.groups.size,
+            chunks=program.schedule.chunks,
+            flits=waves,
+            memories=len(program.memories),
+            depth=self._map.steps * waves,
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the search of all routes, and choose the one that holds the answer."""
+        m = Module()
+        by_node, by_origin = self.columns(self.node), self.columns(self.origin)
+        chunk = delayed(m, self.chunk, 4)
+        numberings: list[IntArray] = []
+        found = []
+        for route in self._map.routes:
+            numbering = _common_numbering(numberings, route)
+            found.append(self._search(m, route, numbering, by_node, by_origin, chunk))
+        by_node.build(m, "nodes")
+        by_origin.build(m, "origins")
+        own = delayed(m, self.node == self.origin, 5)
+        bank, step = self._first(
+            m, [_Found(own, self._map.own + delayed(m, chunk, 1), Const(0)), *found]
+        )
+        flit, apart = delayed(m, self.flit, 6), self._map.apart
+        waves = Signal(len(self.address), reset_less=True, name="waves")
+        m.d.sync += [
+            # What is a node's own is not stored wave by wave.
+            waves.eq(Mux(delayed(m, own, 1), flit, flit * self._pitch)),
+            self.bank.eq(bank),
+            self.address.eq(waves + (step * apart if apart > 1 else step)),
+        ]
+        return m
+
+    @staticmethod
+    def _first(m: Module, found: list[_Found]) -> tuple[Value, Value]:
+        """Memory, and step less one, of the first that holds the answer, after two cycles."""
+        hits = [candidate.hit for candidate in found]
+        bank: Value = Const(0)
+        step: Value = Const(0)
+        for number, (hit, port, near) in enumerate(found):
+            first = delayed(m, hit & ~Cat(*hits[:number]).any() if number else hit, 1)
+            bank |= Mux(first, delayed(m, port, 1), 0)
+            step |= Mux(first, delayed(m, near, 1), 0)
+        return delayed(m, bank, 1), delayed(m, step, 1)
+
+    def _search(
+        self,
+        m: Module,
+        route: Route,
+        numbering: Numbering,
+        by_node: Columns,
+        by_origin: Columns,
+        chunk: Value,
+    ) -> _Found:
+        """What a route has.
+
+        It takes five cycles: to look up both numbers, for their difference, for its sign, for the
+        distance that follows, and to compare that.
+        """
+        at_values, of_values, sign, offset = numbering
+        modulus, steps = route.length or 2 * (at_values.max() + 1), self._map.steps
+        at, of = by_node.read(np.maximum(at_values, 0)), by_origin.read(np.maximum(of_values, 0))
+        exact = at - of if sign > 0 else of - at
+        difference = Signal(exact.shape(), reset_less=True, name="difference")
+        m.d.sync += difference.eq(exact)
+        # The offset is added together with the length of the flow, so that one adder does.
+        wraps = delayed(m, difference < -offset, 1)
+        further = Mux(wraps, int(modulus) + offset, offset)
+        late = Signal(difference.shape(), reset_less=True, name="late")
+        m.d.sync += late.eq(difference)
+        distance = delayed(m, (late + further)[: len(difference) + 1], 1)
+        there = by_node.read(np.where(route.position >= 0, 1, 0))
+        enters = by_origin.read(np.where(route.entry >= 0, 1, 0))
+        hits = [delayed(m, there, 3), delayed(m, enters, 3)]
+        if not route.length:
+            hits.append(delayed(m, ~wraps, 1))
+        if steps < modulus:
+            hits.append(distance < steps)
+        if (route.tail > 0).any():
+            tail = by_node.read(np.maximum(route.tail, 0))
+            hits.append(distance >= delayed(m, tail, 3))
+        if self._program.schedule.chunks > 1:
+            hits.append(chunk == route.chunk)
+        hit = Signal(reset_less=True, name="hit")
+        near = Signal(range(max(steps, 2)), reset_less=True, name="near")
+        m.d.sync += [hit.eq(Cat(*hits).all()), near.eq(distance)]
+        return _Found(hit, delayed(m, by_node.read(route.port), 4), near)
+
+
+def _common_numbering(known: list[IntArray], route: Route) -> Numbering:
+    """Write both numbers of a route in one numbering, an earlier one if possible.
+
+    Parameters
+    ----------
+    known : list of ndarray
+        Numberings in use; extended where none serves.
+    """
+    modulus = route.length
+    for base in [*known, route.position] if modulus else []:
+        at, of = affine(base, route.position, modulus), affine(base, route.entry, modulus)
+        if at and of and at.sign == of.sign and (of.offset - at.offset) % modulus in (0, 1):
+            if not any(base is other for other in known):
+                known.append(base)
+            return Numbering(base, base, at.sign, -int((of.offset - at.offset) % modulus))
+    return Numbering(route.position, route.entry, 1, 0)

@@ -8,7 +8,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from ...program import CycleMap
 from ...topology import IntArray
 from ..memories import choose
-from ..registers import delayed
+from ..modules import delayed
 from . import Locator
 
 __all__ = ["CycleLocator"]

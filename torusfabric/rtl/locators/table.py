@@ -7,7 +7,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
 from ...program import AddressMap, DirectMap, NodeMap, OffsetMap, PartMap, Program
 from ...topology import CayleyGraph, IntArray, Topology, cayley
-from ..registers import delayed
+from ..modules import delayed
 from . import Locator
 
 __all__ = ["BlockTable", "TableLocator", "block_table"]

@@ -15,8 +15,7 @@ from amaranth.lib.wiring import In, Member, Out
 from ...program.mode import Range
 from ..memories import choose
 from ..modules import Leaf
-from ..run_choices import ERROR_BITS, RunError
-from ..run_form import run_form
+from ..run_choices import ERROR_BITS, RunError, run_form
 from .ports import COMMAND, COMMAND_BITS, STATUS
 from .shapes import RunFacts
 from .words import by_form

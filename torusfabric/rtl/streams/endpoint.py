@@ -9,13 +9,12 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Member, Out
 
-from ..cascade import bit_count, cascade, extended_cascade, keeper
 from ..endpoint import Endpoint, EndpointSettings
 from ..endpoint_builder import Copy, EndpointBuilder, asked
 from ..endpoint_reads import Reader
-from ..endpoint_shape import EndpointMemory, EndpointShape
-from ..flit_rows import FlitRows
+from ..endpoint_shape import EndpointMemory, EndpointShape, FlitRows
 from ..memories import ReadPort, WritePort, add_memory, memory_cell
+from ..multiplexer import bit_count, cascade, extended_cascade, keeper
 from .clearing import cleared, state
 from .packets import KEPT
 from .sections import Sections, in_section, section_bits

@@ -12,8 +12,8 @@ from itertools import pairwise
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ..cascade import keeper
-from ..registers import apart
+from ..modules import apart
+from ..multiplexer import keeper
 from .clearing import cleared, registered_outputs, state, tally
 from .shapes import LoaderShape, StreamEnd
 from .words import WordCounter, by_form

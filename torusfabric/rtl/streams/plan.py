@@ -10,8 +10,8 @@ import numpy as np
 
 from ...program.mode import Range
 from ...topology import IntArray
-from ..cascade import bit_count, select_code
 from ..memories import address_width
+from ..multiplexer import bit_count, select_code
 from .commands import CommandShape
 from .endpoint import AT_ONCE, StreamEnds, sectioned, unloaded
 from .packets import (

@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ..cascade import keeper
 from ..memories import fitting
-from ..modules import Leaf
-from ..registers import apart
+from ..modules import Leaf, apart
+from ..multiplexer import keeper
 from .clearing import cleared, registered_outputs, state, tally
 from .sections import Sections
 from .shapes import StreamEnd, UnloaderShape
