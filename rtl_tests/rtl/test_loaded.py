@@ -25,8 +25,8 @@ from torusfabric.program.loadable_modes import entries_of
 from torusfabric.program.settings import settings
 from torusfabric.proof import prove
 from torusfabric.rtl.loaded.image import Image, read_image
+from torusfabric.rtl.loaded.image_loader import END
 from torusfabric.rtl.loaded.layout import TableLayout
-from torusfabric.rtl.loaded.loader import END
 from torusfabric.rtl.loaded.table import LoadedTable
 from torusfabric.rtl.netlist import Role
 from torusfabric.schedule import Rounds

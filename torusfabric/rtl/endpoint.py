@@ -62,6 +62,8 @@ class EndpointSettings:
     pitch : int
         From the address of a flit of a block that is received to that of the next, where beats of
         several flits are written and read.
+    late, links : bool, int
+        Whether in some forms words are read later, by the cycles of a link, and these.
     """
 
     injection_delay: int
@@ -81,6 +83,8 @@ class EndpointSettings:
     unit: OperatorUnit | None = None
     spare: bool = False
     pitch: int = 1
+    late: bool = False
+    links: int = 1
 
 
 class Endpoint(Leaf):
@@ -109,6 +113,12 @@ class Endpoint(Leaf):
     strobe_k, strobe_ends_k : In
         The strobes of the sequencer by which the node stores on its own; and whether words are the
         last of their blocks, if that counts.
+    late : In(1)
+        Whether words are read later, if any form may do so.
+    streams : In(1)
+        Where nodes store by strobes of their own at addresses of the sequencer: whether the words
+        of a row arrive while others pass, so that what the table says counts some cycles later;
+        else it counts until all have arrived.
     write_node, write_bank, write_address, write_data, write_enable : In
         Writes a word into one of the memories for what the node sends, if `write_node` is the low
         bits of `node`, and where there are several send maps into one of the memories of each:
@@ -183,15 +193,19 @@ class Endpoint(Leaf):
             self.settings.address_bits,
         )
         reads = {reader.column for reader in readers}
-        written = {m.columns for m in memories if m.columns is not None}
+        reads |= {reader.own for reader in readers if reader.own is not None}
+        places = [m.address.column for m in memories if m.address is not None]
+        stored = {m.columns[1] for m in memories if m.columns is not None}
         strobes = set[int]().union(*(m.strobes for m in memories))
         ends = set[int]().union(*(m.strobes for m in memories if m.skips))
         return (
             {f"read_{k}": In(bits) for k in sorted(reads)}
-            | {f"write_{k}": In(bits) for k in sorted({write for write, _ in written})}
-            | {f"store_{k}": In(1) for k in sorted({store for _, store in written})}
+            | {f"write_{k}": In(bits) for k in sorted({k for k in places if k is not None})}
+            | {f"store_{k}": In(1) for k in sorted(stored)}
             | {f"strobe_{k}": In(1) for k in sorted(strobes)}
             | {f"strobe_ends_{k}": In(1) for k in sorted(ends)}
+            | ({"late": In(1)} if self.settings.late else {})
+            | ({"streams": In(1)} if any(memory.chooses for memory in memories) else {})
         )
 
     def outside(self) -> dict[str, Member]:

@@ -276,6 +276,8 @@ class EndpointBuilder:
     def _stores(self, memory: EndpointMemory) -> WritePort:
         """What a memory stores, at addresses of the sequencer or its own."""
         word, central = self.arriving(memory), None
+        if memory.chooses:
+            return self._chosen(memory, word)
         if memory.columns is not None:
             write, store = memory.columns
             enable = self._held(self.value(f"store_{store}"), f"store_{store}_here")
@@ -287,6 +289,22 @@ class EndpointBuilder:
             return own
         address = Mux(own.enable, own.address, central.address)
         return WritePort(address, word, own.enable | central.enable)
+
+    def _chosen(self, memory: EndpointMemory, word: Value) -> WritePort:
+        """What a memory stores when the node says, at addresses of the sequencer."""
+        m, links, passing = self.m, self._settings.links, NEVER
+        assert memory.enable is not None
+        code, streams = self._inputs.at(memory.enable), self.value("streams")
+        strobes = [self.value(f"strobe_{k}") for k in memory.strobes]
+        if links <= len(strobes):
+            # Where rows stream, a word has come by one link, or is not stored; of it counts what
+            # the table said as many cycles before.
+            said = delayed(m, code[: links.bit_length()], 1 + links)
+            passing = streams & (said == links) & strobes[links - 1]
+        resting = ~streams & choose([NEVER, *strobes], code)
+        enable = delayed(m, passing | resting, 1, f"store_{memory.number}")
+        address = self.value("write_0")[: address_width(memory.depth)]
+        return WritePort(self._held(address, "stores_at"), word, enable)
 
     def _appended(self, memory: EndpointMemory, word: Value) -> WritePort:
         """What a node stores on its own, one word after the other."""

@@ -59,18 +59,27 @@ class Inputs:
     def reader(self, shape: EndpointReader) -> Reader:
         """What drives the reads of a reader."""
         sending = Const(1) if shape.sending is None else self.at(shape.sending)
-        return Reader(shape, self._address(shape), self._code(shape), sending)
+        code = None if shape.code is None else self._now(self.at(shape.code))
+        return Reader(shape, self._address(shape, code), code, sending)
 
-    def _code(self, shape: EndpointReader) -> Value | None:
-        """Select bits of the memory, with the address."""
-        return None if shape.code is None else self.at(shape.code)
+    def _now(self, value: Value) -> Value:
+        """A value as late as the row is read: in forms that read late the cycles of a link."""
+        if not self._endpoint.settings.late:
+            return value
+        before = delayed(self._m, value, self._endpoint.settings.links)
+        return Mux(self._endpoint.value("late"), before, value)
 
-    def _address(self, shape: EndpointReader) -> Value:
+    def _address(self, shape: EndpointReader, code: Value | None) -> Value:
         """What a column of the sequencer gives, and a base if there is one."""
-        where, address = shape.address, self._endpoint.value(f"read_{shape.column}")
+        where, address = shape.address, self._now(self._endpoint.value(f"read_{shape.column}"))
+        if shape.own is not None:
+            last, address = address, self._now(self._endpoint.value(f"read_{shape.own}"))
+            if code is not None:
+                count = len(shape.memories)
+                address = Mux(code == select_code(count, count - 1), address, last)
         if not where.at_node:
             return address
-        base, shift = self.at(where), where.shift
+        base, shift = self._now(self.at(where)), where.shift
         if shift is None:
             address = base + address
         else:

@@ -107,7 +107,8 @@ class EndpointMemory:
         it injects, by their numbers in the shape.
     address, enable : Location or None
         Where, and whether, it stores what is the same at all nodes. What lies at the node of
-        `enable` is which of the strobes counts in a row, from 1: 0 for none.
+        `enable` is which of the strobes counts in a row, from 1: 0 for none. Where it has no
+        column, `address` is for these.
     strobes : tuple of int
         The strobes by which it stores what is its own, by their numbers among those of the node.
     skips : bool
@@ -142,11 +143,15 @@ class EndpointMemory:
     @property
     def columns(self) -> tuple[int, int] | None:
         """The columns for where, and whether, it stores what is the same at all nodes."""
-        if self.address is None or self.enable is None:
+        if self.address is None or self.enable is None or self.enable.column is None:
             return None
         assert self.address.column is not None
-        assert self.enable.column is not None
         return self.address.column, self.enable.column
+
+    @property
+    def chooses(self) -> bool:
+        """Whether the node says when it stores, and the sequencer where."""
+        return self.address is not None and self.columns is None
 
     def rows(self, beat: int, pitch: int) -> FlitRows:
         """How flits lie in it where it is written or read from outside by beats."""
@@ -181,12 +186,15 @@ class EndpointReader:
         Select bits of the memory; None for one memory.
     sending : Location or None
         Whether it reads anything in a row, where that matters.
+    own : int or None
+        The column that counts words in the last of the memories, if they lie otherwise there.
     """
 
     address: Location
     memories: tuple[int, ...]
     code: Location | None = None
     sending: Location | None = None
+    own: int | None = None
 
     @property
     def column(self) -> int:

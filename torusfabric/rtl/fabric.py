@@ -339,8 +339,7 @@ class Fabric(wiring.Component):
     def _built(self, build: FabricBuilder) -> Built:
         """Fill the netlist."""
         if self.frame:
-            from .loaded.stream_top import add_loaded_stream_top  # a guest
-            from .loaded.top import LoadedBuilder, add_loaded_top
+            from .loaded.top import LoadedBuilder, add_loaded_stream_top, add_loaded_top  # a guest
 
             assert isinstance(build, LoadedBuilder)
             if self.top is Top.STREAM:

@@ -15,19 +15,18 @@ from ..schedule.model import Choice
 from ..topology import IntArray, cayley
 from .arrays import OneOf, Slice
 from .distribution import Distribution
-from .endpoint import Endpoint, EndpointSettings
 from .memories import address_width
 from .netlist import NetlistBuilder, Part
 from .run_choices import RunChoices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from ..program import Program
     from ..program.fields import Loop, Sources
+    from ..program.frame import Frame
     from ..topology import Groups, Topology
     from ..topology.boards import Boards
-    from .endpoint_shape import EndpointShape
     from .operator_unit import OperatorUnit
     from .place import RowTables
     from .placement import Placement
@@ -123,6 +122,9 @@ class FabricBuilder(NetlistBuilder):
         The registers between what there is once and the nodes.
     """
 
+    #: What may be loaded, where tables are.
+    frame: Frame | None = None
+
     def __init__(
         self,
         program: Program,
@@ -144,18 +146,15 @@ class FabricBuilder(NetlistBuilder):
         self.distribution = Distribution(self, self.nodes)
 
     @property
-    def endpoint(self) -> Callable[[EndpointShape, EndpointSettings], Endpoint]:
-        """What endpoints are."""
-        return Endpoint
-
-    @property
     def operator_unit(self) -> OperatorUnit | None:
         """What combines words, where anything does."""
-        if not self.program.operators:
+        # Anything may be combined, whatever is loaded.
+        operators = self.frame.parsed_operators() if self.frame else self.program.operators
+        if not operators:
             return None
         from .operator_unit import OperatorUnit
 
-        return OperatorUnit(self.program.operators)
+        return OperatorUnit(operators)
 
     @cached_property
     def choices(self) -> RunChoices:

@@ -74,7 +74,7 @@ def add_endpoints(build: FabricBuilder) -> None:
     number_of = endpoints.shape_of[np.zeros_like(build.variant_of) if one else build.variant_of]
     wirings = []
     for number, shape in enumerate(endpoints.shapes):
-        make = partial(build.endpoint, shape, settings)
+        make = partial(Endpoint, shape, settings)
         build.add_module(f"endpoint_{number}", make, role=Role.ENDPOINT)
         wirings.append(EndpointWiring(build, number, make()))
     if build.top is Top.CORE:
@@ -117,6 +117,8 @@ def endpoint_settings(build: FabricBuilder) -> EndpointSettings:
         unit=_adding(build),
         spare=_spare(build),
         pitch=pitch,
+        late=bool(build.frame and build.frame.late),
+        links=build.topology.longest_link,
     )
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from helpers import few
 from loaded_port import wanted
@@ -13,7 +14,7 @@ from torusfabric.planning.loaded import resolve_loadable
 from torusfabric.program.frame import Frame
 from torusfabric.program.loadable_modes import LoadableMode
 from torusfabric.proof import prove
-from torusfabric.rtl.loaded import stream_contents
+from torusfabric.rtl.loaded import contents
 from torusfabric.rtl.loaded.image import Image
 from torusfabric.rtl.run_choices import RunError
 from torusfabric.rtl.streams.ports import LOAD, STATUS
@@ -155,12 +156,14 @@ def test_no_torn_image_runs(image):
 
 def test_what_a_table_says_matters(image, monkeypatch):
     """A wrong origin in the table of a node, or an image that is refused, is found."""
-    right = stream_contents.packed
+    right = contents.packed
 
-    def wrong(values, fields):
-        return right(values | ({"origin": 3} if values.get("origin") == 4 else {}), fields)
+    def wrong(layout, **values):
+        if "memory" in values:
+            values["origin"] = np.where(values["origin"] == 4, 3, values["origin"])
+        return right(layout, **values)
 
-    monkeypatch.setattr(stream_contents, "packed", wrong)
+    monkeypatch.setattr(contents, "packed", wrong)
     built = tf.Fabric.holding(replace(image))
     report = tf.simulate(built, jobs=[tf.Job(mode=1)], engine="amaranth")
     assert report.words_wrong

@@ -2,76 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...program.fields import Order
 from ...program.settings import Table, columns
 from ...topology import IntArray
 from ..memories import address_width
 from .layout import TableLayout
-from .packing import UNASKED, packed
 from .places import Place
-from .stream_contents import stream_tables
 
 if TYPE_CHECKING:
+    from amaranth.lib.data import StructLayout
+
     from ...program.loadable import Loadable
     from ...program.loadable_modes import Entry
 
-__all__ = ["Contents", "contents_of"]
+__all__ = ["UNASKED", "Contents", "contents_of"]
 
-#: The rows of what `TableLayout.tables` lists; those at the end may be left out.
-Contents = list[list[list[int]]]
+#: A row of which nobody asks.
+UNASKED = -1
+
+#: The rows of what `TableLayout.tables` lists.
+Contents: TypeAlias = list[list[list[int]]]
+
+
+def packed(layout: StructLayout, **values: ArrayLike) -> list[int]:
+    """Rows of values side by side, of which those count that have a field.
+
+    Examples
+    --------
+    >>> from amaranth.lib.data import StructLayout
+    >>> packed(StructLayout({"low": 4, "high": 2}), high=1, low=[2, 3], other=5)
+    [18, 19]
+    """
+    rows = np.zeros(1, object)
+    for name, field in layout:
+        each = np.atleast_1d(np.asarray(values[name]).astype(int))
+        assert 0 <= each.min() <= each.max() < 1 << field.width, f"{name} has {field.width} bits"
+        rows = rows | each.astype(object) << field.offset
+    found: list[int] = rows.tolist()
+    return found
 
 
 def contents_of(
     layout: TableLayout, entries: Sequence[tuple[Place, Entry]], freed: Sequence[int] = ()
 ) -> Contents:
     """What entries have in the tables, by where they lie; nothing finds those that are freed."""
-    frame = layout.frame
-    forms = [(place, entry.form) for place, entry in entries]
-    rows = [UNASKED] * max(place.row + form.rows for place, form in forms)
-    known = [UNASKED] * (max(place.number for place, _ in forms) + 1)
-    starts = [UNASKED] * frame.entries
+    found = [[[UNASKED] * rows for rows, _ in tables] for tables in layout.tables]
+    of_nodes, single = found[: layout.frame.nodes], found[layout.frame.nodes :]
+    tables = {name: table for name, (table,) in zip(layout.single_tables, single, strict=True)}
+    none = dict.fromkeys(layout.start.members, 0)
     for number in freed:
-        starts[number] = packed(_start(layout, further=1, mode=number), layout.entry_fields)
+        (tables["starts"][number],) = packed(layout.start, **none | {"further": 1, "mode": number})
     for place, entry in entries:
-        form = entry.form
-        further = int(place.number != entry.mode)
-        chosen = {"chosen": int(entry.root is not None), "root": entry.root or 0}
-        start = _start(layout, further=further, mode=entry.mode, least=entry.start, **chosen)
-        starts[place.number] = packed(start, layout.entry_fields)
-        loop, shift = form.program.loop, layout.reciprocal_shift
-        values = {
-            "first": place.row,
-            "by_flit": int(loop.order is Order.FLIT),
-            "streams": int(form.streams),
-            "late": int(form.reads_late),
-            "chunks": form.chunks,
-            "reciprocal": -(-(1 << shift) // form.chunks),
-            "drain": form.program.form.timing.drain,
-            "least": form.least,
-            "first_block": place.block,
-            "one_node": int(form.one_node),
-            **{name: int(column[0]) for name, column in _lasting(form).items()},
-        }
-        known[place.number] = packed(values, layout.mode_fields)
-        rows[place.row : place.row + form.rows] = _rows(layout, form, place)
-    of_nodes = [_settings(layout, table, forms) for table in Table]
-    single = {"rows": rows, "modes": known, "starts": starts}
-    if frame.streams:
-        of_nodes += stream_tables(layout, entries)
-    else:
-        single["blocks"] = _blocks(layout, forms)
-    return [*([found[node] for found in of_nodes] for node in range(frame.nodes)),
-            *([single[name]] for name in layout.single_tables)]  # fmt: skip
-
-
-def _start(layout: TableLayout, **values: int) -> dict[str, int]:
-    """What a start is compared with, of the fields that there are; 0 where nothing is said."""
-    return {name: values.get(name, 0) for name in layout.entry_fields}
+        (tables["starts"][place.number],) = packed(
+            layout.start, further=place.number != entry.mode, mode=entry.mode, least=entry.start,
+            chosen=entry.root is not None, root=entry.root or 0,
+        )  # fmt: skip
+        (tables["modes"][place.number],) = _mode(layout, place, entry.form)
+        tables["rows"][place.row : place.row + entry.form.rows] = _rows(layout, place, entry.form)
+        if layout.frame.streams:
+            _add_stream(layout, of_nodes, place, entry)
+        else:
+            _add_blocks(layout, tables["blocks"], place, entry.form)
+    for table in Table:
+        _add_settings(layout, of_nodes, table, [(place, entry.form) for place, entry in entries])
+    return found
 
 
 def _lasting(form: Loadable) -> dict[str, IntArray]:
@@ -80,53 +80,106 @@ def _lasting(form: Loadable) -> dict[str, IntArray]:
     return {"pause": form.pause, "empty": form.blocks == 0, "ends": ends}
 
 
-def _rows(layout: TableLayout, form: Loadable, place: Place) -> list[int]:
+def _mode(layout: TableLayout, place: Place, form: Loadable) -> list[int]:
+    """What is known of a mode."""
+    return packed(
+        layout.mode,
+        first=place.row,
+        by_flit=form.program.loop.order is Order.FLIT,
+        streams=form.streams,
+        late=form.reads_late,
+        chunks=form.chunks,
+        reciprocal=-(-(1 << layout.reciprocal_shift) // form.chunks),
+        drain=form.program.form.timing.drain,
+        least=form.least,
+        first_block=place.block,
+        one_node=form.one_node,
+        **{name: column[0] for name, column in _lasting(form).items()},
+    )
+
+
+def _rows(layout: TableLayout, place: Place, form: Loadable) -> list[int]:
     """What the sequencer has of the rows of a form."""
-    fields = layout.row_fields
     # What comes a cycle after the slot is written when words have been counted up to two.
     at = form.at - (0 if form.streams else 2)
-    each = (
-        *(np.roll(column, -1) for column in _lasting(form).values()),
-        at % (1 << layout.of_node.base_bits),
-        *place.settings,
+    return packed(
+        layout.row,
+        at=at % (1 << layout.of_node.base_bits),
+        **{name: np.roll(column, -1) for name, column in _lasting(form).items()},
+        **dict(zip(layout.named, place.settings, strict=True)),
     )
-    listed = (np.asarray(column).astype(int).tolist() for column in each)
-    return [packed(dict(zip(fields, row, strict=True)), fields)
-            for row in zip(*listed, strict=True)]  # fmt: skip
 
 
-def _settings(
-    layout: TableLayout, table: Table, modes: Iterable[tuple[Place, Loadable]]
-) -> list[list[int]]:
-    """The settings of a table of every node."""
-    placed = [(place.settings[table], columns(form)[table]) for place, form in modes]
-    used = np.unique(np.concatenate([np.asarray(of) for of, _ in placed]))
+def _add_settings(
+    layout: TableLayout,
+    found: Contents,
+    table: Table,
+    modes: Iterable[tuple[Place, Loadable]],
+) -> None:
+    """Add the settings of a table of every node."""
+    placed = [(np.asarray(place.settings[table]), columns(form)[table]) for place, form in modes]
+    used = np.unique(np.concatenate([of for of, _ in placed]))
     values = np.full((len(used), *placed[0][1].shape[1:]), -1)
     for of, said in placed:
         np.maximum.at(values, np.searchsorted(used, of), said)
-    found = [[UNASKED] * (int(used[-1]) + 1) for _ in range(layout.frame.nodes)]
     for mine, coded in zip(found, layout.of_node.coded(table, values), strict=True):
         for number, word in zip(used.tolist(), coded, strict=True):
-            mine[number] = word
-    return found
+            mine[table][number] = word
 
 
-def _blocks(layout: TableLayout, forms: Iterable[tuple[Place, Loadable]]) -> list[int]:
-    """Where the host finds blocks: parts of a message, then chunks, as it counts them, then nodes.
+def _add_blocks(layout: TableLayout, rows: list[int], place: Place, form: Loadable) -> None:
+    """Add where the host finds blocks: parts of a message, then chunks, as it counts, then nodes.
 
     Where there is anything at one node only, all nodes are that.
     """
-    blocks = [UNASKED] * layout.frame.blocks
-    for place, form in forms:
-        nodes, apart = np.arange(layout.frame.nodes), 1 << address_width(layout.frame.nodes)
-        if form.one_node:
-            nodes, apart = nodes[(form.received[..., 1] >= 0).any(axis=1)], 1
-        for at, node in enumerate(nodes.tolist()):
-            for block, (memory, base) in enumerate(form.received[node].tolist()):
-                if base >= 0:
-                    values = {"memory": memory, "base": base}
-                    number = place.block + block * apart + at
-                    blocks[number] = packed(values, layout.block_fields)
-    while blocks[-1] == UNASKED:
-        blocks.pop()
-    return blocks
+    nodes, apart = np.arange(layout.frame.nodes), 1 << address_width(layout.frame.nodes)
+    there = form.received[..., 1] >= 0
+    if form.one_node:
+        nodes, apart = nodes[there.any(axis=1)], 1
+    at, block = np.nonzero(there[nodes])
+    if not len(at):
+        return
+    memory, base = form.received[nodes[at], block].T
+    numbers = place.block + block * apart + at
+    words = packed(layout.block, memory=memory, base=base)
+    for number, word in zip(numbers.tolist(), words, strict=True):
+        rows[number] = word
+
+
+def _add_stream(layout: TableLayout, found: Contents, place: Place, entry: Entry) -> None:
+    """Add what nodes with streams have of an entry, and where they find what they have received."""
+    frame, message = layout.frame, entry.form.program.layout
+    blocks = (message if entry.root is None else message.with_root(entry.root)).blocks
+    collective, groups = blocks.collective, blocks.groups
+    root = (collective.root or 0) if collective.single_origin else 0
+    sends = groups.group >= 0
+    if collective.single_origin:
+        sends &= groups.position == root
+    origins = np.arange(blocks.parts) if collective.from_each else np.array([root])
+    received = entry.form.received.reshape(frame.nodes, len(origins), -1, 2)
+    there, chunks = received[:, :, 0, 1] >= 0, received.shape[2]
+    facts: Mapping[str, ArrayLike] = {
+        "sends": sends,
+        "named": collective.personal,
+        "last_sent": blocks.goals - 1,
+        "position": np.maximum(groups.position, 0),
+        "receives": there.any(axis=1),
+        "own_last": np.maximum(there.sum(axis=1) - 1, 0),
+        "last_chunk": chunks - 1,
+        "first_row": place.block,
+        # Where rows do not list them, all others follow the first.
+        "origin": origins[0],
+    }
+    loads, unloads = (packed(each, **facts) for each in (layout.load_facts, layout.unload_facts))
+    for mine, load, unload, packets, here in zip(
+        found, loads, np.broadcast_to(unloads, frame.nodes), received, there, strict=True
+    ):
+        unload_rows, facts_rows = mine[len(Table) :]
+        facts_rows[place.number] = load | int(unload) << layout.load_facts.size
+        memory, base = packets[here].reshape(-1, 2).T
+        if len(memory):
+            # What a node has from itself is found word by word.
+            unload_rows[place.block : place.block + len(memory)] = packed(
+                layout.unload_row, memory=memory, base=base * (memory < frame.ports),
+                origin=np.repeat(origins[here], chunks),
+            )  # fmt: skip

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib.data import View
 
 from .layout import TableLayout
-from .packing import fields_of
 
 __all__ = ["found_entry"]
 
@@ -41,20 +41,20 @@ def found_entry(
     no_root : Value
         Whether the mode knows other roots, but not this one.
     """
-    compared = [fields_of(word, layout.entry_fields) for word in starts]
+    compared = [View(layout.start, word) for word in starts]
     mode, entry = chosen["mode"], Signal.like(chosen["mode"], name="entry")
     found: Value = mode
     by_root = Signal(len(compared), name="root_chosen")
     of_root: list[Value] = []
     for k, start in reversed([*enumerate(compared)]):
-        fits = there[k] & start["further"] & (start["mode"] == mode)
-        if "root" in start:
-            fits &= ~start["chosen"] | (start["root"] == chosen["root"])
-            m.d.comb += by_root[k].eq(start["chosen"])
+        fits = there[k] & start.further & (start.mode == mode)
+        if "root" in layout.start.members:
+            fits &= ~start.chosen | (start.root == chosen["root"])
+            m.d.comb += by_root[k].eq(start.chosen)
             of_root.append(fits)
-        found = Mux(fits & (chosen["length"] >= start["least"]), k, found)
+        found = Mux(fits & (chosen["length"] >= start.least), k, found)
     m.d.comb += entry.eq(found)
-    modes = there & ~Cat(start["further"] for start in compared)
+    modes = there & ~Cat(start.further for start in compared)
     if not of_root:
         return entry, modes, Const(0, 1)
     known = Cat(of_root).any() | (chosen["root"] == 0)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out
 
 from ...program.frame import Frame
@@ -55,29 +56,29 @@ class BlockLocator(Locator):
         Of the mode of the last run.
     block_address : Out
         The row of the block and the node.
-    block : In
+    block_word : In
         Where it lies, a cycle later.
     """
 
     latency = 5
 
     def __init__(self, layout: TableLayout) -> None:
-        frame, fields = layout.frame, layout.mode_fields
+        frame = layout.frame
         self._layout = layout
         super().__init__(
             nodes=frame.nodes, chunks=1, flits=frame.flits, memories=frame.ports + 1,
             depth=1 << layout.of_node.base_bits,
             given={
-                **{name: In(fields[name]) for name in FOR_HOST},
-                "block": In(layout.block_bits),
-                "block_address": Out(fields["first_block"]),
+                **{name: In(layout.mode[name].width) for name in FOR_HOST},
+                "block_word": In(layout.block.size),
+                "block_address": Out(layout.mode["first_block"].width),
             },
         )  # fmt: skip
 
     def elaborate(self, platform: object) -> Module:
         """Build a step a cycle."""
         m, layout = Module(), self._layout
-        frame, fields = layout.frame, layout.block_fields
+        frame = layout.frame
         flit, chunks = self.flit, self.chunks
         turn = Signal(len(flit), name="turn")
         m.d.sync += turn.eq((flit * self.reciprocal)[layout.reciprocal_shift :])
@@ -87,9 +88,9 @@ class BlockLocator(Locator):
         m.d.sync += block.eq(delayed(m, self.origin, 2) * chunks + chunk)
         each = Cat(delayed(m, self.node, 3), block)
         m.d.comb += self.block_address.eq(self.first_block + Mux(self.one_node, block, each))
-        memory, base = self.block[: fields["memory"]], self.block[fields["memory"] :]
-        own = memory == frame.ports
+        found = View(layout.block, self.block_word)
+        own = found.memory == frame.ports
         apart = delayed(m, flit, 3) - delayed(m, chunk, 1)
         word = Mux(own, delayed(m, apart[: len(flit)], 1), delayed(m, turn, 3))
-        m.d.sync += [self.bank.eq(memory), self.address.eq(base + word)]
+        m.d.sync += [self.bank.eq(found.memory), self.address.eq(found.base + word)]
         return m

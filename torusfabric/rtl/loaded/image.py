@@ -33,8 +33,8 @@ from ...schedule.file import load
 from ...toolchain.files import writing
 from ...toolchain.reading import parse_json, read_bytes
 from .contents import Contents, contents_of
+from .image_loader import END, EVERY, MAGIC, PIECE_AT, ROWS_AT, SETTLE, There
 from .layout import HEAD, PIECE, RUN, Piece, TableLayout, pieces
-from .loader import END, EVERY, MAGIC, PIECE_AT, ROWS_AT, SETTLE, There
 from .places import Place, places_beside
 
 #: The schedules of a mode, and whether each run chooses the root.

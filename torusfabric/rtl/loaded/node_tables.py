@@ -176,6 +176,7 @@ class NodeTables:
                 address=_at_column(place((Table.READ, low), (Table.ADDRESS, high))),
                 memories=frame.memories(port),
                 code=place((Table.READ, code)) if code.width else None,
+                own=1 if frame.ports in frame.memories(port) else None,
             )
             for port, (code, low, high) in enumerate(zip(codes, within, address, strict=True))
         )
@@ -188,7 +189,8 @@ class NodeTables:
             stored.append(
                 EndpointMemory(
                     number=port, depth=frame.words, own=None, layout=0, sources=(port,),
-                    address=None, enable=place((Table.STORE, store[port])),
+                    address=Location(frame.words, (0,), column=0),
+                    enable=place((Table.STORE, store[port])),
                     strobes=tuple(range(frame.depth)), skips=False,
                     source=None, start=Location(1, (0,)), groups=groups[port], host_reads=True,
                 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out
 
 from ...program.timing import ADDRESS, DISTRIBUTION, MODE_SETUP, RUN_SETUP, SETTING
@@ -15,7 +16,6 @@ from ..run_choices import ERROR_BITS, RunChoices, RunError
 from ..sequencer import FOLLOWED, show_run
 from .entries import found_entry
 from .layout import TableLayout
-from .packing import fields_of
 
 __all__ = ["FOR_HOST", "LoadedSequencer"]
 
@@ -36,7 +36,7 @@ class _Slot(NamedTuple):
         Whether there is one, and, if so, whether it has a flit.
     """
 
-    said: dict[str, Value]
+    said: View
     row: Value
     count: Value
     scaled: Value
@@ -85,33 +85,32 @@ class LoadedSequencer(Leaf):
 
     def __init__(self, layout: TableLayout, choices: RunChoices, *, soon: int = 0) -> None:
         self._layout, self._choices, self._soon = layout, choices, soon
-        frame, fields = layout.frame, layout.mode_fields
+        frame, mode = layout.frame, {name: field.width for name, field in layout.mode}
         self._word_bits = layout.of_node.base_bits
-        self._names = tuple(name for name in layout.row_fields if name.startswith("named_"))
         code = choices.operators.bits if choices.operators else 0
         known = {
             "loaded": In(1),
             "entries": In(frame.entries),
             "modes": Out(frame.entries),
-            "starts": In(frame.entries * layout.entry_bits),
+            "starts": In(frame.entries * layout.start.size),
         }
         super().__init__(
             {"start": In(1)}
             | (FOLLOWED if soon else known)
             | {name: In(bits) for name, bits in choices.inputs.items()}
-            | {"row_word": In(layout.row_bits), "mode_word": In(layout.mode_bits)}
+            | {"row_word": In(layout.row.size), "mode_word": In(layout.mode.size)}
             | {
-                "row_address": Out(fields["first"]),
-                "mode_address": Out(address_width(frame.entries)),
+                "row_address": Out(mode["first"]),
+                "mode_address": Out(layout.entry_bits),
             }
             | {"busy": Out(1), "done": Out(1), "cycles": Out(32), "error": Out(ERROR_BITS)}
             | ({"operator_code": Out(code)} if code else {})
-            | {"round": Out(fields["first"]), "run_form": Out(address_width(frame.entries))}
-            | {name: Out(layout.row_fields[name]) for name in self._names}
+            | {"round": Out(mode["first"]), "run_form": Out(layout.entry_bits)}
+            | {name: Out(bits) for name, bits in layout.named.items()}
             | {name: Out(self._word_bits) for name in ("read_0", "read_1", "write_0")}
             | {"streams": Out(1), "late": Out(1)}
             | {f"store_{k}": Out(1) for k in range(frame.depth)}
-            | {name: Out(fields[name]) for name in FOR_HOST}
+            | {name: Out(mode[name]) for name in FOR_HOST}
         )
         if soon:
             self.idle = Signal(init=1, name="idle")
@@ -121,7 +120,7 @@ class LoadedSequencer(Leaf):
         m = Module()
         last = Signal(name="last")
         begin = self._run(m, last)
-        mode = fields_of(self.value("mode_word"), self._layout.mode_fields)
+        mode = View(self._layout.mode, self.value("mode_word"))
         m.d.sync += [getattr(self, name).eq(mode[name]) for name in FOR_HOST]
         m.d.comb += [self.streams.eq(mode["streams"]), self.late.eq(mode["late"])]
         go = pulsed(m, begin, RUN_SETUP + MODE_SETUP, name="goes")
@@ -131,7 +130,7 @@ class LoadedSequencer(Leaf):
         self._show(m, mode, slot)
         return m
 
-    def _flits(self, m: Module, mode: dict[str, Value], begin: Value, go: Value) -> Value:
+    def _flits(self, m: Module, mode: View, begin: Value, go: Value) -> Value:
         """The number of the last flit of a block, from the cycle before the first slot on.
 
         In that cycle, in which none has been counted, it is 1 for all above 0.
@@ -147,10 +146,10 @@ class LoadedSequencer(Leaf):
         ]
         return Mux(go, more, last)
 
-    def _count(self, m: Module, mode: dict[str, Value], flits: Value, go: Value) -> _Slot:
+    def _count(self, m: Module, mode: View, flits: Value, go: Value) -> _Slot:
         """Count rows, and the slots of each, a cycle ahead of them; the first comes after `go`."""
         layout = self._layout
-        said = fields_of(self.value("row_word"), layout.row_fields)
+        said = View(layout.row, self.value("row_word"))
         # What a table shows comes late in a cycle: what leads to the next row was there before.
         kept = {name: Signal(bits, name=f"its_{name}") for name, bits in layout.lasting.items()}
         pause, empty, ends = kept.values()
@@ -188,7 +187,7 @@ class LoadedSequencer(Leaf):
         streams = by_flit | (~empty & (count <= flits))
         return _Slot(said, row, count, scaled, moves, streams)
 
-    def _show(self, m: Module, mode: dict[str, Value], slot: _Slot) -> None:
+    def _show(self, m: Module, mode: View, slot: _Slot) -> None:
         """Give nodes what they need of a slot, as late as they need it."""
         layout, said, count = self._layout, slot.said, slot.count
         streams = Signal(name="streaming")
@@ -200,7 +199,7 @@ class LoadedSequencer(Leaf):
         ]
         m.d.sync += self.round.eq(slot.row - mode["first"])
         # What leaves now is near the nodes a cycle later, and in them two.
-        for name in self._names:
+        for name in layout.named:
             named = delayed(m, said[name], ADDRESS - DISTRIBUTION, f"{name}_slot")
             m.d.comb += getattr(self, name).eq(named)
         words = count, slot.scaled, said["at"] + count
@@ -219,9 +218,7 @@ class LoadedSequencer(Leaf):
         for k in range(layout.frame.depth):
             m.d.comb += getattr(self, f"store_{k}").eq(line[SETTING - DISTRIBUTION + k])
 
-    def _end(
-        self, m: Module, mode: dict[str, Value], moves: Value, last: Signal, begin: Value
-    ) -> None:
+    def _end(self, m: Module, mode: View, moves: Value, last: Signal, begin: Value) -> None:
         """Find out when a run ends: some cycles after its last slot."""
         valid = Signal(name="valid")
         left = Signal(len(mode["drain"]), name="drains")
@@ -263,8 +260,8 @@ class LoadedSequencer(Leaf):
     def _found(self, m: Module) -> tuple[Value, list[tuple[RunError, Value]]]:
         """The entry of a start, and why it may not be carried out."""
         choices = self._choices
-        starts = self.words("starts", self._layout.entry_bits)
-        chosen: dict[str, Value] = {name: self.value(name) for name in ("mode", "length", "root")
+        starts = self.words("starts", self._layout.start.size)
+        chosen: View = {name: self.value(name) for name in ("mode", "length", "root")
                   if name in choices.inputs}  # fmt: skip
         entry, modes, no_root = found_entry(m, self._layout, starts, self.value("entries"), chosen)
         m.d.comb += self.modes.eq(modes)

@@ -9,12 +9,11 @@ from ...program.mode import Range
 from ..memories import address_width
 from ..run_choices import ERROR_BITS, RunChoices, RunError
 from ..streams.commands import Commands, CommandShape
-from ..streams.ports import COMMAND, COMMAND_BITS, LOAD
-from ..streams.sections import Sections
+from ..streams.ports import COMMAND, LOAD
 from .entries import found_entry
+from .image_loader import SETTLE, WORDS
 from .layout import TableLayout
-from .loader import SETTLE
-from .stream_ends import CommandFacts
+from .stream_ends import run_facts
 
 __all__ = ["LoadedCommands"]
 
@@ -45,31 +44,22 @@ class LoadedCommands(Commands):
         self._root_bits = address_width(frame.nodes) if frame.roots else 0
         operations = len(choices.operators.operators) if choices.operators else 0
         entries = frame.entries
-        facts = CommandFacts(
-            commanded=True,
-            form_bits=address_width(entries),
-            root_bits=0,
-            position_bits=0,
-            sections=Sections(),
-        )
         shape = CommandShape(
             roots=(None,) * entries,
             operations=(operations,) * entries,
             most=frame.flits,
             any_length=True,
             barrier=False,
-            facts=facts,
+            facts=run_facts(layout),
             operation_bits=choices.inputs.get("operation", 0),
             served=tuple((Range(1, number),) for number in range(entries)),
         )
         members = {
-            "starts": In(entries * layout.entry_bits),
+            "starts": In(entries * layout.start.size),
             "entries": In(entries),
             "loaded": In(1),
             "all_rest": In(1),
-            "load_we": Out(1),
-            "load_first": Out(1),
-            "load_data": Out(COMMAND_BITS),
+            **{name: Out(bits) for name, bits in WORDS.items()},
             "modes": Out(entries),
         }
         super().__init__(shape, members)
@@ -115,7 +105,7 @@ class LoadedCommands(Commands):
         """Find the entry of a command, and why there may be none."""
         layout, length = self._layout, command["length"][: self.shape.most.bit_length()]
         chosen = {
-            "mode": command["mode"][: layout.entry_fields["mode"]],
+            "mode": command["mode"][: layout.entry_bits],
             # Of any length, that for the longest messages.
             "length": Mux(length == 0, Const(self.shape.most, len(length)), length),
         }
@@ -123,7 +113,7 @@ class LoadedCommands(Commands):
         if self._root_bits:
             chosen["root"] = command["root"][: self._root_bits]
             high = command["root"][self._root_bits :].any()
-        starts, there = self.words("starts", layout.entry_bits), self.value("entries")
+        starts, there = self.words("starts", layout.start.size), self.value("entries")
         self._entry, modes, no_root = found_entry(m, layout, starts, there, chosen, high)
         m.d.comb += self.modes.eq(modes)
         missing = ~self.modes.bit_select(chosen["mode"], 1)

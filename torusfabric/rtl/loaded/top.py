@@ -1,38 +1,53 @@
 # amaranth: UnusedElaboratable=no
-"""The host top of a fabric whose tables are loaded."""
+"""The tops of fabrics whose tables are loaded: behind a host port, and with streams."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
+
+import numpy as np
 
 from ...program import Program
 from ...program.frame import Frame
 from ...topology import IntArray
 from .. import tops
-from ..endpoint import Endpoint, EndpointSettings
+from ..arrays import Slice
 from ..endpoint_shape import EndpointShape
 from ..fabric_builder import FabricBuilder, Top
 from ..host import Host, HostView, HostWrites
 from ..memories import address_width
 from ..netlist import Fixed, Part, Parts, Role
-from ..node_parts import add_endpoints
-from ..operator_unit import OperatorUnit
+from ..node_parts import add_endpoints, endpoint_settings
 from ..place import RowTables
 from ..run_choices import RunChoices
 from ..run_length import Lengths
+from ..streams import nodes as streams
+from ..streams.endpoint import StreamEndpoint, StreamEnds, sectioned
+from ..streams.loader import Loader
+from ..streams.ports import Clocks
+from ..streams.readiness import add_tree
+from ..streams.unloader import Unloader
 from ..tops import Built, add_single
-from .endpoint import LoadedEndpoint
 from .host import BlockLocator, LoadedHostLayout
 from .image import Image
+from .image_loader import WORDS, ImageLoader, There
 from .layout import TableLayout
-from .loader import Loader, There
 from .node_tables import Bits
 from .sequencer import FOR_HOST, LoadedSequencer
+from .stream_commands import LoadedCommands
+from .stream_ends import NodeFacts, stream_ends
 from .table import LoadedTable, part_bits
 
-__all__ = ["LoadedBuilder", "add_loaded_top"]
+__all__ = ["LoadedBuilder", "add_loaded_stream_top", "add_loaded_top"]
+
+#: What is shown of what is loaded.
+SHOWN = ("loaded", "loaded_program", "modes")
+
+#: What nodes look up of runs, by the inputs that ends have for it.
+LOOKED_UP = {"load_valid": "known", "load_facts": "load_facts", "unload_facts": "unload_facts",
+             "row": "unload_row"}  # fmt: skip
 
 
 class LoadedBuilder(FabricBuilder):
@@ -48,45 +63,31 @@ class LoadedBuilder(FabricBuilder):
         self.frame, self.layout, self.image = frame, TableLayout(frame), image
         top = Top.STREAM if frame.streams else Top.HOST
         super().__init__(program, self.layout.of_node.placement(program), width, top)
-        self.contents = image.contents if image else [[] for _ in self.layout.tables]
+        self._contents = image.contents if image else [[] for _ in self.layout.tables]
         self._known: dict[object, str] = {}
-
-    @property
-    def endpoint(self) -> Callable[[EndpointShape, EndpointSettings], Endpoint]:
-        """What endpoints are."""
-        links = self.frame.topology.longest_link
-        return partial(LoadedEndpoint, late=self.frame.late, links=links)
-
-    @property
-    def operator_unit(self) -> OperatorUnit | None:
-        """What combines words, where anything can, whatever is loaded."""
-        if not self.frame.operators:
-            return None
-        return OperatorUnit(self.frame.parsed_operators())
 
     @cached_property
     def choices(self) -> RunChoices:
         """What is chosen at the start of a run."""
-        frame, unit = self.frame, self.operator_unit
-        several = unit if unit and unit.bits else None
+        frame, unit = self.layout.frame, self.operator_unit
         lengths = Lengths(frame.flits, (1,) * frame.entries)
         # Which modes have a choice of it their entries say; with streams commands find these.
         chosen = frame.roots and not frame.streams
         root = 1 << address_width(frame.nodes) if chosen else None
+        several = unit if unit and unit.bits else None
         return RunChoices((root,) * frame.entries, (True,) * frame.entries, lengths, several)
 
-    def add_table(
-        self, name: str, number: int, addresses: Sequence[Parts], bus: dict[str, Parts],
-        parts: Mapping[str, tuple[Sequence[Bits], int]], nets: dict[str, str],
-        node: int | None = None,
+    def _add_table(
+        self, name: str, number: int, addresses: Sequence[Parts], bus: Mapping[str, Parts],
+        parts: Mapping[str, tuple[Sequence[Bits], int]], net: str, node: int | None = None,
     ) -> None:  # fmt: skip
         """Add tables of one owner, which shows all rows if it is not asked for one.
 
-        Those of the same contents are of one module.
+        Those of the same contents are of one module. Nets have names of the parts that they show.
         """
         whole = not addresses
         tables, given = self.layout.tables[number], self.layout.bus
-        contents = tuple(tuple(max(row, 0) for row in rows) for rows in self.contents[number])
+        contents = tuple(tuple(max(row, 0) for row in rows) for rows in self._contents[number])
         key = tables, contents, tuple(parts.items()), whole
         module = self._known.setdefault(key, f"table_{name}" if contents else f"empty_{name}")
         make = partial(LoadedTable, tables, given, contents, parts, whole=whole)
@@ -99,7 +100,9 @@ class LoadedBuilder(FabricBuilder):
                 **{f"address_{k}": address for k, address in enumerate(addresses)},
                 **bus,
             },
-            outputs={part: (nets[part], part_bits(runs)) for part, (runs, _) in parts.items()},
+            outputs={
+                part: (net.format(part), part_bits(runs)) for part, (runs, _) in parts.items()
+            },
             node=node,
         )
 
@@ -110,52 +113,38 @@ class LoadedBuilder(FabricBuilder):
         if name != "row":
             return
         layout, near = self.layout, self.distribution.near
-        parts = layout.node_parts
-        names = [name for name in layout.row_fields if name.startswith("named_")]
+        asked_here = {"unload_key": layout.unload_facts["first_row"].width,
+                      "entry": layout.entry_bits} if layout.frame.streams else {}  # fmt: skip
         for node in nodes.tolist():
-            nets = {part: f"{part}_{node}" for part in parts}
             bus = {name: near(name, node) for name in layout.bus}
-            asked = [near(name, node) for name in names]
-            if self.frame.streams:
-                fields = {"unload_key": layout.facts["first_row"], "entry": self._mode_bits}
-                asked += [(Part(f"{name}_{node}", 0, bits),) for name, bits in fields.items()]
-            self.add_table(f"node_{node}", node, asked, bus, parts, nets, node)
+            asked: list[Parts] = [near(name, node) for name in layout.named]
+            asked += [(Part(f"{name}_{node}", 0, bits),) for name, bits in asked_here.items()]
+            net = f"{{}}_{node}"
+            self._add_table(f"node_{node}", node, asked, bus, layout.node_parts, net, node)
 
-    @property
-    def _mode_bits(self) -> int:
-        """Bits of the number of an entry."""
-        return address_width(self.frame.entries)
-
-    def add_loader(self, name: str, digest: int, words: Mapping[str, Parts]) -> dict[str, Parts]:
-        """What takes the words of images; what it gives, by name."""
-        layout, frame = self.layout, self.frame
-        there = self.image.there if self.image else There()
-        make = partial(Loader, digest, layout.bus, frame.entries, there)
-        runs = {"busy": (Part("busy", 0, 1),), "run_form": (Part("run_form", 0, self._mode_bits),)}
-        return {**add_single(self, name, Role.LOADER, make, {**words, **runs})}
-
-    def add_single_tables(self, given: Mapping[str, Parts]) -> dict[str, Parts]:
-        """The tables that there are once, by what the loader gives; rows and all starts."""
+    def add_loader(self, name: str, digest: int, words: Mapping[str, Parts]) -> None:
+        """Add what takes the words of images, and the tables that there are once."""
         layout = self.layout
-        bus: dict[str, Parts] = {name: given[name] for name in layout.bus}
-        bus |= {"load_every": (Fixed(0, 1),)}
-        shown: dict[str, Parts] = {}
-        for number, (name, (rows, bits)) in enumerate(
-            layout.single_tables.items(), self.frame.nodes
+        there = self.image.there if self.image else There()
+        make = partial(ImageLoader, digest, layout.bus, layout.frame.entries, there)
+        runs = {"busy": 1, "run_form": layout.entry_bits}
+        given = {member: (Part(member, 0, bits),) for member, bits in runs.items()}
+        bus = add_single(self, name, Role.LOADER, make, {**words, **given})
+        self._shown: dict[str, Parts] = {member: bus[member] for member in ("loaded", "entries")}
+        shared = {member: bus[member] for member in layout.bus} | {"load_every": (Fixed(0, 1),)}
+        for number, (table, (rows, bits)) in enumerate(
+            layout.single_tables.items(), layout.frame.nodes
         ):
-            whole, one = name == "starts", name.removesuffix("s")
-            width = rows * bits if whole else bits
-            net = {"rows": "row_word", "modes": "mode_word", "blocks": "block"}.get(name, name)
-            address = [] if whole else [(Part(f"{one}_address", 0, address_width(rows)),)]
-            runs = {"row": (((0, width),), 0)}
-            self.add_table(name, number, address, bus, runs, {"row": net})
-            shown[net] = (Part(net, 0, width),)
-        return shown
+            whole, one = table == "starts", table.removesuffix("s")
+            width, net = (rows * bits, table) if whole else (bits, f"{one}_word")
+            asked = [] if whole else [(Part(f"{one}_address", 0, address_width(rows)),)]
+            self._add_table(table, number, asked, shared, {"row": (((0, width),), 0)}, net)
+            self._shown[net] = (Part(net, 0, width),)
 
-    def add_loaded_sequencer(self, given: Mapping[str, Parts], **how: Any) -> None:
-        """The sequencer, by what the tables and the loader give."""
-        soon = how.pop("soon", 0)
+    def add_sequencer(self, *, soon: int = 0, **how: Any) -> None:
+        """Add the sequencer, by what the tables and the loader give."""
         make = partial(LoadedSequencer, self.layout, self.choices, soon=soon)
+        given = {**self._shown, **streams.OVER}
         needed = make().signature.members
         inputs = {name: parts for name, parts in given.items() if name in needed}
         tops.add_sequencer(self, inputs, make=make, **how)
@@ -163,26 +152,64 @@ class LoadedBuilder(FabricBuilder):
 
 def add_loaded_top(build: LoadedBuilder, digest: int) -> Built:
     """One memory-mapped port serves all nodes; another takes what is loaded."""
-    layout, frame = build.layout, build.frame
+    layout, ports = build.layout, build.ports
     tops.add_starts(build)
-    words: dict[str, Parts] = {
-        name: build.add_input(name, bits)
-        for name, bits in {"load_we": 1, "load_first": 1, "load_data": 32}.items()
-    }
-    given = build.add_loader("loader", digest, words)
-    fields = {name: layout.mode_fields[name] for name in FOR_HOST} | {"block": layout.block_bits}
-    answer = build.placement.endpoints.answer
-    addresses = LoadedHostLayout(frame)
+    build.add_loader("loader", digest, {n: build.add_input(n, bits) for n, bits in WORDS.items()})
+    fields = {name: layout.mode[name].width for name in FOR_HOST}
+    fields |= {"block_word": layout.block.size}
+    answer, addresses = build.placement.endpoints.answer, LoadedHostLayout(layout.frame)
     host = lambda: Host(
-        [HostView(addresses, BlockLocator(layout), tuple(range(frame.ports + 1)))],
+        [HostView(addresses, BlockLocator(layout), tuple(range(ports + 1)))],
         [HostWrites(addresses, None)],
         width=build.width, address_bits=layout.of_node.base_bits, answer=answer,
     )  # fmt: skip
     asked = {name: (Part(name, 0, bits),) for name, bits in fields.items()}
     latency = tops.add_host_port(build, host, asked)
-    build.add_loaded_sequencer(given | build.add_single_tables(given))
+    build.add_sequencer()
     routers = tops.add_inside(build, add_endpoints)
     tops.add_status(build)
-    for name in ("loaded", "loaded_program", "modes"):
+    for name in SHOWN:
         build.add_output(name, build.nets[name])
     return Built(routers, latency)
+
+
+def add_loaded_stream_top(build: LoadedBuilder, digest: int, clocks: Clocks, timeout: int) -> Built:
+    """Every node has streams, and those of commands take what is loaded."""
+    ends = stream_ends(build.layout, build.width)
+
+    def add_control() -> None:
+        commands = partial(LoadedCommands, build.layout, build.choices)
+        streams.add_control(build, ends, commands, renamed={"load_valid": "message_valid"})
+        words = {name: (Part(name, 0, bits),) for name, bits in WORDS.items()}
+        build.add_loader("image_loader", digest, words)
+        build.add_sequencer(soon=streams.SOON, renamed=streams.RENAMED)
+        for name in SHOWN:
+            build.add_output(name, build.nets[name])
+
+    add_nodes = partial(_add_nodes, ends=ends, shape=build.layout.of_node.shape)
+    return streams.add_around(build, clocks, timeout, add_control, add_nodes)
+
+
+def _add_nodes(build: FabricBuilder, inner: str, ends: StreamEnds, shape: EndpointShape) -> None:
+    """Add what nodes look up, loaders, unloaders and endpoints, and the tree."""
+    every, near = np.arange(build.nodes), build.distribution.near_each
+    make_facts = partial(NodeFacts, ends.loader.facts)
+    members = make_facts().signature.members
+    build.add_module("node_facts", make_facts, role=Role.STREAM)
+    inputs = {name: (near(name, every),) for name in ("load_mode", "run_begins", "clear")}
+    inputs["load_valid"] = (near("message_valid", every),)
+    row = (Slice("facts_row_{}", every, 0, members["facts_row"].shape),)
+    outputs = {name: (f"{name}_{{}}", members[name].shape)
+               for name in ("entry", "known", "load_facts", "unload_facts")}  # fmt: skip
+    build.add_array("node_facts_at_{}", "node_facts", every, inputs=inputs | {"facts_row": row},
+                    outputs=outputs)  # fmt: skip
+    settings = endpoint_settings(build)
+    endpoint = partial(StreamEndpoint, sectioned(shape), settings, ends, kept=True)
+    with build.together():
+        for make in (partial(Loader, ends.loader), partial(Unloader, ends.unloader)):
+            needed = make().signature.members
+            given = {name: (Slice(f"{net}_{{}}", every, 0, needed[name].shape),)
+                     for name, net in LOOKED_UP.items() if name in needed}  # fmt: skip
+            streams.add_ends(build, make, given, inner)
+        streams.add_endpoints(build, 0, endpoint, every, inner)
+    add_tree(build, ends.loader.length_bits, some=True, rests=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Member, Out
@@ -23,7 +22,6 @@ from .shapes import LoaderShape, UnloaderShape
 __all__ = [
     "AT_ONCE",
     "StreamEndpoint",
-    "StreamEndpointBuilder",
     "StreamEnds",
     "sectioned",
     "unloaded",
@@ -85,8 +83,6 @@ class StreamEndpoint(Endpoint):
     ----------
     kept : bool
         Whether any node gets anything from itself.
-    **others
-        Of endpoints of another sort.
 
     Members
     -------
@@ -109,10 +105,9 @@ class StreamEndpoint(Endpoint):
         streams: StreamEnds,
         *,
         kept: bool,
-        **others: Any,
     ) -> None:
         self.ends, self.kept = streams, kept
-        super().__init__(shape, settings, **others)
+        super().__init__(shape, settings)
         self.read_data = Signal(streams.loader.data_bits, reset_less=True, name="read_data")
 
     @property

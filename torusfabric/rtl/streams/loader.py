@@ -81,7 +81,7 @@ class Loader(StreamEnd):
                 "sends": In(shape.passes_bits),
                 "position": In(shape.position_bits),
                 "clear": In(1),
-                **{name: In(bits) for name, bits in shape.facts.load_widths.items()},
+                **{name: In(bits) for name, bits in shape.facts.loader_widths.items()},
                 "run_begins": In(1),
                 "run_ends": In(int(sections.two)),
                 "row": In(shape.row_bits),
@@ -98,6 +98,7 @@ class Loader(StreamEnd):
                 "length": Out(shape.length_bits),
                 "counts": Out(int(shape.some)),
             },
+            shape.facts.loads,
         )
         registered_outputs(self, *WRITES)
         self._form: Value = Const(0, 1)
@@ -252,11 +253,13 @@ class Loader(StreamEnd):
 
     def _last_packet(self) -> Value:
         """The index of the last packet of a message."""
-        return by_form([each - 1 for each in self.shape.packets], self._form)
+        return self._fact("last_sent", self._form, [each - 1 for each in self.shape.packets])
 
     def _unknown(self, dest: Value) -> Value:
         """Whether there is no such destination."""
         shape = self.shape
+        if self._facts:
+            return dest > self._last_packet()
         gaps = any(
             count != 1 << shape.packet_bits
             for count, named in zip(shape.packets, shape.named, strict=True)
@@ -279,7 +282,8 @@ class Loader(StreamEnd):
         if shape.kept:
             mine: Value = Const(1)
             if shape.packet_bits:
-                mine = (self.value("tdest") == self._position(self._form)) | ~self._named()
+                position = self._fact("position", self._form)
+                mine = (self.value("tdest") == position) | ~self._named()
             m.d.sync += [self.write_kept.eq(beat & mine), self.write_index.eq(counter.index)]
             cleared(m, self.value("clear"), self.write_kept)
         cleared(m, self.value("clear"), self.write_enable)
@@ -287,9 +291,15 @@ class Loader(StreamEnd):
     def _looked_up(self, m: Module, counter: WordCounter) -> Value | None:
         """Where the chunk of a word begins, a cycle after it was taken, if not always at 0."""
         shape = self.shape
+        if self._facts:
+            # As the host would write it.
+            base = Signal(shape.address_bits, name="base", reset_less=True)
+            first = self.value("tdest") * Const(shape.most_flits)
+            m.d.sync += base.eq(Mux(self._named(), first, 0))
+            return base
         if shape.key_bits:
             dest = self.value("tdest") if shape.packet_bits else Const(0, 0)
-            m.d.comb += self.key.eq(self._key(counter.chunk, dest, self._form))
+            m.d.comb += self.key.eq(shape.rows.value(counter.chunk, dest, self._form))
         if not shape.row_bits:
             return None
         row = self.value("row")
@@ -302,7 +312,7 @@ class Loader(StreamEnd):
 
     def _named(self) -> Value:
         """Whether packets have destinations."""
-        return by_form(self.shape.named, self._form)
+        return self._fact("named", self._form, self.shape.named)
 
     def _queue(
         self, m: Module, ends: Value, both: tuple[Signal, Signal], known: Value, length: Value

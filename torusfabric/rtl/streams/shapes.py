@@ -6,11 +6,11 @@ What unloaders are given is of a run in each section of the memories.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from amaranth.hdl import Cat, Const, Mux, Value
+from amaranth.lib import data
 from amaranth.lib.wiring import Member
 
 from ..memories import choose, fitting
@@ -24,7 +24,7 @@ __all__ = ["EndShape", "LoaderShape", "RunFacts", "StreamEnd", "UnloaderShape"]
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What commands say of a run.
+    """What commands say of a run, and what nodes look up of it.
 
     Parameters
     ----------
@@ -36,6 +36,9 @@ class RunFacts:
         Bits of the position of a node in its group.
     sections : Sections
         Of memories.
+    loads, unloads : data.StructLayout or None
+        Where nodes look up what there is to know of a run, rather than have constants of each form:
+        the facts for loaders, and those for unloaders.
     """
 
     commanded: bool
@@ -43,19 +46,37 @@ class RunFacts:
     root_bits: int
     position_bits: int
     sections: Sections
+    loads: data.StructLayout | None = None
+    unloads: data.StructLayout | None = None
 
-    #: Whether nodes have constants of each form; else they look up what there is to know of a run.
-    by_form: ClassVar[bool] = True
+    @property
+    def by_form(self) -> bool:
+        """Whether nodes have constants of each form."""
+        return self.loads is None
 
     @property
     def load_widths(self) -> dict[str, int]:
-        """Names and widths of what loaders are given of two messages."""
+        """Names and widths of what commands say of two messages."""
         return self._widths("load", 2, valid=int(self.commanded))
 
     @property
     def unload_widths(self) -> dict[str, int]:
+        """Names and widths of what they say of a run in each section, if nobody has kept it."""
+        return self._widths("unload", self.sections.count) if self.by_form else {}
+
+    @property
+    def loader_widths(self) -> dict[str, int]:
+        """Names and widths of what loaders are given of two messages."""
+        if self.loads is None:
+            return self.load_widths
+        return {"load_valid": 2, "load_facts": 2 * self.loads.size}
+
+    @property
+    def unloader_widths(self) -> dict[str, int]:
         """Names and widths of what unloaders are given of a run in each section."""
-        return self._widths("unload", self.sections.count)
+        if self.unloads is None:
+            return self.unload_widths
+        return {"unload_facts": self.sections.count * self.unloads.size}
 
     def _widths(self, prefix: str, runs: int, **others: int) -> dict[str, int]:
         """Names and widths of what is said of so many runs."""
@@ -216,6 +237,10 @@ class UnloaderShape(EndShape):
         Whether a word comes three cycles after its address, and not two.
     lacking : bool
         Whether nodes lack some packets of a form, so that each knows the numbers of its own.
+    listed : data.StructLayout or None
+        Where tables are loaded, the fields of a row: the number of one of so many `memories`, the
+        last of what the node has from itself, a base, and the origin of the packet if that is
+        listed.
     """
 
     by_root: tuple[bool, ...]
@@ -223,6 +248,8 @@ class UnloaderShape(EndShape):
     id_bits: int
     late: bool
     lacking: bool
+    listed: data.StructLayout | None = None
+    memories: int = 0
 
     @property
     def count_bits(self) -> int:
@@ -241,19 +268,14 @@ class UnloaderShape(EndShape):
         return bits * self.lacking * self.facts.by_form
 
     @property
-    def shows_rest(self) -> bool:
-        """Whether it says that nothing waits that runs have brought."""
-        return not self.facts.by_form
-
-    @property
     def kept_bits(self) -> int:
         """The lowest bits of a row: whether the node has it from itself, word by word."""
         return int(self.kept)
 
     @property
     def row_bits(self) -> int:
-        """Bits of a row of the ROM."""
-        return self.kept_bits + super().row_bits
+        """Bits of a row of the ROM, or of the table."""
+        return self.listed.size if self.listed else self.kept_bits + super().row_bits
 
 
 class StreamEnd(Leaf):
@@ -262,8 +284,10 @@ class StreamEnd(Leaf):
     #: What it does, by what stream, and the input that says of each form whether anything passes.
     verb, side, passes = "", "", ""
 
-    def __init__(self, shape: EndShape, signature: Mapping[str, Member]) -> None:
-        self.shape = shape
+    def __init__(
+        self, shape: EndShape, signature: Mapping[str, Member], looked_up: data.StructLayout | None
+    ) -> None:
+        self.shape, self._facts = shape, looked_up
         super().__init__(signature)
 
     def _said(self, name: str, number: Value, bits: int, *, otherwise: int = 0) -> Value:
@@ -274,26 +298,31 @@ class StreamEnd(Leaf):
         return self.value(name).word_select(number, bits)
 
     def _form_of(self, number: Value) -> Value:
+        """The form of a run; or, in its place, all facts of it that are looked up."""
+        if self._facts:
+            return self._said("facts", number, self._facts.size)
         return self._said("mode", number, self.shape.facts.form_bits)
+
+    def _fact(self, name: str, form: Value, constants: Sequence[int] = ()) -> Value:
+        """A fact of a form: looked up, a constant, or else an input with that of each form."""
+        if self._facts:
+            return data.View(self._facts, form)[name]
+        if constants:
+            return by_form(constants, form)
+        given = self.value(name)
+        return given.word_select(form, len(given) // len(self.shape.packets))
 
     def _root_of(self, number: Value) -> Value:
         return self._said("root", number, self.shape.facts.root_bits)
 
-    def _position(self, form: Value) -> Value:
-        """The position of the node in its group."""
-        return self.value("position").word_select(form, self.shape.facts.position_bits)
-
     def _takes_part(self, number: Value) -> Value:
         """Whether anything of a run passes at the node."""
         form, at_root = self._form_of(number), self.shape.at_root
-        passes = self.value(self.passes).bit_select(form, 1)
+        passes = self._fact(self.passes, form)
         if not any(at_root):
             return passes
-        return Mux(by_form(at_root, form), self._root_of(number) == self._position(form), passes)
-
-    def _key(self, chunk: Value, packet: Value, form: Value) -> Value:
-        """What the ROM is asked for."""
-        return self.shape.rows.value(chunk, packet, form)
+        is_root = self._root_of(number) == self._fact("position", form)
+        return Mux(by_form(at_root, form), is_root, passes)
 
     def _base(self, row: Value, form: Value) -> Value:
         """The address at which a chunk begins, given what its row says of it."""

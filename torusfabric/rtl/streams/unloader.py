@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
-from ..memories import fitting
+from ..memories import choose, fitting
 from ..modules import Leaf, apart
-from ..multiplexer import keeper
+from ..multiplexer import keeper, select_code
 from .clearing import cleared, registered_outputs, state, tally
 from .sections import Sections
 from .shapes import StreamEnd, UnloaderShape
@@ -86,7 +87,7 @@ class Unloader(StreamEnd):
                 "run_begins": In(1),
                 "run_ends": In(1),
                 "run_empty": In(sections.count),
-                **{name: In(bits) for name, bits in shape.facts.unload_widths.items()},
+                **{name: In(bits) for name, bits in shape.facts.unloader_widths.items()},
                 "run_last": In(sections.count * shape.last_bits if shape.any_length else 0),
                 "row": In(shape.row_bits),
                 "key": Out(shape.key_bits),
@@ -95,11 +96,13 @@ class Unloader(StreamEnd):
                 "read_address": Out(shape.address_bits),
                 "read_section": Out(sections.number_bits),
                 "free": Out(1),
-                "rests": Out(int(shape.shows_rest)),
+                "rests": Out(int(not shape.facts.by_form)),
             },
+            shape.facts.unloads,
         )
         registered_outputs(self, "read_code", "read_address", "read_section")
         self._form: Value = Const(0, 1)
+        self._origin: Value = Const(0, 0)
 
     def elaborate(self, platform: object) -> Module:
         """Build what counts words, and the pipeline that reads them.
@@ -117,15 +120,19 @@ class Unloader(StreamEnd):
         ]
         goes_on, ends_packet = Signal(name="goes_on"), state(name="ends_packet")
         finishes, restart = state(name="finishes"), ends_packet | ~there
-        last_chunk = self._last_chunk()
+        last_chunk = self._fact("last_chunk", self._form) if self._facts else None
         counter = WordCounter(
             m, shape.words, self._form, beat=goes_on, restart=restart, last_chunk=last_chunk
         )
         following = runs.following(finishes)
         packet, last_follows = self._packets(m, goes_on, there, ends_packet, following)
         if shape.key_bits:
-            known_by = self._known_by(m, goes_on, runs, packet, (ends_packet, finishes))
-            m.d.comb += self.key.eq(self._key(counter.chunk, known_by, self._form))
+            if self._facts:
+                key = self._first_row(m, goes_on, runs, ends_packet, finishes) + counter.chunk
+            else:
+                known_by = self._of_root(section, packet)
+                key = shape.rows.value(counter.chunk, known_by, self._form)
+            m.d.comb += self.key.eq(key[: shape.key_bits])
         with m.If(goes_on | ~there):
             ends = counter.next_index == self._last_beat(following)
             m.d.sync += [ends_packet.eq(ends), finishes.eq(ends & last_follows)]
@@ -133,7 +140,7 @@ class Unloader(StreamEnd):
         tags = self._tags(finishes, ends_packet, packet, section)
         sought = self._stage(m, advance, there, tags, "sought")
         self._address(m, advance, counter, runs.run)
-        asked = self._stage(m, advance, sought[0], Cat(sought[2:], self._in_row()), "asked")
+        asked = self._stage(m, advance, sought[0], Cat(sought[2:], self._origin), "asked")
         read = self._stage(m, advance, asked[0], asked[1:], "read")
         if shape.late:
             read = self._stage(m, advance, read[0], read[1:], "chosen")
@@ -162,7 +169,7 @@ class Unloader(StreamEnd):
             m.d.sync += last_asked.eq(sought[0] & sought[1])
         cleared(m, self.value("clear"), last_asked)
         m.d.comb += self.free.eq(runs.add_claims(last_asked, turns))
-        if shape.shows_rest:
+        if not shape.facts.by_form:
             m.d.comb += self.rests.eq(runs.claimed == 0)
         return m
 
@@ -226,8 +233,8 @@ class Unloader(StreamEnd):
         single = by_form([int(count == 1) for count in packets], self._form_of(following))
         before = packet == by_form([max(count - 2, 0) for count in packets], self._form)
         if self.shape.lacking:
-            single = self._own_last(self._form_of(following)) == 0
-            before = packet + 1 == self._own_last(self._form)
+            single = self._fact("own_last", self._form_of(following)) == 0
+            before = packet + 1 == self._fact("own_last", self._form)
         m.d.comb += last_follows.eq(
             Mux(there, Mux(ends_packet, Mux(last, single, before), last), single)
         )
@@ -240,29 +247,24 @@ class Unloader(StreamEnd):
         cleared(m, self.value("clear"), packet, last)
         return packet, last_follows
 
-    def _own_last(self, form: Value) -> Value:
-        """The index of the last packet of the node, where nodes lack some."""
-        return self.value("own_last").word_select(form, self.shape.count_bits)
-
-    def _last_chunk(self) -> Value | None:
-        """The number of the last chunk of packets, where it is not a constant of the form."""
-        return None
-
-    def _in_row(self) -> Value:
-        """What the row of a word says of its packet besides."""
-        return Const(0, 0)
-
-    def _known_by(
-        self, m: Module, goes_on: Value, runs: RunQueue, packet: Value, ends: tuple[Value, Value]
+    def _first_row(
+        self, m: Module, goes_on: Value, runs: RunQueue, ends_packet: Value, finishes: Value
     ) -> Value:
-        """By what the rows of a packet are known.
-
-        `ends` say whether a word is the last of its packet, and of its run.
-        """
-        return self._of_root(runs.section, packet)
+        """The first row of a packet: those of a run follow one another."""
+        first = self._fact("first_row", self._form_of(runs.following(finishes)))
+        row = Signal(len(first), name="row_of_packet", reset_less=True)
+        with m.If(goes_on | ~runs.there):
+            step = Mux(ends_packet, self._fact("last_chunk", self._form) + 1, 0)
+            m.d.sync += row.eq(Mux(runs.there & ~finishes, row + step, first))
+        return row
 
     def _id(self, packet: Value, section: Value) -> Value:
-        """The origin of a packet; forms of a root have but one."""
+        """The origin of a packet; forms of a root have but one. Nothing yet, where rows say it."""
+        if self.shape.listed and "origin" in self.shape.listed.members:
+            return Const(0, 0)
+        if self._facts:
+            # Of several packets the first is of origin 0.
+            return fitting(packet | self._fact("origin", self._form), self.shape.id_bits)
         number = packet | by_form(self.shape.roots, self._form)
         if self.shape.lacking:
             at = Cat(packet, self._form[: self.shape.facts.form_bits])
@@ -285,7 +287,7 @@ class Unloader(StreamEnd):
         section, within, form, index = self._place(m, advance, known, len(counter.within))
         base = Const(0)
         if shape.row_bits:
-            self._row = row = self._held_row(m, advance)
+            row = self._decoded(self._held_row(m, advance))
             base = self._base(row[shape.kept_bits + shape.memory_bits :], form)
             if by_word:
                 within = Mux(row[0], index, within)
@@ -294,6 +296,17 @@ class Unloader(StreamEnd):
             m.d.sync += self.read_section.eq(section)
             if shape.memory_bits:
                 m.d.sync += self.read_code.eq(row[shape.kept_bits :][: shape.memory_bits])
+
+    def _decoded(self, row: Value) -> Value:
+        """A row with the select bits of its memory, as ROMs have them; it may say the origin."""
+        shape = self.shape
+        if not shape.listed:
+            return row
+        found, count = data.View(shape.listed, row), shape.memories
+        if "origin" in shape.listed.members:
+            self._origin = found.origin
+        codes = [Const(select_code(count, k), shape.memory_bits) for k in range(count)]
+        return Cat(found.memory == count - 1, choose(codes, found.memory), found.base)
 
     def _sum(self, base: Value, within: Value) -> Value:
         """An address; where words lie farther apart than bases, no carry is needed for it."""

@@ -14,7 +14,17 @@ from ..memories import ReadPort, WritePort, add_memory, address_width
 from ..netlist import Leaf
 from .layout import PIECE
 
-__all__ = ["END", "EVERY", "MAGIC", "PIECE_AT", "ROWS_AT", "SETTLE", "Loader", "There"]
+__all__ = [
+    "END",
+    "EVERY",
+    "MAGIC",
+    "PIECE_AT",
+    "ROWS_AT",
+    "SETTLE",
+    "WORDS",
+    "ImageLoader",
+    "There",
+]
 
 #: The first word of an image: its format, and the version.
 MAGIC = 0x01494654
@@ -33,6 +43,9 @@ POLYNOMIAL = 0xEDB88320
 
 #: Cycles from the last word of an image to the last write of a table.
 SETTLE = 4
+
+#: How it is given the words of an image, and the bits of each.
+WORDS = {"load_we": 1, "load_first": 1, "load_data": PIECE}
 
 
 class State(enum.IntEnum):
@@ -67,7 +80,7 @@ class There(NamedTuple):
     check: int = 0
 
 
-class Loader(Leaf):
+class ImageLoader(Leaf):
     """Writes images into tables.
 
     An image that is based on what is there fills some modes, while others may run. One that is
@@ -114,8 +127,8 @@ class Loader(Leaf):
         self._digest, self._initial, self._written = digest, there, written
         self._bus = bus
         super().__init__(
-            {"load_we": In(1), "load_first": In(1), "load_data": In(PIECE), "busy": In(1)}
-            | {"run_form": In(address_width(entries))}
+            {name: In(bits) for name, bits in WORDS.items()}
+            | {"busy": In(1), "run_form": In(address_width(entries))}
             | {"loaded": Out(1), "loaded_program": Out(32), "entries": Out(entries)}
             | {name: Out(bits) for name, bits in bus.items()}
         )
