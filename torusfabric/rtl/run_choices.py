@@ -158,8 +158,6 @@ class RunChoices:
         value: Callable[[str], Value],
         others: Sequence[tuple[RunError, Value]],
         error: Value | None,
-        *,
-        name: str = "begins",
     ) -> Signal:
         """High in the cycle in which a start is carried out; else the error tells why it was not.
 
@@ -171,7 +169,7 @@ class RunChoices:
             What shows it from the next edge on, if anything does.
         """
         start, refusals = value("start"), [*self.refusals(value), *others]
-        wrong, begin = Signal(len(refusals), name="wrong"), Signal(name=name)
+        wrong, begin = Signal(len(refusals), name="wrong"), Signal(name="begins")
         m.d.comb += wrong.eq(Cat(condition for _, condition in refusals))
         m.d.comb += begin.eq(start & ~wrong.any())
         if error is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
@@ -19,7 +20,7 @@ from .placement import Placement
 from .run_choices import ERROR_BITS, RunChoices, RunError
 from .slots import FixedSlots, Slots
 
-__all__ = ["FOLLOWED", "Sequencer", "show_run"]
+__all__ = ["FOLLOWED", "Sequencer", "add_begin", "add_end", "window"]
 
 #: The members for runs that may begin in the last cycle of others.
 FOLLOWED = {"over": In(1), "idle": Out(1), "ending": Out(1), "run_ends": Out(1)}
@@ -28,18 +29,77 @@ FOLLOWED = {"over": In(1), "idle": Out(1), "ending": Out(1), "run_ends": Out(1)}
 ABORTED = {"abort": In(1), "aborted": Out(1)}
 
 
-def show_run(
-    m: Module, shown: Leaf, begin: Value, last: Value, *, most: int, late: int = 0
-) -> None:
-    """Show whether a run is under way, and its cycles: as many longer as it may be late."""
-    # A longer chain of carries than is needed would limit the clock.
-    count = shown.cycles[: most.bit_length()]
+def add_begin(
+    m: Module, leaf: Leaf, choices: RunChoices, last: Value, *, soon: int, most: int,
+    refusals: Sequence[tuple[RunError, Value]] = (),
+) -> Signal:  # fmt: skip
+    """Add what begins runs, and shows whether one is under way, and its cycles.
+
+    Parameters
+    ----------
+    leaf : Leaf
+        With the members that this takes of those of `Sequencer`.
+    last : Value
+        High in the last cycle of a run.
+    soon : int
+        As of `Sequencer`.
+    most : int
+        Cycles of the longest run.
+    refusals : sequence of (RunError, Value)
+        What refuses a start besides its choices.
+
+    Returns
+    -------
+    Signal
+        High in the cycle in which a start is accepted.
+    """
+    members, free = leaf.signature.members, leaf.idle if soon else ~leaf.busy
+    error = leaf.error if "error" in members else None
+    begin = choices.accepted(m, leaf.value, [*refusals, (RunError.BUSY, ~free)], error)
+    if "accepted" in members:
+        m.d.comb += leaf.accepted.eq(begin)
+    if choices.operators:
+        choices.keep_operator(m, leaf.value, begin, leaf.operator_code)
+    # Where one run follows another it is shown a cycle later. A longer chain of carries than is
+    # needed would limit the clock.
+    late, count = int(soon > 0), leaf.cycles[: most.bit_length()]
     with m.If(pulsed(m, begin, late, name="begun")):
-        m.d.sync += [shown.busy.eq(1), shown.done.eq(0), count.eq(late)]
-    with m.Elif(shown.busy):
+        m.d.sync += [leaf.busy.eq(1), leaf.done.eq(0), count.eq(late)]
+    with m.Elif(leaf.busy):
         m.d.sync += count.eq(count + 1)
         with m.If(last):
-            m.d.sync += [shown.busy.eq(0), shown.done.eq(1)]
+            m.d.sync += [leaf.busy.eq(0), leaf.done.eq(1)]
+    return begin
+
+
+def add_end(
+    m: Module, leaf: Leaf, begin: Value, last: Signal, ended: Callable[[int], Value], soon: int
+) -> None:
+    """Add what says when a run ends, given what is high so many cycles before its last one.
+
+    It is not before the last slot, of which nobody knows that it is the last.
+    """
+    m.d.comb += last.eq(ended(0))
+    if soon:
+        m.d.comb += leaf.run_ends.eq(ended(soon) | leaf.value("over"))
+        m.d.sync += [
+            leaf.ending.eq(ended(2)),
+            leaf.idle.eq((leaf.idle | leaf.ending) & ~begin),
+        ]
+
+
+def window(m: Module, name: str, opens: Value, closes: Value, line: list[Value], most: int) -> None:
+    """Lengthen a line of strobes, one cycle later each, to so many; nothing is left once it closes.
+
+    Parameters
+    ----------
+    line : list of Value
+        Those that there are, to which others are added.
+    """
+    while len(line) < most:
+        later = Signal(name=f"{name}_d{len(line) + 1}")
+        m.d.sync += later.eq(Mux(closes, 0, line[-1]) if line else opens)
+        line.append(later)
 
 
 class Sequencer(Leaf):
@@ -177,11 +237,12 @@ class Sequencer(Leaf):
         """
         m = Module()
         last = Signal(name="last")
-        begin = self._run(m, last)
+        most = max(timing.cycles for timing in self._timings)
+        begin = add_begin(m, self, self._choices, last, soon=self._soon, most=most)
         go = self._go(m, begin)
         slots = self._slots(m, begin, go)
         stages = self._stages(m, last, go | slots.running)
-        self._end(m, begin, last, stages)
+        add_end(m, self, begin, last, partial(self._ended, stages), self._soon)
         if self._aborts:
             self._abort(m, begin, last, slots)
         slots.valid = stages[1]
@@ -223,16 +284,6 @@ class Sequencer(Leaf):
             if column.shown in (Shown.STROBE, Shown.WINDOW):
                 yield from (delay for delay in column.delays if delay is not None)
 
-    def _end(self, m: Module, begin: Value, last: Signal, stages: Value) -> None:
-        """Find out when a run ends: its last slot has left the last stage."""
-        m.d.comb += last.eq(self._ended(stages, 0))
-        if self._soon:
-            m.d.comb += self.run_ends.eq(self._ended(stages, self._soon) | self.value("over"))
-            m.d.sync += [
-                self.ending.eq(self._ended(stages, 2)),
-                self.idle.eq((self.idle | self.ending) & ~begin),
-            ]
-
     def _abort(self, m: Module, begin: Value, last: Value, slots: Slots) -> None:
         """Let no slot follow: the run ends as any other, once what is under way has come.
 
@@ -249,10 +300,7 @@ class Sequencer(Leaf):
             slots.stop(m)
 
     def _ended(self, stages: Value, early: int) -> Value:
-        """High in the cycle that is so many cycles before the last one of a run.
-
-        It is not before the last slot, of which nobody knows that it is the last.
-        """
+        """High so many cycles before the last one of a run: its last slot leaves the last stage."""
         ages = [timing.drain - min(early, timing.drain) for timing in self._timings]
         return self._of_form(ages, [stages[age + 1] & ~stages[age] for age in ages])
 
@@ -283,26 +331,6 @@ class Sequencer(Leaf):
             if stages is not None and delay > min(wanted):
                 taps[delay] = value & stages[1 + delay]
         return self._of_form(wanted, [taps[delay] for delay in wanted])
-
-    def _run(self, m: Module, last: Value) -> Value:
-        """Keep `busy`, `done` and `cycles`; `last` is high in the last cycle of a run.
-
-        Returns
-        -------
-        Value
-            High in the cycle in which a start is accepted.
-        """
-        free = self.idle if self._soon else ~self.busy
-        error = self.error if "error" in self._has else None
-        busy = [(RunError.BUSY, ~free)]
-        begin = self._choices.accepted(m, self.value, busy, error)
-        if "accepted" in self._has:
-            m.d.comb += self.accepted.eq(begin)
-        if self._choices.operators:
-            self._choices.keep_operator(m, self.value, begin, self.operator_code)
-        most = max(timing.cycles for timing in self._timings)
-        show_run(m, self, begin, last, most=most, late=int(self._soon > 0))
-        return begin
 
     def _go(self, m: Module, begin: Value) -> Value:
         """High in the cycle before the first slot."""
@@ -406,10 +434,7 @@ class Sequencer(Leaf):
         name = f"window_{[*lines].index(key)}"
         strobe = slots.valid & slots.streams & slots.rom.read(column.values)
         begins = slots.begins & slots.rom.read(self._begins(column.delays))
-        while len(line) < delay - DISTRIBUTION:
-            later = Signal(name=f"{name}_d{len(line) + 1}")
-            m.d.sync += later.eq(Mux(begins, 0, line[-1]) if line else strobe)
-            line.append(later)
+        window(m, name, strobe, begins, line, delay - DISTRIBUTION)
         strobe = line[delay - DISTRIBUTION - 1]
         return strobe & stages[1 + delay - DISTRIBUTION] if self._loops.several else strobe
 

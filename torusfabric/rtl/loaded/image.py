@@ -29,10 +29,12 @@ from ...program.fitting import fitted, loadable_form, loadable_forms
 from ...program.frame import Frame
 from ...program.loadable_modes import Entry, LoadableMode, entries_of
 from ...schedule import Lifted, Schedule
-from ...schedule.file import load
+from ...schedule.parsing import parse_schedule
+from ...schedule.recognise import recognise
 from ...toolchain.files import writing
 from ...toolchain.reading import parse_json, read_bytes
-from .contents import Contents, contents_of
+from ...topology import BoolArray, IntArray
+from .contents import UNASKED, Contents, contents_of
 from .image_loader import END, EVERY, MAGIC, PIECE_AT, ROWS_AT, SETTLE, There
 from .layout import HEAD, PIECE, RUN, Piece, TableLayout, pieces
 from .places import Place, places_beside
@@ -204,32 +206,24 @@ class Image:
         return contents_of(TableLayout(self.frame), self._placed, self.freed)
 
     def _tables(self) -> Iterator[int]:
-        """The words of tables."""
+        """The words of tables: what nodes have alike once, and what each owner has besides."""
         nodes, tables = self.frame.nodes, TableLayout(self.frame).tables
-        for number, piece in enumerate(pieces(tables[0])):
-            each = [_cut(self.contents[node], piece) for node in range(nodes)]
-            there = [k for k, row in enumerate(each[0]) if row >= 0]
-            alike = {k for k in there if len({rows[k] for rows in each}) == 1}
-            yield from self._written(EVERY, number, each[0], sorted(alike))
-            for node, rows in enumerate(each):
-                apart = [k for k, row in enumerate(rows) if row >= 0 and k not in alike]
-                yield from self._written(node, number, rows, apart)
-        for owner in range(nodes, len(tables)):
-            for number, piece in enumerate(pieces(tables[owner])):
-                rows = _cut(self.contents[owner], piece)
-                there = [k for k, row in enumerate(rows) if row >= 0]
-                yield from self._written(owner, number, rows, there)
+        for owners in (range(nodes), *([owner] for owner in range(nodes, len(tables)))):
+            for number, piece in enumerate(pieces(tables[owners[0]])):
+                rows = np.array([_cut(self.contents[owner][piece.of], piece) for owner in owners])
+                alike = (rows == rows[0]).all(axis=0) & (rows[0] != UNASKED) & (len(owners) > 1)
+                yield from self._written(EVERY, number, rows[0], alike)
+                for owner, own in zip(owners, rows, strict=True):
+                    yield from self._written(owner, number, own, (own != UNASKED) & ~alike)
 
-    def _written(
-        self, owner: int, piece: int, rows: Sequence[int], there: Sequence[int]
-    ) -> Iterator[int]:
+    def _written(self, owner: int, piece: int, rows: IntArray, which: BoolArray) -> Iterator[int]:
         """The words that write some rows of a piece."""
         # What nobody asks for may be of a mode that stays, or is written for all nodes.
         whole = not self.fills and owner >= self.frame.nodes
-        for start, end in _runs(there, GAP if whole else 0):
+        for start, end in _runs(np.flatnonzero(which).tolist(), GAP if whole else 0):
             yield owner | piece << PIECE_AT | (end - start - 1) << ROWS_AT
             yield start
-            yield from (max(row, 0) for row in rows[start:end])
+            yield from np.maximum(rows[start:end], 0).tolist()
 
     @property
     def facts(self) -> list[dict[str, Any]]:
@@ -255,10 +249,11 @@ class Image:
             file.write(np.array(self.words, "<u4").tobytes() + tail)
 
 
-def _cut(tables: Sequence[Sequence[int]], piece: Piece) -> list[int]:
-    """The rows of a piece."""
-    mask = (1 << piece.width) - 1
-    return [row if row < 0 else row >> piece.low & mask for row in tables[piece.of]]
+def _cut(rows: Sequence[int], piece: Piece) -> IntArray:
+    """What a piece has of the rows of its table."""
+    values = np.array(rows, object)
+    cut = values >> piece.low & (1 << piece.width) - 1
+    return np.where(values == UNASKED, UNASKED, cut).astype(int)
 
 
 def _text(schedule: Schedule) -> str:
@@ -273,10 +268,7 @@ def _text(schedule: Schedule) -> str:
 
 def _schedule(text: str) -> Schedule:
     """The schedule that a file has."""
-    with TemporaryDirectory() as folder:
-        name = Path(folder) / "schedule.json"
-        name.write_text(text)
-        return load(name)
+    return recognise(parse_schedule(parse_json(text.encode())))
 
 
 def _that_fits(

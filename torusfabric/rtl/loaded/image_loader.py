@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import zlib
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -37,9 +38,6 @@ EVERY = 0xFFFE
 
 #: Where a word that begins a run of rows has its piece, and its last row less the first.
 PIECE_AT, ROWS_AT = 16, 22
-
-#: The polynomial of the check, that of Ethernet, the least bit first.
-POLYNOMIAL = 0xEDB88320
 
 #: Cycles from the last word of an image to the last write of a table.
 SETTLE = 4
@@ -245,12 +243,10 @@ class ImageLoader(Leaf):
 
 
 def _checked(m: Module, check: Value, word: Value) -> Value:
-    """The check after one more word: each of its bits is the parity of some of these."""
-    rows = [1 << k for k in range(32)]  # bit k depends on these bits of `check` ^ `word`
-    for _ in range(32):
-        low = rows[0]
-        rows = [above ^ (low if POLYNOMIAL >> k & 1 else 0)
-                for k, above in enumerate([*rows[1:], 0])]  # fmt: skip
+    """The check after one more word, as `zlib.crc32`: each bit is the parity of some of both."""
+    ones = (1 << 32) - 1
+    moved = [zlib.crc32(bytes(4), ones ^ 1 << k) ^ ones for k in range(32)]
+    rows = [sum((to >> k & 1) << bit for bit, to in enumerate(moved)) for k in range(32)]
     mixed = Signal(32, name="mixed")
     m.d.comb += mixed.eq(check ^ word)
     return Cat((mixed & row).xor() for row in rows)

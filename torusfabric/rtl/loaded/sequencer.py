@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out
 
@@ -13,35 +13,13 @@ from ..memories import address_width
 from ..modules import delayed, pulsed
 from ..netlist import Leaf
 from ..run_choices import ERROR_BITS, RunChoices, RunError
-from ..sequencer import FOLLOWED, show_run
-from .entries import found_entry
+from ..sequencer import FOLLOWED, add_begin, add_end, window
 from .layout import TableLayout
 
-__all__ = ["FOR_HOST", "LoadedSequencer"]
+__all__ = ["FOR_HOST", "LoadedSequencer", "found_entry"]
 
 #: What the host port is given of a mode.
 FOR_HOST = ("chunks", "reciprocal", "first_block", "one_node")
-
-
-class _Slot(NamedTuple):
-    """The slot that comes next.
-
-    Parameters
-    ----------
-    said : dict of str to Value
-        What the table says of its row.
-    row, count, scaled : Value
-        The row, and how many slots of it have been, also as often as chunks.
-    moves, streams : Value
-        Whether there is one, and, if so, whether it has a flit.
-    """
-
-    said: View
-    row: Value
-    count: Value
-    scaled: Value
-    moves: Value
-    streams: Value
 
 
 class LoadedSequencer(Leaf):
@@ -119,15 +97,24 @@ class LoadedSequencer(Leaf):
         """Build the counters, and what nodes are given as late as they need it."""
         m = Module()
         last = Signal(name="last")
-        begin = self._run(m, last)
+        entry, refusals = self.value("mode"), list[tuple[RunError, Value]]()
+        if not self._soon:
+            entry, refusals = self._found(m)
+        most = (1 << 32) - 1
+        begin = add_begin(m, self, self._choices, last, soon=self._soon, most=most,
+                          refusals=refusals)  # fmt: skip
+        m.d.comb += self.mode_address.eq(Mux(begin, entry, self.run_form))
+        with m.If(begin):
+            m.d.sync += self.run_form.eq(entry)
         mode = View(self._layout.mode, self.value("mode_word"))
         m.d.sync += [getattr(self, name).eq(mode[name]) for name in FOR_HOST]
         m.d.comb += [self.streams.eq(mode["streams"]), self.late.eq(mode["late"])]
         go = pulsed(m, begin, RUN_SETUP + MODE_SETUP, name="goes")
         flits = self._flits(m, mode, begin, go)
-        slot = self._count(m, mode, flits, go)
-        self._end(m, mode, slot.moves, last, begin)
-        self._show(m, mode, slot)
+        said, row, words, moves, streams = self._count(m, mode, flits, go)
+        m.d.sync += self.round.eq(row - mode["first"])
+        add_end(m, self, begin, last, self._ending(m, mode, moves), self._soon)
+        self._show(m, mode, said, words, (moves, streams))
         return m
 
     def _flits(self, m: Module, mode: View, begin: Value, go: Value) -> Value:
@@ -146,8 +133,21 @@ class LoadedSequencer(Leaf):
         ]
         return Mux(go, more, last)
 
-    def _count(self, m: Module, mode: View, flits: Value, go: Value) -> _Slot:
-        """Count rows, and the slots of each, a cycle ahead of them; the first comes after `go`."""
+    def _count(
+        self, m: Module, mode: View, flits: Value, go: Value
+    ) -> tuple[View, Value, tuple[Value, Value], Value, Value]:
+        """Count rows, and the slots of each, a cycle ahead of them; the first comes after `go`.
+
+        Returns
+        -------
+        said : View
+            What the table says of the row.
+        row : Value
+        words : tuple of Value
+            How many slots of it have been, and that as often as chunks.
+        moves, streams : Value
+            Whether there is a slot, and, if so, whether it has a flit.
+        """
         layout = self._layout
         said = View(layout.row, self.value("row_word"))
         # What a table shows comes late in a cycle: what leads to the next row was there before.
@@ -185,41 +185,40 @@ class LoadedSequencer(Leaf):
         m.d.sync += row.eq(after)
         m.d.comb += self.row_address.eq(after)
         streams = by_flit | (~empty & (count <= flits))
-        return _Slot(said, row, count, scaled, moves, streams)
+        return said, row, (count, scaled), moves, streams
 
-    def _show(self, m: Module, mode: View, slot: _Slot) -> None:
+    def _show(
+        self, m: Module, mode: View, said: View, words: tuple[Value, Value],
+        slot: tuple[Value, Value],
+    ) -> None:  # fmt: skip
         """Give nodes what they need of a slot, as late as they need it."""
-        layout, said, count = self._layout, slot.said, slot.count
+        layout, (count, scaled), (moves, has_flit) = self._layout, words, slot
         streams = Signal(name="streaming")
-        begins = Signal(name="begins")
+        begins = Signal(name="row_begins")
         m.d.sync += [
-            streams.eq(slot.moves & slot.streams),
+            streams.eq(moves & has_flit),
             # Nothing of a row is left when another, or none, is under way.
-            begins.eq(~mode["streams"] & (~slot.moves | (count == 0))),
+            begins.eq(~mode["streams"] & (~moves | (count == 0))),
         ]
-        m.d.sync += self.round.eq(slot.row - mode["first"])
         # What leaves now is near the nodes a cycle later, and in them two.
         for name in layout.named:
             named = delayed(m, said[name], ADDRESS - DISTRIBUTION, f"{name}_slot")
             m.d.comb += getattr(self, name).eq(named)
-        words = count, slot.scaled, said["at"] + count
         shown = [delayed(m, value, 1 + ADDRESS - DISTRIBUTION, f"word_{number}")
-                 for number, value in enumerate(words)]  # fmt: skip
+                 for number, value in enumerate((count, scaled, said["at"] + count))]  # fmt: skip
         m.d.comb += [self.read_0.eq(shown[0]), self.read_1.eq(shown[1])]
         # What the node says of a row that streams is looked up before its words arrive.
         links = layout.frame.topology.longest_link
         streamed = delayed(m, shown[2], 1 + links)
         m.d.comb += self.write_0.eq(Mux(mode["streams"], streamed, shown[2]))
         line: list[Value] = []
-        for _ in range(SETTING - DISTRIBUTION + layout.frame.depth):
-            later = Signal(name=f"strobe_{len(line) + 1}")
-            m.d.sync += later.eq(Mux(begins, 0, line[-1]) if line else streams)
-            line.append(later)
+        window(m, "strobe", streams, begins, line, SETTING - DISTRIBUTION + layout.frame.depth)
         for k in range(layout.frame.depth):
             m.d.comb += getattr(self, f"store_{k}").eq(line[SETTING - DISTRIBUTION + k])
 
-    def _end(self, m: Module, mode: View, moves: Value, last: Signal, begin: Value) -> None:
-        """Find out when a run ends: some cycles after its last slot."""
+    @staticmethod
+    def _ending(m: Module, mode: View, moves: Value) -> Callable[[int], Value]:
+        """What is high so many cycles before the last one of a run, some after its last slot."""
         valid = Signal(name="valid")
         left = Signal(len(mode["drain"]), name="drains")
         m.d.sync += valid.eq(moves)
@@ -227,48 +226,61 @@ class LoadedSequencer(Leaf):
             m.d.sync += left.eq(mode["drain"])
         with m.Elif(left > 0):
             m.d.sync += left.eq(left - 1)
-        m.d.comb += last.eq(~valid & (left == 1))
-        if self._soon:
 
-            def ended(early: int) -> Value:
-                # Not before the last slot, of which nobody knows that it is the last.
-                at_once = valid & ~moves & (mode["drain"] <= early)
-                return at_once | (~valid & (left == 1 + early))
+        def ended(early: int) -> Value:
+            at_once = valid & ~moves & (mode["drain"] <= early) if early else Const(0)
+            return at_once | (~valid & (left == 1 + early))
 
-            m.d.comb += self.run_ends.eq(ended(self._soon) | self.value("over"))
-            m.d.sync += [
-                self.ending.eq(ended(2)),
-                self.idle.eq((self.idle | self.ending) & ~begin),
-            ]
-
-    def _run(self, m: Module, last: Value) -> Value:
-        """Keep what is shown of a run, and find out whether one begins."""
-        choices = self._choices
-        if self._soon:
-            entry, others = self.value("mode"), [(RunError.BUSY, ~self.idle)]
-        else:
-            entry, others = self._found(m)
-        begin = choices.accepted(m, self.value, others, self.error, name="begins_run")
-        if choices.operators:
-            choices.keep_operator(m, self.value, begin, self.operator_code)
-        m.d.comb += self.mode_address.eq(Mux(begin, entry, self.run_form))
-        with m.If(begin):
-            m.d.sync += self.run_form.eq(entry)
-        show_run(m, self, begin, last, most=(1 << 32) - 1, late=int(self._soon > 0))
-        return begin
+        return ended
 
     def _found(self, m: Module) -> tuple[Value, list[tuple[RunError, Value]]]:
         """The entry of a start, and why it may not be carried out."""
-        choices = self._choices
-        starts = self.words("starts", self._layout.start.size)
-        chosen: View = {name: self.value(name) for name in ("mode", "length", "root")
-                  if name in choices.inputs}  # fmt: skip
-        entry, modes, no_root = found_entry(m, self._layout, starts, self.value("entries"), chosen)
-        m.d.comb += self.modes.eq(modes)
-        missing = ~self.modes.bit_select(self.value("mode"), 1)
-        return entry, [
-            (RunError.ROOT, no_root),
-            (RunError.MODE, missing),
-            (RunError.IMAGE, missing & ~self.value("loaded")),
-            (RunError.BUSY, self.busy),
-        ]
+        chosen = {name: self.value(name) for name in ("mode", "length", "root")
+                  if name in self._choices.inputs}  # fmt: skip
+        entry, no_root, missing = found_entry(m, self, self._layout, chosen)
+        none = missing & ~self.value("loaded")
+        return entry, [(RunError.ROOT, no_root), (RunError.MODE, missing), (RunError.IMAGE, none)]
+
+
+def found_entry(
+    m: Module, leaf: Leaf, layout: TableLayout, chosen: Mapping[str, Value],
+    beyond: Value | None = None,
+) -> tuple[Value, Value, Value]:  # fmt: skip
+    """The entry of a start, the form of a mode for a length and a root: the first of those that
+    serve besides that of the mode itself.
+
+    Parameters
+    ----------
+    leaf : Leaf
+        With `starts`, `entries` and `modes` as of `LoadedSequencer`.
+    chosen : dict of str to Value
+        The mode, length and root.
+    beyond : Value, optional
+        Whether the root has higher bits, so that there is no such node.
+
+    Returns
+    -------
+    entry : Value
+    no_root : Value
+        Whether the mode knows other roots, but not this one.
+    missing : Value
+        Whether the mode is not there.
+    """
+    compared = [View(layout.start, word) for word in leaf.words("starts", layout.start.size)]
+    mode, there = chosen["mode"], leaf.value("entries")
+    entry, found = Signal.like(mode, name="entry"), mode
+    by_root, of_root = Signal(len(compared), name="root_chosen"), list[Value]()
+    for k, start in reversed([*enumerate(compared)]):
+        fits = there[k] & start.further & (start.mode == mode)
+        if "root" in layout.start.members:
+            fits &= ~start.chosen | (start.root == chosen["root"])
+            m.d.comb += by_root[k].eq(start.chosen)
+            of_root.append(fits)
+        found = Mux(fits & (chosen["length"] >= start.least), k, found)
+    m.d.comb += [entry.eq(found), leaf.modes.eq(there & ~Cat(each.further for each in compared))]
+    no_root: Value = Const(0, 1)
+    if of_root:
+        known = Cat(of_root).any() | (chosen["root"] == 0)
+        known = known if beyond is None else known & ~beyond
+        no_root = by_root.bit_select(mode, 1) & ~known
+    return entry, no_root, ~leaf.modes.bit_select(mode, 1)

@@ -10,9 +10,9 @@ from ..memories import address_width
 from ..run_choices import ERROR_BITS, RunChoices, RunError
 from ..streams.commands import Commands, CommandShape
 from ..streams.ports import COMMAND, LOAD
-from .entries import found_entry
 from .image_loader import SETTLE, WORDS
 from .layout import TableLayout
+from .sequencer import found_entry
 from .stream_ends import run_facts
 
 __all__ = ["LoadedCommands"]
@@ -41,7 +41,6 @@ class LoadedCommands(Commands):
 
     def __init__(self, layout: TableLayout, choices: RunChoices) -> None:
         self._layout, frame = layout, layout.frame
-        self._root_bits = address_width(frame.nodes) if frame.roots else 0
         operations = len(choices.operators.operators) if choices.operators else 0
         entries = frame.entries
         shape = CommandShape(
@@ -67,21 +66,20 @@ class LoadedCommands(Commands):
     def _collect(self, m: Module, there: Signal, taken: Signal, rests: Value) -> dict[str, Value]:
         command = super()._collect(m, there, taken, rests)
         self._find(m, command)
-        loads, beats = Signal(name="loads"), Signal(range(len(COMMAND) + 1), name="beats")
-        beat = self.value("tvalid") & self.tready
+        self._loads = loads = Signal(name="loads")
         ends, begun = Signal(name="image_ends"), Signal(name="image_begun")
         left = Signal(range(SETTLED + 1), name="settles")
         words, was_loaded = Signal(name="at_image"), Signal(name="was_loaded")
         m.d.comb += [
             loads.eq(command["mode"] == LOAD),
-            words.eq(loads & (beats == len(COMMAND)) & ~there),
+            words.eq(loads & (self._number == len(COMMAND)) & ~there),
             self.load_data.eq(self.value("tdata")),
             self.load_first.eq(~begun),
         ]
         # What has been asked for is done, and nobody asks for more, while an image comes.
         with m.If(words):
             m.d.comb += self.tready.eq(rests & self.value("all_rest") & ~ends)
-            m.d.comb += self.load_we.eq(beat)
+            m.d.comb += self.load_we.eq(self.value("tvalid") & self.tready)
         # What is there whole was not for a while.
         self._there = image_there = Signal(name="image_there")
         m.d.sync += [
@@ -89,35 +87,27 @@ class LoadedCommands(Commands):
             image_there.eq(begun & (image_there | (self.value("loaded") & ~was_loaded))),
         ]
         with m.If(taken):
-            m.d.sync += [beats.eq(0), begun.eq(0)]
-        with m.Elif(beat & (beats != len(COMMAND))):
-            m.d.sync += beats.eq(beats + 1)
+            m.d.sync += begun.eq(0)
         with m.If(self.load_we):
             m.d.sync += [begun.eq(1), there.eq(0), ends.eq(self.value("tlast")), left.eq(SETTLED)]
         with m.If(ends):
             m.d.sync += left.eq(left - 1)
             with m.If(left == 0):
                 m.d.sync += [ends.eq(0), there.eq(1)]
-        self._loads = loads
         return command
 
     def _find(self, m: Module, command: dict[str, Value]) -> None:
         """Find the entry of a command, and why there may be none."""
         layout, length = self._layout, command["length"][: self.shape.most.bit_length()]
+        bits = address_width(layout.frame.nodes)
         chosen = {
             "mode": command["mode"][: layout.entry_bits],
             # Of any length, that for the longest messages.
             "length": Mux(length == 0, Const(self.shape.most, len(length)), length),
+            "root": command["root"][:bits],
         }
-        high: Value = Const(0)
-        if self._root_bits:
-            chosen["root"] = command["root"][: self._root_bits]
-            high = command["root"][self._root_bits :].any()
-        starts, there = self.words("starts", layout.start.size), self.value("entries")
-        self._entry, modes, no_root = found_entry(m, layout, starts, there, chosen, high)
-        m.d.comb += self.modes.eq(modes)
-        missing = ~self.modes.bit_select(chosen["mode"], 1)
-        self._refusals = no_root, missing
+        high = command["root"][bits:].any()
+        self._entry, *self._refusals = found_entry(m, self, layout, chosen, high)
 
     def _form(self, command: dict[str, Value]) -> Value:
         return self._entry

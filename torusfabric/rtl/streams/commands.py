@@ -144,6 +144,8 @@ class Commands(Leaf):
             }
         )
         self._next_section = Signal(facts.sections.bits, name="next_section")
+        #: How many beats of a command there are.
+        self._number = Signal(range(len(COMMAND) + 1), name="number")
 
     def elaborate(self, platform: object) -> Module:
         """Build what takes commands, what is known of those under way, and the statuses."""
@@ -178,7 +180,7 @@ class Commands(Leaf):
 
         `rests` says whether no run is under way.
         """
-        number, beat = Signal(range(len(COMMAND) + 1), name="number"), Signal(name="beat")
+        number, beat = self._number, Signal(name="beat")
         m.d.comb += [self.tready.eq(~there), beat.eq(self.value("tvalid") & self.tready)]
         command: dict[str, Value] = {}
         for k, name in enumerate(COMMAND):
