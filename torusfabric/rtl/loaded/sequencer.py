@@ -235,7 +235,7 @@ class LoadedSequencer(Leaf):
 
     def _found(self, m: Module) -> tuple[Value, list[tuple[RunError, Value]]]:
         """The entry of a start, and why it may not be carried out."""
-        chosen = {name: self.value(name) for name in ("mode", "length", "root")
+        chosen: dict[str, Value] = {name: self.value(name) for name in ("mode", "length", "root")
                   if name in self._choices.inputs}  # fmt: skip
         entry, no_root, missing = found_entry(m, self, self._layout, chosen)
         none = missing & ~self.value("loaded")
