@@ -11,7 +11,7 @@ from torusfabric.collective import random_messages as draw_messages
 from torusfabric.errors import InputError
 from torusfabric.program.trace import arrivals, write_trace
 from torusfabric.simulation.engines import AmaranthEngine, Job
-from torusfabric.simulation.engines.amaranth_host import FreeClock, HostDriver
+from torusfabric.simulation.engines.amaranth_host import Clock, HostDriver
 from torusfabric.simulation.engines.words import Words
 
 CASES = [
@@ -38,7 +38,7 @@ def links(fabric, messages, mode=None):
     mask = (1 << width) - 1
 
     async def testbench(ctx):
-        clock = FreeClock(ctx, design)
+        clock = Clock(ctx, design)
         await HostDriver(ctx, clock, fabric, design).load(Words(fabric, messages, Job(mode=mode)))
         for name, value in (
             {"mode": mode, "length": fabric.flits}.items() if mode is not None else ()

@@ -7,7 +7,7 @@ import torusfabric as tf
 from torusfabric import collective as collectives
 from torusfabric.errors import InputError
 from torusfabric.simulation.engines import AmaranthEngine, Job
-from torusfabric.simulation.engines.amaranth_host import GatedClock, HostDriver
+from torusfabric.simulation.engines.amaranth_host import Clock, HostDriver
 from torusfabric.simulation.engines.words import Words
 
 #: Fabrics by flits and by rows, in rounds, of any length, with sums, with several modes and forms.
@@ -87,7 +87,7 @@ def test_the_next_run_is_right_whenever_one_is_aborted(topology, names, algorith
     late = []
 
     async def testbench(ctx):
-        clock = GatedClock(ctx, design)
+        clock = Clock(ctx, design)
         driver = HostDriver(ctx, clock, fabric, design)
         for edge in range(1, most):
             job = jobs[edge % len(jobs)]

@@ -26,7 +26,7 @@ from torusfabric.program.send_order import Location, arrange
 from torusfabric.rtl.endpoint_plan import sharing
 from torusfabric.rtl.placement import place
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine, Job
-from torusfabric.simulation.engines.amaranth_host import GatedClock, HostDriver
+from torusfabric.simulation.engines.amaranth_host import Clock, HostDriver
 from torusfabric.simulation.engines.words import Words
 from torusfabric.simulation.simulate import simulate
 
@@ -143,7 +143,7 @@ def test_length_of_each_round(collective, algorithm):
     design, seen = engine.design, []
 
     async def testbench(ctx):
-        clock = GatedClock(ctx, design)
+        clock = Clock(ctx, design)
         driver = HostDriver(ctx, clock, fabric, design)
         await driver.load(Words(fabric, random_messages(fabric, 1), Job()))
         ctx.set(design.start, 1)

@@ -24,7 +24,7 @@ from torusfabric.errors import InputError, WorkFailed
 from torusfabric.rtl import Fabric
 from torusfabric.schedule import Rounds, Transfers
 from torusfabric.simulation.engines import AmaranthEngine, Job
-from torusfabric.simulation.engines.amaranth_host import GatedClock, HostDriver
+from torusfabric.simulation.engines.amaranth_host import Clock, HostDriver
 from torusfabric.simulation.engines.words import Words
 from torusfabric.simulation.simulate import simulate
 from torusfabric.topology import parse_topology
@@ -138,7 +138,7 @@ def test_reset_in_the_middle_of_a_run(topology, collective, algorithm, after):
     design, found = engine.design, []
 
     async def testbench(ctx):
-        clock = GatedClock(ctx, design)
+        clock = Clock(ctx, design)
         driver = HostDriver(ctx, clock, fabric, design)
         words = Words(fabric, messages, Job())
         await driver.load(words)
@@ -168,7 +168,7 @@ def test_start_is_ignored_while_busy():
     design = engine.design
 
     async def testbench(ctx):
-        clock = GatedClock(ctx, design)
+        clock = Clock(ctx, design)
         ctx.set(design.start, 1)
         for edge in range(fabric.predicted_cycles):
             assert ctx.get(design.busy) == (edge > 0)

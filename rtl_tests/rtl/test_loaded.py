@@ -228,8 +228,8 @@ def test_refused_start(frame):
     """While no image is there a start is refused, with its number."""
     fabric = fabric_of(Image.of(frame, WIDTH, wanted(planned("gather", frame))), [])
     engine = CompiledEngine(fabric)
-    from torusfabric.simulation.engines.compiled import Session
     from torusfabric.simulation.engines.host_port import CTask, Step
+    from torusfabric.simulation.engines.session import Session
 
     with Session(engine.model, fabric, vcd=None) as session:
         error = session.shown("error")

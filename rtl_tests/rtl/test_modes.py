@@ -20,7 +20,7 @@ from torusfabric.rtl.assembly import Assembly
 from torusfabric.rtl.fabric_builder import FabricBuilder
 from torusfabric.rtl.run_length import RunLength
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine, Job
-from torusfabric.simulation.engines.amaranth_host import GatedClock, HostDriver
+from torusfabric.simulation.engines.amaranth_host import Clock, HostDriver
 from torusfabric.simulation.engines.words import Words
 from torusfabric.simulation.jobs import default_jobs, random_jobs
 from torusfabric.toolchain import cxx
@@ -112,7 +112,7 @@ def test_a_run_begins_as_another_ends(latency):
     engine, words = AmaranthEngine(fabric), Words(fabric, messages, allreduce)
 
     async def testbench(ctx):
-        driver = HostDriver(ctx, GatedClock(ctx, engine.design), fabric, engine.design)
+        driver = HostDriver(ctx, Clock(ctx, engine.design), fabric, engine.design)
         await driver.load(words)
         for job in (gather, allreduce, gather, allreduce):
             assert await driver.collect(job) == program.cycles(3, mode=job.mode)

@@ -28,7 +28,7 @@ from torusfabric.program import IDLE, Action, DirectMap, Order
 from torusfabric.program.table_planner import plan_table
 from torusfabric.program.timing import MEMORY_AGE
 from torusfabric.simulation.engines import AmaranthEngine, Job
-from torusfabric.simulation.engines.amaranth_host import FreeClock, HostDriver
+from torusfabric.simulation.engines.amaranth_host import Clock, HostDriver
 from torusfabric.simulation.engines.words import Words
 from torusfabric.simulation.simulate import simulate
 
@@ -216,7 +216,7 @@ def test_start_right_after_the_last_write(topology, collective, flits, options):
     engine, found = AmaranthEngine(fabric, gated=False), []
 
     async def testbench(ctx):
-        clock = FreeClock(ctx, engine.design)
+        clock = Clock(ctx, engine.design)
         driver = HostDriver(ctx, clock, fabric, engine.design)
         words = Words(fabric, messages, Job())
         await driver.load(words)

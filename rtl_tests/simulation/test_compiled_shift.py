@@ -7,9 +7,9 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib.wiring import In, Out
 
 from torusfabric.rtl.netlist import Leaf, NetlistBuilder, Part
-from torusfabric.simulation.engines.compiled import INPUTS, OUTPUTS, Session
 from torusfabric.simulation.engines.host_port import CTask, Step
 from torusfabric.simulation.engines.model import build_model
+from torusfabric.simulation.engines.session import INPUTS, OUTPUTS, Session
 
 
 class Shifts(Leaf):

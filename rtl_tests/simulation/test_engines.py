@@ -24,7 +24,7 @@ from torusfabric.simulation.engines import (
     CompiledEngine,
     Job,
     choose_engine,
-    compiled,
+    session,
 )
 from torusfabric.simulation.engines.choice import estimate
 from torusfabric.simulation.engines.host_port import CTask, from_chunks, to_chunks, watched
@@ -155,9 +155,9 @@ def test_threads_agree_with_one(monkeypatch):
     fabric = fabric_of("3x3", "allgather", width=8)
     batches = [random_messages(fabric, seed) for seed in (1, 2)]
     reference = CompiledEngine(fabric, threads=1).run_many(batches)
-    monkeypatch.setattr(compiled, "MANY", 0)
+    monkeypatch.setattr(session, "MANY", 0)
     for block in (1, 4):
-        monkeypatch.setattr(compiled, "BLOCK", block)
+        monkeypatch.setattr(session, "BLOCK", block)
         engine = CompiledEngine(fabric, threads=3)
         assert same(reference, engine.run_many(batches))
 

@@ -15,8 +15,8 @@ from torusfabric.rtl.endpoint_shape import FlitRows
 from torusfabric.rtl.streams import unloader
 from torusfabric.rtl.streams.beats import by_beats
 from torusfabric.rtl.streams.packets import Packets, received_count, sent_count
+from torusfabric.simulation.engines.traffic import Arrival
 from torusfabric.simulation.streams import simulate_streams
-from torusfabric.simulation.streams.traffic import Arrival
 
 
 def fabric_of(topology, collective, *, beat, width=8, **options):

@@ -9,9 +9,8 @@ from helpers import few
 import torusfabric as tf
 from torusfabric.errors import InputError
 from torusfabric.rtl.streams.loader import Loader
+from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine
 from torusfabric.simulation.streams import simulate_streams, stream_jobs
-from torusfabric.simulation.streams.amaranth_streams import AmaranthStreams
-from torusfabric.simulation.streams.compiled_streams import CompiledStreams
 from torusfabric.toolchain import cxx
 
 
@@ -52,7 +51,7 @@ def test_engines_agree_on_errors():
     fabric = stream_fabric("3", "alltoall", max_flits=2)
     reports = [
         simulate_streams(fabric, jobs=[tf.Job(length=2)] * 12, faults=0.5, engine=engine(fabric))
-        for engine in (AmaranthStreams, CompiledStreams)
+        for engine in (AmaranthEngine, CompiledEngine)
     ]
     slow, fast = (replace(report, seconds=0, engine="") for report in reports)
     assert slow == fast

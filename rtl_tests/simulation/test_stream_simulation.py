@@ -9,13 +9,11 @@ from helpers import few, misrouted
 import torusfabric as tf
 from torusfabric.errors import InputError, WorkFailed
 from torusfabric.rtl.streams.unloader import Unloader
-from torusfabric.simulation.streams import StreamEngine, simulate_streams, stream_jobs
-from torusfabric.simulation.streams.amaranth_streams import AmaranthStreams
-from torusfabric.simulation.streams.choice import choose_stream_engine
-from torusfabric.simulation.streams.compiled_streams import CompiledStreams
+from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine, Engine, choose_engine
+from torusfabric.simulation.engines.traffic import Beat
+from torusfabric.simulation.streams import simulate_streams, stream_jobs
 from torusfabric.simulation.streams.limits import sustained_rate
 from torusfabric.simulation.streams.messages import Exchange, draw_exchange
-from torusfabric.simulation.streams.traffic import Beat
 from torusfabric.toolchain import cxx
 from torusfabric.verilog.bench.packets import Packet
 
@@ -53,7 +51,7 @@ def run_both(fabric, **options):
     """Reports of both engines."""
     return [
         simulate_streams(fabric, engine=engine(fabric), **options)
-        for engine in (AmaranthStreams, CompiledStreams)
+        for engine in (AmaranthEngine, CompiledEngine)
     ]
 
 
@@ -95,7 +93,7 @@ def check_runs(topology, kinds, most, **options):
     """Thirty runs of some collectives, by the compiled engine."""
     plans = [tf.plan(topology, kind, flits=most, **options) for kind in kinds.split(",")]
     fabric = tf.Fabric(tf.compile(plans, max_flits=most), width=8, top="stream")
-    report = simulate_streams(fabric, jobs=stream_jobs(fabric, 30), engine=CompiledStreams(fabric))
+    report = simulate_streams(fabric, jobs=stream_jobs(fabric, 30), engine=CompiledEngine(fabric))
     assert report.passed, report.first_wrong
 
 
@@ -128,7 +126,7 @@ def test_nodes_with_clocks_of_their_own(seed):
     report = tf.simulate(fabric, stall=0.2, seed=seed)
     assert report.passed, report.first_wrong
     assert report.rate is None
-    assert choose_stream_engine(fabric).engine.name == "amaranth"
+    assert choose_engine(fabric).engine.name == "amaranth"
 
 
 def test_a_wrong_word_in_another_domain_is_found():
@@ -184,17 +182,15 @@ def test_a_word_that_does_not_wait_is_found():
         tf.simulate(fabric, stall=0.5)
 
 
-class Replays(StreamEngine):
-    """Does what another engine does, and changes what came of it."""
-
-    name = "replays"
+class Replays(AmaranthEngine):
+    """Changes what came of it."""
 
     def __init__(self, fabric, change, sink="m_axis_1"):
         super().__init__(fabric)
         self._change, self._sink = change, sink
 
-    def run(self, traffic, progress=None):
-        log = AmaranthStreams(self.fabric).run(traffic, progress)
+    def stream(self, traffic, progress=None):
+        log = super().stream(traffic, progress)
         arrivals = log.arrivals[self._sink]
         arrivals[:] = self._change(arrivals)
         return log
@@ -220,11 +216,11 @@ def test_every_part_of_a_beat_is_compared(change):
 def test_a_fabric_that_rests_too_soon_is_an_error():
     """Sources that have less than a packet to send: what is not given is counted."""
 
-    class Short(AmaranthStreams):
-        def run(self, traffic, progress=None):
+    class Short(AmaranthEngine):
+        def stream(self, traffic, progress=None):
             for source in traffic.sources:
                 source.beats[-1:] = [Beat(0, last=False)]
-            return super().run(replace(traffic, patience=50), progress)
+            return super().stream(replace(traffic, patience=50), progress)
 
     fabric = stream_fabric()
     with pytest.raises(WorkFailed, match="Fabric must take and give all words"):
@@ -267,19 +263,28 @@ def test_only_ports_of_streams_rest():
     fabric = tf.Fabric(tf.compile(tf.plan("3", "allgather")), width=8)
     with pytest.raises(InputError, match="must have the top stream, not host"):
         tf.simulate(fabric, stall=0.5)
-    with pytest.raises(InputError, match="must be an Engine, not a StreamEngine"):
-        tf.simulate(fabric, engine=Replays(fabric, None))
+
+
+def test_an_engine_may_have_no_streams():
+    class Ports(Engine):
+        name, run_many = "ports", None
+
+    fabric = stream_fabric()
+    with pytest.raises(
+        InputError, match="Engine of streams must be amaranth or compiled, not ports"
+    ):
+        tf.simulate(fabric, engine=Ports(fabric))
 
 
 def test_small_work_is_not_compiled():
     fabric = stream_fabric()
-    assert choose_stream_engine(fabric).engine.name == "amaranth"
+    assert choose_engine(fabric).engine.name == "amaranth"
     with pytest.raises(InputError, match="must be one of auto, amaranth, compiled, "):
-        choose_stream_engine(fabric, "verilator")
+        choose_engine(fabric, "verilator")
 
 
 def test_waves_show_streams(tmp_path):
     fabric = stream_fabric("2", "broadcast", flits=1)
-    engine = AmaranthStreams(fabric, wave=tmp_path / "waves.vcd")
+    engine = AmaranthEngine(fabric, wave=tmp_path / "waves.vcd")
     assert simulate_streams(fabric, jobs=[tf.Job()], engine=engine).passed
     assert "s_axis_0_tvalid" in (tmp_path / "waves.vcd").read_text()

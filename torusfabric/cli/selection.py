@@ -203,7 +203,6 @@ def parse_selection(arguments: Namespace, *, any_root: bool = False) -> Selectio
     root = arguments.root
     if root == "any":
         root = _open_root(arguments, collective, allowed=any_root)
-    file = filter(None, [arguments.broken_links])
     names = ("ports", "chunks", "large", "seed", "latency", "duplex", "trees", "packets",
              "link_latency")  # fmt: skip
     options = {name: getattr(arguments, name) for name in names} | {

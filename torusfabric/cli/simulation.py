@@ -163,16 +163,16 @@ def _check_host(arguments: Namespace) -> None:
 
 def _run_streams(arguments: Namespace, fabric: "Fabric") -> tuple[Any, Any, str]:
     """Run packets; returns the report, the engine, and why it is that one."""
+    from ..simulation.engines import choose_engine
     from ..simulation.streams import simulate_streams, stream_jobs
-    from ..simulation.streams.choice import choose_stream_engine
 
     jobs = _jobs_of_file(arguments, fabric) or stream_jobs(
         fabric, _count(arguments), seed=arguments.data_seed
     )
     jobs *= arguments.repeat
     with progress_bar("building the engine"):
-        engine, reason = choose_stream_engine(
-            fabric, arguments.engine, wave=arguments.wave, runs=len(jobs)
+        engine, reason = choose_engine(
+            fabric, arguments.engine, wave=arguments.wave, repeat=len(jobs)
         )
     with progress_bar("simulating") as progress:
         report = simulate_streams(

@@ -21,7 +21,7 @@ from .report import JobReport, SimulationReport, WrongWord, facts_of
 from .throughput import throughput, throughput_bound
 
 if TYPE_CHECKING:
-    from .streams import StreamEngine, StreamReport
+    from .streams import StreamReport
 
 __all__ = [
     "SimulationReport",
@@ -49,7 +49,7 @@ def simulate(
     jobs: Sequence[Job] | int | None = None,
     repeat: int = 1,
     stall: float | None = None,
-    engine: Engine | StreamEngine | str | None = None,
+    engine: Engine | str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> SimulationReport | StreamReport:
     """Run a fabric, and compare every word at every node.
@@ -72,9 +72,9 @@ def simulate(
     stall : float, optional
         Of a fabric with streams: how likely it is that a port rests in a cycle, 0 to 0.95 (default
         0). Its runs follow one another as fast as they can.
-    engine : Engine, StreamEngine or str, optional
-        By default Amaranth's simulator; a `StreamEngine` for a fabric with streams. By name
-        ``amaranth``, ``compiled``, or ``auto`` for what takes the least time.
+    engine : Engine or str, optional
+        By default Amaranth's simulator. By name ``amaranth``, ``compiled``, or ``auto`` for what
+        takes the least time.
     progress : function of (done, total), optional
 
     Returns
@@ -98,39 +98,30 @@ def simulate(
     >>> report.words_wrong, report.cycles == fabric.predicted_cycles
     (0, True)
     """
-    from .streams import StreamEngine, simulate_streams, stream_jobs  # here, as few fabrics need it
-    from .streams.choice import choose_stream_engine
+    from .streams import simulate_streams, stream_jobs  # here, as few fabrics need it
 
     of_type("Fabric", fabric, Fabric, "a Fabric, as tf.Fabric makes it")
     seed, repeat = natural("Seed", seed), positive("Repeat", repeat)
-    if stall is not None or fabric.top is Top.STREAM:
-        count = 3 if jobs is None else jobs
-        drawn = isinstance(count, int | str)
-        chosen = stream_jobs(fabric, natural("Jobs", count), seed=seed) if drawn else jobs
-        runs = read_jobs(chosen) * repeat
-        if isinstance(engine, str):
-            engine = choose_stream_engine(fabric, engine, runs=len(runs)).engine
-        if engine is not None and not isinstance(engine, StreamEngine):
-            raise InputError(f"Engine of streams must be a StreamEngine, not {_name(engine)}")
-        return simulate_streams(
-            fabric, jobs=runs, stall=stall or 0.0, seed=seed, engine=engine, progress=progress
-        )
-    if isinstance(engine, StreamEngine):
-        raise InputError("Engine of a host port must be an Engine, not a StreamEngine")
+    streams = stall is not None or fabric.top is Top.STREAM
+    if streams and jobs is None:
+        jobs = 3
     if isinstance(jobs, int | str):
-        jobs = jobs_with_drawn(fabric, natural("Jobs", jobs), seed=seed)
+        draw = stream_jobs if streams else jobs_with_drawn
+        jobs = draw(fabric, natural("Jobs", jobs), seed=seed)
+    runs = None if jobs is None else read_jobs(jobs)
     if isinstance(engine, str):
-        engine = choose_engine(fabric, engine, repeat=repeat).engine
+        many = repeat * len(runs or ()) if streams else repeat
+        engine = choose_engine(fabric, engine, repeat=many).engine
     elif engine is not None and not isinstance(engine, Engine):
-        raise InputError(f"Engine must be a name or an Engine, not {_name(engine)}")
+        raise InputError(f"Engine must be a name or an Engine, not {shown(engine)}")
+    if streams:
+        return simulate_streams(
+            fabric, jobs=(runs or ()) * repeat, stall=stall or 0.0, seed=seed, engine=engine,
+            progress=progress,
+        )  # fmt: skip
     return simulate_runs(
-        fabric, seed=seed, jobs=jobs, repeat=repeat, engine=engine, progress=progress
+        fabric, seed=seed, jobs=runs, repeat=repeat, engine=engine, progress=progress
     )
-
-
-def _name(engine: object) -> str:
-    """What an engine, or what was given for one, is called."""
-    return str(getattr(engine, "name", None) or shown(engine))
 
 
 def simulate_runs(

@@ -19,13 +19,14 @@ from torusfabric.rtl.loaded.image import Image
 from torusfabric.rtl.run_choices import RunError
 from torusfabric.rtl.streams.ports import LOAD, STATUS
 from torusfabric.rtl.streams.sections import Sections
+from torusfabric.simulation.engines import CompiledEngine
+from torusfabric.simulation.engines.traffic import STATUS_SINK, Beat
 from torusfabric.simulation.jobs import completed
 from torusfabric.simulation.streams import simulate_streams, stream_jobs
 from torusfabric.simulation.streams.comparison import Comparison
-from torusfabric.simulation.streams.compiled_streams import CompiledStreams
 from torusfabric.simulation.streams.faults import Planned
 from torusfabric.simulation.streams.messages import draw_exchange
-from torusfabric.simulation.streams.traffic import STATUS_SINK, Beat, traffic_of
+from torusfabric.simulation.streams.traffic import traffic_of
 from torusfabric.toolchain import tools
 
 FLITS, WIDTH = 5, 8
@@ -55,7 +56,7 @@ def test_built_in(topology, names, planning, chosen):
     plans = [planned(topology, name, **planning) for name in names.split(",")]
     program = tf.compile(plans, max_flits=FLITS, **chosen)
     fabric = tf.Fabric(program, width=WIDTH, top="stream", tables="ram")
-    engine = CompiledStreams(fabric)
+    engine = CompiledEngine(fabric)
     for stall, faults in ((0, 0), (0.4, 0.25)):
         report = simulate_streams(
             fabric, jobs=stream_jobs(fabric, 20), stall=stall, faults=faults, engine=engine
@@ -104,7 +105,7 @@ def test_images_follow_one_another(image, stall):
         ]
     # One node is slower than an image.
     slow = whole.sinks[0]._replace(stall=0.97)
-    log = CompiledStreams(fabrics[0]).run(replace(whole, sinks=[slow, *whole.sinks[1:]]))
+    log = CompiledEngine(fabrics[0]).stream(replace(whole, sinks=[slow, *whole.sinks[1:]]))
     found = Comparison(exchanges, log)
     assert not found.missing
     assert not sum(found.wrong), found.first_wrong
@@ -149,7 +150,7 @@ def test_no_torn_image_runs(image):
     # What was there before is not there after a torn image.
     for before in (fabric, tf.Fabric.holding(image)):
         traffic = replace(right, sources=sources, sinks=sinks, loads=False)
-        log = CompiledStreams(before).run(traffic)
+        log = CompiledEngine(before).stream(traffic)
         assert not sum(Comparison([run.exchange], log).wrong)
         assert in_statuses(log) == [*refused, [0, 0, 0], [0, 0, image.program.cycles(3, mode=1)]]
 

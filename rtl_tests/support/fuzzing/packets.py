@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import torusfabric as tf
 from torusfabric.errors import WorkFailed
-from torusfabric.simulation.streams.choice import choose_stream_engine
-from torusfabric.simulation.streams.engine import StreamEngine
-from torusfabric.simulation.streams.traffic import Beat, Log, Sink, Source, Traffic, beats_of
+from torusfabric.simulation.engines import Engine, choose_engine
+from torusfabric.simulation.engines.traffic import Beat, Log, Sink, Source, Traffic
+from torusfabric.simulation.streams.traffic import beats_of
 
 from .oracle import Fuzzer
 from .packet_model import Command, Packet, Streams
@@ -72,7 +72,7 @@ class PacketFuzzer(Fuzzer):
             plans = [tf.plan("3", name) for name in streams.modes if name != "barrier"]
             given = plans if streams.commands else plans[0]
             self.programs.append(tf.compile(given, **options))
-        self.engines: dict[int, StreamEngine] = {}
+        self.engines: dict[int, Engine] = {}
 
     def make(self, draw: random.Random) -> Runs:
         number = draw.randrange(len(FABRICS))
@@ -87,16 +87,16 @@ class PacketFuzzer(Fuzzer):
         expected = _expected(streams, given, self.programs[given.fabric])
         traffic = _traffic(streams, given, expected)
         try:
-            log = self._engine(given.fabric).run(traffic)
+            log = self._engine(given.fabric).stream(traffic)
         except WorkFailed as error:
             raise AssertionError(str(error)) from error
         _compare(streams, expected, log)
 
-    def _engine(self, number: int) -> StreamEngine:
+    def _engine(self, number: int) -> Engine:
         """The engine of a fabric, compiled if that pays."""
         if number not in self.engines:
             fabric = tf.Fabric(self.programs[number], width=WIDTH, top="stream", beat=1)
-            self.engines[number] = choose_stream_engine(fabric, runs=self.batch).engine
+            self.engines[number] = choose_engine(fabric, repeat=self.batch).engine
         return self.engines[number]
 
     def show(self, given: Runs) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from amaranth.hdl import Cat
 from amaranth.sim import Simulator, SimulatorContext
 
-from ...simulation.engines.amaranth_host import GatedClock
+from ...simulation.engines.amaranth_host import Clock
 from .gateware import Bridge
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class SimulatedPort(Bytes):
     async def _pass_bytes(self, ctx: SimulatorContext) -> None:
         """Pass on bytes, and let the nodes have clocks that need one."""
         fabric, design = self._bridge.fabric, self._bridge.assembly
-        clock = GatedClock(ctx, design)
+        clock = Clock(ctx, design)
         # Only nodes that run, or were written or read a short time ago, need a clock.
         names = ("start", "busy", *(("load_we",) if fabric.frame else ()))
         active, node = Cat(map(design.net, names)), design.net("host_node")

@@ -7,8 +7,9 @@ import numpy as np
 
 from ...rtl.fabric import Fabric
 from ...rtl.streams import needs_commands
+from ..engines.traffic import Beat
 from ..streams.messages import exchange_of
-from ..streams.traffic import Beat, beats_of, command_of
+from ..streams.traffic import beats_of, command_of
 from .sample import FIRST, sample
 from .stage import Scene, Sketch, Stage, Watched
 

@@ -1,29 +1,30 @@
 # amaranth: UnusedElaboratable=no
 """The reference engine: Amaranth's own simulator."""
 
+from __future__ import annotations
+
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from amaranth.hdl import Cat, ClockDomain, Elaboratable, Module, Signal, Value
 from amaranth.sim import Simulator, SimulatorContext
 
 from ...rtl.assembly import Assembly
-from ...rtl.fabric import Fabric
-from .amaranth_host import FreeClock, GatedClock, HostDriver
+from ...rtl.fabric import Fabric, Top
+from .amaranth_host import Clock, HostDriver, Testbench
 from .base import Engine, EngineRun, Job, Messages, Progress, longest_job
+from .stream_bench import StreamBench
+from .traffic import Log, Traffic
 from .wave_lines import wave_lines
 from .waves import recording
 from .words import Words
 
-__all__ = ["AmaranthEngine", "Testbench", "wide_values"]
-
-#: What drives a design.
-Testbench: TypeAlias = Callable[[SimulatorContext], Coroutine[Any, Any, None]]
+__all__ = ["AmaranthEngine", "wide_values"]
 
 
 class AmaranthEngine(Engine):
@@ -35,7 +36,8 @@ class AmaranthEngine(Engine):
         As of `Engine`; waves are of every signal.
     gated : bool
         Whether to leave the clocks of nodes still while they neither run nor are loaded or read,
-        which changes nothing but the time it takes. Never done while waves are written.
+        which changes nothing but the time it takes. Never done of streams, or while waves are
+        written.
     """
 
     name = "amaranth"
@@ -50,8 +52,12 @@ class AmaranthEngine(Engine):
         gated: bool = True,
     ) -> None:
         super().__init__(fabric, wave=wave, through_port=through_port, repeat=repeat)
-        self._gated = gated and wave is None
-        self.design = Assembly(fabric.netlist, gated=self._gated)
+        self._gated = gated and wave is None and fabric.top is not Top.STREAM
+
+    @cached_property
+    def design(self) -> Assembly:
+        """What is simulated."""
+        return Assembly(self.fabric.netlist, gated=self._gated)
 
     def run_many(
         self,
@@ -69,8 +75,7 @@ class AmaranthEngine(Engine):
                 progress(len(runs) * total + done, len(batches) * total)
 
         async def testbench(ctx: SimulatorContext) -> None:
-            clock = (GatedClock if self._gated else FreeClock)(ctx, self.design)
-            driver = HostDriver(ctx, clock, self.fabric, self.design, advance)
+            driver = HostDriver(ctx, Clock(ctx, self.design), self.fabric, self.design, advance)
             await driver.load_image()
             for number, messages in enumerate(batches):
                 job = jobs[number] if jobs else longest_job(self.fabric)
@@ -80,30 +85,22 @@ class AmaranthEngine(Engine):
         self.simulate(testbench)
         return runs
 
-    def measure(self, runs: int) -> tuple[int, float]:
-        """Run collectives on whatever is in memory; see `Engine.measure`."""
-        cycles, seconds = 0, 0.0
+    def stream(self, traffic: Traffic, progress: Progress | None = None) -> Log:
+        """Carry out all traffic of streams; see `Engine.stream`."""
+        began, bench = time.process_time(), StreamBench(self.design, traffic, progress)
+        self.simulate(*bench.testbenches())
+        return bench.done(time.process_time() - began)
 
-        async def testbench(ctx: SimulatorContext) -> None:
-            clock = (GatedClock if self._gated else FreeClock)(ctx, self.design)
-            driver = HostDriver(ctx, clock, self.fabric, self.design)
-            nonlocal cycles, seconds
-            began = time.process_time()
-            for _ in range(runs):
-                cycles += await driver.collect(longest_job(self.fabric))
-            seconds = time.process_time() - began
-
-        self.simulate(testbench)
-        return cycles, seconds
-
-    def simulate(self, testbench: Testbench) -> None:
-        """Run a testbench of one's own on the design."""
+    def simulate(self, testbench: Testbench, *beside: Testbench) -> None:
+        """Run a testbench of one's own on the design, and others as long as it runs."""
         with wide_values(), recording(self._wave, self.fabric) as vcd:
             named = None if vcd is None else WithWaveLines(self.design, self.fabric)
             simulator = Simulator(named or self.design)
             if not self._gated:
                 simulator.add_clock(1e-8)
-            simulator.add_testbench(_after_reset(testbench, named.reset) if named else testbench)
+            for number, each in enumerate((testbench, *beside)):
+                begun = _after_reset(each, named.reset) if named else each
+                simulator.add_testbench(begun, background=number > 0)
             with contextlib.ExitStack() as stack:
                 if vcd:
                     # Opened here, for Amaranth does not close it where it cannot be written.

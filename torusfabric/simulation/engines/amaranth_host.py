@@ -2,8 +2,9 @@
 
 import time
 from collections import deque
+from collections.abc import Callable, Coroutine
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from amaranth.hdl import Cat, Signal, Value
@@ -19,36 +20,29 @@ from ...topology import IntArray
 from .base import PATIENCE, EngineRun, Job, PhaseTimes, Progress, words_moved
 from .words import Cells, PortWords, Words
 
-__all__ = ["AmaranthCells", "FreeClock", "GatedClock", "HostDriver"]
+__all__ = ["AmaranthCells", "Clock", "HostDriver", "Testbench"]
+
+#: What drives a design.
+Testbench: TypeAlias = Callable[[SimulatorContext], Coroutine[Any, Any, None]]
 
 
-class FreeClock:
-    """One clock for the whole design."""
-
-    def __init__(self, ctx: SimulatorContext, design: Assembly) -> None:
-        self._ctx, self.ticks = ctx, 0
-
-    async def tick(self, *nodes: int) -> None:
-        """Pass one edge; the nodes concerned do not matter."""
-        await self._ctx.tick()
-        self.ticks += 1
-
-
-class GatedClock:
-    """A clock for each node, at rest unless asked for."""
+class Clock:
+    """The clock of a design; where it is gated, one for each node, at rest unless asked for."""
 
     def __init__(self, ctx: SimulatorContext, design: Assembly) -> None:
         self._ctx, self.ticks = ctx, 0
-        self._rest = design.domains[None].clk
-        self._nodes = {node: d.clk for node, d in design.domains.items() if node is not None}
-        self._all = Cat(self._rest, *self._nodes.values())
+        self._of = {node: domain.clk for node, domain in design.domains.items()}
+        self._all = Cat(*self._of.values())
 
     async def tick(self, *nodes: int) -> None:
         """Pass one edge of the common part and of these nodes (of all nodes, without any)."""
-        clocks = Cat(self._rest, *(self._nodes[n] for n in {*nodes})) if nodes else self._all
+        self.ticks += 1
+        if not self._of:
+            await self._ctx.tick()
+            return
+        clocks = Cat(*(self._of[n] for n in {None, *nodes})) if nodes else self._all
         self._ctx.set(clocks, -1)
         self._ctx.set(clocks, 0)
-        self.ticks += 1
 
 
 class HostDriver:
@@ -62,7 +56,7 @@ class HostDriver:
     def __init__(
         self,
         ctx: SimulatorContext,
-        clock: "FreeClock | GatedClock",
+        clock: Clock,
         fabric: Fabric,
         design: Assembly,
         progress: Progress | None = None,

@@ -1,4 +1,4 @@
-"""What an engine does: it runs a fabric that has a host port."""
+"""What an engine does: it runs a fabric, by its host port or its streams."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ...errors import InputError
-from ...rtl.fabric import Fabric
+from ...rtl.fabric import Fabric, Top
+from .traffic import Log, Traffic
 
 __all__ = [
     "PATIENCE",
@@ -30,7 +31,7 @@ SAMPLE = 1000
 #: The words of each node's send memory.
 Messages: TypeAlias = Sequence[Sequence[int]] | np.ndarray
 
-#: Called now and then with the words loaded and read so far, and in all.
+#: Called now and then with the words, or beats, that have passed so far, and with all.
 Progress: TypeAlias = Callable[[int, int], Any]
 
 
@@ -132,7 +133,7 @@ class Engine(ABC):
         through_port: bool = False,
         repeat: int = 1,
     ) -> None:
-        if fabric.bus:
+        if fabric.bus and fabric.top is not Top.STREAM:
             raise InputError(f"Fabric that is simulated must have a host port, not {fabric.bus}")
         self.fabric, self._wave = fabric, wave
         self._through_port = through_port or wave is not None
@@ -165,18 +166,6 @@ class Engine(ABC):
         return self.run_many([messages], jobs=jobs, progress=progress)[0]
 
     @abstractmethod
-    def measure(self, runs: int) -> tuple[int, float]:
-        """Run collectives on some words, to find out how fast that goes.
-
-        Returns
-        -------
-        cycles : int
-            From start to done, in all.
-        seconds : float
-            Of processor time.
-        """
-
-    @abstractmethod
     def run_many(
         self,
         batches: Iterable[Messages],
@@ -194,6 +183,18 @@ class Engine(ABC):
             What is chosen for each, for a fabric that leaves a choice.
         progress : function of (done, total), optional
         """
+
+    def stream(self, traffic: Traffic, progress: Progress | None = None) -> Log:
+        """Send all there is to send into streams, and receive until nothing comes any more.
+
+        Raises
+        ------
+        InputError
+            If it runs no streams, or none of nodes with clocks of their own.
+        WorkFailed
+            If the fabric comes to rest before all has passed, or a word that waits changes.
+        """
+        raise InputError(f"Engine of streams must be amaranth or compiled, not {self.name}")
 
 
 def longest_job(fabric: Fabric, mode: int = 0) -> Job:

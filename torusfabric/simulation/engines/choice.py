@@ -1,19 +1,17 @@
 """Choosing an engine: by what the user says, or by the size of the work."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-from ...rtl.fabric import Fabric
+from ...rtl.fabric import Fabric, Top
+from ...rtl.streams import Clocks
 from ...toolchain.hints import no_such
 from .base import SAMPLE, Engine, words_moved
 from .waves import check_wave
 
-__all__ = ["ENGINES", "Choice", "build_time", "choose_engine", "estimate", "pick"]
-
-#: What an engine is to those who choose one.
-AnyEngine = TypeVar("AnyEngine")
+__all__ = ["ENGINES", "Choice", "choose_engine", "estimate"]
 
 
 def _make(engine: str, *given: Any, **options: Any) -> Engine:
@@ -30,10 +28,10 @@ ENGINES: dict[str, Callable[..., Engine]] = {
 
 #: Seconds that Amaranth's simulator takes for a node, for a word through the host port, and for a
 #: node in a cycle of a run, of nodes with one input each; they grow with so many powers of the
-#: inputs. For a word that does not go through the port. And seconds that building takes at first,
-#: for each module, and for each node.
+#: inputs. For a word that does not go through the port, and for a node with streams in a cycle. And
+#: seconds that building takes at first, for each module, and for each node.
 PER_NODE, PER_WORD, PER_NODE_CYCLE = (9e-5, 2), (2e-5, 1), (3e-7, 2)
-PER_DIRECT_WORD = 2e-5
+PER_DIRECT_WORD, PER_STREAM_CYCLE = 2e-5, 1e-3
 BUILD, PER_MODULE, PER_BUILT_NODE = 1.0, 0.03, 3e-4
 
 
@@ -45,13 +43,20 @@ class Choice(NamedTuple):
 
 
 def estimate(fabric: Fabric, repeat: int = 1) -> tuple[float, float]:
-    """Seconds that Amaranth's simulator and a compiled engine would take on a common machine.
+    """Seconds that Amaranth's simulator, and building the compiled engine, would take.
+
+    They are those of a common machine.
 
     Parameters
     ----------
     repeat : int
         Number of collectives.
     """
+    build = BUILD + len(fabric.netlist.modules) * PER_MODULE + fabric.nodes * PER_BUILT_NODE
+    if fabric.top is Top.STREAM:
+        passed = max(layout.send_words + layout.recv_words for layout in fabric.layouts)
+        cycles = repeat * (fabric.predicted_cycles + passed)
+        return cycles * fabric.nodes * PER_STREAM_CYCLE, build
     arrays = [array for array in fabric.netlist.arrays if array.nodes is not None]
     pins = sum(len(array) * len(array.inputs) for array in arrays) / fabric.nodes
     node, word, node_cycle = (x * pins**power for x, power in (PER_NODE, PER_WORD, PER_NODE_CYCLE))
@@ -59,52 +64,25 @@ def estimate(fabric: Fabric, repeat: int = 1) -> tuple[float, float]:
     through_port = min(words, 2 * SAMPLE)
     run = through_port * word + (words - through_port) * PER_DIRECT_WORD
     run += fabric.nodes * fabric.predicted_cycles * node_cycle
-    return fabric.nodes * node + repeat * run, build_time(fabric)
+    return fabric.nodes * node + repeat * run, build
 
 
-def build_time(fabric: Fabric) -> float:
-    """Seconds that it takes to build a compiled engine on a common machine."""
-    return BUILD + len(fabric.netlist.modules) * PER_MODULE + fabric.nodes * PER_BUILT_NODE
-
-
-def pick(
-    engines: Mapping[str, Callable[..., AnyEngine]],
-    name: str,
-    times: Callable[[], tuple[float, float]],
-    *,
-    what: str = "Engine",
-) -> tuple[Callable[..., AnyEngine], str]:
-    """Pick an engine by its name, or the one that takes least time.
-
-    Parameters
-    ----------
-    engines : dict of str to class
-        Those there are, ``amaranth`` and ``compiled`` among them.
-    name : str
-        Of one of them, or ``auto``.
-    times : function of () -> (float, float)
-        Seconds that Amaranth's simulator takes, and that building the compiled engine does.
-    what : str
-        What a message calls them.
-
-    Returns
-    -------
-    class
-    str
-        Why this one.
-    """
+def _pick(fabric: Fabric, name: str, repeat: int) -> tuple[str, str]:
+    """The name of an engine, and why this one."""
     if name != "auto":
-        if name not in engines:
-            raise no_such(what, name, ["auto", *engines])
-        return engines[name], "as asked"
-    slow, build = times()
+        if name not in ENGINES:
+            raise no_such("Engine", name, ["auto", *ENGINES])
+        return name, "as asked"
+    if fabric.clocks is not Clocks.ONE:
+        return "amaranth", "nodes have clocks of their own"
+    slow, build = estimate(fabric, repeat)
     if slow <= build:
-        return engines["amaranth"], "small enough that nothing need be built"
+        return "amaranth", "small enough that nothing need be built"
     from ...toolchain import cxx  # here, since small work needs no compiler
 
     if not cxx.have_compiler():
-        return engines["amaranth"], f"no C++ compiler for the compiled engine: {cxx.INSTALL}"
-    return engines["compiled"], f"Amaranth's simulator would take some {slow:.0f} s"
+        return "amaranth", f"no C++ compiler for the compiled engine: {cxx.INSTALL}"
+    return "compiled", f"Amaranth's simulator would take some {slow:.0f} s"
 
 
 def choose_engine(
@@ -121,7 +99,8 @@ def choose_engine(
     ----------
     name : str
         Of an engine, or ``auto``: Amaranth's simulator where that takes less time than building,
-        else the compiled engine if there is a C++ compiler.
+        else the compiled engine if there is a C++ compiler. Nodes with clocks of their own need
+        Amaranth's simulator.
     through_port : bool
         Whether all words go through the host port.
     repeat : int
@@ -135,6 +114,6 @@ def choose_engine(
         If the engine needs a tool that is not installed.
     """
     check_wave(wave)
-    engine, reason = pick(ENGINES, name, lambda: estimate(fabric, repeat))
-    made = engine(fabric, wave=wave, through_port=through_port, repeat=repeat)
+    picked, reason = _pick(fabric, name, repeat)
+    made = ENGINES[picked](fabric, wave=wave, through_port=through_port, repeat=repeat)
     return Choice(made, reason)

@@ -4,49 +4,24 @@ Only what has changed is worked out, and what many nodes have alike once, which 
 to any word or cycle.
 """
 
-import ctypes
-import errno
-import os
+import contextlib
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ...collective import random_messages
-from ...errors import WorkFailed
+from ...errors import InputError
 from ...rtl.fabric import Fabric
+from ...rtl.streams import Clocks
 from .base import Engine, EngineRun, Job, Messages, Progress, longest_job, words_moved
-from .host_port import CTask, PortRuns, Step
-from .model import Model, build_model
-from .model_objects import CDesign, CNet, CompiledCells, CTap, Objects
-from .wave_lines import WaveLine, wave_lines
+from .compiled_streams import run_streams
+from .host_port import PortRuns
+from .model import build_model
+from .session import Session
+from .traffic import Log, Traffic
 from .waves import recording
 from .words import Words
 
-__all__ = ["OUTPUTS", "CompiledEngine", "Session"]
-
-INPUTS = ("start", "host_we", "host_node", "host_addr", "host_wdata")
-OUTPUTS = ("busy", "done", "cycles", "host_rdata")
-
-
-#: Words that are worked out in a cycle from which on threads share them.
-MANY = 1 << 16
-
-#: Instances of a loop that a thread works out at a time.
-BLOCK = 1 << 13
-
-#: More threads than this wait for each other more than they do.
-MOST_THREADS = 8
-
-
-def _threads() -> int:
-    """Threads for the processors that nothing else uses: to wait for one that does costs more."""
-    if not hasattr(os, "sched_getaffinity"):
-        return min(os.cpu_count() or 1, MOST_THREADS)
-    idle = len(os.sched_getaffinity(0)) - round(os.getloadavg()[0])
-    return min(max(idle, 1), MOST_THREADS)
+__all__ = ["CompiledEngine"]
 
 
 class CompiledEngine(Engine):
@@ -58,10 +33,12 @@ class CompiledEngine(Engine):
         As of `Engine`; waves are of all nets between instances.
     threads : int, optional
         Threads among which instances are shared in cycles with much to do; by default one for each
-        processor that nothing else uses, up to `MOST_THREADS`.
+        processor that nothing else uses, up to eight.
 
     Raises
     ------
+    InputError
+        If nodes have clocks of their own.
     MissingTool
         If there is no C++ compiler.
     """
@@ -78,6 +55,10 @@ class CompiledEngine(Engine):
         threads: int | None = None,
     ) -> None:
         super().__init__(fabric, wave=wave, through_port=through_port, repeat=repeat)
+        if fabric.clocks is not Clocks.ONE:
+            raise InputError(
+                "Engine must be amaranth for nodes with clocks of their own, not compiled"
+            )
         self._threads = threads
         began = time.perf_counter()
         self.model = build_model(fabric.netlist, word=fabric.width, node_cycles=self._work)
@@ -93,10 +74,7 @@ class CompiledEngine(Engine):
         """Run several collectives one after another; see `Engine.run_many`."""
         batches, each = list(batches), words_moved(self.fabric)
         jobs = list(jobs) or [longest_job(self.fabric)] * len(batches)
-        with (
-            recording(self._wave, self.fabric) as vcd,
-            Session(self.model, self.fabric, vcd=vcd, threads=self._threads) as session,
-        ):
+        with self._session() as session:
             session.load()
             cells = None if self._through_port else session.cells()
             port = PortRuns(session.run, self.fabric, cells=cells, progress=progress,
@@ -108,160 +86,16 @@ class CompiledEngine(Engine):
                 runs.append(port.run(words, job))
             return runs
 
-    def measure(self, runs: int) -> tuple[int, float]:
-        """Run collectives on random words; see `Engine.measure`."""
-        job, cycles, spent = longest_job(self.fabric), 0, 0
-        program = self.fabric.program
-        messages = random_messages(
-            program.part(program.form_of(job.mode, job.length)).layout,
-            self.fabric.flits, width=self.fabric.width, seed=1,
-        )  # fmt: skip
-        with Session(self.model, self.fabric, vcd=None, threads=self._threads) as session:
-            session.load()
-            session.choose(job)
-            port = PortRuns(session.run, self.fabric, cells=session.cells())
-            port.load(Words(self.fabric, messages, job))
-            for _ in range(runs):
-                task = port.collect(job)
-                cycles, spent = cycles + task.edges, spent + task.nanoseconds
-        return cycles, spent / 1e9
+    def stream(self, traffic: Traffic, progress: Progress | None = None) -> Log:
+        """Carry out all traffic of streams; see `Engine.stream`."""
+        with self._session() as session:
+            return run_streams(session, self.fabric, traffic, progress)
 
-
-class Session:
-    """The words of a model, from their initial state on.
-
-    Parameters
-    ----------
-    vcd : str or None
-        File for the waves.
-    threads : int, optional
-        As of `CompiledEngine`.
-
-    Attributes
-    ----------
-    inputs : dict of str to ndarray of uint32
-        The inputs of the whole, in chunks of 32 bits.
-    """
-
-    def __init__(
-        self, model: Model, fabric: Fabric, *, vcd: str | None, threads: int | None = None
-    ) -> None:
-        self._fabric, self._model = fabric, model
-        self._objects = objects = Objects(model)
-        self._library, self.inputs = objects.library, objects.inputs
-        self._taps: list[CTap] = []
-        lines = [] if vcd is None else wave_lines(fabric)
-        self._nets = nets = (CNet * len(lines))(*map(self._net, lines))
-        # Of a top without a host port there are none.
-        places = [objects.inputs[name].ctypes.data if name in objects.inputs else 0
-                  for name in INPUTS]  # fmt: skip
-        shown = {name: self._value(name) for name in OUTPUTS if name in model.netlist.nets}
-        self._design = objects.design(
-            places=objects.keep(np.array(places, np.uintp)), nets=ctypes.addressof(nets),
-            net_count=len(nets), wave=None if vcd is None else os.fsencode(vcd),
-            threads=_threads() if threads is None else threads, many=MANY, block=BLOCK, **shown,
-        )  # fmt: skip
-        self._library.model_open.restype = ctypes.c_void_p
-        self._library.model_open.argtypes = [ctypes.POINTER(CDesign)]
-        self._library.model_run.argtypes = [ctypes.c_void_p, ctypes.POINTER(CTask)]
-        self._library.model_run_streams.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
-        self._library.model_watch.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64]
-        for name in ("model_begin", "model_close"):
-            getattr(self._library, name).argtypes = [ctypes.c_void_p]
-        self._library.model_run_board.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p]
-        self._library.model_run_boards.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
-        self._handle = self._library.model_open(self._design)
-        if not self._handle:
-            raise OSError(errno.EIO, "it cannot be opened")
-        self._watch()
-        self._library.model_begin(self._handle)
-
-    def _value(self, net: str) -> int:
-        """Where the value of a net will be shown."""
-        value, taps = self._objects.value(net)
-        self._taps += taps
-        return int(value.ctypes.data)
-
-    def _watch(self) -> None:
-        """Show what is asked for from now on."""
-        taps = (CTap * len(self._taps))(*self._taps)
-        self._library.model_watch(self._handle, ctypes.addressof(taps), len(taps))
-        self._taps = []
-
-    def _net(self, line: WaveLine) -> CNet:
-        """Where a line lies in memory."""
-        scope, name, part = line.scope.encode(), line.name.encode(), line.part
-        place = self._value(part.net) + part.start // 32 * 4
-        return CNet(scope, name, place, part.start % 32, part.width)
-
-    def choose(self, job: Job) -> None:
-        """Choose what runs do from now on; whoever takes it reads it when the start comes."""
-        for name, value in job.inputs.items():
-            self.inputs[name][0] = value
-
-    def load(self) -> None:
-        """Load the image of a fabric into which nothing is built in.
-
-        Raises
-        ------
-        WorkFailed
-            If the fabric refuses it.
-        """
-        if not self._fabric.empty:
-            return
-        loaded = self.shown("loaded")
-        place, word = np.zeros(1, np.uint32), np.zeros(-(-self._fabric.width // 32), np.uint32)
-        edge = CTask(step=Step.READ, count=1, chunks=len(word), nodes=place.ctypes.data,
-                     addresses=place.ctypes.data, words=word.ctypes.data)  # fmt: skip
-        self.inputs["load_we"][0] = self.inputs["load_first"][0] = 1
-        for given in self._fabric.image.words:
-            self.inputs["load_data"][0] = given
-            self.run(edge)
-            self.inputs["load_first"][0] = 0
-        self.inputs["load_we"][0] = 0
-        for _ in range(self._fabric.image.settling):
-            self.run(edge)
-        if not loaded[0]:
-            raise WorkFailed("Image must be taken by the fabric, not refused")
-
-    def run(self, task: CTask) -> int:
-        """Carry a task out."""
-        return int(self._library.model_run(self._handle, task))
-
-    def cells(self) -> CompiledCells:
-        """The words of the memories of endpoints."""
-        return CompiledCells(self._objects, self._model, self._fabric)
-
-    def run_streams(self, task: ctypes.Structure) -> int:
-        """Send into streams, and receive; the task is a `StreamTask` of ``streams.h``."""
-        return int(self._library.model_run_streams(self._handle, ctypes.byref(task)))
-
-    @property
-    def handle(self) -> int:
-        """The model, for functions of its library."""
-        return int(self._handle)
-
-    def run_board(self, system: ctypes.Structure, board: int, task: CTask) -> int:
-        """Carry a task out on one of several boards; the system is a `System` of ``boards.h``."""
-        return int(self._library.model_run_board(ctypes.byref(system), board, ctypes.byref(task)))
-
-    def run_boards(self, system: ctypes.Structure, run: ctypes.Structure) -> int:
-        """Run all boards; the run is a `BoardsRun` of ``boards.h``."""
-        return int(self._library.model_run_boards(ctypes.byref(system), ctypes.byref(run)))
-
-    def address(self, net: str) -> int:
-        """Where the value of a net is shown."""
-        return int(self.shown(net).ctypes.data)
-
-    def shown(self, net: str) -> NDArray[np.uint32]:
-        """The value of a net from now on, in chunks of 32 bits."""
-        value, taps = self._objects.value(net)
-        self._taps += taps
-        self._watch()
-        return value
-
-    def __enter__(self) -> "Session":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._library.model_close(self._handle)
+    @contextlib.contextmanager
+    def _session(self) -> Iterator[Session]:
+        """A session whose waves are written, if they are asked for."""
+        with (
+            recording(self._wave, self.fabric) as vcd,
+            Session(self.model, self.fabric, vcd=vcd, threads=self._threads) as session,
+        ):
+            yield session

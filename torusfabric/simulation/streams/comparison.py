@@ -5,8 +5,8 @@ from itertools import groupby, islice, zip_longest
 
 from ...rtl.streams.ports import STATUS
 from ...verilog.bench.packets import Packet
+from ..engines.traffic import STATUS_SINK, Arrival, Log
 from .messages import Exchange
-from .traffic import STATUS_SINK, Arrival, Log
 
 __all__ = ["Comparison"]
 

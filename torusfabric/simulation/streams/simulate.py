@@ -13,17 +13,16 @@ from ...rtl.streams import Clocks, needs_commands
 from ...rtl.streams.ports import STATUS
 from ...rtl.streams.sections import sections_of
 from ...toolchain.values import real
-from ..engines.base import Job
+from ..engines import AmaranthEngine, Engine, Job
+from ..engines.traffic import STATUS_SINK, Log
 from ..jobs import check_jobs, completed, default_jobs, random_jobs
 from ..report import JobReport, facts_of
-from .amaranth_streams import AmaranthStreams
 from .comparison import Comparison
-from .engine import StreamEngine
 from .faults import Planned, spoiled_run
 from .limits import sustained_rate
 from .messages import Exchange, draw_exchange, is_barrier
 from .report import StreamReport
-from .traffic import STATUS_SINK, Log, traffic_of
+from .traffic import traffic_of
 
 __all__ = ["check_faults", "check_stall", "simulate_streams", "stream_jobs"]
 
@@ -79,7 +78,7 @@ def simulate_streams(
     stall: float = 0.0,
     faults: float = 0.0,
     seed: int = 1,
-    engine: StreamEngine | None = None,
+    engine: Engine | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> StreamReport:
     """Send random packets through a fabric with streams, and compare every word that comes.
@@ -97,7 +96,7 @@ def simulate_streams(
         How likely it is that a packet or the command of a run is no good, 0 to 1.
     seed : int
         Of the words, and of what rests when.
-    engine : StreamEngine, optional
+    engine : Engine, optional
         By default Amaranth's simulator.
     progress : function of (done, total), optional
 
@@ -116,11 +115,11 @@ def simulate_streams(
     usual = stream_jobs(fabric, 3, seed=seed) if jobs is None else jobs
     runs = _planned_runs(fabric, _checked_jobs(fabric, usual), faults=faults, seed=seed)
     exchanges = [run.exchange for run in runs]
-    engine = engine or AmaranthStreams(fabric)
+    engine = engine or AmaranthEngine(fabric)
     planned = [_planned_cycles(fabric, run) for run in runs]
     traffic = traffic_of(fabric, runs, stall=stall, seed=seed, cycles=max(planned))
     began = time.perf_counter()
-    log = engine.run(traffic, progress)
+    log = engine.stream(traffic, progress)
     for prefix in (f"m_axis_{node}" for node in range(fabric.nodes)):
         beats = (beat.flits(fabric.beat, fabric.width) for beat in log.arrivals[prefix])
         log.arrivals[prefix] = list(chain.from_iterable(beats))

@@ -1,10 +1,9 @@
-"""What is sent into streams, and what came out of them, beat by beat."""
+"""The traffic of streams for some runs: packets, commands and images as beats."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ...rtl.fabric import Fabric
 from ...rtl.run_choices import RunError
@@ -12,158 +11,16 @@ from ...rtl.streams import needs_commands
 from ...rtl.streams.ports import COMMAND, LOAD, STATUS
 from ...verilog.bench.packets import Packet
 from ..engines.base import Job
+from ..engines.traffic import STATUS_SINK, Beat, Sink, Source, Traffic
 from .faults import Planned
 
 if TYPE_CHECKING:
     from ...rtl.loaded.image import Image
 
-__all__ = [
-    "STATUS_SINK",
-    "Arrival",
-    "Beat",
-    "Log",
-    "Sink",
-    "Source",
-    "Traffic",
-    "beat_count",
-    "beats_of",
-    "command_of",
-    "traffic_of",
-]
-
-#: Where statuses come.
-STATUS_SINK = "m_axis_status"
+__all__ = ["beat_count", "beats_of", "command_of", "traffic_of"]
 
 #: Cycles without any beat after which the simulation is given up, beside those of the longest run.
 PATIENCE = 500
-
-#: Cycles after the last beat in which no other may come.
-SETTLING = 64
-
-
-class Beat(NamedTuple):
-    """A word that is sent."""
-
-    word: int
-    last: bool
-    dest: int = 0
-    keep: int = 0
-
-
-class Arrival(NamedTuple):
-    """A word that has come, and the cycle in which it was taken."""
-
-    word: int
-    last: bool
-    number: int
-    cycle: int
-    keep: int = 0
-
-    def flits(self, beat: int, width: int) -> Iterable[Arrival]:
-        """The words of a beat that are kept; one that is torn is of no origin."""
-        if beat == 1:
-            return (self,)
-        every = (1 << beat * width // 8) - 1
-        count = self.keep.bit_length() * 8 // width
-        torn = self.keep != every >> (beat - count) * width // 8 or (count < beat and not self.last)
-        mask = (1 << width) - 1
-        return (
-            Arrival(
-                self.word >> k * width & mask,
-                self.last and k == count - 1,
-                -1 if torn else self.number,
-                self.cycle,
-            )
-            for k in range(max(count, 1))
-        )
-
-
-class Source(NamedTuple):
-    """What is sent into a stream.
-
-    Parameters
-    ----------
-    prefix : str
-        Of the names of its ports.
-    stall : float
-        How likely it is that a cycle passes before the next word is there.
-    """
-
-    prefix: str
-    beats: list[Beat]
-    stall: float
-
-
-class Sink(NamedTuple):
-    """What is received from a stream.
-
-    Parameters
-    ----------
-    expected : int
-        How many words must come.
-    stall : float
-        How likely it is that it is not ready in a cycle.
-    """
-
-    prefix: str
-    expected: int
-    stall: float
-
-
-@dataclass(frozen=True)
-class Traffic:
-    """All that is sent and received.
-
-    Parameters
-    ----------
-    seed : int
-        Of what stalls when.
-    patience, settling : int
-        Cycles without any beat after which the simulation ends: while beats are missing, and at the
-        end.
-    loads : bool
-        Whether the first command loads an image.
-    """
-
-    sources: list[Source]
-    sinks: list[Sink]
-    seed: int
-    patience: int
-    settling: int = SETTLING
-    loads: bool = False
-
-    @property
-    def beats(self) -> int:
-        """All words that are sent and received."""
-        return sum(len(s.beats) for s in self.sources) + sum(s.expected for s in self.sinks)
-
-
-@dataclass
-class Log:
-    """What came.
-
-    Parameters
-    ----------
-    arrivals : dict of str to (list of Arrival)
-        Of each sink, by its prefix.
-    runs : list of (int, int)
-        Of each run that ended, the cycle after which it was not busy, and the cycles that it took.
-    errors : list of int
-        What the fabric has shown as its error, each time that it has changed.
-    clocks : int
-        Cycles in all.
-    seconds : float
-        Of processor time.
-    unsteady : str or None
-        The sink at which a word that waited did not stay as it was.
-    """
-
-    arrivals: dict[str, list[Arrival]] = field(default_factory=dict)
-    runs: list[tuple[int, int]] = field(default_factory=list)
-    errors: list[int] = field(default_factory=list)
-    clocks: int = 0
-    seconds: float = 0.0
-    unsteady: str | None = None
 
 
 def traffic_of(

@@ -1,25 +1,22 @@
 """Streams in the compiled simulation: one call of a library carries out all traffic."""
 
+from __future__ import annotations
+
 import ctypes
 import os
-import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...errors import InputError, WorkFailed
+from ...errors import WorkFailed
 from ...rtl.fabric import Fabric
-from ...rtl.streams import Clocks
-from ..engines.compiled import Session
-from ..engines.host_port import NO_FILE, fields, from_chunks, to_chunks, watched
-from ..engines.model import build_model
-from ..engines.waves import recording
-from .engine import Progress, StreamEngine, check_end
-from .traffic import Arrival, Beat, Log, Sink, Source, Traffic
+from .base import Progress
+from .host_port import NO_FILE, fields, from_chunks, to_chunks, watched
+from .session import Session
+from .traffic import Arrival, Beat, Log, Sink, Source, Traffic, check_end
 
-__all__ = ["CompiledStreams"]
+__all__ = ["run_streams"]
 
 #: Words that are kept of a stream beyond those that must come.
 MORE = 16
@@ -63,46 +60,21 @@ def _chunks(bits: int) -> int:
     return -(-bits // 32)
 
 
-class CompiledStreams(StreamEngine):
-    """Runs the whole fabric as compiled C++.
-
-    Raises
-    ------
-    InputError
-        If nodes have clocks of their own.
-    MissingTool
-        If there is no C++ compiler.
-    """
-
-    name = "compiled"
-
-    def __init__(self, fabric: Fabric, *, wave: str | Path | None = None, runs: int = 1) -> None:
-        super().__init__(fabric, wave=wave, runs=runs)
-        if fabric.clocks is not Clocks.ONE:
-            raise InputError(
-                "Engine must be amaranth for nodes with clocks of their own, not compiled"
-            )
-        began = time.perf_counter()
-        self._model = build_model(fabric.netlist, word=fabric.width, node_cycles=self._work)
-        self.build_seconds = time.perf_counter() - began
-
-    def run(self, traffic: Traffic, progress: Progress | None = None) -> Log:
-        """Carry out all traffic; see `StreamEngine.run`."""
-        fabric = self.fabric
-        with (
-            recording(self._wave, fabric) as vcd,
-            Session(self._model, fabric, vcd=vcd) as session,
-        ):
-            task = _Task(session, fabric, traffic)
-            report = (lambda done: progress(done, traffic.beats)) if progress else None
-            outcome = watched(session.run_streams, task.task, report)
-            if outcome == NO_FILE:
-                raise OSError(task.task.file_error, os.strerror(task.task.file_error))
-            if outcome:
-                raise WorkFailed("Fabric must come to an end, not be stopped")
-            log = task.log()
-        check_end(traffic, log, unsent=task.unsent)
-        return log
+def run_streams(
+    session: Session, fabric: Fabric, traffic: Traffic, progress: Progress | None
+) -> Log:
+    """Carry out all traffic; see `Engine.stream`."""
+    made = _Task(session, fabric, traffic)
+    task = made.task
+    report = (lambda done: progress(done, traffic.beats)) if progress else None
+    outcome = watched(session.run_streams, task, report)
+    if outcome == NO_FILE:
+        raise OSError(task.file_error, os.strerror(task.file_error))
+    if outcome:
+        raise WorkFailed("Fabric must come to an end, not be stopped")
+    log = made.log()
+    check_end(traffic, log, unsent=made.unsent)
+    return log
 
 
 class _Task:

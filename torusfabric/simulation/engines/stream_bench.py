@@ -1,0 +1,225 @@
+"""What drives the streams of a fabric in Amaranth's simulator, and looks at them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+from amaranth.hdl import Signal
+from amaranth.sim import SimulatorContext
+
+from ...rtl.assembly import Assembly
+from .amaranth_host import Testbench
+from .base import Progress
+from .traffic import Arrival, Beat, Log, Sink, Source, Traffic, check_end
+
+__all__ = ["StreamBench"]
+
+#: Cycles between two reports of how far it is.
+REPORT = 64
+
+#: The clock of the fabric has this period, in femtoseconds, and rises in the middle of it.
+PERIOD = 10_000_000
+
+#: Periods of other clocks, as parts of that.
+SHORTEST, LONGEST = 0.4, 2.4
+
+
+class StreamBench:
+    """All sources and sinks, and how far it is."""
+
+    def __init__(self, design: Assembly, traffic: Traffic, progress: Progress | None) -> None:
+        self._design, self._traffic, self._log = design, traffic, Log()
+        self._progress = progress or (lambda done, total: None)
+        random = np.random.default_rng(traffic.seed)
+        self._sources = [_Driver(design, source, random) for source in traffic.sources]
+        sinks = [_Taker(design, sink, random, self._log) for sink in traffic.sinks]
+        self._ports: list[_Port] = [*self._sources, *sinks]
+        self._left, self._quiet, self._was_busy = traffic.beats, 0, False
+        self._error = 0
+
+    def done(self, seconds: float) -> Log:
+        """What came, after so many seconds; raises `WorkFailed` if not all has passed."""
+        self._log.seconds = seconds
+        unsent = sum(len(source.beats) for source in self._sources)
+        check_end(self._traffic, self._log, unsent=unsent)
+        return self._log
+
+    def testbenches(self) -> list[Testbench]:
+        """What runs until nothing happens any more: first the clock of the fabric, then others.
+
+        The periods and phases of clocks have nothing in common.
+        """
+        domains = self._domains()
+        if len(domains) == 1:
+            return [self._run]
+        random, own = np.random.default_rng(self._traffic.seed), domains[1:]
+        periods = [int(PERIOD * random.uniform(SHORTEST, LONGEST)) for _ in own]
+        phases = [int(random.integers(1, PERIOD)) for _ in own]
+        starts = zip(domains, [PERIOD, *periods], [0, *phases], strict=True)
+        return [self._apart(*domain, period, phase) for domain, period, phase in starts]
+
+    @property
+    def _over(self) -> bool:
+        """Whether nothing happens any more."""
+        traffic = self._traffic
+        return self._quiet >= (traffic.patience if self._left > 0 else traffic.settling)
+
+    async def _run(self, ctx: SimulatorContext) -> None:
+        """Run with one clock for all."""
+        while not self._over:
+            for port in self._ports:
+                port.offer(ctx)
+            self._look(ctx, self._ports)
+            self._tick(ctx)
+            await ctx.tick()
+
+    def _apart(
+        self, clock: Signal | None, ports: Sequence[_Port], period: int, phase: int
+    ) -> Testbench:
+        """Drive a clock, and set ports when it falls; None is that of the simulator itself.
+
+        What that one drives is looked at just before it rises.
+        """
+        half = period // 2
+        early = half // 8 if clock is None else 0
+
+        async def testbench(ctx: SimulatorContext) -> None:
+            await ctx.delay(phase * 1e-15)
+            while not self._over:
+                if clock is not None:
+                    ctx.set(clock, 0)
+                for port in ports:
+                    port.offer(ctx)
+                await ctx.delay((half - early) * 1e-15)
+                self._look(ctx, ports)
+                if clock is not None:
+                    ctx.set(clock, 1)
+                else:
+                    self._tick(ctx)
+                await ctx.delay((half + early) * 1e-15)
+
+        return testbench
+
+    def _look(self, ctx: SimulatorContext, ports: Sequence[_Port]) -> None:
+        """Note the beats that pass with the next edge."""
+        beats = sum([port.look(ctx, self._log.clocks) for port in ports])
+        self._left -= beats
+        if beats:
+            self._quiet = -1  # up to the end of this cycle
+
+    def _tick(self, ctx: SimulatorContext) -> None:
+        """Note the end of a run, and errors, and that the fabric has one cycle less to go."""
+        log, traffic = self._log, self._traffic
+        busy = bool(ctx.get(self._design.busy))
+        if self._was_busy and not busy:
+            log.runs.append((log.clocks, int(ctx.get(self._design.cycles))))
+        self._was_busy = busy
+        error = int(ctx.get(self._design.error))
+        if error != self._error:
+            log.errors.append(error)
+        self._error = error
+        log.clocks += 1
+        self._quiet += 1
+        if log.clocks % REPORT == 0:
+            self._progress(traffic.beats - max(self._left, 0), traffic.beats)
+
+    def _domains(self) -> list[tuple[Signal | None, list[_Port]]]:
+        """The ports of each clock; the clock of the fabric is None."""
+        found: dict[str, tuple[Signal | None, list[_Port]]] = {"": (None, [])}
+        for port in self._ports:
+            name = f"clk_{port.prefix.rpartition('_')[2]}"
+            clock = getattr(self._design, name, None)
+            found.setdefault(name if clock is not None else "", (clock, []))[1].append(port)
+        return list(found.values())
+
+
+class _Port(ABC):
+    """One end of a stream."""
+
+    def __init__(self, design: Assembly, end: Source | Sink, random: np.random.Generator) -> None:
+        self._design, self.prefix, self._stall = design, end.prefix, end.stall
+        self._random = random
+        self._valid, self._ready = self.signal("tvalid"), self.signal("tready")
+
+    def signal(self, name: str) -> Signal | None:
+        """A signal of the stream, if it has one of that name."""
+        return getattr(self._design, f"{self.prefix}_{name}", None)
+
+    @abstractmethod
+    def offer(self, ctx: SimulatorContext) -> None:
+        """Set the signals for the next edge."""
+
+    @abstractmethod
+    def look(self, ctx: SimulatorContext, cycle: int) -> bool:
+        """Whether a beat is taken with that edge."""
+
+
+class _Driver(_Port):
+    """Sends beats."""
+
+    def __init__(self, design: Assembly, source: Source, random: np.random.Generator) -> None:
+        super().__init__(design, source, random)
+        self.beats, self._offered = deque(source.beats), False
+        self._signals = list(map(self.signal, ("tdata", "tlast", "tdest", "tkeep")))
+
+    def offer(self, ctx: SimulatorContext) -> None:
+        """Offer the next beat, or rest with anything on the other signals."""
+        if self._offered:
+            return
+        self._offered = bool(self.beats) and self._random.random() >= self._stall
+        any_word = int(self._random.integers(1 << 31))
+        rest = Beat(any_word, bool(any_word & 1), any_word, any_word)
+        ctx.set(self._valid, self._offered)
+        beat = self.beats[0] if self._offered else rest
+        for signal, value in zip(self._signals, beat, strict=True):
+            if signal is not None:
+                ctx.set(signal, value & (1 << len(signal)) - 1)
+
+    def look(self, ctx: SimulatorContext, cycle: int) -> bool:
+        """Whether the beat is taken."""
+        if not (self._offered and ctx.get(self._ready)):
+            return False
+        self.beats.popleft()
+        self._offered = False
+        return True
+
+
+class _Taker(_Port):
+    """Receives beats."""
+
+    def __init__(self, design: Assembly, sink: Sink, random: np.random.Generator, log: Log) -> None:
+        super().__init__(design, sink, random)
+        self._log, self._arrivals = log, log.arrivals.setdefault(sink.prefix, [])
+        self._shown = list(map(self.signal, ("tdata", "tlast", "tid", "tkeep")))
+        self._takes = False
+        self._held: Arrival | None = None
+
+    def offer(self, ctx: SimulatorContext) -> None:
+        """Be ready, or not."""
+        self._takes = self._random.random() >= self._stall
+        ctx.set(self._ready, self._takes)
+
+    def look(self, ctx: SimulatorContext, cycle: int) -> bool:
+        """Whether a beat is taken; one that waits must not change."""
+        if not ctx.get(self._valid):
+            self._steady(None)
+            return False
+        word, last, number, keep = (s is not None and ctx.get(s) for s in self._shown)
+        arrival = Arrival(int(word), bool(last), int(number), cycle, int(keep))
+        self._steady(arrival)
+        if not self._takes:
+            self._held = arrival
+            return False
+        self._held = None
+        self._arrivals.append(arrival)
+        return True
+
+    def _steady(self, arrival: Arrival | None) -> None:
+        """Note if a beat that waits has changed."""
+        if self._held is not None and (
+            arrival is None or arrival._replace(cycle=self._held.cycle) != self._held
+        ):
+            self._log.unsteady = self.prefix
