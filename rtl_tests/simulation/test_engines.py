@@ -30,8 +30,8 @@ from torusfabric.simulation.engines.choice import estimate
 from torusfabric.simulation.engines.host_port import CTask, from_chunks, to_chunks, watched
 from torusfabric.simulation.engines.layout import Layout
 from torusfabric.simulation.engines.model import build_model
+from torusfabric.simulation.report import throughput, throughput_bound
 from torusfabric.simulation.simulate import simulate
-from torusfabric.simulation.throughput import throughput, throughput_bound
 from torusfabric.toolchain import cxx, processes
 from torusfabric.topology import parse_topology
 

@@ -10,9 +10,7 @@ import torusfabric as tf
 from torusfabric.collective import Operator
 from torusfabric.rtl.operator_unit import OperatorUnit
 from torusfabric.rtl.router import Router
-from torusfabric.simulation.engines import kept_modules
-from torusfabric.simulation.engines.elaborated import Elaborated
-from torusfabric.simulation.engines.kept_modules import elaborated, stated
+from torusfabric.simulation.engines.elaborated import Elaborated, elaborated, stated
 from torusfabric.toolchain.cache import digest
 
 
@@ -20,9 +18,9 @@ def test_modules_are_elaborated_once(monkeypatch):
     """Whatever a fabric calls them; the sequencer, which is made of more than plain values, not."""
     fabric = tf.Fabric(tf.compile(tf.plan("4x3", "allreduce"), flits=2), width=8)
     first = {name: elaborated(name, make, 8) for name, make in fabric.netlist.modules.items()}
-    again = []
+    again, begin = [], Elaborated.__init__
     monkeypatch.setattr(
-        kept_modules, "Elaborated", lambda *given: again.append(given[0]) or Elaborated(*given)
+        Elaborated, "__init__", lambda self, *given: again.append(given[0]) or begin(self, *given)
     )
     for name, make in fabric.netlist.modules.items():
         kept = elaborated(f"{name}_b", make, 8)

@@ -11,7 +11,7 @@ from test_engines_waves import ENGINES, needs_gtkwave, run
 
 from torusfabric.errors import InputError, WorkFailed
 from torusfabric.simulation.engines import AmaranthEngine
-from torusfabric.simulation.engines.fst import is_whole
+from torusfabric.simulation.engines.waves import is_whole
 
 resource = pytest.importorskip("resource")
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..analysis.facts import steps_in_words
 from ..analysis.volume import limit
-from ..draw.bars import bar_charts
-from ..draw.curves import curve_chart
+from ..draw.charts import bar_charts, curve_chart
 from ..errors import InputError
 from ..planning import Selection, import_schedule, require_hardware, select
 from ..planning.choice import candidates

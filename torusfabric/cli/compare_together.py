@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from ..draw.bars import bar_charts
+from ..draw.charts import bar_charts
 from ..planning import Selection, require_hardware
 from ..toolchain.extras import how_to_install
 from ..toolchain.files import write_file

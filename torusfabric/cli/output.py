@@ -23,9 +23,9 @@ from .streams import Failure
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from ..simulation.boards.report import SystemReport
+    from ..simulation.boards.simulate import SystemReport
     from ..simulation.report import SimulationReport
-    from ..simulation.streams.report import StreamReport
+    from ..simulation.streams.limits import StreamReport
 
 __all__ = ["JSON_VERSION", "Progress", "facts_on_standard_error", "flush", "notices_shown",
            "print_error", "print_facts", "print_json", "print_line", "print_rendered",

@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..analysis.bounds import bound
+from ..analysis.volume import limit
 from ..program import CycleCost, Program
+from ..rtl.fabric import Fabric
 from ..rtl.inventory import Origins
 from ..toolchain.html import facts_table
 
@@ -14,7 +18,15 @@ if TYPE_CHECKING:
     from ..rtl.fabric import Fabric
     from .engines.base import Job
 
-__all__ = ["JobReport", "SimulationReport", "Subject", "WrongWord", "facts_of"]
+__all__ = [
+    "JobReport",
+    "SimulationReport",
+    "Subject",
+    "WrongWord",
+    "facts_of",
+    "throughput",
+    "throughput_bound",
+]
 
 
 @dataclass(frozen=True)
@@ -211,3 +223,38 @@ def _cost_to_json(cost: CycleCost) -> dict[str, Any]:
     """What cycles are made of, as plain data."""
     constants = ("alpha", "hop_cycles", "flit_cycles", "constant_cycles", "constant_parts")
     return {"cost_formula": str(cost), **{name: getattr(cost, name) for name in constants}}
+
+
+def throughput(fabric: Fabric, cycles: int, flits: int) -> float:
+    """Words from elsewhere that a node receives in a cycle, over all nodes and so many cycles.
+
+    Of a reduction, the results.
+
+    Parameters
+    ----------
+    cycles, flits : int
+        Those of the runs, and of the messages of each, added up.
+    """
+    layout, nodes = fabric.program.layout, int(fabric.nodes)
+    collective, receivers = layout.blocks.collective, layout.receivers
+    if collective.reducing:
+        messages = len(receivers) * fabric.layout.recv_words // fabric.layout.flits
+    elif collective.from_each:
+        blocks = layout.blocks
+        messages = len(receivers) * (blocks.nodes - 1)
+        if collective.local:
+            messages = len(blocks.final(np.arange(blocks.count))[0]) // blocks.chunks
+    else:
+        own = layout.blocks.groups.position[receivers]
+        messages = int((own != collective.root).sum())
+    return round(messages * flits / (nodes * max(cycles, 1)), 4)
+
+
+def throughput_bound(fabric: Fabric) -> float:
+    """The most that any hardware could reach, in the fewest cycles that messages take (`limit`).
+
+    A node receives no more words in a cycle than the ports at which the model lets it receive.
+    """
+    schedule, flits = fabric.program.schedule, int(fabric.flits)
+    cycles = limit(schedule.topology, schedule.collective, flits)
+    return min(throughput(fabric, cycles, flits), float(schedule.ports))

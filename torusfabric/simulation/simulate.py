@@ -17,8 +17,7 @@ from ..toolchain.values import natural, of_type, positive, shown
 from .engines import AmaranthEngine, Engine, EngineRun, Job
 from .engines.choice import choose_engine
 from .jobs import check_jobs, completed, default_jobs, jobs_with_drawn, read_jobs
-from .report import JobReport, SimulationReport, WrongWord, facts_of
-from .throughput import throughput, throughput_bound
+from .report import JobReport, SimulationReport, WrongWord, facts_of, throughput, throughput_bound
 
 if TYPE_CHECKING:
     from .streams import StreamReport

@@ -24,8 +24,7 @@ from torusfabric.simulation.engines.traffic import STATUS_SINK, Beat
 from torusfabric.simulation.jobs import completed
 from torusfabric.simulation.streams import simulate_streams, stream_jobs
 from torusfabric.simulation.streams.comparison import Comparison
-from torusfabric.simulation.streams.faults import Planned
-from torusfabric.simulation.streams.messages import draw_exchange
+from torusfabric.simulation.streams.messages import Planned, draw_exchange
 from torusfabric.simulation.streams.traffic import traffic_of
 from torusfabric.toolchain import tools
 

@@ -26,14 +26,12 @@ from .kept_sums import (
     track_kept_sums,
 )
 from .pattern import check_pattern, inspect_pattern, pattern_is_static, pattern_traffic
-from .progress import Progress
 from .quotient import check_quotient
 from .structure import inspect_round, inspect_schedule
 from .sum_pattern import check_sum_pattern, inspect_sum_pattern
 from .sums import track_sums
-from .table import check_table, inspect_table, table_traffic
-from .table_sums import check_sums_table
-from .traffic import Tally, Traffic
+from .table import check_sums_table, check_table, inspect_table, table_traffic
+from .traffic import Progress, Tally, Traffic
 
 __all__ = ["Progress", "Traffic", "check", "check_rounds", "pattern_traffic", "table_traffic"]
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from ...schedule import Everything, Grouped, Listed, Schedule, Transfers
 from ...topology import IntArray, IntLike
 from .fault import fault, unfinished
-from .progress import Progress
-from .traffic import Tally
+from .traffic import Progress, Tally
 
 __all__ = ["MANY", "Words", "popcount", "track_blocks"]
 

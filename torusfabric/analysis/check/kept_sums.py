@@ -14,10 +14,9 @@ from ...errors import InputError, ScheduleError
 from ...schedule import KeptSums, Schedule, SumTable, Transfers
 from ...topology import IntArray, IntLike
 from .fault import fault, unfinished
-from .progress import Progress
 from .structure import ranks
 from .table import raise_busy
-from .traffic import Tally, Traffic
+from .traffic import Progress, Tally, Traffic
 
 __all__ = ["check_sum_table", "inspect_kept_sums", "inspect_sum_table",
            "track_kept_sums"]  # fmt: skip

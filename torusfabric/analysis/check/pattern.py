@@ -21,9 +21,8 @@ from ...schedule import Duplex, Pattern
 from ...topology import IntArray
 from .blocks import Words, popcount
 from .fault import check_links, fault, unfinished
-from .progress import Progress
 from .structure import ranks
-from .traffic import Traffic
+from .traffic import Progress, Traffic
 
 __all__ = ["check_pattern", "inspect_pattern", "pattern_is_static", "pattern_traffic"]
 

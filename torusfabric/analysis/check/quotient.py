@@ -14,8 +14,7 @@ from ...schedule.quotient import Quotient, QuotientRound, Send
 from ...topology import IntArray, Torus
 from .blocks import Words, popcount
 from .fault import busy_arc, busy_node, fault, unfinished
-from .progress import Progress
-from .traffic import Traffic
+from .traffic import Progress, Traffic
 
 __all__ = ["check_quotient"]
 

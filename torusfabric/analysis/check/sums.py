@@ -17,9 +17,8 @@ from ...schedule import Everything, Grouped, Schedule, Transfers
 from ...topology import BoolArray, IntArray
 from .blocks import MANY
 from .fault import fault, unfinished
-from .progress import Progress
 from .structure import ranks
-from .traffic import Tally
+from .traffic import Progress, Tally
 
 __all__ = ["track_sums"]
 

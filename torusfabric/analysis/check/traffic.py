@@ -1,8 +1,10 @@
 """What a schedule that passed its check moves."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
-__all__ = ["Tally", "Traffic"]
+__all__ = ["Progress", "Tally", "Traffic"]
 
 
 @dataclass(frozen=True)
@@ -60,3 +62,7 @@ class Tally:
     def duplicates(self) -> int:
         """Receipts of a block by a node that held it already."""
         return self.received - self.fresh
+
+
+#: Called now and then with how much is done, and of how much.
+Progress: TypeAlias = Callable[[int, int], object]

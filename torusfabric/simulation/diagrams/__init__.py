@@ -10,8 +10,7 @@ from ...rtl.streams import Clocks
 from ...verilog.diagram import Diagram
 from ..engines.amaranth_engine import wide_values
 from .bus import bus_scene
-from .core import memories_scene, scheduled_scene
-from .host import host_scene
+from .host import host_scene, memories_scene, scheduled_scene
 from .stage import Scene, Sketch, Stage, Watched
 from .stream import stream_scene
 from .waves import Line, waves

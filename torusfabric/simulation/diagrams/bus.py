@@ -7,8 +7,7 @@ from ...rtl.bus import DATA_BITS, Bus, RegisterMap
 from ...rtl.fabric import Fabric
 from ..engines.base import PATIENCE
 from .host import CHOICES
-from .sample import sample
-from .stage import Scene, Sketch, Stage, Watched
+from .stage import Scene, Sketch, Stage, Watched, sample
 
 __all__ = ["bus_scene"]
 

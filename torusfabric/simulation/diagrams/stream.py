@@ -10,8 +10,7 @@ from ...rtl.streams import needs_commands
 from ..engines.traffic import Beat
 from ..streams.messages import exchange_of
 from ..streams.traffic import beats_of, command_of
-from .sample import FIRST, sample
-from .stage import Scene, Sketch, Stage, Watched
+from .stage import FIRST, Scene, Sketch, Stage, Watched, sample
 
 __all__ = ["stream_scene"]
 

@@ -18,9 +18,9 @@ from ...rtl.assembly import Assembly
 from ...rtl.fabric import Fabric, Top
 from .amaranth_host import Clock, HostDriver, Testbench
 from .base import Engine, EngineRun, Job, Messages, Progress, longest_job
+from .gtkwave import wave_lines
 from .stream_bench import StreamBench
 from .traffic import Log, Traffic
-from .wave_lines import wave_lines
 from .waves import recording
 from .words import Words
 

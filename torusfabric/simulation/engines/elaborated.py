@@ -2,24 +2,49 @@
 
 A module is taken from Amaranth's own elaboration. Its registers are cut into pieces of at most 64
 bits, where words meet or bits come from different origins, so that each piece is a native word.
+
+Elaborated modules are kept in the cache under the digest of all that they depend on. One that is
+made of plain values, as routers, endpoints and what distributes control are, is elaborated once, in
+whichever fabric it is; others each time.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from __future__ import annotations
+
+import base64
+import enum
+import pickle
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cached_property, partial
+from importlib.metadata import version
 from typing import Any, NamedTuple
 
+import numpy as np
 from amaranth.hdl import Fragment
 from amaranth.hdl import _nir as nir
 from amaranth.hdl._ir import PortDirection, _emit_netlist
 from amaranth.lib import wiring
 
+from ...collective import OPERATORS, SIGNED, Operator
 from ...errors import WorkFailed
 from ...rtl.endpoint import Endpoint
 from ...rtl.endpoint_shape import Bank
 from ...rtl.netlist import Leaf
+from ...toolchain.cache import Cache, digest, source_digest
 
-__all__ = ["Column", "Elaborated", "Nets", "Piece", "Run", "Store", "cut", "runs_of"]
+__all__ = [
+    "Column",
+    "Elaborated",
+    "Nets",
+    "Piece",
+    "Run",
+    "Store",
+    "cut",
+    "elaborated",
+    "runs_of",
+    "stated",
+]
 
 #: Bits of a native word.
 NATIVE = 64
@@ -285,3 +310,60 @@ def _ends(nets: Nets) -> set[int]:
         at += run.width
     # Runs of one and the same bit, as of enables, are one.
     return {at for at in found if at == 0 or nets[at] != nets[at - 1]}
+
+
+#: The rooms on which modules, and what is kept of them, depend.
+ROOMS = ("collective", "program", "rtl", "simulation")
+
+
+def elaborated(name: str, make: Callable[[], Leaf], word: int) -> Elaborated:
+    """Elaborate a module, or take it from the cache.
+
+    Parameters
+    ----------
+    make : function of () -> Leaf
+        Of what is partially applied to plain values, the module is kept.
+    word : int
+        Bits of a flit.
+    """
+    try:
+        key = digest("module", stated(make), word, source_digest(*ROOMS), version("amaranth"))
+    except LookupError:
+        return Elaborated(name, make(), word)
+    cache = Cache()
+    if kept := cache.get(key):
+        # The cache holds only what this user or root has written, libraries that are run as well.
+        made: Elaborated = pickle.loads(zlib.decompress(base64.b64decode(kept)))
+        made.name = name
+        return made
+    made = Elaborated(name, make(), word)
+    cache.put(key, base64.b64encode(zlib.compress(pickle.dumps(made), 1)).decode())
+    return made
+
+
+def stated(value: Any) -> Any:
+    """All that a value is, in terms of JSON; raises LookupError if that cannot be said."""
+    made = type(value)
+    named = f"{made.__module__}.{made.__qualname__}"
+    if isinstance(value, enum.Enum):
+        return [named, value.name]
+    if value is None or made in (bool, int, str):
+        return value
+    if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
+        return [named, value.dtype.str, value.tolist()]
+    if made in (tuple, list) or isinstance(value, tuple):
+        return [named, *map(stated, value)]
+    if isinstance(value, dict):
+        return [named, [[stated(key), stated(each)] for key, each in value.items()]]
+    if isinstance(value, partial):
+        return [stated(value.func), stated(value.args), stated(value.keywords)]
+    if isinstance(value, Operator):
+        # Of one that comes from elsewhere the name does not say what it is.
+        if any(value is Operator.parse(name) for name in (*OPERATORS, *SIGNED)):
+            return [named, value.name]
+        raise LookupError(named)
+    if is_dataclass(value) and not isinstance(value, type):
+        return [named, [stated(getattr(value, each.name)) for each in fields(value)]]
+    if isinstance(value, type) and value.__module__.startswith("torusfabric.rtl."):
+        return [named, value.__module__, value.__qualname__]
+    raise LookupError(named)

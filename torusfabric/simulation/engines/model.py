@@ -12,8 +12,7 @@ from typing import NamedTuple
 from ...rtl.netlist import Netlist, Role
 from ...toolchain import cxx, processes
 from .connections import Connections
-from .elaborated import Elaborated, Piece
-from .kept_modules import elaborated
+from .elaborated import Elaborated, Piece, elaborated
 from .layout import Layout
 from .loops import Loops
 

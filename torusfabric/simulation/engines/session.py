@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from ...errors import WorkFailed
 from ...rtl.fabric import Fabric
 from .base import Job
+from .gtkwave import WaveLine, wave_lines
 from .host_port import CTask, Step
 from .model import Model
 from .model_objects import CDesign, CNet, CompiledCells, CTap, Objects
-from .wave_lines import WaveLine, wave_lines
 
 __all__ = ["INPUTS", "OUTPUTS", "Session"]
 

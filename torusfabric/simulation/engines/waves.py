@@ -1,17 +1,20 @@
 """The files that waves are kept in: VCD, FST, and a save file of GTKWave beside them."""
 
 import contextlib
+import shutil
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
 from ...errors import InputError, MissingTool, WorkFailed
 from ...rtl.fabric import Fabric
+from ...toolchain import tools
 from ...toolchain.files import finished, write_file
+from ...toolchain.folders import work_folder
 from ...toolchain.owned import is_like
-from .gtkwave import gtkwave_text
-from .wave_lines import wave_lines
+from .gtkwave import gtkwave_text, wave_lines
 
-__all__ = ["FORMATS", "check_wave", "recording"]
+__all__ = ["FORMATS", "check_wave", "convert", "is_whole", "recording"]
 
 #: The endings of file names, one for each format.
 FORMATS = (".vcd", ".fst")
@@ -71,8 +74,6 @@ def recording(wave: str | Path | None, fabric: Fabric) -> Iterator[str | None]:
                 failure = error
             shown = gtkwave_text(written, wave, fabric.program.topology, wave_lines(fabric))
             if wave.suffix == ".fst":
-                from .fst import convert
-
                 convert(written)
             # A view that GTKWave has saved since, as the user wants it, stays.
             if is_like(wave.with_suffix(".gtkw"), "[dumpfile]"):
@@ -81,3 +82,45 @@ def recording(wave: str | Path | None, fabric: Fabric) -> Iterator[str | None]:
         raise InputError(f"File of waves must be writable, not {wave} ({error.strerror})") from None
     if failure is not None:
         raise failure
+
+
+#: The types of blocks: the header, the widths of signals, and, compressed in one of three ways,
+#: their names.
+_HEADER, _GEOMETRY, _HIERARCHY = 0, 3, {4, 6, 7}
+
+
+def convert(path: Path) -> None:
+    """Turn a file in the format VCD into one in FST.
+
+    Raises
+    ------
+    WorkFailed
+        If the tool fails, or cannot write all.
+    """
+    with work_folder("waves") as folder:
+        args = [str(path.absolute()), "waves.fst"]
+        tools.run("vcd2fst", args, folder=folder, log="log", what="the waves",
+                  makes=["waves.fst"])  # fmt: skip
+        if not is_whole(folder / "waves.fst"):
+            raise WorkFailed(
+                f"vcd2fst failed on the waves: it could not write all to {folder.parent} (is that "
+                "disk full? TMPDIR names another folder)"
+            )
+        shutil.copyfile(folder / "waves.fst", path)
+
+
+def is_whole(path: Path) -> bool:
+    """Whether the blocks of a file are all there; vcd2fst does not notice if it cannot write.
+
+    A block is a byte for its type, its length without that byte in eight bytes, and the content.
+    """
+    found = set()
+    with open(path, "rb") as file, contextlib.suppress(struct.error):
+        size = file.seek(0, 2)
+        at = file.seek(0)
+        while at < size:
+            kind, length = struct.unpack(">BQ", file.read(9))
+            found.add(kind)
+            at = file.seek(at + 1 + length)
+        return at == size and {_HEADER, _GEOMETRY} <= found and bool(found & _HIERARCHY)
+    return False

@@ -1,6 +1,6 @@
 """Simulation of fabrics whose nodes have streams."""
 
-from .report import StreamReport
+from .limits import StreamReport
 from .simulate import check_faults, check_stall, simulate_streams, stream_jobs
 
 __all__ = [

@@ -18,10 +18,8 @@ from ..engines.traffic import STATUS_SINK, Log
 from ..jobs import check_jobs, completed, default_jobs, random_jobs
 from ..report import JobReport, facts_of
 from .comparison import Comparison
-from .faults import Planned, spoiled_run
-from .limits import sustained_rate
-from .messages import Exchange, draw_exchange, is_barrier
-from .report import StreamReport
+from .limits import StreamReport, sustained_rate
+from .messages import Exchange, Planned, draw_exchange, is_barrier, spoiled_run
 from .traffic import traffic_of
 
 __all__ = ["check_faults", "check_stall", "simulate_streams", "stream_jobs"]

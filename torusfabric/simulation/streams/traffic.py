@@ -12,7 +12,7 @@ from ...rtl.streams.ports import COMMAND, LOAD, STATUS
 from ...verilog.bench.packets import Packet
 from ..engines.base import Job
 from ..engines.traffic import STATUS_SINK, Beat, Sink, Source, Traffic
-from .faults import Planned
+from .messages import Planned
 
 if TYPE_CHECKING:
     from ...rtl.loaded.image import Image

@@ -1,11 +1,11 @@
-"""Curves over the length of messages, both axes by powers of two."""
+"""Charts: bars side by side, and curves over the length of messages."""
 
 from collections.abc import Mapping, Sequence
 from math import log2
 
 from .svg import Svg
 
-__all__ = ["curve_chart"]
+__all__ = ["bar_charts", "curve_chart"]
 
 #: Colours of curves, in turn; of the limit, and of the grid.
 COLOURS = ("#2578c4", "#c8324a", "#2f9e63", "#c98a1b", "#7a4fb5", "#4a4a4a", "#1aa3b8", "#a8577e")
@@ -13,6 +13,11 @@ LIMIT, GRID = "#000000", "#dddddd"
 
 #: The page: its margin, the sides of the chart, the size of letters.
 MARGIN, WIDE, HIGH, LETTERS = 28.0, 460.0, 320.0, 12.0
+
+#: Colours of a first and of other bars; the page of bars: its margin, bars, and how wide a letter
+#: is, of its size.
+BAR_COLOURS = ("#c8324a", "#2578c4")
+BAR_MARGIN, BAR, LONGEST, WIDTH = 24.0, 16.0, 260.0, 0.62
 
 
 def curve_chart(
@@ -70,3 +75,46 @@ def curve_chart(
     longest = max(len(name) for name, _ in named)
     wide = left + WIDE + 24 + 0.66 * LETTERS * longest + MARGIN
     return svg.render(wide, top + HIGH + 3.5 * LETTERS + MARGIN, title)
+
+
+def bar_charts(
+    title: str,
+    names: Sequence[str],
+    charts: Mapping[str, Sequence[float | None]],
+    *,
+    marked: int = 0,
+) -> str:
+    """A picture with a chart for each figure, and a bar in each for each name.
+
+    Parameters
+    ----------
+    charts : dict of str to sequence of (float or None)
+        The values of each figure, by names; None where there is none.
+    marked : int
+        How many of the first bars have a colour of their own.
+
+    Examples
+    --------
+    >>> bar_charts("two", ["a", "b"], {"steps": [1, 2]}).count("<rect")
+    3
+    """
+    svg = Svg()
+    indent = BAR_MARGIN + WIDTH * LETTERS * max(map(len, names)) + 8
+    svg.text(BAR_MARGIN, BAR_MARGIN + LETTERS, title, 1.2 * LETTERS, font_weight="bold")
+    top = BAR_MARGIN + 3 * LETTERS
+    for figure, values in charts.items():
+        svg.text(BAR_MARGIN, top + LETTERS, figure, LETTERS, font_weight="bold")
+        top += 1.6 * LETTERS
+        most = max((value for value in values if value is not None), default=0) or 1
+        for number, (name, value) in enumerate(zip(names, values, strict=True)):
+            middle = top + 0.75 * BAR
+            svg.text(indent - 8, middle, name, LETTERS, text_anchor="end")
+            length = LONGEST * (value or 0) / most
+            colour = BAR_COLOURS[number >= marked]
+            svg.add("rect", x=indent, y=top + 2, width=length, height=BAR - 4, fill=colour)
+            text = "-" if value is None else f"{value:g}"
+            svg.text(indent + length + 6, middle, text, LETTERS)
+            top += BAR
+        top += LETTERS
+    wide = max(indent + LONGEST + 90, 2 * BAR_MARGIN + 0.75 * LETTERS * len(title))
+    return svg.render(wide, top + BAR_MARGIN, title)
