@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 
+from ..collective import random_messages
 from ..errors import InputError
 from ..program import Program
 from ..rtl.fabric import Fabric
@@ -17,6 +18,7 @@ __all__ = [
     "check_jobs",
     "completed",
     "default_jobs",
+    "drawn_words",
     "jobs_with_drawn",
     "random_jobs",
     "read_jobs",
@@ -99,6 +101,12 @@ def read_jobs(jobs: object) -> tuple[Job, ...]:
         for job in each
     )
     return tuple(Job(**chosen) for chosen in numbers)
+
+
+def drawn_words(fabric: Fabric, job: Job, *, seed: int) -> np.ndarray:
+    """What nodes send in a run, drawn: an array of shape (nodes, send words)."""
+    layout = fabric.program.part(fabric.program.form_of(job.mode, job.length)).layout
+    return random_messages(layout, job.length or fabric.flits, width=fabric.width, seed=seed)
 
 
 def _modes(program: Program) -> list[int | None]:

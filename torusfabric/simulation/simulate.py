@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..collective import random_messages
 from ..errors import InputError
 from ..program import Program
 from ..rtl.fabric import Fabric, Top
@@ -16,7 +15,7 @@ from ..rtl.run_choices import RunChoices
 from ..toolchain.values import natural, of_type, positive, shown
 from .engines import AmaranthEngine, Engine, EngineRun, Job
 from .engines.choice import choose_engine
-from .jobs import check_jobs, completed, default_jobs, jobs_with_drawn, read_jobs
+from .jobs import check_jobs, completed, default_jobs, drawn_words, jobs_with_drawn, read_jobs
 from .report import JobReport, SimulationReport, WrongWord, facts_of, throughput, throughput_bound
 
 if TYPE_CHECKING:
@@ -138,15 +137,7 @@ def simulate_runs(
     tried = tuple(completed(fabric, job) for job in tried)
     each = tried * repeat
     engine = engine or AmaranthEngine(fabric)
-    batches = [
-        random_messages(
-            fabric.program.part(fabric.program.form_of(job.mode, job.length)).layout,
-            job.length or fabric.flits,
-            width=fabric.width,
-            seed=seed + k,
-        )
-        for k, job in enumerate(each)
-    ]
+    batches = [drawn_words(fabric, job, seed=seed + k) for k, job in enumerate(each)]
     began = time.perf_counter()
     runs = engine.run_many(batches, jobs=each, progress=progress)
     seconds = round(time.perf_counter() - began, 3)
@@ -174,12 +165,32 @@ def report_of_runs(
         ``engine``, ``repeat`` and ``seconds`` of the report.
     """
     compared = [compare_run(fabric, *done) for done in zip(jobs, batches, runs, strict=True)]
-    return _report(
-        fabric,
-        runs,
-        compared,
+    reports = _job_reports(fabric, jobs, runs, compared)
+    edges, spent = sum(run.edges for run in runs), sum(run.phases.run for run in runs)
+    cycles = {count for run in runs for count in (run.cycles, run.edges)}
+    measured = cycles.pop() if len(cycles) == 1 else -1
+    predicted = fabric.predicted_cycles
+    if reports:
+        measured = sum(job.cycles for job in reports)
+        predicted = sum(job.predicted_cycles for job in reports)
+    return SimulationReport(
+        **facts_of(fabric.program),
+        width=fabric.width,
+        router_classes=len(fabric.router_classes),
+        origins=fabric.origins,
+        cycles=measured,
+        predicted_cycles=predicted,
+        cycle_costs=tuple(mode.longest.cost for mode in fabric.program.modes),
+        jobs=reports,
+        **_of_one(fabric, runs, reports),
         roots=tuple(sorted({job.root for job in jobs if job.root is not None})),
-        jobs=_job_reports(fabric, jobs, runs, compared),
+        clocks=sum(run.clocks for run in runs),
+        node_cycles_per_second=round(int(fabric.nodes) * edges / max(spent, 1e-9)),
+        port_words=sum(run.through_port for run in runs),
+        direct_words=sum(run.direct for run in runs),
+        words_checked=sum(found.words_checked for found in compared),
+        words_wrong=sum(found.words_wrong for found in compared),
+        first_wrong=next((found.first_wrong for found in compared if found.first_wrong), None),
         **others,
     )
 
@@ -249,43 +260,6 @@ def predictions_of(program: Program) -> dict[str, Any]:
     return facts_of(program) | {"cycles": sum(each), "jobs": jobs}
 
 
-def _report(
-    fabric: Fabric,
-    runs: Sequence[EngineRun],
-    compared: list[Comparison],
-    *,
-    jobs: tuple[JobReport, ...],
-    **others: Any,
-) -> SimulationReport:
-    """The report of some runs."""
-    clocks = sum(run.clocks for run in runs)
-    cycles = {count for run in runs for count in (run.cycles, run.edges)}
-    measured = cycles.pop() if len(cycles) == 1 else -1
-    predicted = fabric.predicted_cycles
-    if jobs:
-        measured = sum(job.cycles for job in jobs)
-        predicted = sum(job.predicted_cycles for job in jobs)
-    return SimulationReport(
-        **facts_of(fabric.program),
-        width=fabric.width,
-        router_classes=len(fabric.router_classes),
-        origins=fabric.origins,
-        cycles=measured,
-        predicted_cycles=predicted,
-        cycle_costs=tuple(mode.longest.cost for mode in fabric.program.modes),
-        jobs=jobs,
-        **_of_one(fabric, runs, jobs),
-        clocks=clocks,
-        node_cycles_per_second=_speed(fabric, runs),
-        port_words=sum(run.through_port for run in runs),
-        direct_words=sum(run.direct for run in runs),
-        words_checked=sum(found.words_checked for found in compared),
-        words_wrong=sum(found.words_wrong for found in compared),
-        first_wrong=next((found.first_wrong for found in compared if found.first_wrong), None),
-        **others,
-    )
-
-
 def _of_one(fabric: Fabric, runs: Sequence[EngineRun], jobs: Sequence[JobReport]) -> dict[str, Any]:
     """What is known of a fabric of one collective."""
     if len(fabric.program.modes) > 1:
@@ -295,12 +269,6 @@ def _of_one(fabric: Fabric, runs: Sequence[EngineRun], jobs: Sequence[JobReport]
         "throughput": throughput(fabric, sum(run.edges for run in runs), sum(flits)),
         "throughput_bound": throughput_bound(fabric),
     }
-
-
-def _speed(fabric: Fabric, runs: Sequence[EngineRun]) -> int:
-    """Cycles of nodes that were simulated in a second of processor time, from start to done."""
-    spent = sum(run.phases.run for run in runs)
-    return round(int(fabric.nodes) * sum(run.edges for run in runs) / max(spent, 1e-9))
 
 
 def _wrong_word(

@@ -26,7 +26,7 @@ from ..engines.model import build_model
 from ..engines.session import Session
 from ..engines.words import Cells, PortWords, Words, as_words
 
-__all__ = ["CompiledBoards", "Oscillators"]
+__all__ = ["CompiledBoards"]
 
 #: Femtoseconds of a cycle of a clock that is not off.
 PERIOD = 10_000_000
@@ -59,32 +59,30 @@ class CBoardsRun(ctypes.Structure):
     _fields_ = fields("waits* patience cycles* edges done stop")
 
 
-class Cables:
-    """Elastic buffers of the cables of some boards, which are no part of their models."""
-
-    def __init__(
-        self, system: BoardSystem, sessions: Sequence[Session], random: np.random.Generator
-    ) -> None:
-        plan, self._kept = system.plan, list[Any]()
-        chunks = -(-(plan.width + FRAME_BITS) // 32)
-        ends = [(board, link, *end) for board, each in enumerate(system.boards.ends)
-                for link, end in enumerate(each)]  # fmt: skip
-        self.array = (CCable * len(ends))()
-        for k, (board, link, there, port) in enumerate(ends):
-            here, other = sessions[board], sessions[there]
-            depth = plan.depth(system.boards.latency[link])
-            memory = np.zeros((depth, chunks), np.uint32)
-            self._kept.append(memory)
-            self.array[k] = CCable(
-                there, board,
-                other.address(link_port(port, "tx_word")),
-                other.address(link_port(port, "tx_frame")),
-                here.address(f"at_{link}"),
-                here.inputs[f"head_{link}"].ctypes.data,
-                here.inputs[f"count_{link}"].ctypes.data,
-                memory.ctypes.data, depth, 0,
-                int(random.integers(math.ceil(plan.phy.least), 1 + int(plan.phy.most))),
-            )  # fmt: skip
+def _cables(
+    system: BoardSystem, sessions: Sequence[Session], random: np.random.Generator
+) -> tuple[Any, list[NDArray[Any]]]:
+    """Elastic buffers of cables, which are no part of models, and the memories to be kept."""
+    plan, memories = system.plan, []
+    chunks = -(-(plan.width + FRAME_BITS) // 32)
+    ends = [(board, link, *end) for board, each in enumerate(system.boards.ends)
+            for link, end in enumerate(each)]  # fmt: skip
+    cables = (CCable * len(ends))()
+    for k, (board, link, there, port) in enumerate(ends):
+        here, other = sessions[board], sessions[there]
+        depth = plan.depth(system.boards.latency[link])
+        memories.append(memory := np.zeros((depth, chunks), np.uint32))
+        cables[k] = CCable(
+            there, board,
+            other.address(link_port(port, "tx_word")),
+            other.address(link_port(port, "tx_frame")),
+            here.address(f"at_{link}"),
+            here.inputs[f"head_{link}"].ctypes.data,
+            here.inputs[f"count_{link}"].ctypes.data,
+            memory.ctypes.data, depth, 0,
+            int(random.integers(math.ceil(plan.phy.least), 1 + int(plan.phy.most))),
+        )  # fmt: skip
+    return cables, memories
 
 
 def without_buffers(netlist: Netlist) -> Netlist:
@@ -107,19 +105,16 @@ def without_buffers(netlist: Netlist) -> Netlist:
     )  # fmt: skip
 
 
-class Oscillators:
+def _clocks(system: BoardSystem, random: np.random.Generator) -> Any:
     """The clocks of boards: off by as much as they may be, with phases at random.
 
     The first is slowest and the last fastest.
     """
-
-    def __init__(self, system: BoardSystem, random: np.random.Generator) -> None:
-        number = system.boards.number
-        off = system.ppm * 1e-6 * np.linspace(1, -1, number)
-        periods = np.rint(PERIOD * (1 + off)).astype(int)
-        self.array = (CClock * number)(
-            *(CClock(int(p), int(p) + int(random.integers(p)), 0) for p in periods)
-        )
+    number = system.boards.number
+    off = system.ppm * 1e-6 * np.linspace(1, -1, number)
+    periods = np.rint(PERIOD * (1 + off)).astype(int)
+    clocks = (CClock(int(p), int(p) + int(random.integers(p)), 0) for p in periods)
+    return (CClock * number)(*clocks)
 
 
 class SystemCells(Cells):
@@ -198,14 +193,13 @@ class CompiledBoards(PortRuns):
                          total=runs * words_moved(system.fabric))  # fmt: skip
         self._read_latency = system.read_latency
         self._random = np.random.default_rng(seed)
-        self._cables = Cables(system, self.sessions, self._random)
-        self.cables = self._cables.array
-        self._oscillators = Oscillators(system, self._random)
+        self.cables, memories = _cables(system, self.sessions, self._random)
+        clocks = _clocks(system, self._random)
         handles = (ctypes.c_void_p * len(self.sessions))(*(s.handle for s in self.sessions))
-        self._handles = handles
+        self._kept = memories, clocks, handles
         self.system = CSystem(
             models=ctypes.addressof(handles),
-            clocks=ctypes.addressof(self._oscillators.array),
+            clocks=ctypes.addressof(clocks),
             boards=len(self.sessions),
             cables=ctypes.addressof(self.cables),
             cable_count=len(self.cables),

@@ -9,12 +9,11 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from ...collective import random_messages
 from ...errors import InputError
 from ...rtl.boards import BoardSystem
 from ..engines import Job
 from ..engines.base import EngineRun, Messages, Progress
-from ..jobs import check_jobs, completed, random_jobs
+from ..jobs import check_jobs, completed, drawn_words, random_jobs
 from ..report import Subject, WrongWord, facts_of
 from ..simulate import Comparison, compare_run
 from .compiled import CompiledBoards
@@ -123,12 +122,7 @@ def run_jobs(
     """
     fabric, began, done = system.fabric, time.perf_counter(), []
     for number, job in enumerate(jobs):
-        part = fabric.program.part(fabric.program.form_of(job.mode, job.length))
-        sent = messages
-        if sent is None:
-            sent = random_messages(
-                part.layout, job.length or fabric.flits, width=fabric.width, seed=seed + number
-            )
+        sent = drawn_words(fabric, job, seed=seed + number) if messages is None else messages
         run = boards.carry_out(sent, job)
         found = None if any(boards.said("error")) else compare_run(fabric, job, sent, run)
         if progress:

@@ -34,6 +34,12 @@ class Master(ABC):
     async def read(self, address: int) -> None:
         """Read a word."""
 
+    async def _passed(self, line: str, *inputs: str) -> None:
+        """Wait until a line is high, pass an edge, and set inputs to 0."""
+        await self._stage.until(lambda: bool(self._stage.get(line)), limit=MOST_CYCLES)
+        await self._stage.edges()
+        self._stage.set(**dict.fromkeys(inputs, 0))
+
 
 class Wishbone(Master):
     """Classic cycles."""
@@ -50,98 +56,72 @@ class Wishbone(Master):
         await self._access(wb_adr=address // 4, wb_we=0, wb_sel=0xF, wb_dat_w=0)
 
     async def _access(self, **inputs: int) -> None:
-        stage = self._stage
-        stage.set(wb_cyc=1, wb_stb=1, **inputs)
-        await stage.until(lambda: bool(stage.get("wb_ack")), limit=MOST_CYCLES)
-        await stage.edges()
-        stage.set(wb_cyc=0, wb_stb=0, **dict.fromkeys(inputs, 0))
-        await stage.edges()
+        inputs |= {"wb_cyc": 1, "wb_stb": 1}
+        self._stage.set(**inputs)
+        await self._passed("wb_ack", *inputs)
+        await self._stage.edges()
+
+
+def _lines(prefix: str, names: str) -> tuple[str, ...]:
+    return tuple(f"{prefix}_{name}" for name in names.split())
 
 
 class AxiLite(Master):
     """Five channels, all of which are ready at once."""
 
-    writing = tuple(
-        f"s_axil_{name}"
-        for name in ("awvalid", "awready", "awaddr", "wvalid", "wready", "wdata", "wstrb",
-                     "bvalid", "bready", "bresp")
-    )  # fmt: skip
-    reading = tuple(
-        f"s_axil_{name}"
-        for name in ("arvalid", "arready", "araddr", "rvalid", "rready", "rdata", "rresp")
+    writing = _lines(
+        "s_axil", "awvalid awready awaddr wvalid wready wdata wstrb bvalid bready bresp"
     )
+    reading = _lines("s_axil", "arvalid arready araddr rvalid rready rdata rresp")
 
     async def write(self, address: int, word: int) -> None:
-        """Write a word."""
-        stage = self._stage
-        stage.set(s_axil_awvalid=1, s_axil_awaddr=address, s_axil_bready=1)
-        stage.set(s_axil_wvalid=1, s_axil_wdata=word, s_axil_wstrb=0xF)
-        # Address and data are taken together.
-        await stage.until(lambda: bool(stage.get("s_axil_awready")), limit=MOST_CYCLES)
-        await stage.edges()
-        stage.set(s_axil_awvalid=0, s_axil_awaddr=0)
-        stage.set(s_axil_wvalid=0, s_axil_wdata=0, s_axil_wstrb=0)
-        await self._finish("s_axil_bvalid", "s_axil_bready")
+        """Write a word; address and data are taken together."""
+        self._set("s_axil", awvalid=1, awaddr=address, bready=1, wvalid=1, wdata=word, wstrb=0xF)
+        await self._passed("s_axil_awready", *_lines("s_axil", "awvalid awaddr wvalid wdata wstrb"))
+        await self._finish("s_axil", "b")
 
     async def read(self, address: int) -> None:
         """Read a word."""
-        stage = self._stage
-        stage.set(s_axil_arvalid=1, s_axil_araddr=address, s_axil_rready=1)
-        await stage.until(lambda: bool(stage.get("s_axil_arready")), limit=MOST_CYCLES)
-        await stage.edges()
-        stage.set(s_axil_arvalid=0, s_axil_araddr=0)
-        await self._finish("s_axil_rvalid", "s_axil_rready")
+        await self._read("s_axil", address)
 
-    async def _finish(self, valid: str, ready: str) -> None:
-        stage = self._stage
-        await stage.until(lambda: bool(stage.get(valid)), limit=MOST_CYCLES)
-        await stage.edges()
-        stage.set(**{ready: 0})
-        await stage.edges()
+    async def _read(self, prefix: str, address: int, **others: int) -> None:
+        self._set(prefix, arvalid=1, araddr=address, rready=1, **others)
+        await self._passed(f"{prefix}_arready", *_lines(prefix, "arvalid araddr"))
+        await self._finish(prefix, "r")
+
+    def _set(self, prefix: str, **inputs: int) -> None:
+        self._stage.set(**{f"{prefix}_{name}": value for name, value in inputs.items()})
+
+    async def _finish(self, prefix: str, channel: str) -> None:
+        await self._passed(f"{prefix}_{channel}valid", f"{prefix}_{channel}ready")
+        await self._stage.edges()
 
 
 class Axi4(AxiLite):
     """Registers as there; windows by bursts of one beat, of a bus word."""
 
     starting = AxiLite.writing
-    writing = tuple(
-        f"s_axi_{name}"
-        for name in ("awvalid", "awready", "awaddr", "awsize", "wvalid", "wready", "wdata",
-                     "wstrb", "bvalid", "bready", "bresp")
-    )  # fmt: skip
-    reading = tuple(
-        f"s_axi_{name}"
-        for name in ("arvalid", "arready", "araddr", "arsize", "rvalid", "rready", "rdata",
-                     "rresp", "rlast")
-    )  # fmt: skip
+    writing = _lines(
+        "s_axi", "awvalid awready awaddr awsize wvalid wready wdata wstrb bvalid bready bresp"
+    )
+    reading = _lines("s_axi", "arvalid arready araddr arsize rvalid rready rdata rresp rlast")
 
     async def write(self, address: int, word: int) -> None:
         """Write a word, where it is in its flit."""
         if not self._in_window(address):
             return await super().write(address, word)
-        stage, first = self._stage, address % self._registers.flit_bytes
-        stage.set(s_axi_awvalid=1, s_axi_awaddr=address, s_axi_awsize=2, s_axi_awburst=1)
-        stage.set(s_axi_wvalid=1, s_axi_wdata=word << 8 * first, s_axi_wstrb=0xF << first)
-        stage.set(s_axi_wlast=1, s_axi_bready=1)
-        await stage.until(lambda: bool(stage.get("s_axi_awready")), limit=MOST_CYCLES)
-        await stage.edges()
-        stage.set(s_axi_awvalid=0, s_axi_awaddr=0)
-        await stage.until(lambda: bool(stage.get("s_axi_wready")), limit=MOST_CYCLES)
-        await stage.edges()
-        stage.set(s_axi_wvalid=0, s_axi_wdata=0, s_axi_wstrb=0, s_axi_wlast=0)
-        return await self._finish("s_axi_bvalid", "s_axi_bready")
+        first = address % self._registers.flit_bytes
+        self._set("s_axi", awvalid=1, awaddr=address, awsize=2, awburst=1, bready=1)
+        self._set("s_axi", wvalid=1, wdata=word << 8 * first, wstrb=0xF << first, wlast=1)
+        await self._passed("s_axi_awready", *_lines("s_axi", "awvalid awaddr"))
+        await self._passed("s_axi_wready", *_lines("s_axi", "wvalid wdata wstrb wlast"))
+        return await self._finish("s_axi", "b")
 
     async def read(self, address: int) -> None:
         """Read a word."""
         if not self._in_window(address):
             return await super().read(address)
-        stage = self._stage
-        stage.set(s_axi_arvalid=1, s_axi_araddr=address, s_axi_arsize=2, s_axi_arburst=1)
-        stage.set(s_axi_rready=1)
-        await stage.until(lambda: bool(stage.get("s_axi_arready")), limit=MOST_CYCLES)
-        await stage.edges()
-        stage.set(s_axi_arvalid=0, s_axi_araddr=0)
-        return await self._finish("s_axi_rvalid", "s_axi_rready")
+        return await self._read("s_axi", address, arsize=2, arburst=1)
 
     def _in_window(self, address: int) -> bool:
         return address >= self._registers.windows[0].offset

@@ -29,8 +29,8 @@ SIGNALS = ("tvalid", "tready", "tdata", "tkeep", "tlast", "tdest", "tid")
 
 
 @dataclass
-class _Source:
-    """What is sent into a stream.
+class _End:
+    """What is sent into a stream, or what is received from one where there are no beats.
 
     Parameters
     ----------
@@ -39,14 +39,17 @@ class _Source:
     """
 
     prefix: str
-    beats: deque[Beat]
+    beats: deque[Beat] | None = None
     pauses: int = 0
     taken: int = 0
 
     def offer(self, stage: Stage) -> None:
-        """Offer the next beat, or nothing."""
+        """Offer the next beat, or nothing; or be ready, or not."""
         resting = self.taken == PAUSE_AT and self.pauses > 0
         self.pauses -= resting
+        if self.beats is None:
+            stage.set(**{f"{self.prefix}_tready": int(not resting)})
+            return
         valid = bool(self.beats) and not resting
         beat = self.beats[0] if valid else Beat(0, last=False)
         values = {"tvalid": valid, "tdata": beat.word, "tlast": beat.last, "tdest": beat.dest}
@@ -55,27 +58,9 @@ class _Source:
     def look(self, stage: Stage) -> None:
         """See whether a beat is taken."""
         if stage.get(f"{self.prefix}_tvalid") and stage.get(f"{self.prefix}_tready"):
-            self.beats.popleft()
             self.taken += 1
-
-
-@dataclass
-class _Sink:
-    """What is received from a stream, with a pause after its first beats."""
-
-    prefix: str
-    pauses: int = 0
-    taken: int = 0
-
-    def offer(self, stage: Stage) -> None:
-        """Be ready, or not."""
-        resting = self.taken == PAUSE_AT and self.pauses > 0
-        self.pauses -= resting
-        stage.set(**{f"{self.prefix}_tready": int(not resting)})
-
-    def look(self, stage: Stage) -> None:
-        """See whether a beat is taken."""
-        self.taken += stage.get(f"{self.prefix}_tvalid") & stage.get(f"{self.prefix}_tready")
+            if self.beats:
+                self.beats.popleft()
 
 
 def stream_scene(fabric: Fabric) -> Scene:
@@ -85,21 +70,19 @@ def stream_scene(fabric: Fabric) -> Scene:
     commanded = needs_commands(fabric.program)
 
     async def play(stage: Stage) -> None:
-        sources, sinks, count = _ends(fabric, send, receive)
-        ends: list[_Source | _Sink] = [*sources, *sinks]
-        source = next(end for end in sources if end.prefix == send)
-        sink = next(end for end in sinks if end.prefix == receive)
+        ends, count = _ends(fabric, send, receive)
+        source, sink = ends[send], ends[receive]
         for name in ("send", "run"):
             stage.begin(name)
         begun, sending, limit = False, True, 4 * (count + fabric.predicted_cycles) + LIMIT
         while not (sink.taken == count and stage.get("done")) and stage.now < limit:
-            for end in ends:
+            for end in ends.values():
                 end.offer(stage)
             if stage.get(f"{receive}_tvalid") and "receive" not in stage.cycles:
                 stage.begin("receive")
             if stage.get("busy") and not begun:
                 begun, stage.origin = True, stage.now
-            for end in ends:
+            for end in ends.values():
                 end.look(stage)
             await stage.edges()
             # The diagram ends with the cycle after the last word.
@@ -113,29 +96,26 @@ def stream_scene(fabric: Fabric) -> Scene:
     return Scene(play, _sketches(fabric, send, receive))
 
 
-def _ends(fabric: Fabric, send: str, receive: str) -> tuple[list[_Source], list[_Sink], int]:
-    """All sources and sinks for a run, and the words that are received at the one that is shown."""
+def _ends(fabric: Fabric, send: str, receive: str) -> tuple[dict[str, _End], int]:
+    """All ends of streams for a run, and the words that are received at the one that is shown."""
     job, nodes = sample(fabric).job, range(fabric.nodes)
     form, length = fabric.program.form_of(job.mode, job.length), job.length or fabric.flits
     layout = fabric.program.part(form).layout
     numbers = np.arange(layout.send_words(length)) + FIRST
     words = (numbers + 16 * np.arange(fabric.nodes)[:, None]).astype(object)
     exchange = exchange_of(fabric, job, words % (1 << fabric.width))
-    sources = [
-        _Source(f"s_axis_{node}", deque(beats_of(exchange.sent[node], fabric.width, fabric.beat)))
+    ends = [_End(f"m_axis_{node}") for node in nodes]
+    ends += [
+        _End(f"s_axis_{node}", deque(beats_of(exchange.sent[node], fabric.width, fabric.beat)))
         for node in nodes
     ]
-    sinks = [_Sink(f"m_axis_{node}") for node in nodes]
     if needs_commands(fabric.program):
-        sources.append(_Source("s_axis_cmd", deque(command_of(TAG, job))))
-        sinks.append(_Sink("m_axis_status"))
-    ends: list[_Source | _Sink] = [*sources, *sinks]
-    for end in ends:
-        if end.prefix in (send, receive):
-            end.pauses = PAUSE
+        ends += [_End("m_axis_status"), _End("s_axis_cmd", deque(command_of(TAG, job)))]
+    found = {end.prefix: end for end in ends}
+    found[send].pauses = found[receive].pauses = PAUSE
     reader = int(receive.rpartition("_")[2])
     count = sum(len(packet.words) for packet in exchange.received[reader])
-    return sources, sinks, count
+    return found, count
 
 
 def _sketches(fabric: Fabric, send: str, receive: str) -> list[Sketch]:

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...collective import random_messages
 from ...rtl.fabric import Fabric
 from ...rtl.run_choices import RunError
 from ...rtl.streams import needs_commands
 from ...rtl.streams.packets import number_bits
 from ...verilog.bench.packets import Choices, Packet, spoiled
 from ..engines.base import Job
+from ..jobs import drawn_words
 
 __all__ = ["Exchange", "Planned", "draw_exchange", "exchange_of", "is_barrier", "spoiled_run"]
 
@@ -51,9 +51,7 @@ def draw_exchange(fabric: Fabric, job: Job, *, seed: int) -> Exchange:
     """
     if is_barrier(fabric, job):
         return _barrier(fabric, np.random.default_rng(seed))
-    layout = fabric.program.part(fabric.program.form_of(job.mode, job.length)).layout
-    length = job.length or fabric.flits
-    words = random_messages(layout, length, width=fabric.width, seed=seed)
+    words = drawn_words(fabric, job, seed=seed)
     return exchange_of(fabric, job, words, np.random.default_rng(seed))
 
 
