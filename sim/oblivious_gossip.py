@@ -32,7 +32,7 @@ from paper_costs import time_dependent, time_hamiltonian, time_one_packet
 import torusfabric as tf
 from torusfabric.algorithms.oblivious.one_packet.plan import rod_feed
 from torusfabric.algorithms.oblivious.redistribute import Rectangle, forwarding
-from torusfabric.analysis.step_length import step_length
+from torusfabric.analysis.cost import step_length
 from torusfabric.cli.output import notices_shown, print_json, progress_bar
 from torusfabric.collective import parse_collective
 from torusfabric.draw.contents import contents

@@ -9,8 +9,8 @@ from helpers import few
 import torusfabric as tf
 from torusfabric.algorithms import CATALOGUE, Options
 from torusfabric.analysis.bounds import bound, find_bound
+from torusfabric.analysis.cost import StepLength, step_length
 from torusfabric.analysis.facts import in_words, schedule_facts
-from torusfabric.analysis.step_length import StepLength, step_length
 from torusfabric.analysis.volume import least_time
 from torusfabric.collective import COLLECTIVES, parse_collective
 from torusfabric.schedule import Listed, Rounds, Switching, Transfers

@@ -58,14 +58,7 @@ def bound(schedule: Schedule | AnyPath, traffic: Traffic | None = None) -> int:
 
     Examples
     --------
-    >>> from torusfabric.algorithms import find
     >>> import torusfabric as tf
-    >>> schedule = find("matching")(tf.Torus(8, 8), tf.parse_collective("allgather"))
-    >>> schedule.round_count, bound(schedule)
-    (16, 16)
-
-    Examples
-    --------
     >>> tf.bound(tf.plan("8x8", "allgather", algorithm="matching"))
     16
     """

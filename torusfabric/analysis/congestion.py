@@ -151,29 +151,9 @@ def alike_time(topology: CayleyGraph) -> Fraction:
     >>> [str(alike_time(parse_topology(name))) for name in ("4x8", "4x8~1", "8x4~4")]
     ['32', '32', '21']
     """
-    from scipy.optimize import linprog
-    from scipy.sparse import coo_array
-
-    nodes, ports = topology.nodes, topology.ports
-    row = np.arange(nodes * ports)
-    node, port = np.divmod(row, ports)
-    there = topology.neighbours[node, port]
-    ones, size = np.ones(len(row)), ports + nodes
-    column = np.concatenate([ports + there, ports + node, port])
-    farther = coo_array(
-        (np.concatenate([ones, -ones, -ones]), (np.tile(row, 3), column)), shape=(len(row), size)
-    )
-    most = np.full(size, np.inf)
-    most[ports] = 0
-    found = linprog(
-        np.repeat([0.0, -1.0], [ports, nodes]),
-        A_ub=farther.tocsr(),
-        b_ub=np.zeros(len(row)),
-        A_eq=np.repeat([1.0, 0.0], [ports, nodes])[None],
-        b_eq=[1.0],
-        bounds=np.stack([np.zeros(size), most], axis=1),
-    )
-    arcs, parts = Lengths(topology), found.x[:ports] / found.x[:ports].max()
+    arcs = Lengths(topology)
+    found = _best_lengths(arcs, arcs.port, 1)
+    parts = found / found.max()
     exact = [Fraction(part).limit_denominator(LARGEST_PART) for part in parts.tolist()]
     whole = lcm(*(part.denominator for part in exact))
     return arcs.bound(np.array([int(part * whole) for part in exact])[arcs.port])
@@ -191,7 +171,8 @@ def congestion(topology: Topology, demand: IntArray | None = None) -> Fraction:
         return Fraction(0)
     arcs = Lengths(topology, demand)
     if topology.nodes * len(arcs.tail) <= SOLVED:
-        return arcs.bound(_best_lengths(arcs))
+        every = np.arange(len(arcs.tail))
+        return arcs.bound(arcs.in_units(_best_lengths(arcs, every, arcs.nodes)))
     weight = np.ones(len(arcs.tail))
     best, sum_of_loads = Fraction(0), np.zeros(len(arcs.tail))
     for tried in range(1, 1 + max(4, min(MOST_TRIES, WORK // topology.nodes))):
@@ -207,35 +188,30 @@ def congestion(topology: Topology, demand: IntArray | None = None) -> Fraction:
     return best
 
 
-def _best_lengths(arcs: Lengths) -> IntArray:
-    """Lengths that make the bound the largest, by the linear program.
+def _best_lengths(arcs: Lengths, group: IntArray, starts: int) -> np.ndarray:
+    """Lengths that make the bound the largest, by the linear program: one for each group of arcs.
 
-    Its variables are the length of each arc, and how far each node (a row) is from each other: no
+    Its variables are these, and how far each of the first nodes (a row) is from each other: no
     farther than by an arc more than the tail of that arc.
     """
     from scipy.optimize import linprog
     from scipy.sparse import coo_array
 
-    nodes, count = arcs.nodes, len(arcs.tail)
-    row = np.arange(nodes * count)
-    start, arc = np.divmod(row, count)
+    nodes, count = arcs.nodes, int(group.max()) + 1
+    row = np.arange(starts * len(group))
+    start, arc = np.divmod(row, len(group))
     head, tail = (count + start * nodes + end[arc] for end in (arcs.head, arcs.tail))
-    ones, size = np.ones(len(row)), count + nodes**2
-    farther = coo_array(
-        (
-            np.concatenate([ones, -ones, -ones]),
-            (np.tile(row, 3), np.concatenate([head, tail, arc])),
-        ),
-        shape=(len(row), size),
-    )
+    ones, size = np.ones(len(row)), count + starts * nodes
+    values, columns = np.concatenate([ones, -ones, -ones]), np.concatenate([head, tail, group[arc]])
+    farther = coo_array((values, (np.tile(row, 3), columns)), shape=(len(row), size))
     most = np.full(size, np.inf)
-    most[count + np.arange(nodes) * (nodes + 1)] = 0
+    most[count + np.arange(starts) * (nodes + 1)] = 0
     found = linprog(
-        np.append(np.zeros(count), -arcs.demand.ravel()),
+        np.append(np.zeros(count), -arcs.demand[:starts].ravel()),
         A_ub=farther.tocsr(),
         b_ub=np.zeros(len(row)),
-        A_eq=np.repeat([1.0, 0.0], [count, nodes**2])[None],
+        A_eq=np.repeat([1.0, 0.0], [count, starts * nodes])[None],
         b_eq=[1.0],
         bounds=np.stack([np.zeros(size), most], axis=1),
     )
-    return arcs.in_units(np.maximum(found.x[:count], 0))
+    return np.maximum(found.x[:count], 0)

@@ -15,7 +15,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, TypeAlias, TypedDict, cast
 
 from ..errors import InputError
-from ..schedule import Pattern, Schedule, Switching, Table
+from ..schedule import Lifted, Pattern, Schedule, SumPattern, SumTable, Switching, Table
 from ..schedule.file import given_schedule
 from ..schedule.sum_trees import sum_trees
 from ..toolchain.hints import no_such
@@ -27,14 +27,23 @@ if TYPE_CHECKING:
 
     from ..toolchain.destinations import AnyPath
 
-__all__ = ["Costs", "Number", "ScheduleCost", "read_costs", "schedule_cost", "time"]
+__all__ = [
+    "Costs",
+    "Number",
+    "ScheduleCost",
+    "StepLength",
+    "read_costs",
+    "schedule_cost",
+    "step_length",
+    "time",
+]
 
 #: A time or a length.
 Number: TypeAlias = float | Fraction
 
 
 class Costs(TypedDict, total=False):
-    """The constants of the cost model; see `ScheduleCost.time`."""
+    """The constants of the cost model; see `time`."""
 
     alpha: Number
     beta: Number
@@ -139,26 +148,7 @@ class ScheduleCost:
         tau: Number = 0,
         length: Number = 1,
     ) -> Number:
-        """How long the schedule takes.
-
-        Parameters
-        ----------
-        alpha : number
-            Time to start a round of circuit switching.
-        beta : number
-            Time to start a step of store-and-forward switching.
-        delta : number
-            Time to switch a circuit through a node.
-        tau : number
-            Time to send a message of unit length over one link.
-        length : number
-            Length of one node's message.
-
-        Returns
-        -------
-        number
-            Exact if the parameters are integers or fractions.
-        """
+        """How long the schedule takes, by the constants that `time` of this module has."""
         transmission = self.tau * length * tau
         if self.switching == Switching.CIRCUIT:
             return self.rounds * alpha + self.delta * delta + transmission
@@ -207,3 +197,56 @@ def schedule_cost(schedule: Schedule, traffic: Traffic | None = None) -> Schedul
     # Of what streams an arc carries one chunk, while others carry the same.
     tau = Fraction(1 if streams else blocks, schedule.chunks)
     return ScheduleCost(schedule.switching, schedule.round_count, delta, tau, transfers, arcs)
+
+
+@dataclass(frozen=True)
+class StepLength:
+    """What the longest message of a step, or round, carries, in messages of a node.
+
+    Parameters
+    ----------
+    least, most : Fraction
+        Of all steps in which anything is sent.
+
+    Examples
+    --------
+    >>> print(StepLength(Fraction(1, 2), Fraction(1, 2)), StepLength(Fraction(1), Fraction(49)))
+    1/2 message 1 to 49 messages
+    """
+
+    least: Fraction
+    most: Fraction
+
+    def __str__(self) -> str:
+        lengths = str(self.most) if self.least == self.most else f"{self.least} to {self.most}"
+        return f"{lengths} message{'s' * (self.most > 1)}"
+
+
+def step_length(schedule: Schedule, traffic: Traffic | None = None) -> StepLength:
+    """The length of the steps, or rounds, of a schedule.
+
+    Parameters
+    ----------
+    traffic : Traffic, optional
+        What `check` returned for it. Without it, other schedules than patterns and tables, which
+        move one block a step, are checked.
+
+    Raises
+    ------
+    ScheduleError
+        If the schedule has to be checked and has a fault.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> print(step_length(tf.plan("6x8", "allgather", algorithm="hamiltonian")))
+    1/2 message
+    """
+    if isinstance(schedule, Lifted):
+        return step_length(schedule.part, traffic)
+    if traffic is None and isinstance(schedule, Pattern | SumPattern | Table | SumTable):
+        blocks = {1}
+    else:
+        blocks = set((traffic or check(schedule)).round_blocks) - {0} or {0}
+    chunks = schedule.chunks
+    return StepLength(Fraction(min(blocks), chunks), Fraction(max(blocks), chunks))

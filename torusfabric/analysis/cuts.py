@@ -21,7 +21,7 @@ from ..topology import IntArray, Topology
 if TYPE_CHECKING:
     from ..topology import BoolArray
 
-__all__ = ["Cut", "cut_in_words", "worst_cut"]
+__all__ = ["Cut", "cut_in_words", "flow_and_reached", "worst_cut"]
 
 #: More nodes than this have only the cuts around single nodes tried.
 MOST_NODES = 600
@@ -178,16 +178,14 @@ class _Flows:
         """A cut that takes longer than a time, if any separates all from a sink."""
         if self.demand is not None and sink != self.sinks[0]:
             return None
-        flow, value, source = self._flow(time, sink)
+        value, reached = self._flow(time, sink)
         if value == int(self.supply.sum()) * time.denominator:
             return None
-        reached = _reached(flow, source)[: self.topology.nodes]
-        return self._cut_of(~reached)
+        return self._cut_of(~reached[: self.topology.nodes])
 
-    def _flow(self, time: Fraction, sink: int) -> tuple[Any, int, int]:
-        """What is left of the capacities beside a maximum flow, its value, and its source."""
-        from scipy.sparse import coo_array, csr_array
-        from scipy.sparse.csgraph import maximum_flow
+    def _flow(self, time: Fraction, sink: int) -> tuple[int, BoolArray]:
+        """A maximum flow of the messages of a time, see `flow_and_reached`."""
+        from scipy.sparse import coo_array
 
         nodes, (capacity, unit) = self.topology.nodes, time.as_integer_ratio()
         everyone, source = np.arange(nodes), nodes
@@ -201,18 +199,18 @@ class _Flows:
         ends = np.concatenate(tail), np.concatenate(head)
         size = nodes + 1 + (self.demand is not None)
         table = coo_array((np.concatenate(units).astype(np.int32), ends), shape=(size, size))
-        given = csr_array(table)
-        found = maximum_flow(given, source, sink)
-        left = csr_array(given - found.flow)
-        left.eliminate_zeros()
-        return left, int(found.flow_value), source
+        return flow_and_reached(table, source, sink)
 
 
-def _reached(graph: Any, start: int) -> BoolArray:
-    """The nodes that are reached over arcs with any capacity left."""
-    from scipy.sparse.csgraph import breadth_first_order
+def flow_and_reached(capacities: Any, source: int, sink: int) -> tuple[int, BoolArray]:
+    """The value of a maximum flow, and which nodes are reached by what capacity is left."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
-    order = breadth_first_order(graph, start, return_predecessors=False)
-    reached: BoolArray = np.zeros(graph.shape[0], bool)
-    reached[order] = True
-    return reached
+    given = csr_array(capacities)
+    found = maximum_flow(given, source, sink)
+    left = csr_array(given - found.flow)
+    left.eliminate_zeros()
+    reached: BoolArray = np.zeros(given.shape[0], bool)
+    reached[breadth_first_order(left, source, return_predecessors=False)] = True
+    return int(found.flow_value), reached

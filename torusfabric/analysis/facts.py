@@ -9,8 +9,7 @@ from ..schedule import Schedule, Switching
 from ..topology import Faulty, Topology
 from .bounds import find_bound
 from .check import Progress, check
-from .cost import schedule_cost
-from .step_length import step_length
+from .cost import schedule_cost, step_length
 from .volume import least_time, limit, network_cut
 
 __all__ = [

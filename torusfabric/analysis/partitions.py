@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..topology import Topology
+from .cuts import flow_and_reached
 
 __all__ = ["Partition", "worst_partition"]
 
@@ -85,9 +86,6 @@ def _least_parts(links: np.ndarray, price: Fraction) -> np.ndarray:
     Nodes come one after another; each is given as much as the sets with those before leave it, and
     sets that leave nothing become parts, joined where they overlap (Barahona, 1992).
     """
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import breadth_first_order, maximum_flow
-
     nodes, unit = len(links), price.denominator
     given, part = np.zeros(nodes, np.int64), np.arange(nodes)
     source, sink = nodes, nodes + 1
@@ -98,13 +96,7 @@ def _least_parts(links: np.ndarray, price: Fraction) -> np.ndarray:
         now[source, :node] = np.maximum(given[:node], 0)
         now[:node, sink] = np.maximum(-given[:node], 0)
         now[source, node], now[node + 1 : nodes, sink] = ENDLESS, ENDLESS
-        graph = csr_array(now.astype(np.int32))
-        flow = maximum_flow(graph, source, sink).flow
-        left = csr_array(graph - flow)
-        left.eliminate_zeros()
-        inside = np.zeros(nodes + 2, bool)
-        inside[breadth_first_order(left, source, return_predecessors=False)] = True
-        inside = inside[:nodes]
+        inside = flow_and_reached(now.astype(np.int32), source, sink)[1][:nodes]
         leaving = int(links[np.ix_(inside, ~inside)].sum()) * unit
         others = int(given[inside].sum())
         given[node] = leaving - 2 * price.numerator - others

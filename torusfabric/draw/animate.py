@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..analysis.step_length import step_length
+from ..analysis.cost import step_length
 from ..errors import InputError
 from ..program import Program
 from ..program.trace import arrivals

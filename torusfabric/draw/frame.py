@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ..analysis.step_length import step_length
+from ..analysis.cost import step_length
 from ..errors import ScheduleError
 from ..schedule import Schedule
 from ..topology import Arrowhead

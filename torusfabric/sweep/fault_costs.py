@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..analysis.check import check
-from ..analysis.cost import schedule_cost
-from ..analysis.step_length import step_length
+from ..analysis.cost import schedule_cost, step_length
 from ..collective import Collective
 from ..planning import Selection, compile, plan_selection, resolve
 from ..program.counts import estimated_luts

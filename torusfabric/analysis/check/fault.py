@@ -5,10 +5,16 @@ from typing import SupportsInt
 import numpy as np
 
 from ...errors import ScheduleError
-from ...schedule import Duplex, Schedule
-from ...topology import BoolArray
+from ...schedule import Duplex, Pattern, Schedule, SumPattern
 
-__all__ = ["busy_arc", "busy_node", "check_links", "fault", "unfinished"]
+__all__ = [
+    "busy_arc",
+    "busy_node",
+    "check_entries_fed",
+    "check_ports_fed",
+    "fault",
+    "unfinished",
+]
 
 
 def fault(
@@ -50,11 +56,26 @@ def fault(
     )
 
 
-def check_links(schedule: Schedule, used: BoolArray) -> None:
-    """Check that there is a link at each out-port in use, given by node and port."""
+def check_ports_fed(schedule: Pattern | SumPattern) -> None:
+    """Check the shape of the tables of a pattern, and that there is a link at each port in use."""
+    shape = schedule.topology.nodes, schedule.topology.ports
+    if np.shape(schedule.feed) != shape or np.shape(schedule.inject) != shape:
+        raise fault(schedule, None, f"the tables of a pattern must have shape {shape}")
+    used = (schedule.feed >= 0) | (schedule.inject >= 0)
     none = np.argwhere(used & ~schedule.topology.linked)
     if len(none):
         raise fault(schedule, 1, "has no link", node=none[0][0], port=none[0][1])
+
+
+def check_entries_fed(schedule: Pattern | SumPattern, chunks: int, number: int | None) -> None:
+    """Check that a pattern names ports and so many chunks; the number is that of the round."""
+    for table, most, text in [
+        (schedule.feed, schedule.topology.ports, "is fed by a port that is none"),
+        (schedule.inject, chunks, "sends a block that does not exist"),
+    ]:
+        bad = np.argwhere((table < -1) | (table >= most))
+        if len(bad):
+            raise fault(schedule, number, text, node=bad[0][0], port=bad[0][1])
 
 
 def busy_arc(

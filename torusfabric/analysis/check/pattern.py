@@ -20,7 +20,7 @@ import numpy as np
 from ...schedule import Duplex, Pattern
 from ...topology import IntArray
 from .blocks import Words, popcount
-from .fault import check_links, fault, unfinished
+from .fault import check_entries_fed, check_ports_fed, fault, unfinished
 from .structure import ranks
 from .traffic import Progress, Traffic
 
@@ -35,24 +35,13 @@ CHUNK = 2**16
 
 def inspect_pattern(schedule: Pattern) -> None:
     """Check that the tables of a pattern have the right shape and name ports and chunks."""
-    topology, collective = schedule.topology, schedule.collective
-    shape = topology.nodes, topology.ports
-    if collective.personal:
-        raise fault(schedule, None, f"a pattern cannot address the blocks of {collective.kind}")
-    if np.shape(schedule.feed) != shape or np.shape(schedule.inject) != shape:
-        raise fault(schedule, None, f"the tables of a pattern must have shape {shape}")
-    check_links(schedule, (schedule.feed >= 0) | (schedule.inject >= 0))
+    if schedule.collective.personal:
+        kind = schedule.collective.kind
+        raise fault(schedule, None, f"a pattern cannot address the blocks of {kind}")
+    check_ports_fed(schedule)
     if schedule.steps < 0:
         raise fault(schedule, None, f"steps must not be negative, not {schedule.steps}")
-    for table, limit, text in [
-        (schedule.feed, topology.ports, "is fed by a port that is none"),
-        (schedule.inject, schedule.chunks, "sends a block that does not exist"),
-    ]:
-        bad = np.argwhere((table < -1) | (table >= limit))
-        if len(bad):
-            raise fault(
-                schedule, 1 if schedule.steps else None, text, node=bad[0][0], port=bad[0][1]
-            )
+    check_entries_fed(schedule, schedule.chunks, 1 if schedule.steps else None)
 
 
 def pattern_is_static(schedule: Pattern) -> bool:
@@ -119,15 +108,7 @@ def check_pattern(schedule: Pattern, *, progress: Progress | None = None) -> Tra
     fresh = _follow_words(schedule, feeders, progress)
     transfers, busy = pattern_traffic(schedule)
     moving = (1,) * busy + (0,) * (schedule.steps - busy)
-    return Traffic(
-        rounds=schedule.steps,
-        transfers=transfers,
-        arcs_used=transfers,
-        longest=min(busy, 1),
-        duplicates=transfers - fresh,
-        round_hops=moving,
-        round_blocks=moving,
-    )
+    return Traffic.of_steps(transfers, moving, duplicates=transfers - fresh)
 
 
 def _follow_words(schedule: Pattern, feeders: "_Feeders", progress: Progress | None) -> int:

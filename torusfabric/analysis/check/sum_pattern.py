@@ -9,7 +9,7 @@ import numpy as np
 
 from ...schedule import SumPattern
 from ...schedule.model import Duplex
-from .fault import busy_arc, busy_node, check_links, fault, unfinished
+from .fault import busy_arc, busy_node, check_entries_fed, check_ports_fed, fault, unfinished
 from .traffic import Traffic
 
 __all__ = ["check_sum_pattern", "inspect_sum_pattern"]
@@ -31,26 +31,16 @@ def inspect_sum_pattern(schedule: SumPattern) -> None:
         At the first fault.
     """
     topology, collective = schedule.topology, schedule.collective
-    shape = topology.nodes, topology.ports
     if not collective.reducing or collective.rooted:
         raise fault(schedule, None, f"a pattern of sums cannot carry out {collective.kind}")
-    if np.shape(schedule.feed) != shape or np.shape(schedule.inject) != shape:
-        raise fault(schedule, None, f"the tables of a pattern must have shape {shape}")
-    check_links(schedule, (schedule.feed >= 0) | (schedule.inject >= 0))
+    check_ports_fed(schedule)
     if schedule.turns < 1:
         raise fault(schedule, None, f"turns must be at least 1, not {schedule.turns}")
     if not schedule.sums_of_owner or (not collective.personal and schedule.chunks % topology.nodes):
         raise fault(
             schedule, None, f"chunks must be divisible by {topology.nodes}, not {schedule.chunks}"
         )
-    for table, most, text in [
-        (schedule.feed, topology.ports, "is fed by a port that is none"),
-        (schedule.inject, schedule.sums_of_owner - schedule.turns + 1,
-         "sends a block that does not exist"),
-    ]:  # fmt: skip
-        bad = np.argwhere((table < -1) | (table >= most))
-        if len(bad):
-            raise fault(schedule, 1, text, node=bad[0][0], port=bad[0][1])
+    check_entries_fed(schedule, schedule.sums_of_owner - schedule.turns + 1, 1)
     if topology.nodes > 1:
         _inspect_ports(schedule)
         _inspect_cycles(schedule)

@@ -167,74 +167,47 @@ def check_sums_table(schedule: Table) -> Traffic:
     ScheduleError
         At the first fault, as it shows at node 0.
     """
-    topology, sums = schedule.topology, _Sums(schedule)
+    topology, nodes = schedule.topology, schedule.topology.nodes
+    # Of the sums of node 0: how many contributions each offset keeps, and whether it has sent any.
+    count = np.ones((nodes, schedule.sums_of_owner), np.int64)
+    sent = np.zeros(count.shape, bool)
+
+    def stop(k: int, text: str) -> NoReturn:
+        """Raise a fault of node 0, when it stands at an offset from the owner of a sum."""
+        owner = int(topology.subtract(0, sender[k]))
+        raise fault(schedule, step + 1, text, node=0, port=ports[k],
+                    block=_contribution(schedule, 0, owner, chunk[k]))  # fmt: skip
+
     for step in range(schedule.round_count):
         raise_busy(schedule, step, schedule.offset[step])
         ports = np.flatnonzero(schedule.offset[step] >= 0)
-        target = schedule.offset[step, ports]
+        target, chunk = schedule.offset[step, ports], schedule.chunk[step, ports]
         sender = topology.subtract(target, topology.generators[ports])
-        sums.move(step, ports, sender, target, schedule.chunk[step, ports])
-    sums.finish()
+        # All sums leave before any arrives.
+        carried = count[sender, chunk]
+        for k, here in enumerate(zip(sender, chunk, strict=True)):
+            if carried[k] < nodes if step >= schedule.reducing else sent[here]:
+                stop(k, "sends {block} before it holds it")
+            sent[here] = True
+        partial = carried < nodes
+        count[sender[partial], chunk[partial]] = 0
+        for k, there in enumerate(zip(target, chunk, strict=True)):
+            if count[there] + carried[k] > nodes:
+                stop(k, "sends {block}, which is counted twice")
+            count[there] += carried[k]
+    lacking = np.argwhere((count[:1] if schedule.collective.personal else count) < nodes)
+    if len(lacking):
+        owner = int(topology.subtract(0, lacking[0][0]))
+        block = _contribution(schedule, owner, owner, lacking[0][1])
+        text = "ends without the complete sum that has {block}"
+        raise unfinished(schedule, 0, block, text)
     transfers, moving = table_traffic(schedule)
     return Traffic.of_steps(transfers, moving)
 
 
-class _Sums:
-    """How many contributions to the sums of node 0 each offset keeps: ``count[offset, chunk]``."""
-
-    def __init__(self, schedule: Table) -> None:
-        self.schedule, self.nodes = schedule, schedule.topology.nodes
-        self.count = np.ones((self.nodes, schedule.sums_of_owner), np.int64)
-        self.sent = np.zeros(self.count.shape, bool)
-
-    def move(
-        self,
-        step: int,
-        ports: IntArray,
-        sender: IntArray,
-        target: IntArray,
-        chunk: IntArray,
-    ) -> None:
-        """Carry out a step: all sums leave before any arrives."""
-        carried = self.count[sender, chunk]
-        for k in range(len(ports)):
-            here = sender[k], chunk[k]
-            if step >= self.schedule.reducing:
-                wrong = carried[k] < self.nodes
-            else:
-                wrong = self.sent[here]
-                self.sent[here] = True
-            if wrong:
-                self.stop(step, ports[k], *here, "sends {block} before it holds it")
-        partial = carried < self.nodes
-        self.count[sender[partial], chunk[partial]] = 0
-        for k in range(len(ports)):
-            there = target[k], chunk[k]
-            if self.count[there] + carried[k] > self.nodes:
-                text = "sends {block}, which is counted twice"
-                self.stop(step, ports[k], sender[k], chunk[k], text)
-            self.count[there] += carried[k]
-
-    def stop(self, step: int, port: int, sender: int, chunk: int, text: str) -> NoReturn:
-        """Raise a fault of node 0, when it stands at an offset from the owner of a sum."""
-        owner = int(self.schedule.topology.subtract(0, sender))
-        raise fault(self.schedule, step + 1, text, node=0, port=port,
-                    block=self.block(0, owner, chunk))  # fmt: skip
-
-    def block(self, origin: int, owner: int, chunk: int) -> int:
-        """The number of a contribution."""
-        blocks = self.schedule.blocks
-        if self.schedule.collective.personal:
-            return int(blocks.encode(origin, chunk, owner))
-        return int(blocks.encode(origin, owner * self.count.shape[1] + chunk))
-
-    def finish(self) -> None:
-        """Check that every sum is complete where it must be delivered."""
-        required = self.count[:1] if self.schedule.collective.personal else self.count
-        offset, chunk = np.nonzero(required < self.nodes)
-        if len(offset):
-            topology = self.schedule.topology
-            owner = int(topology.subtract(0, offset[0]))
-            block = self.block(owner, owner, chunk[0])
-            text = "ends without the complete sum that has {block}"
-            raise unfinished(self.schedule, 0, block, text)
+def _contribution(schedule: Table, origin: int, owner: int, chunk: int) -> int:
+    """The number of a contribution to a sum of an owner."""
+    blocks = schedule.blocks
+    if schedule.collective.personal:
+        return int(blocks.encode(origin, chunk, owner))
+    return int(blocks.encode(origin, owner * schedule.sums_of_owner + chunk))
