@@ -151,7 +151,7 @@ def test_an_export_with_docs_describes_its_ports(tmp_path):
 
 
 def test_docs_without_a_renderer_are_data(tmp_path, monkeypatch):
-    monkeypatch.setattr("torusfabric.verilog.signals_page.can_render", lambda: False)
+    monkeypatch.setattr("torusfabric.verilog.pages.can_render", lambda: False)
     fabric = fabric_for("host", width=8)
     tf.emit(fabric, diagrams=draw_diagrams(fabric)).write(tmp_path)
     assert not [*(tmp_path / "docs").glob("*.svg")]

@@ -6,7 +6,7 @@ import pytest
 from helpers import fabric_of
 
 from torusfabric import verilog
-from torusfabric.verilog.core_page import core_page
+from torusfabric.verilog.pages import core_page
 
 
 @pytest.mark.parametrize("collective", ["allgather", "alltoall"])
