@@ -22,7 +22,7 @@ import torusfabric as tf
 from torusfabric import verilog
 from torusfabric.collective import OPERATORS, SIGNED, Operator
 from torusfabric.program import Action
-from torusfabric.program.sum_timing import ByCycle, ByStep, SumTransfers
+from torusfabric.program.sum_timing import SumTransfers, by_cycle, by_step
 from torusfabric.program.timing import SETTING
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine
 from torusfabric.simulation.simulate import simulate
@@ -91,9 +91,9 @@ def test_timing(topology, collective, flits):
     """No link carries two words at once, sums leave once complete, none are combined at once."""
     table = plan(topology, collective, "matching")
     transfers = SumTransfers(table)
-    timings = [(ByStep(transfers, table, flits), flits)]
+    timings = [(by_step(transfers, table.round_count, flits), flits)]
     if flits == 1:
-        timings.append((ByCycle(transfers, table.topology), 1))
+        timings.append((by_cycle(transfers), 1))
     for timing, length in timings:
         busy = sorted((port, timing.time(step, port)) for step, port, *_ in transfers.departures)
         for (port, first), (other, second) in itertools.pairwise(busy):

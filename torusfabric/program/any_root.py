@@ -92,17 +92,15 @@ def _broadcast(request: Request) -> Program:
         plan = _ChunkFollower(schedule, rests=False).follow()
     loop, variant_of, first = loop_of(plan, block, half, receiving=chunks)
     send_map = DirectMap(0, chunks, block, by_chunk=True)
-    form = request.form(
+    memory, source = plan.receipts.memory, plan.receipts.source
+    ports = (tuple(np.unique(source[memory == chunk]).tolist()) for chunk in range(chunks))
+    return request.program(
         loop,
         send_map=send_map,
         receive_map=replace(send_map, base=half),
         moving=cost_of(plan, block, request.topology),
         known_by="the root",
-    )
-    memory, source = plan.receipts.memory, plan.receipts.source
-    ports = (tuple(np.unique(source[memory == chunk]).tolist()) for chunk in range(chunks))
-    return request.program(
-        replace(form, any_root=True, by_offset=True),
+        any_root=True,
         memories=tuple(Memory(used, own=True) for used in ports),
         depth=np.full((len(first), chunks), half + block),
         variant_of=variant_of,

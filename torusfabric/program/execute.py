@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..errors import InputError
-from ..toolchain.values import natural, positive
 from ..topology import IntArray, cayley
 from .data import ProgramData
 from .fields import Action, Loop, Order
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
     from ..collective import Operator
     from .form import Form
 
-__all__ = ["Holder", "Machine", "Run", "execute"]
+__all__ = ["Holder", "Machine", "Run", "carry_out"]
 
 Words = np.ndarray
 
@@ -40,79 +38,23 @@ class Holder(Enum):
     LATER_RESULT = "register behind the operator at an in-port"
 
 
-def execute(
-    program: ProgramData,
-    words: Words,
-    *,
-    mode: int | None = None,
-    length: int | None = None,
-    root: int | None = None,
-    operation: int | None = None,
-    width: int = 64,
-) -> Words:
-    """Carry out a program; see `Program.execute`.
+def carry_out(program: ProgramData, mode: int, sent: Words, run: Run, width: int) -> Words:
+    """What the host reads at each node after a run, given what nodes send.
 
-    Examples
-    --------
-    Every node sends its number, and receives the numbers of all.
-
-    >>> import torusfabric as tf
-    >>> program = tf.compile(tf.plan(tf.Torus(3, 3), "allgather", algorithm="matching"))
-    >>> execute(program, np.arange(9)[:, None])[4]
-    array([0, 1, 2, 3, 4, 5, 6, 7, 8])
+    Of what is loaded, with any root each node does what is done at its offset from it.
     """
-    number, words = program.mode_number(mode), np.asarray(words)
-    operator = program.modes[number].operator_of(operation)
-    run = Run(program.length_of(length), _root(program, number, root), operator)
-    part = program.part(program.form_of(number, run.length, run.root))
-    shape = program.topology.nodes, part.layout.send_words(run.length)
-    if words.shape != shape or words.dtype.kind not in "iuO":
-        raise InputError(
-            f"Words must be integers of shape {shape}, a row for each node, not {words.dtype} of "
-            f"shape {words.shape}"
-        )
-    width = positive("Width", width)
-    if operator:
-        operator.check_width(width)
-    sent = _unsigned(words, program, width)
     if program.loaded:
-        received = _received_loaded(part, program.modes[number].roots, sent, run, width)
-    else:
-        received = _received(program, number, sent, run, width)
-    return received.astype(words.dtype, copy=False)
-
-
-def _received(program: ProgramData, mode: int, sent: Words, run: Run, width: int) -> Words:
-    """What the host reads at each node after a run."""
+        part = program.part(program.form_of(mode, run.length, run.root))
+        groups, layout = part.form.groups, part.layout
+        if program.modes[mode].roots:
+            back = int(cayley(groups.torus).subtract(0, run.root))
+            sent = groups.moved(sent, back, layout.send_parts)
+            received = carry_out(part, 0, sent, run._replace(root=0), width)
+            return groups.moved(received, run.root, layout.recv_parts)
+        program, mode = part, 0
     machine = Machine(program, mode, sent, run, width)
     machine.run()
     return machine.received()
-
-
-def _received_loaded(part: ProgramData, roots: int, sent: Words, run: Run, width: int) -> Words:
-    """The same of what is loaded: with any root, each node does what is done at its offset."""
-    if not roots:
-        return _received(part, 0, sent, run, width)
-    groups, layout = part.form.groups, part.layout
-    back = int(cayley(groups.torus).subtract(0, run.root))
-    sent = groups.moved(sent, back, layout.send_parts)
-    received = _received(part, 0, sent, run._replace(root=0), width)
-    return groups.moved(received, run.root, layout.recv_parts)
-
-
-def _root(program: ProgramData, mode: int, root: int | None) -> int:
-    """The root of a run: a node, or a position in a group."""
-    number, size = natural("Root", root or 0), program.modes[mode].groups.size
-    if number >= size:
-        raise InputError(f"Root must be from 0 to {size - 1}, not {root}")
-    return number
-
-
-def _unsigned(words: Words, program: ProgramData, width: int) -> Words:
-    """Words as operators take them: without a sign, and no wider than they may be."""
-    if not program.operators or words.dtype.kind != "i":
-        return words
-    return words.astype(np.uint64) & np.uint64((1 << width) - 1) if width <= 64 else words
 
 
 #: The cycle before the first slot.

@@ -17,7 +17,6 @@ import numpy as np
 from ..collective import Operator
 from ..errors import InputError
 from ..toolchain.values import natural
-from .execute import execute
 from .fields import ACTIONS, Order
 
 if TYPE_CHECKING:
@@ -137,7 +136,7 @@ def check_agreement(program: Program) -> None:
         length = program.length_of(None)
         shape = program.topology.nodes, layout.send_words(length)
         words = np.random.default_rng(1).integers(1, 1 << 63, shape, np.uint64)
-        received = execute(_telling(program), words, mode=number)
+        received = _telling(program).execute(words, mode=number)
         members = form.groups.members
         if (received[members] != received[members[:, :1]]).any():
             raise InputError(

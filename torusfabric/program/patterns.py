@@ -25,7 +25,6 @@ from ..schedule.flows import Flows
 from ..topology import Faulty, IntArray
 from .address_map import DirectMap, Route, RouteMap
 from .fields import IDLE, Action, Field, Loop, Order, Sources, fields_of, memories_of, number_equal
-from .form import CycleCost
 from .request import Request
 from .round_follower import Bursts, Receipts, RoundPlan
 from .rounds import compile_rounds, program_of
@@ -59,84 +58,29 @@ def compile_pattern(request: Request) -> Program:
         return program_of(request, tree_plan(pattern))
     if isinstance(pattern.topology, Faulty) and pattern.topology.slow_links:
         return compile_rounds(request)
-    if pattern.topology.longest_link > 1:
-        return _compile_by_rows(request, pattern)
-    waves, steps = request.block, pattern.steps
-    ports, chunks = pattern.topology.ports, pattern.chunks
-    inject = np.where(pattern.inject >= 0, ports + pattern.inject, IDLE)
-    forward = np.where(pattern.feed >= 0, pattern.feed, IDLE)
-    variant_of, first = number_equal(map(bytes, np.hstack([inject, forward])))
-    select = np.broadcast_to(forward[first], (steps, len(first), ports)).astype(np.int16)
-    select[0] = inject[first]
-    # Every chunk is injected in the first row, and every row is stored in all nodes alike.
-    row, chunk, port = np.arange(steps), np.arange(chunks), np.arange(ports)
-    later = row[:, None, None] > 0
-    loop = Loop(
-        order=Order.FLIT,
-        flits=waves,
-        pause=np.zeros(steps, int),
-        blocks=np.ones(steps, int),
-        sources=Sources(ports, injections=tuple((k,) for k in range(chunks))),
-        fields=(
-            *fields_of(Action.SELECT, select, SETTING),
-            *_alike(Action.MEMORY, np.where(later, IDLE, ports + chunk), select, ADDRESS),
-            *_alike(Action.READ, np.where(later, IDLE, 0 * chunk), select, ADDRESS),
-            *_alike(Action.WRITE, row[:, None, None] + 0 * port, select, store_delay()),
-            *_alike(Action.SOURCE, port, select, store_delay()),
-            *_alike(Action.TAP, 1 + 0 * port, select, store_delay()),
-        ),
-        pitch=(steps,) * ports,
-        departure=np.broadcast_to(np.arange(steps)[:, None], (steps, ports)),
-    )
-    return _program(request, pattern, loop, variant_of, first, 1)
+    routes = tuple(routes_of(pattern, Flows.of(pattern)))
+    return _compile_rows(request, pattern, routes, by_flit=pattern.topology.longest_link == 1)
 
 
-def _program(
-    request: Request,
-    pattern: Pattern,
-    loop: Loop,
-    variant_of: IntArray,
-    first: IntArray,
-    apart: int,
+def _compile_rows(
+    request: Request, pattern: Pattern, routes: tuple[Route, ...], *, by_flit: bool
 ) -> Program:
     """The program of rows in which every in-port, and every chunk, has a memory.
 
-    Parameters
-    ----------
-    apart : int
-        From the address of what arrives in a row to that of the next.
-    """
-    block, steps, chunks = request.block, pattern.steps, pattern.chunks
-    ports = pattern.topology.ports
-    routes = tuple(routes_of(pattern, Flows.of(pattern)))
-    form = request.form(
-        loop,
-        send_map=DirectMap(ports, chunks, block, by_chunk=True),
-        receive_map=RouteMap(routes, steps, ports, apart),
-        moving=CycleCost(steps, 0, steps * block),
-        known_by="position on the stream",
-    )
-    return request.program(
-        form,
-        memories=memories_of(range(ports), chunks),
-        depth=np.tile([steps * block] * ports + [block] * chunks, (len(first), 1)),
-        variant_of=variant_of,
-    )
-
-
-def _compile_by_rows(request: Request, pattern: Pattern) -> Program:
-    """The program on links of several cycles: all flits of a block in each row.
-
-    A row takes as many cycles as the longest link, or as there are flits. What has arrived in a row
-    goes on in the next: off its in-port, out of the register behind that, or out of its memory,
-    whichever has it then.
+    Flit by flit all nodes forward as words come. On links of several cycles all flits of a block go
+    in each row, which takes as many cycles as the longest link, or as there are flits. What has
+    arrived in a row goes on in the next: off its in-port, out of the register behind that, or out
+    of its memory, whichever has it then.
     """
     topology, block, steps = pattern.topology, request.block, pattern.steps
     ports, chunks, links = topology.ports, pattern.chunks, topology.cycles_of_port
-    least = topology.longest_link
-    if request.any_length and (block > least or not isinstance(topology.link_latency, int)):
-        least += MEMORY_AGE - 1  # then whatever the length, all is in memory
-    age = (least if request.any_length else max(block, least)) - links + 1
+    least, apart = topology.longest_link, 1 if by_flit else block
+    if by_flit or request.any_length:
+        if not by_flit and (block > least or not isinstance(topology.link_latency, int)):
+            least += MEMORY_AGE - 1  # then whatever the length, all is in memory
+        age = least - links + 1
+    else:
+        age = max(block, least) - links + 1
     delayed, rests = np.flatnonzero(age == 2), np.flatnonzero(age >= MEMORY_AGE)
     sources = Sources(
         ports, tuple(delayed.tolist()), injections=tuple((k,) for k in range(chunks + len(rests)))
@@ -154,24 +98,32 @@ def _compile_by_rows(request: Request, pattern: Pattern) -> Program:
     read = np.append(ports + np.arange(chunks), rests)
     own = np.arange(len(read)) < chunks
     there, base = own == (row == 0), np.where(own, 0, row - 1) * block
-    loop = Loop(
-        order=Order.ROW,
-        flits=block,
-        pause=np.zeros(steps, int),
-        blocks=np.ones(steps, int),
-        least=least,
-        sources=sources,
-        fields=(
-            *fields_of(Action.SELECT, select, SETTING),
-            *_alike(Action.MEMORY, np.where(there, read, IDLE), select, ADDRESS),
-            *_alike(Action.READ, np.where(there, base, IDLE), select, ADDRESS),
-            *_alike(Action.WRITE, row * block + 0 * port, select, store_delay()),
-            *_alike(Action.SOURCE, port + 0 * row, select, store_delay()),
-            *_alike(Action.TAP, links + 0 * row, select, store_delay()),
+    return request.program(
+        Loop(
+            order=Order.FLIT if by_flit else Order.ROW,
+            flits=block,
+            pause=np.zeros(steps, int),
+            blocks=np.ones(steps, int),
+            least=least,
+            sources=sources,
+            fields=(
+                *fields_of(Action.SELECT, select, SETTING),
+                *_alike(Action.MEMORY, np.where(there, read, IDLE), select, ADDRESS),
+                *_alike(Action.READ, np.where(there, base, IDLE), select, ADDRESS),
+                *_alike(Action.WRITE, row * apart + 0 * port, select, store_delay()),
+                *_alike(Action.SOURCE, port + 0 * row, select, store_delay()),
+                *_alike(Action.TAP, links + 0 * row, select, store_delay()),
+            ),
+            pitch=(steps,) * ports * by_flit,
+            departure=np.broadcast_to(np.arange(steps)[:, None], (steps, ports)),
         ),
-        departure=np.broadcast_to(np.arange(steps)[:, None], (steps, ports)),
+        send_map=DirectMap(ports, chunks, block, by_chunk=True),
+        receive_map=RouteMap(routes, steps, ports, apart),
+        known_by="position on the stream",
+        memories=memories_of(range(ports), chunks),
+        depth=np.tile([steps * block] * ports + [block] * chunks, (len(first), 1)),
+        variant_of=variant_of,
     )
-    return _program(request, pattern, loop, variant_of, first, block)
 
 
 def tree_plan(pattern: Pattern, *, by_chunk: bool = False) -> RoundPlan:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..collective import expected_words
+from ..errors import InputError
+from ..toolchain.values import natural, positive
 from .data import ProgramData
-from .execute import execute
+from .execute import Run, carry_out
 
 __all__ = ["Program"]
 
@@ -57,20 +59,39 @@ class Program(ProgramData):
         -------
         ndarray, shape (nodes, receive words)
             What the host reads at each node; 0 where nothing is delivered.
+
+        Examples
+        --------
+        Every node sends its number, and receives the numbers of all.
+
+        >>> import torusfabric as tf
+        >>> program = tf.compile(tf.plan(tf.Torus(3, 3), "allgather", algorithm="matching"))
+        >>> program.execute(np.arange(9)[:, None])[4]
+        array([0, 1, 2, 3, 4, 5, 6, 7, 8])
         """
-        return execute(
-            self, words, mode=mode, length=length, root=root, operation=operation, width=width
-        )
+        number, words = self.mode_number(mode), np.asarray(words)
+        chosen, position = self.modes[number], natural("Root", root or 0)
+        if position >= chosen.groups.size:
+            raise InputError(f"Root must be from 0 to {chosen.groups.size - 1}, not {root}")
+        run = Run(self.length_of(length), position, chosen.operator_of(operation))
+        layout = self.part(chosen.form_of(run.length, run.root)).layout
+        shape = self.topology.nodes, layout.send_words(run.length)
+        if words.shape != shape or words.dtype.kind not in "iuO":
+            raise InputError(
+                f"Words must be integers of shape {shape}, a row for each node, not {words.dtype} "
+                f"of shape {words.shape}"
+            )
+        width = positive("Width", width)
+        if run.operator:
+            run.operator.check_width(width)
+        sent = words
+        if self.operators and words.dtype.kind == "i" and width <= 64:
+            # As operators take them: without a sign, and no wider than they may be.
+            sent = words.astype(np.uint64) & np.uint64((1 << width) - 1)
+        return carry_out(self, number, sent, run, width).astype(words.dtype, copy=False)
 
     def delivered(
-        self,
-        words: np.ndarray,
-        *,
-        mode: int | None = None,
-        length: int | None = None,
-        root: int | None = None,
-        operation: int | None = None,
-        width: int = 64,
+        self, words: np.ndarray, *, width: int = 64, **chosen: int | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """The words that a run owes every node, by the definition of the collective.
 
@@ -79,7 +100,7 @@ class Program(ProgramData):
 
         Parameters
         ----------
-        words, mode, length, root, operation, width
+        words, width, **chosen
             As of `execute`.
 
         Returns
@@ -95,17 +116,10 @@ class Program(ProgramData):
         >>> program.delivered(np.arange(9, dtype=np.uint64).reshape(3, 3))[0][0]
         array([ 9, 12, 15], dtype=uint64)
         """
-        number = self.mode_number(mode)
-        operator = self.modes[number].operator_of(operation)
-        owed, receives = expected_words(
-            self.part(self.form_of(mode, length)).layout,
-            words,
-            operator=operator,
-            width=width,
-            root=root,
-        )
+        mode, length = chosen.get("mode"), chosen.get("length")
+        operator = self.modes[self.mode_number(mode)].operator_of(chosen.get("operation"))
+        layout, root = self.part(self.form_of(mode, length)).layout, chosen.get("root")
+        owed, receives = expected_words(layout, words, operator=operator, width=width, root=root)
         if operator is not None and not operator.associative:
-            owed = self.execute(
-                words, mode=mode, length=length, root=root, operation=operation, width=width
-            )
+            owed = self.execute(words, width=width, **chosen)
         return owed, receives

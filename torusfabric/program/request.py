@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .address_map import AddressMap, DirectMap
 from .form import CycleCost, Form, block_flits
@@ -83,29 +83,6 @@ class Request:
         """Cycles that the hardware of operators takes by itself."""
         return max(operator.latency for operator in self.operators)
 
-    def form(
-        self,
-        loop: Loop,
-        *,
-        send_map: AddressMap,
-        receive_map: AddressMap,
-        moving: CycleCost,
-        known_by: str,
-    ) -> Form:
-        """What a run does, given its rows and where data lie; see `Form`."""
-        return Form(
-            schedule=self.schedule,
-            operators=self.operators,
-            loop=loop,
-            send_map=send_map,
-            receive_map=receive_map,
-            write_delay=self.write_delay(send_map),
-            moving=moving,
-            any_length=self.any_length,
-            beat=self.beat,
-            known_by=known_by,
-        )
-
     def write_delay(self, send_map: AddressMap) -> int:
         """Cycles by which a word that the host writes arrives later than it could."""
         if not isinstance(send_map, DirectMap):
@@ -115,9 +92,42 @@ class Request:
         return delay(self.layout, self.flits, any_length=self.any_length)
 
     def program(
-        self, form: Form, *, memories: tuple[Memory, ...], depth: IntArray, variant_of: IntArray
+        self,
+        loop: Loop,
+        *,
+        memories: tuple[Memory, ...],
+        depth: IntArray,
+        variant_of: IntArray,
+        send_map: AddressMap,
+        moving: CycleCost | None = None,
+        any_root: bool = False,
+        **maps: Any,
     ) -> Program:
-        """What all nodes do in the only form; see `Program`."""
+        """What all nodes do in the only form, given its rows and where data lie; see `Program`.
+
+        Parameters
+        ----------
+        moving : CycleCost, optional
+            By default a cycle for each flit of a block in each round.
+        any_root : bool
+            Whether the root is chosen at the start of a run, and what nodes do is by their offsets.
+        **maps
+            What else a `Form` says.
+        """
+        rounds = self.schedule.round_count
+        form = Form(
+            schedule=self.schedule,
+            operators=self.operators,
+            loop=loop,
+            send_map=send_map,
+            write_delay=self.write_delay(send_map),
+            moving=moving or CycleCost(rounds, 0, rounds * self.block),
+            any_length=self.any_length,
+            beat=self.beat,
+            any_root=any_root,
+            by_offset=any_root,
+            **maps,
+        )
         return Program(
             topology=self.topology,
             flits=self.flits,

@@ -95,21 +95,18 @@ def program_of(request: Request, plan: RoundPlan) -> Program:
     ports, streams = topology.ports, plan.streams is not None
     receiving = ports + plan.results
     loop, variant_of, first = loop_of(plan, block, block, receiving=receiving)
-    moving = cost_of(plan, block, topology)
+    moving = None if plan.passes else cost_of(plan, block, topology)
     if plan.passes:
-        loop, moving = _by_flits(loop), CycleCost(loop.rows, 0, loop.rows * block)
+        loop = _by_flits(loop)
     shape = (topology.nodes, layout.recv_parts, layout.part_chunks)
     base = np.where(plan.slot >= 0, plan.slot * block, -1)
-    form = request.form(
+    own = memories_of((), plan.depth.shape[1] - receiving)
+    return request.program(
         loop,
         send_map=DirectMap(receiving, layout.part_chunks, block, by_chunk=streams),
         receive_map=NodeMap(plan.memory.reshape(shape), base.reshape(shape), variant_of),
         moving=moving,
         known_by="the in-port" if streams else "round and address",
-    )
-    own = memories_of((), plan.depth.shape[1] - receiving)
-    return request.program(
-        form,
         memories=(*memories_of(range(ports), 0), *[Memory(())] * plan.results, *own),
         depth=plan.depth[first] * block,
         variant_of=variant_of,

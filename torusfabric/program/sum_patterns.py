@@ -23,7 +23,6 @@ from ..errors import InputError
 from ..schedule import SumPattern
 from .address_map import CycleMap, NodeMap
 from .fields import IDLE, Action, Field, Loop, Order, Point, Sources, memories_of, number_equal
-from .form import CycleCost
 from .timing import ADDRESS, COMBINE, LINK, PASS, SETTING, store_delay
 
 if TYPE_CHECKING:
@@ -71,17 +70,13 @@ def compile_sum_pattern(request: Request) -> Program:
         ),
         departure=rows.departure(node.sources.ports),
     )
-    form = request.form(
-        loop,
-        send_map=node.map(rows, block, first_memory=len(node.live), lead=1),
-        receive_map=_receive_map(pattern, node, rows, block),
-        moving=CycleCost(pattern.round_count, 0, pattern.round_count * block),
-        known_by="position on the cycle",
-    )
     owners = pattern.topology.nodes if pattern.collective.to_all else 1
     words = block * pattern.turns * np.array([owners, pattern.topology.nodes])
     return request.program(
-        form,
+        loop,
+        send_map=node.map(rows, block, first_memory=len(node.live), lead=1),
+        receive_map=_receive_map(pattern, node, rows, block),
+        known_by="position on the cycle",
         memories=memories_of(node.live.tolist(), len(node.live)),
         depth=np.concatenate([count * node.there for count in words], axis=1),
         variant_of=node.variant_of,

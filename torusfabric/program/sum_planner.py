@@ -24,7 +24,7 @@ from ..schedule import SumTable, Table
 from ..topology import IntArray
 from .fields import Source, Sources, Stage
 from .node_plan import FOREVER, NodePlan, PlannedMemory, number_sources, slots_of
-from .sum_timing import Arrival, ByCycle, ByStep, Departure, SumKey, SumTiming, SumTransfers
+from .sum_timing import Arrival, Departure, SumKey, SumTiming, SumTransfers, by_cycle, by_step
 from .timing import COMBINE, MEMORY_AGE
 
 __all__ = ["plan_sums", "plan_sums_of_any_length"]
@@ -55,9 +55,9 @@ def plan_sums(table: Table | SumTable, flits: int, latency: int = 0) -> NodePlan
     (True, 3)
     """
     transfers = SumTransfers(table, latency)
-    timings: list[SumTiming] = [ByCycle(transfers, table.topology)]
+    timings = [by_cycle(transfers)]
     if flits > 1 and isinstance(table, Table):
-        timings.append(ByStep(transfers, table, flits))
+        timings.append(by_step(transfers, table.round_count, flits))
     plans = [_Planner(table, transfers, timing, flits).plan() for timing in timings]
     return min(plans, key=lambda plan: _duration(plan, table))
 
@@ -101,9 +101,10 @@ def _plan_open_sums(table: Table, flits: int, latency: int) -> NodePlan:
     """The plan by the step in which the length of a run changes nothing but the interval."""
     transfers = SumTransfers(table, latency)
     long = transfers.reach + latency + MEMORY_AGE
-    wanted = _Planner(table, transfers, ByStep(transfers, table, long), flits).plan()
+    timing = by_step(transfers, table.round_count, long)
+    wanted = _Planner(table, transfers, timing, flits).plan()
     for period in range(1, long):
-        timing = ByStep(transfers, table, long, period)
+        timing = replace(timing, period=period)
         if timing.keeps_rules(transfers):
             plan = _Planner(table, transfers, timing, flits).plan()
             if plan.does_the_same(wanted):
@@ -184,7 +185,7 @@ class _Planner:
     def _read(self, consumer: _Consumer, step: int) -> tuple[int, int]:
         """The row and skew in which a consumer reads a memory."""
         link = self._link(consumer)
-        return self.timing.row(step, link, consumer.adds * (1 + self.transfers.longer[link]))
+        return self.timing.row_at(step, link, consumer.adds * (1 + self.transfers.longer[link]))
 
     def _written(self, word: _Word) -> int:
         """The cycle in which a word of an arrival can be taken or written."""
@@ -245,7 +246,7 @@ class _Planner:
             memory[offset, chunk], slot[offset, chunk] = location[word]
         alike = self.table.collective.personal or self.transfers.kept
         return NodePlan(
-            by_waves=isinstance(self.timing, ByCycle),
+            by_waves=self.timing.by_cycle,
             flits=self.flits,
             sources=sources,
             receive_memories=receive,
@@ -258,21 +259,21 @@ class _Planner:
             send_slot=send_slot[:1] if self.transfers.kept else send_slot,
             departure=self._departure(),
             period=self.timing.period,
-            skew=tuple(self.timing.skew.tolist()),
+            skew=tuple(self.timing.skew),
         )
 
     def _departure(self) -> IntArray:
         """The row in which each word leaves, by step and port."""
         row = np.full(self.table.chunk.shape, -1)
         for step, port, *_ in self.transfers.departures:
-            row[step, port], _ = self.timing.row(step, port)
+            row[step, port], _ = self.timing.row_at(step, port)
         return row
 
     def _settings(self, number: dict[Source, int]) -> IntArray:
         """What feeds each out-port and adder in each row, shape (2, rows, ports)."""
         settings = np.full((2, self.timing.rows, self.ports), -1)
         for (consumer, step), source in self.source.items():
-            row, _ = self.timing.row(step, self._link(consumer))
+            row, _ = self.timing.row_at(step, self._link(consumer))
             settings[int(consumer.adds), row, consumer.port] = number[source]
         return settings
 
@@ -344,7 +345,7 @@ class _Planner:
         slots = slots_of((word, self._written(word), until[word]) for word in words)
         write, read = np.full((2, self.timing.rows), -1)
         for word, slot in slots.items():
-            write[self.timing.row(*word.of)[0]] = slot
+            write[self.timing.row_at(*word.of)[0]] = slot
         for row, word in group.rows.items():
             read[row] = slots[word]
         depth = max(slots.values(), default=-1) + 1

@@ -11,19 +11,19 @@ number of cycles by which all nodes do later what has to do with its link.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ..schedule import SumTable
-from ..topology import IntArray
 from .timing import COMBINE, PASS
 
 if TYPE_CHECKING:
     from ..schedule import Table
-    from ..topology import Topology
 
-__all__ = ["Arrival", "ByCycle", "ByStep", "Departure", "SumKey", "SumTiming", "SumTransfers"]
+__all__ = ["Arrival", "Departure", "SumKey", "SumTiming", "SumTransfers", "by_cycle", "by_step"]
 
 #: A sum at a node: (offset of the node from its owner, chunk); the owner has offset 0.
 SumKey: TypeAlias = tuple[int, int]
@@ -145,107 +145,79 @@ class SumTransfers:
         return [self.passes[leaving.key]]
 
 
-class SumTiming(Protocol):
+@dataclass(frozen=True)
+class SumTiming:
     """When the words of a table of sums are on their links.
-
-    Attributes
-    ----------
-    period : int
-        Cycles from one row to the next.
-    skew : ndarray of int, shape (ports,)
-        By how many cycles what has to do with each out-port, and the link behind it, comes later
-        than its row.
-    rows : int
-        Number of rows.
-    """
-
-    period: int
-    skew: IntArray
-    rows: int
-
-    def time(self, step: int, port: int) -> int:
-        """The cycle in which the first flit that leaves by a port in a step is on the link."""
-
-    def row(self, step: int, port: int, late: int = 0) -> tuple[int, int]:
-        """The row and skew of what happens so many cycles after a word of a step is on a link."""
-
-
-class ByCycle(SumTiming):
-    """Every word leaves as early as it can, in the order of the steps; a row is a cycle."""
-
-    def __init__(self, transfers: SumTransfers, topology: Topology) -> None:
-        self._at: dict[tuple[int, int], int] = {}
-        longer = transfers.longer
-        arrived: dict[tuple[int, int], int] = {}
-        used: list[set[int]] = [set() for _ in range(topology.ports)]
-        joined: dict[SumKey, set[int]] = defaultdict(set)
-        for leaving in transfers.departures:
-            step, port, _, partial, joins, passed = leaving
-            if passed:
-                time = arrived[passed] + PASS
-            else:
-                before = [arrived[a] for a in transfers.feeding(leaving)]
-                time = max(before, default=-transfers.age) + transfers.age
-            if transfers.kept:
-                # What a later step adds to a sum comes after all that sums of that step have.
-                earlier = [arrived[a] + 1 for a in transfers.feeding(leaving)]
-                time = max([time, *earlier])
-            clashes = joined[joins] if partial else set()
-            while time in used[port] or time + longer[port] in clashes:
-                time += 1
-            self._at[step, port] = time
-            arrived[step, port] = there = time + longer[port]
-            used[port].add(time)
-            if partial:
-                clashes.update(range(there - transfers.combine + 1, there + transfers.combine))
-        self.period = 1
-        self.skew = np.zeros(topology.ports, int)
-        # An adder reads memories a row later than an out-port.
-        self.rows = max(arrived.values()) + 2
-
-    def time(self, step: int, port: int) -> int:
-        """The cycle in which what leaves by a port in a step is on the link."""
-        return self._at[step, port]
-
-    def row(self, step: int, port: int, late: int = 0) -> tuple[int, int]:
-        """The row and skew of what happens so many cycles after a word of a step is on a link."""
-        return self._at[step, port] + late, 0
-
-
-class ByStep(SumTiming):
-    """The steps of the table, at regular intervals; a row is a step.
 
     Parameters
     ----------
-    flits : int
-        Flits of a block.
-    period : int, optional
-        Of the steps, instead of the shortest.
+    row : mapping of (step, port)
+        The row in which what leaves by a port in a step does so.
+    rows : int
+        Number of rows.
+    period : int
+        Cycles from one row to the next.
+    skew : list of int
+        By how many cycles what has to do with each out-port, and the link behind it, comes later
+        than its row.
+    by_cycle : bool
+        Whether a row is a cycle; else it is a step of the table.
     """
 
-    def __init__(
-        self, transfers: SumTransfers, table: Table, flits: int, period: int | None = None
-    ) -> None:
-        self.rows = table.round_count
-        self.period, self.skew = _period(transfers, flits)
-        if period is not None:
-            self.period = period
-
-    def keeps_rules(self, transfers: SumTransfers) -> bool:
-        """Whether sums leave late enough, and words for the same sum arrive apart."""
-        ages, apart = _rules(transfers)
-        skew = self.skew.tolist()
-        return all(_fits_age(rule, self.period, skew, transfers) for rule in ages) and all(
-            _is_apart(rule, self.period, skew, transfers) for rule in apart
-        )
+    row: Mapping[tuple[int, int], int]
+    rows: int
+    period: int
+    skew: list[int]
+    by_cycle: bool
 
     def time(self, step: int, port: int) -> int:
         """The cycle in which the first flit that leaves by a port in a step is on the link."""
-        return step * self.period + int(self.skew[port])
+        return self.row[step, port] * self.period + self.skew[port]
 
-    def row(self, step: int, port: int, late: int = 0) -> tuple[int, int]:
+    def row_at(self, step: int, port: int, late: int = 0) -> tuple[int, int]:
         """The row and skew of what happens so many cycles after a word of a step is on a link."""
-        return step, int(self.skew[port]) + late
+        row, skew = self.row[step, port], self.skew[port]
+        return (row + late, 0) if self.by_cycle else (row, skew + late)
+
+    def keeps_rules(self, transfers: SumTransfers) -> bool:
+        """Whether sums leave late enough, and words for the same sum arrive apart."""
+        return _kept(self.period, self.skew, transfers, *_rules(transfers))
+
+
+def by_cycle(transfers: SumTransfers) -> SumTiming:
+    """Every word leaves as early as it can, in the order of the steps."""
+    at: dict[tuple[int, int], int] = {}
+    longer = transfers.longer
+    arrived: dict[tuple[int, int], int] = {}
+    used: list[set[int]] = [set() for _ in range(transfers.ports)]
+    joined: dict[SumKey, set[int]] = defaultdict(set)
+    for leaving in transfers.departures:
+        step, port, _, partial, joins, passed = leaving
+        if passed:
+            time = arrived[passed] + PASS
+        else:
+            before = [arrived[a] for a in transfers.feeding(leaving)]
+            time = max(before, default=-transfers.age) + transfers.age
+        if transfers.kept:
+            # What a later step adds to a sum comes after all that sums of that step have.
+            earlier = [arrived[a] + 1 for a in transfers.feeding(leaving)]
+            time = max([time, *earlier])
+        clashes = joined[joins] if partial else set()
+        while time in used[port] or time + longer[port] in clashes:
+            time += 1
+        at[step, port] = time
+        arrived[step, port] = there = time + longer[port]
+        used[port].add(time)
+        if partial:
+            clashes.update(range(there - transfers.combine + 1, there + transfers.combine))
+    # An adder reads memories a row later than an out-port.
+    return SumTiming(at, max(arrived.values()) + 2, 1, [0] * transfers.ports, by_cycle=True)
+
+
+def by_step(transfers: SumTransfers, steps: int, flits: int) -> SumTiming:
+    """All flits of a block go in the step of the table, at the shortest regular intervals."""
+    row = {(leaving.step, leaving.port): leaving.step for leaving in transfers.departures}
+    return SumTiming(row, steps, *_period(transfers, flits), by_cycle=False)
 
 
 class _Rule(NamedTuple):
@@ -268,18 +240,29 @@ def _is_apart(rule: _Rule, period: int, skew: list[int], transfers: SumTransfers
     return abs(rule.steps * period + second - first) >= transfers.combine
 
 
-def _period(transfers: SumTransfers, flits: int) -> tuple[int, IntArray]:
+def _kept(
+    period: int,
+    skew: list[int],
+    transfers: SumTransfers,
+    ages: Iterable[_Rule],
+    apart: Iterable[_Rule],
+) -> bool:
+    """Whether all rules are kept."""
+    return all(_fits_age(rule, period, skew, transfers) for rule in ages) and all(
+        _is_apart(rule, period, skew, transfers) for rule in apart
+    )
+
+
+def _period(transfers: SumTransfers, flits: int) -> tuple[int, list[int]]:
     """The shortest period, and skews of the ports that allow it."""
     reach = transfers.reach
-    ages, apart = _rules(transfers)
     # What lies further apart in steps keeps the rules with any skews.
-    ages = {rule for rule in ages if rule.steps <= reach}
-    apart = {rule for rule in apart if rule.steps <= reach}
+    ages, apart = ({rule for rule in rules if rule.steps <= reach} for rules in _rules(transfers))
     for period in range(flits, flits + reach + 1):
         for limit in range(0, transfers.ports * transfers.combine, transfers.combine):
             skew = _skews(period, transfers, limit, ages, apart)
             if skew:
-                return period, np.array(skew)
+                return period, skew
     raise AssertionError("a period of `reach` cycles more always will do")
 
 
@@ -301,20 +284,18 @@ def _skews(
 ) -> list[int] | None:
     """Skews up to a limit that keep all rules, or None; by trying port after port."""
 
-    def fits(skew: list[int]) -> bool:
-        port = len(skew) - 1
-        return all(
-            _fits_age(rule, period, skew, transfers) for rule in ages if max(rule[1:]) == port
-        ) and all(
-            _is_apart(rule, period, skew, transfers) for rule in apart if max(rule[1:]) == port
-        )
+    # The rules that say how a port goes with those before it.
+    of_port = [
+        [{rule for rule in rules if max(rule[1:]) == port} for rules in (ages, apart)]
+        for port in range(transfers.ports)
+    ]
 
     def extend(skew: list[int]) -> list[int] | None:
         if len(skew) == transfers.ports:
             return skew
         for value in range(0, limit + 1, transfers.combine):
             longer = [*skew, value]
-            if fits(longer):
+            if _kept(period, longer, transfers, *of_port[len(skew)]):
                 found = extend(longer)
                 if found:
                     return found

@@ -17,7 +17,6 @@ from ..schedule import SumTable, Table
 from ..topology import IntArray
 from .address_map import DirectMap, OffsetMap, PartMap
 from .fields import IDLE, Action, Field, Loop, Order, fields_of, memories_of
-from .form import CycleCost
 from .request import Request
 from .sum_planner import plan_sums, plan_sums_of_any_length
 from .table_planner import plan_table
@@ -48,15 +47,11 @@ def compile_table(request: Request) -> Program:
     assert isinstance(table, Table | SumTable)
     plan = _plan_of(request, table)
     receiving = [memory.port for memory in plan.receive_memories]
-    form = request.form(
+    return request.program(
         _loop(plan, table.topology, block),
         send_map=_send_map(table, plan, block),
         receive_map=_receive_map(table, plan, block),
-        moving=CycleCost(table.round_count, 0, table.round_count * block),
         known_by="step and port",
-    )
-    return request.program(
-        form,
         memories=memories_of(receiving, len(plan.send_memories)),
         depth=np.array([[memory.depth * block for memory in plan.memories]]),
         variant_of=np.zeros(table.topology.nodes, np.int32),

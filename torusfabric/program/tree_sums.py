@@ -186,21 +186,15 @@ def compile_tree_sums(request: Request, trees: SumTrees) -> Program:
         departure=np.zeros((1, ports), int),
         streams=_departures(topology, trees, times),
     )
-    form = request.form(
+    depth = np.full((topology.nodes, received + chunks), block)
+    depth[:, :received] = there * block
+    return request.program(
         loop,
         send_map=DirectMap(received, chunks, block, by_chunk=True),
         receive_map=kept.addresses(variant_of),
         moving=CycleCost(1, times.duration - 1, block, alpha=1, hop_cycles=1),
         known_by="the in-port",
-    )
-    depth = np.full((topology.nodes, received + chunks), block)
-    depth[:, :received] = there * block
-    return request.program(
-        form,
-        memories=(
-            *(Memory(each) for each in kept.ports),
-            *memories_of((), chunks),
-        ),
+        memories=(*map(Memory, kept.ports), *memories_of((), chunks)),
         depth=depth[first],
         variant_of=variant_of,
     )
