@@ -13,20 +13,20 @@ the host reads.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from typing_extensions import override
 
 from ..errors import InputError
 from ..schedule import Masked, Pattern
-from .address_map import AddressMap, DirectMap, NodeMap, OffsetMap
-from .fields import Action, Field, Loop, Memory, Point
+from .address_map import AddressMap, NodeMap, OffsetMap
+from .fields import Memory
 from .patterns import compile_pattern, tree_plan
 from .request import Request
-from .round_follower import BlockFollower, Message
-from .rounds import compile_rounds, cost_of, loop_of
+from .round_follower import BlockFollower, Message, RoundPlan
+from .rounds import plan_rounds, program_of
 from .send_order import Location
 from .tables import compile_table
 
@@ -68,43 +68,39 @@ def compile_any_root(request: Request) -> Program:
         program = compiler(replace(request, schedule=schedule.whole))
         return replace(program, forms=(replace(program.form, schedule=schedule, any_root=True),))
     # Every round ends with a pause, as where tables are loaded.
-    program = compile_rounds(replace(request, fixed=False))
-    form = replace(program.form, any_root=True, by_offset=True, receive_map=_receive_map(program))
-    if collective.personal:
-        send_map = _send_map(program)
-        form = replace(form, send_map=send_map, write_delay=request.write_delay(send_map))
+    plan = plan_rounds(request, rests=False)
+    if not collective.personal:
+        return _by_offset(program_of(request, plan))
+    # A node keeps what it sends as node 0 does, by the offsets of destinations from it.
+    plan, memory, slot = send_banks(plan)
+    located = (each.reshape(-1, schedule.chunks) for each in (memory, slot * request.block))
+    send_map = OffsetMap(request.topology, *located, ahead=True)
+    write_delay = request.write_delay(send_map)
+    return _by_offset(program_of(request, plan), send_map=send_map, write_delay=write_delay)
+
+
+def _by_offset(program: Program, **maps: Any) -> Program:
+    """The same for any root: all nodes have the memories, as deep, of any of them."""
+    receive_map = _receive_map(program)
+    form = replace(program.form, any_root=True, by_offset=True, receive_map=receive_map, **maps)
     depth = np.broadcast_to(program.depth.max(axis=0), program.depth.shape)
-    opened = replace(program, forms=(form,), depth=depth)
-    return _banked(opened) if collective.personal else opened
+    return replace(program, forms=(form,), depth=depth)
 
 
 def _broadcast(request: Request) -> Program:
-    """The program of a broadcast in rounds, or over trees.
-
-    Each chunk has a memory of two halves, the lower for what a node would send as the root, the
-    upper for what it has received.
-    """
-    schedule, block = request.schedule, request.block
-    chunks, half = schedule.chunks, 1 << (block - 1).bit_length()
+    """The program of a broadcast in rounds, or over trees."""
+    schedule, nodes = request.schedule, request.topology.nodes
     if isinstance(schedule, Pattern) and schedule.streams:
         plan = tree_plan(schedule, by_chunk=True)
     else:
         plan = _ChunkFollower(schedule, rests=False).follow()
-    loop, variant_of, first = loop_of(plan, block, half, receiving=chunks)
-    send_map = DirectMap(0, chunks, block, by_chunk=True)
     memory, source = plan.receipts.memory, plan.receipts.source
-    ports = (tuple(np.unique(source[memory == chunk]).tolist()) for chunk in range(chunks))
-    return request.program(
-        loop,
-        send_map=send_map,
-        receive_map=replace(send_map, base=half),
-        moving=cost_of(plan, block, request.topology),
-        known_by="the root",
-        any_root=True,
-        memories=tuple(Memory(used, own=True) for used in ports),
-        depth=np.full((len(first), chunks), half + block),
-        variant_of=variant_of,
+    memories = tuple(
+        Memory(tuple(np.unique(source[memory == chunk]).tolist()), own=True)
+        for chunk in range(schedule.chunks)
     )
+    plan = plan._replace(memories=memories, depth=np.zeros((nodes, len(memories)), int))
+    return program_of(request, plan, any_root=True)
 
 
 class _ChunkFollower(BlockFollower):
@@ -136,15 +132,6 @@ class _ChunkFollower(BlockFollower):
         return Location(payload[0], 1)
 
 
-def _send_map(program: Program) -> AddressMap:
-    """Where a node keeps what it sends: as node 0 does, by the offsets of destinations from it."""
-    direct, nodes = program.form.send_map, np.arange(program.topology.nodes)
-    assert isinstance(direct, DirectMap)
-    chunks = np.arange(program.schedule.chunks)
-    located = direct.locate(0, nodes[:, None], chunks[None, :])
-    return OffsetMap(program.topology, *located, ahead=True)
-
-
 def _receive_map(program: Program) -> AddressMap:
     """Where a node keeps what it receives.
 
@@ -158,63 +145,18 @@ def _receive_map(program: Program) -> AddressMap:
     return OffsetMap(topology, nodes.memory[:, 0], nodes.base[:, 0])
 
 
-def _banked(program: Program) -> Program:
-    """The same with a memory of what a node sends for each reader, if that is possible."""
-    form, own = program.form, len(program.memories) - 1
-    send, receive, block = form.send_map, form.receive_map, program.block_flits
-    assert isinstance(send, OffsetMap)
-    assert isinstance(receive, OffsetMap)
-    banks = send_banks(form.loop, own, send.base.size)
-    if banks is None:
-        return program
-    memory = (own + banks.memory).reshape(send.memory.shape)
-    base = (banks.slot * block).reshape(send.base.shape)
-    # What the root has for itself stays where it keeps it.
-    kept = (receive.memory == own) & (receive.base >= 0)
-    send = replace(send, memory=memory, base=base)
-    receive = replace(
-        receive,
-        memory=np.where(kept, memory, receive.memory),
-        base=np.where(kept, base, receive.base),
-    )
-    loop = replace(form.loop, fields=banks.fields)
-    form = replace(form, loop=loop, send_map=send, receive_map=receive)
-    received, depth = program.depth[:, :own], np.array(banks.depth) * block
-    depth = np.hstack([received, np.broadcast_to(depth, (len(received), len(depth)))])
-    memories = (*program.memories[:own], *(program.memories[own] for _ in banks.depth))
-    return replace(program, forms=(form,), memories=memories, depth=depth)
+def send_banks(plan: RoundPlan) -> tuple[RoundPlan, IntArray, IntArray]:
+    """The same with a memory of what a node sends for each reader, if that is possible.
 
+    In each a reader finds the blocks in the order in which it reads them. What nobody reads is in
+    the first: its reader mostly forwards as well, and so passes on to the host what that asks for.
+    Where a block is read twice, all stay in one memory.
 
-@dataclass(frozen=True, eq=False)
-class SendBanks:
-    """Memories in place of one memory of blocks that are sent.
-
-    Parameters
-    ----------
-    fields : tuple of Field
-        Those of the loop, in which each reader reads a memory of its own.
-    depth : tuple of int
-        Blocks in each memory.
+    Returns
+    -------
+    plan : RoundPlan
     memory, slot : ndarray of int, shape (blocks,)
-        Where each block lies: the memory, counted among these, and its place in it.
-    """
-
-    fields: tuple[Field, ...]
-    depth: tuple[int, ...]
-    memory: IntArray
-    slot: IntArray
-
-
-def send_banks(loop: Loop, own: int, blocks: int) -> SendBanks | None:
-    """Give each reader of a memory one of its own; None if a block is read twice, or none is.
-
-    In each it finds the blocks in the order in which it reads them. What nobody reads is in the
-    first: its reader mostly forwards as well, and so passes on to the host what that asks for.
-
-    Parameters
-    ----------
-    own : int
-        The memory; those that come in its place are numbered from it on.
+        Where each block lies.
 
     Examples
     --------
@@ -225,31 +167,33 @@ def send_banks(loop: Loop, own: int, blocks: int) -> SendBanks | None:
     >>> [int(words) for words, memory in zip(program.depth[0], program.memories) if memory.own]
     [3, 2, 2, 2]
     """
-    memory, slot = np.full(blocks, -1), np.zeros(blocks, int)
-    depth: list[int] = []
-    placed: dict[Point, Field] = {}
-    for reader in range(loop.sources.readers):
-        of_memory, of_base = (loop.field(a, reader) for a in (Action.MEMORY, Action.READ))
-        if of_memory is None or of_base is None:
-            continue
-        here, bank = of_memory.values == own, len(depth)
-        first = of_base.values[here] // loop.flits
-        count = np.broadcast_to(loop.blocks[:, None], here.shape)[here]
-        read = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
-        if len(np.unique(read)) < len(read) or (memory[read] >= 0).any():
-            return None
-        base = of_base.values.copy()
-        if len(read):
-            depth.append(len(read))
-            memory[read], slot[read] = bank, np.arange(len(read))
-            base[here] = slot[first] * loop.flits
-        numbers = np.where(here, own + bank, of_memory.values)
-        placed[of_memory.point] = replace(of_memory, values=numbers)
-        placed[of_base.point] = replace(of_base, values=base)
-    if not depth:
-        return None
-    rest = np.nonzero(memory < 0)[0]
-    memory[rest], slot[rest] = 0, depth[0] + np.arange(len(rest))
-    depth[0] += len(rest)
-    fields = tuple(placed.get(field.point, field) for field in loop.fields)
-    return SendBanks(fields, tuple(depth), memory, slot)
+    bursts, own = plan.bursts, len(plan.memories)
+    numbers = np.arange(int(plan.depth[:, own].max()))
+    sent = np.flatnonzero(bursts.memory == own)
+    sent = sent[np.lexsort((bursts.at[sent], bursts.round[sent], bursts.injection[sent]))]
+    first, length = bursts.slot[sent], bursts.length[sent]
+    burst = np.repeat(np.arange(len(sent)), length)
+    read = first[burst] + np.arange(len(burst)) - (np.cumsum(length) - length)[burst]
+    if not len(read) or len(np.unique(read)) < len(read):
+        return plan, np.full_like(numbers, own), numbers
+    reader = np.unique(bursts.injection[sent], return_inverse=True)[1]
+    bank, slot = np.zeros((2, len(numbers)), int)
+    bank[read] = reader[burst]
+    depth = np.bincount(bank)
+    order = np.concatenate([read, np.setdiff1d(numbers, read)])
+    order = order[np.argsort(bank[order], kind="stable")]
+    slot[order] = numbers - (np.cumsum(depth) - depth)[bank[order]]
+    memory, banked = (
+        own + bank,
+        bursts._replace(memory=bursts.memory.copy(), slot=bursts.slot.copy()),
+    )
+    banked.memory[sent], banked.slot[sent] = memory[first], slot[first]
+    # What the root has for itself stays where it keeps it.
+    kept = (plan.memory == own) & (plan.slot >= 0)
+    plan = plan._replace(
+        bursts=banked,
+        depth=np.hstack([plan.depth[:, :own], np.tile(depth, (len(plan.depth), 1))]),
+        memory=np.where(kept, memory[plan.slot], plan.memory),
+        slot=np.where(kept, slot[plan.slot], plan.slot),
+    )
+    return plan, memory, slot

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from .program import Program
 
 __all__ = ["compile", "versions"]
+
+_Schedules: TypeAlias = Schedule | Sequence[Schedule | Sequence[Schedule]]
 
 
 def compile(
@@ -99,14 +101,8 @@ def compile(
         None if flits is None else natural("Flits", flits),
         None if max_flits is None else natural("Max flits", max_flits),
     )
-    again = partial(
-        _carried_out,
-        schedule,
-        length,
-        parse_operators(operators),
-        root,
-        barrier=flag("Barrier", barrier),
-    )
+    chosen, with_barrier = parse_operators(operators), flag("Barrier", barrier)
+    again = partial(_carried_out, schedule, length, chosen, root, barrier=with_barrier)
     return replace(again(), of_beats=again)
 
 
@@ -119,7 +115,7 @@ class _Length(NamedTuple):
 
 
 def _carried_out(
-    schedule: Schedule | Sequence[Schedule | Sequence[Schedule]],
+    schedule: _Schedules,
     length: _Length,
     operators: Sequence[Operator | str],
     root: str | None,
@@ -129,21 +125,17 @@ def _carried_out(
 ) -> Program:
     """The program, whose messages go to their chunks by beats."""
     program = _compile(schedule, length._replace(beat=beat), operators, root)
-    if barrier:
-        if not program.any_length:
-            raise InputError("Length must be left to each run, by max_flits, for a barrier")
-        program = replace(program, barrier=True)
-    modes, program = program.served, replace(program, served=())
-    program = obey_operators(program)
-    if modes:
-        program = replace(program, served=modes)
-        served = (ranges_of(mode.forms, program.flits) for mode in program.modes)
-        program = replace(program, served=tuple(served))
-    return program
+    if barrier and not program.any_length:
+        raise InputError("Length must be left to each run, by max_flits, for a barrier")
+    # Each form is a mode while it is seen to that nodes agree.
+    modes, program = program.served, replace(program, barrier=barrier, served=())
+    program = replace(obey_operators(program), served=modes)
+    served = (ranges_of(mode.forms, program.flits) for mode in program.modes if modes)
+    return replace(program, served=tuple(served))
 
 
 def _compile(
-    schedule: Schedule | Sequence[Schedule | Sequence[Schedule]],
+    schedule: _Schedules,
     length: _Length,
     operators: Sequence[Operator | str],
     root: str | None,

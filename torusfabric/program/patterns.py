@@ -166,6 +166,7 @@ def tree_plan(pattern: Pattern, *, by_chunk: bool = False) -> RoundPlan:
         ),
         receipts=Receipts(stored, node, memory, source, links, stored + slot, stored + 1),
         depth=depth,
+        memories=memories_of(range(ports), 0),
         memory=located[0],
         slot=located[1],
         streams=streams,

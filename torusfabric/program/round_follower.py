@@ -21,13 +21,14 @@ from typing_extensions import override
 from ..schedule import Everything, Grouped
 from ..schedule.single_hops import single_hops
 from ..topology import IntArray
-from .fields import IDLE, NEUTRAL
+from .fields import IDLE, NEUTRAL, Memory, memories_of
 from .send_order import SEND, Location, arrange
 
 if TYPE_CHECKING:
     from ..schedule import Schedule, Transfers
+    from .address_map import AddressMap
 
-__all__ = ["BlockFollower", "Message", "RoundPlan", "SumFollower"]
+__all__ = ["Added", "BlockFollower", "Message", "RoundPlan", "SumFollower"]
 
 #: Where a block lies that a node does not keep.
 NOWHERE = Location(SEND, -1)
@@ -69,17 +70,41 @@ class Receipts(NamedTuple):
     length: IntArray
 
 
+class Added(NamedTuple):
+    """What operators behind in-ports add to words that pass.
+
+    Parameters
+    ----------
+    operand : ndarray of int16, shape (rounds, nodes, ports)
+        What is combined with what arrives at each in-port.
+    late : list of int
+        By how many cycles each reader reads later.
+    stored : int
+        By how many cycles words are stored later than links say.
+    made : bool
+        As of `Sources`.
+    """
+
+    operand: IntArray
+    late: list[int]
+    stored: int
+    made: bool
+
+
 class RoundPlan(NamedTuple):
     """What all nodes do.
 
     Parameters
     ----------
     select : ndarray of int16, shape (rounds, nodes, ports)
-        What feeds each out-port: an in-port, or, numbered after those, an injection port.
+        What feeds each out-port: an in-port, or, numbered after those, an injection port. Where
+        words are added as they pass, a number among all sources.
     links, blocks : ndarray of int, shape (rounds,)
         The cycles of the longest path, and the longest message of each round.
     depth : ndarray of int, shape (nodes, memories)
-        Blocks in the memory of each in-port, and in those of what a node sends.
+        Blocks in each memory: in those that store what arrives, and in those of what a node sends.
+    memories : tuple of Memory
+        Those that store what arrives.
     memory, slot : ndarray of int, shape (nodes, receive blocks)
         Where each node keeps each block that the host may ask for, in the host's order; the slot is
         -1 for none.
@@ -89,8 +114,10 @@ class RoundPlan(NamedTuple):
         Whether no block rests on its way, so that rounds pass flit by flit.
     rests : bool
         Whether every message of the schedule is a block that goes one hop: rounds need no pause.
-    results : bool
-        Whether there is a memory of results, behind those of in-ports.
+    added : Added, optional
+        Where sums are made on the way.
+    receive_map : AddressMap, optional
+        What says the same as memory and slot in less.
     """
 
     select: IntArray
@@ -99,12 +126,14 @@ class RoundPlan(NamedTuple):
     bursts: Bursts
     receipts: Receipts
     depth: IntArray
+    memories: tuple[Memory, ...]
     memory: IntArray
     slot: IntArray
     streams: IntArray | None = None
     passes: bool = False
     rests: bool = False
-    results: bool = False
+    added: Added | None = None
+    receive_map: AddressMap | None = None
 
 
 class BlockFollower:
@@ -157,10 +186,10 @@ class BlockFollower:
             bursts=bursts._replace(memory=np.where(bursts.memory == SEND, own, bursts.memory)),
             receipts=Receipts(*np.array(self._receipts, int).reshape(-1, len(Receipts._fields)).T),
             depth=self.filled,
+            memories=(*memories_of(range(self.topology.ports), 0), *[Memory(())] * self.results),
             memory=np.where(memory == SEND, own, memory),
             slot=slot,
             rests=self.rests,
-            results=self.results,
         )
 
     def _fill(self) -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,7 +30,6 @@ from .fields import (
     Action,
     Field,
     Loop,
-    Memory,
     Order,
     Sources,
     fields_of,
@@ -41,14 +40,14 @@ from .form import CycleCost
 from .passing import passing_plan
 from .request import Request
 from .round_follower import BlockFollower, RoundPlan, SumFollower
-from .timing import ADDRESS, ROUND_SETUP, SETTING, round_pause, store_delay
+from .timing import ADDRESS, LINK, ROUND_SETUP, SETTING, round_pause, store_delay
 
 if TYPE_CHECKING:
     from ..schedule import Schedule
     from ..topology import IntArray, Topology
     from .program import Program
 
-__all__ = ["RoundLoop", "compile_rounds", "cost_of", "loop_of", "program_of"]
+__all__ = ["compile_rounds", "plan_rounds", "program_of"]
 
 #: More blocks at nodes (nodes times blocks) than this are not followed one by one.
 MAX_HELD_BLOCKS = 2**22
@@ -73,42 +72,53 @@ def compile_rounds(request: Request) -> Program:
     >>> print(program.form.cost)
     alpha rounds + delta hops + tau flits + constant = 1 * 2 + 1 * 2 + 1 * 2 + 3 = 9 cycles
     """
-    schedule, sums = request.schedule, bool(request.operators)
-    _check_size(schedule, sums=sums)
-    if not sums and (passing := passing_plan(schedule)):
-        return program_of(request, passing)
-    follower = SumFollower if sums else BlockFollower
-    plan = follower(schedule, rests=request.fixed).follow()
+    plan = plan_rounds(request, rests=request.fixed)
     program, block = program_of(request, plan), request.block
     paused = int(plan.blocks.sum()) * block + int(round_pause(plan.links).sum())
     if plan.rests and program.loop.rows * max(block, program.loop.least) > paused:
-        return program_of(request, follower(schedule, rests=False).follow())
+        return program_of(request, plan_rounds(request, rests=False))
     return program
 
 
-def program_of(request: Request, plan: RoundPlan) -> Program:
-    """The program of a plan, in which every in-port has a memory.
+def plan_rounds(request: Request, *, rests: bool) -> RoundPlan:
+    """What all nodes do; rounds may follow one another without a pause."""
+    schedule, sums = request.schedule, bool(request.operators)
+    _check_size(schedule, sums=sums)
+    if not sums and (passing := passing_plan(schedule)):
+        return passing
+    return (SumFollower if sums else BlockFollower)(schedule, rests=rests).follow()
 
-    What a node sends is in one memory in rounds, in one for each chunk where messages stream.
+
+def program_of(request: Request, plan: RoundPlan, *, any_root: bool = False) -> Program:
+    """The program of a plan.
+
+    What a node sends is in one memory in rounds, in one for each chunk where messages stream. With
+    any root, too, each chunk has a memory, of two halves: the lower for what a node would send as
+    the root, the upper for what it has received.
     """
     block, topology, layout = request.block, request.topology, request.layout
-    ports, streams = topology.ports, plan.streams is not None
-    receiving = ports + plan.results
-    loop, variant_of, first = loop_of(plan, block, block, receiving=receiving)
-    moving = None if plan.passes else cost_of(plan, block, topology)
-    if plan.passes:
-        loop = _by_flits(loop)
-    shape = (topology.nodes, layout.recv_parts, layout.part_chunks)
-    base = np.where(plan.slot >= 0, plan.slot * block, -1)
-    own = memories_of((), plan.depth.shape[1] - receiving)
+    half, streams = 1 << (block - 1).bit_length(), plan.streams is not None
+    loop, variant_of, first = _loop(plan, block, half if any_root else block)
+    memories = (*plan.memories, *memories_of((), plan.depth.shape[1] - len(plan.memories)))
+    own = [memory.own for memory in memories].index(True)
+    send_map = DirectMap(own, layout.part_chunks, block, by_chunk=streams or any_root)
+    receive_map, depth = plan.receive_map, plan.depth[first] * block
+    if any_root:
+        receive_map, depth = replace(send_map, base=half), np.full_like(depth, half + block)
+    if receive_map is None:
+        shape = (topology.nodes, layout.recv_parts, layout.part_chunks)
+        base = np.where(plan.slot >= 0, plan.slot * block, -1)
+        receive_map = NodeMap(plan.memory.reshape(shape), base.reshape(shape), variant_of)
+    known_by = "the in-port" if streams else "round and address"
     return request.program(
-        loop,
-        send_map=DirectMap(receiving, layout.part_chunks, block, by_chunk=streams),
-        receive_map=NodeMap(plan.memory.reshape(shape), base.reshape(shape), variant_of),
-        moving=moving,
-        known_by="the in-port" if streams else "round and address",
-        memories=(*memories_of(range(ports), 0), *[Memory(())] * plan.results, *own),
-        depth=plan.depth[first] * block,
+        _by_flits(loop) if plan.passes else loop,
+        send_map=send_map,
+        receive_map=receive_map,
+        moving=None if plan.passes else _cost(plan, block, topology),
+        known_by="the root" if any_root else known_by,
+        any_root=any_root,
+        memories=memories,
+        depth=depth,
         variant_of=variant_of,
     )
 
@@ -138,13 +148,13 @@ def _filled_in(field: Field) -> Field:
     return replace(field, values=np.broadcast_to(one, field.values.shape))
 
 
-def cost_of(plan: RoundPlan, block: int, topology: Topology) -> CycleCost:
+def _cost(plan: RoundPlan, block: int, topology: Topology) -> CycleCost:
     """What the cycles of rounds are made of, for blocks of so many flits."""
     links, flits = int(plan.links.sum()), int(plan.blocks.sum()) * block
     if plan.rests:
         return CycleCost(len(plan.links), 0, flits)
-    # Where links differ, a hop of several cycles counts as so many.
-    each = topology.one_latency or 1
+    # Where links differ, or sums wait on the way, a hop of several cycles counts as so many.
+    each = 1 if plan.added else topology.one_latency or 1
     return CycleCost(len(plan.links), links // each, flits, alpha=ROUND_SETUP, hop_cycles=each)
 
 
@@ -161,39 +171,27 @@ def _check_size(schedule: Schedule, *, sums: bool) -> None:
         )
 
 
-class RoundLoop(NamedTuple):
-    """The rows of a schedule in rounds, the variant of each node, and a node of each variant."""
-
-    loop: Loop
-    variant_of: IntArray
-    first: IntArray
-
-
-def loop_of(plan: RoundPlan, block: int, distance: int, *, receiving: int) -> RoundLoop:
+def _loop(plan: RoundPlan, block: int, distance: int) -> tuple[Loop, IntArray, IntArray]:
     """The rows: the rounds, cut wherever a burst or a message begins or ends at any node.
 
-    Parameters
-    ----------
-    block : int
-        Flits of a block.
-    distance : int
-        From the address of a slot of a memory to that of the next.
-    receiving : int
-        How many memories store what arrives; they are numbered first.
+    With them the variant of each node, and a node of each. Blocks are of so many flits; distance is
+    that from the address of a slot of a memory to that of the next.
     """
     round_of, begin, end = _cut(plan)
     ends = np.append(np.diff(round_of) > 0, True)
     injections, memory, base = _reads(plan, round_of, begin, distance)
-    write, source, tap = _stores(plan, round_of, begin, distance, receiving)
-    select = plan.select[round_of]
-    values = (select, memory, base, write, source, tap)
-    done = np.concatenate(values, axis=2).transpose(1, 0, 2)
+    write, source, tap = _stores(plan, round_of, begin, distance)
+    added, stored = plan.added, store_delay(skew=plan.added.stored if plan.added else 0)
+    late = [ADDRESS + cycles for cycles in added.late] if added else ADDRESS
+    points: list[tuple[Action, IntArray, int | list[int]]] = [
+        (Action.SELECT, plan.select[round_of], SETTING),
+        *([(Action.OPERAND, added.operand[round_of], LINK)] if added else []),
+        (Action.MEMORY, memory, late), (Action.READ, base, late),
+        (Action.WRITE, write, stored), (Action.SOURCE, source, stored), (Action.TAP, tap, stored),
+    ]  # fmt: skip
+    done = np.concatenate([values for _, values, _ in points], axis=2).transpose(1, 0, 2)
     alike = zip(map(bytes, done), map(bytes, plan.depth), strict=True)
     variant_of, first = number_equal(alike)
-    places = (
-        (Action.SELECT, SETTING), (Action.MEMORY, ADDRESS), (Action.READ, ADDRESS),
-        (Action.WRITE, store_delay()), (Action.SOURCE, store_delay()), (Action.TAP, store_delay()),
-    )  # fmt: skip
     ports = plan.select.shape[2]
     departure = np.searchsorted(round_of, np.arange(len(plan.links)))
     loop = Loop(
@@ -202,18 +200,23 @@ def loop_of(plan: RoundPlan, block: int, distance: int, *, receiving: int) -> Ro
         # Words of a round arrive in the pause behind its last row.
         pause=np.where(ends & (not plan.rests), round_pause(plan.links)[round_of], 0),
         blocks=end - begin,
-        sources=Sources(ports, injections=injections),
+        sources=Sources(
+            ports,
+            results=added is not None,
+            injections=injections,
+            made=added is not None and added.made,
+        ),
         fields=tuple(
             field
-            for (action, delay), each in zip(places, values, strict=True)
-            for field in fields_of(action, each[:, first], delay)
+            for action, values, delay in points
+            for field in fields_of(action, values[:, first], delay)
         ),
         departure=np.broadcast_to(departure[:, None], (len(departure), ports)),
         least=_least(plan, round_of, begin) if plan.rests else 1,
         rests=plan.rests,
         streams=plan.streams,
     )
-    return RoundLoop(loop, variant_of, first)
+    return loop, variant_of, first
 
 
 def _cut(plan: RoundPlan) -> tuple[IntArray, IntArray, IntArray]:
@@ -292,13 +295,11 @@ def _reads(
     return tuple(tuple(range(a, b)) for a, b in pairwise(ends.tolist())), memory, base
 
 
-def _stores(
-    plan: RoundPlan, round_of: IntArray, begin: IntArray, distance: int, memories: int
-) -> IntArray:
+def _stores(plan: RoundPlan, round_of: IntArray, begin: IntArray, distance: int) -> IntArray:
     """What memories store in each row at each node: first addresses, sources and taps."""
     receipts = plan.receipts
     run, row = _rows(round_of, begin, receipts.round, 0 * receipts.length, receipts.length)
-    stored = np.full((3, len(round_of), plan.select.shape[1], memories), IDLE)
+    stored = np.full((3, len(round_of), plan.select.shape[1], len(plan.memories)), IDLE)
     stored[:, row, receipts.node[run], receipts.memory[run]] = (
         (receipts.slot[run] + begin[row]) * distance,
         receipts.source[run],

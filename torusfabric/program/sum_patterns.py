@@ -63,11 +63,7 @@ def compile_sum_pattern(request: Request) -> Program:
         pause=np.zeros(len(rows.hop), int),
         blocks=np.ones(len(rows.hop), int),
         sources=node.sources,
-        fields=(
-            *_selects(rows, node),
-            *_sums(rows, node, block, longer),
-            *_stores(rows, node, request),
-        ),
+        fields=tuple(_fields(rows, node, request)),
         departure=rows.departure(node.sources.ports),
     )
     owners = pattern.topology.nodes if pattern.collective.to_all else 1
@@ -177,52 +173,38 @@ class _Rows:
         return np.repeat(row[1:].reshape(-1, 1), ports, axis=1)
 
 
-def _selects(rows: _Rows, node: _Node) -> Iterator[Field]:
-    """What out-ports pass on: results, and at the beginning what changes nothing."""
-    begins, there = rows.hop[:, None] == 0, rows.hop[:, None] >= 0
+def _fields(rows: _Rows, node: _Node, request: Request) -> Iterator[Field]:
+    """What out-ports pass on, what operators combine with what arrives, and what is stored."""
+    pattern, sources, live = node.pattern, node.sources, node.live.tolist()
+    nodes, links = pattern.topology.nodes, pattern.topology.longest_link
+    hop = rows.hop[:, None]
+
+    def field(
+        action: Action, number: int, reader: int, acts: BoolArray, value: IntArray | int, delay: int
+    ) -> Field:
+        values = np.where(acts & node.there[:, reader], value, IDLE)
+        return Field(Point(action, number), values, delay)
+
+    # Results are passed on, and at the beginning what changes nothing.
     for port, result in enumerate(node.passed.T):
-        values = np.where(begins & (result >= 0), node.sources.identity, result)
-        values = np.where(there, values, IDLE).astype(np.int16)
+        values = np.where((hop == 0) & (result >= 0), sources.identity, result)
+        values = np.where(hop >= 0, values, IDLE).astype(np.int16)
         yield Field(Point(Action.SELECT, port), values, SETTING)
-
-
-def _sums(rows: _Rows, node: _Node, block: int, longer: int) -> Iterator[Field]:
-    """What operators combine with what arrives: words that are read, and with results nothing."""
-    sources, late = node.sources, ADDRESS + PASS + longer
-    adds = (rows.hop >= 0) & (rows.hop < node.pattern.topology.nodes)
-    operand = np.where(adds, sources.first_injection, sources.identity)
-    for reader, port in enumerate(node.live.tolist()):
-        there = node.there[:, reader]
-        own = np.where(adds, operand + reader, operand)
-        memory = np.where(adds, len(node.live) + reader, IDLE)
-        base = np.where(adds, block * rows.place(0), IDLE)
-        for action, number, values, delay in [
-            (Action.OPERAND, port, np.where(rows.hop >= 0, own, IDLE), LINK + longer),
-            (Action.MEMORY, reader, memory, late),
-            (Action.READ, reader, base, late),
-        ]:
-            yield Field(Point(action, number), _where(there, values), delay)
-
-
-def _stores(rows: _Rows, node: _Node, request: Request) -> Iterator[Field]:
-    """What is stored: of each turn the last word, or of an all-reduce the results of all owners."""
-    nodes, to_all = node.pattern.topology.nodes, node.pattern.collective.to_all
-    complete, late = rows.hop >= nodes - 1, store_delay(latency=request.latency)
-    place = rows.place(nodes - 1) if to_all else rows.turn
-    base = np.where(complete, request.block * place, IDLE)
-    for number, port in enumerate(node.live.tolist()):
-        source = np.where(complete, node.sources.first_result + port, IDLE)
-        for action, values in [
-            (Action.WRITE, base),
-            (Action.SOURCE, source),
-            (Action.TAP, np.where(complete, node.pattern.topology.longest_link, IDLE)),
-        ]:
-            yield Field(Point(action, number), _where(node.there[:, number], values), late)
-
-
-def _where(there: BoolArray, values: IntArray) -> IntArray:
-    """Values of rows in the variants that do anything, shape (rows, variants)."""
-    return np.where(there, values[:, None], IDLE)
+    # With what arrives words are combined that are read, and with results nothing.
+    adds, place, late = (hop >= 0) & (hop < nodes), rows.place(0), ADDRESS + PASS + links - 1
+    for reader, port in enumerate(live):
+        own = np.where(adds, sources.first_injection + reader, sources.identity)
+        yield field(Action.OPERAND, port, reader, hop >= 0, own, LINK + links - 1)
+        yield field(Action.MEMORY, reader, reader, adds, len(live) + reader, late)
+        yield field(Action.READ, reader, reader, adds, request.block * place[:, None], late)
+    # Of each turn the last word is stored, or of an all-reduce the results of all owners.
+    kept = rows.place(nodes - 1) if pattern.collective.to_all else rows.turn
+    complete, late = hop >= nodes - 1, store_delay(latency=request.latency)
+    for number, port in enumerate(live):
+        result = sources.first_result + port
+        yield field(Action.WRITE, number, number, complete, request.block * kept[:, None], late)
+        yield field(Action.SOURCE, number, number, complete, result, late)
+        yield field(Action.TAP, number, number, complete, links, late)
 
 
 def _receive_map(pattern: SumPattern, node: _Node, rows: _Rows, block: int) -> AddressMap:

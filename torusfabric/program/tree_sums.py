@@ -13,32 +13,19 @@ cycle in which a root of a reduction would store it: every node stores it as it 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .address_map import DirectMap, NodeMap, OffsetMap
-from .fields import (
-    IDLE,
-    Action,
-    Field,
-    Loop,
-    Memory,
-    Order,
-    Sources,
-    fields_of,
-    memories_of,
-    number_equal,
-)
-from .form import CycleCost
-from .timing import ADDRESS, COMBINE, LINK, SETTING
+from .address_map import OffsetMap
+from .fields import IDLE, Memory, Sources
+from .round_follower import Added, Bursts, Receipts, RoundPlan
+from .rounds import program_of
+from .timing import ADDRESS, COMBINE, ROUND_SETUP, SETTING
 
 if TYPE_CHECKING:
     from ..schedule.sum_trees import SumTrees
     from ..topology import IntArray, Topology
-    from .address_map import AddressMap
     from .program import Program
     from .request import Request
 
@@ -158,46 +145,41 @@ def compile_tree_sums(request: Request, trees: SumTrees) -> Program:
     >>> tf.compile(schedule, flits=64).cycles()
     26
     """
-    topology, block = request.topology, request.block
-    chunks, ports = len(trees.up), topology.ports
-    made = request.fixed
+    topology, ports = request.topology, request.topology.ports
+    chunks, nodes = np.arange(len(trees.up)), np.arange(topology.nodes)
+    made, to_root = request.fixed, request.schedule.collective.to_root
     times = _times(topology, trees, request.latency, int(not made))
     count, reader = _readers(times.read)
     sources = Sources(ports, results=True, injections=tuple((k,) for k in range(count)), made=made)
-    kept = (_kept_at_root if request.schedule.collective.to_root else _kept_everywhere)(
-        topology, trees, times, sources
-    )
-    received = len(kept.ports)
-    settings, stores = _settings(topology, trees, times, sources, reader), _stores(kept, times)
-    there = (kept.source >= 0).astype(int)
-    # What nodes read follows from their readers.
-    alike = [*(field.values.T for field in (*settings, *stores)), reader.T]
-    variant_of, first = number_equal(map(bytes, np.concatenate(alike, axis=1, dtype=np.int32)))
-    read = _reads(times, reader, first, received)
-    of_first = (*(replace(f, values=f.values[:, first]) for f in settings), *read,
-                *(replace(f, values=f.values[:, first]) for f in stores))  # fmt: skip
-    loop = Loop(
-        order=Order.ROW,
-        flits=block,
-        pause=np.array([times.duration]),
+    kept = (_kept_at_root if to_root else _kept_everywhere)(trees, times, sources)
+    received, late = len(kept.ports), np.zeros(count, int)
+    late[reader] = times.read
+    select, operand = _settings(topology, trees, times, sources, reader)
+    chunk, node = (each.ravel() for each in np.broadcast_arrays(chunks[:, None], nodes))
+    none, (at, memory) = np.zeros_like(chunk), np.nonzero(kept.source >= 0)
+    stored = np.zeros_like(at)
+    depth = np.ones((topology.nodes, received + len(chunks)), int)
+    depth[:, :received] = kept.source >= 0
+    located = np.full((2, topology.nodes, len(chunks)), 0)
+    located[1], located[:, trees.roots[0]] = -1, (kept.memory, 0 * chunks)
+    plan = RoundPlan(
+        select=select,
+        links=np.array([times.duration - ROUND_SETUP]),
         blocks=np.ones(1, int),
-        sources=sources,
-        fields=of_first,
-        departure=np.zeros((1, ports), int),
+        bursts=Bursts(none, node, reader.ravel(), none, none, received + chunk, none, none + 1),
+        receipts=Receipts(
+            stored, at, memory, kept.source[at, memory], 1 + kept.links[at, memory], stored,
+            stored + 1,
+        ),
+        depth=depth,
+        memories=tuple(map(Memory, kept.ports)),
+        memory=located[0],
+        slot=located[1],
         streams=_departures(topology, trees, times),
-    )
-    depth = np.full((topology.nodes, received + chunks), block)
-    depth[:, :received] = there * block
-    return request.program(
-        loop,
-        send_map=DirectMap(received, chunks, block, by_chunk=True),
-        receive_map=kept.addresses(variant_of),
-        moving=CycleCost(1, times.duration - 1, block, alpha=1, hop_cycles=1),
-        known_by="the in-port",
-        memories=(*map(Memory, kept.ports), *memories_of((), chunks)),
-        depth=depth[first],
-        variant_of=variant_of,
-    )
+        added=Added(operand, late.tolist(), times.cycles - 1 - (SETTING - ADDRESS), made),
+        receive_map=None if to_root else OffsetMap(topology, chunks[None], 0 * chunks[None]),
+    )  # fmt: skip
+    return program_of(request, plan)
 
 
 class _Kept(NamedTuple):
@@ -211,47 +193,37 @@ class _Kept(NamedTuple):
         What it stores; -1 for nothing.
     links : ndarray of int, shape (nodes, memories)
         How many cycles after the last results.
-    addresses : function of (ndarray of int) -> AddressMap
-        Where the host finds it, given the variants of nodes.
+    memory : ndarray of int, shape (chunks,)
+        That of each chunk at the root.
     """
 
     ports: tuple[tuple[int, ...], ...]
     source: IntArray
     links: IntArray
-    addresses: Callable[[IntArray], AddressMap]
+    memory: IntArray
 
 
-def _kept_at_root(topology: Topology, trees: SumTrees, times: _Times, sources: Sources) -> _Kept:
+def _kept_at_root(trees: SumTrees, times: _Times, sources: Sources) -> _Kept:
     """Results in a memory for each in-port of the root behind which there are any."""
-    chunks, root = len(trees.up), trees.roots[0]
-    results = np.unique(times.last[:, root])
-    source = np.full((topology.nodes, len(results)), IDLE)
-    source[root] = sources.first_result + results
-    memory, base = np.zeros((2, topology.nodes, 1, chunks), int)
-    memory[root, 0], base[:] = np.searchsorted(results, times.last[:, root]), -1
-    base[root] = 0
-
-    def addresses(variant_of: IntArray) -> AddressMap:
-        return NodeMap(memory, base, variant_of)
-
-    ports = tuple((int(port),) for port in results)
-    return _Kept(ports, source, np.full_like(source, 1 - times.leaving), addresses)
+    last = times.last[:, trees.roots[0]]
+    results = np.unique(last)
+    source = np.full((times.last.shape[1], len(results)), IDLE)
+    source[trees.roots[0]] = sources.first_result + results
+    ports = tuple((port,) for port in results.tolist())
+    late = np.full_like(source, 1 - times.leaving)
+    return _Kept(ports, source, late, np.searchsorted(results, last))
 
 
-def _kept_everywhere(topology: Topology, trees: SumTrees, times: _Times, sources: Sources) -> _Kept:
+def _kept_everywhere(trees: SumTrees, times: _Times, sources: Sources) -> _Kept:
     """Complete sums in a memory for each chunk: results at its root, what arrives elsewhere."""
     chunk, roots = np.arange(len(trees.up)), trees.roots
-    source = trees.down.copy()
-    source[chunk, roots] = sources.first_result + times.last[chunk, roots]
+    source, last = trees.down.copy(), times.last[chunk, roots]
+    source[chunk, roots] = sources.first_result + last
     ports = tuple(
-        tuple(np.unique([*down[down >= 0], last]).tolist())
-        for down, last in zip(trees.down, times.last[chunk, roots], strict=True)
+        tuple(np.unique([*down[down >= 0], port]).tolist())
+        for down, port in zip(trees.down, last, strict=True)
     )
-
-    def addresses(variant_of: IntArray) -> AddressMap:
-        return OffsetMap(topology, memory=chunk[None], base=0 * chunk[None])
-
-    return _Kept(ports, source.T, times.stored.T, addresses)
+    return _Kept(ports, source.T, times.stored.T, chunk)
 
 
 def _readers(late: IntArray) -> tuple[int, IntArray]:
@@ -265,7 +237,7 @@ def _readers(late: IntArray) -> tuple[int, IntArray]:
 
 def _settings(
     topology: Topology, trees: SumTrees, times: _Times, sources: Sources, reader: IntArray
-) -> tuple[Field, ...]:
+) -> tuple[IntArray, IntArray]:
     """What feeds out-ports, and what operators combine with what arrives."""
     nodes, ports, injection = topology.nodes, topology.ports, sources.first_injection + reader
     made = sources.first_made if sources.made else sources.first_result
@@ -284,34 +256,7 @@ def _settings(
     above = trees.down[tree, child]
     parent, port = (end[child, above] for end in topology.upstream)
     select[0, parent, port] = source[tree, parent]
-    return (
-        *fields_of(Action.SELECT, select, SETTING),
-        *fields_of(Action.OPERAND, operand, LINK),
-    )
-
-
-def _reads(times: _Times, reader: IntArray, nodes: IntArray, first: int) -> tuple[Field, ...]:
-    """What readers of some nodes read: a chunk of the message each, from its memory."""
-    late = np.zeros(int(reader.max()) + 1, int)
-    late[reader] = times.read
-    memory = np.full((1, len(late), len(nodes)), IDLE).swapaxes(1, 2)
-    chunk = np.arange(len(reader))[:, None]
-    memory[0, np.arange(len(nodes)), reader[:, nodes]] = first + chunk
-    delays = (ADDRESS + late).tolist()
-    return (
-        *fields_of(Action.MEMORY, memory, delays),
-        *fields_of(Action.READ, np.where(memory >= 0, 0, IDLE), delays),
-    )
-
-
-def _stores(kept: _Kept, times: _Times) -> tuple[Field, ...]:
-    """What nodes store: as many cycles after the roots have it as links take."""
-    there, delay = kept.source[None] >= 0, ADDRESS + times.cycles - 1
-    return (
-        *fields_of(Action.WRITE, np.where(there, 0, IDLE), delay),
-        *fields_of(Action.SOURCE, kept.source[None], delay),
-        *fields_of(Action.TAP, np.where(there, 1 + kept.links[None], IDLE), delay),
-    )
+    return select, operand
 
 
 def _departures(topology: Topology, trees: SumTrees, times: _Times) -> IntArray:
