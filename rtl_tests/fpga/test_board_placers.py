@@ -11,7 +11,7 @@ from helpers import fabric_of, few
 from torusfabric.errors import WorkFailed
 from torusfabric.fpga.board import Misfit, build, find_board
 from torusfabric.fpga.board.plan import SCRIPT
-from torusfabric.fpga.synthesis import placers
+from torusfabric.fpga.synthesis import nextpnr as placers
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache, RenewingCache
 

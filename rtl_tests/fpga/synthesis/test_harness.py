@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from torusfabric.errors import WorkFailed
-from torusfabric.fpga.synthesis.harness import HARNESS, harness
+from torusfabric.fpga.synthesis.wrappers import HARNESS, harness
 
 
 @pytest.mark.parametrize("outputs", [0, 1, 4, 5, 17])

@@ -11,8 +11,7 @@ from printed import printed
 from torusfabric.errors import WorkFailed
 from torusfabric.fpga.synthesis import flow
 from torusfabric.fpga.synthesis.flow import Flow
-from torusfabric.fpga.synthesis.placers import StuckPlacer
-from torusfabric.fpga.synthesis.slowest_path import slowest_path
+from torusfabric.fpga.synthesis.nextpnr import StuckPlacer, slowest_path
 from torusfabric.fpga.synthesis.synthesize import Workplace, synthesize
 from torusfabric.fpga.synthesis.target import TARGETS
 from torusfabric.toolchain import tools

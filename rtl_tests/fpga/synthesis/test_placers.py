@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from torusfabric.fpga.synthesis import placers
-from torusfabric.fpga.synthesis.placers import SILENCE, PlacerWatch, StuckPlacer
+from torusfabric.fpga.synthesis import nextpnr as placers
+from torusfabric.fpga.synthesis.nextpnr import SILENCE, PlacerWatch, StuckPlacer
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from printed import printed
 
 from torusfabric import Fabric, emit, plan
 from torusfabric import compile as compile_program
-from torusfabric.fpga.synthesis.cost import Cost
+from torusfabric.fpga.synthesis.family import Cost
 from torusfabric.fpga.synthesis.report import per_bit
 from torusfabric.fpga.synthesis.synthesize import synthesize
 from torusfabric.fpga.synthesis.target import TARGETS, find_target

@@ -6,7 +6,7 @@ import pytest
 from hand_written import design
 
 from torusfabric.errors import InputError, MissingTool, WorkFailed
-from torusfabric.fpga.synthesis.cost import Cost
+from torusfabric.fpga.synthesis.family import Cost
 from torusfabric.fpga.synthesis.synthesize import Workplace, synthesize
 from torusfabric.fpga.synthesis.target import find_target
 from torusfabric.verilog.design import Design

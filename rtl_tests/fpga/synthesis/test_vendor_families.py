@@ -5,11 +5,10 @@ from hand_written import PORTS, SMALL_STORE, STORE, design
 
 from torusfabric.errors import InputError
 from torusfabric.fpga.synthesis.cones import fewest_tables
-from torusfabric.fpga.synthesis.cost import Cost
-from torusfabric.fpga.synthesis.parts import PARTS
+from torusfabric.fpga.synthesis.families import FAMILIES
+from torusfabric.fpga.synthesis.family import Cost
 from torusfabric.fpga.synthesis.synthesize import synthesize
-from torusfabric.fpga.synthesis.target import TARGETS, find_target
-from torusfabric.fpga.synthesis.vendor_families import VENDOR_FAMILIES
+from torusfabric.fpga.synthesis.target import PARTS, TARGETS, find_target
 from torusfabric.verilog.design import Design
 from torusfabric.verilog.memory_rule import MemoryStyle, memory_attributes
 
@@ -27,7 +26,7 @@ QUICK = ("cyclone-v", "efinix", "gatemate")
 
 def families(*, quick):
     """The names of the families that are quick, or are not."""
-    return [name for name in VENDOR_FAMILIES if (name in QUICK) == quick]
+    return [name for name in PARTS if (name in QUICK) == quick]
 
 
 def each(test):
@@ -64,12 +63,11 @@ def test_ultra_rams_are_asked_for():
 
 
 def test_families_are_their_largest_parts():
-    assert PARTS.keys() == VENDOR_FAMILIES.keys()
+    assert PARTS.keys() == {name for name, family in FAMILIES.items() if family.pnr is None}
     for family, parts in PARTS.items():
-        assert [part.capacity["luts"] for part in parts] == sorted(
-            part.capacity["luts"] for part in parts
-        )
-        assert find_target(family) is TARGETS[f"{family}-{parts[-1].name}"]
+        sizes = [capacity["luts"] for _, capacity in parts]
+        assert sizes == sorted(sizes)
+        assert find_target(family) is TARGETS[f"{family}-{parts[-1][0]}"]
 
 
 def test_a_large_part_may_be_too_small():

@@ -6,7 +6,7 @@ from helpers import few
 
 import torusfabric as tf
 from torusfabric.cli import main
-from torusfabric.fpga.synthesis.rows import rom_rows
+from torusfabric.fpga.synthesis.report import rom_rows
 from torusfabric.rtl.netlist import Role
 from torusfabric.rtl.streams.row_keys import RowKey
 from torusfabric.verilog import emit

@@ -1,6 +1,6 @@
 """Boards: from a fabric to a bitstream, and onto the board."""
 
-from ..synthesis.placers import ECP5_PLACERS
+from ..synthesis.nextpnr import ECP5_PLACERS
 from .board_files import find_board, load_boards
 from .build import Built, build
 from .catalogue import COMPACT, ECP5_ROUTERS, Board

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from ...topology import Topology
-from ..synthesis.placers import NO_PLACE, utilisation
+from ..synthesis.nextpnr import NO_PLACE, utilisation
 from .catalogue import Board
 
 __all__ = ["SCARCE", "advice", "crowding", "largest_sides", "over_capacity"]

@@ -12,7 +12,7 @@ from amaranth.build.run import BuildPlan
 
 from ...errors import InputError, WorkFailed
 from ...toolchain import tools
-from ..synthesis.placers import PlacerWatch, StuckPlacer, is_placed
+from ..synthesis.nextpnr import PlacerWatch, StuckPlacer, is_placed
 from .capacity import advice, crowding, over_capacity
 from .catalogue import Board
 from .limits import Misfit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -78,13 +78,11 @@ class CostsByMode:
 
     def ratios(self) -> dict[str, float | None]:
         """All of it to the dearest mode alone, by what is counted; None where that costs none."""
-        dearest = {
-            name: max(getattr(costs, name) for costs in self.alone) for name in vars(self.together)
-        }
-        return {
-            name: round(value / dearest[name], 3) if dearest[name] else None
-            for name, value in vars(self.together).items()
-        }
+        found: dict[str, float | None] = {}
+        for name, value in vars(self.together).items():
+            dearest = max(getattr(costs, name) for costs in self.alone)
+            found[name] = round(value / dearest, 3) if dearest else None
+        return found
 
     @property
     def least_router_ratio(self) -> float | None:
@@ -131,12 +129,12 @@ def cost_by_mode(
     around : function of str -> context manager, optional
         Called with the name of each mode before it is synthesized; gives a progress to report to.
     """
-    names, alone = tuple(_names(fabric)), []
+    program, alone = fabric.program, []
+    names = tuple((program.name_of(mode), mode.algorithms) for mode in program.modes)
     for mode, name in enumerate(names):
         with around(" by ".join(name)) as progress:
-            alone.append(_cost_alone(fabric, mode, report, progress))
-    inputs = count_inputs(fabric.program)
-    dearest = _dearest_router(report)
+            alone.append(_cost_of(fabric, mode_alone(program, mode), report, progress))
+    inputs = count_inputs(program)
     return CostsByMode(
         names=names,
         together=_costs(fabric, report),
@@ -144,8 +142,8 @@ def cost_by_mode(
         inputs=inputs.of_modes,
         own_inputs=inputs.own,
         shared_inputs=inputs.shared,
-        least_router_luts=dearest.get("least_luts"),
-        words=count_words(fabric.program),
+        least_router_luts=_dearest_router(report).get("least_luts"),
+        words=count_words(program),
     )
 
 
@@ -154,7 +152,6 @@ class FormsCost(NamedTuple):
 
     Parameters
     ----------
-    mode : int
     luts : int
         Of a fabric for the mode alone.
     longest : int
@@ -199,48 +196,27 @@ def cost_of_forms(
     return found
 
 
-def _names(fabric: Fabric) -> Iterator[tuple[str, str]]:
-    """Collective and algorithm of each mode."""
-    for mode in fabric.program.modes:
-        yield fabric.program.name_of(mode), mode.algorithms
-
-
-def _cost_alone(
-    fabric: Fabric, mode: int, report: SynthesisReport, progress: Progress | None
-) -> Costs:
-    """What a fabric for a mode alone costs on the same device."""
-    return _cost_of(fabric, mode_alone(fabric.program, mode), report, progress)
-
-
 def _cost_of(
     fabric: Fabric, program: Program, report: SynthesisReport, progress: Progress | None
 ) -> Costs:
     """What a fabric like one that was synthesized costs with another program."""
-    alone = Fabric(
-        program,
-        width=fabric.width,
-        top=fabric.top,
-        bus=fabric.bus,
-        clocks=fabric.clocks,
-        beat=fabric.beat,
-        timeout=fabric.timeout,
-        abort=fabric.aborts,
-    )
-    found = synthesis.synthesize(
-        alone,
-        report.target,
-        mapping=report.mapping,
-        progress=progress,
-    )
+    names = ("width", "top", "bus", "clocks", "beat", "timeout")
+    same = {name: getattr(fabric, name) for name in names}
+    alone = Fabric(program, abort=fabric.aborts, **same)
+    found = synthesis.synthesize(alone, report.target, mapping=report.mapping, progress=progress)
     return _costs(alone, found)
 
 
 def _costs(fabric: Fabric, report: SynthesisReport) -> Costs:
     """What a fabric costs, by its report."""
-    inventory, router = take_inventory(fabric.netlist), _dearest_router(report)
+    inventory, router, names = (
+        take_inventory(fabric.netlist),
+        _dearest_router(report),
+        ("luts", "ffs", "brams"),
+    )
     return Costs(
-        **{f"router_{name}": router[name] for name in ("luts", "ffs", "brams")},
-        **{name: report.fabric[name] for name in ("luts", "ffs", "brams")},
+        *(router[name] for name in names),
+        *(report.fabric[name] for name in names),
         memory_bits=inventory.memory_bits,
         rom_bits=inventory.rom_bits,
     )

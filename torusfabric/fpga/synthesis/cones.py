@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from .cost import Cost
+from .family import Cost
 
 __all__ = ["analyse", "fewest_tables"]
 

@@ -1,29 +1,55 @@
 """Families of devices: their cells, and the tools that map to them.
 
-A family is one entry of `FAMILIES`, or of `VENDOR_FAMILIES` where nothing here places and routes.
+A family is one entry of `FAMILIES`. Where it names no tool that places and routes, only the
+vendor's does; its figures are those of cells, so that fabrics and forms can be compared: the
+vendor's own synthesis finds others.
 """
 
 from ...verilog.ecp5 import ECP5
+from ...verilog.lut6 import LUT6
 from ...verilog.writer import LUT4
-from .cost import Cost
-from .family import Family, Recipe
-from .logic_cells import ice40_cells
-from .placers import ECP5_PLACERS
-from .vendor_families import VENDOR_FAMILIES
+from .family import Cost, Family, alms, ice40_cells
+from .nextpnr import ECP5_PLACERS
 
 __all__ = ["FAMILIES"]
-
-#: The eight cells of a tile of iCE40 have one clock enable: flip-flops that do not fill a tile with
-#: theirs hold their value by their tables instead, and may be placed anywhere.
-SYNTH_ICE40 = "synth_ice40 -dffe_min_ce_use 9"
 
 #: An enable of a word of a memory that is made of flip-flops is decoded, and then has a long way to
 #: all of them. So words keep their values by tables, for which a decoder is one input more; these
 #: are in the cells of the flip-flops, which have room for them.
 WORDS_WITHOUT_ENABLES = ("dffunmap -ce-only w:*[*] %ci1:+[Q]", "simplemap")
 
-RECIPE_ICE40 = Recipe(SYNTH_ICE40, "map_ffs", WORDS_WITHOUT_ENABLES)
+#: Cells of Xilinx since the sixth series. Memories are made of tables of 64 bits, two of which
+#: share a read port where the word is written at another address.
+_XILINX = {
+    Cost(luts=1): "LUT[1-6] INV",
+    Cost(ffs=1): "FD[RSCP]E*",
+    Cost(carries=4): "CARRY4",
+    Cost(carries=8): "CARRY8",
+    Cost(muxes=1): "MUXF[789]",
+    Cost(luts=1, lutrams=1): "SRL* RAM32X1S* RAM64X1S*",
+    Cost(luts=2, lutrams=2): "RAM32X1D* RAM64X1D* RAM128X1S* RAM32X2S*",
+    Cost(luts=4, lutrams=4): "RAM128X1D* RAM256X1S* RAM32M RAM64M",
+    Cost(luts=8, lutrams=8): "RAM256X1D* RAM512X1S* RAM32X16DR8 RAM64X8SW RAM32M16* RAM64M8*",
+    Cost(brams=1): "RAMB18E*",
+    Cost(brams=2): "RAMB36E*",
+    Cost(urams=1): "URAM288*",
+    Cost(dsps=1): "DSP48E*",
+    Cost(): "[IO]BUF* BUFG*",
+}
 
+
+def _xilinx(family: str) -> Family:
+    return Family(
+        f"synth_xilinx -family {family} -flatten",
+        _XILINX,
+        compact=" -nowidelut",
+        defines=(LUT6,),
+        no_pads=" -noiopad -noclkbuf",
+        inputs=6,
+    )
+
+
+#: Each by the name that targets begin with.
 #: iCE40: with wide functions absent, the compact mapping is the only one. The default weight of
 #: slow paths in its placement is 10.
 #: ECP5: PFUMX and L6MUX21 make wide functions of two and four tables; mapped to them, selections
@@ -32,8 +58,9 @@ RECIPE_ICE40 = Recipe(SYNTH_ICE40, "map_ffs", WORDS_WITHOUT_ENABLES)
 #: ours has wires a fifth shorter, and clocks a tenth faster, than that of its default.
 FAMILIES = {
     "ice40": Family(
-        RECIPE_ICE40,
-        RECIPE_ICE40,
+        # The eight cells of a tile have one clock enable: flip-flops that do not fill a tile with
+        # theirs hold their value by their tables instead, and may be placed anywhere.
+        "synth_ice40 -dffe_min_ce_use 9",
         {
             Cost(luts=1): "SB_LUT4",
             Cost(ffs=1): "SB_DFF*",
@@ -43,14 +70,14 @@ FAMILIES = {
             Cost(dsps=1): "SB_MAC16",
             Cost(): "SB_IO SB_GB*",
         },
+        before_registers=WORDS_WITHOUT_ENABLES,
         pnr="nextpnr-ice40",
         pnr_args=("--pcf-allow-unconstrained", "--opt-timing", "--placer-heap-timingweight", "20"),
         defines=(LUT4,),
         logic_cells=ice40_cells,
     ),
     "ecp5": Family(
-        Recipe("synth_ecp5 -nowidelut"),
-        Recipe("synth_ecp5"),
+        "synth_ecp5",
         {
             Cost(luts=1): "LUT4",
             Cost(ffs=1): "TRELLIS_FF",
@@ -61,6 +88,7 @@ FAMILIES = {
             Cost(dsps=1): "MULT18X18D MULT9X9D",
             Cost(): "TRELLIS_IO GSR",
         },
+        compact=" -nowidelut",
         pnr="nextpnr-ecp5",
         pnr_args=("--lpf-allow-unconstrained",),
         placers=ECP5_PLACERS,
@@ -68,8 +96,7 @@ FAMILIES = {
         block_shapes=((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1)),
     ),
     "gowin": Family(
-        Recipe("synth_gowin -nowidelut"),
-        Recipe("synth_gowin"),
+        "synth_gowin",
         {
             Cost(luts=1): "LUT[1-4]",
             Cost(ffs=1): "DFF*",
@@ -81,8 +108,72 @@ FAMILIES = {
             Cost(dsps=4): "MULT36X36",
             Cost(): "[IO]BUF GND VCC GSR",
         },
+        compact=" -nowidelut",
         pnr="nextpnr-himbaechel-gowin",
         defines=(LUT4,),
         no_pads=" -noiopads",
     ),
-} | VENDOR_FAMILIES
+    "xilinx-7": _xilinx("xc7"),
+    "xilinx-us": _xilinx("xcup"),
+    "cyclone-v": Family(
+        "synth_intel_alm -family cyclonev",
+        {
+            Cost(luts=1): "MISTRAL_ALUT[2-6] MISTRAL_NOT",
+            Cost(luts=1, carries=1): "MISTRAL_ALUT_ARITH",
+            Cost(ffs=1): "MISTRAL_FF",
+            Cost(luts=1, lutrams=1): "MISTRAL_MLAB",
+            Cost(brams=1): "MISTRAL_M10K",
+            Cost(dsps=1): "MISTRAL_MUL*",
+            Cost(): "MISTRAL_IB MISTRAL_OB MISTRAL_CLKBUF",
+        },
+        defines=(LUT6,),
+        no_pads=" -noiopad -noclkbuf",
+        inputs=6,
+        logic_cells=alms,
+    ),
+    "nexus": Family(
+        "synth_nexus",
+        {
+            Cost(luts=1): "LUT4 INV",
+            Cost(luts=2, muxes=1): "WIDEFN9",
+            Cost(luts=2, carries=2): "CCU2",
+            Cost(ffs=1): "FD1P3*",
+            Cost(luts=6, lutrams=1): "DPR16X4",
+            Cost(brams=1): "PDP16K* PDPSC16K* DP16K* SP16K*",
+            Cost(sprams=1): "*SC512K*",
+            Cost(dsps=1): "MULT9X9* MULT18X18*",
+            Cost(dsps=4): "MULT36X36*",
+            Cost(): "[IO]B VHI VLO",
+        },
+        compact=" -nowidelut",
+        defines=(LUT4,),
+        no_pads=" -noiopad",
+    ),
+    "gatemate": Family(
+        "synth_gatemate -nomult",
+        {
+            Cost(luts=1): "CC_LUT[1-4] CC_MX2",
+            Cost(luts=2, muxes=1): "CC_MX4",
+            Cost(luts=4, muxes=1): "CC_MX8",
+            Cost(luts=1, carries=1): "CC_ADDF",
+            Cost(ffs=1): "CC_DFF",
+            Cost(brams=1): "CC_BRAM_20K",
+            Cost(brams=2): "CC_BRAM_40K",
+            Cost(): "CC_[IO]BUF CC_BUFG",
+        },
+        compact=" -nomx8 -nomx4",
+        defines=(LUT4,),
+        no_pads=" -noiopad -noclkbuf",
+    ),
+    "efinix": Family(
+        "synth_efinix",
+        {
+            Cost(luts=1): "EFX_LUT4",
+            Cost(luts=1, carries=1): "EFX_ADD",
+            Cost(ffs=1): "EFX_FF",
+            Cost(brams=1): "EFX_RAM_5K",
+            Cost(): "EFX_GBUFCE",
+        },
+        defines=(LUT4,),
+    ),
+}

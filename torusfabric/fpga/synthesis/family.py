@@ -1,15 +1,64 @@
-"""Families of devices: what is known of each."""
+"""Families of devices: what a netlist uses of one, and what is known of each."""
+
+from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from fnmatch import fnmatchcase
 from typing import Any
 
 from ...toolchain.hints import no_such
-from .cost import Cost
 
-__all__ = ["Family", "Mapping", "Recipe", "find_mapping"]
+__all__ = ["Cost", "Family", "Mapping", "alms", "find_mapping", "ice40_cells"]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a netlist uses of a device.
+
+    Parameters
+    ----------
+    luts : int
+        Tables, of four inputs or of as many as the family has, with those used as adders (two for
+        each ECP5 CCU2C) or as memory (six for each ECP5 TRELLIS_DPR16X4: four hold 16 x 4 bits, two
+        give their place to its write port; eight for each Gowin RAM16SDP4, beside which the other
+        four of its block cannot be used).
+    ffs, brams : int
+        Flip-flops and block RAMs, those of Xilinx and GateMate in halves.
+    lutrams : int
+        Memories of 16 x 4 bits made of tables; of Xilinx the tables.
+    carries, muxes : int
+        Bits of carry chains and wide multiplexers: both come free with their tables.
+    dsps, sprams : int
+        Multipliers and single-port RAMs.
+    cells : int
+        iCE40: logic cells of one table and one flip-flop each; a flip-flop shares a cell only
+        with the table that feeds it alone, a carry bit only with the table on the same inputs.
+        Cyclone V: adaptive logic modules, at most.
+    urams : int
+        Ultra RAMs, of 288 kbit.
+    """
+
+    luts: int = 0
+    ffs: int = 0
+    brams: int = 0
+    lutrams: int = 0
+    carries: int = 0
+    muxes: int = 0
+    dsps: int = 0
+    sprams: int = 0
+    cells: int = 0
+    urams: int = 0
+
+    def plus(self, other: Cost, times: int = 1) -> Cost:
+        """Sum of costs, the other one a number of times."""
+        return Cost(*(getattr(self, f.name) + times * getattr(other, f.name) for f in fields(self)))
+
+    def to_json(self) -> dict[str, int]:
+        """As a plain dict."""
+        return asdict(self)
 
 
 class Mapping(enum.Enum):
@@ -34,56 +83,19 @@ def find_mapping(name: str | Mapping) -> Mapping:
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """How a mapping is carried out.
-
-    Parameters
-    ----------
-    synth : str
-        The yosys command.
-    label : str
-        Where it is interrupted, if it is.
-    steps : tuple of str
-        Commands to be carried out there.
-    """
-
-    synth: str
-    label: str = ""
-    steps: tuple[str, ...] = ()
-
-    def script(self, top: str, more: str = "") -> str:
-        """The yosys commands that map a module, given what to add to the first of them.
-
-        Examples
-        --------
-        >>> print(Recipe("synth_ice40", "map_ffs", ("dffunmap",)).script("node"), end="")
-        synth_ice40 -top node -run begin:map_ffs
-        dffunmap
-        synth_ice40 -top node -run map_ffs:
-        """
-        command = f"{self.synth}{more} -top {top}"
-        lines = [command]
-        if self.steps:
-            lines = [
-                f"{command} -run begin:{self.label}",
-                *self.steps,
-                f"{command} -run {self.label}:",
-            ]
-        return "".join(f"{line}\n" for line in lines)
-
-
-@dataclass(frozen=True)
 class Family:
     """Devices with the same cells and the same tools.
 
     Parameters
     ----------
-    compact : Recipe
-        The mapping to few cells.
-    fast : Recipe
-        The one for speed.
+    synth : str
+        The yosys command for speed.
     cells : dict
         What a cell costs -> patterns of the types of such cells; others are unknown.
+    compact : str
+        What to add to the command for few cells.
+    before_registers : tuple of str
+        Commands to be carried out before flip-flops are mapped.
     pnr : str or None
         The place-and-route tool; None where only the vendor has one.
     pnr_args : tuple of str
@@ -104,9 +116,10 @@ class Family:
         Words and bits that a block RAM may have, where a memory that is made of tables takes many.
     """
 
-    compact: Recipe
-    fast: Recipe
+    synth: str
     cells: dict[Cost, str]
+    compact: str = ""
+    before_registers: tuple[str, ...] = ()
     pnr: str | None = None
     pnr_args: tuple[str, ...] = ()
     placers: tuple[str, ...] = ()
@@ -120,9 +133,24 @@ class Family:
         """Block RAMs of a memory."""
         return min(-(-depth // words) * -(-width // bits) for words, bits in self.block_shapes)
 
-    def recipe(self, mapping: Mapping) -> Recipe:
-        """How a mapping is carried out."""
-        return self.fast if mapping is Mapping.FAST else self.compact
+    def script(self, top: str, mapping: Mapping, *, pads: bool = False) -> str:
+        """The yosys commands that map a module, whose ports are pins or not.
+
+        Examples
+        --------
+        >>> ice40 = Family("synth_ice40", {}, before_registers=("dffunmap",))
+        >>> print(ice40.script("node", Mapping.FAST), end="")
+        synth_ice40 -top node -run begin:map_ffs
+        dffunmap
+        synth_ice40 -top node -run map_ffs:
+        """
+        more = self.compact if mapping is Mapping.COMPACT else ""
+        command = f"{self.synth}{more}{'' if pads else self.no_pads} -top {top}"
+        if steps := self.before_registers:
+            command = "\n".join(
+                (f"{command} -run begin:map_ffs", *steps, f"{command} -run map_ffs:")
+            )
+        return f"{command}\n"
 
     def price(self, kind: str) -> Cost | None:
         """What a cell of a type costs, or None if that is not known."""
@@ -130,3 +158,54 @@ class Family:
             if any(fnmatchcase(kind, pattern) for pattern in patterns.split()):
                 return price
         return None
+
+
+def ice40_cells(module: dict[str, Any]) -> int:
+    """How many iCE40 logic cells the tables, flip-flops and carry bits of a module fill."""
+    cells = module["cells"].values()
+    readers: dict[object, int] = {}
+    for cell in cells:
+        for port, direction in cell["port_directions"].items():
+            if direction == "input":
+                for bit in cell["connections"][port]:
+                    readers[bit] = readers.get(bit, 0) + 1
+    for port in module["ports"].values():
+        for bit in port["bits"]:
+            readers[bit] = readers.get(bit, 0) + 1
+    tables = [c["connections"] for c in cells if c["type"] == "SB_LUT4"]
+    outputs = {t["O"][0] for t in tables if readers.get(t["O"][0]) == 1}
+    alone: int = sum(
+        c["type"].startswith("SB_DFF") and c["connections"]["D"][0] not in outputs for c in cells
+    )
+    operands = {(t["I1"][0], t["I2"][0]) for t in tables}
+    chained: int = sum(
+        (c["connections"]["I0"][0], c["connections"]["I1"][0]) not in operands
+        for c in cells
+        if c["type"] == "SB_CARRY"
+    )
+    return len(tables) + alone + chained
+
+
+#: Halves of an ALM that cells of Cyclone V take, at most: two tables of up to four inputs are in
+#: one, and so are two of five that have two inputs in common, which is not counted on. An MLAB of
+#: ten ALMs has 20 bits a word.
+_HALVES = {
+    "MISTRAL_ALUT6": 2,
+    "MISTRAL_ALUT5": 2,
+    "MISTRAL_ALUT4": 1,
+    "MISTRAL_ALUT3": 1,
+    "MISTRAL_ALUT2": 1,
+    "MISTRAL_ALUT_ARITH": 1,
+    "MISTRAL_NOT": 1,
+    "MISTRAL_MLAB": 1,
+}
+
+#: Flip-flops of an ALM.
+_FLIP_FLOPS = 4
+
+
+def alms(module: dict[str, Any]) -> int:
+    """How many adaptive logic modules of Cyclone V a module fills, at most."""
+    kinds = Counter(cell["type"] for cell in module["cells"].values())
+    halves = sum(size * kinds[kind] for kind, size in _HALVES.items())
+    return max(-(-halves // 2), -(-kinds["MISTRAL_FF"] // _FLIP_FLOPS))

@@ -13,13 +13,10 @@ from ...toolchain import tools
 from ...toolchain.cache import Cache, digest
 from ...verilog.design import Design
 from .cones import analyse
-from .cost import Cost
-from .family import Family, Mapping, Recipe
-from .harness import HARNESS, Ports, harness
-from .placers import NO_PLACE, PlacerWatch, utilisation
-from .roms import ROMS_TOP, roms_text
-from .slowest_path import logic_mhz, slowest_path
+from .family import Cost, Family, Mapping
+from .nextpnr import NO_PLACE, PlacerWatch, logic_mhz, slowest_path, utilisation
 from .target import PINS, Target
+from .wrappers import HARNESS, ROMS_TOP, Ports, harness, roms_text
 
 __all__ = ["Flow", "load_json"]
 
@@ -52,11 +49,8 @@ class Flow:
     def map_module(self, name: str) -> dict[str, Any]:
         """Map a module to the cells of the device, with its children as black boxes.
 
-        Returns
-        -------
-        dict
-            `cost` (fields of `Cost`), `ports` (name -> direction and number of bits), `outports`
-            (what `cones.analyse` says of them) and `seconds`.
+        Returns `cost` (fields of `Cost`), `ports` (name -> direction and number of bits),
+        `outports` (what `cones.analyse` says of them) and `seconds`.
         """
         inner, others = self.design.has(name)
         text = "\n".join(self.design.modules[each] for each in [*sorted(inner), name])
@@ -66,7 +60,7 @@ class Flow:
             "inports": self.design.inports.get(name, {}),
         }
         stubs = [self.design.modules[child] for child in children]
-        synth = self._recipe.script(_escape(name), self.family.no_pads)
+        synth = self._script(_escape(name))
         key = self._key("map", synth, name, text, stubs, ports)
         if (known := self.cache.get(key)) is not None:
             return known
@@ -80,30 +74,21 @@ class Flow:
         module = modules[name]
         cost = self.device.measure(module, children)
         price = lambda kind: self.family.price(kind) or Cost()
-        directions = {
-            port: [value["direction"], len(value["bits"])]
-            for port, value in module["ports"].items()
+        found = {
+            "cost": cost.to_json(),
+            "ports": {n: [p["direction"], len(p["bits"])] for n, p in module["ports"].items()},
+            "outports": analyse(module, price, self.family.inputs, **ports),
+            "seconds": seconds,
         }
-        return self.cache.put(
-            key,
-            {
-                "cost": cost.to_json(),
-                "ports": directions,
-                "outports": analyse(module, price, self.family.inputs, **ports),
-                "seconds": seconds,
-            },
-        )
+        return self.cache.put(key, found)
 
     def map_roms(self, names: Sequence[str]) -> list[dict[str, Any]]:
         """Map ROMs by the names of their contents, all that are not known yet in one run.
 
-        Returns
-        -------
-        list of dict
-            `cost` (fields of `Cost`) and `seconds` of each.
+        Returns `cost` (fields of `Cost`) and `seconds` of each.
         """
         text = self.design.modules[self.design.rom]
-        synth = self._recipe.script(ROMS_TOP, self.family.no_pads)
+        synth = self._script(ROMS_TOP)
         contents = {name: self.design.contents[name] for name in names}
         keys = {name: self._key("rom", synth, text, c.parameters()) for name, c in contents.items()}
         known = {name: self.cache.get(key) for name, key in keys.items()}
@@ -123,13 +108,10 @@ class Flow:
     def harnessed(self, name: str, ports: Ports, seeds: Iterable[int]) -> dict[str, Any]:
         """Map a module and all below it, flat and in its harness, if a seed is not known yet.
 
-        Returns
-        -------
-        dict
-            `seconds` that it took.
+        Returns the `seconds` that it took.
         """
         text = self._whole(name, ports)
-        synth = self._recipe.script(HARNESS)
+        synth = self._script(HARNESS, pads=True)
         key = self._key("harness", synth, text)
         known = self.cache.get(key)
         seen = [self.cache.get(self._place_key(text, seed)) is not None for seed in seeds]
@@ -145,13 +127,9 @@ class Flow:
     def place(self, name: str, ports: Ports, seed: int) -> dict[str, Any]:
         """Place and route a module that was prepared by `harnessed`.
 
-        Returns
-        -------
-        dict
-            `mhz`, the clock rate; `why` there is none, if so; `placed`, how many of
-            each kind of place are used, with those of the harness; `logic_mhz`, the clock rate if
-            the wires of the slowest path took no time; `path`, what `slowest_path` says of it;
-            `seconds`.
+        Returns `mhz`, the clock rate; `why` there is none, if so; `placed`, how many of each kind
+        of place are used, with those of the harness; `logic_mhz`, the clock rate if the wires of
+        the slowest path took no time; `path`, what `slowest_path` says of it; `seconds`.
         """
         key = self._place_key(self._whole(name, ports), seed)
         if (known := self.cache.get(key)) is not None:
@@ -159,26 +137,24 @@ class Flow:
         stem = self._stem(name) + "-pnr"
         report, log = f"{stem}-{seed}.report.json", f"{stem}-{seed}.log"
         begun = time.perf_counter()
+        result = dict.fromkeys(("mhz", "placed", "logic_mhz", "path"))
         try:
             self._run_pnr(name, seed, f"{stem}.json", report, log)
         except WorkFailed as error:
             if not NO_PLACE.search(str(error)):
                 raise
-            reason = _too_large((self.folder / log).read_text(encoding="utf-8", errors="replace"))
-            seconds = _since(begun)
-            none = dict.fromkeys(("mhz", "placed", "logic_mhz", "path"))
-            return self.cache.put(key, none | {"why": reason, "seconds": seconds})
-        seconds = _since(begun)
+            said = (self.folder / log).read_text(encoding="utf-8", errors="replace")
+            return self.cache.put(key, result | {"why": _too_large(said), "seconds": _since(begun)})
+        result["seconds"] = _since(begun)
         found = load_json(self.folder / report, self.pnr, name)
         rates = [clock["achieved"] for clock in found["fmax"].values()]
         no_path = f"{self.pnr} found no path from register to register"
-        result = {
+        result |= {
             "mhz": round(min(rates), 2) if rates else None,
             "why": None if rates else no_path,
             "placed": {kind: u["used"] for kind, u in found["utilization"].items() if u["used"]},
             "logic_mhz": logic_mhz(found),
             "path": slowest_path(found),
-            "seconds": seconds,
         }
         return self.cache.put(key, result)
 
@@ -215,28 +191,23 @@ class Flow:
         assert self.family.pnr is not None, "nothing is placed without a tool"
         return self.family.pnr
 
-    @property
-    def _recipe(self) -> Recipe:
-        return self.family.recipe(self.mapping)
-
-    @property
-    def _defines(self) -> tuple[str, ...]:
-        return self.family.defines
+    def _script(self, top: str, *, pads: bool = False) -> str:
+        return self.family.script(top, self.mapping, pads=pads)
 
     def _read(self, stem: str) -> str:
         """The yosys command that reads a text."""
-        defined = "".join(f"-D{name} " for name in self._defines)
+        defined = "".join(f"-D{name} " for name in self.family.defines)
         return f"read_verilog {defined}{stem}.v\n"
 
     def _key(self, *parts: object) -> str:
-        family = self.device.family, self._defines
+        family = self.device.family, self.family.defines
         return digest(_FORMAT, *family, self.versions["yosys"], *parts)
 
     def _place_key(self, text: str, seed: int) -> str:
         family = self.family
         tool, args = self.pnr, (*self.device.device, *family.pnr_args, *family.placers)
         return self._key(
-            "place", self._recipe.script(HARNESS), tool, self.versions[tool], *args, text, seed
+            "place", self._script(HARNESS, pads=True), tool, self.versions[tool], *args, text, seed
         )
 
     def _stem(self, name: str) -> str:

@@ -1,15 +1,18 @@
 """The outcome of a synthesis, for programs and for people."""
 
 import io
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console, Group
 from rich.table import Table
 
-from .cost import Cost
+from ...verilog import Design
+from .family import Cost
 
-__all__ = ["SynthesisReport", "per_bit"]
+__all__ = ["SynthesisReport", "class_row", "luts_by_part", "module_rows", "per_bit", "rom_rows",
+           "savings", "savings_in_all"]  # fmt: skip
 
 #: What an out-port bit may cost, in LUTs or flip-flops, before the report says where it goes.
 _LEAN = 1.1
@@ -112,12 +115,10 @@ class SynthesisReport:
         parts = {part: count for part, count in self.parts.items() if count}
         if not luts or set(parts) <= {"other"}:
             return None
-        table = Table(title="where the LUTs go")
-        table.add_column("")
-        for head in ("LUTs", "share", *(row["name"] for row in self._split()[:_SHOWN])):
-            table.add_column(head, justify="right")
+        few = [row for row in self.classes if row.get("parts")][:_SHOWN]
+        table = _table("where the LUTs go", "LUTs", "share", *(row["name"] for row in few))
         for part, count in parts.items():
-            inside = [str(row["parts"].get(part, "")) for row in self._split()[:_SHOWN]]
+            inside = [str(row["parts"].get(part, "")) for row in few]
             table.add_row(part, str(count), f"{100 * count / luts:.1f} %", *inside)
         return table
 
@@ -128,24 +129,18 @@ class SynthesisReport:
         bits = sum(row["bits"] for row in self.roms)
         few = self.roms[:_LARGEST]
         names = "the ROM" if len(self.roms) == 1 else f"{len(few)} of {len(self.roms)} ROMs"
-        table = Table(title=f"{names}, of {bits} bits in all")
-        for head in ("", "instances", "rows", "width", "bits", "LUTs", "BRAMs"):
-            table.add_column(head, justify="right" if head else "left")
+        keys = ("instances", "rows", "width", "bits", "luts", "brams")
+        table = _table(f"{names}, of {bits} bits in all", *keys[:4], "LUTs", "BRAMs")
         for row in few:
-            keys = ("instances", "rows", "width", "bits", "luts", "brams")
             table.add_row(row["name"], *("" if row[k] is None else str(row[k]) for k in keys))
         return table
-
-    def _split(self) -> list[dict[str, Any]]:
-        return [row for row in self.classes if row.get("parts")]
 
     def _against_full(self) -> Table | None:
         """LUTs saved against full crossbars, as a table."""
         if "saved_luts" not in self.fabric:
             return None
-        table = Table(title="routers against full crossbars")
-        for head in ("", "LUTs", "full crossbar", "saved", "share"):
-            table.add_column(head, justify="right" if head else "left")
+        heads = ("LUTs", "full crossbar", "saved", "share")
+        table = _table("routers against full crossbars", *heads)
         rows = [(row["name"], row["luts"], row) for row in self.classes]
         routers = sum(row["luts"] * row["nodes"] for row in self.classes)
         for name, luts, row in (*rows, ("all routers", routers, self.fabric)):
@@ -182,52 +177,127 @@ class SynthesisReport:
         return notes + [f"{row['name']}: {row['why']}" for row in rows if row.get("why")]
 
 
+def _table(title: str, *heads: str) -> Table:
+    """A table of numbers, with a name in front of each row."""
+    table = Table(title=title)
+    table.add_column("")
+    for head in heads:
+        table.add_column(head, justify="right")
+    return table
+
+
 def _numbers(row: dict[str, Any], *, several: bool) -> tuple[str, ...]:
     """The numbers of a row of the table, as text; those not known are left blank."""
-    least, most = row.get("fmax_min_mhz"), row.get("fmax_max_mhz")
-    spread = f"{least:.0f}-{most:.0f}" if least is not None else ""
+    text = lambda name, form: "" if row.get(name) is None else format(row[name], form)
+    spread = f"{text('fmax_min_mhz', '.0f')}-{text('fmax_max_mhz', '.0f')}".strip("-")
     return (
         *(str(row[name]) for name in ("luts", "ffs", "brams")),
-        _number(row, "fmax_mhz", ".1f"),
+        text("fmax_mhz", ".1f"),
         *([spread] * several),
-        *(_number(row, name, ".2f") for name in ("luts_per_bit", "ffs_per_bit")),
+        *(text(name, ".2f") for name in ("luts_per_bit", "ffs_per_bit")),
     )
 
 
-def _number(row: dict[str, Any], name: str, form: str) -> str:
-    return "" if row.get(name) is None else format(row[name], form)
-
-
 def per_bit(cost: Cost, outports: dict[str, int]) -> dict[str, Any]:
-    """What a router costs for each bit of its out-ports.
+    """What a router with its children costs for each of the ``bits`` of its out-ports.
 
     A router that only forwards by wire needs one LUT (forward or inject) and one flip-flop a bit.
-    Where it needs noticeably more, `why` says how much of it drives out-ports and how much does
-    not.
-
-    Parameters
-    ----------
-    cost : Cost
-        Of the router with its children.
-    outports : dict
-        Numbers of the bits of out-ports, and of the LUTs and flip-flops that drive them.
+    Where it needs noticeably more, `why` says how much of it drives out-ports, which are the
+    ``luts`` and ``ffs`` of `outports`, and how much does not.
     """
     bits = outports["bits"]
     if not bits:
         return {"outport_bits": 0, "luts_per_bit": None, "ffs_per_bit": None, "why": None}
     luts, ffs = cost.luts / bits, cost.ffs / bits
-    why = None
-    if max(luts, ffs) > _LEAN:
-        why = (
-            f"{luts:.2f} LUTs and {ffs:.2f} flip-flops an out-port bit "
-            f"({bits} bits): {outports['luts']} LUTs and "
-            f"{outports['ffs']} flip-flops drive out-ports; "
-            f"{cost.luts - outports['luts']} LUTs and {cost.ffs - outports['ffs']} flip-flops are "
-            "control, selection before the last LUT, and the node's own ports, shared by all bits"
-        )
-    return {
-        "outport_bits": bits,
-        "luts_per_bit": round(luts, 4),
-        "ffs_per_bit": round(ffs, 4),
-        "why": why,
-    }
+    why = (
+        f"{luts:.2f} LUTs and {ffs:.2f} flip-flops an out-port bit ({bits} bits): "
+        f"{outports['luts']} LUTs and {outports['ffs']} flip-flops drive out-ports; "
+        f"{cost.luts - outports['luts']} LUTs and {cost.ffs - outports['ffs']} flip-flops are "
+        "control, selection before the last LUT, and the node's own ports, shared by all bits"
+    )
+    each = {"luts_per_bit": round(luts, 4), "ffs_per_bit": round(ffs, 4)}
+    return {"outport_bits": bits, **each, "why": why if max(luts, ffs) > _LEAN else None}
+
+
+def class_row(
+    design: Design, name: str, nodes: int, mapped: dict[str, Any], cost: Cost
+) -> dict[str, Any]:
+    """The report of a node class, clock rates aside."""
+    ports = mapped["outports"]
+    row: dict[str, Any] = {"name": name, "nodes": nodes, **cost.to_json()}
+    if name in design.outports:
+        bits = per_bit(cost, ports)
+        row |= {"bits_why": bits.pop("why"), **bits}
+    if ports["parts"]:
+        inside = cost.luts - sum(ports["parts"].values())  # those of its ROMs
+        settings = ports["parts"].get("settings", 0) + inside
+        row |= {"parts": {**ports["parts"], "settings": settings}, "least_luts": ports["limit"]}
+    return row
+
+
+def savings(luts: int, full: int) -> dict[str, Any]:
+    """How routers compare with full crossbars of their shapes."""
+    saved = full - luts
+    share = round(saved / full, 4) if full else 0.0
+    return {"full_crossbar_luts": full, "saved_luts": saved, "saved_share": share}
+
+
+def savings_in_all(classes: list[dict[str, Any]]) -> dict[str, Any]:
+    """The same for all routers of the fabric; nothing where that is not known of each."""
+    if not classes or any("saved_luts" not in row for row in classes):
+        return {}
+    full = sum(row["full_crossbar_luts"] * row["nodes"] for row in classes)
+    return savings(sum(row["luts"] * row["nodes"] for row in classes), full)
+
+
+def luts_by_part(
+    design: Design, mapped: dict[str, dict[str, Any]], modules: list[dict[str, Any]]
+) -> dict[str, int]:
+    """LUTs of each part of the fabric; routers are split by what their tables do."""
+    parts: dict[str, int] = {}
+    for row in modules:
+        inside = mapped[row["name"]].get("outports", {}).get("parts")
+        split = inside or {design.parts.get(row["name"], "other"): row["luts"]}
+        for part, luts in split.items():
+            parts[part] = parts.get(part, 0) + luts * row["instances"]
+    return dict(sorted(parts.items(), key=lambda item: -item[1]))
+
+
+def module_rows(design: Design, mapped: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """The report of each module: how often it is there, and what it costs without its children."""
+    times = _times(design)
+    return [
+        {"name": name, "instances": times.get(name, 0), **result["cost"]}
+        for name, result in mapped.items()
+    ]
+
+
+def rom_rows(design: Design, mapped: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """The report of each ROM, the largest of the whole fabric first.
+
+    ROMs with the same contents are one row. What one costs is known of those that are modules;
+    of those inside others it is part of these.
+    """
+    times = _times(design)
+    rows: list[tuple[str, str, Any, dict[str, Any]]] = []
+    for name, contents in design.contents.items():
+        rows.append((name, name, contents, mapped[name]["cost"]))
+    for module, structure in design.structures.items():
+        for name, memory in structure.memories.items():
+            if any(memory.rows):
+                rows.append((module, f"{module}.{name}", memory, {"luts": None, "brams": None}))
+    found = []
+    for module, name, rom, cost in rows:
+        size = {"instances": times.get(module, 0), "rows": len(rom.rows), "width": rom.width}
+        costs = {"luts": cost["luts"], "brams": cost["brams"]}
+        found.append({"name": name, **size, **costs, "bits": math.prod(size.values())})
+    return sorted(found, key=lambda row: (-row["bits"], row["name"]))
+
+
+def _times(design: Design) -> dict[str, int]:
+    """How often each module is there, and contents are."""
+    times = {design.top: 1}
+    for name in reversed(design.modules):  # parents come before their children
+        for child, count in design.instances.get(name, {}).items():
+            times[child] = times.get(child, 0) + count * times.get(name, 0)
+    return times

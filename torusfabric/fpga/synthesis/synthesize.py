@@ -25,24 +25,22 @@ from ...toolchain.folders import work_folder
 from ...toolchain.values import flag, positive
 from ...verilog import Design, emit
 from ...verilog.design import RouterShape
-from .cost import Cost
-from .family import Mapping, find_mapping
+from .family import Cost, Mapping, find_mapping
 from .flow import Flow
 from .full_crossbar import full_crossbar
 from .memory_choice import fitting_rule
-from .report import SynthesisReport
-from .roms import WITH_ROMS, router_with_roms
-from .rows import (
+from .nextpnr import named_path
+from .report import (
+    SynthesisReport,
     class_row,
-    fabric_row,
     luts_by_part,
     module_rows,
     rom_rows,
     savings,
     savings_in_all,
 )
-from .slowest_path import named_path
 from .target import Target, find_target
+from .wrappers import WITH_ROMS, router_with_roms
 
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
@@ -217,12 +215,14 @@ def _synthesize(flow: Flow, seeds: list[int], steps: _Steps) -> SynthesisReport:
     for name, nodes in design.classes:
         row = class_row(design, name, nodes, mapped[name], costs[name])
         row |= {"roms": sorted({*dearest[name].values()})} if dearest[name] else {}
-        shape = design.shapes.get(name)
-        row |= clocks[name] | savings(costs[name], full[shape] if shape else None)
+        row |= clocks[name]
+        if shape := design.shapes.get(name):
+            row |= savings(costs[name].luts, full[shape])
         why = "; ".join(filter(None, (row.pop("bits_why", None), clocks[name]["why"])))
         classes.append(row | {"why": why or None})
     modules = module_rows(design, mapped)
-    fabric = fabric_row(device, totals[design.top], over[design.top], clocks[design.top])
+    fits = {"fits": over[design.top] is None, "capacity": device.capacity}
+    fabric = totals[design.top].to_json() | fits | clocks[design.top]
     return SynthesisReport(
         target=device.name,
         mapping=flow.mapping.value,

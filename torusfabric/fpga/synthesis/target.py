@@ -7,15 +7,13 @@ for it; or one of `PARTS`, where only the vendor places and routes.
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from ...errors import WorkFailed
 from ...toolchain.hints import no_such
-from .cost import Cost
-from .family import Family
-from .parts import PARTS
+from .family import Cost, Family
 
-__all__ = ["PINS", "TARGETS", "Target", "find_target"]
+__all__ = ["PARTS", "PINS", "TARGETS", "Target", "find_target"]
 
 #: The file of pin constraints.
 PINS = "pins.cst"
@@ -117,6 +115,68 @@ def _gowin(name: str, device: tuple[str, str], pins: dict[str, int], **capacity:
     return Target(name, "gowin", options, capacity, text)
 
 
+#: A part: its name behind that of its family, and its capacity.
+_Part: TypeAlias = tuple[str, dict[str, int]]
+
+
+def _xilinx(name: str, luts: int, blocks: int, dsps: int, urams: int = 0) -> _Part:
+    return name, {"luts": luts, "ffs": 2 * luts, "brams": 2 * blocks, "urams": urams, "dsps": dsps}
+
+
+def _cyclone_v(name: str, alms: int, blocks: int, dsps: int) -> _Part:
+    sizes = {"luts": 2 * alms, "ffs": 4 * alms, "cells": alms, "brams": blocks, "dsps": dsps}
+    return name, sizes
+
+
+def _nexus(name: str, luts: int, blocks: int, large: int, dsps: int) -> _Part:
+    return (name, {"luts": luts, "ffs": luts, "brams": blocks, "sprams": large, "dsps": dsps})
+
+
+def _efinix(name: str, cells: int, blocks: int) -> _Part:
+    return (name, {"luts": cells, "ffs": cells, "brams": blocks})
+
+
+#: The parts of families that only the vendor places, the largest last, and how large they are.
+#: Sources: DS180 (7 series: slices times four tables and eight flip-flops), DS190 (Zynq-7000),
+#: DS890 and DS891 (UltraScale+, Zynq UltraScale+: CLB LUTs and flip-flops), CV-51001 (Cyclone V
+#: overview: ALMs, M10K, DSP blocks), FPGA-DS-02049 and FPGA-DS-02086 (CrossLink-NX, CertusPro-NX),
+#: DS1001 (GateMate CCGM1A1: two tables and two flip-flops a CPE), and the product table of Trion.
+#: Block RAMs of Xilinx are counted in halves of 18 kbit, those of GateMate in halves of 20 kbit.
+PARTS: dict[str, tuple[_Part, ...]] = {
+    "xilinx-7": (
+        _xilinx("a35t", 20800, 50, 90),
+        _xilinx("z020", 53200, 140, 220),
+        _xilinx("a100t", 63400, 135, 240),
+        _xilinx("a200t", 134600, 365, 740),
+        _xilinx("k325t", 203800, 445, 840),
+        _xilinx("v690t", 433200, 1470, 3600),
+        _xilinx("v2000t", 1221600, 1292, 2160),
+    ),
+    "xilinx-us": (
+        _xilinx("zu3eg", 70560, 216, 360),
+        _xilinx("ku5p", 216960, 480, 1824, 64),
+        _xilinx("zu9eg", 274080, 912, 2520),
+        _xilinx("vu9p", 1182240, 2160, 6840, 960),
+        _xilinx("vu13p", 1728000, 2688, 12288, 1280),
+    ),
+    "cyclone-v": (
+        _cyclone_v("a4", 18480, 308, 66),
+        _cyclone_v("se-a6", 41910, 553, 112),
+        _cyclone_v("a9", 113560, 1220, 342),
+    ),
+    "nexus": (
+        _nexus("lifcl-17", 13824, 24, 5, 24),
+        _nexus("lifcl-40", 32256, 84, 2, 56),
+        _nexus("lfcpnx-100", 79872, 208, 7, 156),
+    ),
+    "gatemate": (("a1", {"luts": 40960, "ffs": 40960, "brams": 64}),),
+    "efinix": (
+        _efinix("t8", 7384, 24),
+        _efinix("t20", 19728, 204),
+        _efinix("t120", 112128, 1056),
+    ),
+}
+
 #: Every device, by name.
 TARGETS = {
     target.name: target
@@ -137,9 +197,9 @@ TARGETS = {
             dsps=20,
         ),
         *(
-            Target(f"{family}-{part.name}", family, (), part.capacity)
+            Target(f"{family}-{part}", family, (), capacity)
             for family, parts in PARTS.items()
-            for part in parts
+            for part, capacity in parts
         ),
     )
 }
@@ -159,7 +219,7 @@ def find_target(name: str) -> Target:
     'xilinx-us-vu13p'
     """
     if isinstance(name, str) and name in PARTS:
-        name = f"{name}-{PARTS[name][-1].name}"
+        name = f"{name}-{PARTS[name][-1][0]}"
     if not isinstance(name, str) or name not in TARGETS:
         raise no_such("Target", name, [*TARGETS, *PARTS])
     return TARGETS[name]
