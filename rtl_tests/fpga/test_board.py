@@ -24,7 +24,7 @@ from torusfabric.fpga.board import (
     load_boards,
 )
 from torusfabric.fpga.board.plan import plan_build
-from torusfabric.fpga.board.watch import stage
+from torusfabric.fpga.board.run import stage
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache, RenewingCache
 

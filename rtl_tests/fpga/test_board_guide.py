@@ -10,7 +10,7 @@ from helpers import fabric_of
 import torusfabric as tf
 from torusfabric.cli import main, make_parser
 from torusfabric.fpga.board import Built, Step, find_board, lamp_meanings, load_boards, steps_of
-from torusfabric.fpga.board.report import fabric_facts
+from torusfabric.fpga.board.build import fabric_facts
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ from torusfabric.fpga.board import (
     find_limit,
     load_boards,
 )
-from torusfabric.fpga.board.capacity import largest_sides, over_capacity
+from torusfabric.fpga.board.needs import largest_sides
+from torusfabric.fpga.board.run import over_capacity
 
 BOARDS = sorted(load_boards())
 

@@ -301,7 +301,7 @@ def test_folders_of_builds(tmp_path, monkeypatch):
 def test_tables_that_are_loaded(tmp_path, monkeypatch, capsys):
     """What is loaded over the bridge runs, a torn image does not, and what is there is known."""
     from torusfabric.cli import main
-    from torusfabric.fpga.board.report import fabric_facts
+    from torusfabric.fpga.board.build import fabric_facts
     from torusfabric.fpga.bridge import serial_port
 
     monkeypatch.chdir(tmp_path)

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 from amaranth.hdl import Elaboratable, Module, Signal
 
-from .catalogue import Board
-from .limits import Limit
+from .catalogue import Board, Limit
+from .plan import BoardTop
 from .platforms import family_fault, up_to_date
-from .top import BoardTop
 
 __all__ = ["Wrong", "fault_of", "platform_fault", "reason_of"]
 
@@ -109,26 +108,20 @@ def fault_of(name: Any, board: Any) -> Wrong | None:
 def platform_fault(board: Board) -> Wrong | None:
     """What is wrong with a board's platform, or with what the board asks of it; or None."""
     try:
+        what = "platform", f"Platform of board {board.name} must be one of Amaranth's with a clock"
         platform = up_to_date(board.platform())
         if message := family_fault(board.name, platform):
             return Wrong("platform", message)
         platform.default_clk_frequency  # noqa: B018 (fails without a clock)
-    except Exception as error:
-        what = f"Platform of board {board.name} must be one of Amaranth's with a clock"
-        return Wrong("platform", f"{what}, not fail: {reason_of(error)}")
-    try:
+        what = "resources", f"Resources of board {board.name} must be Amaranth's"
         platform.add_resources(board.resources)
-    except Exception as error:
-        what = f"Resources of board {board.name} must be Amaranth's"
-        return Wrong("resources", f"{what}, not fail: {reason_of(error)}")
-    if fault := _pins_fault(board, platform):
-        return fault
-    try:
+        if fault := _pins_fault(board, platform):
+            return fault
+        what = "platform", f"Platform of board {board.name} must take its serial line and lamps"
         trial = BoardTop(_NoGateware(), board)
         board.make_platform().prepare(trial, "trial", emit_src=False, nextpnr_opts="")
     except Exception as error:
-        what = f"Platform of board {board.name} must take its serial line and lamps"
-        return Wrong("platform", f"{what}, not fail: {reason_of(error)}")
+        return Wrong(what[0], f"{what[1]}, not fail: {reason_of(error)}")
     return None
 
 

@@ -5,34 +5,42 @@ and where there are several placers or routers they are tried in the order of th
 placer that runs out of time may do so on one machine, and not on a faster one.
 """
 
+import hashlib
 import json
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from amaranth.build import Platform
 
 from ...toolchain import tools
 from ...toolchain.cache import Cache, digest
 from ...toolchain.files import AnyPath, writable
 from ...toolchain.folders import locked_folder, made_folder, private_folder
 from ...toolchain.owned import remove_owned, require_owned, write_owned
+from ...verilog.manifest import manifest
 from ..bridge import BAUD
+from ..bridge.gateware import behind_bus
 from .catalogue import Board
 from .needs import check_fabric
 from .plan import REPORT, SCRIPT, plan_build
-from .report import report_of
-from .run import LOGS, run_plans
-from .watch import STAGES, Progress
+from .run import LOGS, STAGES, Progress, run_plans
 
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
 
-__all__ = ["Built", "build"]
+__all__ = ["Built", "build", "fabric_facts"]
 
 #: Counted up when what is kept under the same key changes its form or meaning.
 _FORMAT = 3
 
 #: What writes the files.
 _MAKER = "build"
+
+#: What stands in a report as in the manifest of the fabric behind its bus.
+FACTS = ("nodes", "width", "flits", "max_flits", "stride", "bus", "modes", "tables")
 
 
 @dataclass(frozen=True)
@@ -129,9 +137,54 @@ def build(  # noqa: PLR0913 (one choice of a user each)
             if not cached:
                 run_plans(fabric, board, work, baud=baud, progress=progress)
                 cache.put_files(key, {name: work / name for name in kept})
-            report = report_of(fabric, board, platform, work, baud=baud, versions=versions)
+            report = _report_of(fabric, board, platform, work, baud=baud, versions=versions)
             report["command"] = command
             contents = {name: (work / name).read_bytes() for name in board.products}
             contents["report.json"] = (json.dumps(report, indent=2) + "\n").encode()
             write_owned(folder, _MAKER, contents, force=force)
     return Built(folder, report, cached)
+
+
+def _report_of(
+    fabric: "Fabric",
+    board: Board,
+    platform: Platform,
+    work: Path,
+    *,
+    baud: int,
+    versions: Mapping[str, str],
+) -> dict[str, Any]:
+    """What tools that ran in a folder made; the same for the same build."""
+    placed = json.loads((work / REPORT).read_text(encoding="utf-8"))
+    rates = [clock["achieved"] for clock in placed["fmax"].values()]
+    # The script names the placer and the router that came to an end, where the board has some.
+    script = (work / SCRIPT).read_text(encoding="utf-8")
+    bitstream = board.products[0]
+    return {
+        "board": board.name,
+        "title": board.title,
+        "uart": board.pins,
+        "baud": baud,
+        "clock_mhz": platform.default_clk_frequency / 1e6,
+        "fmax_mhz": round(min(rates), 2) if rates else None,
+        **dict(re.findall(r" --(placer|router) (\w+)", script)),
+        "resources": {k: v for k, v in placed["utilization"].items() if v["used"]},
+        **fabric_facts(fabric),
+        "bitstream": bitstream,
+        "sha256": hashlib.sha256((work / bitstream).read_bytes()).hexdigest(),
+        "tools": dict(versions),
+    }
+
+
+def fabric_facts(fabric: "Fabric") -> dict[str, Any]:
+    """What a report says of the fabric: which it is, and how the bus reaches it."""
+    facts = manifest(behind_bus(fabric), command="", files=[])
+    program = fabric.program
+    return {
+        "topology": str(program.topology),
+        "collective": ",".join(map(program.name_of, program.modes)),
+        "algorithm": ",".join(mode.schedule.algorithm for mode in program.modes),
+        "digest": f"{fabric.digest:08x}",
+        "predicted_cycles": fabric.predicted_cycles,
+        **{name: facts[name] for name in FACTS if name in facts},
+    }

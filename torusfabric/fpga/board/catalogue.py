@@ -1,13 +1,17 @@
 """What there is to know of a board."""
 
+import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any
 
-from .limits import Limit
+from ...errors import WorkFailed
 from .platforms import slower, up_to_date
 
-__all__ = ["COMPACT", "ECP5_ROUTERS", "Board"]
+if TYPE_CHECKING:
+    from ...rtl.fabric import Fabric
+
+__all__ = ["COMPACT", "ECP5_ROUTERS", "Board", "Limit", "Misfit"]
 
 #: Options of the platform for families with wide multiplexers, which cost more tables than they
 #: save in a crossbar made for tables of four inputs.
@@ -18,6 +22,76 @@ COMPACT = {"synth_opts": "-nowidelut"}
 #: the first one goes round and round. But its wires are longer, so that a fast clock may take the
 #: first one.
 ECP5_ROUTERS = ("router2", "router1")
+
+
+class Misfit(WorkFailed):
+    """Place and route found no room on the device, or did not reach the clock of the board."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The largest square torus whose bitstream fits onto a board, as its file records it.
+
+    That is known for certain only when place and route has found room for all of it and the clock
+    is reached, which takes minutes: so it is kept, for the collective that people ask for first.
+
+    Parameters
+    ----------
+    side : int
+        Nodes in a row and in a column.
+    measured : str
+        The board on which place and route made this one fit, and for the next one found no room or
+        no end in a time that anybody would wait: the board's own name, or another one's with the
+        same device. Empty if it is an estimate, from what synthesis alone counts.
+    width : int
+        Bits of a flit; a message has one flit for each of its chunks.
+    """
+
+    side: int
+    measured: str = ""
+    collective: str = "allgather"
+    algorithm: str = "hamiltonian"
+    width: int = 8
+
+    @property
+    def fabric(self) -> str:
+        """The fabric that fits, in words."""
+        return f"{self.side}x{self.side} {self.collective} of {self.width} bits"
+
+    def excludes(self, fabric: "Fabric") -> bool:
+        """Whether a fabric is at least as large as the first that was measured not to fit."""
+        sides = getattr(fabric.program.topology, "sides", ())
+        return (
+            bool(self.measured)
+            and len(sides) == 2
+            and fabric.nodes >= (self.side + 1) ** 2
+            and fabric.width >= self.width
+            and any(
+                schedule.collective.kind == self.collective
+                and schedule.algorithm == self.algorithm
+                and fabric.flits >= schedule.chunks
+                for schedule in (form.schedule for form in fabric.program.forms)
+            )
+        )
+
+    def describe(self, board: str) -> str:
+        """One clause of an error about a board: what fits, and whether that was measured."""
+        if not self.measured:
+            return f"{self.fabric} fits by an estimate"
+        device = (
+            "" if self.measured == board else f" on {self.measured}, which has the same device,"
+        )
+        return f"place and route{device} fits up to {self.fabric}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The limit as a plain dict."""
+        return asdict(self)
+
+    def entry(self) -> str:
+        """The text of the limit in a board's file; default values are left out."""
+        changed = [f for f in fields(self) if getattr(self, f.name) != f.default]
+        values = [f"{f.name}={json.dumps(getattr(self, f.name))}" for f in changed]
+        return f"Limit({', '.join(values)})"
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,10 @@
-"""Onto the board, with the platform's own programmer."""
+"""Onto the board, with the platform's own programmer; what its lamps say, and what comes next."""
 
 import hashlib
 import os
 import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ...errors import MissingTool, WorkFailed
 from ...toolchain import tools
@@ -11,7 +13,7 @@ from ...toolchain.quoting import shell_command
 from .build import Built
 from .catalogue import Board
 
-__all__ = ["flash", "flash_command"]
+__all__ = ["LIST_PORTS", "Step", "flash", "flash_command", "lamp_meanings", "steps_of"]
 
 #: What programmers print when there is no board for them.
 _NO_BOARD = re.compile(
@@ -28,6 +30,13 @@ _INSTALL = {
     "openocd": "apt install openocd",
     "tinyprog": "pip install tinyprog",
 }
+
+#: Lists the serial ports of this machine.
+LIST_PORTS = "python -m serial.tools.list_ports"
+
+_SHOWN = {"running": "during a run", "done": "after a run"}
+
+_COLOURS = {"r": "red", "g": "green", "b": "blue"}
 
 
 def flash_command(board: Board) -> str:
@@ -55,7 +64,11 @@ def flash(built: Built, board: Board) -> None:
         how = _INSTALL.get(program, f"install {program}")
         raise MissingTool(f"Tool {program} was not found{detail}: {how}; {where}")
     with locked_folder(built.folder):
-        _check_bitstream(built)
+        if hashlib.sha256(built.bitstream.read_bytes()).hexdigest() != built.report["sha256"]:
+            raise WorkFailed(
+                f"Bitstream {built.bitstream} must be the one that was built, not one of another "
+                "build in the same folder: build it again, in a folder of its own"
+            )
         try:
             tools.run(program, arguments, folder=built.folder, log="flash.log", what=board.name)
         except WorkFailed:
@@ -69,11 +82,41 @@ def flash(built: Built, board: Board) -> None:
             ) from None
 
 
-def _check_bitstream(built: Built) -> None:
-    """See that nobody has put another bitstream in the place of the one that was built."""
-    found = hashlib.sha256(built.bitstream.read_bytes()).hexdigest()
-    if found != built.report["sha256"]:
-        raise WorkFailed(
-            f"Bitstream {built.bitstream} must be the one that was built, not one of another build "
-            "in the same folder: build it again, in a folder of its own"
-        )
+class Step(NamedTuple):
+    """A command, and what it does."""
+
+    command: str
+    does: str
+
+
+def lamp_meanings(board: Board) -> list[str]:
+    """What each lamp of a board means when it is lit, by the name that its platform gives it."""
+    meanings: dict[str, list[str]] = {}
+    for lamp, (name, number, *part) in board.lamps.items():
+        colour = _COLOURS.get(part[0] if part else name.rpartition("_")[2], "")
+        meanings.setdefault(f"{name} {number}", []).append(f"{colour} {_SHOWN[lamp]}".strip())
+    return [f"{lamp} {', '.join(shown)}" for lamp, shown in meanings.items()]
+
+
+def steps_of(load: Sequence[Step], connection: str, report: Mapping[str, Any]) -> list[Step]:
+    """What to do after a build, of which there is a report.
+
+    Parameters
+    ----------
+    load : sequence of Step
+        What loads the bitstream, if that is to be done.
+    connection : str
+        The options that say which board it is.
+    """
+    nodes, words = report["nodes"], report["modes"][0]["send_words"]
+    most = 1 << report["width"]
+    within = f" % {most}" if nodes * words > most else ""
+    data = f"np.arange({nodes * words}).reshape({nodes}, {words}){within}"
+    make = f"import numpy as np; np.save('data.npy', {data})"
+    return [
+        *load,
+        Step(f"torusfabric run {connection}", "run it, and compare every word and the cycles"),
+        Step(f"torusfabric monitor {connection}", "watch it run whatever is drawn"),
+        Step(f'python -c "{make}"', "data: a row of words for each node"),
+        Step(f"torusfabric run {connection} --data data.npy -o received.npy", "send it through"),
+    ]

@@ -3,14 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...toolchain.cache import Cache
 from ...toolchain.files import AnyPath
 from .build import build
-from .capacity import SCARCE
-from .catalogue import Board
-from .limits import Misfit
+from .catalogue import Board, Misfit
+from .run import SCARCE
 
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
@@ -53,15 +52,12 @@ def find_limit(
         Builds the square torus of a side.
     start, most : int
         The first and the largest side that are tried. A good guess saves builds.
-    progress : function of Attempt, optional
-        Called after each attempt.
 
     Returns
     -------
     side : int or None
         None if not even the smallest torus fits.
     attempts : list of Attempt
-        In the order in which they were made.
     """
     attempts = []
 
@@ -90,16 +86,7 @@ def try_board(
     *,
     cache: Cache | None = None,
 ) -> Callable[[int], Attempt]:
-    """A function that builds the fabric of a side for a board, for `find_limit`.
-
-    Parameters
-    ----------
-    make_fabric : function of int -> Fabric
-        Makes the fabric of the square torus of a side.
-    folder : path
-        Where the builds go, each in a folder of its own.
-    """
-
+    """A function that builds the fabric of a side for a board, in a folder, for `find_limit`."""
     unknown = replace(board, limit=None)  # what is on record is not to be believed
 
     def attempt(side: int) -> Attempt:
@@ -107,17 +94,11 @@ def try_board(
             built = build(make_fabric(side), unknown, Path(folder, f"side-{side}"), cache=cache)
         except Misfit as error:
             return Attempt(side, fits=False, why=str(error).split(" (log: ")[0])
-        return Attempt(side, fits=True, why=_resources(built.report))
+        report = built.report
+        counts = [
+            (name, report["resources"][name]) for name in SCARCE if name in report["resources"]
+        ]
+        used = [f"{count['used']} of {count['available']} {name}" for name, count in counts]
+        return Attempt(side, fits=True, why=", ".join([*used, f"{report['fmax_mhz']} MHz"]))
 
     return attempt
-
-
-def _resources(report: dict[str, Any]) -> str:
-    """The scarce resources that a build takes, and the clock that it reaches."""
-    resources = report["resources"]
-    used = [
-        f"{resources[name]['used']} of {resources[name]['available']} {name}"
-        for name in SCARCE
-        if name in resources
-    ]
-    return ", ".join([*used, f"{report['fmax_mhz']} MHz"])

@@ -5,9 +5,10 @@ holds at most so much. Tables, and the bridge in front of the fabric, come on to
 devices of boards have stands here too, by the names that Amaranth's platforms give them.
 """
 
+import math
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -17,15 +18,13 @@ from amaranth.back import rtlil
 from ...collective import Collective
 from ...topology import Topology
 from ..synthesis.target import TARGETS
-from .capacity import advice
-from .catalogue import Board
-from .limits import Misfit
+from .catalogue import Board, Misfit
 
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
 
-__all__ = ["Device", "Needs", "check_fabric", "check_selection", "device_of", "duration",
-           "least_needs", "needs_of"]  # fmt: skip
+__all__ = ["Device", "Needs", "advice", "check_fabric", "check_selection", "device_of", "duration",
+           "largest_sides", "least_needs", "needs_of"]  # fmt: skip
 
 #: Bits, most of them in flip-flops, that the tools get through in a minute, on a slow machine.
 PER_MINUTE = 1500
@@ -149,40 +148,24 @@ def needs_of(fabric: "Fabric") -> Needs:
     registers, memories = 0, Counter[tuple[int, int]]()
     times = fabric.netlist.counts
     for name, make in fabric.netlist.modules.items():
-        text = _text(name, make)
+        text = rtlil.convert(make(), name=name, emit_src=False)
         registers += times[name] * sum(map(int, _REGISTER.findall(text)))
         for width, depth in _MEMORY.findall(text):
             memories[int(width), int(depth)] += times[name]
     return Needs(registers, memories)
 
 
-def _text(name: str, make: Callable[[], Any]) -> str:
-    """A module as RTLIL."""
-    text: str = rtlil.convert(make(), name=name, emit_src=False)
-    return text
-
-
 def check_selection(
     board: Board, topology: Topology, collective: Collective, *, flits: int | None, width: int
 ) -> None:
-    """See that a fabric may fit, before it is planned.
-
-    Parameters
-    ----------
-    flits : int or None
-        Of a message; None if that is left to the plan.
-    width : int
-        Bits of a flit.
+    """See that a fabric may fit, before it is planned, and perhaps before its flits are known.
 
     Raises
     ------
     Misfit
         If no fabric for it can fit.
     """
-    device = device_of(board.make_platform())
-    if device is not None:
-        needs = least_needs(topology, collective, flits=flits or 1, width=width)
-        _check(needs, device, board, topology)
+    _check(least_needs(topology, collective, flits=flits or 1, width=width), board, topology)
 
 
 def check_fabric(board: Board, fabric: "Fabric") -> None:
@@ -199,13 +182,14 @@ def check_fabric(board: Board, fabric: "Fabric") -> None:
             f"Fabric must fit into {board.name}, not be larger than what does: "
             f"{limit.describe(board.name)} (--force tries all the same)"
         )
+    _check(needs_of(fabric), board, fabric.program.topology)
+
+
+def _check(needs: Needs, board: Board, topology: Topology) -> None:
+    """Compare what is needed with what there is, where that is known."""
     device = device_of(board.make_platform())
-    if device is not None:
-        _check(needs_of(fabric), device, board, fabric.program.topology)
-
-
-def _check(needs: Needs, device: Device, board: Board, topology: Topology) -> None:
-    """Compare what is needed with what there is."""
+    if device is None:
+        return
     amounts = (
         (needs.bits, device.bits, "bits of memory and registers"),
         (needs.flip_flops(device), device.flip_flops, "flip-flops"),
@@ -224,3 +208,30 @@ def duration(board: Board, fabric: "Fabric") -> int:
     if device is None:
         return 1
     return 1 + min(needs_of(fabric).bits, device.flip_flops) // PER_MINUTE
+
+
+def advice(topology: Topology, share: float | Fraction, board: Board) -> str:
+    """What would fit in the place of a fabric that takes a share of what a board has."""
+    smaller = largest_sides(getattr(topology, "sides", ()), share)
+    said = (
+        f"by these totals up to {'x'.join(map(str, smaller))} may fit"
+        if smaller
+        else "fewer bits or flits may fit"
+    )
+    return "; ".join([said, *([board.limit.describe(board.name)] if board.limit else [])])
+
+
+def largest_sides(sides: Sequence[int], share: float | Fraction) -> list[int] | None:
+    """The sides of the largest torus that may fit in place of one that takes a share of a device.
+
+    All that is taken is counted as if it grew with the nodes: an estimate. None if not even the
+    smallest may, and for another topology, of which there are no sides.
+    """
+    nodes, smaller = math.prod(sides), list(sides)
+    room = min(int(nodes / share), nodes - 1)
+    while smaller and math.prod(smaller) > room:
+        longest = len(smaller) - 1 - smaller[::-1].index(max(smaller))
+        smaller[longest] -= 1
+        if smaller[longest] < 2:
+            return None
+    return smaller or None

@@ -1,21 +1,23 @@
+# amaranth: UnusedElaboratable=no
 """The plan of a build: the files and the script that the platform makes for a bitstream."""
 
 from typing import TYPE_CHECKING, Any
 
 from amaranth.build import Platform
 from amaranth.build.run import BuildPlan
+from amaranth.hdl import Elaboratable, Module
+from amaranth.lib import io
 
 from ...rtl.modules import given_names
 from ..bridge import BAUD
 from ..bridge.gateware import PATIENCE, Gateware
 from ..bridge.uart import divisor_for
 from .catalogue import Board
-from .top import BoardTop
 
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
 
-__all__ = ["NAME", "REPORT", "SCRIPT", "plan_build"]
+__all__ = ["NAME", "REPORT", "SCRIPT", "BoardTop", "plan_build"]
 
 #: The name of all files of a build.
 NAME = "fabric"
@@ -25,6 +27,38 @@ REPORT = f"{NAME}.report.json"
 
 #: The script that runs the tools.
 SCRIPT = f"build_{NAME}.sh"
+
+
+class BoardTop(Elaboratable):
+    """The gateware, with its serial line and lamps on the pins of a board.
+
+    Parameters
+    ----------
+    gateware : Elaboratable
+        A `Gateware`, or what has its pins.
+    """
+
+    def __init__(self, gateware: Any, board: Board) -> None:
+        self._gateware, self._board = gateware, board
+
+    def elaborate(self, platform: Any) -> Module:
+        """Connect it to the pins."""
+        m = Module()
+        # Place and route goes by the names of cells: another one here is another result.
+        m.submodules.image = gateware = self._gateware
+        uart = platform.request(*self._board.uart, dir="-")
+        m.submodules.rx_buffer = rx = io.Buffer("i", uart.rx)
+        m.submodules.tx_buffer = tx = io.Buffer("o", uart.tx)
+        m.d.comb += [gateware.rx.eq(rx.i), tx.o.eq(gateware.tx)]
+        groups: dict[tuple[str, int], Any] = {}
+        for lamp, (name, number, *part) in self._board.lamps.items():
+            if (name, number) not in groups:
+                groups[name, number] = platform.request(name, number, dir="-")
+            group = groups[name, number]
+            port = getattr(group, part[0]) if part else group
+            m.submodules[f"{lamp}_buffer"] = buffer = io.Buffer("o", port)
+            m.d.comb += buffer.o.eq(getattr(gateware, lamp))
+        return m
 
 
 def plan_build(
@@ -43,24 +77,16 @@ def plan_build(
         With the host top.
     baud : int
         Bits a second of the serial line.
-    router : str, optional
-        What to route with; by default the first router of the board.
-    placer : str, optional
-        What to place with; by default the first placer of the board.
-
-    Returns
-    -------
-    plan : BuildPlan
-    platform : Platform
+    router, placer : str, optional
+        What to route and to place with; by default the first of the board.
     """
     platform = board.make_platform()
     frequency = platform.default_clk_frequency
     gateware = Gateware(fabric, divisor_for(frequency, baud), round(PATIENCE * frequency))
     arguments = [f"--report {REPORT}"]
-    if router := router or next(iter(board.routers), None):
-        arguments.append(f"--router {router}")
-    if placer := placer or next(iter(board.placers), None):
-        arguments.append(f"--placer {placer}")
+    for name, given, all_ in (("router", router, board.routers), ("placer", placer, board.placers)):
+        if chosen := given or next(iter(all_), None):
+            arguments.append(f"--{name} {chosen}")
     arguments.append(board.options.get("nextpnr_opts", ""))
     options: dict[str, Any] = board.options | {"nextpnr_opts": " ".join(arguments).strip()}
     with given_names():

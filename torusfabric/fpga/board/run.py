@@ -1,37 +1,60 @@
-"""Running the tools of a build, one placer and router after another until the clock is reached."""
+"""Running the tools of a build, one placer and router after another until the clock is reached.
+
+The platform's script runs all tools in one go and prints nothing, and place and route of a large
+fabric takes minutes. What they are doing is read from the logs that they write meanwhile. Its
+routers count what they still have to do: where that number does not sink any more, the device is
+too crowded.
+"""
 
 import re
 import shutil
 import time
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from amaranth.build.run import BuildPlan
 
 from ...errors import InputError, WorkFailed
 from ...toolchain import tools
-from ..synthesis.nextpnr import PlacerWatch, StuckPlacer, is_placed
-from .capacity import advice, crowding, over_capacity
-from .catalogue import Board
-from .limits import Misfit
+from ...topology import Topology
+from ..synthesis.nextpnr import NO_PLACE, PlacerWatch, StuckPlacer, is_placed, utilisation
+from .catalogue import Board, Misfit
+from .needs import advice
 from .plan import NAME, REPORT, SCRIPT, plan_build
-from .watch import STAGES, Progress, stage
 
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
 
-__all__ = ["LOGS", "ROUTING_LOG", "read_log", "run_plan", "run_plans"]
+__all__ = ["LOGS", "SCARCE", "STAGES", "Progress", "over_capacity", "run_plan", "run_plans",
+           "stage"]  # fmt: skip
 
-#: The logs that are kept of a build.
-LOGS = (f"{NAME}.rpt", f"{NAME}.tim", "build.log")
+#: Called with the number of stages done, of all stages, and what is being done.
+Progress = Callable[[int, int, str], object]
+
+#: Stages of a build: synthesis, placing, routing and packing.
+STAGES = 4
+
+#: A line of nextpnr's first router: connections made with and without removing others, the same
+#: of the last thousand, and those to go.
+_TO_GO = re.compile(r"^Info:\s+\d+ \|\s+\d+\s+\d+ \|\s+\d+\s+\d+ \|\s*(\d+)\|", re.MULTILINE)
+
+#: A line of its second router: wires that are still used for more than one connection.
+_OVERUSED = re.compile(r"^Info:\s+iter=\d+ wires=\d+ overused=(\d+) ", re.MULTILINE)
+
+#: The log of place and route, and all that are kept of a build.
+ROUTING_LOG = f"{NAME}.tim"
+LOGS = (f"{NAME}.rpt", ROUTING_LOG, "build.log")
 
 #: Names that the netlist has on one platform or another.
 NETLISTS = (f"{NAME}.json", f"{NAME}.syn.json")
 
-#: The log of place and route.
-ROUTING_LOG = f"{NAME}.tim"
+#: The names that place and route has for logic cells and block RAMs, which run out first.
+SCARCE = ("ICESTORM_LC", "ICESTORM_RAM", "TRELLIS_COMB", "DP16KD", "LUT4", "BSRAM")
+
+#: From this share on, what finds no place does so for want of room: flip-flops share a tile only
+#: with those of the same enable and reset, so that many locations stay empty.
+_CROWDED = 0.75
 
 #: Errors of place and route for a bitstream that has room by the numbers, and yet finds no location
 #: for a cell or no path for a wire, or is too slow.
@@ -45,8 +68,27 @@ class TooLarge(Misfit):
     """There are more cells than places, whatever places them."""
 
 
-@dataclass(frozen=True)
-class Patience:
+class Build(NamedTuple):
+    """What is built, and where."""
+
+    fabric: "Fabric"
+    board: Board
+    work: Path
+    baud: int
+    progress: Progress | None
+
+    @property
+    def topology(self) -> Topology:
+        """Of the fabric."""
+        return self.fabric.program.topology
+
+    def plan(self, placer: str | None, router: str | None) -> BuildPlan:
+        """What the tools do."""
+        given = {"placer": placer, "router": router}
+        return plan_build(self.fabric, self.board, baud=self.baud, **given)[0]
+
+
+class Patience(NamedTuple):
     """How long a run of the tools is waited for.
 
     Parameters
@@ -81,54 +123,38 @@ def run_plans(
     WorkFailed
         If a tool fails for another reason.
     """
-    run = partial(_run_routers, fabric, board, work, baud=baud, progress=progress)
+    build = Build(fabric, board, work, baud, progress)
     end = time.monotonic() + 60 * board.minutes
     *others, last = board.placers or (None,)
     for placer in others:
         half = (time.monotonic() + end) / 2
         try:
-            return run(placer, Patience(half, leaves=True))
+            return _run_routers(build, placer, Patience(half, leaves=True))
         except TooLarge:
             raise
         except WorkFailed:
             pass  # the next one may come to an end
-    return run(last, Patience(end, leaves=False))
+    return _run_routers(build, last, Patience(end, leaves=False))
 
 
-def _run_routers(
-    fabric: "Fabric",
-    board: Board,
-    work: Path,
-    placer: str | None,
-    patience: Patience,
-    *,
-    baud: int,
-    progress: Progress | None,
-) -> None:
-    """Run plans with a placer and one router after the other; parameters as of `run_plans`."""
-    *others, last = board.routers or (None,)
+def _run_routers(build: Build, placer: str | None, patience: Patience) -> None:
+    """Run plans with a placer and one router after the other."""
+    *others, last = build.board.routers or (None,)
     for router in others:
-        plan, _ = plan_build(fabric, board, baud=baud, router=router, placer=placer)
         try:
-            return run_plan(plan, work, fabric, board, progress, patience)
+            return run_plan(build.plan(placer, router), build.work, build, patience)
         except TooLarge:
             raise
         except Misfit:
-            if not is_placed(read_log(work / ROUTING_LOG)) or time.monotonic() >= patience.end:
+            placed = is_placed(read_log(build.work / ROUTING_LOG))
+            if not placed or time.monotonic() >= patience.end:
                 raise  # another router would change nothing
-    plan, _ = plan_build(fabric, board, baud=baud, router=last, placer=placer)
-    return run_plan(plan, work, fabric, board, progress, patience)
+    return run_plan(build.plan(placer, last), build.work, build, patience)
 
 
-def run_plan(
-    plan: BuildPlan,
-    work: Path,
-    fabric: "Fabric",
-    board: Board,
-    progress: Progress | None,
-    patience: Patience,
-) -> None:
-    """Run a plan in a folder of its own; other parameters as of `run_plans`."""
+def run_plan(plan: BuildPlan, work: Path, build: Build, patience: Patience) -> None:
+    """Run a plan in a folder of its own; errors are as of `run_plans`."""
+    board = build.board
     if work.exists():
         shutil.rmtree(work)
     try:
@@ -142,10 +168,10 @@ def run_plan(
 
     def look() -> None:
         done, text = stage(work, NAME, board.products[0])
-        if progress is not None:
-            progress(done, STAGES, text)
+        if build.progress is not None:
+            build.progress(done, STAGES, text)
         if time.monotonic() >= patience.end:
-            raise _too_slow(work, fabric, board, text)
+            raise _too_slow(build, text)
         if patience.leaves:
             watch_placer()
 
@@ -155,21 +181,22 @@ def run_plan(
     except (Misfit, StuckPlacer):
         raise
     except WorkFailed as error:
-        raise _without_result(work, board) or _reason(work, fabric, board) or error from None
+        raise _without_result(work, board) or _reason(build) or error from None
     if failure := _without_result(work, board):
         raise failure
     for log in LOGS:
         (work / log).touch()
 
 
-def _too_slow(work: Path, fabric: "Fabric", board: Board, doing: str) -> Misfit:
+def _too_slow(build: Build, doing: str) -> Misfit:
     """What a build was doing when its time was over, and what may be done about it."""
-    used = crowding(read_log(work / ROUTING_LOG))
-    state = f"{doing}; it takes {used}" if used else doing
+    board, log = build.board, build.work / ROUTING_LOG
+    share, used = _scarcest(read_log(log), SCARCE)
+    state = f"{doing}; it takes {used}, {100 * share:.0f} %" if used else doing
     return Misfit(
         f"Build for {board.name} must end within {board.minutes:g} min, not still be at work "
         f"({state}): --minutes allows more, but fewer nodes, bits or flits are routed sooner; "
-        f"{advice(fabric.program.topology, 1.0, board)} (log: {work / ROUTING_LOG})"
+        f"{advice(build.topology, 1.0, board)} (log: {log})"
     )
 
 
@@ -196,10 +223,11 @@ def read_log(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 
-def _reason(work: Path, fabric: "Fabric", board: Board) -> WorkFailed | None:
+def _reason(build: Build) -> WorkFailed | None:
     """Why a build failed: by how much the bitstream is too large, or the line of the error."""
+    work, board = build.work, build.board
     for path in (work / ROUTING_LOG, work / "build.log"):
-        if found := over_capacity(read_log(path), fabric.program.topology, board):
+        if found := over_capacity(read_log(path), build.topology, board):
             return TooLarge(f"{found} (log: {path})")
     for path in (work / ROUTING_LOG, work / f"{NAME}.rpt", work / "build.log"):
         output = read_log(path)
@@ -208,3 +236,38 @@ def _reason(work: Path, fabric: "Fabric", board: Board) -> WorkFailed | None:
             line = tools.error_line(output)
             return error(f"Build failed on {board.name}: {line} (log: {path})")
     return None
+
+
+def stage(folder: Path, name: str, product: str) -> tuple[int, str]:
+    """How far a build of files of a name has got, of `STAGES`, and what is being done."""
+    log = folder / f"{name}.tim"
+    if not log.exists():
+        return 0, "synthesis"
+    text = read_log(log)
+    if (folder / product).exists() or "Program finished normally" in text:
+        return 3, "packing the bitstream"
+    if "Routing.." not in text and "Running router2" not in text:
+        return 1, "placing"
+    if left := _TO_GO.findall(text):
+        return 2, f"routing, {left[-1]} connections to go"
+    if shared := _OVERUSED.findall(text):
+        return 2, f"routing, {shared[-1]} wires to be shared no more"
+    return 2, "routing"
+
+
+def over_capacity(log: str, topology: Topology, board: Board) -> str | None:
+    """By how much a design is too large, and what would fit; None if that is not why it failed."""
+    share, scarcest = _scarcest(log)
+    if share <= 1 and not (share > _CROWDED and NO_PLACE.search(log)):
+        return None
+    need = "need" if share > 1 else "crowd it with"
+    text = f"Fabric must fit into {board.name}, not {need} {scarcest}"
+    return f"{text} ({100 * share:.0f} %); {advice(topology, share, board)}"
+
+
+def _scarcest(log: str, names: Sequence[str] = ()) -> tuple[float, str]:
+    """The resource, perhaps of some, that a design takes the largest share of; both numbers."""
+    rows = [row for row in utilisation(log) if row[2] and (not names or row[0] in names)]
+    share = lambda row: row[1] / row[2]
+    name, used, most = max(rows, key=share, default=("", 0, 1))
+    return used / most, f"{used} of {most} {name}" if name else ""
