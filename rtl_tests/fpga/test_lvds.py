@@ -16,9 +16,8 @@ from torusfabric.fpga.board import find_board
 from torusfabric.fpga.board.plan import plan_build
 from torusfabric.fpga.bridge.board import ConnectedBoard
 from torusfabric.fpga.bridge.bus_access import BusAccess
-from torusfabric.fpga.bridge.simulated_port import PERIOD, SimulatedPort
+from torusfabric.fpga.bridge.simulated import PERIOD, SimulatedPins, SimulatedPort, pair_domain
 from torusfabric.fpga.pairs import LvdsLinks
-from torusfabric.fpga.pairs.simulated import SimulatedPins, pair_domain
 from torusfabric.fpga.pairs.words import TRUSTED, Bits, PairReceiver, PairSender, WordTimer
 from torusfabric.rtl.boards import Block, BoardSystem
 from torusfabric.rtl.boards.phy import LVDS

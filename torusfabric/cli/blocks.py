@@ -109,7 +109,7 @@ def make_linked(arguments: Namespace) -> list[Block]:
     InputError
         If there are no such boards, or they do not carry the links.
     """
-    from ..fpga.bridge.simulated_boards import linked_blocks
+    from ..fpga.bridge.simulated import linked_blocks
     from ..fpga.pairs import LINKS
 
     if getattr(arguments, "image", None) is not None:

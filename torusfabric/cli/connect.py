@@ -89,61 +89,52 @@ def _connect(
     fabric: "Fabric | BoardSystem | Sequence[Block] | AnyPath | None",
     baud: int,
 ) -> "ConnectedBoard | ConnectedBoards":
-    from ..rtl.boards import BoardSystem
+    """What is behind some ports, whatever is loaded there."""
+    from ..fpga.bridge.board import ConnectedBoard
+    from ..fpga.bridge.boards import ConnectedBoards
+    from ..fpga.bridge.bus_access import BusAccess, open_port
     from ..rtl.fabric import Fabric
 
     whole = port if isinstance(port, str) else ",".join(port)
     name, colon, selection = whole.partition(":")
     simulated = name == SIMULATED
-    found: Fabric | Sequence[Block] | None = None
     if simulated and colon:
         if fabric is not None:
             raise InputError(f"Fabric must be left out for {port}, not given again")
-        found = _selected(_words(selection))
-    elif isinstance(fabric, (Fabric, Sequence)) and not isinstance(fabric, str):
-        found = fabric
-    elif isinstance(fabric, BoardSystem):
-        from ..fpga.bridge.simulated_boards import linked_blocks
-
-        found = linked_blocks(fabric)
-    elif fabric is not None:
-        found = _built(Path(fabric))
+        found = select_engine(_arguments(_words(selection)))
+    else:
+        found = _given(fabric)
     if simulated:
+        from ..fpga.bridge.simulated import SimulatedPort, simulated_ports
+
         if found is None:
             raise InputError(f"Port must be sim:SELECTION where no fabric is given, not {port}")
-        return _simulated(found)
-    from ..fpga.bridge.bus_access import BusAccess
-    from ..fpga.bridge.serial_port import open_port
-
-    accesses = [BusAccess(open_port(each, baud=baud)) for each in whole.split(",")]
-    return _behind(found or _found(accesses[0]), accesses)
-
-
-def _simulated(found: "Fabric | Sequence[Block]") -> "ConnectedBoard | ConnectedBoards":
-    """What is simulated, behind its bridges."""
-    from ..fpga.bridge.bus_access import BusAccess
-    from ..fpga.bridge.simulated_boards import simulated_ports
-    from ..fpga.bridge.simulated_port import SimulatedPort
-    from ..rtl.fabric import Fabric
-
-    if isinstance(found, Fabric):
-        return _behind(found, [BusAccess(SimulatedPort(found))])
-    return _behind(found, [BusAccess(port) for port in simulated_ports(found)])
-
-
-def _behind(
-    found: "Fabric | Sequence[Block]", accesses: "Sequence[BusAccess]"
-) -> "ConnectedBoard | ConnectedBoards":
-    """What is behind some ports."""
-    from ..fpga.bridge.board import ConnectedBoard
-    from ..fpga.bridge.boards import ConnectedBoards
-    from ..rtl.fabric import Fabric
-
+        alone = isinstance(found, Fabric)
+        accesses = [*map(BusAccess, [SimulatedPort(found)] if alone else simulated_ports(found))]
+    else:
+        accesses = [BusAccess(open_port(each, baud=baud)) for each in whole.split(",")]
+        found = found or _found(accesses[0])
     if not isinstance(found, Fabric):
         return ConnectedBoards(found, accesses)
     if len(accesses) != 1:
         raise InputError(f"Port must be one for a fabric on one board, not {len(accesses)}")
     return ConnectedBoard(found, accesses[0])
+
+
+def _given(
+    fabric: "Fabric | BoardSystem | Sequence[Block] | AnyPath | None",
+) -> "Fabric | Sequence[Block] | None":
+    """What is on a board, or on several, as it is given or was built; None if that is not said."""
+    from ..rtl.boards import BoardSystem
+    from ..rtl.fabric import Fabric
+
+    if isinstance(fabric, BoardSystem):
+        from ..fpga.bridge.simulated import linked_blocks
+
+        return linked_blocks(fabric)
+    if fabric is None or (isinstance(fabric, (Fabric, Sequence)) and not isinstance(fabric, str)):
+        return fabric
+    return _built(Path(fabric))
 
 
 def _hold(board: "ConnectedBoard | ConnectedBoards", image: "Image | AnyPath | None") -> None:
@@ -185,11 +176,6 @@ def _arguments(words: list[str]) -> Namespace:
 
     words = ["build", "--board", SIMULATED, *words]
     return make_parser(complete=False).parse_args(words)
-
-
-def _selected(words: list[str]) -> "Fabric | Sequence[Block]":
-    """The fabric, or the boards, that the words of a command line select."""
-    return select_engine(_arguments(words))
 
 
 def select_engine(arguments: Namespace) -> "Fabric | Sequence[Block]":

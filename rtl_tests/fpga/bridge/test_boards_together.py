@@ -10,7 +10,7 @@ from torusfabric.cli import main
 from torusfabric.errors import InputError, WorkFailed
 from torusfabric.fpga.bridge.boards import ConnectedBoards
 from torusfabric.fpga.bridge.bus_access import BusAccess
-from torusfabric.fpga.bridge.simulated_boards import linked_blocks, simulated_ports
+from torusfabric.fpga.bridge.simulated import linked_blocks, simulated_ports
 from torusfabric.rtl.boards import BoardSystem
 from torusfabric.simulation.boards import BoardRun
 from torusfabric.topology.boards import Boards

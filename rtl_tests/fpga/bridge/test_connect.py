@@ -13,11 +13,11 @@ from helpers import delay_end, fabric_of, few, forgetful, misrouted
 import torusfabric as tf
 from torusfabric.cli.connect import BUILDS
 from torusfabric.errors import InputError, WorkFailed
-from torusfabric.fpga.bridge import board_engine, bus_access
-from torusfabric.fpga.bridge.board import ConnectedBoard
-from torusfabric.fpga.bridge.board_engine import BoardEngine
+from torusfabric.fpga.bridge import board as bridge_board
+from torusfabric.fpga.bridge import bus_access
+from torusfabric.fpga.bridge.board import BoardEngine, ConnectedBoard
 from torusfabric.fpga.bridge.bus_access import BURST, BusAccess
-from torusfabric.fpga.bridge.simulated_port import SimulatedPort
+from torusfabric.fpga.bridge.simulated import SimulatedPort
 from torusfabric.fpga.bridge.uart_bone import Command
 
 
@@ -38,7 +38,7 @@ def test_every_collective(topology, collective, algorithm, options):
 def test_only_a_serial_port_needs_its_library(monkeypatch):
     """A simulated board does without; a real one says what brings it."""
     monkeypatch.setitem(sys.modules, "serial", None)
-    for name in ("bus_access", "serial_port", "board"):
+    for name in ("bus_access", "board"):
         monkeypatch.delitem(sys.modules, f"torusfabric.fpga.bridge.{name}", raising=False)
     assert tf.connect("sim:2x2 allgather --width 8").run([tf.Job(length=1)]).passed
     with pytest.raises(tf.MissingTool, match=r"serial was not found: .*torusfabric\[boards\]"):
@@ -125,7 +125,7 @@ def test_wrong_cycles():
 
 def test_run_without_an_end(monkeypatch):
     """A run that does not end is given up."""
-    monkeypatch.setattr(board_engine, "LONGEST", 0)
+    monkeypatch.setattr(bridge_board, "LONGEST", 0)
     fabric = tf.Fabric(tf.compile(tf.plan("2x2", "allgather"), flits=2), width=8, bus="wishbone")
     delay_end(fabric, flits=4000)
     with pytest.raises(WorkFailed, match=r"^Board must end a run within 0 s, not be at work still"):
@@ -286,9 +286,8 @@ def test_folders_of_builds(tmp_path, monkeypatch):
     fabric = fabric_of("2x2", "allgather", "hamiltonian", width=8, flits=2)
     folder = report_in(tmp_path / "out", command=command, digest=f"{fabric.digest:08x}")
     assert tf.connect("sim", folder).fabric.digest == fabric.digest
-    from torusfabric.fpga.bridge import serial_port
 
-    monkeypatch.setattr(serial_port, "open_port", lambda path, *, baud: SimulatedPort(fabric))
+    monkeypatch.setattr(bus_access, "open_port", lambda path, *, baud: SimulatedPort(fabric))
     with pytest.raises(InputError, match=rf"^Fabric on sim \({fabric.digest:08x}\) must be one of"):
         tf.connect("/dev/ttyUSB7")
     report_in(BUILDS / "another", command=command, digest="0")
@@ -302,7 +301,6 @@ def test_tables_that_are_loaded(tmp_path, monkeypatch, capsys):
     """What is loaded over the bridge runs, a torn image does not, and what is there is known."""
     from torusfabric.cli import main
     from torusfabric.fpga.board.build import fabric_facts
-    from torusfabric.fpga.bridge import serial_port
 
     monkeypatch.chdir(tmp_path)
     program = tf.compile(tf.plan("2", "allgather"), max_flits=1)
@@ -311,7 +309,7 @@ def test_tables_that_are_loaded(tmp_path, monkeypatch, capsys):
     command = f"torusfabric build 2 allgather {hardware} --board icestick"
     report_in(BUILDS / "icestick", command=command, **fabric_facts(fabric))
     port = SimulatedPort(fabric)
-    monkeypatch.setattr(serial_port, "open_port", lambda path, *, baud: port)
+    monkeypatch.setattr(bus_access, "open_port", lambda path, *, baud: port)
     image = "image --fabric build/icestick/report.json 2"
     assert main([*image.split(), "alltoall", "-o", "a.bin"]) == 0
     assert main(["load", "--board", "icestick", "a.bin"]) == 0

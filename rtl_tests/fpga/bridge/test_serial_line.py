@@ -15,10 +15,9 @@ from serial_bench import compiled, on_terminal
 import torusfabric as tf
 from torusfabric.cli import main
 from torusfabric.errors import InputError, WorkFailed
-from torusfabric.fpga.bridge import serial_port
+from torusfabric.fpga.bridge import bus_access
 from torusfabric.fpga.bridge.board import ConnectedBoard
-from torusfabric.fpga.bridge.bus_access import BusAccess
-from torusfabric.fpga.bridge.serial_port import open_port
+from torusfabric.fpga.bridge.bus_access import BusAccess, open_port
 
 #: What is behind the terminal.
 SELECTION = ["2x3", "allgather,allreduce", "--max-flits", "4", "--width", "12", "--op", "add,max"]
@@ -181,7 +180,7 @@ def test_baud_rate_that_is_none(terminal, baud):
 
 def test_port_that_takes_nothing(terminal, monkeypatch):
     """What is sent is not waited for without an end."""
-    monkeypatch.setattr(serial_port, "PATIENCE", 0.02)
+    monkeypatch.setattr(bus_access, "PATIENCE", 0.02)
     with open_port(terminal, baud=10**6) as line:
         with pytest.raises(WorkFailed, match=r"^Board on .* take what it is sent, .* \(Write time"):
             BusAccess(line).write(range(0, 40_000, 4), [0] * 10_000)

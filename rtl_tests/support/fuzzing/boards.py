@@ -8,7 +8,7 @@ from unittest import mock
 import torusfabric as tf
 from torusfabric.fpga.bridge import board, bus_access
 from torusfabric.fpga.bridge.bus_access import BusAccess
-from torusfabric.fpga.bridge.simulated_port import SimulatedPort
+from torusfabric.fpga.bridge.simulated import SimulatedPort
 from torusfabric.rtl.bus.register_map import IDENTIFICATION
 from torusfabric.rtl.fabric import Fabric
 

@@ -14,8 +14,7 @@ from ...simulation.boards import SystemReport, jobs_of, run_jobs
 from ...simulation.engines import EngineRun, Job
 from ...simulation.engines.base import Messages, PhaseTimes
 from ...simulation.engines.words import as_words
-from .board import ConnectedBoard
-from .board_engine import taken
+from .board import ConnectedBoard, taken
 from .bus_access import BusAccess
 
 __all__ = ["ConnectedBoards"]
@@ -109,20 +108,7 @@ class ConnectedBoards:
         seed: int = 1,
         progress: Callable[[int, int], None] | None = None,
     ) -> SystemReport:
-        """Run jobs on random words, and compare every word and the cycles of every board.
-
-        Parameters
-        ----------
-        jobs : sequence of Job or int, optional
-            As of `torusfabric.simulate`; by default some that are drawn.
-        progress : function of (done, total), optional
-
-        Raises
-        ------
-        InputError
-            If a job chooses what the fabric is not made for.
-        WorkFailed
-            If a board does not answer, or a run does not end.
+        """As `ConnectedBoard.run`, with the cycles of every board; by default of jobs that are drawn.
 
         Examples
         --------
@@ -136,26 +122,7 @@ class ConnectedBoards:
         return run_jobs(self.system, self._runs, drawn, seed=seed, progress=progress)
 
     def carry(self, words: ArrayLike, job: Job | None = None) -> tuple[NDArray[Any], SystemReport]:
-        """Run a job on words of one's own.
-
-        Parameters
-        ----------
-        words : array of int, shape (nodes, words)
-            What each node of all boards sends.
-        job : Job, optional
-            By default the length is that of the words.
-
-        Returns
-        -------
-        words : ndarray, shape (nodes, words)
-            What each node has received.
-        report : SystemReport
-
-        Raises
-        ------
-        InputError
-            If the words are not as many as the job has, or do not fit into flits.
-        """
+        """As `ConnectedBoard.carry`, of the nodes of all boards."""
         job, own = taken(self.fabric, np.asarray(words), job or Job())
         report = run_jobs(self.system, self._runs, [job], messages=own)
         return self._runs.words, report

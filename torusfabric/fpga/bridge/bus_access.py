@@ -1,6 +1,7 @@
 """The computer's side of the bridge: words of the bus are read and written at their addresses."""
 
 import contextlib
+import re
 import time
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -9,16 +10,21 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import WorkFailed
+from ...errors import InputError, WorkFailed
+from . import BAUD
 from .uart_bone import BYTES, Command
 
-__all__ = ["ADVICE", "BusAccess", "BytePort", "NoAnswer"]
+__all__ = ["ADVICE", "BusAccess", "BytePort", "NoAnswer", "open_port"]
 
 #: Words of a command: few enough for bridges that count all of its time, as LiteX's do.
 BURST = 64
 
-#: Seconds without a byte after which a board is taken for dead.
-PATIENCE = 2.0
+#: Seconds without a byte after which a board is taken for dead, and that a port may take to accept
+#: a burst, beside those that it takes to send its bytes.
+PATIENCE, LONGEST = 2.0, 1024
+
+#: Seconds after which a read returns what has come.
+QUIET = 0.05
 
 #: What to look at where the other end is not what it must be.
 ADVICE = "is the bitstream on it, and are port and baud rate right?"
@@ -38,6 +44,37 @@ class BytePort(Protocol):
 
     def write(self, data: bytes) -> object:
         """Write bytes."""
+
+
+def open_port(path: str, *, baud: int = BAUD) -> BytePort:
+    """Open a serial port, a pseudo-terminal's too: rates and raw mode differ on every system.
+
+    Raises
+    ------
+    InputError
+        If it cannot be opened.
+    """
+    import serial  # here, since only a real port needs it
+
+    try:
+        limit = PATIENCE + 10 * LONGEST / baud
+        port: BytePort = serial.Serial(path, baud, timeout=QUIET, write_timeout=limit)
+        return port
+    except OverflowError:
+        raise InputError(f"Baud rate must be one that the port knows, not {baud}") from None
+    except (OSError, ValueError, serial.SerialException) as error:
+        raise InputError(
+            f"Port must be a serial port that can be opened, not {path or repr(path)} "
+            f"({_reason(error)})"
+        ) from None
+
+
+def _reason(error: Exception) -> str:
+    """Why a port cannot be opened, out of what pyserial says."""
+    for pattern in (r"\[Errno \d+\] ([^:']+)", r"\(\d+, '([^']+)'\)"):
+        if found := re.findall(pattern, str(error)):
+            return str(found[-1]).strip()
+    return str(error).strip()
 
 
 class BusAccess:

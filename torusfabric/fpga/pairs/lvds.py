@@ -62,25 +62,22 @@ class LvdsPins(Pins):
 
     def begin(self, m: Module, platform: Any) -> None:
         """Make the clocks of what sends."""
-        self._edges = add_clocks(m, self._cycles)
+        self._edges = _add_clocks(m, self._cycles)
 
     def attach(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
         """Add the pins of a bundle."""
         port = platform.request(LvdsLinks.name, bundle, dir="-")
-        send_pairs(m, port, sent, *self._edges)
-        came, clock = receive_pairs(m, port, len(sent) // Bits.gear, self.receiving(bundle))
+        _send_pairs(m, port, sent, *self._edges)
+        came, clock = _receive_pairs(m, port, len(sent) // Bits.gear, self.receiving(bundle))
         platform.add_clock_constraint(clock, 2e6 * self._cycles * self._mhz)
         return came
 
 
-def add_clocks(m: Module, cycles: int) -> tuple[Signal, Signal]:
+def _add_clocks(m: Module, cycles: int) -> tuple[Signal, Signal]:
     """Make the clock of what sends, so many times as fast as that of the fabric.
 
-    Returns
-    -------
-    edge, late : Signal
-        Its clock for bits, twice as fast, and the same a quarter of a cycle later: a clock that
-        goes with the data has its edges in the middle of bits.
+    Returns its clock for bits, twice as fast, and the same a quarter of a cycle later: a clock that
+    goes with the data has its edges in the middle of bits.
     """
     fast, quarter = (Signal(name=f"pll_{name}") for name in ("fast", "quarter"))
     m.submodules.pll = pll(
@@ -111,16 +108,8 @@ def _divided(m: Module, clock: Signal, domain: str) -> Signal:
     return edge
 
 
-def send_pairs(m: Module, port: Any, nibbles: Signal, edge: Signal, late: Signal) -> None:
-    """Send four bits a cycle on each pair of a bundle, and its clock.
-
-    Parameters
-    ----------
-    port : group of ports
-        Of the platform, with ``tx`` and ``tx_clk``.
-    nibbles : Signal
-        Of all pairs in use.
-    """
+def _send_pairs(m: Module, port: Any, nibbles: Signal, edge: Signal, late: Signal) -> None:
+    """Send four bits a cycle on each pair of a bundle that is in use, and its clock."""
     m.submodules.tx_buffer = data = io.Buffer("o", port.tx[: len(nibbles) // Bits.gear])
     m.submodules.tx_clk_buffer = clock = io.Buffer("o", port.tx_clk)
     pairs = [
@@ -134,15 +123,10 @@ def send_pairs(m: Module, port: Any, nibbles: Signal, edge: Signal, late: Signal
         )  # fmt: skip
 
 
-def receive_pairs(m: Module, port: Any, count: int, domain: str) -> tuple[Signal, Signal]:
+def _receive_pairs(m: Module, port: Any, count: int, domain: str) -> tuple[Signal, Signal]:
     """Receive four bits a cycle by each pair of a bundle; its clock makes a domain.
 
-    Returns
-    -------
-    nibbles : Signal
-        Of all pairs, the first bit lowest.
-    clock : Signal
-        As it comes.
+    Returns those of all pairs, the first bit lowest, and the clock as it comes.
     """
     m.submodules.rx_buffer = data = io.Buffer("i", port.rx[:count])
     m.submodules.rx_clk_buffer = clock = io.Buffer("i", port.rx_clk)

@@ -1,0 +1,253 @@
+"""Bridges that are simulated: the gateware of boards, without the bits of their serial lines.
+
+Several boards are each behind a bridge, with a clock of their own; what one sends on its links
+comes to another some time later.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from amaranth.hdl import Cat, ClockDomain, ClockSignal, DomainRenamer, Module, Signal, Value
+from amaranth.sim import Simulator, SimulatorContext
+
+from ...rtl.assembly import Assembly
+from ...rtl.boards import Block, BoardSystem
+from ...rtl.boards.attach import link_port
+from ...simulation.engines.amaranth_host import GatedClock
+from ..pairs import LINKS, PairLinks
+from ..pairs.links import Pins
+from .gateware import Bridge
+
+if TYPE_CHECKING:
+    from ...rtl.fabric import Fabric
+
+__all__ = ["PERIOD", "TIMEOUT", "Bytes", "SimulatedPins", "SimulatedPort", "linked_blocks",
+           "pair_domain", "simulated_ports"]  # fmt: skip
+
+#: Cycles without a byte after which a read returns what has come, and a command is dropped.
+QUIET, TIMEOUT = 1 << 10, 1 << 8
+
+#: Seconds of a cycle, which have no meaning here.
+PERIOD = 1e-8
+
+#: How many units later than sent what goes on each pair comes, in turn: bits, and bytes, of which
+#: transceivers and the code take two in each of 22 to 27 cycles.
+LATE = {"lvds": (3, 8, 0, 5), "serdes": (45, 52)}
+
+#: Edges of a board's clock, at least, for what is between boards to find where words begin.
+SETTLE = 600
+
+
+class Bytes:
+    """The bytes that a bridge receives and answers in a simulation.
+
+    Time passes while bytes are waited for.
+    """
+
+    def __init__(self, simulator: Simulator, name: str) -> None:
+        self.name, self._simulator = name, simulator
+        self._sent, self._answered = deque[int](), bytearray()
+
+    async def passed(self, bridge: Bridge, domain: str, ctx: SimulatorContext) -> None:
+        """Pass on a byte each way in every cycle, if there is one."""
+        ctx.set(bridge.answer.ready, 1)
+        while True:
+            self._pass(bridge, ctx)
+            await ctx.tick(domain)
+
+    def _pass(self, bridge: Bridge, ctx: SimulatorContext) -> None:
+        """Pass on a byte each way in this cycle."""
+        received, answer = bridge.received, bridge.answer
+        ctx.set(received.valid, bool(self._sent))
+        ctx.set(received.payload, self._sent[0] if self._sent else 0)
+        if self._sent and ctx.get(received.ready):
+            self._sent.popleft()
+        if ctx.get(answer.valid):
+            self._answered.append(ctx.get(answer.payload))
+
+    def read(self, size: int) -> bytes:
+        """Read so many bytes, or fewer if nothing comes."""
+        quiet = 0
+        while len(self._answered) < size and quiet < QUIET:
+            before = len(self._sent), len(self._answered)
+            self._simulator.advance()
+            quiet = quiet + 1 if before == (len(self._sent), len(self._answered)) else 0
+        found = bytes(self._answered[:size])
+        del self._answered[:size]
+        return found
+
+    def write(self, data: bytes) -> None:
+        """Send bytes."""
+        self._sent.extend(data)
+
+
+class SimulatedPort(Bytes):
+    """A bridge in Amaranth's simulator.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        As of `Bridge`.
+    """
+
+    def __init__(self, fabric: Fabric) -> None:
+        self._bridge = Bridge(fabric, TIMEOUT, gated=True)
+        super().__init__(Simulator(self._bridge), "sim")
+        self._simulator.add_testbench(self._pass_bytes, background=True)
+
+    async def _pass_bytes(self, ctx: SimulatorContext) -> None:
+        """Pass on bytes, and let the nodes have clocks that need one."""
+        fabric, design = self._bridge.fabric, self._bridge.assembly
+        clock = GatedClock(ctx, design)
+        # Only nodes that run, or were written or read a short time ago, need a clock.
+        names = ("start", "busy", *(("load_we",) if fabric.frame else ()))
+        active, node = Cat(map(design.net, names)), design.net("host_node")
+        concerned = deque[int](maxlen=2 + max(fabric.read_latency, fabric.write_latency))
+        every = fabric.nodes
+        concerned.append(every)
+        ctx.set(self._bridge.answer.ready, 1)
+        while True:
+            self._pass(self._bridge, ctx)
+            concerned.append(every if ctx.get(active) else ctx.get(node) % every)
+            await clock.tick(*(() if every in concerned else concerned))
+            await ctx.delay(PERIOD)
+
+
+class Wires:
+    """Parallel links of a board, on wires that all boards share."""
+
+    def __init__(
+        self, system: BoardSystem, board: int, wires: dict[tuple[int, int], Signal]
+    ) -> None:
+        self._system, self._board, self._wires = system, board, wires
+
+    def connect(self, m: Module, design: Assembly, platform: object) -> None:
+        """Connect the link ports."""
+        for link, end in enumerate(self._system.boards.ends[self._board]):
+            sent, came = (
+                Cat(design.net(link_port(link, f"{way}_{name}")) for name in ("word", "frame"))
+                for way in ("tx", "rx")
+            )
+            m.d.comb += [
+                self._wire(self._board, link, len(sent)).eq(sent),
+                came.eq(self._wire(end.board, end.link, len(came))),
+                design.net(link_port(link, "rx_clk")).eq(ClockSignal(_domain(end.board))),
+            ]
+
+    def _wire(self, board: int, link: int, bits: int) -> Signal:
+        """What a board sends on a link."""
+        return self._wires.setdefault((board, link), Signal(bits, name=f"wire_{board}_{link}"))
+
+
+def _domain(board: int) -> str:
+    return f"board_{board}"
+
+
+def pair_domain(board: int) -> str:
+    """The domain of what a board sends on pairs."""
+    return f"pairs_{board}"
+
+
+class SimulatedPins(Pins):
+    """The wires of all pairs of a board, in place of the pins of its links.
+
+    Parameters
+    ----------
+    wires : dict
+        What goes over the bundles of all boards, which is shared by them.
+    late : sequence of int
+        How many units later what is sent on each pair of a bundle comes.
+    """
+
+    def __init__(
+        self,
+        links: PairLinks,
+        board: int,
+        wires: dict[tuple[int, int], Signal],
+        late: Sequence[int],
+    ) -> None:
+        self._units, self._ends, self._board = links.units, links.ends, board
+        self._wires, self._late = wires, late
+        links.pins = self
+
+    def sending(self, bundle: int) -> str:
+        """The same of all bundles."""
+        return pair_domain(self._board)
+
+    def receiving(self, bundle: int) -> str:
+        """That of the board that sends."""
+        return pair_domain(self._ends[bundle][0])
+
+    def begin(self, m: Module, platform: Any) -> None:
+        """Nothing: whoever simulates boards makes their domains, and drives the clocks."""
+
+    def attach(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
+        """Delay what the other board sends."""
+        m.d.comb += self._wire(self._board, bundle, len(sent)).eq(sent)
+        came, gear = self._wire(*self._ends[bundle], len(sent)), self._units.gear * self._units.unit
+        lines = []
+        for pair in range(len(sent) // gear):
+            line = Signal((self._late[pair] + 2) * self._units.unit + gear, name=f"line_{pair}")
+            m.d[self.receiving(bundle)] += line.eq(Cat(line, came.word_select(pair, gear))[gear:])
+            lines.append(line[-gear - self._late[pair] * self._units.unit :][:gear])
+        return Cat(lines)
+
+    def _wire(self, board: int, bundle: int, bits: int) -> Signal:
+        """What goes over a bundle."""
+        return self._wires.setdefault((board, bundle), Signal(bits, name=f"wire_{board}_{bundle}"))
+
+
+def linked_blocks(
+    system: BoardSystem, platform: object = None, pairs: int | None = None
+) -> list[Block]:
+    """The blocks of all boards, which are linked with each other where they are simulated.
+
+    Parameters
+    ----------
+    platform : Platform, optional
+        Of the boards, for links on pairs.
+    pairs : int, optional
+        For each other board, as of `PairLinks`.
+    """
+    wires: dict[tuple[int, int], Signal] = {}
+    blocks = []
+    for board in range(system.boards.number):
+        if system.phy.name not in LINKS:
+            blocks.append(Block(system, board, links=Wires(system, board, wires)))
+            continue
+        links = LINKS[system.phy.name](system, board, platform, pairs)
+        each = LATE[system.phy.name]
+        late = [each[(board + k) % len(each)] for k in range(system.plan.links)]
+        SimulatedPins(links, board, wires, late)
+        blocks.append(Block(system, board, links=links))
+    return blocks
+
+
+def simulated_ports(blocks: Sequence[Block]) -> list[Bytes]:
+    """The bytes of the bridges of some boards, whose clocks are off by as much as they may be."""
+    m, system = Module(), blocks[0].system
+    bridges = [Bridge(block, TIMEOUT) for block in blocks]
+    for board, bridge in enumerate(bridges):
+        m.domains += ClockDomain(_domain(board))
+        m.domains += ClockDomain(pair_domain(board), reset_less=True)
+        m.submodules[_domain(board)] = DomainRenamer(_domain(board))(bridge)
+    simulator = Simulator(m)
+    ports = []
+    off = 1e-6 * system.ppm * np.linspace(1, -1, len(blocks))
+    for board, (bridge, block) in enumerate(zip(bridges, blocks, strict=True)):
+        period = PERIOD * (1 + off[board])
+        # The phase is any.
+        simulator.add_clock(period, phase=period * (0.3 + 0.17 * board), domain=_domain(board))
+        if isinstance(block.links, PairLinks):
+            faster = period / block.links.units.cycles
+            simulator.add_clock(faster, phase=faster * 0.4, domain=pair_domain(board))
+        ports.append(port := Bytes(simulator, f"sim:{board}"))
+        simulator.add_testbench(partial(port.passed, bridge, _domain(board)), background=True)
+    for _ in range(SETTLE * len(blocks)):
+        simulator.advance()
+    return ports
