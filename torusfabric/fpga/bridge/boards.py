@@ -108,7 +108,7 @@ class ConnectedBoards:
         seed: int = 1,
         progress: Callable[[int, int], None] | None = None,
     ) -> SystemReport:
-        """As `ConnectedBoard.run`, with the cycles of every board; by default of jobs that are drawn.
+        """As `ConnectedBoard.run`, with the cycles of every board; by default jobs are drawn.
 
         Examples
         --------
