@@ -89,10 +89,7 @@ def run_compare(arguments: Namespace) -> None:
 
 
 def _print_comparison(
-    arguments: Namespace,
-    selection: Selection,
-    found: "Comparison",
-    faults: Sequence["FaultCost"],
+    arguments: Namespace, selection: Selection, found: "Comparison", faults: Sequence["FaultCost"]
 ) -> None:
     """Print what algorithms make of a selection, as a table or as JSON."""
     collective = selection.collective

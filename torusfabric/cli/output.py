@@ -184,11 +184,7 @@ def print_rendered(renderable: "RenderableType") -> None:
     with _writing() as stream:
         wide = not stream.isatty()
         console = _Console(
-            file=stream,
-            soft_wrap=wide,
-            width=WIDE if wide else None,
-            markup=False,
-            emoji=False,
+            file=stream, soft_wrap=wide, width=WIDE if wide else None, markup=False, emoji=False
         )
         console.print(renderable)
 

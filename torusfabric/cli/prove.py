@@ -6,12 +6,7 @@ from functools import partial
 from ..errors import WorkFailed
 from .arguments import VCD, add_force, add_options, check_output
 from .fabric import make_fabric
-from .hardware_options import (
-    add_bus_option,
-    add_fabric_options,
-    add_top_options,
-    check_compact,
-)
+from .hardware_options import add_bus_option, add_fabric_options, add_top_options, check_compact
 from .output import print_facts, print_json, print_line, print_table, progress_bar
 from .parser import Commands, add_command
 from .selection_options import add_selection

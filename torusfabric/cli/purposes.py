@@ -144,7 +144,7 @@ PURPOSES: Mapping[str, Mapping[str, Command]] = {
             "sweep",
             "plan, simulate and synthesize a grid of fabrics",
             "torusfabric sweep grid.toml -o grid.jsonl",
-        ),
+        )
     },
     "this installation": {
         "doctor": Command(

@@ -8,15 +8,7 @@ from typing import Any
 from ..collective import COLLECTIVES
 from ..planning.selection import OBJECTIVES
 from ..schedule import Duplex
-from .arguments import (
-    add_options,
-    constants,
-    latency_or_auto,
-    natural,
-    node_or_any,
-    positive,
-    real,
-)
+from .arguments import add_options, constants, latency_or_auto, natural, node_or_any, positive, real
 
 __all__ = ["FILE_OR_TOPOLOGY", "TOPOLOGY", "add_selection", "given_options"]
 

@@ -104,12 +104,7 @@ class Patience(NamedTuple):
 
 
 def run_plans(
-    fabric: "Fabric",
-    board: Board,
-    work: Path,
-    *,
-    baud: int,
-    progress: Progress | None = None,
+    fabric: "Fabric", board: Board, work: Path, *, baud: int, progress: Progress | None = None
 ) -> None:
     """Run plans with one placer and router of the board after the other.
 

@@ -115,12 +115,7 @@ class Gateware(wiring.Component):
     def __init__(self, fabric: "Fabric", divisor: int, timeout: int) -> None:
         self._bridge, self._divisor = Bridge(fabric, timeout), divisor
         super().__init__(
-            {
-                "rx": In(1, init=1),
-                "tx": Out(1, init=1),
-                "running": Out(1),
-                "done": Out(1),
-            }
+            {"rx": In(1, init=1), "tx": Out(1, init=1), "running": Out(1), "done": Out(1)}
         )
 
     def elaborate(self, platform: Any) -> Module:

@@ -158,10 +158,7 @@ class PairLinks(ABC):
             receiver = DomainRenamer(domain)(PairReceiver(self.units))
             m.submodules[f"receiver_{pair}"] = receiver
             clock = Signal(name=f"{domain}_words_{pair}", attrs={"keep": True})
-            m.d.comb += [
-                receiver.units.eq(came.word_select(pair, bits)),
-                clock.eq(receiver.clock),
-            ]
+            m.d.comb += [receiver.units.eq(came.word_select(pair, bits)), clock.eq(receiver.clock)]
             clocks.append(clock)
             for k, link in enumerate(own):
                 word = receiver.word[FRAME_BITS + k * self._width :]

@@ -166,10 +166,7 @@ class _Steps:
         self.runs: list[dict[str, Any]] = []
 
     def run(
-        self,
-        function: Callable[[Any], Any],
-        values: Sequence[Any],
-        text: Callable[[Any], str],
+        self, function: Callable[[Any], Any], values: Sequence[Any], text: Callable[[Any], str]
     ) -> list[Any]:
         """The results of a function for some values, in their order."""
         results = []
@@ -307,11 +304,7 @@ def _with_roms(totals: dict[str, Cost], router: str, roms: dict[str, str]) -> Co
 
 
 def _clocks(
-    flow: Flow,
-    names: dict[str, dict[str, str]],
-    mapped: Mapped,
-    seeds: list[int],
-    steps: _Steps,
+    flow: Flow, names: dict[str, dict[str, str]], mapped: Mapped, seeds: list[int], steps: _Steps
 ) -> dict[str, dict[str, Any]]:
     """Place and route modules, each with the ROMs at its inputs, with every seed.
 

@@ -170,11 +170,7 @@ PARTS: dict[str, tuple[_Part, ...]] = {
         _nexus("lfcpnx-100", 79872, 208, 7, 156),
     ),
     "gatemate": (("a1", {"luts": 40960, "ffs": 40960, "brams": 64}),),
-    "efinix": (
-        _efinix("t8", 7384, 24),
-        _efinix("t20", 19728, 204),
-        _efinix("t120", 112128, 1056),
-    ),
+    "efinix": (_efinix("t8", 7384, 24), _efinix("t20", 19728, 204), _efinix("t120", 112128, 1056)),
 }
 
 #: Every device, by name.
