@@ -14,7 +14,7 @@ from torusfabric.cli import main
 from torusfabric.errors import MissingTool, WorkFailed
 from torusfabric.toolchain import installation
 from torusfabric.toolchain.extras import EXTRAS, MODULES
-from torusfabric.toolchain.programs import TOOLS
+from torusfabric.toolchain.tools import TOOLS
 
 if sys.version_info >= (3, 11):
     import tomllib

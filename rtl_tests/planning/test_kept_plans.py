@@ -3,7 +3,8 @@
 import pytest
 
 import torusfabric as tf
-from torusfabric.planning import kept_plans, select
+from torusfabric.planning import planned as planning_planned
+from torusfabric.planning import select
 from torusfabric.planning.planned import planned
 from torusfabric.toolchain.cache import Cache
 
@@ -12,7 +13,7 @@ from torusfabric.toolchain.cache import Cache
 def folder(tmp_path, monkeypatch):
     """All networks count as large, and the cache is empty."""
     monkeypatch.setenv("TORUSFABRIC_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(kept_plans, "LARGE", 0)
+    monkeypatch.setattr(planning_planned, "LARGE", 0)
     return tmp_path / "cache"
 
 
@@ -43,7 +44,7 @@ def test_others_are_planned(folder, monkeypatch):
     monkeypatch.setattr(Cache, "put_object", lambda self, key, *_: written.append(key))
     for options in ({}, {"seed": 1}, {"chunks": 2}, {"topology": "4x4!0:+1"}):
         plan(**options)
-    monkeypatch.setattr(kept_plans, "MOST_BLOCKS", 10)
+    monkeypatch.setattr(planning_planned, "MOST_BLOCKS", 10)
     plan()
     assert len(set(written)) == len(written) == 4
 

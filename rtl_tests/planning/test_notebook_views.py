@@ -9,7 +9,7 @@ import pytest
 
 import torusfabric as tf
 from torusfabric.draw.notebook import schedule_html, schedule_svg
-from torusfabric.toolchain.html import facts_table
+from torusfabric.toolchain.quoting import facts_table
 
 
 @pytest.mark.parametrize(

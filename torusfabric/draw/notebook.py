@@ -5,7 +5,7 @@ from typing import Any
 from ..analysis.facts import in_words, schedule_facts
 from ..errors import ScheduleError
 from ..schedule import Schedule
-from ..toolchain.html import facts_table
+from ..toolchain.quoting import facts_table
 from . import draw
 
 __all__ = ["register", "schedule_html", "schedule_svg"]

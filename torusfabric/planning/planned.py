@@ -1,14 +1,17 @@
-"""The schedule of a selection whose algorithm is known, and the latency of sums."""
+"""The schedule of a selection whose algorithm is known, and the latency of sums.
+
+Plans that took long are kept in the cache under the digest of all that they depend on.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from typing import Any
 
 from ..errors import InputError
-from ..schedule import Schedule, Table
+from ..schedule import Rounds, Schedule, Table
 from ..schedule.recognise import recognise
-from .kept_plans import kept_plan
 from .limits import announce_plan, plan_memory, require_memory
 from .selection import Selection
 
@@ -91,3 +94,49 @@ def most_flits(schedule: Schedule, flits: int | None, *, any_length: bool) -> di
     if not any_length:
         return {"flits": flits}
     return {"max_flits": schedule.chunks if flits is None else flits}
+
+
+#: Nodes times arcs from which on planning on any network takes longer than reading a plan.
+LARGE = 50_000
+
+#: More blocks than these in all transfers are planned again, not read.
+MOST_BLOCKS = 2**22
+
+
+def kept_plan(selection: Selection, plan: Callable[[], Schedule]) -> Schedule:
+    """What is planned for a selection, or was planned for the same before by the same planners."""
+    topology = selection.topology
+    large = topology.nodes * int(topology.linked.sum()) >= LARGE
+    if not (large and selection.chosen().name == "any-network"):
+        return plan()
+    # Few plans are kept: what does that is imported for them alone.
+    from ..toolchain.cache import Cache
+
+    cache, key = Cache(), _key(selection)
+    if kept := cache.get_object(key):
+        return Rounds(topology=topology, collective=selection.collective, **kept)
+    schedule = plan()
+    if isinstance(schedule, Rounds) and _size(schedule) <= MOST_BLOCKS:
+        names = ("algorithm", "chunks", "transfers")
+        cache.put_object(key, {name: getattr(schedule, name) for name in names})
+    return schedule
+
+
+def _size(schedule: Rounds) -> int:
+    """How many blocks transfers list in all; of sums, how many there are."""
+    return sum(len(getattr(each.payload, "ids", each)) for each in schedule.transfers)
+
+
+def _key(selection: Selection) -> str:
+    """A name for a selection and the planners."""
+    from ..toolchain.cache import digest, source_digest
+
+    options = asdict(selection.options) | {"duplex": selection.options.duplex.value}
+    return digest(
+        "plan",
+        source_digest("algorithms", "analysis", "collective", "schedule", "topology"),
+        selection.topology.to_entry(),
+        selection.collective.to_json(),
+        selection.chosen().name,
+        options,
+    )

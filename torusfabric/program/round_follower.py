@@ -19,7 +19,7 @@ import numpy as np
 from typing_extensions import override
 
 from ..schedule import Everything, Grouped
-from ..schedule.single_hops import single_hops
+from ..schedule.sum_trees import single_hops
 from ..topology import IntArray
 from .fields import IDLE, NEUTRAL, Memory, memories_of
 from .send_order import SEND, Location, arrange

@@ -12,8 +12,7 @@ import numpy as np
 from typing_extensions import Self
 
 from ..topology import BoolArray, IntArray, IntLike
-from .pattern import Pattern
-from .sum_pattern import SumPattern
+from .pattern import Pattern, SumPattern
 
 __all__ = ["Flows"]
 

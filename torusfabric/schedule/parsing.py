@@ -18,8 +18,8 @@ from ..errors import InputError, NotEnoughMemory
 from ..toolchain.reading import excerpt, location_of
 from ..toolchain.resources import available_memory
 from ..topology import Topology, topology_from_json
+from .base import Rounds
 from .held_blocks import EVERY_ORIGIN, HeldBlocks, whole_sum
-from .rounds import Rounds
 from .schema import check_head, check_round
 from .transfers import ALL, KeptSums, Listed, Transfers
 

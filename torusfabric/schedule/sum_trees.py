@@ -1,4 +1,4 @@
-"""Trees of sums: reductions in which what is done with what arrives never changes."""
+"""Reductions along trees, where what is done with what arrives never changes; and single hops."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..topology import IntArray
-from .base import Schedule
+from .base import Rounds, Schedule
 from .model import Switching
-from .rounds import Rounds
 from .transfers import Grouped, Listed, Transfers
 
-__all__ = ["SumTrees", "sum_trees"]
+__all__ = ["SumTrees", "single_hops", "sum_trees"]
 
 
 class SumTrees(NamedTuple):
@@ -118,3 +117,34 @@ def _spanning(schedule: Schedule, trees: SumTrees) -> bool:
     if schedule.collective.to_root:
         return bool((roots == (schedule.collective.root or 0)).all() and (down < 0).all())
     return bool(((down >= 0).sum(axis=1) == others).all() and (down[chunk, roots] < 0).all())
+
+
+def single_hops(schedule: Schedule) -> bool:
+    """Whether every message is a block, or the sum of a chunk, that goes one hop.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> kinds = ("allgather", "allreduce", "gather")
+    >>> [single_hops(tf.plan("mesh:3", kind, algorithm="any-network")) for kind in kinds]
+    [True, True, True]
+    >>> single_hops(tf.plan("4x4", "gather", algorithm="max-flow"))
+    False
+    """
+    blocks = schedule.blocks
+    for transfers in schedule.rounds():
+        if (transfers.hops[:, 1:] >= 0).any():
+            return False
+        match transfers.payload:
+            case Listed(indptr=indptr, ids=ids):
+                key = ids % blocks.per_origin if schedule.collective.reducing else ids
+                same = np.append(True, key[1:] == key[:-1])
+                same[indptr[:-1]] = True
+                if not same.all() or (np.diff(indptr) == 0).any():
+                    return False
+            case Grouped(group=group) if schedule.collective.reducing:
+                if (group != np.arange(blocks.count) % blocks.per_origin).any():
+                    return False
+            case _:
+                return False
+    return True

@@ -12,7 +12,7 @@ from ..analysis.volume import limit
 from ..program import CycleCost, Program
 from ..rtl.fabric import Fabric
 from ..rtl.inventory import Origins
-from ..toolchain.html import facts_table
+from ..toolchain.quoting import facts_table
 
 if TYPE_CHECKING:
     from ..rtl.fabric import Fabric

@@ -19,9 +19,8 @@ from pathlib import Path
 import filelock
 
 from ..errors import InputError, WorkFailed
-from .files import AnyPath
+from .files import AnyPath, temporary_folder, transient
 from .owned import is_owned, record_all
-from .transient import temporary_folder, transient
 
 __all__ = ["lasting_folder", "locked_folder", "made_folder", "private_folder",
            "remove_work_folders", "require_room", "work_folder"]  # fmt: skip

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ..errors import MissingTool, WorkFailed
 from . import cxx, tools
 from .extras import EXTRAS, how_to_install
-from .programs import TOOLS, Tool
+from .tools import TOOLS, Tool
 
 __all__ = ["Found", "packages_found", "tools_found"]
 

@@ -8,8 +8,8 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 
-__all__ = ["filled", "line_comment", "markdown_cell", "markdown_code", "shell_command", "visible",
-           "xml_attribute", "xml_text"]  # fmt: skip
+__all__ = ["facts_table", "filled", "line_comment", "markdown_cell", "markdown_code",
+           "shell_command", "visible", "xml_attribute", "xml_text"]  # fmt: skip
 
 #: What XML 1.0 cannot hold at all.
 _NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -136,3 +136,26 @@ def filled(template: str, values: Mapping[str, str]) -> str:
     '@B@ b'
     """
     return re.sub("@([A-Z]+)@", lambda found: values.get(found[1], found[0]), template)
+
+
+#: Names stand left of their values, numbers below one another.
+_CELL = "text-align:left;vertical-align:top"
+
+
+def facts_table(title: str, facts: Mapping[str, object]) -> str:
+    """Names and values as an HTML table, with a title above.
+
+    Examples
+    --------
+    >>> facts_table("net", {"nodes": "<16>"}).count("<tr>")
+    1
+    >>> "&lt;16&gt;" in facts_table("net", {"nodes": "<16>"})
+    True
+    """
+    rows = "".join(
+        f'<tr><th style="{_CELL}">{xml_text(name)}</th>'
+        f'<td style="{_CELL}">{xml_text(str(value))}</td></tr>'
+        for name, value in facts.items()
+    )
+    head = f'<caption style="{_CELL};font-weight:bold">{xml_text(title)}</caption>'
+    return f"<table>{head}{rows}</table>"

@@ -1,6 +1,5 @@
 """Networks: Cayley graphs, the torus and its sub-tori and others, and their names."""
 
-from .arrays import BoolArray, IntArray, IntLike
 from .arrowhead import Arrowhead
 from .cayley import CayleyGraph, cayley, require_alike
 from .circulant import Circulant, Complete, Cube
@@ -17,7 +16,7 @@ from .groups import Groups, parse_axes
 from .latency import Latency
 from .part import Mesh, Part
 from .registry import parse_topology, register_topology, topology_from_json
-from .topology import Topology, hops_from
+from .topology import BoolArray, IntArray, IntLike, Topology, hops_from
 from .torus import Torus
 from .twisted import TwistedTorus
 

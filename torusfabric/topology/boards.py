@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import InputError
-from .arrays import IntArray
-from .topology import Topology
+from .topology import IntArray, Topology
 from .torus import Torus
 
 __all__ = ["Boards", "LinkEnd", "LinkPort"]

@@ -14,8 +14,7 @@ import numpy as np
 from typing_extensions import override
 
 from ..errors import InputError
-from .arrays import IntArray, IntLike
-from .topology import Topology, hops_from
+from .topology import IntArray, IntLike, Topology, hops_from
 
 __all__ = ["CayleyGraph", "cayley", "require_alike"]
 

@@ -8,9 +8,8 @@ import numpy as np
 from typing_extensions import Self, override
 
 from ..errors import InputError
-from .arrays import IntArray, IntLike
 from .cayley import CayleyGraph
-from .topology import FromEntry
+from .topology import FromEntry, IntArray, IntLike
 
 __all__ = ["Circulant", "Complete", "Cube"]
 

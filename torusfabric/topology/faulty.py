@@ -11,12 +11,11 @@ import numpy as np
 from typing_extensions import Self, override
 
 from ..errors import InputError
-from .arrays import BoolArray, IntArray
 from .graph import named_nodes
 from .latency import MOST_CYCLES, Latency
 from .part import MOST_NODES, Part
 from .registry import parse_topology, topology_from_json
-from .topology import Topology
+from .topology import BoolArray, IntArray, Topology
 
 __all__ = ["Faulty", "alike_along_axes", "faults_within", "shared_network", "with_latency",
            "without_faults"]  # fmt: skip

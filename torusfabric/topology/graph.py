@@ -19,8 +19,7 @@ from typing_extensions import Self, override
 from ..errors import InputError
 from ..toolchain.reading import read_text
 from ..toolchain.values import shown
-from .arrays import BoolArray, IntArray
-from .topology import Topology
+from .topology import BoolArray, IntArray, Topology
 
 __all__ = ["Graph", "named_nodes"]
 

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .arrays import IntArray, IntLike
 from .cayley import cayley
 from .faulty import Faulty
 from .part import Mesh
-from .topology import Topology
+from .topology import IntArray, IntLike, Topology
 from .torus import Torus
 
 __all__ = ["Groups", "parse_axes"]

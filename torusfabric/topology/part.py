@@ -10,9 +10,8 @@ import numpy as np
 from typing_extensions import Self, override
 
 from ..errors import InputError
-from .arrays import BoolArray, IntArray
 from .graph import Graph
-from .topology import FromEntry, Topology
+from .topology import BoolArray, FromEntry, IntArray, Topology
 from .torus import Torus
 
 __all__ = ["MOST_NODES", "Mesh", "Part"]

@@ -8,19 +8,29 @@ and the neighbour is the node itself. Topologies of which more is known, their t
 
 import re
 from abc import ABCMeta, abstractmethod
+from collections.abc import Sequence
 from copy import copy
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from typing_extensions import Self, override
 
 from ..errors import InputError
 from ..toolchain.hints import no_such
-from .arrays import BoolArray, IntArray, IntLike
 from .latency import Latency, parse_latency
 
-__all__ = ["FromEntry", "Topology", "hops_from"]
+__all__ = ["BoolArray", "FromEntry", "IntArray", "IntLike", "Topology", "hops_from"]
+
+#: Node numbers, ports, offsets, blocks and the like.
+IntArray: TypeAlias = NDArray[np.integer[Any]]
+
+#: What is taken elementwise: an integer, or an array or a list of integers.
+IntLike: TypeAlias = int | np.integer[Any] | Sequence[int] | IntArray
+
+#: Flags.
+BoolArray: TypeAlias = NDArray[np.bool_]
 
 
 class _Validated(ABCMeta):

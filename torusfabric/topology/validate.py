@@ -18,9 +18,8 @@ import numpy as np
 from ..errors import InputError
 from ..toolchain.resources import available_memory, memory_text
 from . import registry
-from .arrays import IntArray, IntLike
 from .cayley import CayleyGraph
-from .topology import hops_from
+from .topology import IntArray, IntLike, hops_from
 from .torus import Torus
 
 __all__ = ["MOST_PAIRED", "validate"]

@@ -22,8 +22,8 @@ import numpy as np
 from ...collective import Collective, parse_collective
 from ...errors import InputError
 from ...schedule import Duplex, KeptSums, Listed, Rounds, Switching, Transfers
-from ...schedule.foreign.buffers import Buffers, Value
 from ...schedule.foreign.dataflow import Dataflow, Message
+from ...schedule.foreign.machine import Buffers, Value
 from ...topology import IntArray, Topology
 from .links import Circuits, Hops
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...topology import IntArray
 from ..base import Schedule
-from .buffers import Location
+from .machine import Location
 
 __all__ = ["Homes"]
 

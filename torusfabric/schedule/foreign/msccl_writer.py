@@ -24,8 +24,8 @@ from ..base import Schedule
 from ..held_blocks import HeldBlocks
 from ..model import Switching
 from ..transfers import KeptSums, Transfers
-from .buffers import Location
 from .homes import Homes
+from .machine import Location
 
 __all__ = ["write_msccl"]
 

@@ -28,29 +28,34 @@ same.
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
 
 from ...errors import InputError
-from ..base import Schedule
+from ...topology import Groups
+from ..base import Rounds, Schedule
 from ..held_blocks import HeldBlocks
 from ..lifted import Lifted
 from ..model import Switching
 from ..pattern import Pattern
-from ..rounds import Rounds
-from ..single_hops import single_hops
-from ..sum_trees import sum_trees
+from ..sum_trees import single_hops, sum_trees
 from ..table import Table
-from ..transfers import Listed
+from ..transfers import Grouped, KeptSums, Listed, Transfers
+from .forms import (
+    pattern_of_steps,
+    pattern_of_table,
+    sum_pattern_of_steps,
+    sum_pattern_of_table,
+    sum_table_of,
+    table_of_steps,
+    without_unused_feeds,
+)
 from .groups import grouped
-from .lifted import lifted_from_group
-from .patterns import pattern_of_steps, pattern_of_table, without_unused_feeds
 from .steps import Irregular, steps_of
-from .sum_patterns import sum_pattern_of_steps, sum_pattern_of_table
-from .tables import sum_table_of, table_of_steps
 
-__all__ = ["recognise"]
+__all__ = ["lifted_from_group", "recognise"]
 
 Form = TypeVar("Form", bound=Schedule)
 
@@ -153,3 +158,50 @@ def _with_listed_sums(schedule: Rounds) -> Rounds:
     except InputError:
         return schedule
     return replace(schedule, transfers=tuple(map(state.carry_out, schedule.transfers)))
+
+
+def lifted_from_group(schedule: Rounds) -> Lifted | None:
+    """What the first group does, lifted to all groups; None if these do not all do the same.
+
+    Parameters
+    ----------
+    schedule : Rounds
+        Of a collective in groups.
+    """
+    groups = schedule.blocks.groups
+    if any((groups.port_in_group[t.hops[t.hops >= 0]] < 0).any() for t in schedule.transfers):
+        return None
+    part = replace(
+        schedule,
+        topology=groups.torus,
+        collective=schedule.collective.in_one_group,
+        transfers=tuple(_of_first_group(transfers, groups) for transfers in schedule.transfers),
+    )
+    lifted = Lifted.of(part, schedule.topology, schedule.collective)
+    pairs = zip(lifted.rounds(), schedule.transfers, strict=True)
+    same = all(len(mine) == len(given) and _contents(mine) == _contents(given)
+               for mine, given in pairs)  # fmt: skip
+    return lifted if same else None
+
+
+def _of_first_group(transfers: Transfers, groups: Groups) -> Transfers:
+    """The transfers of the group that contains node 0, on the torus of a group."""
+    mine = transfers.of(groups.group[transfers.source] == 0)
+    return mine.moved(groups.position[mine.source], groups.port_in_group)
+
+
+def _contents(transfers: Transfers) -> set[tuple[int, ...]]:
+    """What the transfers of a round do, in any order: sender, path and blocks of each."""
+    paths = (tuple(port for port in hops if port >= 0) for hops in transfers.hops.tolist())
+    blocks: list[list[int]] = [[]] * len(transfers)
+    match transfers.payload:
+        case Listed(indptr=indptr, ids=ids):
+            cuts = indptr.tolist()
+            every = np.asarray(ids).tolist()
+            blocks = [sorted(every[a:b]) for a, b in pairwise(cuts)]
+        case Grouped(wanted=wanted):
+            blocks = [[group] for group in wanted.tolist()]
+        case KeptSums(chunk=chunk, passed=passed):
+            blocks = np.stack([chunk, passed], axis=1).tolist()
+    each = zip(transfers.source.tolist(), paths, blocks, strict=True)
+    return {(source, len(path), *path, *carried) for source, path, carried in each}

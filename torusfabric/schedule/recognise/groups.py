@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from ...topology import BoolArray
+from ..base import Rounds
 from ..held_blocks import HeldBlocks
-from ..rounds import Rounds
 from ..transfers import Grouped, Listed, Transfers
 
 __all__ = ["grouped"]

@@ -1,0 +1,228 @@
+"""Steps as patterns and tables, of blocks and of sums, or `Irregular`.
+
+A pattern is what feeds each out-port, or cycles through all nodes along which every node adds its
+own contribution. A table is what node 0 does, if all nodes do the same.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ...topology import CayleyGraph
+from ..base import Rounds
+from ..pattern import Pattern, SumPattern
+from ..table import SumTable, Table
+from ..transfers import KeptSums
+from .steps import Ints, Irregular, Step, agree, one_step, steps_of
+
+__all__ = ["pattern_of_steps", "pattern_of_table", "sum_pattern_of_steps", "sum_pattern_of_table",
+           "sum_table_of", "table_of_steps", "without_unused_feeds"]  # fmt: skip
+
+
+def pattern_of_steps(schedule: Rounds, steps: Sequence[Step]) -> Pattern:
+    """Steps as a pattern; `Irregular` if they are none."""
+    topology, blocks = schedule.topology, schedule.blocks
+    shape = topology.nodes, topology.ports
+    collective = schedule.collective
+    spreads = collective.to_all and not collective.reducing
+    if not spreads or any(len(step.ids) != len(step.arc) for step in steps):
+        raise Irregular
+    upstream = topology.upstream
+
+    def on_ports() -> Iterator[tuple[Ints, Ints]]:
+        for step in steps:
+            sent = np.full(shape, -1, np.int64)
+            sent.ravel()[step.arc] = step.ids
+            yield sent, sent[upstream]
+
+    first, nodes = next(on_ports())[0], np.arange(topology.nodes)[:, None]
+    if np.any((first >= 0) & (blocks.origin(first) != nodes)):
+        raise Irregular
+    return Pattern(
+        **schedule.head,
+        steps=len(steps),
+        feed=_feed(on_ports(), topology.opposite),
+        inject=np.where(first >= 0, blocks.chunk(first), -1),
+    )
+
+
+def pattern_of_table(table: Table) -> Pattern:
+    """A table as a pattern, in which all nodes have the same feed; `Irregular` if it is none."""
+    topology, collective = table.topology, table.collective
+    if not (collective.from_each and collective.to_all and table.round_count):
+        raise Irregular
+    idle, chunk = table.offset < 0, np.where(table.offset < 0, 0, table.chunk)
+    before = topology.subtract(np.where(idle, 0, table.offset), topology.generators)
+    sent = np.where(idle, -1, before * table.chunks + chunk)
+    arriving = np.where(idle, -1, table.offset * table.chunks + chunk)
+    if (sent[0] >= table.chunks).any():
+        raise Irregular
+    on_ports = zip(sent[:, None], arriving[:, None, topology.opposite], strict=True)
+    feed = _feed(on_ports, topology.opposite)
+    return Pattern(
+        **table.head,
+        steps=table.round_count,
+        feed=np.tile(feed, (topology.nodes, 1)),
+        inject=np.tile(np.where(idle[0], -1, chunk[0]), (topology.nodes, 1)),
+    )
+
+
+def _feed(on_ports: Iterable[tuple[Ints, Ints]], opposite: Ints) -> npt.NDArray[np.int8]:
+    """The in-port that feeds each out-port.
+
+    Of several in-ports that would do it is the one straight ahead; else, as far as possible, one
+    that feeds no other out-port yet, the last of them. Given is what is on each out-port and each
+    in-port in each step, -1 for nothing; `Irregular` if what feeds an out-port changes.
+    """
+    steps = iter(on_ports)
+    sent, received = next(steps)
+    shape = sent.shape
+    fits, used = np.ones((*shape, shape[1]), bool), np.zeros(shape, bool)
+    for sent, arriving in steps:
+        fits &= sent[:, :, None] == received[:, None, :]
+        used |= sent >= 0
+        if np.any(used & ~fits.any(axis=2)):
+            raise Irregular
+        received = arriving
+    feed, free = np.full(shape, -1, np.int8), np.ones(shape, bool)
+    nodes = np.arange(shape[0])
+    for port, straight in enumerate(opposite.tolist()):
+        able = fits[:, port]
+        rank = able * (1 + np.arange(shape[1]) + shape[1] * free)
+        rank[:, straight] += able[:, straight] * 2 * shape[1]
+        feed[:, port] = np.where(used[:, port], rank.argmax(axis=1), -1)
+        free[nodes[used[:, port]], feed[used[:, port], port]] = False
+    return feed
+
+
+def without_unused_feeds(pattern: Pattern) -> Pattern:
+    """A pattern without the feeds by which nothing ever comes."""
+    topology, feed = pattern.topology, pattern.feed
+    fed, upstream = feed >= 0, topology.feeding(feed)
+    full, used = pattern.inject >= 0, np.zeros(feed.shape, bool)
+    for _ in range(1, pattern.steps):
+        full = fed & full[upstream]
+        if not (full & ~used).any():
+            break
+        used |= full
+    return pattern if (used == fed).all() else replace(pattern, feed=np.where(used, feed, -1))
+
+
+def sum_pattern_of_steps(schedule: Rounds, steps: Sequence[Step]) -> SumPattern:
+    """Steps as a pattern of sums; `Irregular` if they are none."""
+    pattern = _pattern_from(schedule, steps[0])
+    if not agree(pattern, steps):
+        raise Irregular
+    return pattern
+
+
+def sum_pattern_of_table(table: Table) -> SumPattern:
+    """A table as a pattern of sums; `Irregular` if it is none."""
+    if not (table.collective.reducing and table.round_count):
+        raise Irregular
+    # Its first step tells most that are none, long before all contributions are listed.
+    pattern = _pattern_from(table, one_step(table.topology, next(table.rounds())))
+    if not agree(pattern, list(steps_of(table))):
+        raise Irregular
+    return pattern
+
+
+def _pattern_from(schedule: Rounds | Table, first: Step) -> SumPattern:
+    """The only pattern of sums that begins with a step; `Irregular` if there is none."""
+    topology, blocks, collective = schedule.topology, schedule.blocks, schedule.collective
+    around = (topology.nodes - 1) * (1 + collective.to_all)
+    turns, rest = divmod(schedule.round_count, around)
+    if not collective.reducing or topology.nodes < 3 or rest:
+        raise Irregular  # two nodes just exchange words
+    if len(first.ids) != len(first.arc):
+        raise Irregular
+    inject = np.full((topology.nodes, topology.ports), -1)
+    inject.ravel()[first.arc] = blocks.chunk(first.ids) % max(schedule.sums_of_owner, 1)
+    arriving = inject[topology.upstream]
+    fits = (inject[:, :, None] == arriving[:, None, :]) & (inject >= 0)[:, :, None]
+    feed = np.where(fits.any(axis=2), fits.argmax(axis=2), -1).astype(np.int8)
+    pattern = SumPattern(**schedule.head, feed=feed, inject=inject, turns=turns)
+    if not _goes_around(pattern):
+        raise Irregular
+    return pattern
+
+
+def _goes_around(pattern: SumPattern) -> bool:
+    """Whether every chunk that is sent in the first step leaves every node once."""
+    sent = pattern.inject[pattern.inject >= 0]
+    numbers, counts = np.unique(sent, return_counts=True)
+    once = all(((pattern.inject == number).sum(axis=1) == 1).all() for number in numbers)
+    return once and bool((pattern.feed >= 0).sum() == len(sent)) and len(counts) > 0
+
+
+def table_of_steps(schedule: Rounds, steps: Sequence[Step]) -> Table:
+    """Steps as a table, if all nodes do what node 0 does.
+
+    Raises
+    ------
+    Irregular
+        If they do not.
+    """
+    topology, blocks, collective = schedule.topology, schedule.blocks, schedule.collective
+    if not isinstance(topology, CayleyGraph):
+        raise Irregular
+    # An all-reduce counts chunks within the share of the message that its owner completes.
+    shared = collective.reducing and collective.to_all
+    part = schedule.sums_of_owner if shared else schedule.chunks
+    exchange = collective.personal and not collective.reducing
+    if not part:
+        raise Irregular
+    offset, chunk, destination = np.full((3, len(steps), topology.ports), -1)
+    partial = 0
+    for number, step in enumerate(steps):
+        port = step.arc[: np.searchsorted(step.arc, topology.ports)]
+        first = step.ids[step.indptr[: len(port)]]
+        owner = blocks.origin(first)
+        if collective.reducing:
+            owner = blocks.chunk(first) // part if shared else blocks.destination(first)
+        offset[number, port] = topology.subtract(topology.neighbours[0, port], owner)
+        chunk[number, port] = blocks.chunk(first) % part
+        if exchange:
+            goal = blocks.destination(first)
+            destination[number, port] = goal if collective.local else topology.subtract(goal, owner)
+        if (np.diff(step.indptr) < topology.nodes).any():
+            partial = number + 1
+    table = Table(
+        **schedule.head,
+        offset=offset,
+        chunk=chunk,
+        destination=destination if exchange else None,
+        reducing=(partial if shared else len(steps)) if collective.reducing else 0,
+    )
+    if not agree(table, steps):
+        raise Irregular
+    return table
+
+
+def sum_table_of(schedule: Rounds) -> SumTable:
+    """Rounds as a table, if all nodes do what node 0 does.
+
+    Raises
+    ------
+    Irregular
+        If they do not, or the collective is no all-reduce.
+    """
+    topology = schedule.topology
+    if schedule.collective.kind != "allreduce":
+        raise Irregular
+    chunk, passed = np.full((2, schedule.round_count, topology.ports), -1)
+    for number, transfers in enumerate(schedule.transfers):
+        if not len(transfers):
+            continue
+        payload, ports = transfers.payload, transfers.hops[:, 0]
+        if not isinstance(payload, KeptSums) or (transfers.lengths != 1).any():
+            raise Irregular
+        entries = np.full((3, topology.nodes, topology.ports), -1)
+        entries[:, transfers.source, ports] = ports, payload.chunk, payload.passed
+        each = len(transfers) // topology.nodes
+        if (entries != entries[:, :1]).any() or (entries[0, 0] >= 0).sum() != each:
+            raise Irregular
+        chunk[number], passed[number] = entries[1:, 0]
+    return SumTable(**schedule.head, chunk=chunk, passed=passed)
