@@ -15,7 +15,7 @@ from waiting import shortest_wait
 from torusfabric.algorithms.table.bipartite import match
 from torusfabric.algorithms.table.matching import MATCHING
 from torusfabric.algorithms.table.matching.alltoall import alltoall_bound, balanced_routes
-from torusfabric.algorithms.table.matching.scatter import port_trees
+from torusfabric.algorithms.table.matching.plan import port_trees
 from torusfabric.analysis.check import check, check_rounds
 from torusfabric.analysis.distance_bounds import delivery_steps
 from torusfabric.collective import COLLECTIVES
@@ -114,7 +114,7 @@ def test_scatter_meets_the_bound_on_all_tori_to_300_nodes():
 def test_scatter_trees_share_no_arc():
     for name in ("4x4", "2x2x3", "5x6", "arrowhead:3"):
         topology = cayley(parse_topology(name))
-        last = port_trees(topology)
+        last = port_trees(topology).port.T
         for node in range(1, topology.nodes):
             arcs = last[node][last[node] >= 0]
             assert len(arcs) == len(set(arcs)) > 0

@@ -6,11 +6,8 @@ Rules of the model:
 * a block an arc a step, on all ports.
 
 From each port of the root a tree reaches every node, and no two trees share an arc. A block goes
-down one of them, and nothing on a tree catches up with what was sent before. So the root sends by
-each port the blocks for the farthest nodes first, and while the near ones leave the far ones
-arrive: all are there in about as many steps as the root needs to send them. In hardware a block
-passes every node in a cycle, and a router never changes what it selects. A gather is a scatter
-backwards.
+down one of them, see `down_trees`. In hardware a block passes every node in a cycle, and a router
+never changes what it selects. A gather is a scatter backwards.
 
 Source: the trees are those of `spanning_trees`. Sending the farthest first is optimal on a tree, as
 in Y. Saad and M. H. Schultz, "Data communication in parallel architectures", Parallel Computing 11,
@@ -19,12 +16,11 @@ in Y. Saad and M. H. Schultz, "Data communication in parallel architectures", Pa
 
 from __future__ import annotations
 
-import numpy as np
-
 from ...collective import Collective
-from ...schedule import Listed, Rounds, Transfers
+from ...schedule import Rounds
 from ...topology import IntArray, Topology, Torus
 from ..algorithm import Algorithm, Options, every_port
+from ..down_trees import PortTrees, down_trees, share_trees
 from ..reversal import also_backwards
 from .spanning_trees import disjoint_trees
 
@@ -56,9 +52,8 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
 
     Notes
     -----
-    A maximum flow divides the blocks among the trees, so that at each depth and below no tree has
-    more than there is time for. Blocks of a node go down different trees. Of the choices it takes
-    one in which the longest detour is the least.
+    Blocks of a node go down different trees. Of the choices it takes one in which the longest
+    detour is the least.
 
     Examples
     --------
@@ -68,87 +63,26 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
     >>> scatter.round_count, (64 - 1) / 4
     (16, 15.75)
     """
-    root, chunks = collective.root or 0, options.chunks or 1
-    entry, depth = disjoint_trees(topology)
-    steps, (tree, node) = _divided(topology, depth, chunks)
-    step, index, sender, out = _hops(topology, topology.opposite[entry], depth, tree, node)
-    chunk = np.arange(len(node)) - np.searchsorted(node, node)
-    blocks = collective.blocks(topology, chunks)
-    block = blocks.encode(root, chunk, topology.add(node, root))
-    of_step = (np.flatnonzero(step == number) for number in range(steps))
-    return Rounds(
-        topology=topology,
-        collective=collective,
-        chunks=chunks,
-        transfers=tuple(
-            Transfers(
-                topology.add(sender[k], root),
-                out[k][:, None].astype(np.int8),
-                Listed.single(block[index[k]]),
-            )
-            for k in of_step
-        ),
-    )
+    chunks, (entry, depth) = options.chunks or 1, disjoint_trees(topology)
+    trees = PortTrees(topology.opposite[entry], depth)
+    choice, blocks = _choice(topology, trees, chunks), collective.blocks(topology, chunks)
+    transfers = down_trees(topology, collective.root or 0, blocks, trees, choice)
+    return Rounds(topology=topology, collective=collective, chunks=chunks, transfers=transfers)
 
 
-def _divided(torus: Torus, depth: IntArray, chunks: int) -> tuple[int, IntArray]:
-    """The fewest steps, and the trees of all blocks, as `_choice` says."""
+def _choice(torus: Torus, trees: PortTrees, chunks: int) -> IntArray:
+    """The trees of all blocks, for the fewest steps, and of these for the shortest detours."""
+
+    def shared(detour: int) -> IntArray | None:
+        able = trees.depth <= torus.distances + detour
+        return share_trees(trees, able, chunks, steps, most=1)
+
     steps = max(-(-chunks * (torus.nodes - 1) // torus.ports), torus.diameter)
-    deepest = int(depth.max())
-    while (some := _choice(torus, depth, chunks, steps, deepest)) is None:
+    deepest = int(trees.depth.max())
+    while (some := shared(deepest)) is None:
         steps += 1
-    found = (_choice(torus, depth, chunks, steps, detour) for detour in range(deepest))
-    return steps, next((choice for choice in found if choice is not None), some)
-
-
-def _choice(torus: Torus, depth: IntArray, chunks: int, steps: int, detour: int) -> IntArray | None:
-    """A tree for each block, with so many hops more than the distance at the most; None if none.
-
-    Of those at some depth and below, a tree takes as many as can be sent in time for that depth. So
-    a flow goes from nodes to the trees at their depths, and on from depth to depth. Rows of what
-    comes out are the tree and the node of each block, by nodes.
-    """
-    # Imported here, since that takes longer than a plan that does without it.
-    from scipy.sparse import coo_array, csr_array
-    from scipy.sparse.csgraph import maximum_flow
-
-    (trees, nodes), deepest = depth.shape, int(depth.max())
-    source, sink, first, node = 0, nodes, nodes + 1, np.arange(1, nodes)
-    fits, fitting = np.nonzero(depth[:, 1:] <= torus.distances[1:] + detour)
-    level = first + deepest * np.arange(trees)[:, None] + np.arange(deepest)
-    above = np.hstack([np.full((trees, 1), sink), level[:, :-1]])
-    room = np.maximum(steps - np.arange(deepest), 0) + np.zeros((trees, 1), int)
-    tail = np.concatenate([0 * node + source, fitting + 1, level.ravel()])
-    head = np.concatenate([node, level[fits, depth[fits, fitting + 1] - 1], above.ravel()])
-    units = np.concatenate([0 * node + chunks, 0 * fits + 1, room.ravel()]).astype(np.int32)
-    shape = (first + trees * deepest,) * 2
-    found = maximum_flow(csr_array(coo_array((units, (tail, head)), shape=shape)), source, sink)
-    if found.flow_value < chunks * len(node):
-        return None
-    taken, at = np.nonzero(found.flow[node][:, first:].toarray() > 0)
-    choice: IntArray = np.stack([at // deepest, taken + 1])
-    return choice
-
-
-def _hops(
-    torus: Torus, port: IntArray, depth: IntArray, tree: IntArray, node: IntArray
-) -> IntArray:
-    """All hops of blocks for nodes down trees, in each of these the farthest first.
-
-    Rows are the step, the index of the block, the sender and its out-port.
-    """
-    length = depth[tree, node]
-    order = np.lexsort((-length, tree))
-    start = np.empty_like(length)
-    start[order] = np.arange(len(order)) - np.searchsorted(tree[order], tree[order])
-    found, index = [], np.arange(len(node))
-    for back in range(int(length.max(initial=0))):
-        index = index[length[index] > back]
-        out = port[tree[index], node[index]]
-        node = node.copy()
-        node[index] = torus.subtract(node[index], torus.generators[out])
-        found.append(np.stack([(start + length)[index] - 1 - back, index, node[index], out]))
-    return np.concatenate(found, axis=1)
+    found = (shared(detour) for detour in range(deepest))
+    return next((choice for choice in found if choice is not None), some)
 
 
 FARTHEST_FIRST = Algorithm(

@@ -17,6 +17,9 @@ halo           as all-gather, of these offsets and what lies between: 1 to all n
 
 Among schedules of so many steps those are sought whose routers are small: see `small_router`.
 
+Of a scatter, a tree of shortest routes grows from each port of the root, no arc in two of them, and
+blocks go down these, see `down_trees`.
+
 The first two are not proved to be always reached: they are by every torus tried, with N <= 500.
 
 References
@@ -25,19 +28,25 @@ References
     Network", Technical Report 94-363, Queen's University, Kingston, 1994. Lemma 5.
 """
 
+from functools import partial
+
+import numpy as np
+
+from ....analysis.distance_bounds import delivery_steps
 from ....analysis.volume import least_time
 from ....collective import Collective
-from ....schedule import Rounds, Table
+from ....schedule import Rounds, Table, Transfers
 from ....topology import CayleyGraph, Topology, Torus
 from ...algorithm import Algorithm, Options, chunk_for_each, every_port
+from ...down_trees import PortTrees, down_trees, share_trees
 from ...network.chunks import ALIKE, ALIKE_EXCHANGE, candidates
 from ...reversal import also_backwards
+from ..bipartite import match
 from ..build import build_table, chunks_of_owner
 from .allgather import allgather
 from .alltoall import alltoall
-from .scatter import scatter
 
-__all__ = ["MATCHING", "misfit", "plan"]
+__all__ = ["MATCHING", "misfit", "plan", "port_trees"]
 
 #: On more nodes, twice the chunks are hardly worth the time to plan them.
 FEW_NODES = 128
@@ -66,17 +75,59 @@ def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Tab
     >>> [MATCHING(torus, parse_collective(kind)).round_count for kind in ("allgather", "alltoall")]
     [5, 12]
     """
-    chunks = chunks_of_owner(topology, collective, options.chunks) or 1
     if collective.rooted:
-        blocks = collective.blocks(topology, chunks)
-        steps = scatter(topology, collective.root or 0, blocks, options.latency)
-        return Rounds(topology=topology, collective=collective, chunks=chunks, transfers=steps)
+        return _scatter(topology, collective, options)
+    chunks = chunks_of_owner(topology, collective, options.chunks) or 1
     exchange = collective.from_each and collective.personal
     goals = collective.targets(topology)[0] if collective.local else None
     columns = (alltoall if exchange else allgather)(
         topology, chunks, options.latency, options.seed, goals
     )
     return build_table(topology, collective, columns, chunks=chunks, latency=options.latency)
+
+
+def port_trees(topology: CayleyGraph) -> PortTrees:
+    """Grow a tree of shortest routes from each port of node 0, no arc in two trees.
+
+    A node that is not in a tree has port -1 there.
+
+    Notes
+    -----
+    Level by level, the arcs that lead to a node from the level before are matched to trees that
+    have reached the arc's tail. On a torus this puts a node with j non-zero digits into j trees
+    at least.
+    """
+    distance, neighbours = topology.distances, topology.neighbours
+    last = np.full((topology.nodes, topology.ports), -1)
+    opposite, sizes = topology.opposite.tolist(), [0] * topology.ports
+    for node in np.argsort(distance, kind="stable").tolist():
+        tails = [(port, neighbours[node, back]) for port, back in enumerate(opposite)]
+        arcs = [(port, tail) for port, tail in tails if distance[tail] < distance[node]]
+        if distance[node] == 1:
+            reached = [[port] for port, _ in arcs]
+        else:
+            reached = [
+                sorted(np.nonzero(last[tail] >= 0)[0].tolist(), key=sizes.__getitem__)
+                for _, tail in arcs
+            ]
+        for arc, tree in match(reached).items():
+            last[node, tree] = arcs[arc][0]
+            sizes[tree] += 1
+    return PortTrees(last.T, np.broadcast_to(distance, last.T.shape))
+
+
+def _scatter(topology: CayleyGraph, collective: Collective, options: Options) -> Rounds:
+    """Plan a scatter in the fewest steps that the trees of ports allow."""
+    chunks, latency = options.chunks or 1, options.latency
+    transfers: tuple[Transfers, ...] = ()
+    if topology.nodes > 1:
+        trees, steps = port_trees(topology), delivery_steps(topology, chunks, latency)
+        sharing = partial(share_trees, trees, trees.port >= 0, chunks, most=chunks, latency=latency)
+        while (choice := sharing(steps)) is None:
+            steps += 1
+        blocks, root = collective.blocks(topology, chunks), collective.root or 0
+        transfers = down_trees(topology, root, blocks, trees, choice, latency=latency)
+    return Rounds(topology=topology, collective=collective, chunks=chunks, transfers=transfers)
 
 
 def variants(topology: Topology, collective: Collective) -> list[dict[str, int]]:
