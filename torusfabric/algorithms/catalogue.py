@@ -8,7 +8,6 @@ entry point of the group ``torusfabric.algorithms`` that names an `Algorithm`.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import overload
 
 from ..collective import Collective
 from ..errors import InputError
@@ -55,7 +54,7 @@ BUILT_IN: tuple[Algorithm, ...] = (
 GROUP = "torusfabric.algorithms"
 
 
-class Catalogue(Sequence[Algorithm]):
+class Catalogue:
     """Algorithms in order of preference, each of a name of its own.
 
     Parameters
@@ -78,15 +77,6 @@ class Catalogue(Sequence[Algorithm]):
 
     def __len__(self) -> int:
         return len(self._all())
-
-    @overload
-    def __getitem__(self, index: int) -> Algorithm: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Algorithm]: ...
-
-    def __getitem__(self, index: int | slice) -> Algorithm | list[Algorithm]:
-        return self._all()[index]
 
     def __iter__(self) -> Iterator[Algorithm]:
         yield from (known := tuple(self._algorithms))
@@ -122,7 +112,7 @@ class Catalogue(Sequence[Algorithm]):
             raise InputError(f"Algorithm must be an Algorithm, not {algorithm!r}")
         if any(other.name == algorithm.name for other in self):
             raise InputError(f"Algorithm must have a name of its own, not {algorithm.name!r}")
-        place = len(self) if before is None else self.index(self.find(before))
+        place = len(self) if before is None else self._all().index(self.find(before))
         self._algorithms.insert(place, algorithm)
         return algorithm
 

@@ -157,7 +157,8 @@ def choose_by_times(selection: Selection, *, root: str | None = None) -> Selecti
             break
     if best is None or fewest is None:
         return replace(selection, algorithm=selection.chosen())
-    return replace(best, why=f"{_times(fewest)} for long messages, at least {least}")
+    number = f"{fewest} message time{'s' * (fewest != 1)}"
+    return replace(best, why=f"{number} for long messages, at least {least}")
 
 
 def choose_by_model(selection: Selection, costs: Costs) -> Selection:
@@ -183,11 +184,6 @@ def choose_by_model(selection: Selection, costs: Costs) -> Selection:
     least, best = min(tried, key=lambda one: one[0])
     others = ", ".join(f"{_name(one)} {time}" for time, one in tried if one is not best)
     return replace(best, why=f"a time of {least}" + (f"; {others}" if others else ""))
-
-
-def _times(number: Fraction) -> str:
-    """A number of message times in words."""
-    return f"{number} message time{'s' * (number != 1)}"
 
 
 def _alike(selection: Selection) -> Fraction:
@@ -264,7 +260,7 @@ def _tried(
         try:
             candidate = with_latency(candidate, flits, any_length=any_length)
             schedule = planned(candidate)
-            if prune and fewest is not None and _least(schedule, flits) > 2 * fewest:
+            if prune and fewest is not None and least_cycles(schedule, flits) > 2 * fewest:
                 continue
             lengths = most_flits(schedule, flits, any_length=any_length)
             operators = selection.operators
@@ -286,9 +282,9 @@ def _least_chunks(candidate: Selection, asked: Options) -> int:
     return max(candidate.options.chunks or 0, *chunks, 0)
 
 
-def _least(schedule: Schedule, flits: int) -> Fraction:
-    """Cycles that a schedule takes at the least: those of its flits."""
-    return schedule_cost(schedule).tau * schedule.chunks * -(-flits // schedule.chunks)
+def least_cycles(schedule: Schedule, flits: Any) -> Any:
+    """Cycles that a schedule takes at the least: those of its flits, elementwise."""
+    return float(schedule_cost(schedule).tau) * schedule.chunks * -(-flits // schedule.chunks)
 
 
 def compare(

@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..analysis.check import check as check_schedule
-from ..analysis.cost import schedule_cost
 from ..analysis.facts import require_length
 from ..errors import InputError
 from ..toolchain.values import natural
 from ..topology import IntArray
-from .choice import serving
+from .choice import least_cycles, serving
 from .planned import LATENCIES, planned
 from .plans import plan_selection, resolve, tries_all
 from .selection import FormChoice, select
@@ -211,7 +210,7 @@ def _candidates(selection: Selection, most: int, root: str | None) -> Iterator[_
     for one in _planned(selection, root):
         schedule = one.planned
         assert schedule is not None
-        if best is not None and (_least(schedule, lengths) > best).all():
+        if best is not None and (least_cycles(schedule, lengths) > best).all():
             continue
         try:
             programs = versions(schedule, most, selection.operators, root, beat=selection.beat)
@@ -222,13 +221,6 @@ def _candidates(selection: Selection, most: int, root: str | None) -> Iterator[_
             cycles = cycles_at(program.form, lengths)
             best = cycles if best is None else np.minimum(best, cycles)
             yield _Candidate(one, program, cycles)
-
-
-def _least(schedule: Schedule, lengths: IntArray) -> np.ndarray:
-    """Cycles that a schedule takes at the least: those of its flits."""
-    chunks = schedule.chunks
-    least: np.ndarray = float(schedule_cost(schedule).tau) * chunks * -(-lengths // chunks)
-    return least
 
 
 def _planned(selection: Selection, root: str | None) -> Iterator[Selection]:

@@ -76,7 +76,9 @@ def made_folder(folder: AnyPath) -> Iterator[None]:
         _make(folder, folder, exist_ok=True)
         yield
     except BaseException:
-        _remove_empty(new)
+        for path in new:  # the inner ones first
+            with contextlib.suppress(OSError, ValueError):
+                path.rmdir()
         raise
 
 
@@ -100,7 +102,8 @@ def private_folder(final: AnyPath, *, force: bool = False) -> Iterator[Path]:
         If the folder may not be replaced, or none can be made.
     """
     final = Path(final)
-    if os.path.lexists(final) and not (is_owned(final) or (force and _is_folder(final))):
+    replaced = force and final.is_dir() and not final.is_symlink()
+    if os.path.lexists(final) and not (replaced or is_owned(final)):
         raise InputError(
             f"Folder {final} must be missing, empty or as torusfabric wrote it, not hold files "
             "that are others' or changed (--force replaces it; in Python force=True)"
@@ -224,18 +227,6 @@ def _no_room(error: OSError) -> WorkFailed:
         f"Folder for temporary files must have room, not {where} ({error.strerror}): TMPDIR names "
         "another"
     )
-
-
-def _remove_empty(folders: list[Path]) -> None:
-    """Remove folders that hold nothing, the inner ones first."""
-    for folder in folders:
-        with contextlib.suppress(OSError, ValueError):
-            folder.rmdir()
-
-
-def _is_folder(path: Path) -> bool:
-    """Whether a path is a folder itself, and no link to one."""
-    return path.is_dir() and not path.is_symlink()
 
 
 def _put_in_place(private: Path, final: Path) -> Path:

@@ -109,7 +109,7 @@ def xml_text(text: str) -> str:
     """
     import html  # here, since few texts are XML
 
-    return html.escape(_for_xml(text))
+    return html.escape(_NO_XML.sub(lambda found: visible(found[0]), text))
 
 
 def xml_attribute(text: str) -> str:
@@ -121,10 +121,6 @@ def xml_attribute(text: str) -> str:
     "say &quot;a&quot;"
     """
     return f'"{xml_text(text)}"'
-
-
-def _for_xml(text: str) -> str:
-    return _NO_XML.sub(lambda found: visible(found[0]), text)
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:

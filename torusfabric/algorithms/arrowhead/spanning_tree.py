@@ -194,8 +194,6 @@ def plan_arrowhead(topology: Arrowhead, collective: Collective, options: Options
 
     Parameters
     ----------
-    topology : Arrowhead
-        Of order n: 4^n nodes.
     options : Options
         ``ports`` or ``trees``; ``packets``, ``chunks`` or ``times`` for pipelining; ``duplex`` and
         ``latency`` in steps.

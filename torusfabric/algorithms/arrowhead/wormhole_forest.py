@@ -37,8 +37,6 @@ def plan(topology: Arrowhead, collective: Collective, options: Options) -> Round
 
     Parameters
     ----------
-    topology : Arrowhead
-        Of order n: 4^n nodes.
     options : Options
         ``ports``: 3, or 6 with half of the message on either three.
 

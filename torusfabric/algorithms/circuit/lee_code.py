@@ -71,8 +71,6 @@ def lee_code_allgather(
 
     Parameters
     ----------
-    topology : Torus
-        With three sides of 7^i.
     options : Options
         ``large`` delivers by pieces: more rounds, shorter messages.
 
@@ -110,8 +108,6 @@ def lee_code_quotient(topology: Torus, collective: Collective, *, large: bool = 
 
     Parameters
     ----------
-    topology : Torus
-        With three sides of 7^i.
     large : bool
         Whether to deliver by pieces.
 

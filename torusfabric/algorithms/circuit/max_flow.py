@@ -104,10 +104,6 @@ def search(network: Network, informed: np.ndarray, ports: int, seed: int = 0) ->
     ----------
     informed : ndarray of bool, shape (nodes,)
         The nodes that are informed at first.
-    ports : int
-        How many messages a node may send in a round.
-    seed : int
-        Where to start.
     """
     first = np.minimum(ports, np.bincount(network.tail, minlength=network.nodes))[informed].sum()
     reached = int(informed.sum() + first)

@@ -251,17 +251,13 @@ class _Scheduler:
             index = entry[1]
             if not self._send(index, number):
                 later.append(entry)
-                if not self._together(index, number):
+                message = self.dataflow.messages[index]
+                if not (message and message.together and message.round == number):
                     break
         for entry in later:
             heappush(queue, entry)
         if queue:
             self.queues[pair] = queue
-
-    def _together(self, index: int, number: int) -> bool:
-        """Whether a file says that a step goes in this round."""
-        message = self.dataflow.messages[index]
-        return message is not None and message.together and message.round == number
 
     def _send(self, index: int, number: int) -> bool:
         """Send as much of a step as arcs are free for; whether it was all."""

@@ -58,7 +58,8 @@ def as_near_as_can_be(
     best: tuple[Fraction, int, Sequence[Transfers]] | None = None
     work = 0
     for chunks in (tried := [*candidates(least, alike)] or [1]):
-        few = best is not None and _beyond(best, least) > 2 * (alike - 1) * least * chunks
+        beyond = 0 if best is None else len(best[2]) - least * best[1]
+        few = beyond > 2 * (alike - 1) * least * chunks
         if few and chunks < tried[-1]:
             continue  # what is too much hardly depends on the chunks
         steps = plan(chunks)
@@ -70,9 +71,3 @@ def as_near_as_can_be(
             break
     assert best is not None
     return best[1:]
-
-
-def _beyond(found: tuple[Fraction, int, Sequence[Transfers]], least: Fraction) -> Fraction:
-    """Steps more than the least."""
-    _, chunks, steps = found
-    return len(steps) - least * chunks

@@ -221,7 +221,7 @@ class _Forests:
         came: dict[int, tuple[int, int]] = {link: (-1, -1)}
         queue = [link]
         for now in queue:
-            for forest in sorted(range(len(self._at)), key=self._size):
+            for forest in sorted(range(len(self._at)), key=lambda k: sum(map(len, self._at[k]))):
                 if self._in.get(now) == forest:
                     continue
                 circle = self._path(forest, *self._ends[now])
@@ -232,9 +232,6 @@ class _Forests:
                     if other not in came:
                         came[other] = now, forest
                         queue.append(other)
-
-    def _size(self, forest: int) -> int:
-        return sum(map(len, self._at[forest]))
 
     def _move(self, link: int, forest: int, came: dict[int, tuple[int, int]]) -> None:
         """Put a link into a forest, and into that which it leaves the one that made it leave."""

@@ -75,11 +75,6 @@ def misfit(topology: Topology, collective: Collective, options: Options) -> str 
 def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
     """Plan an all-gather in 1 + ceil((R C - R / 2 + 2 C) / 2) steps, or in C + 1 if R = 2.
 
-    Parameters
-    ----------
-    topology : Torus
-        R rows and C columns, one of them even and the other odd.
-
     Returns
     -------
     Rounds

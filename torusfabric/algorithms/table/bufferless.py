@@ -76,8 +76,6 @@ def search(
 
     Parameters
     ----------
-    seed : int
-        Where the search starts; the same seed gives the same schedule.
     start : sequence of sequence of int
         What each port delivers in the first steps.
 

@@ -157,13 +157,14 @@ def _algo(root: Any) -> MscclFile:
         raise InputError(f"Gpus must be those from 0 to {count - 1}, not {_some(elements)}")
     if "coll" not in facts:
         raise InputError("The algo must have the attribute coll, such as allgather")
+    scratch = (_number(elements[k], "s_chunks", f"Gpu {k}", default=-1) for k in range(count))
     return MscclFile(
         name=_printable(facts.get("name", "")) or "msccl",
         collective=facts["coll"],
         gpus=count,
         in_place=facts.get("inplace", "0") == "1" and facts.get("outofplace", "0") != "1",
         chunks=_chunks(root, elements),
-        scratch=tuple(_scratch(elements[gpu], gpu) for gpu in range(count)),
+        scratch=tuple(size if size >= 0 else None for size in scratch),
         blocks=tuple(block for gpu in range(count) for block in _blocks(elements[gpu], gpu, count)),
         facts=facts,
     )
@@ -182,12 +183,6 @@ def _chunks(root: Any, elements: Mapping[int, Any]) -> int:
     if max(sizes) < 1:
         raise InputError("The algo must have the attribute nchunksperloop")
     return max(sizes)
-
-
-def _scratch(element: Any, gpu: int) -> int | None:
-    """The size of a scratch buffer."""
-    size = _number(element, "s_chunks", f"Gpu {gpu}", default=-1)
-    return None if size < 0 else size
 
 
 def _blocks(element: Any, gpu: int, gpus: int) -> Iterator[ThreadBlock]:

@@ -48,8 +48,6 @@ def spaced(
     ----------
     kinds : sequence of int
         0 for each gap above an even level, 1 for each above an odd level.
-    rounds, alpha : int
-        What sets the capacities.
     least_even, even_at : int
         If an even gap is needed: at least how many links it has, and which gap it is.
 
@@ -79,8 +77,6 @@ def new_levels(gap: int, kind: int, rounds: int, alpha: int) -> np.ndarray:
         Its number of links.
     kind : int
         0 above an even level, 1 above an odd level.
-    rounds, alpha : int
-        What sets the capacities of the parts.
     """
     pairs = min((alpha + 1 - kind) // 2, gap // 2)
     kinds = [(kind + part) % 2 for part in range(2 * pairs + 1)]
@@ -96,8 +92,6 @@ def refine(
     ----------
     rounds : int
         How many rounds are left for this axis after this one.
-    alpha : int
-        How many messages a node may send.
     asides : sequence of int
         Axes for detours, none with two levels at one coordinate: ceil(alpha / 2) - 1 of them.
 
@@ -247,8 +241,6 @@ def fill_by_classes(circuits: Circuits, grid: Grid, alpha: int) -> None:
     ----------
     grid : Grid
         The levels, none at the same coordinate as the next.
-    alpha : int
-        How many messages a node may send in a round.
 
     Notes
     -----

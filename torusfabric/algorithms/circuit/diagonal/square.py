@@ -24,8 +24,6 @@ def square_rounds(circuits: Circuits, grid: Grid, alpha: int) -> None:
         Where the rounds go; node 0 is informed.
     grid : Grid
         With as many levels on each axis.
-    alpha : int
-        How many messages a node may send in a round, 1 to 2 k.
 
     Notes
     -----

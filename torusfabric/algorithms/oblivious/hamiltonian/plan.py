@@ -61,11 +61,6 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
 
     Parameters
     ----------
-    topology : Torus
-        N nodes, any number of axes d, other than 2 x odd, 2 x 2 x odd and 2 x 2 x 2; more than two
-        nodes for sums.
-    collective : Collective
-        All-gather, reduce-scatter or all-reduce.
     options : Options
         ``chunks`` of sums, by default `TURNS` for each way around each cycle; of an all-reduce for
         each node.

@@ -97,11 +97,6 @@ def misfit(topology: Topology, collective: Collective, options: Options) -> str 
 def plan(topology: Torus, collective: Collective, options: Options) -> Pattern:
     """Plan an all-gather in N / (2 d) steps and some, in the best order of axes.
 
-    Parameters
-    ----------
-    topology : Torus
-        N nodes, d = 2, 3 or 4 axes; see `misfit` for its sides.
-
     Returns
     -------
     Pattern

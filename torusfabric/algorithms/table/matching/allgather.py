@@ -5,11 +5,6 @@ on each of its ports; what arrives in step ``t`` may leave from step ``t + laten
 papers). The schedule is planned for one origin, node 0, and translated: if the deliveries of a step
 use distinct ports, the copies for all origins never meet on an arc (Fragopoulou and Akl 1994,
 Lemma 5). So a step is a matching of ports to deliveries, on any Cayley graph of an abelian group.
-
-References
-----------
-[1] P. Fragopoulou, S. G. Akl, "A Framework for Optimal Communication on the Multidimensional Torus
-    Network", Technical Report 94-363, Queen's University, Kingston, 1994. Lemma 5.
 """
 
 from __future__ import annotations
@@ -51,12 +46,6 @@ def allgather(
 
     Parameters
     ----------
-    chunks : int
-        M, the chunks of a message.
-    latency : int
-        What arrives in step t leaves in step t + latency or later.
-    seed : int
-        Where retries start; they are rarely needed.
     goals : ndarray of int, optional
         To which nodes alone; nodes between them and node 0 get the chunks as well.
 

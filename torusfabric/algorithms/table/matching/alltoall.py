@@ -32,8 +32,6 @@ def alltoall_bound(routes: np.ndarray, latency: int = 1) -> int:
     ----------
     routes : ndarray of int, shape (blocks, ports)
         The hops of each block on each port.
-    latency : int
-        Steps from the arrival of a block to its departure.
     """
     longest = int(routes.sum(axis=1).max())
     return max(int(routes.sum(axis=0).max()), 1 + (longest - 1) * latency)
@@ -123,10 +121,6 @@ def alltoall(
 
     Parameters
     ----------
-    latency : int
-        What arrives in step t leaves in step t + latency or later.
-    seed : int
-        Where the search for a small router starts.
     goals : ndarray of int, optional
         To which nodes messages go from node 0; by default one to each.
 

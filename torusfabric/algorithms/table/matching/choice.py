@@ -68,17 +68,14 @@ def choose_heads(
     chosen : dict
         The `Move` of each out-port that is not idle.
     """
-    ways = _ways(heads) if rare else None
+    # In how many ways each delivery could be made.
+    moves = (move for mine in heads for head in mine for _, move in head.onward)
+    ways = Counter(move.word for move in moves) if rare else None
     choice = _Choice(heads, crowd, ports, rng, mixed=mixed, ways=ways)
     best = choice.best(used)
     if len(best) < ports:
         best = max(best, choice.best(None), key=len)
     return best, choice.work
-
-
-def _ways(heads: list[list[Head]]) -> Counter[int]:
-    """In how many ways each delivery could be made."""
-    return Counter(move.word for mine in heads for head in mine for _, move in head.onward)
 
 
 def _rarest(ways: Counter[int], head: Head) -> int:

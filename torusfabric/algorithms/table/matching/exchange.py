@@ -51,12 +51,8 @@ def exchange(
     ----------
     routes : ndarray of int, shape (blocks, ports)
         The hops that each block takes from node 0, in any order.
-    latency : int
-        What arrives in step t leaves in step t + latency or later.
     steps : int
         How many steps it may take.
-    seed : int
-        Where the search starts; the same seed gives the same schedule.
 
     Returns
     -------

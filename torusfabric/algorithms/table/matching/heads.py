@@ -52,14 +52,8 @@ def few_heads(
 
     Parameters
     ----------
-    chunks : int
-        M, the chunks of a message.
-    latency : int
-        What arrives in step t leaves in step t + latency or later.
     steps : int
         How many steps it may take.
-    seed : int
-        Where the search starts; the same seed gives the same schedule.
 
     Returns
     -------

@@ -174,8 +174,6 @@ def smallest(
     ----------
     searches : iterable of callable
         Each makes a `SmallRouter` of a patience.
-    latency : int
-        As there.
     budget, haste, more : int
         How much work each search may be, if it is `Patience.HASTY`, and to find another schedule.
 

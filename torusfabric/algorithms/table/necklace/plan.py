@@ -48,11 +48,6 @@ def broadcast(
 ) -> tuple[Transfers, ...]:
     """Send chunk m to all neighbours in step m; every node forwards at once (section 5.2).
 
-    Parameters
-    ----------
-    latency : int
-        Steps from arrival to departure.
-
     Returns
     -------
     tuple of Transfers
@@ -72,11 +67,6 @@ def broadcast(
 
 def allgather(necklaces: Necklaces, chunks: int, latency: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """Traverse tree 0, every arc with its rotations at the same time (section 5.3).
-
-    Parameters
-    ----------
-    latency : int
-        Steps from arrival to departure.
 
     Returns
     -------
@@ -119,11 +109,6 @@ def scatter(
 ) -> tuple[Transfers, ...]:
     """Send far necklaces first, over rotated routes (section 5.4).
 
-    Parameters
-    ----------
-    latency : int
-        Steps from arrival to departure.
-
     Notes
     -----
     Blocks of one necklace leave in one step by distinct ports and use distinct ports ever after.
@@ -148,10 +133,7 @@ def alltoall(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Send one block at a time down all rotated routes to a necklace (section 5.5).
 
-    Parameters
-    ----------
-    latency : int
-        Steps from arrival to departure; as many blocks take turns.
+    Of a latency above 1, as many blocks take turns.
 
     Returns
     -------
