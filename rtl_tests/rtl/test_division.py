@@ -7,7 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from torusfabric.program.timing import division_cycles
-from torusfabric.rtl.division import divide, divided
+from torusfabric.rtl.host import divide
+from torusfabric.rtl.run_length import divided
 
 
 @settings(deadline=None, max_examples=30)

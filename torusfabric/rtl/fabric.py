@@ -23,8 +23,8 @@ from ..toolchain.values import natural, of_type, shown
 from .assembly import Assembly
 from .core_address_map import core_address_map
 from .fabric_builder import FabricBuilder, Top, is_direct
-from .host import HostLayout
 from .inventory import Origins, tag_cost
+from .locators import HostLayout
 from .placement import place
 from .streams import Clocks
 from .streams.beats import AUTO, by_beats

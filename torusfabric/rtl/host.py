@@ -8,128 +8,29 @@ from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from amaranth.hdl import Cat, Const, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ..program import DirectMap
-from ..program.timing import DISTRIBUTION, STORE, WRITE, block_cycles, chunk_cycles, part_cycles
+from ..program.timing import DISTRIBUTION, STORE, WRITE, table_digits
 from .distribution import NodeGroups
-from .division import divide
-from .locators import Locator
+from .locators import HostLayout, Locator
 from .memories import Columns, address_width, choose, look_up
 from .modules import delayed, pulsed
 from .netlist import Leaf
 
 if TYPE_CHECKING:
-    from ..program import Program
     from ..topology import IntArray
 
 __all__ = [
     "RADIX",
+    "divide",
     "Host",
-    "HostLayout",
     "HostView",
     "HostWrites",
     "ReadMerge",
     "merge_levels",
     "suffix",
 ]
-
-
-class HostLayout:
-    """Where the host finds what a node sends, and what it has received.
-
-    Parameters
-    ----------
-    program : Program
-        Of one form.
-    words : int, optional
-        The most words that a node sends or receives in any form.
-    beat : int
-        Flits of a word of the host.
-
-    Attributes
-    ----------
-    chunks : int
-        Of a message.
-    in_turn : bool
-        Whether the words of a message go to its chunks in turn.
-    flits, block_flits, part_flits : int
-        Words of a message, of a block, and of a part of a node's memory.
-    send_base, recv_base : int
-        First addresses, which count words.
-    send_words, recv_words : int
-    address_bits : int
-    memory_by_chunk : bool
-        Whether each chunk of what a node sends has a memory of its own.
-    part_is_root : bool
-        Whether where a node keeps what it has received depends on which node is the root.
-    positions : ndarray of int or None
-        The position of each node in its group; None where it is its number.
-    image_words : int
-        Of the longest image, where tables are loaded.
-
-    Examples
-    --------
-    >>> import torusfabric as tf
-    >>> layout = HostLayout(tf.compile(tf.plan(tf.Torus(3, 3), "allgather"), flits=4))
-    >>> layout.send_words, layout.recv_words, layout.recv_base
-    (4, 36, 64)
-    """
-
-    image_words, beat = 0, 1
-
-    def __init__(self, program: Program, words: int | None = None, beat: int = 1) -> None:
-        layout = program.layout
-        self._program, self.beat = program, beat
-        self.chunks, self.in_turn = program.schedule.chunks, program.any_length
-        self.nodes = program.topology.nodes
-        self.send_parts, self.recv_parts = layout.send_parts, layout.recv_parts
-        self.part_chunks = layout.part_chunks
-        self.flits, self.block_flits = -(-program.flits // beat), -(-program.block_flits // beat)
-        self.part_flits = layout.part_flits(self.flits)
-        self.send_words = layout.send_words(self.flits)
-        self.recv_words = layout.recv_words(self.flits)
-        self.send_base = 0
-        # A power of two, so that one address bit chooses and no subtraction is needed.
-        words = words or max(self.send_words, self.recv_words)
-        self.recv_base = 1 << (words - 1).bit_length()
-        self.address_bits = address_width(2 * self.recv_base)
-        self.part_is_root = program.form.part_is_root
-        send = program.form.send_map
-        self.memory_by_chunk = isinstance(send, DirectMap) and send.by_chunk
-        groups = program.groups
-        numbers = np.arange(self.nodes)
-        self.positions = groups.position if (groups.position != numbers).any() else None
-
-    @property
-    def root_bits(self) -> int:
-        """Bits of the number of a root: of a position in a group."""
-        return address_width(self._program.groups.size)
-
-    @property
-    def position_bits(self) -> int:
-        """Bits of the ROM of positions."""
-        if self.positions is None:
-            return 0
-        return self.nodes * address_width(int(self.positions.max()) + 1)
-
-    def first_flit(self, word: Value) -> Value:
-        """The number of the first flit of a word."""
-        return Cat(Const(0, self.beat.bit_length() - 1), word)
-
-    def block_cycles(self, parts: int) -> int:
-        """Cycles to find out in which block, of so many parts, an address lies."""
-        return block_cycles(self._program.layout, parts, self.flits, any_length=self.in_turn)
-
-    def part_cycles(self, parts: int) -> int:
-        """Cycles to find out in which of so many parts it lies."""
-        return part_cycles(self._program.layout, parts, self.flits, any_length=self.in_turn)
-
-    @property
-    def chunk_cycles(self) -> int:
-        """Cycles to find out in which chunk of a part it lies."""
-        return chunk_cycles(self._program.layout, self.flits, any_length=self.in_turn)
 
 
 #: Cycles from a write to its leaving for the nodes, where its address needs no look-up.
@@ -488,3 +389,61 @@ def _block(
         block = layout.block_flits
         chunk, within = divide(m, f"{name}_chunk", flit, block, count=layout.part_chunks * block)
     return delayed(m, part, layout.chunk_cycles), chunk, within
+
+
+def divide(m: Module, name: str, value: Value, divisor: int, *, count: int) -> tuple[Value, Value]:
+    """Quotient and remainder of one of so many numbers, after `division_cycles`.
+
+    Parameters
+    ----------
+    name : str
+        Of its tables.
+    value : Value
+        A number from 0 to ``count - 1``.
+    """
+    bits = max((count - 1).bit_length(), 1)
+    value = value[:bits]
+    if count <= divisor:
+        return Const(0), value
+    if not divisor & (divisor - 1):
+        shift = divisor.bit_length() - 1
+        return value[shift:], value[:shift] if shift else Const(0)
+    if digits := table_digits(count, divisor):
+        return _by_tables(m, name, value, divisor, digits)
+    return _by_subtraction(m, value, divisor, (count - 1) // divisor)
+
+
+def _by_tables(
+    m: Module, name: str, value: Value, divisor: int, digits: tuple[int, ...]
+) -> tuple[Value, Value]:
+    """Find a digit of the quotient, and what is left, in each cycle."""
+    quotient: Value = Const(0, 0)
+    left: Value = Const(0, 0)
+    lower = sum(digits)
+    for number, bits in enumerate(digits):
+        lower -= bits
+        table = Columns(Cat(value[lower:][:bits], left))
+        key = np.arange(1 << (bits + len(left)))
+        # What is left of the digits before is below the divisor.
+        digit = table.read(np.minimum(key // divisor, (1 << bits) - 1))
+        left = table.read(key % divisor)
+        table.build(m, f"{name}_{number}")
+        filled = Cat(digit, Const(0, max(bits - len(digit), 0)))[:bits]
+        quotient = Cat(filled, delayed(m, quotient, 1))
+        value = delayed(m, value[: max(lower, 1)], 1)
+    return quotient, left
+
+
+def _by_subtraction(m: Module, value: Value, divisor: int, most: int) -> tuple[Value, Value]:
+    """Find a bit of the quotient in each cycle."""
+    quotient: list[Value] = []
+    rest = value
+    for k in reversed(range(most.bit_length())):
+        fits = rest >= divisor << k
+        quotient = [delayed(m, bit, 1) for bit in quotient]
+        taken = Signal(reset_less=True, name="taken")
+        remaining = Signal(len(value), reset_less=True, name="remaining")
+        m.d.sync += [taken.eq(fits), remaining.eq(Mux(fits, rest - (divisor << k), rest))]
+        quotient.insert(0, taken)
+        rest = remaining
+    return Cat(*quotient), rest[: max((divisor - 1).bit_length(), 1)]

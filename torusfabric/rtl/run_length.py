@@ -13,12 +13,11 @@ from dataclasses import dataclass
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
-from ..program.timing import MODE_SETUP, RUN_SETUP
-from .division import divided
-from .memories import address_width, choose
+from ..program.timing import MODE_SETUP, RUN_SETUP, TABLE_BITS
+from .memories import address_width, choose, look_up
 from .place import Loops
 
-__all__ = ["Lengths", "RunLength"]
+__all__ = ["Lengths", "RunLength", "divided"]
 
 assert (RUN_SETUP, MODE_SETUP) == (1, 1), "a register holds what a run follows, another the form"
 
@@ -160,3 +159,24 @@ def _last_of_block(last: Value, beat: int, chunks: int) -> Value:
     if not bits or chunks == 1:
         return divided(last, chunks)
     return Cat(Const(beat - 1, bits), divided(last[bits:], chunks))
+
+
+def divided(value: Value, divisor: int) -> Value:
+    """The quotient of a value of few bits and a constant, rounded down, at once.
+
+    Examples
+    --------
+    A power of two drops bits; else it is looked up, or multiplied by a rounded reciprocal.
+
+    >>> len(divided(Signal(6), 4)), len(divided(Signal(6), 3)), len(divided(Signal(7), 3))
+    (4, 5, 6)
+    """
+    if not divisor & (divisor - 1):
+        return value[divisor.bit_length() - 1 :]
+    if len(value) <= TABLE_BITS:
+        return look_up([number // divisor for number in range(1 << len(value))], value)
+    # Exact while the error of the reciprocal, times the value, stays below a 1 / divisor.
+    shift = len(value) + divisor.bit_length()
+    reciprocal = -(-(1 << shift) // divisor)
+    most = ((1 << len(value)) - 1) // divisor
+    return (value * reciprocal)[shift:][: max(most.bit_length(), 1)]

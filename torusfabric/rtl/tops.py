@@ -21,8 +21,8 @@ from ..program.timing import direct_write_delay
 from ..topology import cayley
 from .arrays import Slice
 from .fabric_builder import FabricBuilder
-from .host import RADIX, Host, HostLayout, HostView, HostWrites, ReadMerge, merge_levels
-from .locators import ChunkLocator, Locator
+from .host import RADIX, Host, HostView, HostWrites, ReadMerge, merge_levels
+from .locators import ChunkLocator, HostLayout, Locator
 from .memories import address_width, choose
 from .netlist import Fixed, Leaf, Part, Parts, Role
 from .node_parts import add_combiners, add_endpoints, add_routers, add_streams

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from amaranth.lib.wiring import In, Out
 
 from ...errors import InputError
-from ..host import HostLayout
+from ..locators import HostLayout
 from ..memories import address_width
 from ..netlist import Leaf, NetlistBuilder, Part, Role
 from ..run_choices import RunChoices

@@ -9,8 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from ...program.frame import Frame
 from ...program.timing import division_cycles
-from ..host import HostLayout
-from ..locators import Locator
+from ..locators import HostLayout, Locator
 from ..memories import address_width
 from ..modules import delayed
 from .layout import TableLayout
