@@ -16,8 +16,7 @@ from .beside import SOURCE
 from .design import MANIFEST, TEXT, Design, as_json, require_folder
 from .expressions import range_of
 from .manifest import manifest
-from .memory_rule import MemoryRule
-from .module_text import ModuleText
+from .module_text import MemoryRule, ModuleText
 from .ports import board_port_facts
 from .text import contents_of, header, module_texts, top_structure, top_text
 

@@ -34,8 +34,7 @@ from .flows import Flow
 from .flows.regions import in_rows, longest_link
 from .lut6 import LUT6, lut6_body
 from .manifest import TOP
-from .memory_rule import AUTO, MemoryRule
-from .module_text import ModuleText, Port, Structure, declared, filled
+from .module_text import AUTO, MemoryRule, ModuleText, Port, Structure, declared, filled
 from .writer import Heading, write_module
 
 __all__ = [

@@ -39,8 +39,19 @@ from .fragments import (
     plain_last,
     processes,
 )
-from .memory_rule import AUTO, MemoryRule, for_simulation, memory_attributes
-from .module_text import NOTHING, Memory, ModuleText, Naming, Port, Structure, filled
+from .module_text import (
+    AUTO,
+    NOTHING,
+    Memory,
+    MemoryRule,
+    ModuleText,
+    Naming,
+    Port,
+    Structure,
+    filled,
+    for_simulation,
+    memory_attributes,
+)
 
 __all__ = ["LUT4", "Heading", "write_module"]
 
