@@ -6,11 +6,11 @@ from pathlib import Path
 
 from ..rtl.bus import Bus
 from ..rtl.fabric import Fabric, Top
-from .design import MANIFEST, TEXT, as_json
+from .design import MANIFEST, TEXT
 from .diagram import Diagram
 from .flows import Flow, flow_files, flow_names
 from .flows.regions import HINTS, cells_of_nodes, nextpnr_regions
-from .manifest import ADDRESS_MAP, manifest
+from .manifest import ADDRESS_MAP, as_json, manifest
 from .pages import BUS_PAGE, CORE_PAGE, bus_page, core_page, docs_files, docs_names
 from .system_rdl import SYSTEM_RDL, system_rdl
 from .templates import INSTANCE, SVA, template_files

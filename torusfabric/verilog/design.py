@@ -1,6 +1,5 @@
 """What the Verilog side hands on: module texts, and their structure as data."""
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +20,6 @@ __all__ = [
     "PlainNames",
     "RomContents",
     "RouterShape",
-    "as_json",
     "pieces",
     "require_folder",
 ]
@@ -321,11 +319,6 @@ class Design:
         """
         target = Path(path_of("Folder", folder))
         write_folder(target, {TEXT: self.text, **self.files}, force=force)
-
-
-def as_json(value: object) -> str:
-    """A value as the text of a file."""
-    return json.dumps(value, indent=2) + "\n"
 
 
 def write_folder(folder: Path, files: Mapping[str, str], *, force: bool = False) -> None:

@@ -4,8 +4,10 @@ Cycles are those in which words and addresses count: cycle c follows edge c of t
 edge that takes the start pulse is edge 0.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,9 +21,22 @@ from ..rtl.fabric import Fabric, Top
 from ..rtl.streams import needs_commands
 from ..rtl.streams.ports import COMMAND, LOAD, STATUS
 from ..topology import Faulty, Topology
+from .design import MANIFEST, TEXT
+from .diagram import Diagram
+from .flows import Flow, flow_files, flow_names
+from .flows.regions import HINTS, cells_of_nodes, nextpnr_regions
+from .pages import BUS_PAGE, CORE_PAGE, bus_page, core_page, docs_files, docs_names
 from .ports import port_facts
+from .system_rdl import SYSTEM_RDL, system_rdl
+from .templates import INSTANCE, SVA, template_files
 
-__all__ = ["ADDRESS_MAP", "TOP", "interface", "manifest"]
+__all__ = [
+    "ADDRESS_MAP",
+    "TOP",
+    "files_beside",
+    "interface",
+    "manifest",
+]
 
 #: The file that says which block of a core arrives, or lies, where.
 ADDRESS_MAP = "address_map.json"
@@ -329,3 +344,124 @@ def _field(field: Field) -> dict[str, Any]:
 
 def _window(window: Window) -> dict[str, Any]:
     return {name: value for name, value in asdict(window).items() if name != "name"}
+
+
+#: Where the files are here, and in the folder of an export.
+SOURCE, FOLDER = Path(__file__).parent / "bench" / "files", "bench"
+
+#: What makes a bench; it names the top.
+MAKEFILE = f"{FOLDER}/Makefile"
+
+#: What all benches have.
+COMMON = ("Makefile", "collectives.py", "runs.py", "stalls.py", "test_fabric.py")
+
+#: What drives streams behind a bus, beside what drives either.
+REGISTERS = {"command_registers.py": "command_registers.py"}
+
+#: What drives each interface.
+PORTS = {
+    "host": {"fabric_port.py": "ports/host.py", "direct_port.py": "direct_port.py"},
+    "stream": {
+        "test_fabric.py": "test_streams.py",
+        "stream_port.py": "stream_port.py",
+        "packets.py": "../packets.py",
+    },
+    "memories": {"fabric_port.py": "ports/memories.py", "direct_port.py": "direct_port.py"},
+    "streams": {"fabric_port.py": "ports/streams.py", "direct_port.py": "direct_port.py"},
+    "wishbone": {"fabric_port.py": "ports/wishbone.py", "bus_port.py": "bus_port.py"},
+    "axi-lite": {"fabric_port.py": "ports/axi_lite.py", "bus_port.py": "bus_port.py"},
+    "axi4": {
+        "fabric_port.py": "ports/axi4.py",
+        "axi_lite.py": "ports/axi_lite.py",
+        "bus_port.py": "bus_port.py",
+    },
+}
+
+
+def files_beside(  # noqa: PLR0913 (one choice of a user each)
+    fabric: Fabric,
+    modules: Sequence[str],
+    *,
+    command: str,
+    title: str,
+    diagrams: Sequence[Diagram] | None = None,
+    flow: Flow | None = None,
+    templates: bool = False,
+    fold: bool = False,
+    compact: bool = False,
+) -> dict[str, str]:
+    """The texts of all files but that of the modules, by their names.
+
+    Parameters
+    ----------
+    modules : sequence of str
+        The names of all modules.
+    command : str
+        The command that makes them.
+    title : str
+        What the fabric is, in a line.
+    diagrams : sequence of Diagram, optional
+        If they are given, there is a page about the ports with them.
+    flow : Flow, optional
+        The vendor's tools for which there are a project, constraints and IP-XACT.
+    templates : bool
+        Whether there is an instance to be copied, and assertions to be bound.
+    fold : bool
+        Whether there are regions for nextpnr.
+    compact : bool
+        Whether nodes are the members of a generate loop.
+    """
+    bench = {f"{FOLDER}/{name}": SOURCE / source for name, source in _bench(fabric).items()}
+    names = [TEXT, *_describing(fabric), *sorted(bench)]
+    names += [] if diagrams is None else docs_names(diagrams)
+    names += [] if flow is None else flow_names(flow)
+    names += [INSTANCE, SVA] if templates else []
+    names += [HINTS] if fold else []
+    said = manifest(fabric, command=command, files=names, modules=modules)
+    texts = {name: source.read_text(encoding="utf-8") for name, source in bench.items()}
+    texts[MAKEFILE] = texts[MAKEFILE].replace("{top}", said["top"])
+    if fabric.register_map:
+        texts[SYSTEM_RDL] = system_rdl(fabric.register_map, said["top"], title)
+        texts[BUS_PAGE] = bus_page(said)
+    elif fabric.top is Top.CORE:
+        texts[ADDRESS_MAP] = json.dumps(fabric.address_map()) + "\n"  # long: on one line
+        texts[CORE_PAGE] = core_page(said)
+    if diagrams is not None:
+        texts |= docs_files(said, diagrams)
+    topology = fabric.program.topology
+    if flow is not None:
+        texts |= flow_files(flow, said, title, netlist=fabric.netlist, topology=topology)
+    if templates:
+        texts |= template_files(said)
+    if fold:
+        cells = cells_of_nodes(fabric.netlist)
+        if compact:
+            cells = {node: [f"node[{node}]"] for node in cells}
+        texts[HINTS] = nextpnr_regions(topology, cells)
+    return {name: texts[name] for name in names[1:]} | {MANIFEST: as_json(said)}
+
+
+def _describing(fabric: Fabric) -> list[str]:
+    """The files that describe the interface."""
+    if fabric.bus:
+        return [SYSTEM_RDL, BUS_PAGE]
+    return [ADDRESS_MAP, CORE_PAGE] if fabric.top is Top.CORE else []
+
+
+def _bench(fabric: Fabric) -> dict[str, str]:
+    """Where the text of each file of the bench is, by its name: of a bus, streams, or both."""
+    of_streams = fabric.top is Top.STREAM
+    if fabric.bus:
+        # The registers behind AXI4 are driven as those behind AXI4-Lite.
+        of_words = Bus.AXI_LITE if of_streams and fabric.bus is Bus.AXI4 else fabric.bus
+        each = PORTS[of_words.value] | (PORTS["stream"] | REGISTERS if of_streams else {})
+    elif fabric.top is Top.CORE:
+        each = PORTS["streams" if fabric.streaming else "memories"]
+    else:
+        each = PORTS[fabric.top.value]
+    return dict(zip(COMMON, COMMON, strict=True)) | each
+
+
+def as_json(value: object) -> str:
+    """A value as the text of a file."""
+    return json.dumps(value, indent=2) + "\n"

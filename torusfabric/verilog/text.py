@@ -24,7 +24,6 @@ from ..toolchain.quoting import line_comment
 from ..toolchain.values import of_type
 from ..toolchain.version import __version__
 from ..topology import IntArray, Topology
-from .beside import files_beside
 from .compact import CompactTop
 from .design import Design, PlainNames, RomContents, RouterShape
 from .diagram import Diagram
@@ -33,7 +32,7 @@ from .expressions import range_of
 from .flows import Flow
 from .flows.regions import in_rows, longest_link
 from .lut6 import LUT6, lut6_body
-from .manifest import TOP
+from .manifest import TOP, files_beside
 from .module_text import AUTO, MemoryRule, ModuleText, Port, Structure, declared, filled
 from .writer import Heading, write_module
 
