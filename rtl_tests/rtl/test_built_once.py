@@ -9,7 +9,6 @@ import pytest
 
 from torusfabric.rtl.endpoint_plan import _rivals
 from torusfabric.rtl.endpoint_wires import memory_size
-from torusfabric.rtl.netlist import Fixed, Part, _low_parts
 from torusfabric.rtl.place import Column, ColumnSet, Location, Shown, Table, _free_bits
 
 
@@ -78,13 +77,6 @@ def test_columns_that_may_be_one():
 )
 def test_bases_that_need_no_adder(bases, length, bits):
     assert _free_bits(np.array(bases), length) == bits
-
-
-def test_low_bits_of_a_value():
-    parts = (Fixed(5, 3), Part("net", 4, 6), Fixed(1, 1))
-    assert list(_low_parts(parts, 2)) == [Fixed(1, 2)]
-    assert list(_low_parts(parts, 5)) == [Fixed(5, 3), Part("net", 4, 2)]
-    assert list(_low_parts(parts, 10)) == list(parts)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 16, 17, 256, 257, 512, 513])

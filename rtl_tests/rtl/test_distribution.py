@@ -21,12 +21,13 @@ def test_no_node_is_given_anything_from_afar(topology, collective, algorithm, op
     """All that instances of nodes read is of nodes, of their group, or the offset from a root."""
     fabric = fabric_of(topology, collective, algorithm, **options)
     netlist = fabric.netlist
-    drivers, distribution = netlist.drivers(), Distribution(netlist, fabric.nodes)
+    distribution = Distribution(netlist, fabric.nodes)
+    drivers = {net: each for each in netlist.instances for net in each.outputs.values()}
     for instance in netlist.instances:
         if instance.node is None:
             continue
         for part in (p for parts in instance.inputs.values() for p in parts if isinstance(p, Part)):
-            driver = netlist.instances[drivers[part.net][0]]
+            driver = drivers[part.net]
             group = distribution.groups.of(instance.node)
             near = driver.role is Role.CONTROL and driver.name == f"control_stage_{group}"
             assert driver.node is not None or near or driver.role is Role.ROOT_UNIT

@@ -3,28 +3,19 @@
 import random
 import shutil
 import subprocess
+from functools import partial
 
 import numpy as np
 import pytest
-from helpers import fabric_of, simulated
+from helpers import fabric_of, netlist_of_roms, simulated
 
 from torusfabric import verilog
+from torusfabric.rtl.arrays import Slice
 from torusfabric.rtl.assembly import Assembly
-from torusfabric.rtl.netlist import ROM, Fixed, Instance, NetlistBuilder, Part, Role
+from torusfabric.rtl.netlist import ROM, Instance, NetlistBuilder, Part, Role
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine
 from torusfabric.toolchain import cxx
 from torusfabric.verilog.design import RomContents
-
-
-def with_roms(*roms):
-    """A netlist of ROMs, (rows, width) each, that read the same address."""
-    netlist = NetlistBuilder()
-    address = netlist.add_input("address", 10)
-    for number, (rows, width) in enumerate(roms):
-        netlist.add_rom(f"rom_{number}", rows=rows, width=width, address=address,
-                        output=f"data_{number}", node=number)  # fmt: skip
-        netlist.wire_output(f"q_{number}", netlist.whole(f"data_{number}"))
-    return netlist.done()
 
 
 def random_rom(depth, width, seed=0):
@@ -36,7 +27,7 @@ def random_rom(depth, width, seed=0):
 def test_rom_in_amaranth(depth, width):
     """A row is there an edge after its address; past the end it is the last one."""
     rows, _ = rom = random_rom(depth, width)
-    design = Assembly(with_roms(rom))
+    design = Assembly(netlist_of_roms(rom))
     bits = max((depth - 1).bit_length(), 1)
 
     async def testbench(ctx):
@@ -55,7 +46,7 @@ def test_rom_in_icarus(depth, width, tmp_path):
     rows, _ = random_rom(depth, width)
     contents = RomContents(tuple(rows), width)
     bits = contents.address_bits
-    rom = verilog.module_texts(with_roms((rows, width)))[ROM].text
+    rom = verilog.module_texts(netlist_of_roms((rows, width)))[ROM].text
     bench = f"""
     module bench;
       reg clk = 0; reg [{bits}:0] address = 0; wire [{width - 1}:0] data;
@@ -75,7 +66,7 @@ def test_rom_in_icarus(depth, width, tmp_path):
 
 def test_roms_are_one_module():
     """However many contents there are, the text has one module of them."""
-    netlist = with_roms(random_rom(3, 4), random_rom(9, 2), random_rom(3, 4, seed=1))
+    netlist = netlist_of_roms(random_rom(3, 4), random_rom(9, 2), random_rom(3, 4, seed=1))
     assert list(verilog.module_texts(netlist)) == [ROM]
     assert [rom.parameters for rom in netlist.having(Role.ROM)] == [
         {"DEPTH": 3, "WIDTH": 4, "ADDRESS": 2},
@@ -85,37 +76,24 @@ def test_roms_are_one_module():
 
 
 def test_addresses_are_cut_to_what_numbers_the_rows():
-    netlist = NetlistBuilder()
-    parts = (Fixed(1, 1), Part("a", 0, 2), Part("b", 0, 4))
-    netlist.add_rom("x", rows=range(6), width=3, address=parts, output="q")
+    netlist, first = NetlistBuilder(), np.array([0])
+    address = [Slice("a", None, 0, 2), Slice("b", None, 0, 4)]
+    netlist.add_roms("x", first, contents=[(0, 1, 2, 3, 4, 5)], which=first, width=3,
+                     address=address, output="q")  # fmt: skip
     (rom,) = netlist.done().instances
-    assert rom.inputs == {"address": (Fixed(1, 1), Part("a", 0, 2))}
+    assert rom.inputs == {"address": (Part("a", 0, 2), Part("b", 0, 1))}
     assert isinstance(rom, Instance)
-    assert (rom.contents, rom.width, rom.role, rom.node) == ((0, 1, 2, 3, 4, 5), 3, Role.ROM, None)
+    assert (rom.contents, rom.width, rom.role, rom.node) == ((0, 1, 2, 3, 4, 5), 3, Role.ROM, 0)
 
 
-@pytest.mark.parametrize(
-    ("rows", "width", "bits", "message"),
-    [
-        ([], 4, 4, r"^ROM x must have at least one row, not none$"),
-        ([0], 0, 1, r"^Rows of ROM x must have at least one bit, not 0$"),
-        ([3, 16], 4, 4, r"^Rows of ROM x must be of 4 bits, not 0x10$"),
-        ([0] * 5, 4, 2, r"^Address of ROM x must have 3 bits, not 2$"),
-    ],
-)
-def test_misfit_roms(rows, width, bits, message):
-    with pytest.raises(ValueError, match=message):
-        NetlistBuilder().add_rom(
-            "x", rows=rows, width=width, address=(Part("a", 0, bits),), output="q"
-        )
-
-
-def test_nets_are_driven_once():
-    netlist = NetlistBuilder()
-    address = netlist.add_input("address", 10)
-    netlist.add_rom("rom_0", rows=[0], width=1, address=address, output="data_0")
-    with pytest.raises(ValueError, match=r"^Net data_0 must be driven once, not by two instances$"):
-        netlist.add_rom("x", rows=[0], width=1, address=address, output="data_0")
+@pytest.mark.parametrize("net", ["data", "data_{}"])
+def test_nets_are_driven_once(net):
+    netlist, first = NetlistBuilder(), np.array([0])
+    add = partial(netlist.add_array, "x", "y", first, inputs={}, outputs={"q": (net, 1)})
+    add()
+    error = rf"^Net {net.format(0)} must be driven once, not by two instances$"
+    with pytest.raises(ValueError, match=error):
+        add()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from torusfabric import planning
 from torusfabric.analysis.cost import schedule_cost
 from torusfabric.program import Action
 from torusfabric.rtl import Fabric
-from torusfabric.rtl.netlist import Role
+from torusfabric.rtl.arrays import Slice
+from torusfabric.rtl.netlist import NetlistBuilder, Part, Role
 from torusfabric.rtl.placement import place
 from torusfabric.rtl.run_choices import RunChoices
 from torusfabric.rtl.sequencer import Sequencer
@@ -29,6 +30,7 @@ __all__ = [
     "flip_setting",
     "forgetful",
     "misrouted",
+    "netlist_of_roms",
     "plan",
     "program_of",
     "random_messages",
@@ -235,3 +237,15 @@ def simulated(design, testbench):
     simulator.add_clock(1e-6, if_exists=True)
     simulator.add_testbench(testbench)
     simulator.run()
+
+
+def netlist_of_roms(*roms):
+    """A netlist of ROMs, (rows, width) each, that read the same address."""
+    netlist, first = NetlistBuilder(), np.array([0])
+    netlist.add_input("address", 10)
+    for number, (rows, width) in enumerate(roms):
+        netlist.add_roms("rom_{}", np.array([number]), contents=[tuple(rows)], which=first,
+                         width=width, address=[Slice("address", None, 0, 10)],
+                         output="data_{}")  # fmt: skip
+        netlist.wire_output(f"q_{number}", (Part(f"data_{number}", 0, width),))
+    return netlist.done()

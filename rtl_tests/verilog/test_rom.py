@@ -7,11 +7,12 @@ import subprocess
 import pytest
 from amaranth.hdl import Module
 from amaranth.lib.wiring import In, Out
+from helpers import netlist_of_roms
 from verilog_bench import have_icarus, have_verilator, lint_verilator
 
 from torusfabric.rtl.memories import rom_and_port
 from torusfabric.rtl.modules import Leaf
-from torusfabric.rtl.netlist import ROM, NetlistBuilder
+from torusfabric.rtl.netlist import ROM
 from torusfabric.verilog import module_texts
 from torusfabric.verilog.design import RomContents
 from torusfabric.verilog.writer import BLOCK, Heading, write_module
@@ -21,9 +22,7 @@ DEPTHS = (1, 2, 3, 64, 65, 80, 81, 100, 129)
 
 def rom_text():
     """The text of the ROM module."""
-    netlist = NetlistBuilder()
-    netlist.add_rom("rom", rows=[0], width=1, address=netlist.add_input("a"), output="q")
-    return module_texts(netlist.done())[ROM].text
+    return module_texts(netlist_of_roms(([0], 1)))[ROM].text
 
 
 def contents_of(depth, width=5):

@@ -153,14 +153,6 @@ class Netlist:
         """The instances of a role, in their order."""
         return (instance for instance in self.instances if instance.role is role)
 
-    def drivers(self) -> dict[str, tuple[int, str]]:
-        """The number of the instance, and the port of it, that drive each net."""
-        return {
-            net: (number, port)
-            for number, instance in enumerate(self.instances)
-            for port, net in instance.outputs.items()
-        }
-
 
 class NetlistBuilder:
     """Takes the parts of a netlist.
@@ -175,8 +167,10 @@ class NetlistBuilder:
     Examples
     --------
     >>> builder = NetlistBuilder()
-    >>> address = builder.add_input("address", 2)
-    >>> builder.add_rom("squares", rows=[0, 1, 4, 9], width=4, address=address, output="square")
+    >>> _ = builder.add_input("address", 2)
+    >>> address, one = [Slice("address", None, 0, 2)], np.array([0])
+    >>> builder.add_roms("squares", one, contents=[(0, 1, 4, 9)], which=one, width=4,
+    ...                  address=address, output="square")
     >>> builder.add_output("square", 4)
     >>> builder.done().instances[0].contents
     (0, 1, 4, 9)
@@ -369,7 +363,8 @@ class NetlistBuilder:
         Parameters
         ----------
         contents : sequence of (tuple of int)
-            What there is in any, of rows as of `add_rom`.
+            What there is in any. After a clock edge, `output` holds the row at the address of
+            before the edge; past the end it is the last row.
         which : ndarray of int, shape (nodes,)
             The number of the contents of each.
         address : sequence of Slice
@@ -391,56 +386,6 @@ class NetlistBuilder:
             here = index[at]
             self._append(Array(0, "node", here, name, ROM, Role.ROM, *ports, here, rows,
                                number.ravel(), width))  # fmt: skip
-
-    def add_rom(
-        self,
-        name: str,
-        *,
-        rows: Sequence[int],
-        width: int,
-        address: Parts,
-        output: str,
-        node: int | None = None,
-    ) -> None:
-        """Add a ROM.
-
-        After a clock edge, `output` holds the row at the address of before the edge. Of the address
-        the bits that number the rows count; past the end it reads the last row.
-
-        Parameters
-        ----------
-        width : int
-            Bits of a row.
-        address : tuple of (Part or Fixed)
-        output : str
-            The net that shows the row.
-        node : int, optional
-            The node it belongs to.
-
-        Raises
-        ------
-        ValueError
-            If there is no row, a row does not fit into the width, the address is too short, or the
-            net is driven already.
-        """
-        rows = tuple(int(row) for row in rows)
-        if width < 1:
-            raise ValueError(f"Rows of ROM {name} must have at least one bit, not {width}")
-        if not rows:
-            raise ValueError(f"ROM {name} must have at least one row, not none")
-        for row in rows:
-            if row < 0 or row >> width:
-                raise ValueError(f"Rows of ROM {name} must be of {width} bits, not {row:#x}")
-        parts = _low_parts(address, address_width(len(rows)))
-        if sum(part.width for part in parts) < address_width(len(rows)):
-            raise ValueError(
-                f"Address of ROM {name} must have {address_width(len(rows))} bits, "
-                f"not {sum(part.width for part in parts)}"
-            )
-        self._drive(output, width)
-        ports = {"address": parts}, {"data": output}
-        rom = Instance(name, ROM, Role.ROM, *ports, node, rows, width)
-        self._append(Array.of(rom, self.nets))
 
     def _port(self, name: str, node: int | None) -> str:
         """The name of a port of the whole, or of the port that every node has by that name.
@@ -471,18 +416,3 @@ class NetlistBuilder:
             twice = net.format(np.flatnonzero(times > 1)[0])
             raise ValueError(f"Net {twice} must be driven once, not by two instances")
         self._members[net], self.nets[net] = times > 0, width
-
-
-def _low_parts(parts: Parts, width: int) -> Parts:
-    """The least significant bits of a value made of parts."""
-    found: list[Part | Fixed] = []
-    for part in parts:
-        bits = min(part.width, width)
-        if not bits:
-            break
-        if isinstance(part, Fixed):
-            found.append(Fixed(part.value & ((1 << bits) - 1), bits))
-        else:
-            found.append(Part(part.net, part.start, bits))
-        width -= bits
-    return tuple(found)

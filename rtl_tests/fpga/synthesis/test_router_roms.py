@@ -1,12 +1,12 @@
 """Routers that read their selects from ROMs."""
 
 import pytest
-from helpers import fabric_of
+from helpers import fabric_of, netlist_of_roms
 from printed import printed
 
 from torusfabric import verilog
 from torusfabric.fpga.synthesis.synthesize import synthesize
-from torusfabric.rtl.netlist import ROM, NetlistBuilder, Role
+from torusfabric.rtl.netlist import ROM, Role
 from torusfabric.verilog.design import Design, RomContents
 
 SWITCH = """
@@ -18,7 +18,7 @@ endmodule
 
 def with_roms():
     """Three routers that read their selects from ROMs of two different contents."""
-    rom = verilog.module_texts(rom_netlist())[ROM].text
+    rom = verilog.module_texts(netlist_of_roms(([0], 1)))[ROM].text
     dear = RomContents(tuple(k * k % 7 % 2 for k in range(40)), 1)
     contents = {"dear": dear, "cheap": RomContents((0,) * 40, 1)}
     top = f"""
@@ -44,12 +44,6 @@ def with_roms():
         contents=contents,
         settings={"router": {"select": {"dear": 1, "cheap": 2}}},
     )
-
-
-def rom_netlist():
-    netlist = NetlistBuilder()
-    netlist.add_rom("rom", rows=[0], width=1, address=netlist.add_input("a"), output="q")
-    return netlist.done()
 
 
 @pytest.mark.long
