@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -20,7 +19,6 @@ from .netlist import NetlistBuilder, Part
 from .run_choices import RunChoices
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
 
     from ..program import Program
     from ..program.fields import Loop, Sources
@@ -67,23 +65,6 @@ class Words(NamedTuple):
     which: IntArray
     number: IntArray
     start: IntArray
-
-    def of(self, nodes: IntArray) -> Words:
-        """Those of some nodes."""
-        return Words(self.nets, self.which[nodes], self.number[nodes], self.start[nodes])
-
-    def chosen(self, chosen: IntArray) -> Words:
-        """Some of the words of each node, by their numbers."""
-        return Words(self.nets, *(np.take_along_axis(each, chosen, 1) for each in self[1:]))
-
-    def parts(self, width: int) -> Iterator[tuple[Part, ...]]:
-        """Those of each node."""
-        nets = np.array(self.nets)[self.which].tolist()
-        for row in zip(nets, self.number.tolist(), self.start.tolist(), strict=True):
-            yield tuple(
-                Part(net.format(number), start, width)
-                for net, number, start in zip(*row, strict=True)
-            )
 
     def slices(self, width: int) -> list[Slice | OneOf]:
         """Each column as a slice, or one of several."""
@@ -230,7 +211,7 @@ class FabricBuilder(NetlistBuilder):
         return ends
 
     @cached_property
-    def arriving(self) -> Words:
+    def _arriving(self) -> Words:
         """The words at the in-ports of each node: what comes out of links."""
         there, port = np.moveaxis(self.senders, 2, 0)
         nets = ["tx_{}", "received_{}", *(f"arrived_{k}_{{}}" for k in range(self.ports))]
@@ -239,43 +220,43 @@ class FabricBuilder(NetlistBuilder):
         index = np.where(there < 0, port, there)
         return Words(nets, which, index, np.where(which == 0, port * self.width, 0))
 
-    def incoming(self, nodes: IntArray, chosen: IntArray) -> list[Slice | OneOf]:
-        """Words that nodes store: at in-ports, results, or what operators make.
+    def arriving(self, nodes: IntArray) -> list[Slice | OneOf]:
+        """The words at the in-ports of some nodes."""
+        return self.words(nodes, np.tile(np.arange(self.ports), (len(nodes), 1)))
+
+    def words(self, nodes: IntArray, chosen: IntArray) -> list[Slice | OneOf]:
+        """Words of some nodes: at in-ports, results, what operators make, or what is injected.
 
         Parameters
         ----------
         chosen : ndarray of int, shape (nodes, words)
             The sources of each node.
         """
-        own, made = chosen >= self.ports, chosen >= self.sources.first_made
-        words = self.arriving.of(nodes).chosen(np.where(own, 0, chosen))
-        first = np.where(made, self.sources.first_made, self.sources.first_result)
-        words = Words(
-            [*words.nets, "result_{}", "made_{}"],
-            np.where(own, len(words.nets) + made, words.which),
-            np.where(own, nodes[:, None], words.number),
-            np.where(own, (chosen - first) * self.width, words.start),
+        came, sources = self._arriving, self.sources
+        first = np.array([0, sources.first_result, sources.first_made, sources.first_injection])
+        stage = np.searchsorted(first, chosen, side="right") - 1
+        number = chosen - first[stage]
+        injected = chosen >= sources.first_injection
+        if injected.any() and not self.streaming:
+            different, which = np.unique(self.variant_of[nodes], return_inverse=True)
+            place = np.zeros((len(different), len(sources.injections)), int)
+            for row, variant in enumerate(different.tolist()):
+                ports = self.placement.endpoints.wires[variant].injections
+                place[row, [*ports]] = np.arange(len(ports))
+            at = place[which.ravel()[:, None], np.where(injected, number, 0)]
+            number = np.where(injected, at, number)
+        port = np.where(stage == 0, chosen, 0)
+        own = stage > 0
+        which, index, start = (
+            np.where(own, mine, np.take_along_axis(each[nodes], port, 1))
+            for mine, each in zip(
+                (len(came.nets) - 1 + stage, nodes[:, None], number * self.width),
+                came[1:],
+                strict=True,
+            )
         )
-        return words.slices(self.width)
-
-    def words_of(self, nodes: IntArray, sources: Sequence[tuple[int, ...]]) -> list[Slice]:
-        """What some nodes make and inject, given which sources these are of each."""
-        return [self._word(nodes, each) for each in np.array(sources).reshape(len(nodes), -1).T]
-
-    def _word(self, nodes: IntArray, source: IntArray) -> Slice:
-        """A result of each of some nodes, or what is made, or a word of an injection port."""
-        sources = self.sources
-        if source[0] < sources.first_made:
-            net, number = "result_{}", source - sources.first_result
-        elif source[0] < sources.first_injection:
-            net, number = "made_{}", source - sources.first_made
-        else:
-            net, number = "inject_{}", source - sources.first_injection
-            if not self.streaming:
-                wires, variants = self.placement.endpoints.wires, self.variant_of[nodes].tolist()
-                ports = zip(variants, number.tolist(), strict=True)
-                number = np.array([wires[k].injections.index(port) for k, port in ports])
-        return Slice.made(net, nodes, number * self.width, self.width)
+        nets = [*came.nets, "result_{}", "made_{}", "inject_{}"]
+        return Words(nets, which, index, start).slices(self.width)
 
     @property
     def streaming(self) -> bool:

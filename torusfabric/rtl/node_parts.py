@@ -46,7 +46,9 @@ def add_streams(build: FabricBuilder) -> None:
     counts wave * steps + step - 1.
     """
     injections = len(build.sources.injections)
-    for node, words in enumerate(build.arriving.parts(build.width)):
+    every = np.arange(build.nodes)
+    arriving = (each.parts(build.nodes) for each in build.arriving(every))
+    for node, words in enumerate(zip(*arriving, strict=True)):
         build.add_input("inject", injections * build.width, node=node)
         build.wire_output("receive", words, node=node)
     steps, flits = build.loop.rows, build.loop.flits
@@ -199,7 +201,7 @@ class EndpointWiring:
         wires = [endpoints.wires[variant] for variant in build.variant_of[nodes].tolist()]
         if wires[0].words:
             chosen = np.array([each.words for each in wires])[..., 0]
-            inputs["rx"] = build.incoming(nodes, chosen)
+            inputs["rx"] = build.words(nodes, chosen)
         for name in self._common:
             inputs[name] = (near(name, nodes, bits[name]),)
         for k in range(len(wires[0].reads)):
@@ -305,11 +307,11 @@ def add_combiners(build: FabricBuilder) -> None:
                 continue
             inputs: dict[str, Sequence[Source]] = {
                 "enable": (near("busy", nodes),),
-                "rx": build.arriving.of(nodes).slices(width),
+                "rx": build.arriving(nodes),
             }
             variants = variant_of[nodes].tolist()
             if plan.word_count:
-                inputs["inject"] = build.words_of(nodes, [plan.words[k] for k in variants])
+                inputs["inject"] = build.words(nodes, np.array([plan.words[k] for k in variants]))
             if plan.row_bits:
                 tables = build.placement.router_tables
                 build.add_row_roms("operand", nodes, "setting_row", plan.row_bits, tables)
@@ -369,10 +371,10 @@ def _add_routers(
     near, width = build.distribution.near_each, build.width
     inputs: dict[str, Sequence[Source]] = {
         "enable": (near("busy", nodes),),
-        "rx": build.arriving.of(nodes).slices(width),
+        "rx": build.arriving(nodes),
     }
     if router.word_count:
-        inputs["inject"] = build.words_of(nodes, [router.words[k] for k in variants])
+        inputs["inject"] = build.words(nodes, np.array([router.words[k] for k in variants]))
     if _needs_code(build, router):
         inputs["operator_code"] = (near("operator_code", nodes),)
     if router.column_count:
