@@ -288,17 +288,21 @@ class Multiplexer(SharedModule):
         form = "two branches" if self.branched else "a chain of stages"
         return f"One of {self.count} words, in {form} of look-up tables."
 
-    def logic(self, m: Module, inputs: Sequence[Value], bits: Sequence[Value]) -> Value:
+    @property
+    def select_bits(self) -> int:
+        """Its select bits."""
+        return len((branch_bits if self.branched else select_bits)(self.count, 0))
+
+    def logic(self, m: Module, inputs: Sequence[Value], select: Value | Sequence[Value]) -> Value:
         """The word that is selected; synthesis keeps the stages of the cascade."""
         form = branched_cascade if self.branched else cascade
-        return form(inputs, bits, self.width, keeper(m, self.width))[: self.width]
+        return form(inputs, [*select], self.width, keeper(m, self.width))[: self.width]
 
     def ports(self) -> list[Signal]:
         """The ports of the module: words, the first in the lowest bits, select bits, a word."""
-        bits = (branch_bits if self.branched else select_bits)(self.count, 0)
         return [
             Signal(self.count * self.width, name="words"),
-            Signal(len(bits), name="select"),
+            Signal(self.select_bits, name="select"),
             Signal(self.width, name="word"),
         ]
 
@@ -307,28 +311,18 @@ class Multiplexer(SharedModule):
         m = Module()
         words, select, word = ports
         inputs = [words[k : k + self.width] for k in range(0, len(words), self.width)]
-        m.d.comb += word.eq(self.logic(m, inputs, [*select]))
+        m.d.comb += word.eq(self.logic(m, inputs, select))
         return m
 
 
-@dataclass(frozen=True)
-class Selector(SharedModule):
+class Selector(Multiplexer):
     """One of several words, by select bits that are given a cycle before.
-
-    Parameters
-    ----------
-    count, width, branched
-        As of `Multiplexer`.
 
     Examples
     --------
     >>> Selector(7, 64, branched=True).name
     'selector_7_64'
     """
-
-    count: int
-    width: int
-    branched: bool
 
     @property
     def name(self) -> str:
@@ -340,17 +334,9 @@ class Selector(SharedModule):
         """What it is."""
         return f"One of {self.count} words; each slice of it holds its select bits."
 
-    def ports(self) -> list[Signal]:
-        """The ports of the module: words, the first in the lowest bits, select bits, a word."""
-        return Multiplexer(self.count, self.width, self.branched).ports()
-
-    def module(self, ports: Sequence[Signal]) -> Module:
-        """The module, with what `ports` has made."""
-        m = Module()
-        words, select, word = ports
-        inputs = [words[k : k + self.width] for k in range(0, len(words), self.width)]
-        m.d.comb += word.eq(_sliced(m, inputs, select, self.width, branched=self.branched))
-        return m
+    def logic(self, m: Module, inputs: Sequence[Value], select: Value | Sequence[Value]) -> Value:
+        """The word that is selected; synthesis keeps registers of select bits for each slice."""
+        return _sliced(m, inputs, Cat(*select), self.width, branched=self.branched)
 
 
 def multiplexed(
@@ -380,7 +366,7 @@ def multiplexed(
     if len(inputs) == 1:
         return inputs[0][:width]
     if name is None:
-        return Multiplexer(len(inputs), width, branched).logic(m, inputs, [*select])
+        return Multiplexer(len(inputs), width, branched).logic(m, inputs, select)
     constant = any(isinstance(word, Const) for word in inputs)
     if constant and len(inputs) < LEAST_WITH_CONSTANT:
         return _sliced(m, inputs, select, width, branched=branched, name=name)

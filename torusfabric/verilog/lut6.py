@@ -7,7 +7,7 @@ cascade, it takes up to twice as many tables.
 
 from collections.abc import Sequence
 
-from ..rtl.multiplexer import Multiplexer, branch_bits, branches, select_bits
+from ..rtl.multiplexer import Multiplexer, branch_bits, branches
 
 __all__ = ["LUT6", "lut6_body"]
 
@@ -33,8 +33,7 @@ def lut6_body(module: Multiplexer) -> str | None:
     words = [f"words[{(k + 1) * width - 1}:{k * width}]" for k in range(count)]
     if width == 1:
         words = [f"words[{k}]" for k in range(count)]
-    form = branch_bits if module.branched else select_bits
-    bits = [f"select[{k}]" for k in range(len(form(count, 0)))]
+    bits = [f"select[{k}]" for k in range(module.select_bits)]
     tables = _Tables(width)
     passed, _ = (_branched if module.branched else _cascade)(tables, words, bits)
     return "\n".join([*tables.lines, f"  assign word = {passed};"])
