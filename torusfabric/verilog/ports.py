@@ -121,142 +121,122 @@ AXI4 = {
     "rready": "rdata is taken",
 }
 
-#: What every port of the buses is for.
-BUS_MEANINGS = {
-    **{name: PortMeaning("bus", Protocol.WISHBONE, meaning) for name, meaning in WISHBONE.items()},
-    **{
-        f"s_axil_{name}": PortMeaning("bus", Protocol.AXI_LITE, meaning)
-        for name, meaning in AXI_LITE.items()
-    },
-    **{
-        f"s_axi_{name}": PortMeaning("bus", Protocol.AXI4, meaning)
-        for name, meaning in AXI4.items()
-    },
-}
+
+def _grouped(
+    groups: Mapping[tuple[str, Protocol], Mapping[str, str]],
+) -> dict[str, PortMeaning]:
+    """What ports are for, given in groups of one role and protocol."""
+    return {
+        name: PortMeaning(role, protocol, meaning)
+        for (role, protocol), meanings in groups.items()
+        for name, meaning in meanings.items()
+    }
+
 
 #: The ports of all tops by name; those of single nodes without the number of the node.
-MEANINGS = {
-    "clk": PortMeaning("clock", Protocol.CLOCK, "all registers change with its rising edge"),
-    "rst": PortMeaning("reset", Protocol.LEVEL, "synchronous, active high"),
-    "start": PortMeaning(
-        "control", Protocol.PULSE, "a pulse of one cycle starts a run, unless one is under way"
-    ),
-    "mode": PortMeaning(
-        "control", Protocol.SAMPLED, "the collective of the run, by its number, sampled at start"
-    ),
-    "length": PortMeaning(
-        "control", Protocol.SAMPLED, "flits of the messages of the run, sampled at start"
-    ),
-    "root": PortMeaning("control", Protocol.SAMPLED, "the root of the run, sampled at start"),
-    "operation": PortMeaning(
-        "control",
-        Protocol.SAMPLED,
-        "the operator of the run, by its number in the mode, sampled at start",
-    ),
-    "busy": PortMeaning("status", Protocol.LEVEL, "high from the edge after start until done"),
-    "done": PortMeaning(
-        "status", Protocol.LEVEL, "high from the end of a run until the next start"
-    ),
-    "cycles": PortMeaning("status", Protocol.LEVEL, "clock edges from the start pulse to done"),
-    "abort": PortMeaning(
-        "control", Protocol.PULSE, "a pulse of one cycle ends the run under way, if there is one"
-    ),
-    "aborted": PortMeaning(
-        "status", Protocol.LEVEL, "the run under way, or the last one, was aborted"
-    ),
-    "error": PortMeaning(
-        "status",
-        Protocol.LEVEL,
-        "why the last start was not carried out: 1 mode, 2 root, 3 length, 4 operation, 5 busy, "
-        "10 what was loaded is for another fabric or incomplete; 0 if it was",
-    ),
-    "load_we": PortMeaning("control", Protocol.PULSE, "takes load_data as a word of an image"),
-    "load_first": PortMeaning("control", Protocol.PULSE, "with load_we, it is the first"),
-    "load_data": PortMeaning("control", Protocol.PULSE, "the word"),
-    "loaded": PortMeaning("status", Protocol.LEVEL, "an image is there, whole"),
-    "loaded_program": PortMeaning(
-        "status", Protocol.LEVEL, "the digest of its program; 0 if none is"
-    ),
-    "modes": PortMeaning("status", Protocol.LEVEL, "a bit for each mode that is there"),
-    "round": PortMeaning("status", Protocol.LEVEL, "the row of the program that is under way"),
-    "stalled": PortMeaning(
-        "status", Protocol.LEVEL, "a node has kept runs waiting for longer than the timeout"
-    ),
-    "stalled_node": PortMeaning("status", Protocol.LEVEL, "its number, while stalled"),
-    "stalled_sends": PortMeaning(
-        "status",
-        Protocol.LEVEL,
-        "while stalled, whether it has not sent; else it has not taken what it received",
-    ),
-    "host_we": PortMeaning("write", Protocol.MEMORY, "writes host_wdata at host_addr of host_node"),
-    "host_node": PortMeaning("write", Protocol.MEMORY, "the node that is written or read"),
-    "host_addr": PortMeaning("write", Protocol.MEMORY, "the address in the memory of the node"),
-    "host_wdata": PortMeaning("write", Protocol.MEMORY, "the word to write"),
-    "host_rdata": PortMeaning(
-        "read", Protocol.MEMORY, "the word at an address, read_latency edges after it"
-    ),
-    "write_bank": PortMeaning("write", Protocol.MEMORY, "the send memory to write"),
-    "write_address": PortMeaning("write", Protocol.MEMORY, "the address in the bank to write"),
-    "write_data": PortMeaning("write", Protocol.MEMORY, "the word to write"),
-    "write_enable": PortMeaning("write", Protocol.MEMORY, "writes write_data"),
-    "read_bank": PortMeaning(
-        "read", Protocol.MEMORY, "the bank to read, a cycle after read_address"
-    ),
-    "read_address": PortMeaning("read", Protocol.MEMORY, "the address in the bank to read"),
-    "read_data": PortMeaning(
-        "read", Protocol.MEMORY, "the word read, two cycles after read_address"
-    ),
-    "inject": PortMeaning(
-        "data", Protocol.SCHEDULED, "flit tx_address of each chunk, a cycle after tx_address"
-    ),
-    "receive": PortMeaning("data", Protocol.SCHEDULED, "the word at each in-port, while rx_enable"),
-    "tx_address": PortMeaning("status", Protocol.SCHEDULED, "the number of the flit to inject"),
-    "rx_address": PortMeaning(
-        "status", Protocol.SCHEDULED, "counts flit * steps + step - 1 of what arrives"
-    ),
-    "rx_enable": PortMeaning("status", Protocol.SCHEDULED, "high while something arrives"),
-    "irq": PortMeaning(
-        "interrupt", Protocol.LEVEL, "high while an interrupt is pending that is enabled"
-    ),
-    **BUS_MEANINGS,
-}
-
+MEANINGS = _grouped(
+    {
+        ("clock", Protocol.CLOCK): {"clk": "all registers change with its rising edge"},
+        ("reset", Protocol.LEVEL): {"rst": "synchronous, active high"},
+        ("control", Protocol.PULSE): {
+            "start": "a pulse of one cycle starts a run, unless one is under way",
+            "abort": "a pulse of one cycle ends the run under way, if there is one",
+            "load_we": "takes load_data as a word of an image",
+            "load_first": "with load_we, it is the first",
+            "load_data": "the word",
+        },
+        ("control", Protocol.SAMPLED): {
+            "mode": "the collective of the run, by its number, sampled at start",
+            "length": "flits of the messages of the run, sampled at start",
+            "root": "the root of the run, sampled at start",
+            "operation": "the operator of the run, by its number in the mode, sampled at start",
+        },
+        ("status", Protocol.LEVEL): {
+            "busy": "high from the edge after start until done",
+            "done": "high from the end of a run until the next start",
+            "cycles": "clock edges from the start pulse to done",
+            "aborted": "the run under way, or the last one, was aborted",
+            "error": "why the last start was not carried out: 1 mode, 2 root, 3 length, "
+            "4 operation, 5 busy, 10 what was loaded is for another fabric or incomplete; 0 if it "
+            "was",
+            "loaded": "an image is there, whole",
+            "loaded_program": "the digest of its program; 0 if none is",
+            "modes": "a bit for each mode that is there",
+            "round": "the row of the program that is under way",
+            "stalled": "a node has kept runs waiting for longer than the timeout",
+            "stalled_node": "its number, while stalled",
+            "stalled_sends": "while stalled, whether it has not sent; else it has not taken what "
+            "it received",
+        },
+        ("write", Protocol.MEMORY): {
+            "host_we": "writes host_wdata at host_addr of host_node",
+            "host_node": "the node that is written or read",
+            "host_addr": "the address in the memory of the node",
+            "host_wdata": "the word to write",
+            "write_bank": "the send memory to write",
+            "write_address": "the address in the bank to write",
+            "write_data": "the word to write",
+            "write_enable": "writes write_data",
+        },
+        ("read", Protocol.MEMORY): {
+            "host_rdata": "the word at an address, read_latency edges after it",
+            "read_bank": "the bank to read, a cycle after read_address",
+            "read_address": "the address in the bank to read",
+            "read_data": "the word read, two cycles after read_address",
+        },
+        ("data", Protocol.SCHEDULED): {
+            "inject": "flit tx_address of each chunk, a cycle after tx_address",
+            "receive": "the word at each in-port, while rx_enable",
+        },
+        ("status", Protocol.SCHEDULED): {
+            "tx_address": "the number of the flit to inject",
+            "rx_address": "counts flit * steps + step - 1 of what arrives",
+            "rx_enable": "high while something arrives",
+        },
+        ("interrupt", Protocol.LEVEL): {
+            "irq": "high while an interrupt is pending that is enabled"
+        },
+        ("bus", Protocol.WISHBONE): WISHBONE,
+        ("bus", Protocol.AXI_LITE): {
+            f"s_axil_{name}": meaning for name, meaning in AXI_LITE.items()
+        },
+        ("bus", Protocol.AXI4): {f"s_axi_{name}": meaning for name, meaning in AXI4.items()},
+    }
+)
 
 #: What else the top of a board has.
-BOARD_MEANINGS = {
-    "start": PortMeaning(
-        "control",
-        Protocol.PULSE,
-        "a pulse of one cycle lets the board wait for all others, which start together",
-    ),
-    "board": PortMeaning("control", Protocol.LEVEL, "the number of this board; it does not change"),
-    "cycles": PortMeaning(
-        "status", Protocol.LEVEL, "clock edges from the common start to done, of all attempts"
-    ),
-    "error": PortMeaning(
-        "status",
-        Protocol.LEVEL,
-        "why the last run was not carried out, or has failed: 1 mode, 2 root, 3 length, "
-        "4 operation, 5 busy, 8 boards were given different choices, 9 a link failed; 0 if it was",
-    ),
-    "failed": PortMeaning(
-        "status", Protocol.LEVEL, "a bit for each link port: it lost something, or is silent"
-    ),
-    "attempts": PortMeaning("status", Protocol.LEVEL, "how often the last run was carried out"),
-}
+BOARD_MEANINGS = _grouped(
+    {
+        ("control", Protocol.PULSE): {
+            "start": "a pulse of one cycle lets the board wait for all others, which start "
+            "together",
+        },
+        ("control", Protocol.LEVEL): {"board": "the number of this board; it does not change"},
+        ("status", Protocol.LEVEL): {
+            "cycles": "clock edges from the common start to done, of all attempts",
+            "error": "why the last run was not carried out, or has failed: 1 mode, 2 root, "
+            "3 length, 4 operation, 5 busy, 8 boards were given different choices, 9 a link "
+            "failed; 0 if it was",
+            "failed": "a bit for each link port: it lost something, or is silent",
+            "attempts": "how often the last run was carried out",
+        },
+    }
+)
 
 #: The ports of a link between boards.
-LINK_MEANINGS = {
-    "tx_word": PortMeaning("data", Protocol.LINK, "a word to another board, with clk beside it"),
-    "tx_frame": PortMeaning(
-        "data", Protocol.LINK, "what it is: 0 none, 1 of a message, 2 of a run, 3 of a sum"
-    ),
-    "rx_word": PortMeaning("data", Protocol.LINK, "a word from another board"),
-    "rx_frame": PortMeaning("data", Protocol.LINK, "what it is"),
-    "rx_clk": PortMeaning(
-        "clock", Protocol.CLOCK, "clk of that board; words are sampled with its falling edge"
-    ),
-}
+LINK_MEANINGS = _grouped(
+    {
+        ("data", Protocol.LINK): {
+            "tx_word": "a word to another board, with clk beside it",
+            "tx_frame": "what it is: 0 none, 1 of a message, 2 of a run, 3 of a sum",
+            "rx_word": "a word from another board",
+            "rx_frame": "what it is",
+        },
+        ("clock", Protocol.CLOCK): {
+            "rx_clk": "clk of that board; words are sampled with its falling edge",
+        },
+    }
+)
 
 
 def _meanings(fabric: Fabric) -> dict[str, PortMeaning]:
