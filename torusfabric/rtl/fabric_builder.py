@@ -19,7 +19,6 @@ from .netlist import NetlistBuilder, Part
 from .run_choices import RunChoices
 
 if TYPE_CHECKING:
-
     from ..program import Program
     from ..program.fields import Loop, Sources
     from ..program.frame import Frame

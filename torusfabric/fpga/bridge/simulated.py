@@ -18,7 +18,7 @@ from amaranth.sim import Simulator, SimulatorContext
 from ...rtl.assembly import Assembly
 from ...rtl.boards import Block, BoardSystem
 from ...rtl.boards.attach import link_port
-from ...simulation.engines.amaranth_host import GatedClock
+from ...simulation.engines.amaranth_host import Clock
 from ..pairs import LINKS, PairLinks
 from ..pairs.links import Pins
 from .gateware import Bridge
@@ -103,7 +103,7 @@ class SimulatedPort(Bytes):
     async def _pass_bytes(self, ctx: SimulatorContext) -> None:
         """Pass on bytes, and let the nodes have clocks that need one."""
         fabric, design = self._bridge.fabric, self._bridge.assembly
-        clock = GatedClock(ctx, design)
+        clock = Clock(ctx, design)
         # Only nodes that run, or were written or read a short time ago, need a clock.
         names = ("start", "busy", *(("load_we",) if fabric.frame else ()))
         active, node = Cat(map(design.net, names)), design.net("host_node")
