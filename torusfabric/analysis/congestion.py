@@ -214,4 +214,5 @@ def _best_lengths(arcs: Lengths, group: IntArray, starts: int) -> np.ndarray:
         b_eq=[1.0],
         bounds=np.stack([np.zeros(size), most], axis=1),
     )
-    return np.maximum(found.x[:count], 0)
+    lengths: np.ndarray = np.maximum(found.x[:count], 0)
+    return lengths

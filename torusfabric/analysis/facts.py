@@ -6,7 +6,7 @@ from typing import Any
 from ..collective import Operator
 from ..errors import InputError
 from ..schedule import Schedule, Switching
-from ..topology import Faulty, Topology
+from ..topology import Faulty
 from .bounds import find_bound
 from .check import Progress, check
 from .cost import schedule_cost, step_length
@@ -74,11 +74,11 @@ def schedule_facts(
     traffic = check(schedule, operators=operators, progress=progress)
     cost = schedule_cost(schedule, traffic)
     least = find_bound(schedule, traffic)
-    length = flits or schedule.chunks
+    length, topology = flits or schedule.chunks, schedule.topology
     return {
-        "topology": str(schedule.topology),
-        "nodes": schedule.topology.nodes,
-        **_latency(schedule.topology),
+        "topology": str(topology),
+        "nodes": topology.nodes,
+        **({} if topology.link_latency == 1 else {"link_latency": topology.latency_text}),
         "collective": str(schedule.collective),
         "algorithm": schedule.algorithm,
         "switching": schedule.switching,
@@ -89,12 +89,12 @@ def schedule_facts(
         "unit": f"{schedule.switching.unit}s of {step_length(schedule, traffic)}",
         "bound": least.rounds,
         "bound_where": least.where,
-        "limit": limit(schedule.topology, schedule.collective, length),
+        "limit": limit(topology, schedule.collective, length),
         "limit_flits": length,
         "delta": cost.delta,
         "tau": cost.tau,
         "tau_bound": least_time(
-            schedule.topology,
+            topology,
             schedule.collective,
             switching=schedule.switching,
             ports=schedule.ports,
@@ -115,11 +115,6 @@ def _of_network(schedule: Schedule) -> dict[str, str]:
     if isinstance(topology, Faulty) and topology.broken_nodes:
         found["renumbered"] = topology.renumbered or "none"
     return found
-
-
-def _latency(topology: Topology) -> dict[str, Any]:
-    """The cycles of links, where they are more than one."""
-    return {} if topology.link_latency == 1 else {"link_latency": topology.latency_text}
 
 
 def facts_together(found: Sequence[dict[str, Any]]) -> dict[str, Any]:

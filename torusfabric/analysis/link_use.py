@@ -100,7 +100,11 @@ def busy_arcs(schedule: Schedule) -> Iterator[BoolArray]:
     topology = schedule.topology
     shape = topology.nodes, topology.ports
     if isinstance(schedule, Pattern):
-        yield from _busy_in_pattern(schedule)
+        # An arc is busy if the one that feeds it was.
+        upstream, arcs = topology.feeding(schedule.feed), schedule.inject >= 0
+        for _ in range(schedule.steps):
+            yield arcs
+            arcs = (schedule.feed >= 0) & arcs[upstream]
         return
     if isinstance(schedule, SumPattern):
         yield from [schedule.inject >= 0] * schedule.round_count
@@ -114,13 +118,3 @@ def busy_arcs(schedule: Schedule) -> Iterator[BoolArray]:
         there = transfers.hops >= 0
         busy[transfers.walk(topology)[:, :-1][there], transfers.hops[there]] = True
         yield busy
-
-
-def _busy_in_pattern(pattern: Pattern) -> Iterator[BoolArray]:
-    """The same of a pattern: an arc is busy if the one that feeds it was."""
-    topology, feed = pattern.topology, pattern.feed
-    upstream = topology.feeding(feed)
-    busy: BoolArray = pattern.inject >= 0
-    for _ in range(pattern.steps):
-        yield busy
-        busy = (feed >= 0) & busy[upstream]

@@ -19,8 +19,7 @@ from .table_files import check_table, write_table
 
 if TYPE_CHECKING:
     from ..collective import Collective
-    from ..sweep.compare import Hardware
-    from ..sweep.compare_together import Together
+    from ..sweep.compare import Costs, Hardware, Together
     from ..sweep.costs import Costs
 
 __all__ = ["HEADS", "compare_fabrics", "hardware_of", "heads_for", "print_uncounted"]
@@ -56,7 +55,7 @@ def heads_for(target: str | None, heads: Mapping[str, str] = HEADS) -> dict[str,
 
 def compare_fabrics(arguments: Namespace) -> None:
     """Compare fabrics of several collectives, and print a table."""
-    from ..sweep.compare_together import compare_together
+    from ..sweep.compare import compare_together
 
     selections = [parse_selection(one) for one in each_selection(arguments)]
     check_table(arguments, _head(selections[0]))

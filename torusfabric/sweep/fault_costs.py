@@ -12,10 +12,9 @@ import numpy as np
 from ..analysis.check import check
 from ..analysis.cost import schedule_cost, step_length
 from ..collective import Collective
-from ..planning import Selection, compile, plan_selection, resolve
+from ..planning import Selection, plan_selection, resolve
 from ..program.counts import estimated_luts
 from ..topology import Faulty, Topology
-from .costs import take_costs
 
 if TYPE_CHECKING:
     from .compare import Hardware
@@ -106,14 +105,9 @@ def _cost(selection: Selection, network: Topology, hardware: Hardware) -> FaultC
     flits = hardware.max_flits or hardware.flits
     schedule = plan_selection(resolve(asked, flits=flits, any_length=bool(hardware.max_flits)))
     traffic = check(schedule)
-    program = compile(
-        schedule,
-        flits=None if hardware.max_flits else hardware.flits,
-        max_flits=hardware.max_flits,
-        operators=hardware.operators,
-    )
+    program = hardware.program(schedule)
     if hardware.target:
-        luts = take_costs(program, hardware.width, hardware.target)["node_luts"]
+        luts = hardware.costs(program)["node_luts"]
     else:
         luts = estimated_luts(program, width=hardware.width)
     return FaultCost(

@@ -270,20 +270,16 @@ def points(grid: dict[str, Any], simulated: Simulated = Simulated.ALL) -> list[P
                 placed = {"seeds": 1 if drawn else seeds} if grid["pnr"] else {}
                 point |= {"pnr": grid["pnr"]} | placed
             for seed in range(seeds if drawn else 1):
-                for each in _concrete(_with_faults(point, seed) if drawn else point):
+                faulty = _with_faults(point["topology"], point["faults"], seed) if drawn else {}
+                for each in _concrete(point | faulty):
                     found[key(each)] = each
     return list(_sampled(found, simulated).values())
 
 
-def _with_faults(point: Point, seed: int) -> Point:
-    """A point whose topology has faults, drawn with a seed."""
-    return point | {"topology": _drawn(point["topology"], point["faults"], seed), "seed": seed}
-
-
 @cache
-def _drawn(topology: str, faults: int, seed: int) -> str:
-    """The name of a network with faults, which many points have."""
-    return str(draw_faults(parse_topology(topology), faults, seed))
+def _with_faults(topology: str, faults: int, seed: int) -> Point:
+    """What many points have: the name of a network with faults, and the seed that draws them."""
+    return {"topology": str(draw_faults(parse_topology(topology), faults, seed)), "seed": seed}
 
 
 def _sampled(points: dict[str, Point], simulated: Simulated) -> dict[str, Point]:

@@ -263,15 +263,10 @@ def _synth(point: Point, fabric: Fabric) -> dict[str, Any]:
     return {"algorithm": ",".join(algorithms)} | report.to_json()
 
 
-def _as_made(point: Point, found: dict[str, Any]) -> dict[str, Any]:
-    """What was found when it was made."""
-    return found
-
-
 #: Of each step what is made first, and what is measured then.
 _STEPS: dict[str, tuple[Callable[..., Any], Callable[..., dict[str, Any]]]] = {
     "plan": (_schedules, _plan),
-    "cycles": (_cycles, _as_made),
+    "cycles": (_cycles, lambda point, found: found),
     "simulate": (_fabric, _simulate),
     "synth": (_fabric, _synth),
 }

@@ -165,17 +165,14 @@ class _Sums:
             cell = target[now]
             twice = now[self.count[cell] + count[now] > self.full]
             if twice.size:
-                self._stop(transfers, owner[twice[0]], self._cell_of(target[twice[0]],
-                           tree[twice[0]]), "sends {block}, which is counted twice")  # fmt: skip
+                # A contribution that is in the arriving sum and at its target already.
+                first = twice[0]
+                both = target[first] - target[first] % self.nodes + tree[first] % self.nodes
+                self._stop(transfers, owner[first], both, "sends {block}, which is counted twice")
             empty = self.at[cell] < 0
             self.at[cell[empty]] = tree[now[empty]]
             self.parent[tree[now[~empty]]] = self.at[cell[~empty]]
             self.count[cell] += count[now]
-
-    def _cell_of(self, target: int, tree: int) -> int:
-        """The cell of a contribution that is in an arriving sum and at its target already."""
-        key = target // self.nodes
-        return key * self.nodes + (tree % self.nodes)
 
     def _stop(self, transfers: Transfers, transfer: int, cell: int, text: str) -> NoReturn:
         """End the pass with a fault of a transfer."""

@@ -1,7 +1,6 @@
 """What is shown of a fabric behind a bus."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 
 from ...rtl.bus import DATA_BITS, Bus, RegisterMap
 from ...rtl.fabric import Fabric
@@ -145,8 +144,10 @@ def bus_scene(fabric: Fabric) -> Scene:
         offset = {register.name: register.offset for register in registers.registers}
         stage.begin("write")
         await stage.edges()
-        for address, word in _sent_words(fabric, registers):
-            await bus.write(address, word)
+        base = _address(fabric, registers, "send", shown.source, shown.sent[0])
+        for part in range(registers.parts):
+            word = shown.words[0] >> DATA_BITS * part & (1 << DATA_BITS) - 1
+            await bus.write(base + 4 * part, word)
         stage.end("write")
         stage.begin("run")
         await stage.edges()
@@ -163,8 +164,9 @@ def bus_scene(fabric: Fabric) -> Scene:
         stage.begin("read")
         await stage.edges()
         await bus.read(offset["cycles"])
-        for address in _received_addresses(fabric, registers):
-            await bus.read(address)
+        base = _address(fabric, registers, "receive", shown.reader, shown.received[0])
+        for part in range(registers.parts):
+            await bus.read(base + 4 * part)
         stage.end("read")
 
     return Scene(play, _sketches(fabric, master))
@@ -188,21 +190,6 @@ def _sketches(fabric: Fabric, master: type[Master]) -> list[Sketch]:
         Sketch("run", "A run", run, (*starting, Watched("irq"))),
         Sketch("read", "Reading a register and a flit", read, tuple(map(Watched, master.reading))),
     ]
-
-
-def _sent_words(fabric: Fabric, registers: RegisterMap) -> Iterator[tuple[int, int]]:
-    """The addresses of a flit that is sent, and its words."""
-    shown = sample(fabric)
-    base = _address(fabric, registers, "send", shown.source, shown.sent[0])
-    for part in range(registers.parts):
-        yield base + 4 * part, shown.words[0] >> DATA_BITS * part & (1 << DATA_BITS) - 1
-
-
-def _received_addresses(fabric: Fabric, registers: RegisterMap) -> Iterator[int]:
-    """The addresses of a flit that is received."""
-    shown = sample(fabric)
-    base = _address(fabric, registers, "receive", shown.reader, shown.received[0])
-    return (base + 4 * part for part in range(registers.parts))
 
 
 def _address(

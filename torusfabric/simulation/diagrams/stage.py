@@ -181,7 +181,9 @@ def sample(fabric: Fabric) -> Sample:
     >>> found.source, found.reader, found.sent, found.received
     (0, 2, ((2, 0), (2, 1)), ((0, 0), (0, 1)))
     """
-    job = _short_job(fabric)
+    job = longest_job(fabric)
+    if job.length is not None:
+        job = job._replace(length=min(FLITS, job.length))
     alone = fabric.program.part(fabric.program.form_of(job.mode, job.length))
     length, layout = job.length or fabric.flits, alone.layout
     collective = layout.blocks.collective
@@ -211,9 +213,3 @@ def sample(fabric: Fabric) -> Sample:
 def _joined(words: tuple[int, ...], width: int) -> int:
     """Flits side by side, the first in the lowest bits."""
     return sum(word << k * width for k, word in enumerate(words))
-
-
-def _short_job(fabric: Fabric) -> Job:
-    """The first mode, with short messages where there is a choice."""
-    job = longest_job(fabric)
-    return job if job.length is None else job._replace(length=min(FLITS, job.length))

@@ -87,8 +87,10 @@ class _Task:
         sources = [self._source(source) for source in traffic.sources]
         self._received = [self._room(sink) for sink in traffic.sinks]
         sinks = [
-            self._sink(sink, room) for sink, room in zip(traffic.sinks, self._received, strict=True)
-        ]
+            CSink(self._signals(sink.prefix, "tid"), room.ctypes.data, sink.expected, len(room), 0,
+                  round(sink.stall * ALL))
+            for sink, room in zip(traffic.sinks, self._received, strict=True)
+        ]  # fmt: skip
         self._sources = (CSource * len(sources))(*sources)
         self._sinks = (CSink * len(sinks))(*sinks)
         self._runs = np.zeros((sum(len(s.beats) for s in traffic.sources) + MORE, 2), np.uint32)
@@ -150,12 +152,6 @@ class _Task:
         """Room for the words of a stream."""
         chunks = sum(map(_chunks, self._bits(sink.prefix)))
         return np.zeros((sink.expected + MORE, chunks + 3), np.uint32)
-
-    def _sink(self, sink: Sink, room: np.ndarray) -> CSink:
-        signals = self._signals(sink.prefix, "tid")
-        return CSink(
-            signals, room.ctypes.data, sink.expected, len(room), 0, round(sink.stall * ALL)
-        )
 
     def _signals(self, prefix: str, tag: str) -> CSignals:
         """Where the signals of a stream are."""

@@ -133,14 +133,6 @@ def cut(width: int, cuts: set[int], word: int) -> list[tuple[int, int]]:
     return found
 
 
-def _lowered(leaf: Leaf, ports: dict[str, Any]) -> nir.Netlist:
-    """A module as cells, without what only a text needs: names, and flows between modules."""
-    netlist = nir.Netlist()
-    _emit_netlist(netlist, Fragment.get(leaf, None).prepare(ports=ports, hierarchy=("top",)))
-    netlist.resolve_all_nets()
-    return netlist
-
-
 def _plain(value: Any) -> Any:
     """Values of a cell as tuples of integers, which are read and kept faster than Amaranth's."""
     if isinstance(value, nir.Value):
@@ -188,7 +180,10 @@ class Elaborated:
             # Bound inputs let a module be as it is inside a fabric, without modules for synthesis.
             if member.flow is wiring.In and len(path) == 1:
                 leaf.bind(str(path[0]), [value])
-        netlist = _lowered(leaf, ports)
+        # Cells without what only a text needs: names, and flows between modules.
+        netlist = nir.Netlist()
+        _emit_netlist(netlist, Fragment.get(leaf, None).prepare(ports=ports, hierarchy=("top",)))
+        netlist.resolve_all_nets()
         self.cells: list[Any] = [None, *map(_plain, netlist.cells[1:])]
         self.inputs = dict(netlist.top.ports_i)
         self.outputs = {port: _plain(nets) for port, nets in netlist.top.ports_o.items()}

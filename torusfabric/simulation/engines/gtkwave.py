@@ -156,7 +156,10 @@ def gtkwave_text(
         with save.group(title, closed=node is not None):
             for line, full, width in shown:
                 bits = f"[{width - 1}:0]" if width > 1 else ""
-                save.trace(full + bits, alias=_alias(line, topology))
+                # A port as ``out +0`` or ``in +0``; otherwise the name by itself.
+                way, _, port = line.name.partition("_")
+                at_port = node is not None and port in topology.port_names
+                save.trace(full + bits, alias=f"{way} {port}" if at_port else line.name)
     return text.getvalue()
 
 
@@ -167,9 +170,3 @@ def _prefix(signals: Iterable[str]) -> str:
         if found and scope.endswith("."):
             return scope
     raise WorkFailed("File of waves must have a scope for each node, not none")
-
-
-def _alias(line: WaveLine, topology: Topology) -> str:
-    """A port as ``out +0`` or ``in +0``; otherwise the name by itself."""
-    kind, _, port = line.name.partition("_")
-    return f"{kind} {port}" if line.node is not None and port in topology.port_names else line.name

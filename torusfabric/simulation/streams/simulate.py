@@ -111,7 +111,10 @@ def simulate_streams(
     stall = check_stall(stall)
     check_faults(faults)
     usual = stream_jobs(fabric, 3, seed=seed) if jobs is None else jobs
-    runs = _planned_runs(fabric, _checked_jobs(fabric, usual), faults=faults, seed=seed)
+    # A barrier leaves nothing open.
+    check_jobs(fabric, [job for job in usual if not is_barrier(fabric, job)])
+    full = [job if is_barrier(fabric, job) else completed(fabric, job) for job in usual]
+    runs = _planned_runs(fabric, full, faults=faults, seed=seed)
     exchanges = [run.exchange for run in runs]
     engine = engine or AmaranthEngine(fabric)
     planned = [_planned_cycles(fabric, run) for run in runs]
@@ -158,12 +161,6 @@ def simulate_streams(
         seconds=round(seconds, 3),
         clocks=log.clocks,
     )
-
-
-def _checked_jobs(fabric: Fabric, jobs: Sequence[Job]) -> tuple[Job, ...]:
-    """Jobs that a fabric can carry out, with nothing left open; a barrier leaves nothing."""
-    check_jobs(fabric, [job for job in jobs if not is_barrier(fabric, job)])
-    return tuple(job if is_barrier(fabric, job) else completed(fabric, job) for job in jobs)
 
 
 def _ends(exchanges: Sequence[Exchange], log: Log) -> list[int]:

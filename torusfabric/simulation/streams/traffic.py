@@ -15,7 +15,7 @@ from ..engines.traffic import STATUS_SINK, Beat, Sink, Source, Traffic
 from .messages import Planned
 
 if TYPE_CHECKING:
-    from ...rtl.loaded.image import Image
+    pass
 
 __all__ = ["beat_count", "beats_of", "command_of", "traffic_of"]
 
@@ -59,7 +59,9 @@ def traffic_of(
             for beat in command_of(number, run.job, run.error, says_length=_by_length(fabric, run))
         ]
         if fabric.empty:
-            commands = [*image_beats(fabric.image), *commands]
+            words = [LOAD] + [0] * (len(COMMAND) - 1) + fabric.image.words
+            loading = [Beat(word, k == len(words) - 1) for k, word in enumerate(words)]
+            commands = [*loading, *commands]
         sources.append(Source("s_axis_cmd", commands, stall))
         sinks.append(Sink(STATUS_SINK, len(STATUS) * (len(runs) + fabric.empty), stall))
     patience = round((PATIENCE + cycles) / max(1 - stall, 0.01))
@@ -80,12 +82,6 @@ def command_of(
     if number % 2 and error is not RunError.LENGTH and not says_length:
         words["length"] = 0
     return (Beat(words[name], name == COMMAND[-1]) for name in COMMAND)
-
-
-def image_beats(image: Image) -> Iterable[Beat]:
-    """The beats of the command that loads an image."""
-    words = [LOAD] + [0] * (len(COMMAND) - 1) + image.words
-    return (Beat(word, k == len(words) - 1) for k, word in enumerate(words))
 
 
 def beat_count(packet: Packet, beat: int) -> int:
