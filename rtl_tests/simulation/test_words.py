@@ -8,7 +8,7 @@ import torusfabric as tf
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine, words
 from torusfabric.simulation.engines.words import Words
 from torusfabric.simulation.jobs import completed, default_jobs, random_jobs
-from torusfabric.simulation.simulate import simulate_runs
+from torusfabric.simulation.simulate import simulate
 from torusfabric.toolchain import cxx
 
 needs_compiler = pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
@@ -58,11 +58,11 @@ def check_both_ways(case, engine, monkeypatch, **settings):
     """The same words and cycles, through the port and not."""
     fabric = fabric_of_case(*case)
     jobs = jobs_of(fabric)
-    every = simulate_runs(fabric, jobs=jobs, engine=engine(fabric, through_port=True, **settings))
+    every = simulate(fabric, jobs=jobs, engine=engine(fabric, through_port=True, **settings))
     assert every.passed, every.first_wrong
     assert every.direct_words == 0
     monkeypatch.setattr(words, "SAMPLE", 5)
-    direct = simulate_runs(fabric, jobs=jobs, engine=engine(fabric, **settings))
+    direct = simulate(fabric, jobs=jobs, engine=engine(fabric, **settings))
     assert direct.passed, direct.first_wrong
     # Words that are cut in two cannot be reached.
     assert direct.direct_words > direct.port_words or fabric.width == 1021

@@ -28,7 +28,6 @@ __all__ = [
     "predictions_of",
     "report_of_runs",
     "simulate",
-    "simulate_runs",
 ]
 
 
@@ -96,15 +95,15 @@ def simulate(
     >>> report.words_wrong, report.cycles == fabric.predicted_cycles
     (0, True)
     """
-    from .streams import simulate_streams, stream_jobs  # here, as few fabrics need it
-
     of_type("Fabric", fabric, Fabric, "a Fabric, as tf.Fabric makes it")
     seed, repeat = natural("Seed", seed), positive("Repeat", repeat)
     streams = stall is not None or fabric.top is Top.STREAM
-    if streams and jobs is None:
-        jobs = 3
+    draw = jobs_with_drawn
+    if streams:
+        from .streams import simulate_streams, stream_jobs  # here, as few fabrics need it
+
+        jobs, draw = 3 if jobs is None else jobs, stream_jobs
     if isinstance(jobs, int | str):
-        draw = stream_jobs if streams else jobs_with_drawn
         jobs = draw(fabric, natural("Jobs", jobs), seed=seed)
     runs = None if jobs is None else read_jobs(jobs)
     if isinstance(engine, str):
@@ -117,32 +116,17 @@ def simulate(
             fabric, jobs=(runs or ()) * repeat, stall=stall or 0.0, seed=seed, engine=engine,
             progress=progress,
         )  # fmt: skip
-    return simulate_runs(
-        fabric, seed=seed, jobs=runs, repeat=repeat, engine=engine, progress=progress
-    )
-
-
-def simulate_runs(
-    fabric: Fabric,
-    *,
-    seed: int = 1,
-    jobs: Sequence[Job] | None = None,
-    repeat: int = 1,
-    engine: Engine | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> SimulationReport:
-    """Run a fabric that has a host port; see `simulate`."""
-    tried = default_jobs(fabric.program) if jobs is None else read_jobs(jobs)
+    tried = default_jobs(fabric.program) if runs is None else runs
     check_jobs(fabric, tried)
     tried = tuple(completed(fabric, job) for job in tried)
     each = tried * repeat
     engine = engine or AmaranthEngine(fabric)
     batches = [drawn_words(fabric, job, seed=seed + k) for k, job in enumerate(each)]
     began = time.perf_counter()
-    runs = engine.run_many(batches, jobs=each, progress=progress)
+    done = engine.run_many(batches, jobs=each, progress=progress)
     seconds = round(time.perf_counter() - began, 3)
     return report_of_runs(
-        fabric, each, batches, runs, engine=engine.name, repeat=repeat, seconds=seconds
+        fabric, each, batches, done, engine=engine.name, repeat=repeat, seconds=seconds
     )
 
 

@@ -59,11 +59,9 @@ class CBoardsRun(ctypes.Structure):
     _fields_ = fields("waits* patience cycles* edges done stop")
 
 
-def _cables(
-    system: BoardSystem, sessions: Sequence[Session], random: np.random.Generator
-) -> tuple[Any, list[NDArray[Any]]]:
-    """Elastic buffers of cables, which are no part of models, and the memories to be kept."""
-    plan, memories = system.plan, []
+def _cables(system: BoardSystem, sessions: Sequence[Session], random: np.random.Generator) -> Any:
+    """Elastic buffers of cables, which are no part of models."""
+    plan = system.plan
     chunks = -(-(plan.width + FRAME_BITS) // 32)
     ends = [(board, link, *end) for board, each in enumerate(system.boards.ends)
             for link, end in enumerate(each)]  # fmt: skip
@@ -71,7 +69,7 @@ def _cables(
     for k, (board, link, there, port) in enumerate(ends):
         here, other = sessions[board], sessions[there]
         depth = plan.depth(system.boards.latency[link])
-        memories.append(memory := np.zeros((depth, chunks), np.uint32))
+        memory = here.keep(np.zeros((depth, chunks), np.uint32))
         cables[k] = CCable(
             there, board,
             other.address(link_port(port, "tx_word")),
@@ -79,10 +77,10 @@ def _cables(
             here.address(f"at_{link}"),
             here.inputs[f"head_{link}"].ctypes.data,
             here.inputs[f"count_{link}"].ctypes.data,
-            memory.ctypes.data, depth, 0,
+            memory, depth, 0,
             int(random.integers(math.ceil(plan.phy.least), 1 + int(plan.phy.most))),
         )  # fmt: skip
-    return cables, memories
+    return cables
 
 
 def without_buffers(netlist: Netlist) -> Netlist:
@@ -193,10 +191,10 @@ class CompiledBoards(PortRuns):
                          total=runs * words_moved(system.fabric))  # fmt: skip
         self._read_latency = system.read_latency
         self._random = np.random.default_rng(seed)
-        self.cables, memories = _cables(system, self.sessions, self._random)
+        self.cables = _cables(system, self.sessions, self._random)
         clocks = _clocks(system, self._random)
         handles = (ctypes.c_void_p * len(self.sessions))(*(s.handle for s in self.sessions))
-        self._kept = memories, clocks, handles
+        self._kept = clocks, handles
         self.system = CSystem(
             models=ctypes.addressof(handles),
             clocks=ctypes.addressof(clocks),

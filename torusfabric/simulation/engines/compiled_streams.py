@@ -83,7 +83,6 @@ class _Task:
     def __init__(self, session: Session, fabric: Fabric, traffic: Traffic) -> None:
         self._session, self._traffic = session, traffic
         self._widths = fabric.netlist.inputs | fabric.netlist.outputs
-        self._kept: list[np.ndarray] = []
         sources = [self._source(source) for source in traffic.sources]
         self._received = [self._room(sink) for sink in traffic.sinks]
         sinks = [
@@ -145,7 +144,7 @@ class _Task:
 
     def _source(self, source: Source) -> CSource:
         signals = self._signals(source.prefix, "tdest")
-        beats = self._keep(self._rows(source.beats, *self._bits(source.prefix)))
+        beats = self._session.keep(self._rows(source.beats, *self._bits(source.prefix)))
         return CSource(signals, beats, len(source.beats), 0, round(source.stall * ALL))
 
     def _room(self, sink: Sink) -> np.ndarray:
@@ -178,8 +177,3 @@ class _Task:
             columns.append(to_chunks([[beat.keep for beat in beats]], keep_bits)[0])
         columns.append(np.array([beat[1:3] for beat in beats]))
         return np.hstack(columns).astype(np.uint32)
-
-    def _keep(self, array: np.ndarray) -> int:
-        array = np.ascontiguousarray(array)
-        self._kept.append(array)
-        return int(array.ctypes.data)

@@ -55,6 +55,8 @@ class Session:
     ----------
     inputs : dict of str to ndarray of uint32
         The inputs of the whole, in chunks of 32 bits.
+    keep : function of (ndarray) -> int
+        Keeps an array as long as the model; returns its address.
     """
 
     def __init__(
@@ -62,7 +64,7 @@ class Session:
     ) -> None:
         self._fabric, self._model = fabric, model
         self._objects = objects = Objects(model)
-        self._library, self.inputs = objects.library, objects.inputs
+        self._library, self.inputs, self.keep = objects.library, objects.inputs, objects.keep
         self._taps: list[CTap] = []
         lines = [] if vcd is None else wave_lines(fabric)
         self._nets = nets = (CNet * len(lines))(*map(self._net, lines))

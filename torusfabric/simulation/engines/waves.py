@@ -8,9 +8,7 @@ from pathlib import Path
 
 from ...errors import InputError, MissingTool, WorkFailed
 from ...rtl.fabric import Fabric
-from ...toolchain import tools
 from ...toolchain.files import finished, write_file
-from ...toolchain.folders import work_folder
 from ...toolchain.owned import is_like
 from .gtkwave import gtkwave_text, wave_lines
 
@@ -97,6 +95,9 @@ def convert(path: Path) -> None:
     WorkFailed
         If the tool fails, or cannot write all.
     """
+    from ...toolchain import tools  # here, since few runs write waves
+    from ...toolchain.folders import work_folder
+
     with work_folder("waves") as folder:
         args = [str(path.absolute()), "waves.fst"]
         tools.run("vcd2fst", args, folder=folder, log="log", what="the waves",
