@@ -28,6 +28,7 @@ def run_host(arguments: Namespace) -> None:
     """Simulate runs; the status is 2 if a word is wrong or the cycles are not those predicted."""
     from ..simulation.engines import choose_engine
     from ..simulation.engines.choice import estimate
+    from ..simulation.report import SimulationReport
     from ..simulation.simulate import simulate
 
     _check_files(arguments)
@@ -56,6 +57,7 @@ def run_host(arguments: Namespace) -> None:
             engine=engine,
             progress=progress,
         )
+    assert isinstance(report, SimulationReport)
     if arguments.trace:
         from ..program.trace import write_trace
 

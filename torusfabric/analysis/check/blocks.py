@@ -4,8 +4,9 @@ The blocks are followed 64 to a word, in as many passes over the rounds as memor
 is assumed of the schedule, so that this is the reference for the checks that use symmetry.
 """
 
+from collections.abc import Callable
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from ...topology import IntArray, IntLike
 from .fault import fault, unfinished
 from .traffic import Progress, Tally
 
-__all__ = ["MANY", "Words", "popcount", "track_blocks"]
+__all__ = ["Findings", "Words", "follow", "popcount", "track_blocks"]
 
 #: Bits of blocks.
 Words: TypeAlias = NDArray[np.uint64]
@@ -63,31 +64,53 @@ def track_blocks(
         more than `MANY` passes at the first among the blocks followed so far.
     """
     nodes, words = schedule.topology.nodes, -(-schedule.blocks.count // 64)
-    step = max(1, BUDGET // (nodes * 8))
-    passes = range(0, words, step)
-    found = _Findings(schedule)
+    passes = range(0, words, max(1, BUDGET // (nodes * 8)))
+    return follow(schedule, _Window, passes, limit, finish=finish, progress=progress)
+
+
+def follow(
+    schedule: Schedule,
+    window: Callable[[Schedule, int, int, "Findings"], Any],
+    passes: range,
+    limit: int,
+    *,
+    finish: bool,
+    progress: Progress | None,
+) -> Tally:
+    """Follow what there is through the first rounds, in as many passes over them as are given.
+
+    A window, of what one pass follows, has `move` for a round, and `finish`.
+    """
+    found = Findings(schedule)
     for done, first in enumerate(passes):
-        window = _Window(schedule, first, min(first + step, words))
-        for number, transfers in enumerate(islice(schedule.rounds(), found.before(limit)), 1):
-            window.move(number, transfers, found)
-            if progress:
-                progress(done * limit + number, len(passes) * limit)
-        if finish:
-            window.finish(found)
+        followed = window(schedule, first, min(first + passes.step, passes.stop), found)
+        try:
+            for number, transfers in enumerate(islice(schedule.rounds(), found.before(limit)), 1):
+                followed.move(number, transfers)
+                if progress:
+                    progress(done * limit + number, len(passes) * limit)
+            if finish:
+                followed.finish()
+        except Stopped:
+            pass
         if len(passes) > MANY and (found.sending or found.missing):
             found.sizes.clear()  # what no pass has found yet may come
             break
     return found.conclude()
 
 
-class _Findings:
+class Stopped(Exception):
+    """A pass has come to a fault."""
+
+
+class Findings:
     """The earliest fault so far, and what has been counted, over all passes."""
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
         self.sizes: dict[int, tuple[Transfers, IntArray]] = {}
         self.longest = [0] * schedule.round_count
-        self.sending: tuple[int, int, int, int, int] | None = None
+        self.sending: tuple[int, int, int, int, int, str] | None = None
         self.missing: tuple[int, int] | None = None
         self.received = self.fresh = 0
 
@@ -95,12 +118,16 @@ class _Findings:
         """How many rounds the next pass must follow: a fault in a later one cannot be first."""
         return limit if self.sending is None else min(limit, self.sending[0])
 
-    def not_held(self, number: int, transfer: int, block: int, node: int, port: int) -> None:
-        """Note that a block is sent but not held."""
-        found = (number, int(transfer), int(block), int(node), int(port))
+    def stop(
+        self, number: int, transfers: Transfers, transfer: int, block: int, text: str
+    ) -> NoReturn:
+        """Note what is wrong with a block that is sent, and end the pass."""
+        node, port = transfers.source[transfer], transfers.hops[transfer, 0]
+        found = (number, int(transfer), int(block), int(node), int(port), text)
         self.sending = found if self.sending is None else min(self.sending, found)
+        raise Stopped
 
-    def not_there(self, node: int, block: int) -> None:
+    def lacks(self, node: int, block: int) -> None:
         """Note that a node lacks a block at the end."""
         found = (int(node), int(block))
         self.missing = found if self.missing is None else min(self.missing, found)
@@ -110,26 +137,21 @@ class _Findings:
         known = self.sizes.get(number)
         self.sizes[number] = (transfers, sizes if known is None else known[1] + sizes)
 
-    def listed(self, number: int, sizes: IntArray) -> None:
-        """Note the sizes of a round's listed messages."""
-        self.longest[number - 1] = int(sizes.max(initial=0))
-
     def conclude(self) -> Tally:
         """Raise the first fault of all, or add up."""
         schedule = self.schedule
-        never = schedule.round_count + 1, 0, 0, 0, 0
-        number, transfer, block, node, port = self.sending or never
+        never = schedule.round_count + 1, 0, 0, 0, 0, ""
+        number, _, block, node, port, text = self.sending or never
         for round_, (transfers, sizes) in sorted(self.sizes.items()):
             empty = np.flatnonzero(sizes == 0)
-            if empty.size and (round_, int(empty[0])) < (number, transfer):
+            if empty.size and round_ < number:
                 raise fault(schedule, round_, "sends a message without a block",
                             node=transfers.source[empty[0]],
                             port=transfers.hops[empty[0], 0])  # fmt: skip
             self.longest[round_ - 1] = int(sizes.max(initial=0))
             self.received += int(sizes.sum())
         if self.sending:
-            raise fault(schedule, number, "sends {block} before it holds it",
-                        node=node, port=port, block=block)  # fmt: skip
+            raise fault(schedule, number, text, node=node, port=port, block=block)
         if self.missing:
             node, block = self.missing
             raise unfinished(schedule, node, block)
@@ -143,8 +165,8 @@ class _Window:
     block ``b``.
     """
 
-    def __init__(self, schedule: Schedule, first: int, last: int) -> None:
-        self.schedule, self.first, self.last = schedule, first, last
+    def __init__(self, schedule: Schedule, first: int, last: int, found: Findings) -> None:
+        self.schedule, self.first, self.last, self.found = schedule, first, last, found
         self.nodes = schedule.topology.nodes
         self.held = np.zeros((last - first, self.nodes), np.uint64)
         self.ids = np.arange(64 * first, min(64 * last, schedule.blocks.count))
@@ -160,34 +182,29 @@ class _Window:
         at, bit = self.bits(node, ids)
         np.bitwise_or.at(self.held.reshape(-1), at, bit)
 
-    def move(self, number: int, transfers: Transfers, found: _Findings) -> None:
+    def move(self, number: int, transfers: Transfers) -> None:
         """Carry out one round."""
         if not len(transfers):
             return
         target = transfers.walk(self.schedule.topology)[:, -1]
         match transfers.payload:
             case Listed() as payload:
-                self._move_listed(number, transfers, payload, target, found)
+                self._move_listed(number, transfers, payload, target)
             case Everything():
                 sizes = np.zeros(len(transfers), np.int64)
                 self._move_held(transfers.source, target, sizes)
-                found.add_sizes(number, transfers, sizes)
+                self.found.add_sizes(number, transfers, sizes)
             case Grouped() as payload:
                 sizes = np.zeros(len(transfers), np.int64)
                 self._move_grouped(transfers, payload, target, sizes)
-                found.add_sizes(number, transfers, sizes)
+                self.found.add_sizes(number, transfers, sizes)
 
     def _move_listed(
-        self,
-        number: int,
-        transfers: Transfers,
-        payload: Listed,
-        target: IntArray,
-        found: _Findings,
+        self, number: int, transfers: Transfers, payload: Listed, target: IntArray
     ) -> None:
         """Carry listed blocks, and note the first that its sender does not hold."""
         sizes = np.diff(payload.indptr)
-        found.listed(number, sizes)
+        self.found.longest[number - 1] = int(sizes.max(initial=0))
         owner = np.repeat(np.arange(len(transfers)), sizes)
         ids = np.asarray(payload.ids, np.int64)
         mine: Any = slice(None)
@@ -198,10 +215,9 @@ class _Window:
         lacking = np.flatnonzero(self.held.reshape(-1)[at] & bit == 0)
         if lacking.size:
             first = lacking[np.lexsort((ids[lacking], owner[lacking]))[0]]
-            sender = owner[first]
-            found.not_held(number, sender, ids[first], transfers.source[sender],
-                           transfers.hops[sender, 0])  # fmt: skip
-        found.received += len(ids)
+            text = "sends {block} before it holds it"
+            self.found.stop(number, transfers, owner[first], ids[first], text)
+        self.found.received += len(ids)
         self.set(target[owner], ids)
 
     def _move_held(
@@ -251,12 +267,12 @@ class _Window:
         np.bitwise_or.at(masks, ((ids >> 6) - self.first, index), bit)
         return masks
 
-    def finish(self, found: _Findings) -> None:
+    def finish(self) -> None:
         """Check that every node holds what it must, and count what it came to hold."""
         blocks = self.schedule.blocks
         every = self.schedule.collective.to_all
         start = blocks.groups.count * len(self.ids)
-        found.fresh += int(popcount(self.held).sum(dtype=np.int64)) - start
+        self.found.fresh += int(popcount(self.held).sum(dtype=np.int64)) - start
         if every:
             full = np.zeros(len(self.held), np.uint64)
             bit = np.uint64(1) << (self.ids & 63).astype(np.uint64)
@@ -265,11 +281,11 @@ class _Window:
             if nodes.size:
                 at, bit = self.bits(nodes[0], self.ids)
                 lacking = self.held.reshape(-1)[at] & bit == 0
-                found.not_there(nodes[0], self.ids[lacking][0])
+                self.found.lacks(nodes[0], self.ids[lacking][0])
         else:
             node, ids = blocks.final(self.ids)
             at, bit = self.bits(node, ids)
             lacking = np.flatnonzero(self.held.reshape(-1)[at] & bit == 0)
             if lacking.size:
                 first = lacking[np.lexsort((ids[lacking], node[lacking]))[0]]
-                found.not_there(node[first], ids[first])
+                self.found.lacks(node[first], ids[first])

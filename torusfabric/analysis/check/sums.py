@@ -8,15 +8,13 @@ contributions are in it, and, for transfers that list their blocks, into which s
 has gone, a forest whose trees are joined where sums meet.
 """
 
-from itertools import islice
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
 from ...schedule import Everything, Grouped, Schedule, Transfers
 from ...topology import BoolArray, IntArray
-from .blocks import MANY
-from .fault import fault, unfinished
+from .blocks import Findings, follow
 from .structure import ranks
 from .traffic import Progress, Tally
 
@@ -46,57 +44,8 @@ def track_sums(
         in more than `MANY` passes at the first among the sums followed so far.
     """
     nodes, keys = schedule.topology.nodes, schedule.blocks.count // schedule.blocks.nodes
-    step = max(1, BUDGET // nodes)
-    passes = range(0, keys, step)
-    faults: list[tuple[Any, ...]] = []
-    sizes: dict[int, tuple[Transfers, IntArray]] = {}
-    tally = Tally([0] * schedule.round_count)
-    for done, first in enumerate(passes):
-        window = _Sums(schedule, first, min(first + step, keys), tally)
-        for number, transfers in enumerate(islice(schedule.rounds(), limit), 1):
-            try:
-                moved = window.move(transfers)
-            except _Fault as found:
-                faults.append((number, *found.args))
-                limit = number
-                break
-            sizes[number] = transfers, sizes[number][1] + moved if number in sizes else moved
-            if progress:
-                progress(done * limit + number, len(passes) * limit)
-        else:
-            if finish:
-                faults += [(np.inf, *found) for found in window.missing()]
-        if faults and len(passes) > MANY:
-            sizes.clear()  # what no pass has found yet may come
-            break
-    _raise_first(schedule, faults, sizes)
-    for number, (_, moved) in sizes.items():
-        tally.round_blocks[number - 1] = int(moved.max(initial=0))
-    return tally
-
-
-class _Fault(Exception):
-    """What stops a pass: transfer, block, node, port and text."""
-
-
-def _raise_first(
-    schedule: Schedule,
-    faults: list[tuple[Any, ...]],
-    sizes: dict[int, tuple[Transfers, IntArray]],
-) -> None:
-    """Raise the earliest fault of all passes, if any."""
-    stop = min(faults)[0] if faults else np.inf
-    for number, (transfers, moved) in sorted(sizes.items()):
-        empty = np.flatnonzero(moved == 0)
-        if empty.size and number < stop:
-            raise fault(schedule, number, "sends a message without a block",
-                        node=transfers.source[empty[0]],
-                        port=transfers.hops[empty[0], 0])  # fmt: skip
-    if faults:
-        number, _, block, node, port, text = min(faults)
-        if number == np.inf:
-            raise unfinished(schedule, node, block)
-        raise fault(schedule, number, text, node=node, port=port, block=block)
+    passes = range(0, keys, max(1, BUDGET // nodes))
+    return follow(schedule, _Sums, passes, limit, finish=finish, progress=progress)
 
 
 class _Sums:
@@ -109,8 +58,9 @@ class _Sums:
     own, which are complete with a contribution of each of its nodes.
     """
 
-    def __init__(self, schedule: Schedule, first: int, last: int, tally: Tally) -> None:
-        self.schedule, self.first, self.last, self.tally = schedule, first, last, tally
+    def __init__(self, schedule: Schedule, first: int, last: int, found: Findings) -> None:
+        self.schedule, self.first, self.last, self.found = schedule, first, last, found
+        self.number = 0
         self.nodes, self.groups = schedule.topology.nodes, schedule.blocks.groups
         self.full = self.groups.size
         self.keys = schedule.blocks.count // self.full
@@ -123,8 +73,9 @@ class _Sums:
         """The block number of the contribution of a node."""
         return int(self.groups.position[origin]) * self.keys + self.first + int(key)
 
-    def move(self, transfers: Transfers) -> IntArray:
-        """Carry out one round, and return how many sums each transfer carries."""
+    def move(self, number: int, transfers: Transfers) -> None:
+        """Carry out one round."""
+        self.number = number
         owner, key = self._carried(transfers)
         sizes = np.bincount(owner, minlength=len(transfers))
         source = key * self.nodes + transfers.source[owner]
@@ -136,9 +87,8 @@ class _Sums:
         self.at[source[partial]] = -1
         self.count[source[partial]] = 0
         self._deliver(transfers, owner, target, tree, count)
-        self.tally.received += len(owner)
-        self.tally.fresh += len(owner)
-        return sizes
+        self.found.add_sizes(number, transfers, sizes)
+        self.found.fresh += len(owner)
 
     def _check_moved_once(
         self, transfers: Transfers, owner: IntArray, source: IntArray, partial: BoolArray
@@ -177,8 +127,7 @@ class _Sums:
     def _stop(self, transfers: Transfers, transfer: int, cell: int, text: str) -> NoReturn:
         """End the pass with a fault of a transfer."""
         block = self.block(cell // self.nodes, cell % self.nodes)
-        node, port = transfers.source[transfer], transfers.hops[transfer, 0]
-        raise _Fault(int(transfer), block, int(node), int(port), text)
+        self.found.stop(self.number, transfers, transfer, block, text)
 
     def _carried(self, transfers: Transfers) -> tuple[IntArray, IntArray]:
         """The sums that the transfers of a round carry: pairs of transfer and key."""
@@ -263,8 +212,8 @@ class _Sums:
                        "sends less than its whole partial sum with {block}")  # fmt: skip
         return pair // (self.last - self.first), pair % (self.last - self.first)
 
-    def missing(self) -> list[tuple[Any, ...]]:
-        """The first complete sum that a node must hold and does not: none or one fault."""
+    def finish(self) -> None:
+        """Note the first complete sum that a node must hold and does not."""
         keys = np.arange(self.first, self.last)
         required = self.schedule.blocks.postcondition(keys)
         complete = self.count.reshape(-1, self.nodes) == self.full
@@ -278,10 +227,8 @@ class _Sums:
             key, node = key[lacking], target[group, lacking]
             order = np.argsort(node, kind="stable")
             key, node = key[order], node[order]
-        if not len(node):
-            return []
-        block = self._lacking(key[0], node[0])
-        return [(int(node[0]), block, int(node[0]), -1, "")]
+        if len(node):
+            self.found.lacks(node[0], self._lacking(key[0], node[0]))
 
     def _lacking(self, key: int, node: int) -> int:
         """A contribution of a key that a node does not have."""
