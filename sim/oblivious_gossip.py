@@ -35,7 +35,7 @@ from torusfabric.algorithms.oblivious.redistribute import Rectangle, forwarding
 from torusfabric.analysis.cost import step_length
 from torusfabric.cli.output import notices_shown, print_json, progress_bar
 from torusfabric.collective import parse_collective
-from torusfabric.draw.contents import contents
+from torusfabric.draw import contents
 from torusfabric.draw.page import paint
 from torusfabric.errors import TorusfabricError
 from torusfabric.schedule import Pattern, Switching

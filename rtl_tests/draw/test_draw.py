@@ -9,8 +9,7 @@ from drawn import SPACE, circuits, forest, rods_pattern, rows_pattern, trees, wo
 from helpers import few
 
 from torusfabric.collective import Collective
-from torusfabric.draw import draw
-from torusfabric.draw.contents import contents
+from torusfabric.draw import contents, draw
 from torusfabric.draw.layout import torus_layout
 from torusfabric.draw.svg import Svg, mix, ramp
 from torusfabric.errors import InputError

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from drawn import SPACE, forest, trees
 
-from torusfabric.draw import draw
-from torusfabric.draw.contents import contents
+from torusfabric.draw import contents, draw
 from torusfabric.draw.layout import arrowhead_layout, hexagon_layout
 from torusfabric.topology import Arrowhead
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from drawn import rods_pattern, rows_pattern
 
-from torusfabric.draw.contents import contents
+from torusfabric.draw import contents
 from torusfabric.draw.cycles import number_cycles
 
 

@@ -10,8 +10,8 @@ from ..errors import InputError
 from ..planning import announce, require_results
 from .arguments import TRACE, check_output, check_waves
 from .fabric import make_fabric
-from .output import print_facts, print_json, progress_bar
-from .simulated import raise_if_wrong, simulated
+from .output import print_facts, print_json, progress_bar, raise_if_wrong
+from .simulated import simulated
 from .tables import fabric_with_image, jobs_of_length
 
 if TYPE_CHECKING:

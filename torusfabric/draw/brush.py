@@ -1,14 +1,15 @@
 """Painting one panel: links, paths, nodes with their numbers."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from .layout import Layout
 from .picture import Panel, Stroke
 from .svg import Point, Style, Svg
 
-__all__ = ["HOP", "INK", "LINK", "RADIUS", "STUB", "Brush"]
+__all__ = ["HOP", "INK", "LINK", "RADIUS", "STUB", "Brush", "link_lines"]
 
 #: Length of a hop in pixels, and radius of a node in hops.
 HOP = 36.0
@@ -22,6 +23,13 @@ TURN = 0.47
 
 INK = "#202124"
 LINK = "#d5d8dc"
+
+
+def link_lines(layout: Layout) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The ends of links, each once, and of the stubs of those that are not drawn whole."""
+    for node, port in layout.links.tolist():
+        place = layout.positions[:, node]
+        yield place, place + (1 if layout.joined[node, port] else STUB) * layout.hops[node, port]
 
 
 class Brush:
@@ -72,11 +80,7 @@ class Brush:
 
     def _links(self) -> None:
         """Paint the network behind everything, each link once."""
-        lines = []
-        for node, port in self._layout.links.tolist():
-            place, step = self._positions[node], self._steps[node, port]
-            far = 1 if self._layout.joined[node, port] else STUB
-            lines.append(self._page([place, place + far * step]))
+        lines = [self._page(line) for line in link_lines(self._layout)]
         self._svg.lines(lines, stroke=LINK, stroke_width=1)
 
     def _strokes(self) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import InputError
 from ..program import Program
 from ..program.trace import Arrival, arrivals
-from .brush import HOP, INK, LINK, RADIUS, STUB
+from .brush import HOP, INK, LINK, RADIUS, STUB, link_lines
 from .frame import BLACK, COLOURS, GREY, titled
 from .graph_layout import layout_of
 from .svg import Svg
@@ -63,7 +63,8 @@ class _Film:
         moves = [
             (move, chunk) for move in arrivals(self.program) if (chunk := self._chunk(move)) >= 0
         ]
-        self._network()
+        lines = [[*map(self._page, line)] for line in link_lines(self.layout)]
+        self.svg.lines(lines, stroke=LINK, stroke_width=1.2)
         for move, chunk in moves:
             self._path(move, COLOURS[chunk % len(COLOURS)])
         self._nodes(moves)
@@ -86,15 +87,6 @@ class _Film:
 
     def _page(self, point: np.ndarray) -> np.ndarray:
         return np.asarray(self.shift + HOP * point)
-
-    def _network(self) -> None:
-        """The links, each once, and stubs where they are not drawn whole."""
-        layout, lines = self.layout, []
-        for node, port in layout.links.tolist():
-            place = layout.positions[:, node]
-            far = 1 if layout.joined[node, port] else STUB
-            lines.append([self._page(place), self._page(place + far * layout.hops[node, port])])
-        self.svg.lines(lines, stroke=LINK, stroke_width=1.2)
 
     def _path(self, move: Arrival, colour: str) -> None:
         """A path that grows in its round, each link for as long."""
