@@ -47,28 +47,15 @@ def _claim_axi_lite(model: Model) -> None:
     """Channels, one access at a time; addresses and data of writes come in any order."""
     model.wire("takes_write", "s_axil_awvalid && s_axil_awready")
     model.wire("takes_read", "s_axil_arvalid && s_axil_arready")
-    for kind, name in (("b", "s_axil_bresp"), ("r", "{s_axil_rresp, s_axil_rdata}")):
-        bits = 2 if kind == "b" else 34
-        model.past(f"past_{kind}_waits", f"s_axil_{kind}valid && !s_axil_{kind}ready")
-        model.past(f"past_{kind}", name, bits)
     # The master keeps what it offers, as the protocol says.
-    for channel, payload, bits in (
-        ("aw", "s_axil_awaddr", model.width("s_axil_awaddr")),
-        ("w", "{s_axil_wstrb, s_axil_wdata}", 36),
-        ("ar", "s_axil_araddr", model.width("s_axil_araddr")),
-    ):
-        offered = f"s_axil_{channel}valid && !s_axil_{channel}ready"
-        model.past(f"past_{channel}_waits", offered)
-        model.past(f"past_{channel}", payload, bits)
-        model.assume(f"!steady || !past_{channel}_waits || "
-                     f"(s_axil_{channel}valid && {payload} == past_{channel})")  # fmt: skip
+    for channel, payload in (
+        ("aw", "s_axil_awaddr"), ("w", "{s_axil_wstrb, s_axil_wdata}"), ("ar", "s_axil_araddr"),
+    ):  # fmt: skip
+        waits = f"$past(s_axil_{channel}valid && !s_axil_{channel}ready)"
+        model.assume(f"!steady || !{waits} || "
+                     f"(s_axil_{channel}valid && {payload} == $past({payload}))")  # fmt: skip
     model.register("owes_write", "takes_write || (owes_write && !s_axil_bready)")
     model.register("owes_read", "takes_read || (owes_read && !s_axil_rready)")
-    model.past("past_access", "access && !access_done")
-    model.past("past_asked", "{access_write, access_address}", model.width("access_address") + 1)
-    model.past("past_answer", "{access_error, access_word}", 33)
-    model.past("past_read", "takes_read")
-    model.past("past_write", "takes_write")
     model.claims({
         "takes_address_and_data_of_a_write_together":
             "s_axil_awready == s_axil_wready && (!s_axil_awready || (s_axil_awvalid && "
@@ -82,17 +69,21 @@ def _claim_axi_lite(model: Model) -> None:
         "takes_what_it_asked_for":
             "(!takes_write || access_write) && (!takes_read || !access_write)",
         "asks_until_it_is_done":
-            "!steady || !past_access || (access && {access_write, access_address} == past_asked)",
+            "!steady || !$past(access && !access_done) || (access && "
+            "{access_write, access_address} == $past({access_write, access_address}))",
         "answers_every_write_once": "s_axil_bvalid == owes_write",
         "answers_every_read_once": "s_axil_rvalid == owes_read",
         "asks_for_no_more_than_it_can_answer":
             "!access || !(access_write ? owes_write : owes_read)",
-        "keeps_the_answer_to_a_write": "!steady || !past_b_waits || s_axil_bresp == past_b",
+        "keeps_the_answer_to_a_write":
+            "!steady || !$past(s_axil_bvalid && !s_axil_bready) || "
+            "s_axil_bresp == $past(s_axil_bresp)",
         "keeps_the_answer_to_a_read":
-            "!steady || !past_r_waits || {s_axil_rresp, s_axil_rdata} == past_r",
+            "!steady || !$past(s_axil_rvalid && !s_axil_rready) || {s_axil_rresp, s_axil_rdata} == "
+            "$past({s_axil_rresp, s_axil_rdata})",
         "answers_a_read_with_its_word":
-            "!steady || !past_read || (s_axil_rdata == past_answer[31:0] && s_axil_rresp == "
-            "{past_answer[32], 1'b0})",
+            "!steady || !$past(takes_read) || (s_axil_rdata == $past(access_word) && "
+            "s_axil_rresp == {$past(access_error), 1'b0})",
         "answers_a_write_with_its_outcome":
-            "!steady || !past_write || s_axil_bresp == {past_answer[32], 1'b0}",
+            "!steady || !$past(takes_write) || s_axil_bresp == {$past(access_error), 1'b0}",
     })  # fmt: skip

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..rtl.links import Link
 from ..rtl.netlist import Role
-from .model import Model
+from .model import Model, earlier
 from .symbols import UNKNOWN
 
 if TYPE_CHECKING:
@@ -108,10 +108,9 @@ def link_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
         model.input("sent", fabric.width)
         if model.has("at"):
             model.claim("at_is_within_the_line", f"at < {registers}", ago=1)
-        sent = model.ago("sent", registers, fabric.width)
         # A reset moves a delay line while words are on the way.
-        resets = [model.ago("rst", k) for k in range(registers + 1) if model.has("rst")]
-        right = " || ".join([*resets, f"arrived == {sent}"])
+        resets = [earlier("rst", k) for k in range(registers + 1) if model.has("rst")]
+        right = " || ".join([*resets, f"arrived == {earlier('sent', registers)}"])
         model.claim("words_come_out_in_time", right, ago=registers + 1)
         yield model.harness(
             f"for all words, at all times, a word comes out in cycle {registers} after it went in"

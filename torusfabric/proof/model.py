@@ -5,10 +5,14 @@ have begun, which word of which packet comes next. The surroundings are free, bu
 assumed of them; claims compare the module with the model. All registers of a model are 0 after a
 reset, and a reset may come at any time; the first cycle is one. Where claims look back a few cycles
 and no further, nothing is said of resets.
+
+All is Verilog. As in clocked blocks of SystemVerilog, ``$past(value)`` is what a value was a cycle
+ago; it means something where `steady` is 1.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -17,7 +21,10 @@ from .solver import Harness
 if TYPE_CHECKING:
     from ..verilog.design import Design
 
-__all__ = ["Model", "by_value", "within"]
+__all__ = ["Model", "by_value", "earlier", "within"]
+
+#: How what something was a cycle ago begins.
+PAST = "$past("
 
 #: Cycles that are searched for a counterexample that begins with a reset.
 DEPTH = 20
@@ -50,6 +57,17 @@ def within(name: str, number: str, bits: int) -> str:
     return f"{name}[({number}) * {bits} +: {bits}]"
 
 
+def earlier(value: str, cycles: int = 1) -> str:
+    """What a value was some cycles ago, in Verilog.
+
+    Examples
+    --------
+    >>> earlier("rst", 2), earlier("rst", 0)
+    ('$past($past(rst))', 'rst')
+    """
+    return PAST * cycles + value + ")" * cycles
+
+
 class Model:
     """A harness in the making.
 
@@ -79,7 +97,9 @@ class Model:
         self._lines: list[str] = []
         self._driven: dict[str, str] = {}
         self._claims: list[str] = []
-        self._pasts: dict[tuple[str, int], str] = {}
+        self._pasts: dict[str, str] = {}
+        # How many cycles ago it was what values with names follow from.
+        self._ages: dict[str, int] = {}
         self._properties, self._resets, self._looks_back = 0, resets, 0
         made = design.structures[self._module]
         self.widths = {name: port.width for name, port in made.ports.items()}
@@ -115,56 +135,67 @@ class Model:
 
     def drive(self, port: str, value: str) -> None:
         """Give an input a value of the model."""
-        self._driven[port] = value
+        self._driven[port] = self._held(value)
 
     def wire(self, name: str, value: str, width: int = 1, *, signed: bool = False) -> str:
         """A name for a value."""
+        value = self._held(value)
+        self._ages[name] = self._age(value)
         self._lines.append(f"wire {'signed ' * signed}{_range(width)}{name} = {value};")
         return name
 
     def register(self, name: str, following: str, width: int = 1, *, signed: bool = False) -> str:
         """A register of the model, and what it is next."""
-        self.widths[name] = width
+        following = self._held(following)
         self._lines.append(f"reg {'signed ' * signed}{_range(width)}{name};")
         self._lines.append(f"always @(posedge clk) {name} <= rst ? 0 : {following};")
         return name
 
-    def past(self, name: str, value: str, width: int = 1) -> str:
-        """What a value was a cycle ago; it means something where `steady` is 1."""
-        self._lines.append(f"reg {_range(width)}{name};")
-        self._lines.append(f"always @(posedge clk) {name} <= {value};")
-        return name
+    def _held(self, text: str) -> str:
+        """A text with registers in place of what was a cycle ago, from the inside out."""
+        while (at := text.rfind(PAST)) >= 0:
+            first = end = at + len(PAST)
+            depth = 1
+            while depth:
+                depth += {"(": 1, ")": -1}.get(text[end], 0)
+                end += 1
+            text = text[:at] + self._past(text[first : end - 1]) + text[end:]
+        return text
+
+    def _past(self, value: str) -> str:
+        """The register that holds what a value was a cycle ago."""
+        if value not in self._pasts:
+            self._pasts[value] = name = f"past_{len(self._pasts)}"
+            self._ages[name] = self._age(value) + 1
+            self._lines.append(f"reg [$bits({{{value}}})-1:0] {name};")
+            self._lines.append(f"always @(posedge clk) {name} <= {value};")
+        return self._pasts[value]
+
+    def _age(self, text: str) -> int:
+        """How many cycles ago it was what a value follows from."""
+        return max((self._ages.get(name, 0) for name in re.findall(r"\w+", text)), default=0)
 
     def parts(self, name: str, count: int, width: int) -> Iterator[tuple[int, str, str]]:
         """The fields of a vector: of each its number, what it is now, and what a cycle ago."""
-        before = self.past(f"past_{name}", name, count * width)
         for k in range(count):
-            yield k, within(name, str(k), width), within(before, str(k), width)
-
-    def ago(self, value: str, cycles: int, width: int = 1) -> str:
-        """What a value was some cycles ago; ports have widths of their own."""
-        if not cycles:
-            return value
-        key = value, cycles
-        if key not in self._pasts:
-            before = self.ago(value, cycles - 1, width)
-            name = f"ago_{len(self._pasts)}"
-            self._pasts[key] = self.past(name, before, self.width(value) or width)
-        return self._pasts[key]
+            now = within(name, str(k), width)
+            yield k, now, f"$past({now})"
 
     def word(self, port: str, number: int, width: int, *, ago: int = 0) -> str:
         """A word of a port, now or some cycles ago."""
-        name = self.ago(port, ago)
-        return name if self.width(port) == 1 else f"{name}[{number * width} +: {width}]"
+        word = port if self.width(port) == 1 else f"{port}[{number * width} +: {width}]"
+        return earlier(word, ago)
 
     def assume(self, condition: str) -> None:
         """Assume something of the surroundings, outside resets."""
-        self._claims.append(f"if (!rst) assume ({condition});")
+        self._claims.append(f"if (!rst) assume ({self._held(condition)});")
 
     def claim(self, name: str, condition: str, *, ago: int = 0) -> None:
-        """Claim something of the module, by which nothing is meant that was longer ago."""
-        self._looks_back = max(self._looks_back, ago)
-        known = "past && !rst" if self._resets else f"age >= {ago}"
+        """Claim something of the module, as soon as there is what it looks back to, or longer."""
+        condition, known = self._held(condition), "past && !rst"
+        if not self._resets:
+            age = max(self._age(condition), ago)
+            self._looks_back, known = max(self._looks_back, age), f"age >= {age}"
         self._claims.append(f"if ({known}) {name}: assert ({condition});")
         self._properties += 1
 
@@ -176,8 +207,8 @@ class Model:
     def harness(self, says: str, *, cycles: int | None = None) -> Harness:
         """The harness, and what its claims come to in a line.
 
-        So many cycles of it are assumed in an induction: if it is not said, as many as claims look
-        back, and one more.
+        So many cycles of it are assumed in an induction: if it is not said, one, and without resets
+        as many more as claims look back.
         """
         names = [self._module]
         for parent in names:

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from ..rtl.operator_unit import OperatorPair, OperatorUnit
 from ..rtl.placement import combiner_name
-from .model import Model
+from .model import Model, earlier
 
 if TYPE_CHECKING:
     from ..collective import Operator
     from ..rtl import Fabric
     from ..rtl.placement import Placement, RouterPlan
-    from ..rtl.router import Crossbar
+    from ..rtl.router import Crossbar, Output
     from ..verilog.design import Design
     from .solver import Harness
 
@@ -108,7 +108,6 @@ def _claim_router(
     model.input("rx", words.ports * words.width)
     if words.injections:
         model.input("inject", words.injections * words.width)
-    early = _early(model, router)
     sources = [model.word("rx", port, words.width, ago=1) for port in range(words.ports)]
     # A second register holds the word of the cycle before, while words advance.
     sources += [model.word("rx", port, words.width, ago=2) for port in words.delayed]
@@ -117,27 +116,22 @@ def _claim_router(
     if any(len(sources) in output.sources for output in router.crossbar.outputs):
         assert unit is not None
         known.append(_neutral(model, unit, words.width))
-    held = model.ago(early, LATENCY, max(len(router.bits), 1))
-    advancing = model.ago("enable", 2)
+    model.wire("held", earlier(_early(model, router), LATENCY), max(len(router.bits), 1))
+    advancing = earlier("enable", 2)
     later = {words.ports + k for k in range(len(words.delayed))}
     for port, output in enumerate(router.crossbar.outputs):
         shown = model.word("tx", port, words.width)
-        model.claim(
-            f"tx_{port}_waits_while_not_enabled",
-            f"{advancing} || {shown} == {model.word('tx', port, words.width, ago=1)}",
-            ago=2,
-        )
+        stays = f"{advancing} || {shown} == {earlier(shown)}"
+        model.claim(f"tx_{port}_waits_while_not_enabled", stays)
         for number, source in enumerate(output.sources):
-            chosen = _selected(held, output.bits, output.code(number))
             # The second register holds that word if words advanced the cycle before, too.
-            before = [model.ago("enable", 3)] if source in later else []
+            before = [earlier("enable", 3)] if source in later else []
             for code, word in known[source].items():
-                conditions = " && ".join(filter(None, [advancing, *before, *chosen, code]))
+                conditions = [advancing, *before, *_selected(output, number), code]
                 of_code = f"_of_{code.split()[-1]}" if code else ""
                 model.claim(
                     f"tx_{port}_passes_source_{source}{of_code}",
-                    f"!({conditions}) || {shown} == {word}",
-                    ago=3,
+                    f"!({' && '.join(filter(None, conditions))}) || {shown} == {word}",
                 )
 
 
@@ -148,7 +142,7 @@ def _neutral(model: Model, unit: OperatorUnit, width: int) -> dict[str, str]:
     if not bits:
         return {"": words[0]}
     model.input("operator_code", bits)
-    chosen = model.ago("operator_code", LATENCY, bits)
+    chosen = earlier("operator_code", LATENCY)
     codes = [f"{chosen} == {code}" for code in unit.codes]
     return dict(zip(codes, words, strict=True))
 
@@ -167,15 +161,16 @@ def _early(model: Model, router: RouterPlan) -> str:
     return "{" + ", ".join(reversed(bits)) + "}" if bits else "1'b0"
 
 
-def _selected(held: str, registers: Sequence[int], bits: Sequence[int]) -> list[str]:
-    """That select registers hold some bits."""
-    return [f"{held}[{k}] == 1'b{bit}" for k, bit in zip(registers, bits, strict=True)]
+def _selected(output: Output, number: int) -> list[str]:
+    """That select registers hold the bits of a source."""
+    return [f"held[{k}] == 1'b{bit}"
+            for k, bit in zip(output.bits, output.code(number), strict=True)]  # fmt: skip
 
 
 def _together(crossbar: Crossbar, unit: OperatorUnit) -> Iterator[range]:
     """In-ports of which all is proved at once: of many sums the solver takes ever longer."""
     sums = max(len(output.sources) for output in crossbar.outputs) * len(unit.operators)
-    ports, each = len(crossbar.outputs), max(MOST_SUMS // sums, 1)
+    ports, each = len(crossbar.outputs), max(MOST_SUMS // max(sums, 1), 1)
     yield from (range(first, min(first + each, ports)) for first in range(0, ports, each))
 
 
@@ -192,32 +187,25 @@ def _claim_combiner(
         model.input("inject", words.injections * width)
     if crossbar.rom.shape[1]:
         model.input("select", crossbar.rom.shape[1])
+        model.wire("held", earlier("select", LATENCY), crossbar.rom.shape[1])
     if unit.bits:
         model.input("operator_code", unit.bits)
     for code, operator in zip(unit.codes, unit.operators, strict=True):
         _add_results(model, crossbar, words, operator, code if unit.bits else None, ports)
     if 0 not in ports:
         return
-    results = words.ports + len(words.delayed)
-    advancing = model.ago("enable", 2)
-    for port in range(results):
+    advancing = earlier("enable", 2)
+    for port in range(words.ports + len(words.delayed)):
         shown = model.word("result", port, width)
-        before = model.word("result", port, width, ago=1)
-        model.claim(
-            f"result_{port}_waits_while_not_enabled", f"{advancing} || {shown} == {before}", ago=2
-        )
+        stays = f"{advancing} || {shown} == {earlier(shown)}"
+        model.claim(f"result_{port}_waits_while_not_enabled", stays)
     for port in range(words.ports if words.made else 0):
         shown, before = model.word("result", port, width), model.word("made", port, width, ago=1)
+        model.claim(f"result_{port}_is_what_was_made", f"!{advancing} || {shown} == {before}")
+    for port, of in enumerate(words.delayed, words.ports):
+        shown, before = model.word("result", port, width), model.word("result", of, width, ago=1)
         model.claim(
-            f"result_{port}_is_what_was_made", f"!{advancing} || {shown} == {before}", ago=2
-        )
-    for k, port in enumerate(words.delayed):
-        shown = model.word("result", words.ports + k, width)
-        before = model.word("result", port, width, ago=1)
-        model.claim(
-            f"result_{words.ports + k}_is_that_of_the_cycle_before",
-            f"!{advancing} || {shown} == {before}",
-            ago=2,
+            f"result_{port}_is_that_of_the_cycle_before", f"!{advancing} || {shown} == {before}"
         )
 
 
@@ -232,22 +220,17 @@ def _add_results(
     operands += [model.word("inject", k, width, ago=1) for k in range(words.injections)]
     operands.append(f"{width}'d{operator.identity(width)}")
     assert operator.proof is not None  # `prove` sees to that
-    conditions = [model.ago("enable", 2)]
+    conditions = [earlier("enable", 2)]
     if code is not None:
-        chosen = model.ago("operator_code", LATENCY, code.bit_length() or 1)
-        conditions.append(f"{chosen} == {code}")
-    select = model.ago("select", LATENCY) if crossbar.rom.shape[1] else ""
+        conditions.append(f"{earlier('operator_code', LATENCY)} == {code}")
     for port in ports:
         output, arriving = crossbar.outputs[port], model.word("rx", port, width, ago=1)
         for number, source in enumerate(output.sources):
-            bits = output.code(number)
-            selected = _selected(select, output.bits, bits) if bits else []
+            chosen = " && ".join(conditions + _selected(output, number))
             wanted = operator.proof(arriving, operands[source], width)
             model.claim(
                 f"result_{port}_is_{operator.label}_with_{source}",
-                f"!({' && '.join(conditions + selected)}) || "
-                f"{model.word('result', port, width)} == {wanted}",
-                ago=2,
+                f"!({chosen}) || {model.word('result', port, width)} == {wanted}",
             )
 
 

@@ -37,24 +37,14 @@ def buffer_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
     """What is proved of the side that writes: in every cycle of its clock it writes one word."""
     model = Model(design, f"buffer_{latency}", shows=("written",), resets=False)
     bits = address_width(plan.depth(latency))
-    written = model.ago("written", 1, bits + 1)
-    word = model.ago("{rx_frame, rx_word}", 1, plan.width + 2)
-    resets = f"rst || {model.ago('rst', 1)}"
-    model.claim(
-        "one_more_in_each_cycle", f"{resets} || written == {bits + 1}'({written} + 1)", ago=1
-    )
-    model.claim("count_is_its_gray_code", f"{resets} || count == (written ^ (written >> 1))", ago=1)
-    model.claim(
-        "the_word_is_where_it_was_counted",
-        f"{resets} || at != {written}[{bits - 1}:0] || head == {word}",
-        ago=1,
-    )
-    kept, before = model.ago("head", 1, plan.width + 2), model.ago("at", 1)
-    model.claim(
-        "others_stay",
-        f"{resets} || at != {before} || at == {written}[{bits - 1}:0] || head == {kept}",
-        ago=1,
-    )
+    resets, there = "rst || $past(rst)", f"$past(written[{bits - 1}:0])"
+    model.claims({
+        "one_more_in_each_cycle": f"{resets} || written == {bits + 1}'($past(written) + 1)",
+        "count_is_its_gray_code": f"{resets} || count == (written ^ (written >> 1))",
+        "the_word_is_where_it_was_counted":
+            f"{resets} || at != {there} || head == $past({{rx_frame, rx_word}})",
+        "others_stay": f"{resets} || at != $past(at) || at == {there} || head == $past(head)",
+    })  # fmt: skip
     return model.harness(
         "the elastic buffer writes every word that comes, behind the one before, and counts it"
     )
@@ -73,8 +63,7 @@ def receiver_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
     _clocks(model, bits, least, most, far)
     frozen = f"(cycle >= {-plan.settle_time})"
     model.assume(f"!{frozen} || frozen")
-    stays = f"steady && {model.past('was_frozen', 'frozen')} && !{model.past('had_ended', 'ends')}"
-    model.assume(f"!({stays}) || frozen")
+    model.assume("!(steady && $past(frozen) && !$past(ends)) || frozen")
     model.assume(f"frozen == 0 || (cycle != {-far} && settled == {SETTLED})")
     model.assume(f"!ends || cycle == {far}")
     due = f"(cycle >= {latency - 2})"
@@ -102,7 +91,7 @@ def receiver_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
             "nothing_is_lost": f"{known} !frozen || !lost_now",
         }
     )
-    was_due = model.past("taken_when_due", f"!rst && settled == {SETTLED} && {due}")
+    was_due = f"$past(!rst && settled == {SETTLED} && {due})"
     model.claim("what_is_taken_is_of_the_run", f"!{was_due} || frame == {int(Frame.RUN)}")
     says = (
         f"clocks within {plan.ppm:g} ppm: the elastic buffer is never empty when a word is due nor "

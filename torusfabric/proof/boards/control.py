@@ -68,9 +68,7 @@ class _Board:
         """Something that is free, but as `how` says between two cycles in which something holds."""
         model = self.model
         model.free(name, width)
-        model.past(f"past_{name}", name, width)
-        model.past(f"past_while_{name}", while_)
-        model.assume(f"!(steady && past_while_{name} && {while_}) || {how}")
+        model.assume(f"!(steady && $past({while_}) && {while_}) || {how}")
 
 
 def barrier_harness(plan: LinkPlan, design: Design) -> Harness:
@@ -85,34 +83,31 @@ def barrier_harness(plan: LinkPlan, design: Design) -> Harness:
     # No two messages in a row are lost that say when a run begins.
     model.assume(f"!is_told || count != 0 || {counted} >= {plan.heard + plan.settle_time}")
     bits = plan.fields["count"].width
-    model.past("past_count", "count", bits)
-    model.past("past_told", f"{counted} - {plan.heard}", bits)
-    model.past("begins_count", "waiting && !goes && count == 0")
-    model.past("past_recent", "recent", model.width("recent"))
-    for name in ("dropped", "is_told", "is_root", "all_arrived", "waiting", "run_start"):
-        model.past(f"past_{name}", name)
+    model.wire("told_count", f"is_told ? {counted} - {plan.heard} : 0", bits)
+    begins = "steady && $past(waiting && !goes && count == 0)"
     model.register("frozen_for", f"!frozen ? 0 : frozen_for >= {plan.settle_time} ? "
                    f"{plan.settle_time} : frozen_for + 1", 8)  # fmt: skip
     _tree(board)
     model.claims({
         "says_that_it_waits_when_all_below_do": "!says_arrived || (waiting && those_below_wait)",
-        "hears_nobody_of_a_run_that_is_over": "recent == 0 || arrived == 0 || past_recent == 0",
+        "hears_nobody_of_a_run_that_is_over": "recent == 0 || arrived == 0 || $past(recent) == 0",
         "ignores_messages_of_a_run_that_is_over":
-            f"!(steady && past_dropped) || recent == {plan.stale}",
-        "goes_on_ignoring_them": "!(steady && !past_dropped && past_recent != 0) || "
-                                 "recent == past_recent - 1",
+            f"!(steady && $past(dropped)) || recent == {plan.stale}",
+        "goes_on_ignoring_them": "!(steady && !$past(dropped) && $past(recent) != 0) || "
+                                 "recent == $past(recent) - 1",
         "knows_who_waits": "!waiting || (arrived & below & ~below_wait) == 0",
         "says_when_only_if_all_wait": "count == 0 || all_wait",
         "begins_only_if_all_wait": "!goes || (waiting && all_wait)",
-        "counts_while_it_waits": "!steady || past_waiting || count == 0",
-        "begins_as_counted": "goes == (steady && past_waiting && past_count == 1)",
-        "counts_down": "!(steady && past_waiting && past_count > 1) || count == past_count - 1",
+        "counts_while_it_waits": "!steady || $past(waiting) || count == 0",
+        "begins_as_counted": "goes == (steady && $past(waiting) && $past(count) == 1)",
+        "counts_down":
+            "!(steady && $past(waiting && count > 1)) || count == $past(count) - 1",
         "says_what_it_counts": "says_count == count",
         "begins_counting_when_all_have_arrived":
-            "!(steady && begins_count && past_is_root) || "
-            f"count == (past_all_arrived ? {plan.countdown} : 0)",
+            f"!({begins} && $past(is_root)) || "
+            f"count == ($past(all_arrived) ? {plan.countdown} : 0)",
         "counts_as_it_is_told":
-            "!(steady && begins_count && !past_is_root) || count == (past_is_told ? past_told : 0)",
+            f"!({begins} && $past(!is_root)) || count == $past(told_count)",
         "starts_the_run_or_refuses_it": "run_start == (again || (goes && !refused))",
         "is_frozen_before_it_begins":
             f"!(run_start && goes) || frozen_for >= {plan.settle_time}",
@@ -131,8 +126,8 @@ def barrier_harness(plan: LinkPlan, design: Design) -> Harness:
 def _waiting_boards(board: _Board) -> None:
     """Who waits for a run goes on to wait until it begins."""
     model = board.model
-    board.stays("below_wait", board.links, "waiting", "(past_below_wait & ~below_wait) == 0")
-    board.stays("all_wait", 1, "(waiting || count != 0)", "!past_all_wait || all_wait")
+    board.stays("below_wait", board.links, "waiting", "($past(below_wait) & ~below_wait) == 0")
+    board.stays("all_wait", 1, "(waiting || count != 0)", "!$past(all_wait) || all_wait")
     for link in range(board.links):
         told = f"waiting && heard[{link}] && below[{link}] && {board.said(link, 'arrived')} == 1"
         model.assume(f"!({told}) || below_wait[{link}]")
@@ -144,8 +139,8 @@ def _choices(board: _Board) -> None:
     """What boards have chosen: a run of which they chose different things is refused by all."""
     model, choices = board.model, [*board.plan.choices]
     board.stays("same_below", board.links, "(waiting || count != 0)",
-                "past_same_below == same_below")  # fmt: skip
-    board.stays("all_same", 1, "(waiting || count != 0)", "past_all_same == all_same")
+                "$past(same_below) == same_below")  # fmt: skip
+    board.stays("all_same", 1, "(waiting || count != 0)", "$past(all_same) == all_same")
     for link in range(board.links):
         same = [f"{board.said(link, name)} == run_{name}" for name in choices]
         same += [f"{board.said(link, what)} == {value}" for what, value in
@@ -185,27 +180,19 @@ def agreement_harness(plan: LinkPlan, design: Design) -> Harness:
     """All boards take a run for good, or none does; and they repeat it in the same cycle."""
     board = _Board(plan, design)
     model = board.model
-    model.past("past_run_busy", "run_busy")
-    model.past("past_run_start", "run_start")
     # Of the sequencer: it is busy from the start of a run on, and until its end.
-    model.assume("!run_busy || (steady && (past_run_busy || past_run_start))")
+    model.assume("!run_busy || (steady && ($past(run_busy) || $past(run_start)))")
     _timing(board)
     _good_boards(board)
-    model.past("past_verdict", "verdict", 2)
-    model.past("past_lost", "lost", board.links)
-    model.past("past_known", "known")
-    model.past("past_after", "after", model.width("after"))
     retries = f"attempts <= {plan.retries}"
-    model.past("past_tries", retries)
-    model.past("past_ends", "ends")
     model.register(
         "must_say",
         f"ends ? verdict != {GOOD} && !(verdict == {BAD} && {retries}) : start && !busy ? 0 : "
         "must_say",
     )
     model.claims({
-        "knows_what_its_links_lost": f"!(steady && past_after == {plan.checked}) || "
-                                     "(known && lost_in_run == past_lost)",
+        "knows_what_its_links_lost": f"!(steady && $past(after) == {plan.checked}) || "
+                                     "(known && lost_in_run == $past(lost))",
         "knows_nothing_of_a_run_under_way":
             "!known || !(run_busy || was_busy || tried || "
             f"(after != 0 && after <= {plan.checked}))",
@@ -217,17 +204,17 @@ def agreement_harness(plan: LinkPlan, design: Design) -> Harness:
                                           "(lost_in_run == 0 && those_below_are_good)",
         "others_take_what_they_are_told":
             f"is_root || !known || verdict == 0 || verdict == (all_good ? {GOOD} : {BAD})",
-        "a_verdict_stays": "!(steady && past_known && known && past_verdict != 0) || "
-                           "verdict == past_verdict",
+        "a_verdict_stays": "!(steady && $past(known) && known && $past(verdict) != 0) || "
+                           "verdict == $past(verdict)",
         "says_its_verdict": "says_verdict == verdict",
         "repeats_only_what_is_bad":
-            f"again == (steady && past_ends && past_tries && past_verdict == {BAD})",
+            f"again == (steady && $past(ends) && $past({retries}) && $past(verdict) == {BAD})",
         "is_busy_until_the_end":
             "!(run_busy || was_busy || after != 0 || again || tried || finish || waiting) || busy",
         "does_one_thing_at_a_time":
             "waiting + again + finish + (tried || run_busy || was_busy) + (after != 0) <= 1 "
             "&& !(tried && was_busy) && (!goes || (waiting && count == 0))",
-        "ends_what_it_does_not_repeat": "finish == (steady && past_ends && !again)",
+        "ends_what_it_does_not_repeat": "finish == (steady && $past(ends) && !again)",
         "a_run_that_is_not_good_says_so": "!must_say || fault != 0",
     })  # fmt: skip
     says = (
@@ -240,8 +227,8 @@ def agreement_harness(plan: LinkPlan, design: Design) -> Harness:
 def _good_boards(board: _Board) -> None:
     """Which boards have found that no link lost anything; what is known of a run stays."""
     model = board.model
-    board.stays("good_below", board.links, "known", "past_good_below == good_below")
-    board.stays("all_good", 1, "known", "past_all_good == all_good")
+    board.stays("good_below", board.links, "known", "$past(good_below) == good_below")
+    board.stays("all_good", 1, "known", "$past(all_good) == all_good")
     for link in range(board.links):
         settled, told = board.said(link, "settled"), f"known && heard[{link}] && below[{link}]"
         model.assume(f"!({told} && {settled} == {GOOD}) || good_below[{link}]")
@@ -258,11 +245,11 @@ def _timing(board: _Board) -> None:
     agreed = plan.agreed
     model.register(
         "since_end",
-        f"steady && past_run_busy && !run_busy ? 1 : since_end == 0 || since_end == {agreed} ? 0 : "
-        "since_end + 1",
+        "steady && $past(run_busy) && !run_busy ? 1 : "
+        f"since_end == 0 || since_end == {agreed} ? 0 : since_end + 1",
         model.width("after"),
     )
-    model.claim("knows_that_a_run_has_ended", "was_busy == (steady && past_run_busy)")
+    model.claim("knows_that_a_run_has_ended", "was_busy == (steady && $past(run_busy))")
     model.claim("agrees_in_time", f"ends == (since_end == {agreed})")
     model.claim("counts_the_cycles_after_a_run", "after == since_end")
     for name, what in (("due", "running"), ("check_due", "summing")):

@@ -21,25 +21,21 @@ def sent_sum_harness(plan: LinkPlan, design: Design) -> Harness:
     """What a transmitter sends: the words, and behind them their CRC-32."""
     model = Model(design, "transmitter", shows=("crc", "word", "rest"), resets=False)
     width = plan.width
-    checking, running = model.ago("checking", 1), model.ago("running", 1)
-    low = min(width, CRC_BITS)
-    crc, word = model.ago("crc", 1, CRC_BITS), model.ago("word", 1, width)
-    sent = f"({checking} ? {crc}[{low - 1}:0] : {word})"
-    model.claim("sends_words_and_then_their_sum", f"tx_word == {sent}", ago=1)
-    model.claim("sends_the_word_of_the_run", "!running || word == sent")
-    told, bits = "{message, link}", plan.message_words * width
-    new, old = model.ago(told, 1, bits), model.ago("rest", 1, bits)
-    rest = f"({model.ago('begins', 1)} ? {bits}'({new}) : {old})"
-    model.claim("keeps_the_rest_of_a_message", f"rest == {rest} >> {width}", ago=1)
-    model.claim(
-        "sends_the_words_of_a_message",
-        f"running || word == {width}'(begins ? {bits}'({told}) : rest)",
-    )
+    low, bits, told = min(width, CRC_BITS), plan.message_words * width, "{message, link}"
+    rest = f"($past(begins) ? {bits}'($past({told})) : $past(rest))"
     frame = (
-        f"({checking} ? {int(Frame.CHECK)} : {running} ? {int(Frame.RUN)} : {int(Frame.MESSAGE)})"
+        f"($past(checking) ? {int(Frame.CHECK)} : $past(running) ? {int(Frame.RUN)} : "
+        f"{int(Frame.MESSAGE)})"
     )
-    resets = model.ago("rst", 1)
-    model.claim("says_what_it_sends", f"{resets} || tx_frame == {frame}", ago=1)
+    model.claims({
+        "sends_words_and_then_their_sum":
+            f"tx_word == ($past(checking) ? $past(crc[{low - 1}:0]) : $past(word))",
+        "sends_the_word_of_the_run": "!running || word == sent",
+        "keeps_the_rest_of_a_message": f"rest == {rest} >> {width}",
+        "sends_the_words_of_a_message":
+            f"running || word == {width}'(begins ? {bits}'({told}) : rest)",
+        "says_what_it_sends": f"$past(rst) || tx_frame == {frame}",
+    })  # fmt: skip
     return model.harness("words of a run, or of a message, go out, and behind them their sum")
 
 
@@ -50,33 +46,28 @@ def received_sum_harness(plan: LinkPlan, latency: int, design: Design) -> Harnes
     model, width = Model(design, f"receiver_{latency}", shows=shows), plan.width
     low = min(width, CRC_BITS)
     check = f"(frame == {int(Frame.CHECK)})"
-    for name in ("fresh", "wrong", "lost", "lost_now", "frozen", "take"):
-        model.past(f"past_{name}", name)
-    model.past("past_check", check)
-    model.past("bad_word", f"(was_due && frame != {int(Frame.RUN)}) || "
-               f"(was_check_due && (!{check} || wrong))")  # fmt: skip
+    bad = (f"$past((was_due && frame != {int(Frame.RUN)}) || "
+           f"(was_check_due && (!{check} || wrong)))")  # fmt: skip
     unequal = f"received{f'[{low - 1}:0]' if width > 1 else ''} != crc[{low - 1}:0]"
-    due, check_due = model.past("past_due", "due"), model.past("past_check_due", "check_due")
     bits, peer = plan.message_words * width, model.width("peer")
     if not model.has("held"):  # where a message is all that it holds
         model.wire("held", "said", bits)
-    for name, size in (("held", bits), ("received", width)):
-        model.past(f"past_{name}", name, size)
     model.claims({
         "holds_the_words_of_a_message":
-            "!steady || held == (past_fresh && !past_check ? "
-            f"{bits}'({{past_received, past_held}} >> {width}) : past_held)",
+            f"!steady || held == ($past(fresh && !{check}) ? "
+            f"{bits}'({{$past(received), $past(held)}} >> {width}) : $past(held))",
         "says_what_it_holds": f"said == held[{plan.message_bits - 1}:0]",
         "sees_that_a_word_of_it_is_another": f"wrong == (was_wrong || {unequal})",
-        "remembers_that_one_was": "!(steady && past_fresh) || was_wrong == "
-                                  "(past_check && past_wrong)",
+        "remembers_that_one_was": "!(steady && $past(fresh)) || was_wrong == "
+                                  f"$past({check} && wrong)",
         "hears_nothing_with_another_sum":
             f"!(heard || strange) || ({check} && !wrong && of_message && checks_left == 0)",
-        "hears_when_the_last_word_is_taken": "!steady || !(heard || strange) || past_take",
+        "hears_when_the_last_word_is_taken": "!steady || !(heard || strange) || $past(take)",
         "hears_its_peer_alone": f"!(heard && strange) && (!heard || said[{peer - 1}:0] == peer)",
-        "knows_what_was_due": f"!steady || (was_due == {due} && was_check_due == {check_due})",
+        "knows_what_was_due":
+            "!steady || (was_due == $past(due) && was_check_due == $past(check_due))",
         "says_what_is_lost": "!steady || lost == "
-                             "(past_frozen && (past_lost || past_lost_now || bad_word))",
+                             f"($past(frozen) && ($past(lost || lost_now) || {bad}))",
     })  # fmt: skip
     says = "a packet counts only if the sum behind it is that of its words; else it is lost"
     return replace(model.harness(says), name=f"sums of receiver_{latency}")

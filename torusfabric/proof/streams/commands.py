@@ -32,7 +32,6 @@ REGISTERS = ("there", "number", "odd", "promised", "statuses", "into", "out",
 def commands_harness(design: Design, shape: CommandShape) -> Harness:
     """The harness around what takes commands and reports what became of them."""
     model = Model(design, "commands", shows=REGISTERS)
-    model.past("past_load_valid", "load_valid", 2)
     _add_runs(model, shape)
     _add_collection(model)
     _add_counts(model, shape)
@@ -50,16 +49,14 @@ def _add_runs(model: Model, shape: CommandShape) -> None:
     """Runs, of which one may begin in the cycle before it is told that another has ended."""
     model.register("begun", "begun + run_begins", 2)
     model.register("running", "running + run_begins - run_over", 2)
-    model.past("past_begins", "run_begins")
-    model.past("past_begun", "begun", 2)
-    next_is_there = "load_valid[begun[0]] && past_load_valid[begun[0]]"
-    model.assume(f"!run_begins || (may_begin && !(steady && past_begins) && {next_is_there})")
+    next_is_there = "load_valid[begun[0]] && $past(load_valid)[begun[0]]"
+    model.assume(f"!run_begins || (may_begin && !(steady && $past(run_begins)) && {next_is_there})")
     model.assume("!run_over || running != 0")
     model.assume("running != 2 || run_over")
-    model.assume("!(steady && past_begins) || running == 2 || !run_over")
+    model.assume("!(steady && $past(run_begins)) || running == 2 || !run_over")
     if shape.barrier:
         model.assume("!run_begins || running == 0 || run_over || (!barrier && !run_idle)")
-    model.claim("knows_that_a_run_began", "has_begun == (steady && past_begins)")
+    model.claim("knows_that_a_run_began", "has_begun == (steady && $past(run_begins))")
 
 
 def _add_collection(model: Model) -> None:
@@ -233,14 +230,14 @@ def _claim_statuses(model: Model) -> None:
     last = len(STATUS) - 1
     moves = "status_tvalid && status_tready"
     model.register("words", f"{moves} ? (words == {last} ? 0 : words + 1) : words", 2)
-    model.past("past_waits", "status_tvalid && !status_tready")
-    model.past("past_word", "{status_tlast, status_tdata}", COMMAND_BITS + 1)
+    waits = "$past(status_tvalid && !status_tready)"
     entry = "{its_cycles, its_error, its_tag}"
     said = "words == 0 ? its_tag : words == 1 ? its_error : its_cycles"
     model.claims({
-        "status_tvalid_stays_until_tready": "!steady || !past_waits || status_tvalid",
+        "status_tvalid_stays_until_tready": f"!steady || !{waits} || status_tvalid",
         "status_is_stable":
-            "!steady || !past_waits || {status_tlast, status_tdata} == past_word",
+            f"!steady || !{waits} || "
+            "{status_tlast, status_tdata} == $past({status_tlast, status_tdata})",
         "shows_a_status_while_there_is_one": "status_tvalid == (shown != 0)",
         "ends_a_status_after_its_words": f"status_tlast == (words == {last})",
         "counts_words": f"status_beat == words && words <= {last} && (shown != 0 || words == 0)",
@@ -257,26 +254,26 @@ def _claim_facts(model: Model, shape: CommandShape) -> None:
     """What nodes are told of runs changes only when they may not look at it."""
     bits = {"mode": shape.facts.form_bits, "root": shape.facts.root_bits}
     sections = shape.facts.sections
-    begun = section_of("past_begun", sections)
+    begun = section_of("$past(begun)", sections)
     for name, width in bits.items():
         if not width:
             continue
-        model.past(f"past_{name}", name, width)
         for odd, now, then in model.parts(f"load_{name}", 2, width):
             model.claim(
                 f"keeps_{name}_while_it_is_loaded_{odd}",
-                f"!steady || !load_valid[{odd}] || !past_load_valid[{odd}] || {now} == {then}",
+                f"!steady || !load_valid[{odd}] || !$past(load_valid[{odd}]) || {now} == {then}",
             )
         for section, now, then in model.parts(f"unload_{name}", sections.count, width):
             model.claim(
                 f"keeps_{name}_while_it_is_unloaded_{section}",
-                f"!steady || {now} == (past_begins && {begun} == {section} ? past_{name} : {then})",
+                f"!steady || {now} == "
+                f"($past(run_begins) && {begun} == {section} ? $past({name}) : {then})",
             )
     for odd in range(2):
-        begins = f"(past_begins && past_begun[0] == {odd})"
+        begins = f"$past(run_begins && begun[0] == {odd})"
         model.claims({
             f"waits_for_its_run_{odd}":
-                f"!steady || !past_load_valid[{odd}] || load_valid[{odd}] || {begins}",
+                f"!steady || !$past(load_valid[{odd}]) || load_valid[{odd}] || {begins}",
             f"leaves_with_its_run_{odd}": f"!steady || !{begins} || !load_valid[{odd}]",
         })  # fmt: skip
     if shape.facts.form_bits:

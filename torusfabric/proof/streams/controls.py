@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from ...rtl.run_choices import RunError
-from ..model import Model, within
+from ..model import Model, earlier, within
 
 if TYPE_CHECKING:
     from ...verilog.design import Design
@@ -42,25 +42,22 @@ def _add_nodes(model: Model, levels: int) -> None:
     model.register("arrives", "run_begins")
     model.free("node_ready")
     model.free("others_ready")
-    model.drive("ready", model.ago("node_ready && others_ready", levels))
+    model.drive("ready", earlier("node_ready && others_ready", levels))
     for name, bits in (("bad", 2), ("last", model.width("last"))):
         if bits:
             model.free(f"node_{name}", bits)
             model.free(f"others_{name}", bits)
-            model.past(f"past_node_{name}", f"node_{name}", bits)
     # A node is reset a cycle after the control, and may say anything before.
-    model.past("past_steady", "steady && !rst")
-    model.past("past_ready", "node_ready && !arrives")
-    model.wire("stays_ready", "steady && past_steady && past_ready")
+    model.wire("stays_ready", "steady && $past(steady && !rst && node_ready && !arrives)")
     model.assume("!stays_ready || node_ready")
-    model.assume("!stays_ready || node_bad == past_node_bad")
+    model.assume("!stays_ready || node_bad == $past(node_bad)")
     bad = "node_bad | others_bad"
     if model.has("last"):
         model.fixed("node_sends")
-        model.assume("!stays_ready || node_last == past_node_last")
+        model.assume("!stays_ready || node_last == $past(node_last)")
         bad += " | (node_sends && node_last != others_last)"
-        model.drive("last", model.ago("others_last", levels, model.width("last")))
-    shown = model.ago(bad, levels, 2)
+        model.drive("last", earlier("others_last", levels))
+    shown = earlier(bad, levels)
     model.drive("bad", shown)
     model.drive("good", f"{shown} == 0")
 
@@ -85,20 +82,17 @@ def _claim_runs(model: Model) -> None:
     model.wire("wrong", wrong)
     model.wire("only_waits", "barrier" if model.has("barrier") else "1'b0")
     model.wire("allowed", "may_begin" if model.has("may_begin") else "1'b1")
-    model.past("past_begins", "run_begins")
-    model.past("past_unrun", "wrong || only_waits")
-    model.past("past_drops", "drops")
-    model.assume("!told || !(steady && past_begins)")
+    model.assume("!told || !(steady && $past(run_begins))")
     model.claims({
         "begins_when_every_node_is_ready": "!run_begins || (ready && idle && allowed)",
         "finds_the_node_ready": "!arrives || node_ready",
         "runs_what_is_good": "accepted == (run_begins && !wrong && !only_waits)",
-        "drops_what_is_not_run": "drops == (steady && past_begins && past_unrun)",
-        "ends_what_is_not_run": "over == (steady && past_drops)",
+        "drops_what_is_not_run": "drops == (steady && $past(run_begins && (wrong || only_waits)))",
+        "ends_what_is_not_run": "over == (steady && $past(drops))",
         "begins_after_the_run_before": "!run_begins || !under_way || run_ends",
-        "ends_no_run_at_once": "!steady || !past_begins || !run_ends",
+        "ends_no_run_at_once": "!steady || !$past(run_begins) || !run_ends",
         "is_under_way_until_its_end": "under_way == (carried_out || drops || over)",
-        "begins_once": "!steady || !past_begins || !run_begins",
+        "begins_once": "!steady || !$past(run_begins) || !run_begins",
         "counts_runs": f"section == begun[{model.width('section') - 1}:0] && "
                        "2'(begun - ended) < 2",
     })  # fmt: skip
@@ -106,40 +100,36 @@ def _claim_runs(model: Model) -> None:
 
 def _in_others(sections: Iterable[int], stays: Callable[[str], str]) -> str:
     """That something stays of each section but that of the run before this cycle."""
-    kept = (f"(past_section == {k} || {stays(str(k))})" for k in sections)
+    kept = (f"($past(section) == {k} || {stays(str(k))})" for k in sections)
     return f"!steady || ({' && '.join(kept)})"
 
 
 def _claim_facts(model: Model) -> None:
     """What is said of a run that has begun, and stays until the next in its section."""
     sections, bits = range(model.width("run_empty")), model.width("last")
-    model.past("past_wrong", "wrong")
-    model.past("past_section", "section", model.width("section"))
-    model.past("past_empty", "run_empty", len(sections))
-    model.past("past_error", "error", 4)
     destination, packets = RunError.DESTINATION, RunError.PACKETS
     kind = f"(bad[1] ? {int(destination)} : {int(packets)})"
-    model.past("past_kind", f"wrong ? {kind} : 0", 4)
-    begins = "steady && past_begins"
+    model.wire("error_of_run", f"wrong ? {kind} : 0", 4)
+    begins = "steady && $past(run_begins)"
     model.claims({
-        "reports_the_right_error": "!steady || error == (past_begins ? past_kind : past_error)",
-        "says_what_is_empty": f"!({begins}) || run_empty[past_section] == past_wrong",
+        "reports_the_right_error":
+            "!steady || error == $past(run_begins ? error_of_run : error)",
+        "says_what_is_empty": f"!({begins}) || run_empty[$past(section)] == $past(wrong)",
         "keeps_what_was_empty":
-            _in_others(sections, lambda k: f"run_empty[{k}] == past_empty[{k}]"),
-        "keeps_the_last": "!steady || past_begins || run_empty == past_empty",
-        "drops_what_a_node_calls_bad": f"!({begins}) || past_wrong || node_bad == 0",
+            _in_others(sections, lambda k: f"run_empty[{k}] == $past(run_empty[{k}])"),
+        "keeps_the_last": "!steady || $past(run_begins) || run_empty == $past(run_empty)",
+        "drops_what_a_node_calls_bad": f"!({begins}) || $past(wrong) || node_bad == 0",
     })  # fmt: skip
     if model.has("last"):
-        model.past("past_run_last", "run_last", len(sections) * bits)
         model.claims({
             "length_is_that_of_packets": f"length == {model.width('length')}'(last + 1)",
             "all_packets_have_the_length":
-                f"!({begins}) || past_wrong || !node_sends || "
-                f"{within('run_last', 'past_section', bits)} == node_last",
+                f"!({begins}) || $past(wrong) || !node_sends || "
+                f"{within('run_last', '$past(section)', bits)} == node_last",
             "keeps_the_lengths":
                 _in_others(sections, lambda k: f"{within('run_last', k, bits)} == "
-                                               f"{within('past_run_last', k, bits)}"),
-            "keeps_the_last_length": "!steady || past_begins || run_last == past_run_last",
+                                               f"$past({within('run_last', k, bits)})"),
+            "keeps_the_last_length": "!steady || $past(run_begins) || run_last == $past(run_last)",
         })  # fmt: skip
 
 
@@ -149,17 +139,11 @@ def tree_harness(design: Design, name: str) -> Harness:
     inputs, bits = model.width("bad") // 2, model.width("any_length")
     if model.has("good"):
         for k in range(inputs):
-            good = f"good[{k}]" if inputs > 1 else "good"
-            model.assume(f"{good} == (bad[{2 * k + 1}:{2 * k}] == 0)")
-    for name in ("ready", "bad", "length", "sends"):
-        if model.has(name):
-            model.past(f"past_{name}", name, model.width(name))
-    sends = [f"past_sends[{k}]" if model.has("sends") else "1'b1" for k in range(inputs)]
-    if inputs == 1 and model.has("sends"):
-        sends = ["past_sends"]
-    lengths = [f"past_length[{k * bits} +: {bits}]" if bits * inputs > 1 else "past_length"
-               for k in range(inputs)]  # fmt: skip
-    wrong = ["|".join(f"past_bad[{2 * k + bit}]" for k in range(inputs)) for bit in (0, 1)]
+            model.assume(f"{model.word('good', k, 1)} == (bad[{2 * k + 1}:{2 * k}] == 0)")
+    sends = [model.word("sends", k, 1, ago=1) if model.has("sends") else "1'b1"
+             for k in range(inputs)]  # fmt: skip
+    lengths = [model.word("length", k, bits, ago=1) for k in range(inputs if bits else 0)]
+    wrong = ["|".join(f"$past(bad)[{2 * k + bit}]" for k in range(inputs)) for bit in (0, 1)]
     if bits:
         differs = [
             f"({sends[a]} && {sends[b]} && {lengths[a]} != {lengths[b]})"
@@ -175,7 +159,7 @@ def tree_harness(design: Design, name: str) -> Harness:
         if model.has("sends"):
             model.claim("shows_who_sends", f"!steady || any_sends == ({' || '.join(sends)})")
     model.claims({
-        "ready_if_all_are": "all_ready == &past_ready",
+        "ready_if_all_are": "all_ready == &$past(ready)",
         "shows_that_none_is_bad": "!steady || none_bad == (any_bad == 0)",
         "shows_bad_lengths": f"!steady || any_bad[0] == ({wrong[0]})",
         "shows_bad_destinations": f"!steady || any_bad[1] == ({wrong[1]})",

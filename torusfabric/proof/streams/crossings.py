@@ -35,12 +35,11 @@ def crossing_harness(design: Design, name: str) -> Harness:
     # Resets of both sides are high together.
     model.drive("node_clk", "clk")
     model.drive("node_rst", "rst")
-    reset = model.ago("rst", 1)
     for each in POINTERS:
         bits = model.width(each)
-        before = model.ago(f"{each}_gray", 1, bits)
-        changed = model.wire(f"{each}_changed", f"{each}_gray ^ {before}", bits)
+        changed = model.wire(f"{each}_changed", f"{each}_gray ^ $past({each}_gray)", bits)
         model.claim(f"{each}_is_in_gray_code", f"{each}_gray == ({each} ^ ({each} >> 1))")
-        one = f"{reset} || !({changed} & ({changed} - 1'd1))"
-        model.claim(f"one_bit_of_{each}_changes", one, ago=1)
-    return model.harness("of the counters that the other clock reads, one bit changes at a time")
+        one = f"$past(rst) || !({changed} & ({changed} - 1'd1))"
+        model.claim(f"one_bit_of_{each}_changes", one)
+    return model.harness("of the counters that the other clock reads, one bit changes at a time",
+                         cycles=2)  # fmt: skip

@@ -59,11 +59,11 @@ def _add_message(model: Model, shape: LoaderShape) -> None:
     if model.has("load_valid"):
         valid = "load_valid[filling[0]]"
         for odd, now, then in model.parts("load_valid", 2, 1):
-            begins = f"(past_begins && past_begun[0] == {odd})"
+            begins = f"$past(run_begins && begun[0] == {odd})"
             model.assume(f"!steady || !{then} || {now} || {begins}")
         for name in filter(model.has, known):
             for odd, now, then in model.parts(name, 2, known[name]):
-                stays = f"past_load_valid[{odd}] && load_valid[{odd}]"
+                stays = f"$past(load_valid[{odd}]) && load_valid[{odd}]"
                 model.assume(f"!steady || !({stays}) || {now} == {then}")
     for name, width in known.items():
         value = fact(model, name, "filling[0]", width)
@@ -78,7 +78,7 @@ def _add_message(model: Model, shape: LoaderShape) -> None:
         room = "2'(filling - ended) != 2"
         counted = " && occupied == 2'(filling - ended) && occupied < 3"
     elif model.has("load_valid"):
-        model.assume("!steady || !past_begins || !load_valid[past_begun[0]]")
+        model.assume("!steady || !$past(run_begins) || !load_valid[$past(begun[0])]")
     model.wire("may", f"{room} && {valid}")
     model.wire("sends_now", takes_part(shape, "sends", "mode", "root"))
     model.wire("beat", "tvalid && tready")
@@ -216,25 +216,16 @@ def _claim_writes(model: Model, shape: LoaderShape) -> None:
     """A cycle after a word was accepted it is written, and nothing else ever is."""
     sections = shape.facts.sections
     model.wire("counts_word", "beat && !beyond")
-    for name, value, bits in (
-        ("wrote", "counts_word", 1),
-        ("was_filling", "filling", sections.number_bits),
-        ("was_within", "word_within", shape.words.within_bits),
-        ("was_data", f"tdata[{shape.width - 1}:0]", shape.width),
-    ):
-        model.past(name, value, bits)
     # A sum in SystemVerilog has as many bits as the longer of its parts, unless these are more.
     size, base = shape.address_bits, "0"
     if shape.base_bits:
-        if shape.shift_form_bits:
-            model.past("was_mode", "mode", shape.shift_form_bits)
-        base = base_of(shape, f"row >> {shape.memory_bits}", "was_mode")
+        base = base_of(shape, f"row >> {shape.memory_bits}", "$past(mode)")
     claims = {
-        "writes_what_it_accepts_once": "write_enable == (steady && wrote)",
-        "writes_the_word": "!write_enable || write_data == was_data",
+        "writes_what_it_accepts_once": "write_enable == (steady && $past(counts_word))",
+        "writes_the_word": f"!write_enable || write_data == $past(tdata[{shape.width - 1}:0])",
         "writes_to_the_right_address":
-            f"!write_enable || write_address == {size}'({size}'({base}) + was_within)",
-        "writes_into_its_section": "!write_enable || write_section == was_filling",
+            f"!write_enable || write_address == {size}'({size}'({base}) + $past(word_within))",
+        "writes_into_its_section": "!write_enable || write_section == $past(filling)",
         "writes_what_no_run_reads":
             f"!write_enable || !under_way || {section_of('write_section', sections)} != "
             f"{section_of('ended', sections)}",
@@ -251,8 +242,7 @@ def _claim_writes(model: Model, shape: LoaderShape) -> None:
     if shape.kept:
         named = by_value(shape.named, "mode")
         mine = f"!{named} || tdest == own" if shape.packet_bits else "1'b1"
-        model.past("kept_word", f"counts_word && ({mine})")
-        model.past("was_at", "at", shape.words.most.bit_length())
-        claims["keeps_what_is_its_own"] = "write_kept == (steady && kept_word)"
-        claims["keeps_it_in_its_place"] = "!write_kept || write_index == was_at"
+        kept = f"$past(counts_word && ({mine}))"
+        claims["keeps_what_is_its_own"] = f"write_kept == (steady && {kept})"
+        claims["keeps_it_in_its_place"] = "!write_kept || write_index == $past(at)"
     model.claims(claims)

@@ -36,21 +36,21 @@ def add_runs(model: Model, sections: Sections, *, begins_if: str) -> None:
         model.free("run_ends")
     model.register("begun", "begun + run_begins", bits)
     model.register("ended", "ended + run_ends", bits)
-    model.past("past_begins", "run_begins")
-    model.past("past_begun", "begun", bits)
     model.wire("under_way", "begun != ended")
     model.assume("!run_begins || !under_way || run_ends")
     # No run ends in the cycle after its begin, in which its facts come.
-    model.assume("!run_ends || (under_way && !(steady && past_begun == ended))")
+    model.assume("!run_ends || (under_way && !(steady && $past(begun) == ended))")
     model.assume(f"!run_begins || {begins_if}")
 
 
 def keep_facts(model: Model, sections: Sections, bits: Mapping[str, int]) -> None:
     """Assume that facts of a section change only as the next run in it begins."""
-    begun = section_of("past_begun", sections)
+    begun = section_of("$past(begun)", sections)
     for name, width in bits.items():
         for section, now, then in model.parts(name, sections.count, width):
-            model.assume(f"!steady || (past_begins && {begun} == {section}) || {now} == {then}")
+            model.assume(
+                f"!steady || ($past(run_begins) && {begun} == {section}) || {now} == {then}"
+            )
 
 
 def section_of(number: str, sections: Sections) -> str:

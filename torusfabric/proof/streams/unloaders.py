@@ -109,10 +109,8 @@ def _add_runs_brought(model: Model, shape: UnloaderShape) -> None:
         root = fact(model, "unload_root", number, facts.root_bits)
         model.assume(f"{mode} < {len(shape.packets)}")
         receives = takes_part(shape, "receives", f"({mode})", f"({root})")
-        brings = f"{receives} && !run_empty[{number}]"
-        model.past(f"past_brings_{number}", brings)
-        model.claim(f"knows_what_brings_{number}",
-                    f"!steady || brought[{number}] == past_brings_{number}")  # fmt: skip
+        brings = f"$past({receives} && !run_empty[{number}])"
+        model.claim(f"knows_what_brings_{number}", f"!steady || brought[{number}] == {brings}")
 
 
 def _add_position(model: Model, shape: UnloaderShape) -> None:
@@ -281,18 +279,16 @@ def _claim_port(model: Model, shape: UnloaderShape) -> None:
     """The rules of AXI-Stream, and what is handed over."""
     stages, bits = len(_path(shape)), shape.id_bits + 1
     tags = "{tkeep, tid, tlast}" if shape.flit_bits else "{tid, tlast}"
-    model.past("past_waits", "tvalid && !tready")
-    model.past("past_tags", tags, shape.keep_bits + bits)
+    waits = "$past(tvalid && !tready)"
     model.register("starved", "inside != 0 && !tvalid ? starved + 1 : 0", 3)
-    model.past("past_free", "free && !run_begins")
     model.claims({
         "goes_on_as_the_port_does": "shows_words == tvalid && shows_runs == tvalid",
-        "tvalid_stays_until_tready": "!steady || !past_waits || tvalid",
-        "tlast_and_tid_are_stable": f"!steady || !past_waits || {tags} == past_tags",
+        "tvalid_stays_until_tready": f"!steady || !{waits} || tvalid",
+        "tlast_and_tid_are_stable": f"!steady || !{waits} || {tags} == $past({tags})",
         "hands_over_the_next_word":
             f"!tvalid || (inside != 0 && {{tid, tlast}} == {bits}'(tags_0))",
         "hands_over_every_word_soon": f"starved < {stages}",
-        "free_stays_until_a_run_begins": "!steady || !past_free || free",
+        "free_stays_until_a_run_begins": "!steady || !$past(free && !run_begins) || free",
     })  # fmt: skip
 
 
