@@ -9,9 +9,9 @@ from verilog_bench import check_silent, have_icarus, have_verilator, run_icarus
 
 import torusfabric as tf
 from torusfabric.cli import main
-from torusfabric.proof.compact import check_same_hardware
 from torusfabric.proof.gates import read_gates
 from torusfabric.proof.report import Refuted
+from torusfabric.proof.wiring import check_same_hardware
 from torusfabric.toolchain import tools
 from torusfabric.verilog.design import pieces
 

@@ -1,4 +1,4 @@
-"""The host port: where its addresses lead.
+"""The host ports: by which numbers each knows its nodes, and where its addresses lead.
 
 The host port is a pipeline. Every path from its inputs to what it tells the nodes passes the same
 number of registers, so that accesses with every edge do not meet; what comes out is then compared
@@ -8,6 +8,7 @@ with the address map, for every node and every address of a message.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -19,14 +20,14 @@ from ..topology import IntArray
 from .gate_program import GateProgram
 from .gates import Bit, Flop, Gate, GateModule, GateText, worked_out
 from .messages import Run, own_numbers, received_places, sent_places
-from .ports import HostPorts
 from .report import refuted
 
 if TYPE_CHECKING:
     from ..program import Program
     from ..rtl import Fabric
+    from ..topology.boards import Boards
 
-__all__ = ["check_host"]
+__all__ = ["HostPorts", "check_host"]
 
 #: Accesses that are carried out at once.
 LANES = 1 << 13
@@ -222,3 +223,50 @@ def _compare(
                 f"{name} of the host port must be {wanted[k]} for {of}, not {bits[:, k][::-1]}"
             )
             raise refuted("host", name, message)
+
+
+@dataclass(frozen=True)
+class HostPorts:
+    """The host ports of a fabric: one on a chip, and one on each of several boards.
+
+    Parameters
+    ----------
+    nodes : ndarray of int
+        Those that a port serves, by the order of their numbers there.
+    number : ndarray of int, shape (all nodes,)
+        The number of each node at its port.
+    board : int or None
+        The board of the port, if it is told which it is.
+    names : tuple of str
+        What stands behind the names of nets of each port.
+
+    Examples
+    --------
+    >>> from torusfabric.topology import Torus
+    >>> from torusfabric.topology.boards import Boards
+    >>> ports = HostPorts.of_boards(Boards.parse("2", Torus(4)))
+    >>> ports.number.tolist(), ports.names
+    ([0, 1, 0, 1], ('@0', '@1'))
+    """
+
+    nodes: IntArray
+    number: IntArray
+    board: int | None = None
+    names: tuple[str, ...] = ("",)
+
+    @classmethod
+    def of_chip(cls, fabric: Fabric) -> HostPorts:
+        """The one port of a fabric."""
+        everyone = np.arange(fabric.program.topology.nodes)
+        return cls(everyone, everyone)
+
+    @classmethod
+    def of_board(cls, boards: Boards, board: int) -> HostPorts:
+        """The port of a board; nodes are known by their numbers there."""
+        return cls(boards.nodes[board], np.arange(boards.nodes.shape[1]), board)
+
+    @classmethod
+    def of_boards(cls, boards: Boards) -> HostPorts:
+        """The ports of all boards."""
+        names = tuple(f"@{board}" for board in range(boards.number))
+        return cls(boards.nodes[0], boards.located[1], None, names)

@@ -21,8 +21,8 @@ from .symbols import UNKNOWN, word
 if TYPE_CHECKING:
     from ..rtl import Fabric
     from ..rtl.placement import Placement
+    from .host import HostPorts
     from .machine import Machine, Override
-    from .ports import HostPorts
 
 __all__ = ["HostAccess"]
 

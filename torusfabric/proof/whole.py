@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
+from vcd import VCDWriter
+
 from ..rtl.fabric import Top
 from ..rtl.netlist import Role
+from ..topology import IntArray
 from .accesses import Access, CoreAccess
-from .gates import GateText
+from .gates import Bit, GateText
+from .host import HostPorts
 from .host_access import HostAccess
 from .links import lines
 from .machine import WORDS, Machine
 from .messages import Run, owed_words, received_places, sent_places
-from .ports import HostPorts
 from .report import Refuted
 from .runs import LANES, MemoryRuns, Runs
 from .snapshot import Snapshot, same, with_either
@@ -25,14 +29,14 @@ from .starts import Starts
 from .stream_runs import StreamAccess, StreamRuns
 from .streaming import StreamingRuns
 from .sums import SLICE, Sums, adders
-from .waves import Recorder
+from .symbols import named
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
     from ..rtl.placement import Placement
     from ..toolchain.progress import Progress
 
-__all__ = ["Whole", "all_runs"]
+__all__ = ["Recorder", "Whole", "all_runs"]
 
 #: What is not carried out: arguments of their own cover it.
 APART = {Role.HOST, Role.READ_TREE, Role.BUS, Role.STREAM}
@@ -208,3 +212,67 @@ class Whole:
         _, receives = owed_words(program, run, self._sums)
         cycles = program.cycles(run.length, mode=run.mode)
         return 2 * (cycles + 1) + 32 + int(receives.sum())
+
+
+class Recorder:
+    """Records the nets of the top.
+
+    Words are strings, ``word 12``, and of each only one bit is known; all else is 0, 1 or x.
+
+    Parameters
+    ----------
+    number : dict of Bit to int
+        Of each bit of the top, its place among the nets.
+    width, position : int
+        Bits of a word, and which of them is carried out.
+    """
+
+    def __init__(
+        self, text: GateText, number: dict[Bit, int], *, width: int, position: int
+    ) -> None:
+        self._cycles: list[IntArray] = []
+        carried = {
+            bit
+            for instance in text.instances.values()
+            for port, bits in instance.pins.items()
+            if port in WORDS
+            for bit in bits
+        }
+        self._words: dict[str, int] = {}
+        self._vectors: dict[str, list[int]] = {}
+        for name, bits in text.nets.items():
+            places = [number.get(bit, 2) for bit in bits]
+            if bits and bits[0] in carried:
+                for k, place in enumerate(places[position::width]):
+                    self._words[f"{name}_{k}"] = place
+            elif any(place > 2 for place in places):
+                self._vectors[name] = places
+
+    def record(self, nets: IntArray) -> None:
+        """Record a cycle of the first run."""
+        self._cycles.append(nets[:, 0].copy())
+
+    def text(self) -> str:
+        """The text of a VCD file; a cycle takes two units of time, and the last is the fault's."""
+        stream = io.StringIO()
+        with VCDWriter(stream, timescale="1 ns", date="") as writer:
+            clock = writer.register_var("fabric", "clk", "wire", size=1)
+            words = {n: writer.register_var("fabric", n, "string") for n in self._words}
+            vectors = {
+                n: writer.register_var("fabric", n, "wire", size=len(places))
+                for n, places in self._vectors.items()
+            }
+            for cycle, nets in enumerate(self._cycles):
+                writer.change(clock, 2 * cycle, 1)
+                for name, value in self._shown(nets):
+                    writer.change((words | vectors)[name], 2 * cycle, value)
+                writer.change(clock, 2 * cycle + 1, 0)
+        return stream.getvalue()
+
+    def _shown(self, nets: IntArray) -> Iterator[tuple[str, str]]:
+        """What each net shows."""
+        for name, place in self._words.items():
+            yield name, named(int(nets[place])).replace(" ", "_")
+        for name, places in self._vectors.items():
+            bits = (int(nets[place]) for place in reversed(places))
+            yield name, "".join(str(bit) if bit in (0, 1) else "x" for bit in bits)

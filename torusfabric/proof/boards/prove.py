@@ -15,19 +15,25 @@ from ...verilog.module_text import MemoryRule
 from ..gates import GateText, read_gates
 from ..host import check_host
 from ..links import link_harnesses
-from ..prove import ASSUMPTIONS, as_far_as_it_holds, check_provable
+from ..prove import (
+    ASSUMPTIONS,
+    Lemma,
+    Steps,
+    as_far_as_it_holds,
+    check_provable,
+    of_modules,
+    of_top,
+    whole_runs,
+)
 from ..report import ModuleProof, Proof
 from ..routers import operator_modules, router_harnesses
 from ..solver import Harness
-from ..steps import Lemma, Steps, of_modules, of_top, whole_runs
 from ..whole import Whole
 from ..wiring import WIRING, check_wiring
 from .buffers import buffer_harness, receiver_harness
-from .cables import check_cables
+from .cables import check_cables, on_board, united
 from .control import agreement_harness, barrier_harness
-from .crc import check_received_sums, check_sent_sums
-from .sums import received_sum_harness, sent_sum_harness
-from .united import on_board, united
+from .sums import check_received_sums, check_sent_sums, received_sum_harness, sent_sum_harness
 
 if TYPE_CHECKING:
     from ...rtl.boards import BoardSystem, LinkPlan

@@ -1,20 +1,158 @@
-"""What is proved of what goes over a link: words, and a sum behind them, which `crc` compares."""
+"""What is proved of what goes over a link: words, and behind them their CRC-32.
+
+That is made a word at a time. A CRC is linear. So with what is chosen fixed, each bit of a sum is
+the exclusive or of bits of the sum before and of the word, and perhaps a one; which these are is
+worked out gate by gate, and compared with the definition: a register of 32 bits that is shifted
+once for each bit of a word, the low bits first.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from itertools import product
+from typing import TYPE_CHECKING, TypeAlias
 
 from ...rtl.boards.link_plan import CRC_BITS
-from ...rtl.boards.symbols import Frame
+from ...rtl.boards.symbols import ONES, POLYNOMIAL, Frame
+from ..gates import Bit, Gate, GateModule, worked_out
 from ..model import Model
+from ..report import refuted
 
 if TYPE_CHECKING:
     from ...rtl.boards import LinkPlan
     from ...verilog.design import Design
     from ..solver import Harness
 
-__all__ = ["received_sum_harness", "sent_sum_harness"]
+__all__ = ["check_received_sums", "check_sent_sums", "received_sum_harness", "sent_sum_harness"]
+
+#: Bits whose exclusive or something is, a bit set for each, and bit 0 for a one; None if it is
+#: something else.
+Form: TypeAlias = int | None
+
+
+def check_sent_sums(module: GateModule, width: int) -> int:
+    """Check, and count, bits of the sums that a transmitter makes, and of what it sends."""
+    count = 0
+    for begins, running in product((0, 1), repeat=2):
+        chosen = {"begins": begins, "running": running, "checking": 0}
+        forms, crc = _next(module, chosen, "tx_word"), _now(module, "crc")
+        first = [ONES >> k & 1 for k in range(CRC_BITS)] if begins else crc
+        count += _compare(module, chosen, _next(module, chosen, "crc"), _serial(first, forms))
+        chosen["checking"] = 1
+        count += _compare(module, chosen, _next(module, chosen, "crc"), _shifted(crc, width))
+        sent = _shifted(crc, 0, width)
+        count += _compare(module, chosen, _next(module, chosen, "tx_word"), sent)
+    return count
+
+
+def check_received_sums(module: GateModule, width: int) -> int:
+    """Check, and count, bits of the sums that a receiver makes of what it has taken."""
+    count, crc, word = 0, _now(module, "crc"), _now(module, "received")
+    for fresh, frame, before in product((0, 1), range(4), range(4)):
+        chosen = {"fresh": fresh, "frame": frame, "frame_before": before}
+        wanted: Sequence[Form] = crc
+        if fresh and frame == Frame.CHECK:
+            wanted = _shifted(crc, width)
+        elif fresh:
+            first = [ONES >> k & 1 for k in range(CRC_BITS)] if frame != before else crc
+            wanted = _serial(first, word)
+        count += _compare(module, chosen, _next(module, chosen, "crc"), wanted)
+    return count
+
+
+def _serial(crc: Sequence[Form], word: Sequence[Form]) -> list[Form]:
+    """The sum after a word, bit by bit."""
+    state = [*crc]
+    for bit in word:
+        fed = _xor(state[0], bit)
+        state = [*state[1:], 0]
+        state = [_xor(x, fed) if POLYNOMIAL >> k & 1 else x for k, x in enumerate(state)]
+    return state
+
+
+def _shifted(crc: Sequence[Form], places: int, width: int = CRC_BITS) -> list[Form]:
+    """What is left of a sum once some of its bits have been sent, and zeros above."""
+    return ([*crc[places:]] + [0] * max(places, width))[:width]
+
+
+def _xor(a: Form, b: Form) -> Form:
+    return None if a is None or b is None else a ^ b
+
+
+def _and(a: Form, b: Form) -> Form:
+    """A product of two forms; it is none unless one of them is constant, or both are the same."""
+    if 0 in (a, b):
+        return 0
+    return b if a in (1, b) else a if b == 1 else None
+
+
+def _bits(module: GateModule, name: str) -> list[Bit]:
+    """A register, or a port, by its name."""
+    found = module.inputs.get(name) or module.outputs.get(name)
+    if found:
+        return found
+    named = {text: bit for bit, text in module.names.items()}
+    bits = [named[name]] if name in named else []
+    while (bit := named.get(f"{name}[{len(bits)}]")) is not None:
+        bits.append(bit)
+    return [*bits]
+
+
+def _variable(bit: Bit) -> int:
+    return 2 << int(bit)
+
+
+def _now(module: GateModule, name: str) -> list[Form]:
+    """The bits of a register, each as itself."""
+    return [_variable(bit) for bit in _bits(module, name)]
+
+
+def _next(module: GateModule, chosen: Mapping[str, int], name: str) -> list[Form]:
+    """What the bits of a register become, where what is chosen is fixed."""
+    known: dict[Bit, Form] = {"0": 0, "1": 1, "x": None}
+    for port, value in ({"rst": 0} | dict(chosen)).items():
+        known |= {bit: value >> k & 1 for k, bit in enumerate(_bits(module, port))}
+
+    def needs(bit: Bit) -> Iterator[Bit]:
+        if bit in module.gate_of:
+            gate = module.gate_of[bit]
+            yield from (gate.a, *[gate.b] * (gate.kind != "NOT"), *[gate.s] * (gate.kind == "MUX"))
+
+    def make(bit: Bit, below: list[Form]) -> Form:
+        gate = module.gate_of.get(bit)
+        return _variable(bit) if gate is None else _made(gate, below)
+
+    return [worked_out(module.flop_of[bit], needs, make, known) for bit in _bits(module, name)]
+
+
+def _made(gate: Gate, below: list[Form]) -> Form:
+    """What a gate makes of forms."""
+    match gate.kind, below:
+        case "NOT", [a]:
+            return _xor(a, 1)
+        case "XOR", [a, b]:
+            return _xor(a, b)
+        case "AND", [a, b]:
+            return _and(a, b)
+        case "OR", [a, b]:
+            return _xor(_and(_xor(a, 1), _xor(b, 1)), 1)
+        case "MUX", [a, b, s]:
+            return a if a == b or s == 0 else b if s == 1 else None
+    return None
+
+
+def _compare(
+    module: GateModule, chosen: Mapping[str, int], found: Sequence[Form], wanted: Sequence[Form]
+) -> int:
+    """How many bits were compared, all of which are as they should be."""
+    if len(found) != len(wanted):
+        raise refuted(module.name, "crc", f"Sum must have {len(wanted)} bits, not {len(found)}")
+    for k, (form, right) in enumerate(zip(found, wanted, strict=True)):
+        if form is None or form != right:
+            message = f"Bit {k} of the sum of {module.name} must be that of CRC-32 where {chosen}"
+            raise refuted(module.name, "crc", message)
+    return len(found)
 
 
 def sent_sum_harness(plan: LinkPlan, design: Design) -> Harness:

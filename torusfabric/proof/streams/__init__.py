@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...rtl.streams.readiness import levels
 from .commands import commands_harness
-from .controls import control_harness, tree_harness
-from .crossings import crossing_harness
+from .controls import control_harness, crossing_harness, tree_harness
 from .loaders import loader_harness
 from .unloaders import unloader_harness
 

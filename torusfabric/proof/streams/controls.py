@@ -1,4 +1,4 @@
-"""What is claimed of the control of streams, and of the tree that tells it of nodes.
+"""What is claimed of the control of streams, of the tree that tells it of nodes, and of queues.
 
 A node is any node: what it says of itself is free, but it stays ready until a run begins there. All
 other nodes are one free signal. The tree is so many registers deep, and a run begins at the nodes
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ...verilog.design import Design
     from ..solver import Harness
 
-__all__ = ["control_harness", "tree_harness"]
+__all__ = ["control_harness", "crossing_harness", "tree_harness"]
 
 
 def control_harness(design: Design, *, levels: int) -> Harness:
@@ -165,3 +165,35 @@ def tree_harness(design: Design, name: str) -> Harness:
         "shows_bad_destinations": f"!steady || any_bad[1] == ({wrong[1]})",
     })  # fmt: skip
     return model.harness("it shows a cycle later what all below say together", cycles=2)
+
+
+#: The counters of a queue.
+POINTERS = ("written", "fetched")
+
+
+def crossing_harness(design: Design, name: str) -> Harness:
+    """Of the counters that another clock reads one bit changes at a time, if any.
+
+    Every counter is in one clock, and the two inputs that move it may do anything. So it does not
+    matter that a proof has one clock for all registers.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> program = tf.compile(tf.plan("2", "allgather"))
+    >>> fabric = tf.Fabric(program, width=2, top="stream", clocks="per-node")
+    >>> crossing_harness(tf.emit(fabric), "s_axis_crossing").properties
+    4
+    """
+    model = Model(design, name, shows=[*POINTERS, *(f"{each}_gray" for each in POINTERS)])
+    # Resets of both sides are high together.
+    model.drive("node_clk", "clk")
+    model.drive("node_rst", "rst")
+    for each in POINTERS:
+        bits = model.width(each)
+        changed = model.wire(f"{each}_changed", f"{each}_gray ^ $past({each}_gray)", bits)
+        model.claim(f"{each}_is_in_gray_code", f"{each}_gray == ({each} ^ ({each} >> 1))")
+        one = f"$past(rst) || !({changed} & ({changed} - 1'd1))"
+        model.claim(f"one_bit_of_{each}_changes", one)
+    return model.harness("of the counters that the other clock reads, one bit changes at a time",
+                         cycles=2)  # fmt: skip

@@ -14,8 +14,17 @@ from ..design import RomContents
 from ..expressions import range_of
 from ..module_text import Structure, filled
 from .nets import Nets
-from .tables import bits_of, concatenated, constant_of, entry_of, local_name, unused, up
-from .turns import WIDEST, Turns
+from .tables import (
+    WIDEST,
+    Turns,
+    bits_of,
+    concatenated,
+    constant_of,
+    entry_of,
+    local_name,
+    unused,
+    up,
+)
 
 __all__ = ["InstanceWriter", "Scope"]
 

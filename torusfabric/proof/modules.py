@@ -1,4 +1,7 @@
-"""That a module treats all bits of words alike, compared in the structure of its gates.
+"""What is proved of modules by their gates: what ROMs show, and that bits of words are alike.
+
+A ROM shows, a cycle later, the row of its contents that is at its address. All other modules treat
+all bits of words alike, which is compared in the structure of gates.
 
 What the bits of words at one position depend on is compared with what those at another do: gate by
 gate, memory by memory, with registers told apart as far as what they are given tells them apart
@@ -8,13 +11,31 @@ one position by carrying out gates is found of the other.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TypeAlias
+from collections.abc import Collection, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, TypeAlias
 
-from .gates import Bit, GateModule, cone, worked_out
+import numpy as np
+
+from .gate_program import GateProgram
+from .gates import (
+    TO_GATES,
+    Bit,
+    GateModule,
+    GateText,
+    RomParameters,
+    as_module,
+    cone,
+    converted,
+    worked_out,
+)
 from .report import refuted
 
-__all__ = ["alike"]
+if TYPE_CHECKING:
+    from ..toolchain.cache import Cache
+    from ..verilog.design import Design
+
+__all__ = ["alike", "check_roms"]
 
 #: What tells bits apart.
 Colour: TypeAlias = int
@@ -146,3 +167,65 @@ class _Slice:
         if bit in self.kept:
             return "held", self.kept[bit]
         return self._leaves.get(bit, bit)
+
+
+SCRIPT = (
+    """\
+read_verilog text.v
+hierarchy -check -top roms
+proc
+"""
+    + TO_GATES
+)
+
+#: ROMs that are converted at once.
+BATCH = 64
+
+
+def check_roms(text: GateText, design: Design, cache: Cache | None = None) -> int:
+    """Check, and count, the rows of all different ROMs; past the end it is the last row."""
+    different = dict.fromkeys(i.rom for i in text.instances.values() if i.rom is not None)
+    count, left = 0, iter(different)
+    while batch := list(islice(left, BATCH)):
+        module = _converted(batch, design, cache)
+        for number, rom in enumerate(batch):
+            _check(module, number, rom)
+            count += 1 << rom.address
+    return count
+
+
+def _converted(batch: list[RomParameters], design: Design, cache: Cache | None) -> GateModule:
+    """Some ROMs side by side, as gates."""
+    verilog = design.modules[design.rom] + "\n".join(_side_by_side(batch, design.rom))
+    return as_module("roms", converted(SCRIPT, verilog, cache)["modules"]["roms"])
+
+
+def _side_by_side(batch: list[RomParameters], module: str) -> Iterator[str]:
+    """A module with some ROMs."""
+    ports = [f"a{k}, d{k}" for k in range(len(batch))]
+    yield f"module roms(clk, {', '.join(ports)});\n  input clk;"
+    for k, rom in enumerate(batch):
+        yield f"  input [{rom.address - 1}:0] a{k};\n  output [{rom.width - 1}:0] d{k};"
+        bits = rom.depth * rom.width
+        yield (
+            f"  {module} #(.DEPTH({rom.depth}), .WIDTH({rom.width}), .ADDRESS({rom.address}), "
+            f".CONTENTS({bits}'h{rom.contents:x})) r{k} (.clk(clk), .address(a{k}), .data(d{k}));"
+        )
+    yield "endmodule\n"
+
+
+def _check(module: GateModule, number: int, rom: RomParameters) -> None:
+    """Compare what a ROM shows with its contents."""
+    program = GateProgram(module, {f"d{number}": [*range(rom.width)]})
+    address = np.arange(1 << rom.address)
+    bits = (address[None] >> np.arange(rom.address)[:, None] & 1).astype(np.int32)
+    state = program.unknown(len(address))
+    live = program.inputs[f"a{number}"]
+    now = program.after(program.values(state, {f"a{number}": bits[live]}), state)
+    shown = program.outputs_of(program.values(now, {}), f"d{number}")
+    rows = [rom.rows[min(k, rom.depth - 1)] for k in range(1 << rom.address)]
+    wanted = np.array([[row >> k & 1 for row in rows] for k in range(rom.width)])
+    if (shown != wanted).any():
+        at = int(np.nonzero((shown != wanted).any(axis=0))[0][0])
+        message = f"A ROM of {rom.depth} rows must show row {at}, not something else"
+        raise refuted("rom", "data", message)
