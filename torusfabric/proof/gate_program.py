@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..topology import BoolArray, IntArray
-from .gates import Bit, Gate, GateModule, Ram, cone, worked_out
+from .gates import Bit, Gate, GateModule, Ram, cone
 from .sums import Sums
 from .symbols import UNKNOWN, both, either, multiplexed, negated, parity
 
@@ -278,18 +279,13 @@ class GateProgram:
     ) -> dict[object, int]:
         """How deep below registers and inputs everything is."""
         maker = {bit: item for item, bits in gives.items() for bit in bits}
+        below = {item: [maker[bit] for bit in bits if bit in maker] for item, bits in needs.items()}
         level: dict[object, int] = {}
-        for start in needs:
-            try:
-                worked_out(
-                    start,
-                    lambda item: [maker[bit] for bit in needs[item] if bit in maker],
-                    lambda _, before: 1 + max(before, default=0),
-                    level,
-                    len(needs),
-                )
-            except RecursionError:
-                raise ValueError(f"Module {self.module.name} must be free of loops") from None
+        try:
+            for item in TopologicalSorter(below).static_order():
+                level[item] = 1 + max((level[each] for each in below[item]), default=0)
+        except CycleError:
+            raise ValueError(f"Module {self.module.name} must be free of loops") from None
         return level
 
     def unknown(self, instances: int) -> State:

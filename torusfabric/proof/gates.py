@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from ..toolchain import tools
 from ..toolchain.cache import Cache, digest
@@ -20,8 +20,8 @@ from ..toolchain.folders import work_folder
 from ..verilog.design import Design
 
 __all__ = ["CHOSEN", "TO_GATES", "Bit", "Flop", "Gate", "GateModule", "GateText", "Ram",
-           "RomParameters", "TopInstance", "as_module", "cone", "converted", "read_gates",
-           "worked_out"]  # fmt: skip
+           "RomParameters", "TopInstance", "as_module", "cone", "converted",
+           "read_gates"]  # fmt: skip
 
 #: From processes to gates, registers and memories; the first pass may turn a product into adders.
 #: Large cases become tables; what none selects there is 0, so that a choice among zeros is 0.
@@ -64,9 +64,6 @@ module {name} #(
 endmodule
 """
 
-
-Thing = TypeVar("Thing")
-Made = TypeVar("Made")
 
 #: Bits from this number on are none of Yosys.
 FRESH = 1 << 32
@@ -147,6 +144,16 @@ class GateModule:
     def flop_of(self) -> dict[Bit, Bit]:
         """Of each register, what it becomes."""
         return {flop.q: flop.d for flop in self.flops}
+
+    def before(self, bit: Bit) -> list[Bit]:
+        """What a bit depends on in a cycle: inputs of its gate, or the address where it is read."""
+        if bit in self.gate_of:
+            gate = self.gate_of[bit]
+            return [*gate[2:4]] if gate.kind == "SUM" else [*gate[2:]]
+        if bit in self.read_of:
+            number, port, _ = self.read_of[bit]
+            return self.rams[number].reads[port][0]
+        return []
 
     @cached_property
     def read_of(self) -> dict[Bit, tuple[int, int, int]]:
@@ -384,45 +391,20 @@ def cone(module: GateModule, wanted: Collection[Bit], *, through_flops: bool = T
     through_flops : bool
         Whether also over time; else registers and memories are where it ends.
     """
-    gate_of, read_of = module.gate_of, module.read_of
-    flop_of = module.flop_of if through_flops else {}
+    read_of, flop_of = module.read_of, module.flop_of if through_flops else {}
     found, left = Cone(set(), defaultdict(set)), list(wanted)
     while left:
         bit = left.pop()
         if isinstance(bit, str) or bit in found.bits:
             continue
         found.bits.add(bit)
-        if bit in gate_of:
-            left += gate_of[bit][2:]
-        elif bit in flop_of:
+        left += module.before(bit)
+        if bit in flop_of:
             left.append(flop_of[bit])
         elif bit in read_of:
-            number, port, k = read_of[bit]
-            left += module.rams[number].reads[port][0]
+            number, _, k = read_of[bit]
             found.rams[number].add(k)
             for at, data, enable in module.rams[number].writes:
                 left += [*at, enable[k]]
                 left += [data[k]] if through_flops else []
     return found
-
-
-def worked_out(
-    start: Thing,
-    needs: Callable[[Thing], Iterable[Thing]],
-    make: Callable[[Thing, list[Made]], Made],
-    known: dict[Thing, Made],
-    most: int | None = None,
-) -> Made:
-    """Work out something from what it needs; a loop of more things is a `RecursionError`."""
-    stack = [start]
-    while stack:
-        top = stack[-1]
-        before = [] if top in known else [*needs(top)]
-        left = [other for other in before if other not in known]
-        if left and most and len(stack) > most:
-            raise RecursionError
-        stack += left
-        if not left:
-            known[top] = known[top] if top in known else make(top, [known[b] for b in before])
-            stack.pop()
-    return known[start]

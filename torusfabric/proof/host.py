@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..rtl.host import merge_levels, suffix
 from ..rtl.netlist import Role
 from ..topology import IntArray
 from .gate_program import GateProgram
-from .gates import Bit, Flop, Gate, GateModule, GateText, worked_out
+from .gates import Bit, Flop, Gate, GateModule, GateText, cone
 from .messages import Run, own_numbers, received_places, sent_places
 from .report import refuted
 
@@ -80,39 +81,25 @@ def _answer(fabric: Fabric) -> int:
 
 def _check_ages(module: GateModule, ages: Mapping[str, int]) -> None:
     """Check that all that an output follows from was there so many cycles ago."""
-    found: dict[Bit, frozenset[int]] = {}
     inputs = {bit for name, bits in module.inputs.items() if name not in CONSTANT for bit in bits}
-
-    def needs(bit: Bit) -> list[Bit]:
-        found: list[Bit] = []
-        if bit in module.gate_of:
-            found = list(module.gate_of[bit][2:])
-        elif bit in module.flop_of:
-            found = [module.flop_of[bit]]
-        elif bit in module.read_of:
-            number, port, _ = module.read_of[bit]
-            found = module.rams[number].reads[port][0]
-        return [other for other in found if not isinstance(other, str)]
-
-    def age_of(bit: Bit, below: list[frozenset[int]]) -> frozenset[int]:
-        later = int(bit in module.flop_of)
-        return frozenset({0} if bit in inputs else {age + later for of in below for age in of})
-
-    def ages_of(bit: Bit) -> frozenset[int]:
-        if isinstance(bit, str):
-            return frozenset()
-        try:
-            return worked_out(bit, needs, age_of, found, len(module.names) + len(module.gates))
-        except RecursionError:
-            message = "Host port must be a pipeline, not remember what was longer ago"
-            raise refuted(module.name, module.names.get(int(bit), ""), message) from None
-
+    wanted = [bit for name in ages for bit in module.outputs[name]]
+    wires = _without_registers(module)
+    before: dict[Bit, list[Bit]] = {bit: wires.before(bit) for bit in cone(wires, wanted).bits}
+    found: dict[Bit, frozenset[int]] = dict.fromkeys("01xz", frozenset())
+    try:
+        for bit in TopologicalSorter(before).static_order():
+            below, later = before.get(bit, []), int(bit in module.flop_of)
+            follows = {age + later for each in below for age in found[each]}
+            found[bit] = frozenset({0} if bit in inputs else follows)
+    except CycleError as error:
+        message = "Host port must be a pipeline, not remember what was longer ago"
+        raise refuted(module.name, module.names.get(error.args[1][0], ""), message) from None
     for name, age in ages.items():
         for k, bit in enumerate(module.outputs[name]):
-            if not ages_of(bit) <= {age}:
+            if not found[bit] <= {age}:
                 message = (
                     f"Bit {k} of {name} of the host port must follow from inputs {age} cycles ago, "
-                    f"not {sorted(ages_of(bit))}"
+                    f"not {sorted(found[bit])}"
                 )
                 raise refuted(module.name, name, message)
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..simulation.diagrams.waves import Line
 from ..topology import IntArray
 from .gate_program import GateProgram
 from .gates import CHOSEN, Bit, GateText
-from .links import Line
 from .snapshot import Snapshot
 from .sums import Adder, Sums
 from .symbols import UNKNOWN

@@ -12,6 +12,7 @@ one position by carrying out gates is found of the other.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from graphlib import TopologicalSorter
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -27,7 +28,6 @@ from .gates import (
     as_module,
     cone,
     converted,
-    worked_out,
 )
 from .report import refuted
 
@@ -102,7 +102,8 @@ class _Slice:
         self._module, self._live = module, live
         self._leaves = self._inputs(words, width)
         self._flops = [flop for flop in module.flops if flop.q in live.bits]
-        self._gate_of, self._read_of = module.gate_of, module.read_of
+        before = {bit: module.before(bit) for bit in live.bits}
+        self._order = [*TopologicalSorter(before).static_order()]
         self.kept: dict[object, Colour] = dict.fromkeys((flop.q for flop in self._flops), -1)
         self.kept |= {(n, k): -1 for n, bits in live.rams.items() for k in bits}
         self.shown: list[Colour] = []
@@ -119,48 +120,33 @@ class _Slice:
 
     def refine(self, known: dict[object, Colour]) -> None:
         """Tell registers apart by what they are given, with numbers that all slices share."""
-        colours: dict[Bit, Colour] = {}
         number = lambda what: known.setdefault(what, len(known))
-
-        def form(bit: Bit, needs: list[Colour]) -> Colour:
-            return number(self._form(bit, needs))
-
-        def of(bit: Bit) -> Colour:
-            return worked_out(bit, self._needs, form, colours)
-
-        self.shown = [of(bit) for bit in self._bits]
+        of: dict[Bit, Colour] = {bit: number(bit) for bit in "01xz"}
+        for bit in self._order:
+            of[bit] = number(self._form(bit, [of[each] for each in self._module.before(bit)]))
+        self.shown = [of[bit] for bit in self._bits]
         later: dict[object, Colour] = {}
         for flop in self._flops:
-            later[flop.q] = number(("register", self.kept[flop.q], of(flop.d)))
+            later[flop.q] = number(("register", self.kept[flop.q], of[flop.d]))
         for ram, bits in self._live.rams.items():
             for k in bits:
                 writes = tuple(
-                    (*map(of, address), of(data[k]), of(enable[k]))
+                    (*(of[bit] for bit in address), of[data[k]], of[enable[k]])
                     for address, data, enable in self._module.rams[ram].writes
                 )
                 later[ram, k] = number(("memory", self.kept[ram, k], writes))
         self.kept = later
 
-    def _needs(self, bit: Bit) -> list[Bit]:
-        """What a bit depends on within a cycle."""
-        if bit in self._gate_of:
-            gate = self._gate_of[bit]
-            return list(gate[2:4] if gate.kind == "SUM" else gate[2:])
-        if bit in self._read_of:
-            number, port, _ = self._read_of[bit]
-            return list(self._module.rams[number].reads[port][0])
-        return []
-
     def _form(self, bit: Bit, needs: list[Colour]) -> object:
         """What a bit is, given the colours of what it depends on."""
-        gate = self._gate_of.get(bit)
+        gate = self._module.gate_of.get(bit)
         if gate is not None:
             if gate.kind == "SUM" and gate.s != str(self.position):
                 message = f"Operators of {self._module.name} must combine bits of one position"
                 raise refuted(self._module.name, "result", message)
             return gate.kind, *needs
-        if bit in self._read_of:
-            number, _, k = self._read_of[bit]
+        if bit in self._module.read_of:
+            number, _, k = self._module.read_of[bit]
             ram = self._module.rams[number]
             column = "" if ram.writes else ram.initial[::-1][k :: ram.width]
             return "read", ram.size, ram.collides, column, self.kept[number, k], *needs

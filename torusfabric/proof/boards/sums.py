@@ -8,14 +8,15 @@ once for each bit of a word, the low bits first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from graphlib import TopologicalSorter
 from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
 from ...rtl.boards.link_plan import CRC_BITS
 from ...rtl.boards.symbols import ONES, POLYNOMIAL, Frame
-from ..gates import Bit, Gate, GateModule, worked_out
+from ..gates import Bit, GateModule, cone
 from ..model import Model
 from ..report import refuted
 
@@ -110,36 +111,31 @@ def _now(module: GateModule, name: str) -> list[Form]:
 
 def _next(module: GateModule, chosen: Mapping[str, int], name: str) -> list[Form]:
     """What the bits of a register become, where what is chosen is fixed."""
-    known: dict[Bit, Form] = {"0": 0, "1": 1, "x": None}
+    forms: dict[Bit, Form] = {"0": 0, "1": 1, "x": None}
     for port, value in ({"rst": 0} | dict(chosen)).items():
-        known |= {bit: value >> k & 1 for k, bit in enumerate(_bits(module, port))}
-
-    def needs(bit: Bit) -> Iterator[Bit]:
-        if bit in module.gate_of:
-            gate = module.gate_of[bit]
-            yield from (gate.a, *[gate.b] * (gate.kind != "NOT"), *[gate.s] * (gate.kind == "MUX"))
-
-    def make(bit: Bit, below: list[Form]) -> Form:
-        gate = module.gate_of.get(bit)
-        return _variable(bit) if gate is None else _made(gate, below)
-
-    return [worked_out(module.flop_of[bit], needs, make, known) for bit in _bits(module, name)]
+        forms |= {bit: value >> k & 1 for k, bit in enumerate(_bits(module, port))}
+    wanted = [module.flop_of[bit] for bit in _bits(module, name)]
+    live = cone(module, wanted, through_flops=False).bits
+    for bit in TopologicalSorter({bit: module.before(bit) for bit in live}).static_order():
+        if bit not in forms:
+            gate = module.gate_of.get(bit)
+            below = [forms[each] for each in module.before(bit)]
+            forms[bit] = _made(gate.kind, *below) if gate else _variable(bit)
+    return [forms[bit] for bit in wanted]
 
 
-def _made(gate: Gate, below: list[Form]) -> Form:
+def _made(kind: str, a: Form, b: Form, s: Form) -> Form:
     """What a gate makes of forms."""
-    match gate.kind, below:
-        case "NOT", [a]:
+    match kind:
+        case "NOT":
             return _xor(a, 1)
-        case "XOR", [a, b]:
+        case "XOR":
             return _xor(a, b)
-        case "AND", [a, b]:
+        case "AND":
             return _and(a, b)
-        case "OR", [a, b]:
+        case "OR":
             return _xor(_and(_xor(a, 1), _xor(b, 1)), 1)
-        case "MUX", [a, b, s]:
-            return a if a == b or s == 0 else b if s == 1 else None
-    return None
+    return a if a == b or s == 0 else b if s == 1 else None
 
 
 def _compare(
