@@ -2,7 +2,7 @@
 
 Every instance of the top is carried out as gates, or, where an argument of its own covers it, by
 what is proved of it: ROMs show the row they were asked for a cycle ago, operators behind in-ports
-combine what `routers` proves that they do, and links bring words as late as `links` proves. Of each
+combine what `routers` proves that they do, and links bring words as late as it proves. Of each
 word one bit is carried out: `slices` shows that the text treats all bits of a word alike.
 """
 
@@ -21,7 +21,7 @@ from ..topology import IntArray
 from .gate_program import GateProgram
 from .gates import CHOSEN, Bit, GateText
 from .snapshot import Snapshot
-from .sums import Adder, Sums
+from .sums import Sums, Unit
 from .symbols import UNKNOWN
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Machine:
     ----------
     outputs : function of (module, port, bits) -> list of int
         Which bits of an output matter.
-    adders : dict of str to Adder or Line
+    adders : dict of str to Unit
         The modules of operators, and of links of several cycles, by what is proved of them.
     left_out : collection of str
         Modules that are not carried out; somebody else drives their nets.
@@ -87,7 +87,7 @@ class Machine:
         *,
         outputs: Callable[[str, str, int], list[int]],
         sums: Sums,
-        adders: Mapping[str, Adder | Line],
+        adders: Mapping[str, Unit],
         left_out: Sequence[str],
         unit: OperatorUnit | None = None,
     ) -> None:

@@ -17,12 +17,11 @@ from ..verilog import emit
 from .bridges import bridge_harness
 from .gates import GateText, read_gates
 from .host import check_host
-from .links import link_harnesses
 from .loaded import check_same, loaded
 from .machine import WORDS
 from .modules import alike, check_roms
 from .report import ModuleProof, Proof, Refuted, refuted
-from .routers import operator_modules, router_harnesses
+from .routers import link_harnesses, operator_modules, router_harnesses
 from .solver import Harness, solve
 from .streams import stream_harnesses
 from .whole import Whole

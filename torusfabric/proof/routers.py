@@ -1,4 +1,4 @@
-"""What is asserted of routers and of operators, by induction, at their real width.
+"""What is asserted of routers, operators and links, by induction, at their real width.
 
 The program says which source feeds an out-port in a row; the select bits that stand for a source
 are the fabric's own affair. So the bits are taken from the plan of the fabric as a claim, and it is
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from ..rtl.operator_unit import OperatorPair, OperatorUnit
 from ..rtl.placement import combiner_name
 from .model import Model, earlier
+from .sums import cycles_of_links
 
 if TYPE_CHECKING:
     from ..collective import Operator
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from ..verilog.design import Design
     from .solver import Harness
 
-__all__ = ["operator_modules", "router_harnesses"]
+__all__ = ["link_harnesses", "operator_modules", "router_harnesses"]
 
 #: What all claims come to.
 SAYS = (
@@ -243,3 +244,19 @@ def _claim_unit(model: Model, unit: OperatorUnit, width: int) -> None:
         wanted = operator.proof("a", "b", width)
         chosen = f"code == {code}" if unit.bits else "1'b1"
         model.claim(f"result_is_{operator.label}", f"!({chosen}) || result == {wanted}")
+
+
+def link_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
+    """What is proved of the modules of links, at their real width."""
+    for name, registers in cycles_of_links(fabric).items():
+        model = Model(design, name, resets=False, shows=("at",))
+        model.input("sent", fabric.width)
+        if model.has("at"):
+            model.claim("at_is_within_the_line", f"at < {registers}", ago=1)
+        # A reset moves a delay line while words are on the way.
+        resets = [earlier("rst", k) for k in range(registers + 1) if model.has("rst")]
+        right = " || ".join([*resets, f"arrived == {earlier('sent', registers)}"])
+        model.claim("words_come_out_in_time", right, ago=registers + 1)
+        yield model.harness(
+            f"for all words, at all times, a word comes out in cycle {registers} after it went in"
+        )

@@ -1,16 +1,21 @@
-"""Sums of words, whatever the operator: which words went into each, and how often.
+"""What is carried out as it is proved to be: sums of words behind in-ports, and links of cycles.
 
-All operators are commutative and associative, so that a sum is known by what went into it.
+All operators are commutative and associative, so that a sum is known by which words went into it,
+and how often. Where a link is a memory that is written all around, it may stand anywhere in it when
+a run begins; so it is proved of the module alone that words come out as late as they should.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..rtl.links import Link
+from ..rtl.netlist import Role
 from ..rtl.placement import combiner_name
 from ..topology import IntArray
 from .gates import Bit, GateText
@@ -18,12 +23,13 @@ from .symbols import STANDS, UNKNOWN, multiplexed
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
-    from ..rtl.placement import Placement, RouterPlan
+    from ..rtl.placement import Placement
+    from ..rtl.router import Crossbar
 
-__all__ = ["SLICE", "Adder", "Operand", "Sums", "adders"]
+__all__ = ["SLICE", "Operand", "Sums", "Unit", "cycles_of_links", "units"]
 
-#: The bit of each word that is carried out.
-SLICE = 0
+#: The bit of each word that is carried out, and the ports that have words.
+SLICE, WORDS = 0, ("rx", "inject", "result", "made", "sent", "arrived")
 
 #: The bit of the word that changes nothing; it has the number of no other word.
 NEUTRAL = 2 * STANDS
@@ -118,71 +124,39 @@ class Operand:
     bits: tuple[int, ...]
 
 
-@dataclass
-class Adder:
-    """The operators behind in-ports, as they are proved to be.
+@dataclass(kw_only=True)
+class Unit:
+    """All instances of a module, as they are proved to be; of words one bit is shown.
 
     Parameters
     ----------
-    operands : tuple of (tuple of Operand)
-        Of each in-port.
-    delayed : tuple of int
-        The in-ports whose results have a second register.
+    width : int
+        Bits of a word.
     made : bool
         Whether what is made is given away before it is in a register.
-    slice_of : int
-        Which bit of words is shown.
-    codes : tuple of int
-        The control bits of each operator; empty where there are none.
     """
 
-    operands: tuple[tuple[Operand, ...], ...]
-    delayed: tuple[int, ...]
-    injections: int
     width: int
-    slice_of: int
-    sums: Sums
-    codes: tuple[int, ...] = ()
     made: bool = False
-    _code: IntArray = field(default_factory=lambda: np.zeros(0, int))
-    _at: dict[str, IntArray] = field(default_factory=dict)
-    _shape: tuple[int, int] = (0, 0)
-
-    @property
-    def results(self) -> int:
-        """Results, those of second registers included."""
-        return len(self.operands) + len(self.delayed)
+    _at: dict[str, IntArray] = field(default_factory=dict, init=False)
+    _shape: tuple[int, int] = field(default=(0, 0), init=False)
 
     def place(self, names: list[str], text: GateText, net: Callable[[Bit], int]) -> None:
         """Find the nets of all instances."""
         pins = [text.instances[name].pins for name in names]
         self._shape = len(names), 1
-        for port in pins[0]:
-            if port in ("clk", "rst"):
-                continue
+        for port in (port for port in pins[0] if port not in ("clk", "rst")):
             bits = range(len(pins[0][port]))
-            if port in ("rx", "inject", "result", "made"):
-                bits = range(self.slice_of, len(pins[0][port]), self.width)
+            if port in WORDS:
+                bits = range(SLICE, len(pins[0][port]), self.width)
             self._at[port] = np.array([[net(p[port][k]) for p in pins] for k in bits], np.intp)
 
     def prepare(self, runs: int) -> None:
         """Get ready for so many runs at once."""
         self._shape = self._shape[0], runs
-        self._code = np.zeros(runs, int)
 
     def choose(self, operations: Sequence[int]) -> None:
         """Choose the operator of each run."""
-        if self.codes:
-            self._code = np.array([self.codes[number] for number in operations])
-
-    def unknown(self) -> IntArray:
-        """A state of which nothing is known: select bits, code, enable, results."""
-        rows = len(self._at.get("select", ())) + len(self._at.get("operator_code", ()))
-        return np.full((rows + 1 + self.results, *self._shape), UNKNOWN, np.int32)
-
-    def show(self, state: IntArray, nets: IntArray) -> None:
-        """Drive the nets of results."""
-        nets[self._at["result"]] = state[-self.results :]
 
     @property
     def needs(self) -> IntArray:
@@ -197,10 +171,85 @@ class Adder:
 
     def make(self, state: IntArray, nets: IntArray) -> None:
         """Drive the nets of what is made."""
+
+    @abstractmethod
+    def unknown(self) -> IntArray:
+        """A state of which nothing is known."""
+
+    @abstractmethod
+    def show(self, state: IntArray, nets: IntArray) -> None:
+        """Drive the nets of what comes out of registers."""
+
+    @abstractmethod
+    def after(self, state: IntArray, nets: IntArray) -> IntArray:
+        """The state after the next edge."""
+
+
+@dataclass(kw_only=True)
+class Line(Unit):
+    """Links: a word comes out so many cycles later than it went in, `registers`.
+
+    The state is the words on the way, the newest first.
+    """
+
+    registers: int
+
+    def unknown(self) -> IntArray:
+        return np.full((self.registers, *self._shape), UNKNOWN, np.int32)
+
+    def show(self, state: IntArray, nets: IntArray) -> None:
+        nets[self._at["arrived"]] = state[-1:]
+
+    def after(self, state: IntArray, nets: IntArray) -> IntArray:
+        return np.concatenate([nets[self._at["sent"]], state[:-1]])
+
+
+@dataclass(kw_only=True)
+class Adder(Unit):
+    """The operators behind in-ports.
+
+    The state is select bits, the code, enable, and results.
+
+    Parameters
+    ----------
+    operands : tuple of (tuple of Operand)
+        Of each in-port.
+    delayed : tuple of int
+        The in-ports whose results have a second register.
+    codes : tuple of int
+        The control bits of each operator; empty where there are none.
+    """
+
+    operands: tuple[tuple[Operand, ...], ...]
+    delayed: tuple[int, ...]
+    sums: Sums
+    codes: tuple[int, ...] = ()
+    _code: IntArray = field(default_factory=lambda: np.zeros(0, int), init=False)
+
+    @property
+    def results(self) -> int:
+        """Results, those of second registers included."""
+        return len(self.operands) + len(self.delayed)
+
+    def prepare(self, runs: int) -> None:
+        super().prepare(runs)
+        self._code = np.zeros(runs, int)
+
+    def choose(self, operations: Sequence[int]) -> None:
+        if self.codes:
+            self._code = np.array([self.codes[number] for number in operations])
+
+    def unknown(self) -> IntArray:
+        rows = len(self._at.get("select", ())) + len(self._at.get("operator_code", ()))
+        return np.full((rows + 1 + self.results, *self._shape), UNKNOWN, np.int32)
+
+    def show(self, state: IntArray, nets: IntArray) -> None:
+        nets[self._at["result"]] = state[-self.results :]
+
+    def make(self, state: IntArray, nets: IntArray) -> None:
         nets[self._at["made"]] = np.stack(self._made(state, nets))
 
     def after(self, state: IntArray, nets: IntArray) -> IntArray:
-        """The state after the next edge."""
         given = [nets[self._at[p]] for p in ("select", "operator_code") if p in self._at]
         enable = nets[self._at["enable"]]
         return np.concatenate([*given, enable, self._results(state, nets)])
@@ -243,17 +292,32 @@ class Adder:
         return results
 
 
-def adders(fabric: Fabric, placement: Placement, sums: Sums) -> dict[str, Adder]:
-    """The operators behind in-ports, as `routers` has them proved to be."""
-    return {
-        fabric.prefix + combiner_name(placement, number): _adder(fabric, plan, sums)
+def cycles_of_links(fabric: Fabric) -> dict[str, int]:
+    """By how many cycles words come later out of each module of links than they went in."""
+    found = {}
+    for name, role in fabric.netlist.roles.items():
+        if role is Role.LINK:
+            link = fabric.netlist.modules[name]()
+            assert isinstance(link, Link)
+            found[name] = link.cycles - 1
+    return found
+
+
+def units(fabric: Fabric, placement: Placement, sums: Sums) -> dict[str, Unit]:
+    """The operators behind in-ports, and links, as `routers` has them proved to be."""
+    found: dict[str, Unit] = {
+        fabric.prefix + combiner_name(placement, number): _adder(fabric, plan.crossbar, sums)
         for number, plan in enumerate(placement.operands)
+    }
+    return found | {
+        fabric.prefix + name: Line(registers=registers, width=fabric.width)
+        for name, registers in cycles_of_links(fabric).items()
     }
 
 
-def _adder(fabric: Fabric, plan: RouterPlan, sums: Sums) -> Adder:
+def _adder(fabric: Fabric, crossbar: Crossbar, sums: Sums) -> Adder:
     """The operators of a shape."""
-    sources, crossbar = fabric.program.loop.sources, plan.crossbar
+    sources, unit = fabric.program.loop.sources, fabric.operator_unit
     operands = tuple(
         tuple(
             Operand(source, output.bits, tuple(output.code(k)))
@@ -261,10 +325,8 @@ def _adder(fabric: Fabric, plan: RouterPlan, sums: Sums) -> Adder:
         )
         for output in crossbar.outputs
     )
-    unit = fabric.operator_unit
     assert unit is not None  # what adds has one
-    codes = unit.codes if unit.bits else ()
-    count = plan.word_count
     return Adder(
-        operands, sources.delayed_results, count, fabric.width, SLICE, sums, codes, sources.made
-    )
+        width=fabric.width, made=sources.made, operands=operands, sums=sums,
+        delayed=sources.delayed_results, codes=unit.codes if unit.bits else (),
+    )  # fmt: skip

@@ -19,7 +19,6 @@ from .accesses import Access, CoreAccess
 from .gates import Bit, GateText
 from .host import HostPorts
 from .host_access import HostAccess
-from .links import lines
 from .machine import WORDS, Machine
 from .messages import Run, owed_words, received_places, sent_places
 from .report import Refuted
@@ -28,7 +27,7 @@ from .snapshot import Snapshot, same, with_either
 from .starts import Starts
 from .stream_runs import StreamAccess, StreamRuns
 from .streaming import StreamingRuns
-from .sums import SLICE, Sums, adders
+from .sums import SLICE, Sums, units
 from .symbols import named
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ class Whole:
             text,
             outputs=outputs,
             sums=sums,
-            adders={**adders(fabric, placement, sums), **lines(fabric, SLICE)},
+            adders=units(fabric, placement, sums),
             left_out=[name for name, role in role_of.items() if role in APART],
             unit=fabric.operator_unit,
         )

@@ -14,7 +14,6 @@ from ...verilog.boards import board_kinds, emit_boards
 from ...verilog.module_text import MemoryRule
 from ..gates import GateText, read_gates
 from ..host import check_host
-from ..links import link_harnesses
 from ..prove import (
     ASSUMPTIONS,
     Lemma,
@@ -26,7 +25,7 @@ from ..prove import (
     whole_runs,
 )
 from ..report import ModuleProof, Proof
-from ..routers import operator_modules, router_harnesses
+from ..routers import link_harnesses, operator_modules, router_harnesses
 from ..solver import Harness
 from ..whole import Whole
 from ..wiring import WIRING, check_wiring
