@@ -49,6 +49,11 @@ def test_a_table_is_proved():
     assert all(module.properties for module in proof.modules)
 
 
+def test_a_node_that_combines_nothing_is_proved():
+    """Along a tree, a leaf gives its words to the node above, and adds none."""
+    assert proof_of("2", "allreduce").proved
+
+
 def test_many_depths_of_a_tree_are_proved():
     """Nodes choose among more strobes than their table of them has codes for."""
     program = tf.compile(tf.plan("8", "broadcast", trees=1), flits=1, root="any")

@@ -6,10 +6,10 @@ over all instances.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -236,8 +236,8 @@ class GateProgram:
         Those that depend on no input come first; of each, whether it depends on any.
         """
         module, live = self.module, self._live
-        needs: dict[object, list[Bit]] = {}
-        gives: dict[object, list[int]] = {}
+        needs: dict[Gate | int, list[Bit]] = {}
+        gives: dict[Gate | int, list[int]] = {}
         for gate in module.gates:
             if gate.y in live.bits:
                 needs[gate], gives[gate] = list(gate[2:]), [gate.y]
@@ -250,40 +250,37 @@ class GateProgram:
             ]
             gives[number] = [data[k] for _, data in ram.reads for k in sorted(live.rams[number])]
         level = self._levels(needs, gives)
-        self._memories: dict[int, Memory] = {}
-        by_level: dict[tuple[bool, int], dict[str, list[Gate]]] = defaultdict(
-            lambda: defaultdict(list)
-        )
-        for item in sorted(level, key=level.__getitem__):
-            if waits := not self._asked.isdisjoint(needs[item]):
-                self._asked.update(gives[item])
-            at = by_level[waits, level[item]]
-            if isinstance(item, Gate):
-                at[item.kind].append(item)
-            else:
-                at[f"ram {item}"] = []
+        ordered = sorted(level, key=level.__getitem__)
+        for item in ordered:
             for bit in gives[item]:
                 self._add(bit)
-        for number in self.rams:
-            self._memories[number] = _memory_of(module.rams[number], live.rams[number], self._of)
-        for waits, depth in sorted(by_level):
-            for kind, gates in by_level[waits, depth].items():
-                if kind.startswith("ram "):
-                    yield int(kind[4:]), waits
-                else:
-                    columns = zip(*(gate[1:] for gate in gates), strict=True)
-                    yield _Batch(kind, *(self._of(column) for column in columns)), waits
+        self._memories = {
+            number: _memory_of(module.rams[number], live.rams[number], self._of)
+            for number in self.rams
+        }
+        for (waits, _, kind), group in groupby(ordered, key=level.__getitem__):
+            batch = [*group]
+            if isinstance(batch[0], int):
+                yield batch[0], waits
+            else:
+                gates = (gate[1:] for gate in batch if isinstance(gate, Gate))
+                columns = zip(*gates, strict=True)
+                yield _Batch(kind, *(self._of(column) for column in columns)), waits
 
     def _levels(
-        self, needs: dict[object, list[Bit]], gives: dict[object, list[int]]
-    ) -> dict[object, int]:
-        """How deep below registers and inputs everything is."""
+        self, needs: dict[Gate | int, list[Bit]], gives: dict[Gate | int, list[int]]
+    ) -> dict[Gate | int, tuple[bool, int, str]]:
+        """Of each gate and memory: whether it depends on inputs, how deep it is, and its kind."""
         maker = {bit: item for item, bits in gives.items() for bit in bits}
         below = {item: [maker[bit] for bit in bits if bit in maker] for item, bits in needs.items()}
-        level: dict[object, int] = {}
+        level: dict[Gate | int, tuple[bool, int, str]] = {}
         try:
             for item in TopologicalSorter(below).static_order():
-                level[item] = 1 + max((level[each] for each in below[item]), default=0)
+                waits = not self._asked.isdisjoint(needs[item])
+                self._asked.update(gives[item] if waits else ())
+                depth = 1 + max((level[each][1] for each in below[item]), default=0)
+                # Memories are carried out one by one.
+                level[item] = waits, depth, item.kind if isinstance(item, Gate) else f"ram {item}"
         except CycleError:
             raise ValueError(f"Module {self.module.name} must be free of loops") from None
         return level

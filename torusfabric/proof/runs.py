@@ -204,13 +204,7 @@ class MemoryRuns(Runs):
         writes = access.writes(runs)
         # The step of writes in the cycle of the start.
         first = writes.count - access.overlap if early else writes.count + WRITE
-        # All but the nodes is at rest.
-        self.machine.settle(begin, self.starts.given())
-        self.machine.forget_words()
-        for step in range(first):
-            written = access.at(writes, step)
-            self.machine.settle(begin, self.starts.given(), written, only=access.nodes)
-            begin = self.machine.after(begin)
+        begin = self._written(begin, writes, first)
         if not early:
             begin = self._settled(spread(rest, len(runs)), begin)
             access.check_others(begin)
@@ -219,6 +213,16 @@ class MemoryRuns(Runs):
         if compares:
             self._read(runs, cycles, now, left)
         return of_all(left, len(runs))
+
+    def _written(self, begin: Snapshot, writes: Steps, count: int) -> Snapshot:
+        """The state after so many steps of writes; all but the nodes is at rest."""
+        machine, access = self.machine, self.access
+        machine.settle(begin, self.starts.given())
+        machine.forget_words()
+        for step in range(count):
+            machine.settle(begin, self.starts.given(), access.at(writes, step), only=access.nodes)
+            begin = machine.after(begin)
+        return begin
 
     def _settled(self, rest: Snapshot, written: Snapshot) -> Snapshot:
         """The state at rest with the words that memories hold; some memories are of one word.

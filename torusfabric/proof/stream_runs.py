@@ -200,15 +200,11 @@ class StreamRuns(MemoryRuns):
     ) -> Snapshot:
         """Carry out runs of a number."""
         cycles = self._prepare(runs)
-        access, machine = self.access, self.machine
+        access = self.access
         access.number = variant
         begin = self._with_section(spread(rest, len(runs)), variant - 1)
         writes = access.writes(runs)
-        machine.settle(begin, self.starts.given())
-        machine.forget_words()
-        for step in range(writes.count + WRITE):
-            machine.settle(begin, self.starts.given(), access.at(writes, step), only=access.nodes)
-            begin = machine.after(begin)
+        begin = self._written(begin, writes, writes.count + WRITE)
         resting = self._with_section(spread(rest, len(runs)), variant - 1)
         begin = self._settled(resting, begin)
         loading = [self._loading(variant + ahead) for ahead in self._ahead]

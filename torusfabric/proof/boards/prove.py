@@ -62,25 +62,10 @@ def prove_boards(
     cache: Cache | None = None,
     progress: Progress = lambda *_: None,
 ) -> Proof:
-    """Prove that the text of all boards does what their collectives owe, for all data.
+    """Prove that the text of all boards does what their collectives owe, for all data; see `prove`.
 
     Runs are carried out on the texts of all boards together, with links that take their latency
     and sequencers that start together. That they do is proved of what boards have besides.
-
-    Parameters
-    ----------
-    design : Design, optional
-        Its text; by default as it is emitted.
-    cache : Cache, optional
-        What was proved before.
-    progress : function of (done, total, what)
-
-    Raises
-    ------
-    InputError
-        If it is a fabric of which nothing is proved.
-    MissingTool
-        If Yosys or z3 is not installed.
     """
     check_provable(system.fabric)
     proved = _steps(system, design or emit_boards(system), cache, progress)
