@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..simulation.diagrams.waves import Line
 from ..topology import IntArray
 from .gate_program import GateProgram
 from .gates import CHOSEN, Bit, GateText

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...program.fields import Order
+from ...program.places import Place
 from ...program.settings import Table, columns
 from ...topology import IntArray
 from ..memories import address_width
 from .layout import TableLayout
-from .places import Place
 
 if TYPE_CHECKING:
     from amaranth.lib.data import StructLayout

@@ -28,6 +28,7 @@ from ...program import Program
 from ...program.fitting import fitted, loadable_form, loadable_forms
 from ...program.frame import Frame
 from ...program.loadable_modes import Entry, LoadableMode, entries_of
+from ...program.places import Place, places_beside
 from ...schedule import Lifted, Schedule
 from ...schedule.parsing import parse_schedule
 from ...schedule.recognise import recognise
@@ -37,7 +38,6 @@ from ...topology import BoolArray, IntArray
 from .contents import UNASKED, Contents, contents_of
 from .image_loader import END, EVERY, MAGIC, PIECE_AT, ROWS_AT, SETTLE, There
 from .layout import HEAD, PIECE, RUN, Piece, TableLayout, pieces
-from .places import Place, places_beside
 
 #: The schedules of a mode, and whether each run chooses the root.
 Wanted: TypeAlias = tuple[Sequence[Schedule], bool]

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ...errors import InputError
-from ...program.loadable import free_row
-from ...program.settings import Table, settings
+from ..errors import InputError
+from .loadable import free_row
+from .settings import Table, settings
 
 if TYPE_CHECKING:
-    from ...program.frame import Frame
-    from ...program.loadable import Loadable
-    from ...program.loadable_modes import Entry
-    from ...topology import IntArray
+    from ..topology import IntArray
+    from .frame import Frame
+    from .loadable import Loadable
+    from .loadable_modes import Entry
 
 __all__ = ["Place", "places_beside"]
 
