@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -45,21 +45,6 @@ class Column(NamedTuple):
     codes: Mapping[int, int] | None = None
 
 
-class _Columns:
-    """Takes bits of the tables of a node, one column after another."""
-
-    def __init__(self) -> None:
-        self.found: tuple[list[Column], ...] = tuple([] for _ in Table)
-        self.widths = [0] * len(Table)
-
-    def take(self, table: Table, width: int, codes: Mapping[int, int] | None = None) -> int:
-        """The first bit of the next column of a table."""
-        start = self.widths[table]
-        self.found[table].append(Column(start, width, codes))
-        self.widths[table] += width
-        return start
-
-
 @dataclass(frozen=True, eq=False)
 class NodeTables:
     """The settings that a node has in each `Table`.
@@ -91,59 +76,62 @@ class NodeTables:
         return self.frame.depth.bit_length()
 
     @cached_property
-    def _outputs(self) -> tuple[Crossbar, Crossbar | None, int, int]:
-        """The crossbars of routers and operators, and the bits of a row that select in each."""
-        frame, sources = self.frame, self.frame.sources
-        router = [frame.out_port(port) for port in range(frame.ports)]
-        first = sources.first_result
-        adds = range(frame.ports) if frame.operators else ()
-        operand = [tuple(k - first for k in frame.operand(port)) for port in adds]
-        found: list[tuple[Crossbar, int]] = []
-        for ports in (router, operand):
-            outputs, at = [], 0
-            for each in ports:
-                count = len(branch_bits(len(each), 0))
-                outputs.append(Output(each, tuple(range(at, at + count))))
-                at += count
-            found.append((Crossbar(tuple(outputs), np.zeros((1, at), np.int8), ()), at))
-        (routers, router_bits), (operators, operand_bits) = found
-        return routers, operators if operand else None, router_bits, operand_bits
+    def _crossbars(self) -> tuple[Crossbar, Crossbar]:
+        """The crossbars of routers, and of operators, which select nothing if there are none."""
+        frame, ports = self.frame, range(self.frame.ports)
+        first, adds = frame.sources.first_result, bool(frame.operators)
+        operands = [tuple(k - first for k in frame.operand(port)) if adds else () for port in ports]
+        found = []
+        for sources in ([frame.out_port(port) for port in ports], operands):
+            outputs, at = list[Output](), 0
+            for each in sources:
+                bits = branch_bits(len(each), 0) if each else ()
+                outputs.append(Output(each, tuple(range(at, at + len(bits)))))
+                at += len(bits)
+            found.append(Crossbar(tuple(outputs), np.zeros((1, at), np.int8), ()))
+        routers, operators = found
+        return routers, operators
 
     @property
     def router_bits(self) -> int:
         """Bits of a setting of table `SELECT`."""
-        return self._outputs[2]
+        return sum(len(output.bits) for output in self._crossbars[0].outputs)
 
     @property
     def operand_bits(self) -> int:
         """Bits of a setting of table `READ` that are for operators; they come first."""
-        return self._outputs[3]
+        return sum(len(output.bits) for output in self._crossbars[1].outputs)
 
     @cached_property
-    def _columns(self) -> _Columns:
+    def _columns(self) -> dict[Table, list[Column]]:
         """Where the values of `program.settings.columns` lie."""
-        frame, found, ports = self.frame, _Columns(), range(self.frame.ports)
+        frame, ports = self.frame, range(self.frame.ports)
         low = min((frame.flits - 1).bit_length(), self.base_bits)
-        routers, operators, *_ = self._outputs
-        for table, crossbar, first in (
-            (Table.SELECT, routers, 0),
-            (Table.READ, operators, frame.sources.first_result),
-        ):
-            # Where nothing is combined columns say nothing.
-            outputs = crossbar.outputs if crossbar else [Output((), ())] * frame.ports
-            for output in outputs:
+        found: dict[Table, list[Column]] = {table: [] for table in Table}
+
+        def take(table: Table, width: int, codes: Mapping[int, int] | None = None) -> None:
+            taken = found[table]
+            start = taken[-1].start + taken[-1].width if taken else 0
+            taken.append(Column(start, width, codes))
+
+        firsts = 0, frame.sources.first_result
+        for table, crossbar, first in zip(Table, self._crossbars, firsts, strict=False):
+            for output in crossbar.outputs:
                 code = {k + first: _number(output.code(at)) for at, k in enumerate(output.sources)}
-                known = {name: code[k] for name, k in self._named if k in code}
-                found.take(table, len(output.bits), known)
+                take(
+                    table, len(output.bits), {name: code[k] for name, k in self._named if k in code}
+                )
         for memories in map(frame.memories, ports):
             codes = {number: select_code(len(memories), k) for k, number in enumerate(memories)}
-            found.take(Table.READ, len(select_bits(len(codes), 0)), codes)
-        for _ in ports:
-            found.take(Table.READ, low)
-        for _ in ports:
-            found.take(Table.ADDRESS, self.base_bits - low)
-        for _ in ports:
-            found.take(Table.STORE, self.code_bits)
+            take(Table.READ, len(select_bits(len(codes), 0)), codes)
+        widths = (
+            (Table.READ, low),
+            (Table.ADDRESS, self.base_bits - low),
+            (Table.STORE, self.code_bits),
+        )
+        for table, width in widths:
+            for _ in ports:
+                take(table, width)
         return found
 
     @property
@@ -155,13 +143,13 @@ class NodeTables:
     @property
     def setting_bits(self) -> tuple[int, ...]:
         """Bits of a setting of each `Table` of a node."""
-        return tuple(self._columns.widths)
+        return tuple(sum(each.width for each in columns) for columns in self._columns.values())
 
     @cached_property
     def _endpoint(self) -> tuple[EndpointShape, tuple[Bits, ...]]:
         """The shape of all endpoints, and which bits of tables are given to them."""
         frame, ports = self.frame, self.frame.ports
-        read, address, store = self._columns.found[Table.READ :]
+        _, read, address, store = self._columns.values()
         starts = np.cumsum([0, *self.setting_bits]).tolist()
         given: list[Bits] = []
 
@@ -173,7 +161,7 @@ class NodeTables:
         codes, within = read[ports : 2 * ports], read[2 * ports :]
         readers = tuple(
             EndpointReader(
-                address=_at_column(place((Table.READ, low), (Table.ADDRESS, high))),
+                address=replace(place((Table.READ, low), (Table.ADDRESS, high)), column=0),
                 memories=frame.memories(port),
                 code=place((Table.READ, code)) if code.width else None,
                 own=1 if frame.ports in frame.memories(port) else None,
@@ -184,23 +172,19 @@ class NodeTables:
             tuple((port,) for port in range(ports) if memory in frame.memories(port))
             for memory in range(ports + 1)
         ]
-        stored = []
-        for port in range(ports):
-            stored.append(
-                EndpointMemory(
-                    number=port, depth=frame.words, own=None, layout=0, sources=(port,),
-                    address=Location(frame.words, (0,), column=0),
-                    enable=place((Table.STORE, store[port])),
-                    strobes=tuple(range(frame.depth)), skips=False,
-                    source=None, start=Location(1, (0,)), groups=groups[port], host_reads=True,
-                )
-            )  # fmt: skip
-        stored.append(
-            EndpointMemory(
-                number=ports, depth=frame.nodes * frame.flits, own=0, layout=0, sources=(),
-                address=None, enable=None, strobes=(), skips=False, source=None,
-                start=Location(1, (0,)), groups=groups[ports], host_reads=True,
+        memory = partial(EndpointMemory, layout=0, skips=False, source=None,
+                         start=Location(1, (0,)), host_reads=True)  # fmt: skip
+        stored = [
+            memory(
+                number=port, depth=frame.words, own=None, sources=(port,), groups=groups[port],
+                address=Location(frame.words, (0,), column=0),
+                enable=place((Table.STORE, store[port])), strobes=tuple(range(frame.depth)),
             )
+            for port in range(ports)
+        ]  # fmt: skip
+        stored.append(
+            memory(number=ports, depth=frame.nodes * frame.flits, own=0, sources=(), strobes=(),
+                   address=None, enable=None, groups=groups[ports])
         )  # fmt: skip
         width = sum(bits for _, bits in given)
         injections = tuple((port,) for port in range(ports))
@@ -237,9 +221,7 @@ class NodeTables:
 
     def placement(self, program: Program) -> Placement:
         """Where everything lies: at the nodes."""
-        routers, operators, router_bits, operand_bits = self._outputs
         one, none = np.zeros(1, int), RowTables(Loops.of(program), [])
-
         sources = self.frame.sources
 
         def plan(crossbar: Crossbar, bits: int, first: int) -> RouterPlan:
@@ -247,15 +229,17 @@ class NodeTables:
             words = {0: tuple(range(first, sources.identity))}
             return RouterPlan(crossbar, words, given, {0: ()}, bits)
 
+        routers, operators = self._crossbars
+        router = plan(routers, self.router_bits, sources.first_result)
+        operand = plan(operators, self.operand_bits, sources.first_injection)
+        operands = (operand,) if self.frame.operators else ()
         endpoints = EndpointPlan((self.shape,), one, (self._wires,), (), none, {}, 0)
-        operands = (plan(operators, operand_bits, sources.first_injection),) if operators else ()
-        router = (plan(routers, router_bits, sources.first_result),)
-        return Placement((), {}, operands, one, router, one, endpoints, none)
+        return Placement((), {}, operands, one, (router,), one, endpoints, none)
 
     def coded(self, table: Table, values: IntArray) -> list[list[int]]:
         """The settings of a table, node by node, of the values of its columns."""
         total = np.zeros(values.shape[:2], object)
-        for k, (start, width, codes) in enumerate(self._columns.found[table]):
+        for k, (start, width, codes) in enumerate(self._columns[table]):
             cut = np.maximum(values[..., k], 0) & ((1 << width) - 1)
             if codes is not None:
                 known = {value: codes.get(value, 0) for value in np.unique(values[..., k]).tolist()}
@@ -266,8 +250,3 @@ class NodeTables:
 
 def _number(bits: Sequence[int]) -> int:
     return sum(bit << k for k, bit in enumerate(bits))
-
-
-def _at_column(where: Location) -> Location:
-    """An address to which the word of column 0 is added."""
-    return Location(where.width, where.constants, where.start, column=0)
