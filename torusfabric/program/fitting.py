@@ -40,7 +40,6 @@ def fitted(modes: Sequence[LoadableMode], frame: Frame) -> Program:
     forms = [entry.form for entry in entries_of(modes)]
     for form in forms:
         frame.check(form)
-    frame.check_rows(forms)
     served = [tuple(map(Range, mode.starts, range(len(mode.starts)))) for mode in modes]
     programs = [form.program for form in forms]
     depth = [frame.words] * frame.ports + [frame.nodes * frame.flits]

@@ -15,10 +15,11 @@ from ..collective import Operator
 from ..errors import InputError
 from ..topology import IntArray, Topology, topology_from_json, without_faults
 from .fields import Sources, Stage
-from .loadable import Loadable, free_row
+from .loadable import Loadable, stacked
 from .loadable_modes import LoadableMode, entries_of
+from .places import places_beside
 from .rewriting import loadable
-from .settings import Table, settings
+from .settings import settings
 
 if TYPE_CHECKING:
     from .program import Program
@@ -128,7 +129,8 @@ class Frame:
             each if isinstance(each, LoadableMode) else LoadableMode((loadable(each),))
             for each in programs
         ]
-        forms = [entry.form for entry in entries_of(modes)]
+        entries = entries_of(modes)
+        forms = [entry.form for entry in entries]
         first = forms[0].program
         others, nodes = [*forms, *map(loadable, inputs or ())], first.topology.nodes
         needed = [form for form in forms if form.adds]
@@ -145,7 +147,7 @@ class Frame:
             roots=any(mode.any_root for mode in modes),
             entries=_power(len(forms), LEAST_ENTRIES),
             blocks=_power(
-                _stacked([_block_rows(form, streams=streams) for form in forms]),
+                stacked([_block_rows(form, streams=streams) for form in forms])[1],
                 LEAST_BLOCKS * (1 if streams else nodes),
             ),
             chunks=_power(max(form.chunks for form in others), LEAST_CHUNKS),
@@ -164,7 +166,7 @@ class Frame:
             )
         for form in forms:
             frame.check(form)
-        frame.check_rows(forms)
+        places_beside(frame, entries)
         return frame
 
     @property
@@ -326,22 +328,6 @@ class Frame:
                         f"{name} has none from the memory of {whose}"
                     )
 
-    def check_rows(self, forms: Sequence[Loadable]) -> None:
-        """Refuse more rows, or entries, than there is room for."""
-        for what, most, needed in (
-            ("Rows", self.rows, sum(form.rows for form in forms)),
-            ("Blocks of nodes", self.blocks, _stacked([*map(self.block_rows, forms)])),
-            ("Entries of modes", self.entries, len(forms)),
-            *(
-                (f"Settings of table {table.name.lower()}", most, len(found))
-                for table, most, (_, found) in zip(
-                    Table, self.settings, settings(forms), strict=True
-                )
-            ),
-        ):
-            if needed > most:
-                raise InputError(f"{what} must be at most {most} for this fabric, not {needed}")
-
     def to_json(self) -> dict[str, Any]:
         """It as data, for a manifest."""
         facts = {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -389,14 +375,6 @@ def _power(needed: int, least: int) -> int:
 def _block_rows(form: Loadable, *, streams: bool) -> IntArray:
     """Rows of the table of each node, or of the one by which the host finds blocks."""
     return form.rows_of_nodes if streams else np.array([form.block_rows])
-
-
-def _stacked(each: Sequence[IntArray]) -> int:
-    """Rows that forms take when each lies as low as there is room, one after the other."""
-    taken: list[tuple[int, IntArray]] = []
-    for rows in each:
-        taken.append((free_row(taken, rows), rows))
-    return max(first + int(rows.max()) for first, rows in taken)
 
 
 def _settings(forms: Sequence[Loadable], asked: int) -> tuple[int, ...]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..topology import Topology
     from .program import Program
 
-__all__ = ["Loadable", "free_row", "operand_links"]
+__all__ = ["Loadable", "operand_links", "stacked"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,31 +157,38 @@ class Loadable:
         )  # fmt: skip
 
 
-def free_row(taken: Sequence[tuple[int, IntArray]], rows: IntArray) -> int:
-    """The first row from which each owner of a table has so many free, side by side.
+def stacked(
+    uses: Sequence[IntArray], taken: Sequence[tuple[int, IntArray]] = ()
+) -> tuple[list[int], int]:
+    """Where uses of tables begin, one after the other as low as there is room, and the rows needed.
 
     Parameters
     ----------
+    uses : sequence of ndarray of int, shape (owners,)
+        The rows that each takes of the table of each owner, side by side.
     taken : sequence of (int, ndarray)
-        The first row of each use, and the rows of each owner from there on.
-    rows : ndarray of int, shape (owners,)
+        Others, with the first row.
 
     Examples
     --------
     Where the second owner asks for none, it does not matter what it has.
 
     >>> taken = [(0, np.array([2, 0])), (2, np.array([0, 5]))]
-    >>> free_row(taken, np.array([3, 0])), free_row(taken, np.array([1, 1]))
-    (2, 7)
+    >>> stacked([np.array([3, 0])], taken), stacked([np.array([1, 1])], taken)
+    (([2], 7), ([7], 8))
     """
-    at, most = 0, int(rows.max())
-    for first, used in sorted(((first, used) for first, used in taken), key=itemgetter(0)):
-        if not ((used > 0) & (rows > 0)).any():
-            continue
-        if first - at >= most:
-            break
-        at = max(at, first + int(used.max()))
-    return at
+    found, starts = [*taken], []
+    for rows in uses:
+        at, most = 0, int(rows.max())
+        for first, used in sorted(found, key=itemgetter(0)):
+            if not ((used > 0) & (rows > 0)).any():
+                continue
+            if first - at >= most:
+                break
+            at = max(at, first + int(used.max()))
+        starts.append(at)
+        found.append((at, rows))
+    return starts, max(first + int(used.max()) for first, used in found)
 
 
 def operand_links(topology: Topology) -> int:

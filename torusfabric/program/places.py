@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..errors import InputError
-from .loadable import free_row
+from .loadable import stacked
 from .settings import Table, settings
 
 if TYPE_CHECKING:
@@ -64,58 +64,41 @@ def places_beside(
     InputError
         If there is no room.
     """
-    forms = [entry.form for entry in entries]
-    at = _numbers(frame, entries, {place.number for place, _ in staying})
-    numbers = []
-    for table, count in zip(Table, frame.settings, strict=True):
-        used = {number for place, _ in staying for number in place.settings[table]}
-        numbers.append([k for k in range(count) if k not in used])
-    rows = [(place.row, np.array([form.rows])) for place, form in staying]
-    blocks = [(place.block, frame.block_rows(form)) for place, form in staying]
-    found = []
-    for number, form, named in zip(at, forms, _named(forms, numbers), strict=True):
-        row = _free("Rows", rows, np.array([form.rows]), frame.rows)
-        block = _free("Blocks", blocks, frame.block_rows(form), frame.blocks)
-        found.append(Place(number, row, block, named))
-    return found
+    others, forms = [place for place, _ in staying], [entry.form for entry in entries]
+    where = "beside other modes of this fabric" if staying else "for this fabric"
+
+    def refuse(what: str, most: int, needed: int) -> None:
+        if needed > most:
+            raise InputError(f"{what} must be at most {most} {where}, not {needed}")
+
+    def stack(
+        what: str, most: int, taken: Iterable[int], of: Callable[[Loadable], IntArray]
+    ) -> list[int]:
+        """Take the first rows that are free, side by side."""
+        there = zip(taken, (of(form) for _, form in staying), strict=True)
+        found, needed = stacked([of(form) for form in forms], [*there])
+        refuse(what, most, needed)
+        return found
+
+    rows = stack("Rows", frame.rows, (at.row for at in others), lambda form: np.array([form.rows]))
+    blocks = stack("Blocks of nodes", frame.blocks, (at.block for at in others), frame.block_rows)
+    refuse("Entries of modes", frame.entries - len(others), len(forms))
+    numbers = _numbers(frame, entries, {place.number for place in others})
+    named: list[list[list[int]]] = [[] for _ in forms]
+    for table, count, (of, known) in zip(Table, frame.settings, settings(forms), strict=True):
+        free = sorted({*range(count)}.difference(*(place.settings[table] for place in others)))
+        refuse(f"Settings of table {table.name.lower()}", len(free), len(known))
+        ends = accumulate(form.rows for form in forms)
+        for mine, form, end in zip(named, forms, ends, strict=True):
+            mine.append([free[k] for k in of[end - form.rows : end].tolist()])
+    return [*map(Place, numbers, rows, blocks, map(tuple, named))]
 
 
 def _numbers(frame: Frame, entries: Sequence[Entry], taken: set[int]) -> list[int]:
     """The numbers of entries, while others are taken."""
     first = {entry.mode: k for k, entry in reversed([*enumerate(entries)])}
-    free = [k for k in reversed(range(frame.entries)) if k not in taken | first.keys()]
-    found = []
-    for k, entry in enumerate(entries):
-        if first[entry.mode] == k:
-            found.append(entry.mode)
-        elif not free:
-            raise InputError(f"Entries must be free for all forms of mode {entry.mode}, not taken")
-        else:
-            found.append(free.pop(0))
-    if not taken.isdisjoint(first) or max(found) >= frame.entries:
+    if not taken.isdisjoint(first):
         raise InputError(f"Modes must be of numbers that are free, not {max(first)}")
-    return found
-
-
-def _free(what: str, taken: list[tuple[int, IntArray]], rows: IntArray, most: int) -> int:
-    """Take the first of so many free rows, side by side."""
-    at, count = free_row(taken, rows), int(rows.max())
-    if at + count > most:
-        raise InputError(f"{what} must be free side by side for a mode of {count}, not apart")
-    taken.append((at, rows))
-    return at
-
-
-def _named(forms: Sequence[Loadable], free: Sequence[Sequence[int]]) -> list[tuple[list[int], ...]]:
-    """The settings that the rows of each form name, of those of each table that are free."""
-    named: list[list[list[int]]] = [[] for _ in forms]
-    for table, numbers, (of, known) in zip(Table, free, settings(forms), strict=True):
-        if len(known) > len(numbers):
-            raise InputError(
-                f"Settings of table {table.name.lower()} must be at most {len(numbers)} that are "
-                f"free, not {len(known)}"
-            )
-        ends = accumulate(form.rows for form in forms)
-        for mine, form, end in zip(named, forms, ends, strict=True):
-            mine.append([numbers[k] for k in of[end - form.rows : end].tolist()])
-    return [tuple(mine) for mine in named]
+    free = iter(sorted({*range(frame.entries)} - taken - first.keys(), reverse=True))
+    return [entry.mode if first[entry.mode] == k else next(free)
+            for k, entry in enumerate(entries)]  # fmt: skip

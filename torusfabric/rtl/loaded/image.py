@@ -15,7 +15,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -106,15 +106,14 @@ class Image:
     base: int = 0
     freed: Sequence[int] = ()
 
+    def __post_init__(self) -> None:
+        assert len(self.places) == len(self.entries), "each entry lies somewhere"
+
     @classmethod
     def of(cls, frame: Frame, width: int, modes: Iterable[Wanted]) -> Image:
         """The image of what is wanted of each mode."""
 
-        def make(made: Sequence[LoadableMode]) -> Image:
-            frame.check_rows([entry.form for entry in entries_of(made)])
-            return cls(frame, width, made)
-
-        return _that_fits(_modes(frame, modes), make)
+        return _that_fits(_modes(frame, modes), partial(cls, frame, width))
 
     def with_modes(self, modes: Iterable[Wanted], mode: int | None = None) -> Image:
         """What fills modes of a fabric that holds this image, while its other modes may run.
@@ -144,7 +143,6 @@ class Image:
         fills = range(mode, mode + len(made))
         all_modes[mode : mode + len(made)] = made
         entries = entries_of(all_modes)
-        self.frame.check_rows([entry.form for entry in entries])
         before = [*zip(self.places, self.entries, strict=True)]
         staying = [(place, entry.form) for place, entry in before if entry.mode not in fills]
         new = [entry for entry in entries if entry.mode in fills]
