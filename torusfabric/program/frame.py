@@ -17,7 +17,6 @@ from ..topology import IntArray, Topology, topology_from_json, without_faults
 from .fields import Sources, Stage
 from .loadable import Loadable, stacked
 from .loadable_modes import LoadableMode, entries_of
-from .places import places_beside
 from .rewriting import loadable
 from .settings import settings
 
@@ -129,8 +128,7 @@ class Frame:
             each if isinstance(each, LoadableMode) else LoadableMode((loadable(each),))
             for each in programs
         ]
-        entries = entries_of(modes)
-        forms = [entry.form for entry in entries]
+        forms = [entry.form for entry in entries_of(modes)]
         first = forms[0].program
         others, nodes = [*forms, *map(loadable, inputs or ())], first.topology.nodes
         needed = [form for form in forms if form.adds]
@@ -166,7 +164,6 @@ class Frame:
             )
         for form in forms:
             frame.check(form)
-        places_beside(frame, entries)
         return frame
 
     @property
