@@ -21,7 +21,7 @@ from torusfabric.planning.loaded import resolve_loadable
 from torusfabric.program.fields import Stage
 from torusfabric.program.fitting import loadable_form
 from torusfabric.program.frame import Frame
-from torusfabric.program.loadable_modes import entries_of
+from torusfabric.program.loadable import entries_of
 from torusfabric.program.settings import settings
 from torusfabric.proof import prove
 from torusfabric.rtl.loaded.image import Image, read_image

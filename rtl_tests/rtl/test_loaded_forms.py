@@ -13,7 +13,7 @@ from torusfabric.errors import InputError
 from torusfabric.program.fitting import loadable_form
 from torusfabric.program.frame import Frame
 from torusfabric.program.host_words import word_addresses
-from torusfabric.program.loadable_modes import LoadableMode
+from torusfabric.program.loadable import LoadableMode
 from torusfabric.proof import prove
 from torusfabric.rtl.loaded.image import Image, read_image
 from torusfabric.simulation.engines.compiled import CompiledEngine

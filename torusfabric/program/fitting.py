@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,8 +13,7 @@ from ..topology import shared_network
 from .address_map import NodeMap, PartMap
 from .compile import versions
 from .fields import memories_of
-from .loadable import Loadable
-from .loadable_modes import LoadableMode, entries_of
+from .loadable import Loadable, LoadableMode, entries_of
 from .mode import Range
 from .program import Program
 from .rewriting import loadable
@@ -22,11 +21,10 @@ from .rewriting import loadable
 if TYPE_CHECKING:
     from ..collective import Operator
     from ..schedule import Schedule
-    from ..topology import Topology
     from .form import Form
     from .frame import Frame
 
-__all__ = ["fitted", "loadable_form", "loadable_forms", "loadable_modes"]
+__all__ = ["fitted", "loadable_form", "loadable_mode", "loadable_modes"]
 
 
 def fitted(modes: Sequence[LoadableMode], frame: Frame) -> Program:
@@ -98,33 +96,32 @@ def loadable_modes(program: Program, frame: Frame | None = None) -> list[Loadabl
     found = []
     for mode in program.modes:
         schedules = dict.fromkeys(form.schedule for form in mode.forms)
-        forms = loadable_forms([*schedules], program.flits, mode.operators, frame)
-        found.append(LoadableMode.of(forms, any_root=mode.any_root))
+        found.append(
+            loadable_mode(schedules, program.flits, mode.operators, frame, any_root=mode.any_root)
+        )
     return found
 
 
-def loadable_forms(
-    schedules: Sequence[Schedule],
-    flits: int,
-    operators: Sequence[Operator],
-    frame: Frame | None = None,
-) -> list[Loadable]:
-    """What those of some schedules do that can be loaded, into a fabric if one is given.
+def loadable_mode(
+    schedules: Iterable[Schedule], flits: int, operators: Sequence[Operator],
+    frame: Frame | None, *, any_root: bool,
+) -> LoadableMode:  # fmt: skip
+    """A mode of those of some schedules that can be loaded, into a fabric if one is given.
 
     Raises
     ------
     InputError
         If none can; it says why the first cannot.
     """
-    found, wrong = [], None
+    found, wrong = list[Loadable](), list[InputError]()
     for schedule in schedules:
         try:
             found.append(loadable_form(schedule, flits, operators, frame))
         except InputError as error:
-            wrong = wrong or error
-    if wrong and not found:
-        raise wrong
-    return found
+            wrong.append(error)
+    if not found:
+        raise wrong[0]
+    return LoadableMode.of(found, any_root=any_root)
 
 
 def loadable_form(
@@ -141,8 +138,13 @@ def loadable_form(
         If none can; it says why the first cannot.
     """
     if frame is not None:
-        schedule = _on_network(schedule, frame.topology)
-    wrong: InputError | None = None
+        from ..schedule import Lifted
+
+        if schedule.topology.nodes != frame.nodes:
+            shared_network([frame.topology, schedule.topology])  # which refuses any other
+        # One that lacks nodes leaves them out.
+        schedule = Lifted.within(schedule, frame.topology)
+    wrong = list[InputError]()
     for fixed in (True, False):
         for program in versions(schedule, flits, operators, fixed=fixed):
             try:
@@ -150,17 +152,7 @@ def loadable_form(
                 if frame is not None:
                     frame.check(form)
             except InputError as error:
-                wrong = wrong or error
+                wrong.append(error)
             else:
                 return form
-    assert wrong
-    raise wrong
-
-
-def _on_network(schedule: Schedule, network: Topology) -> Schedule:
-    """A schedule on a network; one that lacks nodes of it leaves them out."""
-    from ..schedule import Lifted
-
-    if schedule.topology.nodes != network.nodes:
-        shared_network([network, schedule.topology])  # which refuses any other
-    return Lifted.within(schedule, network)
+    raise wrong[0]

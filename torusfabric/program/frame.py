@@ -15,8 +15,7 @@ from ..collective import Operator
 from ..errors import InputError
 from ..topology import IntArray, Topology, topology_from_json, without_faults
 from .fields import Sources, Stage
-from .loadable import Loadable, stacked
-from .loadable_modes import LoadableMode, entries_of
+from .loadable import Loadable, LoadableMode, entries_of, stacked
 from .rewriting import loadable
 from .settings import settings
 

@@ -15,8 +15,7 @@ from .settings import Table, settings
 if TYPE_CHECKING:
     from ..topology import IntArray
     from .frame import Frame
-    from .loadable import Loadable
-    from .loadable_modes import Entry
+    from .loadable import Entry, Loadable
 
 __all__ = ["Place", "places_beside"]
 

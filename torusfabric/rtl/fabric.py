@@ -33,7 +33,7 @@ from .tops import Built, add_core_top, add_host_top
 
 if TYPE_CHECKING:
     from ..program.frame import Frame
-    from ..program.loadable_modes import LoadableMode
+    from ..program.loadable import LoadableMode
     from .bus import Bus, RegisterMap
     from .loaded.image import Image
 

@@ -12,7 +12,7 @@ from torusfabric.errors import InputError, WorkFailed
 from torusfabric.planning import select
 from torusfabric.planning.loaded import resolve_loadable
 from torusfabric.program.frame import Frame
-from torusfabric.program.loadable_modes import LoadableMode
+from torusfabric.program.loadable import LoadableMode
 from torusfabric.proof import prove
 from torusfabric.rtl.loaded import contents
 from torusfabric.rtl.loaded.image import Image

@@ -18,8 +18,7 @@ from .layout import TableLayout
 if TYPE_CHECKING:
     from amaranth.lib.data import StructLayout
 
-    from ...program.loadable import Loadable
-    from ...program.loadable_modes import Entry
+    from ...program.loadable import Entry, Loadable
 
 __all__ = ["UNASKED", "Contents", "contents_of"]
 

@@ -25,9 +25,9 @@ import numpy as np
 
 from ...errors import InputError
 from ...program import Program
-from ...program.fitting import fitted, loadable_form, loadable_forms
+from ...program.fitting import fitted, loadable_form, loadable_mode
 from ...program.frame import Frame
-from ...program.loadable_modes import Entry, LoadableMode, entries_of
+from ...program.loadable import Entry, LoadableMode, entries_of
 from ...program.places import Place, places_beside
 from ...schedule import Lifted, Schedule
 from ...schedule.parsing import parse_schedule
@@ -287,8 +287,7 @@ def _modes(frame: Frame, modes: Iterable[Wanted]) -> list[LoadableMode]:
     for schedules, any_root in modes:
         if any_root and not frame.roots:
             raise InputError("Fabric must take the roots of runs for any root, it cannot")
-        forms = loadable_forms([*schedules], frame.flits, operators, frame)
-        found.append(LoadableMode.of(forms, any_root=any_root))
+        found.append(loadable_mode(schedules, frame.flits, operators, frame, any_root=any_root))
     return found
 
 
