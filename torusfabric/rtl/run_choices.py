@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data
+from amaranth.lib.wiring import In, Member, Out
 
 from ..program.mode import Range
 from .memories import address_width, choose, look_up
 
 if TYPE_CHECKING:
     from ..program import Program
+    from .modules import Leaf
     from .operator_unit import OperatorUnit
     from .run_length import Lengths
 
-__all__ = ["ERROR_BITS", "RunChoices", "RunError", "run_form"]
+__all__ = ["ERROR_BITS", "RunChoices", "RunError", "entry_members", "found_entry", "run_form"]
 
 #: Bits of `error`.
 ERROR_BITS = 4
@@ -247,3 +250,57 @@ def _listed(ranges: Sequence[Range], length: Value) -> Value:
         return look_up(forms, length)
     last = Const(numbers - 1, len(length))
     return look_up(forms, Mux(length > last, last, length))
+
+
+def entry_members(start: data.StructLayout, entries: int) -> dict[str, Member]:
+    """What finds the entries of starts in tables is given, and shows.
+
+    These are what a start is compared with, of each entry; a bit for each that may run; whether
+    nothing is missing; and a bit for each mode that may run.
+    """
+    given = {"starts": entries * start.size, "entries": entries, "loaded": 1}
+    return {name: In(bits) for name, bits in given.items()} | {"modes": Out(entries)}
+
+
+def found_entry(
+    m: Module, leaf: Leaf, start: data.StructLayout, chosen: Mapping[str, Value],
+    beyond: Value | None = None,
+) -> tuple[Value, Value, Value]:  # fmt: skip
+    """The entry of a start, the form of a mode for a length and a root: the first of those that
+    serve besides that of the mode itself.
+
+    Parameters
+    ----------
+    leaf : Leaf
+        With `entry_members`.
+    chosen : dict of str to Value
+        The mode, length and root.
+    beyond : Value, optional
+        Whether the root has higher bits, so that there is no such node.
+
+    Returns
+    -------
+    entry : Value
+    no_root : Value
+        Whether the mode knows other roots, but not this one.
+    missing : Value
+        Whether the mode is not there.
+    """
+    compared = [data.View(start, word) for word in leaf.words("starts", start.size)]
+    mode, there = chosen["mode"], leaf.value("entries")
+    entry, found = Signal.like(mode, name="entry"), mode
+    by_root, of_root = Signal(len(compared), name="root_chosen"), list[Value]()
+    for k, one in reversed([*enumerate(compared)]):
+        fits = there[k] & one.further & (one.mode == mode)
+        if "root" in start.members:
+            fits &= ~one.chosen | (one.root == chosen["root"])
+            m.d.comb += by_root[k].eq(one.chosen)
+            of_root.append(fits)
+        found = Mux(fits & (chosen["length"] >= one.least), k, found)
+    m.d.comb += [entry.eq(found), leaf.modes.eq(there & ~Cat(each.further for each in compared))]
+    no_root: Value = Const(0, 1)
+    if of_root:
+        known = Cat(of_root).any() | (chosen["root"] == 0)
+        known = known if beyond is None else known & ~beyond
+        no_root = by_root.bit_select(mode, 1) & ~known
+    return entry, no_root, ~leaf.modes.bit_select(mode, 1)

@@ -36,7 +36,7 @@ from ...toolchain.files import writing
 from ...toolchain.reading import parse_json, read_bytes
 from ...topology import BoolArray, IntArray
 from .contents import UNASKED, Contents, contents_of
-from .image_loader import END, EVERY, MAGIC, PIECE_AT, ROWS_AT, SETTLE, There
+from .image_loader import END, EVERY, MAGIC, PIECE_AT, ROWS_AT, SETTLED, There
 from .layout import HEAD, PIECE, RUN, Piece, TableLayout, pieces
 
 #: The schedules of a mode, and whether each run chooses the root.
@@ -179,7 +179,7 @@ class Image:
     @property
     def settling(self) -> int:
         """Edges after the last word until `loaded` tells whether the image is there."""
-        return SETTLE + 2
+        return SETTLED
 
     @cached_property
     def words(self) -> list[int]:

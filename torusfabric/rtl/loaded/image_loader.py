@@ -21,7 +21,7 @@ __all__ = [
     "MAGIC",
     "PIECE_AT",
     "ROWS_AT",
-    "SETTLE",
+    "SETTLED",
     "WORDS",
     "ImageLoader",
     "There",
@@ -41,6 +41,9 @@ PIECE_AT, ROWS_AT = 16, 22
 
 #: Cycles from the last word of an image to the last write of a table.
 SETTLE = 4
+
+#: And until it is known whether the image is there.
+SETTLED = SETTLE + 2
 
 #: How it is given the words of an image, and the bits of each.
 WORDS = {"load_we": 1, "load_first": 1, "load_data": PIECE}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out
 
@@ -13,10 +13,12 @@ from ..memories import address_width
 from ..modules import delayed, pulsed
 from ..netlist import Leaf
 from ..run_choices import ERROR_BITS, RunChoices, RunError
+from ..registers import delayed, pulsed
+from ..run_choices import ERROR_BITS, RunChoices, RunError, entry_members, found_entry
 from ..sequencer import FOLLOWED, add_begin, add_end, window
 from .layout import TableLayout
 
-__all__ = ["FOR_HOST", "LoadedSequencer", "found_entry"]
+__all__ = ["FOR_HOST", "LoadedSequencer"]
 
 #: What the host port is given of a mode.
 FOR_HOST = ("chunks", "reciprocal", "first_block", "one_node")
@@ -36,12 +38,9 @@ class LoadedSequencer(Leaf):
     start, mode, length, operation : In
         As of `torusfabric.rtl.sequencer.Sequencer`; so are `busy`, `done`, `cycles`, `error`,
         `operator_code`, `round` and `run_form`.
-    loaded, entries : In
-        Of the loader: whether nothing is missing, and a bit for each entry that may run.
-    starts : In
-        What a start is compared with, of each entry.
+    loaded, entries, starts : In
     modes : Out
-        A bit for each mode that may run.
+        As of `entry_members`.
     row_address, mode_address : Out
     row_word, mode_word : In
         The tables of the sequencer, as `TableLayout` says.
@@ -66,12 +65,7 @@ class LoadedSequencer(Leaf):
         frame, mode = layout.frame, {name: field.width for name, field in layout.mode}
         self._word_bits = layout.of_node.base_bits
         code = choices.operators.bits if choices.operators else 0
-        known = {
-            "loaded": In(1),
-            "entries": In(frame.entries),
-            "modes": Out(frame.entries),
-            "starts": In(frame.entries * layout.start.size),
-        }
+        known = entry_members(layout.start, frame.entries)
         super().__init__(
             {"start": In(1)}
             | (FOLLOWED if soon else known)
@@ -237,50 +231,6 @@ class LoadedSequencer(Leaf):
         """The entry of a start, and why it may not be carried out."""
         chosen: dict[str, Value] = {name: self.value(name) for name in ("mode", "length", "root")
                   if name in self._choices.inputs}  # fmt: skip
-        entry, no_root, missing = found_entry(m, self, self._layout, chosen)
+        entry, no_root, missing = found_entry(m, self, self._layout.start, chosen)
         none = missing & ~self.value("loaded")
         return entry, [(RunError.ROOT, no_root), (RunError.MODE, missing), (RunError.IMAGE, none)]
-
-
-def found_entry(
-    m: Module, leaf: Leaf, layout: TableLayout, chosen: Mapping[str, Value],
-    beyond: Value | None = None,
-) -> tuple[Value, Value, Value]:  # fmt: skip
-    """The entry of a start, the form of a mode for a length and a root: the first of those that
-    serve besides that of the mode itself.
-
-    Parameters
-    ----------
-    leaf : Leaf
-        With `starts`, `entries` and `modes` as of `LoadedSequencer`.
-    chosen : dict of str to Value
-        The mode, length and root.
-    beyond : Value, optional
-        Whether the root has higher bits, so that there is no such node.
-
-    Returns
-    -------
-    entry : Value
-    no_root : Value
-        Whether the mode knows other roots, but not this one.
-    missing : Value
-        Whether the mode is not there.
-    """
-    compared = [View(layout.start, word) for word in leaf.words("starts", layout.start.size)]
-    mode, there = chosen["mode"], leaf.value("entries")
-    entry, found = Signal.like(mode, name="entry"), mode
-    by_root, of_root = Signal(len(compared), name="root_chosen"), list[Value]()
-    for k, start in reversed([*enumerate(compared)]):
-        fits = there[k] & start.further & (start.mode == mode)
-        if "root" in layout.start.members:
-            fits &= ~start.chosen | (start.root == chosen["root"])
-            m.d.comb += by_root[k].eq(start.chosen)
-            of_root.append(fits)
-        found = Mux(fits & (chosen["length"] >= start.least), k, found)
-    m.d.comb += [entry.eq(found), leaf.modes.eq(there & ~Cat(each.further for each in compared))]
-    no_root: Value = Const(0, 1)
-    if of_root:
-        known = Cat(of_root).any() | (chosen["root"] == 0)
-        known = known if beyond is None else known & ~beyond
-        no_root = by_root.bit_select(mode, 1) & ~known
-    return entry, no_root, ~leaf.modes.bit_select(mode, 1)

@@ -14,15 +14,21 @@ from amaranth.lib.wiring import In, Out
 
 from ..modules import Leaf
 from ..multiplexer import bit_count
+from ..cascade import bit_count
+from ..memories import address_width
+from ..modules import Leaf
+from ..run_choices import RunChoices
 from ..streams.clearing import cleared, state
+from ..streams.commands import CommandShape
 from ..streams.endpoint import AT_ONCE, StreamEnds
 from ..streams.row_keys import RowKey
 from ..streams.sections import Sections
 from ..streams.shapes import LoaderShape, RunFacts, UnloaderShape
 from ..streams.words import WordShape
+from .image_loader import SETTLED
 from .layout import TableLayout
 
-__all__ = ["NodeFacts", "run_facts", "stream_ends"]
+__all__ = ["NodeFacts", "command_shape", "stream_ends"]
 
 
 def run_facts(layout: TableLayout) -> RunFacts:
@@ -31,6 +37,25 @@ def run_facts(layout: TableLayout) -> RunFacts:
         commanded=True, form_bits=layout.entry_bits, root_bits=0, position_bits=0,
         sections=Sections(), loads=layout.load_facts, unloads=layout.unload_facts,
     )  # fmt: skip
+
+
+def command_shape(layout: TableLayout, choices: RunChoices) -> CommandShape:
+    """What commands choose: an entry, or an image."""
+    entries = layout.frame.entries
+    operations = len(choices.operators.operators) if choices.operators else 0
+    return CommandShape(
+        roots=(None,) * entries,
+        operations=(operations,) * entries,
+        most=layout.frame.flits,
+        any_length=True,
+        barrier=False,
+        facts=run_facts(layout),
+        operation_bits=choices.inputs.get("operation", 0),
+        served=(),
+        starts=layout.start,
+        root_bits=address_width(layout.frame.nodes),
+        settled=SETTLED,
+    )
 
 
 def stream_ends(layout: TableLayout, width: int) -> StreamEnds:

@@ -24,6 +24,7 @@ from ..place import RowTables
 from ..run_choices import RunChoices
 from ..run_length import Lengths
 from ..streams import nodes as streams
+from ..streams.commands import Commands
 from ..streams.endpoint import StreamEndpoint, StreamEnds, sectioned
 from ..streams.loader import Loader
 from ..streams.ports import Clocks
@@ -36,8 +37,7 @@ from .image_loader import WORDS, ImageLoader, There
 from .layout import TableLayout
 from .node_tables import Bits
 from .sequencer import FOR_HOST, LoadedSequencer
-from .stream_commands import LoadedCommands
-from .stream_ends import NodeFacts, stream_ends
+from .stream_ends import NodeFacts, command_shape, stream_ends
 from .table import LoadedTable, part_bits
 
 __all__ = ["LoadedBuilder", "add_loaded_stream_top", "add_loaded_top"]
@@ -178,7 +178,7 @@ def add_loaded_stream_top(build: LoadedBuilder, digest: int, clocks: Clocks, tim
     ends = stream_ends(build.layout, build.width)
 
     def add_control() -> None:
-        commands = partial(LoadedCommands, build.layout, build.choices)
+        commands = partial(Commands, command_shape(build.layout, build.choices))
         streams.add_control(build, ends, commands, renamed={"load_valid": "message_valid"})
         words = {name: (Part(name, 0, bits),) for name, bits in WORDS.items()}
         build.add_loader("image_loader", digest, words)

@@ -6,10 +6,10 @@ commands are under way besides the run, one of an even and one of an odd number.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data
 from amaranth.lib.wiring import In, Member, Out
 
 from ...program.mode import Range
@@ -17,6 +17,9 @@ from ..memories import choose
 from ..modules import Leaf
 from ..run_choices import ERROR_BITS, RunError, run_form
 from .ports import COMMAND, COMMAND_BITS, STATUS
+from ..run_choices import ERROR_BITS, RunError, entry_members, found_entry
+from ..run_form import run_form
+from .ports import COMMAND, COMMAND_BITS, LOAD, STATUS
 from .shapes import RunFacts
 from .words import by_form
 
@@ -43,6 +46,12 @@ class CommandShape:
         Bits of the number of an operator; 0 where there is no choice.
     served : tuple of (tuple of Range)
         Of each mode, which form serves for which lengths.
+    starts : data.StructLayout or None
+        Where tables are loaded, what starts are compared with, of each entry: an entry is found for
+        a form, and commands may bring images.
+    root_bits, settled : int
+        Then the bits of the number of a node; and cycles from the last word of an image until it is
+        known whether it is there.
     """
 
     roots: tuple[int | None, ...]
@@ -53,6 +62,9 @@ class CommandShape:
     facts: RunFacts
     operation_bits: int
     served: tuple[tuple[Range, ...], ...]
+    starts: data.StructLayout | None = None
+    root_bits: int = 0
+    settled: int = 0
 
     @property
     def forms(self) -> int:
@@ -64,11 +76,10 @@ class CommandShape:
         """Bits of a mode, as commands say it."""
         return (len(self.roots) - 1).bit_length()
 
-    def form(self, mode: Value, length: Value) -> Value:
-        """The form of a run; that for the longest messages where packets may have any length."""
+    def length(self, length: Value) -> Value:
+        """The length by which the form of a run is found: the longest where it may have any."""
         length = length[: self.most.bit_length()]
-        most = Const(self.most, len(length))
-        return run_form(self.served, mode, Mux(length == 0, most, length))
+        return Mux(length == 0, Const(self.most, len(length)), length)
 
     @property
     def bits(self) -> dict[str, int]:
@@ -85,10 +96,9 @@ class CommandShape:
 class Commands(Leaf):
     """Takes commands, has their messages loaded, and reports what became of them.
 
-    Parameters
-    ----------
-    others : dict of str to Member, optional
-        Of commands of another sort.
+    Where tables are loaded, a command may have an image behind it. That waits until all runs before
+    it are over, and nodes have passed on what these have brought; its status says whether it is
+    there.
 
     Members
     -------
@@ -114,13 +124,27 @@ class Commands(Leaf):
         What the commands under way say, of an even and of an odd number: forms for modes.
     unload_mode, unload_root : Out
         The same of the last run in each section.
+    starts, entries, loaded : In
+    modes : Out
+        Where tables are loaded, as of `entry_members`; so are the following.
+    all_rest : In(1)
+        Whether all nodes have passed on what runs have brought.
+    load_we, load_first, load_data : Out
+        The words of an image, for what loads it.
     """
 
-    def __init__(self, shape: CommandShape, others: Mapping[str, Member] | None = None) -> None:
-        self.shape, facts = shape, shape.facts
+    def __init__(self, shape: CommandShape) -> None:
+        self.shape, facts, loading = shape, shape.facts, dict[str, Member]()
+        if shape.starts:
+            words = {"load_we": Out(1), "load_first": Out(1), "load_data": Out(COMMAND_BITS)}
+            loading = {
+                **entry_members(shape.starts, len(shape.roots)),
+                "all_rest": In(1),
+                **words,
+            }
         super().__init__(
             {
-                **(others or {}),
+                **loading,
                 "tdata": In(COMMAND_BITS),
                 "tvalid": In(1),
                 "tready": Out(1),
@@ -154,8 +178,14 @@ class Commands(Leaf):
         under_way, ends = Signal(2, name="under_way"), self.value("run_over")
         rests = under_way == 0
         command = self._collect(m, there, taken, rests)
+        image: Value = Const(0)
+        if self.shape.starts:
+            self._find(m, command, self.shape.starts)
+            image = self._load(m, command, there, taken, rests)
         error, fine = Signal(ERROR_BITS, name="refusal"), Signal(name="fine")
-        m.d.comb += [error.eq(self._error(m, command)), fine.eq(self._fine(command, error))]
+        m.d.comb += error.eq(self._error(command))
+        carried_out = error == RunError.NONE
+        m.d.comb += fine.eq(carried_out & ~image if self.shape.starts else carried_out)
         odd, put, refused = Signal(name="odd"), Signal(name="put"), Signal(name="refused")
         m.d.comb += [
             put.eq(there & fine & ~self.load_valid.bit_select(odd, 1)),
@@ -170,10 +200,6 @@ class Commands(Leaf):
         made = Cat(tag, self.value("error"), cycles)
         self._report(m, Mux(ends, made, Cat(command["tag"], error, Const(0, 32))), refused)
         return m
-
-    def _fine(self, command: dict[str, Value], error: Value) -> Value:
-        """Whether a command is of a run that can be carried out."""
-        return error == RunError.NONE
 
     def _collect(self, m: Module, there: Signal, taken: Signal, rests: Value) -> dict[str, Value]:
         """Take the beats of a command; those that it lacks are 0, and further ones are ignored.
@@ -196,7 +222,53 @@ class Commands(Leaf):
             m.d.sync += number.eq(number + (number != len(COMMAND)))
         return command
 
-    def _error(self, m: Module, command: dict[str, Value]) -> Value:
+    def _find(self, m: Module, command: dict[str, Value], starts: data.StructLayout) -> None:
+        """Find the entry of a command, and why there may be none."""
+        bits = self.shape.root_bits
+        chosen = {
+            "mode": command["mode"][: self.shape.facts.form_bits],
+            "length": self.shape.length(command["length"]),
+            "root": command["root"][:bits],
+        }
+        beyond = command["root"][bits:].any()
+        self._entry, *self._refusals = found_entry(m, self, starts, chosen, beyond)
+
+    def _load(
+        self, m: Module, command: dict[str, Value], there: Signal, taken: Signal, rests: Value
+    ) -> Value:
+        """Pass on the image behind a command; whether it has one."""
+        settled = self.shape.settled
+        self._loads = loads = Signal(name="loads")
+        ends, begun = Signal(name="image_ends"), Signal(name="image_begun")
+        left = Signal(range(settled + 1), name="settles")
+        words, was_loaded = Signal(name="at_image"), Signal(name="was_loaded")
+        m.d.comb += [
+            loads.eq(command["mode"] == LOAD),
+            words.eq(loads & (self._number == len(COMMAND)) & ~there),
+            self.load_data.eq(self.value("tdata")),
+            self.load_first.eq(~begun),
+        ]
+        # What has been asked for is done, and nobody asks for more, while an image comes.
+        with m.If(words):
+            m.d.comb += self.tready.eq(rests & self.value("all_rest") & ~ends)
+            m.d.comb += self.load_we.eq(self.value("tvalid") & self.tready)
+        # What is there whole was not for a while.
+        self._there = image_there = Signal(name="image_there")
+        m.d.sync += [
+            was_loaded.eq(self.value("loaded")),
+            image_there.eq(begun & (image_there | (self.value("loaded") & ~was_loaded))),
+        ]
+        with m.If(taken):
+            m.d.sync += begun.eq(0)
+        with m.If(self.load_we):
+            m.d.sync += [begun.eq(1), there.eq(0), ends.eq(self.value("tlast")), left.eq(settled)]
+        with m.If(ends):
+            m.d.sync += left.eq(left - 1)
+            with m.If(left == 0):
+                m.d.sync += [ends.eq(0), there.eq(1)]
+        return loads
+
+    def _error(self, command: dict[str, Value]) -> Value:
         """Why a command cannot be carried out, a `RunError`."""
         shape = self.shape
         mode = self._mode(command)
@@ -211,15 +283,25 @@ class Commands(Leaf):
         if shape.facts.root_bits:
             known = by_form([count or 0 for count in shape.roots], mode)
             error = Mux((known != 0) & (command["root"] >= known), RunError.ROOT, error)
-        return Mux(command["mode"] >= len(shape.roots), RunError.MODE, error)
+        unknown = command["mode"] >= len(shape.roots)
+        if not shape.starts:
+            return Mux(unknown, RunError.MODE, error)
+        no_root, missing = self._refusals
+        none = Mux(self.value("loaded"), RunError.MODE, RunError.IMAGE)
+        image = Mux(self._there, Const(RunError.NONE, ERROR_BITS), RunError.IMAGE)
+        error = Mux(missing | unknown, none, Mux(no_root, RunError.ROOT, error))
+        return Mux(self._loads, image, error)
 
     def _mode(self, command: dict[str, Value]) -> Value:
         """The mode of a command that can be carried out."""
         return command["mode"][: max(self.shape.mode_bits, 1)]
 
     def _form(self, command: dict[str, Value]) -> Value:
-        """The form of the run of a command."""
-        return self.shape.form(self._mode(command), command["length"])
+        """The form of the run of a command, or the entry."""
+        if self.shape.starts:
+            return self._entry
+        length = self.shape.length(command["length"])
+        return run_form(self.shape.served, self._mode(command), length)
 
     def _runs(
         self, m: Module, command: dict[str, Value], put: Value, odd: Value
