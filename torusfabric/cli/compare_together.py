@@ -20,7 +20,6 @@ from .table_files import check_table, write_table
 if TYPE_CHECKING:
     from ..collective import Collective
     from ..sweep.compare import Costs, Hardware, Together
-    from ..sweep.costs import Costs
 
 __all__ = ["HEADS", "compare_fabrics", "hardware_of", "heads_for", "print_uncounted"]
 

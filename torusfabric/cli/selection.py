@@ -206,7 +206,10 @@ def parse_selection(arguments: Namespace, *, any_root: bool = False) -> Selectio
     names = ("ports", "chunks", "large", "seed", "latency", "duplex", "trees", "packets",
              "link_latency")  # fmt: skip
     options = {name: getattr(arguments, name) for name in names} | {
-        "broken_links": [*arguments.broken_link, *map(Path, file)],
+        "broken_links": [
+            *arguments.broken_link,
+            *map(Path, filter(None, [arguments.broken_links])),
+        ],
         "broken_nodes": arguments.broken_node,
         "times": tuple(arguments.times) if arguments.times else None,
     }

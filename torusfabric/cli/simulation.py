@@ -191,7 +191,7 @@ def _run_host(arguments: Namespace, fabric: "Fabric") -> tuple[Any, Any, str]:
     """Run what goes through a host port; returns as `_run_streams`."""
     from ..simulation.engines import choose_engine
     from ..simulation.engines.choice import estimate
-    from ..simulation.simulate import simulate_runs
+    from ..simulation.simulate import simulate
 
     jobs = _host_jobs(arguments, fabric)
     with progress_bar("building the engine"):
@@ -205,7 +205,7 @@ def _run_host(arguments: Namespace, fabric: "Fabric") -> tuple[Any, Any, str]:
     if engine.name == "amaranth":
         announce("Simulating", estimate(fabric, arguments.repeat)[0])
     with progress_bar("simulating") as progress:
-        report = simulate_runs(
+        report = simulate(
             fabric,
             seed=arguments.data_seed,
             jobs=jobs,

@@ -121,7 +121,7 @@ class Hardware:
         fabric = Fabric(program, width=self.width)
         return {
             "classes": len(fabric.router_classes),
-            **take_inventory(fabric)._asdict(),
+            **take_inventory(fabric.netlist)._asdict(),
             **(_synthesized(fabric, self.target) if self.target else {}),
         }
 

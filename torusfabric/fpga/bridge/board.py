@@ -76,12 +76,6 @@ class BoardEngine(Engine):
         super().__init__(fabric)
         self._map, self._access = registers, access
 
-    def measure(self, runs: int) -> tuple[int, float]:
-        """Run collectives on whatever is in memory; see `Engine.measure`."""
-        began = time.perf_counter()
-        cycles = sum(self._carry_out(longest_job(self.fabric)) for _ in range(runs))
-        return cycles, time.perf_counter() - began
-
     def run_many(
         self,
         batches: Iterable[Messages],

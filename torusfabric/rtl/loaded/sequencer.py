@@ -12,8 +12,6 @@ from ...program.timing import ADDRESS, DISTRIBUTION, MODE_SETUP, RUN_SETUP, SETT
 from ..memories import address_width
 from ..modules import delayed, pulsed
 from ..netlist import Leaf
-from ..run_choices import ERROR_BITS, RunChoices, RunError
-from ..registers import delayed, pulsed
 from ..run_choices import ERROR_BITS, RunChoices, RunError, entry_members, found_entry
 from ..sequencer import FOLLOWED, add_begin, add_end, window
 from .layout import TableLayout

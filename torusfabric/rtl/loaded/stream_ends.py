@@ -12,11 +12,9 @@ from typing import Any
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib.wiring import In, Out
 
-from ..modules import Leaf
-from ..multiplexer import bit_count
-from ..cascade import bit_count
 from ..memories import address_width
 from ..modules import Leaf
+from ..multiplexer import bit_count
 from ..run_choices import RunChoices
 from ..streams.clearing import cleared, state
 from ..streams.commands import CommandShape

@@ -15,10 +15,7 @@ from amaranth.lib.wiring import In, Member, Out
 from ...program.mode import Range
 from ..memories import choose
 from ..modules import Leaf
-from ..run_choices import ERROR_BITS, RunError, run_form
-from .ports import COMMAND, COMMAND_BITS, STATUS
-from ..run_choices import ERROR_BITS, RunError, entry_members, found_entry
-from ..run_form import run_form
+from ..run_choices import ERROR_BITS, RunError, entry_members, found_entry, run_form
 from .ports import COMMAND, COMMAND_BITS, LOAD, STATUS
 from .shapes import RunFacts
 from .words import by_form
