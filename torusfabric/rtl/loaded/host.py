@@ -36,14 +36,9 @@ class LoadedHostLayout(HostLayout):
         """Cycles to find out in which part an address lies."""
         return division_cycles(parts * self.flits, self.flits)
 
-    def part_cycles(self, parts: int) -> int:
-        """The same."""
-        return self.block_cycles(parts)
-
-    @property
-    def chunk_cycles(self) -> int:
-        """None: chunks are found out with the mode."""
-        return 0
+    part_cycles = block_cycles
+    #: Chunks are found out with the mode.
+    chunk_cycles = 0
 
 
 class BlockLocator(Locator):

@@ -135,11 +135,11 @@ class ImageLoader(Leaf):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Build the steps through an image, and its check."""
+        """Build the steps through an image, and its check; a wrong word refuses it."""
         m = Module()
         if not self._written:
-            there = self._initial
-            m.d.comb += [self.loaded_program.eq(there.program), self.entries.eq(there.entries)]
+            entries, program, _ = self._initial
+            m.d.comb += [self.loaded_program.eq(program), self.entries.eq(entries)]
             m.d.comb += self.loaded.eq(1)
             m.d.sync += self.load_word.eq(self.value("load_data"))
             return m
@@ -170,10 +170,9 @@ class ImageLoader(Leaf):
             before = Mux(first, (1 << 32) - 1, check)
             m.d.sync += [check.eq(_checked(m, before, word)), state.eq(now + 1)]
             with m.Switch(now):
-                with m.Case(State.MAGIC):
-                    self._expect(m, state, word == MAGIC, State.FABRIC)
-                with m.Case(State.FABRIC):
-                    self._expect(m, state, word == self._digest, State.PROGRAM)
+                for begins_with, known in ((State.MAGIC, MAGIC), (State.FABRIC, self._digest)):
+                    with m.Case(begins_with), m.If(word != known):
+                        m.d.sync += state.eq(State.OVER)
                 with m.Case(State.PROGRAM):
                     m.d.sync += [program.eq(word), fill.eq(0)]
                 with m.Case(State.MODES):
@@ -183,8 +182,7 @@ class ImageLoader(Leaf):
                 with m.Case(State.BASE):
                     idle = Mux(bare, ~self.value("busy"), (word == base) & ~runs)
                     m.d.comb += begins.eq(idle)
-                    m.d.sync += alone.eq(bare)
-                    self._expect(m, state, idle, State.TABLE)
+                    m.d.sync += [alone.eq(bare), state.eq(Mux(idle, State.TABLE, State.OVER))]
                 self._take_table(m, state, word)
                 with m.Case(State.CHECK):
                     m.d.sync += [state.eq(State.OVER), image.eq(word), right.eq(word == ~check)]
@@ -238,11 +236,6 @@ class ImageLoader(Leaf):
             self.loaded_program.eq(kept[bits + 1 : bits + 33]),
         ]  # fmt: skip
         return kept[bits + 33 :]
-
-    @staticmethod
-    def _expect(m: Module, state: Signal, right: Value, then: State) -> None:
-        """Go on if a word is the right one; else the image is refused."""
-        m.d.sync += state.eq(Mux(right, then, State.OVER))
 
 
 def _checked(m: Module, check: Value, word: Value) -> Value:

@@ -62,25 +62,29 @@ class LoadedSequencer(Leaf):
         self._layout, self._choices, self._soon = layout, choices, soon
         frame, mode = layout.frame, {name: field.width for name, field in layout.mode}
         self._word_bits = layout.of_node.base_bits
-        code = choices.operators.bits if choices.operators else 0
-        known = entry_members(layout.start, frame.entries)
+        given = {"start": 1, **choices.inputs}
+        given |= {"row_word": layout.row.size, "mode_word": layout.mode.size}
+        shown = {
+            "row_address": mode["first"],
+            "mode_address": layout.entry_bits,
+            "busy": 1,
+            "done": 1,
+            "cycles": 32,
+            "error": ERROR_BITS,
+            "operator_code": choices.operators.bits if choices.operators else 0,
+            "round": mode["first"],
+            "run_form": layout.entry_bits,
+            **layout.named,
+            **dict.fromkeys(("read_0", "read_1", "write_0"), self._word_bits),
+            "streams": 1,
+            "late": 1,
+            **{f"store_{k}": 1 for k in range(frame.depth)},
+            **{name: mode[name] for name in FOR_HOST},
+        }
         super().__init__(
-            {"start": In(1)}
-            | (FOLLOWED if soon else known)
-            | {name: In(bits) for name, bits in choices.inputs.items()}
-            | {"row_word": In(layout.row.size), "mode_word": In(layout.mode.size)}
-            | {
-                "row_address": Out(mode["first"]),
-                "mode_address": Out(layout.entry_bits),
-            }
-            | {"busy": Out(1), "done": Out(1), "cycles": Out(32), "error": Out(ERROR_BITS)}
-            | ({"operator_code": Out(code)} if code else {})
-            | {"round": Out(mode["first"]), "run_form": Out(layout.entry_bits)}
-            | {name: Out(bits) for name, bits in layout.named.items()}
-            | {name: Out(self._word_bits) for name in ("read_0", "read_1", "write_0")}
-            | {"streams": Out(1), "late": Out(1)}
-            | {f"store_{k}": Out(1) for k in range(frame.depth)}
-            | {name: Out(mode[name]) for name in FOR_HOST}
+            (FOLLOWED if soon else entry_members(layout.start, frame.entries))
+            | {name: In(bits) for name, bits in given.items()}
+            | {name: Out(bits) for name, bits in shown.items()}
         )
         if soon:
             self.idle = Signal(init=1, name="idle")

@@ -81,7 +81,7 @@ class Loader(StreamEnd):
                 "sends": In(shape.passes_bits),
                 "position": In(shape.position_bits),
                 "clear": In(1),
-                **{name: In(bits) for name, bits in shape.facts.loader_widths.items()},
+                **{name: In(bits) for name, bits in shape.facts.end_widths(self.verb).items()},
                 "run_begins": In(1),
                 "run_ends": In(int(sections.two)),
                 "row": In(shape.row_bits),

@@ -64,18 +64,12 @@ class RunFacts:
         """Names and widths of what they say of a run in each section, if nobody has kept it."""
         return self._widths("unload", self.sections.count) if self.by_form else {}
 
-    @property
-    def loader_widths(self) -> dict[str, int]:
-        """Names and widths of what loaders are given of two messages."""
-        if self.loads is None:
-            return self.load_widths
-        return {"load_valid": 2, "load_facts": 2 * self.loads.size}
-
-    @property
-    def unloader_widths(self) -> dict[str, int]:
-        """Names and widths of what unloaders are given of a run in each section."""
-        if self.unloads is None:
-            return self.unload_widths
+    def end_widths(self, verb: str) -> dict[str, int]:
+        """Names and widths of what loaders, or unloaders, are given of messages, or runs."""
+        if self.loads is None or self.unloads is None:
+            return self.load_widths if verb == "load" else self.unload_widths
+        if verb == "load":
+            return {"load_valid": 2, "load_facts": 2 * self.loads.size}
         return {"unload_facts": self.sections.count * self.unloads.size}
 
     def _widths(self, prefix: str, runs: int, **others: int) -> dict[str, int]:

@@ -87,7 +87,7 @@ class Unloader(StreamEnd):
                 "run_begins": In(1),
                 "run_ends": In(1),
                 "run_empty": In(sections.count),
-                **{name: In(bits) for name, bits in shape.facts.unloader_widths.items()},
+                **{name: In(bits) for name, bits in shape.facts.end_widths(self.verb).items()},
                 "run_last": In(sections.count * shape.last_bits if shape.any_length else 0),
                 "row": In(shape.row_bits),
                 "key": Out(shape.key_bits),
