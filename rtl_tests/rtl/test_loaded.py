@@ -11,13 +11,11 @@ import numpy as np
 import pytest
 from bus_masters import AxiLiteMaster, WishboneMaster
 from helpers import few, simulated
-from loaded_port import BASE, LONG, HostPort, wanted
+from loaded_port import BASE, LONG, HostPort, as_forecast, quickest, wanted, with_rows
 from verilog_bench import have_icarus, lint_icarus
 
 import torusfabric as tf
 from torusfabric.errors import InputError, WorkFailed
-from torusfabric.planning import select
-from torusfabric.planning.loaded import resolve_loadable
 from torusfabric.program.fields import Stage
 from torusfabric.program.fitting import loadable_form
 from torusfabric.program.frame import Frame
@@ -27,7 +25,6 @@ from torusfabric.proof import prove
 from torusfabric.rtl.loaded.image import Image, read_image
 from torusfabric.rtl.loaded.image_loader import END
 from torusfabric.rtl.loaded.layout import TableLayout
-from torusfabric.rtl.loaded.table import LoadedTable
 from torusfabric.rtl.netlist import Role
 from torusfabric.schedule import Rounds
 from torusfabric.simulation.engines.compiled import CompiledEngine
@@ -36,17 +33,13 @@ from torusfabric.toolchain import tools
 
 FLITS, WIDTH = 6, 8
 
+planned = partial(quickest, "5", flits=FLITS)
+
 #: What speaks with the registers behind each bus.
 MASTERS = {"wishbone": WishboneMaster, "axi4": AxiLiteMaster}
 
 #: Out-ports that send what their nodes read, and pass on nothing.
 OWN = tuple(((int(Stage.INJECTION), port),) for port in range(2)) * 2
-
-
-def planned(text, frame=None, **options):
-    """The quickest schedule that can be loaded."""
-    operators = frame.parsed_operators() if frame else ()
-    return resolve_loadable(select("5", text, **options), FLITS, operators, frame)[-1].planned
 
 
 @pytest.fixture(scope="module")
@@ -70,13 +63,9 @@ def give(fabric, image, words):
 
 def with_ones(fabric):
     """The same, with tables full of ones before anything is loaded."""
-    modules = dict(fabric.netlist.modules)
-    for name, role in fabric.netlist.roles.items():
-        if role is Role.TABLE:
-            tables, bus, _, *parts = modules[name].args
-            ones = [[(1 << width) - 1] * rows for rows, width in tables]
-            modules[name] = partial(LoadedTable, tables, bus, ones, *parts)
-    fabric.netlist = replace(fabric.netlist, modules=modules)
+    ones = lambda tables, _: [[(1 << width) - 1] * rows for rows, width in tables]
+    tables = [name for name, role in fabric.netlist.roles.items() if role is Role.TABLE]
+    with_rows(fabric, dict.fromkeys(tables, ones))
     return fabric
 
 
@@ -84,9 +73,7 @@ def test_built_in():
     """What it is built with is there at first, of several modes, with a cycle for the mode."""
     plans = [planned(name) for name in ("allreduce", "allgather")]
     fabric = tf.Fabric(tf.compile(plans, max_flits=FLITS), width=WIDTH, tables="ram")
-    report = tf.simulate(fabric, engine=CompiledEngine(fabric))
-    assert report.passed
-    assert [job.cycles for job in report.jobs] == [job.predicted_cycles for job in report.jobs]
+    assert as_forecast(tf.simulate(fabric, engine=CompiledEngine(fabric)))
 
 
 def test_images(frame, tmp_path):
@@ -116,8 +103,8 @@ def test_rounds_take_the_cycles_of_their_image(kind):
     """Around a fault blocks go in rounds, each as long as its image says."""
     plan = tf.plan("3x3", "allgather", algorithm="matching")
     frame = Frame.of([loadable_form(plan, 8, ()).program], rows=16)
-    around = select("3x3", kind, broken_links=["4:+0"])
-    made = Image.of(frame, WIDTH, wanted(resolve_loadable(around, 8, (), frame)[-1].planned))
+    around = quickest("3x3", kind, frame, flits=8, broken_links=["4:+0"])
+    made = Image.of(frame, WIDTH, wanted(around))
     assert isinstance(made.program.schedule, Rounds)
     fabric = tf.Fabric.holding(made)
     report = tf.simulate(fabric, jobs=[tf.Job(length=n) for n in (1, 2, 8)])
@@ -129,22 +116,17 @@ def test_rounds_take_the_cycles_of_their_image(kind):
 def test_links_that_differ(latency):
     """Where links differ, rows wait for the slow ones, and operators select early."""
     names = ("reduce", "scatter", "allreduce")
-    plans = [
-        resolve_loadable(select("3x3", name, link_latency=latency), FLITS)[-1].planned
-        for name in names
-    ]
+    plans = [quickest("3x3", name, flits=FLITS, link_latency=latency) for name in names]
     fabric = tf.Fabric(tf.compile(plans, max_flits=FLITS), width=WIDTH, tables="ram")
     jobs = [tf.Job(mode=mode, length=n) for n in (1, FLITS) for mode in range(len(names))]
-    report = tf.simulate(fabric, engine=CompiledEngine(fabric), jobs=jobs)
-    assert report.passed
-    assert [job.cycles for job in report.jobs] == [job.predicted_cycles for job in report.jobs]
+    assert as_forecast(tf.simulate(fabric, engine=CompiledEngine(fabric), jobs=jobs))
 
 
 @pytest.mark.parametrize("cycles", few(1, [2, 3]))
 def test_links_of_several_cycles(cycles):
     """On longer links rows last longer, and sums meet later: all collectives take their cycles."""
     plans = [
-        resolve_loadable(select("3x3", name, link_latency=str(cycles)), FLITS)[-1].planned
+        quickest("3x3", name, flits=FLITS, link_latency=str(cycles))
         for name in ("alltoall", "reduce-scatter", "allreduce", "broadcast", "gather", "reduce")
     ]
     fabric = tf.Fabric(tf.compile(plans, max_flits=FLITS), width=WIDTH, tables="ram")
@@ -155,9 +137,7 @@ def test_links_of_several_cycles(cycles):
         False,
     }
     jobs = [tf.Job(mode=mode, length=n) for mode in range(len(plans)) for n in (1, FLITS)]
-    report = tf.simulate(fabric, engine=CompiledEngine(fabric), jobs=jobs)
-    assert report.passed
-    assert [job.cycles for job in report.jobs] == [job.predicted_cycles for job in report.jobs]
+    assert as_forecast(tf.simulate(fabric, engine=CompiledEngine(fabric), jobs=jobs))
 
 
 def test_parts_of_a_network(tmp_path):
@@ -165,16 +145,14 @@ def test_parts_of_a_network(tmp_path):
     plan = tf.plan("3x3", "allgather", algorithm="matching")
     frame = Frame.of([loadable_form(plan, FLITS, ()).program], rows=32, depth=8)
     plans = [
-        resolve_loadable(select(text, name), FLITS, (), frame)[-1].planned
+        quickest(text, name, frame, flits=FLITS)
         for text, name in (("3x3", "alltoall@1"), ("3x3!4", "allgather"))
     ]
     Image.of(frame, WIDTH, wanted(*plans)).save(tmp_path / "a.bin")
     image = read_image(tmp_path / "a.bin", frame, WIDTH)
     assert [fact["collective"] for fact in image.facts] == ["alltoall@1", "allgather!4"]
     fabric = fabric_of(image)
-    report = tf.simulate(fabric, jobs=8, engine=CompiledEngine(fabric))
-    assert report.passed
-    assert [job.cycles for job in report.jobs] == [job.predicted_cycles for job in report.jobs]
+    assert as_forecast(tf.simulate(fabric, jobs=8, engine=CompiledEngine(fabric)))
 
 
 def test_links_that_do_not_fit():
@@ -286,8 +264,8 @@ EIGHT = {
 
 def test_table_bits():
     """All that the eight collectives need in tables is not much, of which each has its share."""
-    chosen = [select("4x4", name, algorithm=by) for name, by in EIGHT.items()]
-    forms = [loadable_form(resolve_loadable(one, 16)[-1].planned, 16, ()) for one in chosen]
+    chosen = [quickest("4x4", name, flits=16, algorithm=by) for name, by in EIGHT.items()]
+    forms = [loadable_form(plan, 16, ()) for plan in chosen]
     programs = [form.program for form in forms]
     assert [len(found) for _, found in settings(forms)] == [26, 6, 36, 18]
     for inputs in (None, programs):
@@ -363,9 +341,7 @@ endmodule
 @pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")
 def test_text(tmp_path):
     """The text takes an image as the simulated hardware does, and has one at first."""
-    plans = [
-        resolve_loadable(select("3", name), 1)[-1].planned for name in ("allgather", "alltoall")
-    ]
+    plans = [quickest("3", name, flits=1) for name in ("allgather", "alltoall")]
     fabric = tf.Fabric(tf.compile(plans[0], max_flits=1), width=8, tables="ram")
     image = tf.image(fabric, plans[1])
     (tmp_path / "image.hex").write_text("".join(f"{word:08x}\n" for word in image.words))
@@ -388,9 +364,7 @@ def test_text(tmp_path):
 @pytest.mark.parametrize(("bus", "master"), MASTERS.items())
 def test_bus(bus, master):
     """Behind a bus an image is loaded by a window, and what comes next meets it whole or torn."""
-    plans = [
-        resolve_loadable(select("3", name), 1)[-1].planned for name in ("allgather", "alltoall")
-    ]
+    plans = [quickest("3", name, flits=1) for name in ("allgather", "alltoall")]
     fabric = tf.Fabric(tf.compile(plans[0], max_flits=1), width=8, tables="ram", bus=bus)
     image, facts = tf.image(fabric, plans[1]), fabric.register_map
     at = {register.name: register.offset for register in facts.registers}
@@ -429,7 +403,7 @@ def test_bus(bus, master):
 
 def test_modes_are_filled_while_another_runs():
     """Refused are those under way, and what is based on something else; a torn mode never runs."""
-    plan = lambda name: resolve_loadable(select("3", name), LONG)[-1].planned
+    plan = partial(quickest, "3", flits=LONG)
     program = tf.compile([plan("allgather"), plan("scatter")], max_flits=LONG)
     fabric = tf.Fabric(program, width=WIDTH, tables=Frame.of(program.parts, rows=8, depth=4))
     later = fabric.image.with_modes(wanted(plan("alltoall")), 1)
@@ -478,12 +452,9 @@ def test_proof_of_what_adds_nothing():
 @pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
 def test_proof():
     """What is loaded is proved, for all data; with a wrong row it is not."""
-    plan = resolve_loadable(select("3", "alltoall"), 1)[-1].planned
+    plan = quickest("3", "alltoall", flits=1)
     fabric = tf.Fabric(tf.compile(plan, max_flits=1), width=1, tables="ram")
     assert prove(fabric).proved
-    modules = dict(fabric.netlist.modules)
-    tables, bus, (*others, stores), *parts = modules["table_node_1"].args
-    wrong = [*others, [stores[0] ^ 1, *stores[1:]]]
-    modules["table_node_1"] = partial(LoadedTable, tables, bus, wrong, *parts)
-    fabric.netlist = replace(fabric.netlist, modules=modules)
+    wrong = lambda _, rows: [*rows[:-1], [rows[-1][0] ^ 1, *rows[-1][1:]]]
+    with_rows(fabric, {"table_node_1": wrong})
     assert not prove(fabric).proved

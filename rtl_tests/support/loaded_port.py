@@ -1,6 +1,34 @@
 """The port of a fabric that is simulated, and the one by which its tables are loaded."""
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
+
+from torusfabric.planning import select
+from torusfabric.planning.loaded import resolve_loadable
+
+
+def quickest(topology, name, frame=None, *, flits, **options):
+    """The quickest schedule that can be loaded."""
+    operators = frame.parsed_operators() if frame else ()
+    return resolve_loadable(select(topology, name, **options), flits, operators, frame)[-1].planned
+
+
+def as_forecast(report):
+    """Whether all words are right, and runs take the cycles that are forecast."""
+    return report.passed and all(job.cycles == job.predicted_cycles for job in report.jobs)
+
+
+def with_rows(fabric, changed):
+    """Let tables have other rows, given by module what makes them of those that they have."""
+    modules = dict(fabric.netlist.modules)
+    for name, change in changed.items():
+        make = modules[name]
+        tables, bus, rows, *parts = make.args
+        modules[name] = partial(make.func, tables, bus, change(tables, rows), *parts,
+                                **make.keywords)  # fmt: skip
+    fabric.netlist = replace(fabric.netlist, modules=modules)
 
 
 def wanted(*schedules):
