@@ -35,23 +35,9 @@ def add_begin(
 ) -> Signal:  # fmt: skip
     """Add what begins runs, and shows whether one is under way, and its cycles.
 
-    Parameters
-    ----------
-    leaf : Leaf
-        With the members that this takes of those of `Sequencer`.
-    last : Value
-        High in the last cycle of a run.
-    soon : int
-        As of `Sequencer`.
-    most : int
-        Cycles of the longest run.
-    refusals : sequence of (RunError, Value)
-        What refuses a start besides its choices.
-
-    Returns
-    -------
-    Signal
-        High in the cycle in which a start is accepted.
+    The leaf has those members of `Sequencer` that this takes; `last` is high in the last cycle of a
+    run, and the longest takes `most`; `refusals` are besides those of choices. What is returned is
+    high in the cycle in which a start is accepted.
     """
     members, free = leaf.signature.members, leaf.idle if soon else ~leaf.busy
     error = leaf.error if "error" in members else None
@@ -89,13 +75,7 @@ def add_end(
 
 
 def window(m: Module, name: str, opens: Value, closes: Value, line: list[Value], most: int) -> None:
-    """Lengthen a line of strobes, one cycle later each, to so many; nothing is left once it closes.
-
-    Parameters
-    ----------
-    line : list of Value
-        Those that there are, to which others are added.
-    """
+    """Add strobes to a line, one cycle later each, up to so many; none is left once it closes."""
     while len(line) < most:
         later = Signal(name=f"{name}_d{len(line) + 1}")
         m.d.sync += later.eq(Mux(closes, 0, line[-1]) if line else opens)
