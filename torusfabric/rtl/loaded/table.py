@@ -33,9 +33,9 @@ class LoadedTable(Leaf):
         The first rows of each; all others are 0.
     parts : dict of str to ((sequence of (int, int)), int)
         What is given away, by name: runs of bits of all tables, one behind the other, and cycles by
-        which they are later. All of the first if there are none, as ``row``.
+        which they are later.
     whole : bool
-        Whether all rows are given away at all times, side by side as ``row``; of one table.
+        Whether all rows are given away at all times, side by side; of one table.
     written : bool
         Whether they can be written; else they stay as they are, for proofs.
 
@@ -56,21 +56,20 @@ class LoadedTable(Leaf):
         self,
         tables: Sequence[Bits],
         bus: Mapping[str, int],
-        contents: Sequence[Sequence[int]] = (),
-        parts: Mapping[str, tuple[Sequence[Bits], int]] | None = None,
+        contents: Sequence[Sequence[int]],
+        parts: Mapping[str, tuple[Sequence[Bits], int]],
         *,
         whole: bool = False,
         written: bool = True,
     ) -> None:
-        self._written, self._whole = written, whole
+        self._written, self._whole, self._parts = written, whole, parts
         self._tables, self._contents = tuple(tables), [*contents, *[()] * len(tables)]
-        self._parts = parts or {"row": (((0, tables[0][1] * (tables[0][0] if whole else 1)),), 0)}
         read = {f"address_{k}": In(address_width(rows)) for k, (rows, _) in enumerate(tables)}
         super().__init__(
             {"number": In(bus["load_table"])}
             | ({} if whole else read)
             | {name: In(bits) for name, bits in bus.items()}
-            | {name: Out(part_bits(runs)) for name, (runs, _) in self._parts.items()}
+            | {name: Out(part_bits(runs)) for name, (runs, _) in parts.items()}
         )
 
     def elaborate(self, platform: object) -> Module:

@@ -13,23 +13,20 @@ from ...program import Program
 from ...program.frame import Frame
 from ...topology import IntArray
 from .. import tops
-from ..arrays import Slice
-from ..endpoint_shape import EndpointShape
+from ..arrays import Slice, Source
 from ..fabric_builder import FabricBuilder, Top
 from ..host import Host, HostView, HostWrites
 from ..memories import address_width
+from ..modules import Leaf
 from ..netlist import Fixed, Part, Parts, Role
-from ..node_parts import add_endpoints, endpoint_settings
+from ..node_parts import add_endpoints
 from ..place import RowTables
 from ..run_choices import RunChoices
 from ..run_length import Lengths
 from ..streams import nodes as streams
 from ..streams.commands import Commands
-from ..streams.endpoint import StreamEndpoint, StreamEnds, sectioned
-from ..streams.loader import Loader
+from ..streams.endpoint import StreamEnds, sectioned
 from ..streams.ports import Clocks
-from ..streams.readiness import add_tree
-from ..streams.unloader import Unloader
 from ..tops import Built, add_single
 from .host import BlockLocator, LoadedHostLayout
 from .image import Image
@@ -186,11 +183,10 @@ def add_loaded_stream_top(build: LoadedBuilder, digest: int, clocks: Clocks, tim
         for name in SHOWN:
             build.add_output(name, build.nets[name])
 
-    add_nodes = partial(_add_nodes, ends=ends, shape=build.layout.of_node.shape)
-    return streams.add_around(build, clocks, timeout, add_control, add_nodes)
+    return streams.add_around(build, clocks, timeout, add_control, partial(_add_nodes, ends=ends))
 
 
-def _add_nodes(build: FabricBuilder, inner: str, ends: StreamEnds, shape: EndpointShape) -> None:
+def _add_nodes(build: FabricBuilder, inner: str, ends: StreamEnds) -> None:
     """Add what nodes look up, loaders, unloaders and endpoints, and the tree."""
     every, near = np.arange(build.nodes), build.distribution.near_each
     make_facts = partial(NodeFacts, ends.loader.facts)
@@ -203,13 +199,11 @@ def _add_nodes(build: FabricBuilder, inner: str, ends: StreamEnds, shape: Endpoi
                for name in ("entry", "known", "load_facts", "unload_facts")}  # fmt: skip
     build.add_array("node_facts_at_{}", "node_facts", every, inputs=inputs | {"facts_row": row},
                     outputs=outputs)  # fmt: skip
-    settings = endpoint_settings(build)
-    endpoint = partial(StreamEndpoint, sectioned(shape), settings, ends, kept=True)
-    with build.together():
-        for make in (partial(Loader, ends.loader), partial(Unloader, ends.unloader)):
-            needed = make().signature.members
-            given = {name: (Slice(f"{net}_{{}}", every, 0, needed[name].shape),)
-                     for name, net in LOOKED_UP.items() if name in needed}  # fmt: skip
-            streams.add_ends(build, make, given, inner)
-        streams.add_endpoints(build, 0, endpoint, every, inner)
-    add_tree(build, ends.loader.length_bits, some=True, rests=True)
+
+    def given(leaf: Leaf) -> dict[str, Sequence[Source]]:
+        needed = leaf.signature.members
+        return {name: (Slice(f"{net}_{{}}", every, 0, needed[name].shape),)
+                for name, net in LOOKED_UP.items() if name in needed}  # fmt: skip
+
+    (shape,) = build.placement.endpoints.shapes
+    streams.add_nodes(build, inner, ends, [(sectioned(shape), True, every)], given)

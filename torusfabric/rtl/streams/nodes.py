@@ -32,6 +32,7 @@ from .watch import add_watch
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..endpoint_shape import EndpointShape
     from ..fabric_builder import FabricBuilder
     from ..modules import Leaf
     from .packets import Packets
@@ -42,8 +43,7 @@ __all__ = [
     "SOON",
     "add_around",
     "add_control",
-    "add_endpoints",
-    "add_ends",
+    "add_nodes",
     "add_stream_top",
 ]
 
@@ -149,32 +149,35 @@ def _add_one(
 
 def _add_nodes(build: FabricBuilder, inner: str, streams: StreamPlan) -> None:
     """Add loaders, unloaders and endpoints, and the tree."""
-    settings, ends = endpoint_settings(build), streams.ends
+    given = {"load": (streams.loads, streams.sent), "unload": (streams.unloads, streams.received)}
+    shape_of = np.array(streams.shape_of)
+    shapes = [(shape, kept, np.flatnonzero(shape_of == number)) for number, (shape, kept)
+              in enumerate(zip(streams.shapes, streams.keeps, strict=True))]  # fmt: skip
+    add_nodes(build, inner, streams.ends, shapes,
+              lambda leaf: _constants(build, leaf, *given[leaf.verb]))  # fmt: skip
+
+
+def add_nodes(
+    build: FabricBuilder, inner: str, ends: StreamEnds,
+    shapes: Sequence[tuple[EndpointShape, bool, IntArray]],
+    given: Callable[[Loader | Unloader], Mapping[str, Sequence[Source]]],
+) -> None:  # fmt: skip
+    """Add the loaders and unloaders of nodes by what each is given alone, endpoints, and the tree.
+
+    With a shape of endpoints comes whether any gets anything from itself, and which nodes they are.
+    """
+    settings = endpoint_settings(build)
     with build.together():
-        for make, rows, packets in (
-            (partial(Loader, ends.loader), streams.loads, streams.sent),
-            (partial(Unloader, ends.unloader), streams.unloads, streams.received),
-        ):
-            add_ends(build, make, _constants(build, make(), rows, packets), inner)
-        for number, (shape, kept) in enumerate(zip(streams.shapes, streams.keeps, strict=True)):
-            nodes = np.flatnonzero(np.array(streams.shape_of) == number)
+        for make in (partial(Loader, ends.loader), partial(Unloader, ends.unloader)):
+            _add_ends(build, make, given(make()), inner)
+        for number, (shape, kept, nodes) in enumerate(shapes):
             make_one = partial(StreamEndpoint, shape, settings, ends, kept=kept)
-            add_endpoints(build, number, make_one, nodes, inner)
-    add_tree(build, ends.loader.length_bits, some=ends.loader.some)
-
-
-def add_endpoints(
-    build: FabricBuilder,
-    number: int,
-    make: Callable[[], StreamEndpoint],
-    nodes: IntArray,
-    inner: str,
-) -> None:
-    """Add the endpoints of some nodes, and their module."""
-    build.add_module(f"endpoint_{number}", make, role=Role.ENDPOINT)
-    wiring = EndpointWiring(build, number, make())
-    word = {"read_data": (f"m_axis_{{}}_tdata{inner}", wiring.bits["read_data"])}
-    wiring.add(nodes, _accesses(build, nodes, wiring.bits), word)
+            build.add_module(f"endpoint_{number}", make_one, role=Role.ENDPOINT)
+            wiring = EndpointWiring(build, number, make_one())
+            word = {"read_data": (f"m_axis_{{}}_tdata{inner}", wiring.bits["read_data"])}
+            wiring.add(nodes, _accesses(build, nodes, wiring.bits), word)
+    add_tree(build, ends.loader.length_bits, some=ends.loader.some,
+             rests=not ends.loader.facts.by_form)  # fmt: skip
 
 
 def _accesses(
@@ -192,7 +195,7 @@ def _accesses(
     return inputs
 
 
-def add_ends(
+def _add_ends(
     build: FabricBuilder,
     make: Callable[[], Loader | Unloader],
     given: Mapping[str, Sequence[Source]],
