@@ -56,21 +56,24 @@ def add_single(
     name: str,
     role: Role,
     make: Callable[[], Leaf],
-    inputs: Mapping[str, Parts],
+    inputs: Mapping[str, Parts] = MappingProxyType({}),
     renamed: Mapping[str, str] = MappingProxyType({}),
+    instance: str = "",
 ) -> dict[str, tuple[Part, ...]]:
-    """A module of which there is one; returns its outputs.
+    """An instance of a module, by default the only one; returns its outputs.
 
-    They are nets of their own names, or of the names that some of them are given.
+    Members are joined to nets of their own names, or of the names that some of them are given, as
+    far as `inputs` does not say what drives them.
     """
     build.add_module(name, make, role=role)
-    leaf = make()
-    outputs = {
-        member: (renamed.get(member, member), len(getattr(leaf, member)))
-        for member, flow in leaf.signature.members.items()
-        if flow.flow is Out
-    }
-    build.add(f"the_{name}", name, inputs=dict(inputs), outputs=outputs)
+    leaf, given, outputs = make(), dict[str, Parts](), dict[str, tuple[str, int]]()
+    for member, each in leaf.signature.members.items():
+        net, bits = renamed.get(member, member), len(getattr(leaf, member))
+        if each.flow is Out:
+            outputs[member] = net, bits
+        elif member not in inputs:
+            given[member] = (Part(net, 0, bits),)
+    build.add(instance or f"the_{name}", name, inputs={**inputs, **given}, outputs=outputs)
     return {member: build.whole(net) for member, (net, _) in outputs.items()}
 
 
@@ -122,7 +125,9 @@ def add_host(
 
 
 def add_host_port(
-    build: FabricBuilder, make: Callable[[], Host], given: Mapping[str, Parts]
+    build: FabricBuilder,
+    make: Callable[[], Host],
+    given: Mapping[str, Parts] = MappingProxyType({}),
 ) -> int:
     """Add a host port and what brings it read data; the edges from an address to its data."""
     host, names = make(), ("host_we", "host_node", "host_addr", "host_wdata")
@@ -215,18 +220,15 @@ def add_sequencer(
     *,
     soon: int = 0,
     renamed: Mapping[str, str] = MappingProxyType({}),
-    make: Callable[[], Leaf] | None = None,
 ) -> None:
-    """Add the sequencer, or another, given what drives inputs that depend on the top."""
-    make = make or (
-        lambda: Sequencer(
-            [form.timing for form in build.program.forms],
-            build.placement,
-            build.choices,
-            address_bits=build.address_bits,
-            soon=soon,
-            abort=build.abort,
-        )
+    """Add the sequencer, given what drives inputs that depend on the top."""
+    make = lambda: Sequencer(
+        [form.timing for form in build.program.forms],
+        build.placement,
+        build.choices,
+        address_bits=build.address_bits,
+        soon=soon,
+        abort=build.abort,
     )
     starts = {name: build.low(name, bits) for name, bits in
               {"start": 1, **build.choices.inputs}.items()}  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 
@@ -33,7 +32,7 @@ from .image import Image
 from .image_loader import WORDS, ImageLoader, There
 from .layout import TableLayout
 from .node_tables import Bits
-from .sequencer import FOR_HOST, LoadedSequencer
+from .sequencer import LoadedSequencer
 from .stream_ends import NodeFacts, command_shape, stream_ends
 from .table import LoadedTable, part_bits
 
@@ -119,16 +118,14 @@ class LoadedBuilder(FabricBuilder):
             net = f"{{}}_{node}"
             self._add_table(f"node_{node}", node, asked, bus, layout.node_parts, net, node)
 
-    def add_loader(self, name: str, digest: int, words: Mapping[str, Parts]) -> None:
+    def add_loader(self, name: str, digest: int) -> None:
         """Add what takes the words of images, and the tables that there are once."""
         layout = self.layout
         there = self.image.there if self.image else There()
         make = partial(ImageLoader, digest, layout.bus, layout.frame.entries, there)
-        runs = {"busy": 1, "run_form": layout.entry_bits}
-        given = {member: (Part(member, 0, bits),) for member, bits in runs.items()}
-        bus = add_single(self, name, Role.LOADER, make, {**words, **given})
-        self._shown: dict[str, Parts] = {member: bus[member] for member in ("loaded", "entries")}
-        shared = {member: bus[member] for member in layout.bus} | {"load_every": (Fixed(0, 1),)}
+        bus = add_single(self, name, Role.LOADER, make)
+        shared: dict[str, Parts] = {member: bus[member] for member in layout.bus}
+        shared["load_every"] = (Fixed(0, 1),)
         for number, (table, (rows, bits)) in enumerate(
             layout.single_tables.items(), layout.frame.nodes
         ):
@@ -136,32 +133,27 @@ class LoadedBuilder(FabricBuilder):
             width, net = (rows * bits, table) if whole else (bits, f"{one}_word")
             asked = [] if whole else [(Part(f"{one}_address", 0, address_width(rows)),)]
             self._add_table(table, number, asked, shared, {"row": (((0, width),), 0)}, net)
-            self._shown[net] = (Part(net, 0, width),)
 
-    def add_sequencer(self, *, soon: int = 0, **how: Any) -> None:
-        """Add the sequencer, by what the tables and the loader give."""
+    def add_sequencer(self, soon: int = 0, **how: Mapping[str, str]) -> None:
+        """Add the sequencer."""
         make = partial(LoadedSequencer, self.layout, self.choices, soon=soon)
-        given = {**self._shown, **streams.OVER}
-        needed = make().signature.members
-        inputs = {name: parts for name, parts in given.items() if name in needed}
-        tops.add_sequencer(self, inputs, make=make, **how)
+        self.sequenced.update(add_single(self, "sequencer", Role.SEQUENCER, make, **how))
 
 
 def add_loaded_top(build: LoadedBuilder, digest: int) -> Built:
     """One memory-mapped port serves all nodes; another takes what is loaded."""
     layout, ports = build.layout, build.ports
     tops.add_starts(build)
-    build.add_loader("loader", digest, {n: build.add_input(n, bits) for n, bits in WORDS.items()})
-    fields = {name: layout.mode[name].width for name in FOR_HOST}
-    fields |= {"block_word": layout.block.size}
+    for name, bits in WORDS.items():
+        build.add_input(name, bits)
+    build.add_loader("loader", digest)
     answer, addresses = build.placement.endpoints.answer, LoadedHostLayout(layout.frame)
     host = lambda: Host(
         [HostView(addresses, BlockLocator(layout), tuple(range(ports + 1)))],
         [HostWrites(addresses, None)],
         width=build.width, address_bits=layout.of_node.base_bits, answer=answer,
     )  # fmt: skip
-    asked = {name: (Part(name, 0, bits),) for name, bits in fields.items()}
-    latency = tops.add_host_port(build, host, asked)
+    latency = tops.add_host_port(build, host)
     build.add_sequencer()
     routers = tops.add_inside(build, add_endpoints)
     tops.add_status(build)
@@ -177,9 +169,8 @@ def add_loaded_stream_top(build: LoadedBuilder, digest: int, clocks: Clocks, tim
     def add_control() -> None:
         commands = partial(Commands, command_shape(build.layout, build.choices))
         streams.add_control(build, ends, commands, renamed={"load_valid": "message_valid"})
-        words = {name: (Part(name, 0, bits),) for name, bits in WORDS.items()}
-        build.add_loader("image_loader", digest, words)
-        build.add_sequencer(soon=streams.SOON, renamed=streams.RENAMED)
+        build.add_loader("image_loader", digest)
+        build.add_sequencer(streams.SOON, renamed=streams.RENAMED)
         for name in SHOWN:
             build.add_output(name, build.nets[name])
 
