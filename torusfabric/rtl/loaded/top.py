@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
@@ -134,7 +135,7 @@ class LoadedBuilder(FabricBuilder):
             asked = [] if whole else [(Part(f"{one}_address", 0, address_width(rows)),)]
             self._add_table(table, number, asked, shared, {"row": (((0, width),), 0)}, net)
 
-    def add_sequencer(self, soon: int = 0, **how: Mapping[str, str]) -> None:
+    def add_sequencer(self, soon: int = 0, **how: Any) -> None:
         """Add the sequencer."""
         make = partial(LoadedSequencer, self.layout, self.choices, soon=soon)
         self.sequenced.update(add_single(self, "sequencer", Role.SEQUENCER, make, **how))
