@@ -196,7 +196,7 @@ class Sequencer(Leaf):
                 "cycles": Out(32),
             }
             | {name: In(bits) for name, bits in choices.inputs.items()}
-            | {name: Out(bits) for name, bits in optional.items() if bits}
+            | {name: Out(bits) for name, bits in optional.items()}
             | {
                 name: Out(address_bits if column.shown is Shown.ADDRESS else column.bits)
                 for name, column in placement.columns.items()
@@ -206,7 +206,6 @@ class Sequencer(Leaf):
         )
         if soon:
             self.idle = Signal(init=1, name="idle")
-        self._has = {name for name, bits in optional.items() if bits}
         self._run_form: Value = Const(0, 1)
 
     def elaborate(self, platform: object) -> Module:
@@ -334,7 +333,7 @@ class Sequencer(Leaf):
         m.d.sync += self.round.eq(slots.row - delayed(m, run.constant(loops.starts), 1))
         if loops.several:
             m.d.comb += self.run_form.eq(run.form)
-        if "skip" in self._has:
+        if "skip" in self.signature.members:
             m.d.comb += self.skip.eq(run.skip)
         return slots
 

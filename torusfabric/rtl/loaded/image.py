@@ -113,7 +113,7 @@ class Image:
     def of(cls, frame: Frame, width: int, modes: Iterable[Wanted]) -> Image:
         """The image of what is wanted of each mode."""
 
-        return _that_fits(_modes(frame, modes), partial(cls, frame, width))
+        return _that_fits(frame, modes, partial(cls, frame, width))
 
     def with_modes(self, modes: Iterable[Wanted], mode: int | None = None) -> Image:
         """What fills modes of a fabric that holds this image, while its other modes may run.
@@ -135,7 +135,7 @@ class Image:
         mode = len(self.modes) if mode is None else mode
         if not 0 <= mode <= len(self.modes):
             raise InputError(f"Mode must be from 0 to {len(self.modes)}, not {mode}")
-        return _that_fits(_modes(self.frame, modes), lambda made: self._with_modes(made, mode))
+        return _that_fits(self.frame, modes, lambda made: self._with_modes(made, mode))
 
     def _with_modes(self, made: Sequence[LoadableMode], mode: int) -> Image:
         """The same, of modes as they can be loaded."""
@@ -270,25 +270,20 @@ def _schedule(text: str) -> Schedule:
 
 
 def _that_fits(
-    modes: Sequence[LoadableMode], make: Callable[[Sequence[LoadableMode]], Image]
+    frame: Frame, wanted: Iterable[Wanted], make: Callable[[Sequence[LoadableMode]], Image]
 ) -> Image:
-    """The image of modes with all their forms if that fits, else with one each."""
+    """The image of what is wanted, with all forms of modes if these fit, else with one each."""
+    operators, modes = frame.parsed_operators(), list[LoadableMode]()
+    for schedules, any_root in wanted:
+        if any_root and not frame.roots:
+            raise InputError("Fabric must take the roots of runs for any root, it cannot")
+        modes.append(loadable_mode(schedules, frame.flits, operators, frame, any_root=any_root))
     try:
         return make(modes)
     except InputError:
         if all(len(mode.forms) == 1 for mode in modes):
             raise
         return make([mode.longest for mode in modes])
-
-
-def _modes(frame: Frame, modes: Iterable[Wanted]) -> list[LoadableMode]:
-    """What is wanted of each mode, as it can be loaded."""
-    operators, found = frame.parsed_operators(), []
-    for schedules, any_root in modes:
-        if any_root and not frame.roots:
-            raise InputError("Fabric must take the roots of runs for any root, it cannot")
-        found.append(loadable_mode(schedules, frame.flits, operators, frame, any_root=any_root))
-    return found
 
 
 class LoadedFabric(NamedTuple):
