@@ -144,7 +144,7 @@ class Frame:
             roots=any(mode.any_root for mode in modes),
             entries=_power(len(forms), LEAST_ENTRIES),
             blocks=_power(
-                stacked([_block_rows(form, streams=streams) for form in forms])[1],
+                stacked([form.block_rows(streams=streams) for form in forms])[1],
                 LEAST_BLOCKS * (1 if streams else nodes),
             ),
             chunks=_power(max(form.chunks for form in others), LEAST_CHUNKS),
@@ -229,7 +229,7 @@ class Frame:
 
     def block_rows(self, form: Loadable) -> IntArray:
         """Rows of each table by which blocks are found that have been received."""
-        return _block_rows(form, streams=self.streams)
+        return form.block_rows(streams=self.streams)
 
     def check(self, form: Loadable) -> None:
         """Refuse what does not fit.
@@ -366,11 +366,6 @@ class Frame:
 def _power(needed: int, least: int) -> int:
     """The least power of two that is enough."""
     return 1 << (max(needed, least) - 1).bit_length()
-
-
-def _block_rows(form: Loadable, *, streams: bool) -> IntArray:
-    """Rows of the table of each node, or of the one by which the host finds blocks."""
-    return form.rows_of_nodes if streams else np.array([form.block_rows])
 
 
 def _settings(forms: Sequence[Loadable], asked: int) -> tuple[int, ...]:

@@ -84,17 +84,13 @@ class Loadable:
         """Whether the host finds anything at one node only."""
         return int((self.received[..., 1] >= 0).any(axis=1).sum()) < 2
 
-    @property
-    def block_rows(self) -> int:
-        """Rows of the table by which the host finds blocks."""
+    def block_rows(self, *, streams: bool) -> IntArray:
+        """Rows of the table by which each node finds what it has received, or of the host's one."""
+        if streams:
+            found: IntArray = (self.received[..., 1] >= 0).sum(axis=1)
+            return found
         nodes, blocks = self.received.shape[:2]
-        return int(blocks if self.one_node else blocks << max((nodes - 1).bit_length(), 1))
-
-    @property
-    def rows_of_nodes(self) -> IntArray:
-        """Rows of the table by which each node finds what it has received, shape (nodes,)."""
-        found: IntArray = (self.received[..., 1] >= 0).sum(axis=1)
-        return found
+        return np.array([blocks if self.one_node else blocks << max((nodes - 1).bit_length(), 1)])
 
     @property
     def lacks(self) -> bool:
