@@ -12,9 +12,10 @@ from ..rtl.boards.attach import LINK_PORTS, link_port
 from ..rtl.netlist import Netlist
 from ..toolchain.files import writable
 from ..toolchain.folders import made_folder
+from .beside import PORTS
 from .design import MANIFEST, TEXT, Design, require_folder
 from .expressions import range_of
-from .manifest import SOURCE, as_json, manifest
+from .manifest import COMMON, SOURCE, as_json, manifest
 from .module_text import MemoryRule, ModuleText
 from .ports import board_port_facts
 from .text import contents_of, header, module_texts, top_structure, top_text
@@ -25,15 +26,7 @@ __all__ = ["BoardKind", "board_kinds", "emit_boards", "write_boards"]
 BENCH, WHOLE = "bench", "boards"
 
 #: The files of the bench, by the names of their sources.
-FILES = {
-    "Makefile": "Makefile",
-    "collectives.py": "collectives.py",
-    "runs.py": "runs.py",
-    "stalls.py": "stalls.py",
-    "direct_port.py": "direct_port.py",
-    "fabric_port.py": "ports/host.py",
-    "test_fabric.py": "test_boards.py",
-}
+FILES = {name: name for name in COMMON} | PORTS["host"] | {"test_fabric.py": "test_boards.py"}
 
 
 def write_boards(
@@ -107,8 +100,6 @@ class BoardKind(NamedTuple):
 
     Parameters
     ----------
-    top : str
-        The name of its top.
     texts : dict of str to ModuleText
         Its modules, by names that others have only for the same.
     """
@@ -176,12 +167,9 @@ def _files(
         f"{BENCH}/{name}": SOURCE.joinpath(source).read_text(encoding="utf-8")
         for name, source in FILES.items()
     }
-    makefile = f"{BENCH}/Makefile"
-    texts[makefile] = (
-        texts[makefile]
-        .replace("{top}", WHOLE)
-        .replace("$(abspath ../fabric.v)", f"$(abspath ../fabric.v {WHOLE}.v)")
-    )
+    makefile, both = f"{BENCH}/Makefile", f"$(abspath ../fabric.v {WHOLE}.v)"
+    texts[makefile] = texts[makefile].replace("{top}", WHOLE)
+    texts[makefile] = texts[makefile].replace("$(abspath ../fabric.v)", both)
     texts[f"{BENCH}/{WHOLE}.v"] = _whole(system, kinds)
     names = [TEXT, *sorted(texts)]
     said = system_manifest(system, command=command, files=names, modules=modules)

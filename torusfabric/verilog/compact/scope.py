@@ -237,7 +237,6 @@ class InstanceWriter:
     ----------
     prefix : str
         What the names of their modules begin with.
-    modules : dict of str to Structure
     """
 
     def __init__(self, nets: Nets, prefix: str, modules: Mapping[str, Structure]) -> None:

@@ -114,7 +114,6 @@ class Turns:
 
     Parameters
     ----------
-    nodes : int
     step : int
         Node k has the rows of node k mod `step`, in which groups are moved around by k less that.
     starts : tuple of int
