@@ -12,9 +12,9 @@ from helpers import few
 PACKAGE = Path(__file__).parents[2] / "torusfabric"
 
 #: Rooms in which entries that say nothing have been looked for.
-ROOMS = ("algorithms", "analysis", "cli", "collective", "draw", "planning", "schedule", "sweep",
-         "toolchain", "topology", "rtl/streams", "simulation/diagrams",
-         "simulation/streams")  # fmt: skip
+ROOMS = ("algorithms", "analysis", "cli", "collective", "draw", "planning", "proof", "schedule",
+         "sweep", "toolchain", "topology", "rtl/streams", "simulation/diagrams",
+         "simulation/streams", "verilog/compact", "verilog/flows")  # fmt: skip
 
 #: Words of a type or a description that say nothing by themselves.
 EMPTY = frozenset(

@@ -31,12 +31,6 @@ class Memory:
 
     Parameters
     ----------
-    size : int
-        Words.
-    reads : list of (ndarray of int, ndarray of int)
-        Of each read port, address and data.
-    writes : list of (ndarray of int, ndarray of int, ndarray of int)
-        Of each write port, address, data and enables.
     contents : ndarray of int, shape (words, bits), or None
         Of a memory that is never written.
     collides : bool
@@ -176,8 +170,6 @@ class GateProgram:
         Of each output, the bits that are wanted.
     kept_as : type
         Of numpy; one of few bits is enough where there are no words.
-    sums : Sums, optional
-        What operators make, if there are any.
 
     Attributes
     ----------

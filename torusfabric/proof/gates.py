@@ -191,15 +191,7 @@ class TopInstance(NamedTuple):
 
 @dataclass(frozen=True)
 class GateText:
-    """A whole text.
-
-    Parameters
-    ----------
-    inputs, outputs : dict of str to list of Bit
-        The ports of the top.
-    nets : dict of str to list of Bit
-        The named nets of the top.
-    """
+    """A whole text: its modules, and of the top the ports, instances and named nets."""
 
     modules: dict[str, GateModule]
     inputs: dict[str, list[Bit]]

@@ -48,8 +48,6 @@ def alike(module: GateModule, words: Collection[str], width: int) -> int:
     ----------
     words : collection of str
         Its ports that bring or give away words.
-    width : int
-        Bits of a word.
     """
     slices = [_Slice(module, words, width, position) for position in range(width)]
     known: dict[object, Colour] = {}

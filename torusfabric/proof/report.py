@@ -16,10 +16,6 @@ class ModuleProof:
     ----------
     name : str
         A module of the text, or what several are together.
-    method : str
-        How.
-    properties : int
-        How many things are proved.
     seconds : float
         What it took when it was done; a proof that is known already takes no time again.
     says : str
@@ -58,10 +54,6 @@ class Proof:
     ----------
     assumptions : tuple of str
         What is not proved, in whole sentences.
-    conclusion : str
-        What follows.
-    counterexample : Counterexample or None
-        What does not hold, where anything does not.
     """
 
     modules: tuple[ModuleProof, ...]

@@ -51,8 +51,6 @@ class Words:
         The in-ports with a register behind them.
     injections : int
         Words of injection ports, results before them included.
-    width : int
-        Bits of a word.
     made : bool
         Of operators, whether they give away what they make before it is in a register.
     """

@@ -58,16 +58,10 @@ class Harness:
 
     Parameters
     ----------
-    text : str
-        Of the harness, in SystemVerilog.
     modules : str
         The text of the module, and of those inside it.
-    properties : int
-        Number of assertions.
     cycles : int
         For which they are assumed, when they are proved for the next.
-    says : str
-        What the assertions come to, in a line.
     shown : tuple of str
         Registers inside that the harness sees as ports, each ``module/register``.
     depth : int

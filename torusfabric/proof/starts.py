@@ -39,15 +39,7 @@ MODE, ROOT, LENGTH, OPERATION = 1, 2, 3, 4
 
 
 class Refused(NamedTuple):
-    """A start that is refused.
-
-    Parameters
-    ----------
-    inputs : dict of str to int
-        What it asks for.
-    errors : frozenset of int
-        The errors of which it shows one.
-    """
+    """A start that is refused: what it asks for, and the errors of which it shows one."""
 
     inputs: dict[str, int]
     errors: frozenset[int]

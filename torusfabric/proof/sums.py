@@ -130,8 +130,6 @@ class Unit:
 
     Parameters
     ----------
-    width : int
-        Bits of a word.
     made : bool
         Whether what is made is given away before it is in a register.
     """
@@ -212,8 +210,6 @@ class Adder(Unit):
 
     Parameters
     ----------
-    operands : tuple of (tuple of Operand)
-        Of each in-port.
     delayed : tuple of int
         The in-ports whose results have a second register.
     codes : tuple of int

@@ -298,20 +298,7 @@ def _merged(fabric: Fabric, text: GateText) -> Wires:
 
 
 def check_same_hardware(loops: Design, text: GateText, plain: Design, other: GateText) -> int:
-    """Check that a compact text has the modules, instances, contents and wires of the plain one.
-
-    Parameters
-    ----------
-    loops, plain : Design
-        Both texts.
-    text, other : GateText
-        What they are read as.
-
-    Returns
-    -------
-    int
-        How many pins are compared.
-    """
+    """Check, and count, pins: text with loops has the modules, contents and wires of the plain."""
     for name in {*loops.modules, *plain.modules} - {loops.top}:
         if loops.modules.get(name) != plain.modules.get(name):
             raise refuted("loops", name, f"{name} must be the same in loops and without")

@@ -26,13 +26,6 @@ WINDOW = {Access.READ: "sw = r;", Access.WRITE: "sw = w;"}
 def system_rdl(register_map: RegisterMap, name: str, title: str) -> str:
     """The register map as an address map.
 
-    Parameters
-    ----------
-    name : str
-        Of the address map: that of the top module.
-    title : str
-        What the fabric is, in a line.
-
     Examples
     --------
     >>> import torusfabric as tf

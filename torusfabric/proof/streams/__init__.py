@@ -22,13 +22,6 @@ __all__ = ["stream_harnesses"]
 def stream_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
     """What is proved of the streams of a fabric by induction.
 
-    Parameters
-    ----------
-    fabric : Fabric
-        One whose nodes have streams.
-    design : Design
-        Its text.
-
     Examples
     --------
     >>> import torusfabric as tf

@@ -138,15 +138,7 @@ def flow_names(flow: Flow) -> list[str]:
 def flow_files(
     flow: Flow, manifest: Mapping[str, Any], title: str, *, netlist: Netlist, topology: Topology
 ) -> dict[str, str]:
-    """The texts of all files for a flow, by their names.
-
-    Parameters
-    ----------
-    manifest : mapping
-        Of the fabric.
-    title : str
-        What the fabric is, in a line.
-    """
+    """The texts of all files for a flow, by their names."""
     tool, clocks = _TOOLS[flow], having(manifest, "clock")
     facts = {
         "part": tool.part, "top": manifest["top"], "text": TEXT, "define": LUT6,

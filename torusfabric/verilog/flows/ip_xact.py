@@ -50,15 +50,7 @@ MODIFIED = {"write-1-to-clear": "oneToClear"}
 
 
 def component(manifest: Mapping[str, Any], title: str) -> str:
-    """The component of a fabric, in XML.
-
-    Parameters
-    ----------
-    manifest : mapping
-        Of the fabric.
-    title : str
-        What it is, in a line.
-    """
+    """The component of a fabric, in XML."""
     ET.register_namespace("spirit", SPIRIT)
     buses = _buses(manifest["ports"])
     file = _element("file", name=TEXT, fileType="verilogSource")

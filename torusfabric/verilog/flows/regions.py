@@ -125,13 +125,7 @@ def longest_link(topology: Topology) -> int:
 
 
 def vivado_regions(topology: Topology, cells: Mapping[int, Sequence[str]]) -> str:
-    """The script that gives each node a region.
-
-    Parameters
-    ----------
-    cells : mapping of int to sequence of str
-        The instances of each node.
-    """
+    """The script that gives each node a region."""
     at = folded(topology)
     columns, rows = (at.max(axis=0) + 1).tolist()
     nodes = "\n".join(
