@@ -17,7 +17,7 @@ import numpy as np
 from ..topology import BoolArray, IntArray
 from .gates import Bit, Gate, GateModule, Ram, cone
 from .sums import Sums
-from .symbols import UNKNOWN, both, either, multiplexed, negated, parity
+from .symbols import UNKNOWN, both, either, multiplexed, negated, number_of, parity
 
 __all__ = ["GateProgram", "State"]
 
@@ -53,7 +53,7 @@ class Memory:
     def read(self, values: IntArray, words: IntArray) -> None:
         """Put what is read among the bits, shape (bits, instances)."""
         for address, data in self.reads:
-            at = _address(values[address])
+            at = number_of(values[address])
             known = (at >= 0) & (at < self.size)
             lanes = np.arange(values.shape[1]) if words.shape[2] > 1 else 0
             read = words[np.where(known, at, 0), :, lanes].T
@@ -89,18 +89,12 @@ def _memory_of(
     )
 
 
-def _address(bits: IntArray) -> IntArray:
-    """Addresses as numbers; -1 where not all bits are known."""
-    weights = 1 << np.arange(len(bits))
-    return np.where(((bits == 0) | (bits == 1)).all(axis=0), weights @ bits, -1)
-
-
 def _write(words: IntArray, address: IntArray, data: IntArray, enable: IntArray) -> None:
     """Write into memories, in place."""
     active = (enable != 0).any(axis=0)
     if not active.any():
         return
-    at = _address(address)
+    at = number_of(address)
     open_ = np.nonzero(active & (at < 0))[0]
     if len(open_):
         _forget(words, address, enable, open_)

@@ -14,9 +14,12 @@ from functools import cached_property
 from itertools import count
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..toolchain import tools
 from ..toolchain.cache import Cache, digest
 from ..toolchain.folders import work_folder
+from ..topology import IntArray
 from ..verilog.design import Design
 
 __all__ = ["CHOSEN", "TO_GATES", "Bit", "Flop", "Gate", "GateModule", "GateText", "Ram",
@@ -175,10 +178,11 @@ class RomParameters(NamedTuple):
     contents: int
 
     @property
-    def rows(self) -> list[int]:
-        """The rows."""
-        mask = (1 << self.width) - 1
-        return [self.contents >> k * self.width & mask for k in range(self.depth)]
+    def table(self) -> IntArray:
+        """The bits of the row at each address, shape (addresses, width); the last one goes on."""
+        bits = f"{self.contents:0{self.depth * self.width}b}"[::-1]
+        rows = np.frombuffer(bits.encode(), np.uint8).reshape(self.depth, self.width) - 48
+        return rows[np.minimum(np.arange(1 << self.address), self.depth - 1)].astype(np.int32)
 
 
 class TopInstance(NamedTuple):

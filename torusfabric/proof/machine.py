@@ -20,7 +20,7 @@ from ..topology import IntArray
 from .gate_program import GateProgram
 from .gates import CHOSEN, Bit, GateText
 from .snapshot import Snapshot
-from .sums import Sums, Unit
+from .sums import Roms, Sums, Unit
 from .symbols import UNKNOWN
 
 if TYPE_CHECKING:
@@ -45,15 +45,6 @@ class _Group:
     program: GateProgram
     inputs: dict[str, IntArray]  # numbers of nets, shape (bits, instances)
     outputs: dict[str, IntArray]
-
-
-@dataclass
-class _Roms:
-    """All ROMs of a width, and of so many bits of the address."""
-
-    rows: IntArray  # shape (instances, rows, width)
-    address: IntArray
-    data: IntArray
 
 
 class Machine:
@@ -95,17 +86,19 @@ class Machine:
         self._number: dict[Bit, int] = {"0": 0, "1": 1, "x": 2, "z": 2}
         self.adders, self.sums = dict(adders), sums
         self.groups: dict[str, _Group] = {}
-        self.roms: list[_Roms] = []
         members: dict[str, list[str]] = {}
         for name, instance in text.instances.items():
-            if instance.rom is None and instance.module not in left_out:
-                members.setdefault(instance.module, []).append(name)
+            of = instance.module
+            if rom := instance.rom:
+                of += f" of {rom.width} bits at addresses of {rom.address}"
+                self.adders.setdefault(of, Roms(width=rom.width))
+            if of not in left_out:
+                members.setdefault(of, []).append(name)
         for module, names in members.items():
-            if module not in adders:
+            if module not in self.adders:
                 self._add_group(module, names, outputs)
-        for module, adder in adders.items():
+        for module, adder in self.adders.items():
             adder.place(members[module], text, self._net)
-        self._add_roms()
         self._order = self._in_order()
         self._active = self._order
         self.values: dict[str, IntArray] = {}
@@ -159,26 +152,6 @@ class Machine:
             module, names, program, places(program.inputs), places(program.outputs)
         )
 
-    def _add_roms(self) -> None:
-        """Add the ROMs."""
-        groups: dict[tuple[int, int], list[str]] = {}
-        for name, instance in self.text.instances.items():
-            if instance.rom is not None:
-                key = instance.rom.width, instance.rom.address
-                groups.setdefault(key, []).append(name)
-        for (width, address), names in groups.items():
-            rows: IntArray = np.zeros((len(names), 1 << address, width), np.int32)
-            for k, name in enumerate(names):
-                rom = self.text.instances[name].rom
-                assert rom is not None
-                bits = f"{rom.contents:0{rom.depth * width}b}"[::-1]
-                table = np.frombuffer(bits.encode(), np.uint8).reshape(rom.depth, width) - 48
-                rows[k, : rom.depth], rows[k, rom.depth :] = table, table[-1]
-            pins = [self.text.instances[name].pins for name in names]
-            places = [np.array([[self._net(p[port][k]) for p in pins] for k in range(bits)])
-                      for port, bits in (("address", address), ("data", width))]  # fmt: skip
-            self.roms.append(_Roms(rows, *places))
-
     def _in_order(self) -> list[str]:
         """The modules, those before others that they give what is no register of theirs."""
         driver = {
@@ -204,8 +177,7 @@ class Machine:
     def unknown(self) -> Snapshot:
         """A state of which nothing is known."""
         states = {m: g.program.unknown(len(g.names) * self.runs) for m, g in self.groups.items()}
-        roms = [np.full((*r.data.shape, self.runs), UNKNOWN, np.int32) for r in self.roms]
-        return Snapshot(states, roms, {m: a.unknown() for m, a in self.adders.items()})
+        return Snapshot(states, {m: a.unknown() for m, a in self.adders.items()})
 
     # Cycles
 
@@ -243,7 +215,7 @@ class Machine:
             self.watch(self.nets)
 
     def _show(self, now: Snapshot, driven: Mapping[str, IntArray]) -> None:
-        """Show what drives the top, and what ROMs and operators hold."""
+        """Show what drives the top, and what units hold."""
         nets = self.nets
         nets[3:] = UNKNOWN
         for name, value in driven.items():
@@ -252,8 +224,6 @@ class Machine:
             if known:
                 at, to = zip(*known, strict=True)
                 nets[list(to)] = np.broadcast_to(value, (len(bits), self.runs))[list(at)]
-        for roms, held in zip(self.roms, now.roms, strict=True):
-            nets[roms.data] = held
         for module, adder in self.adders.items():
             adder.show(now.adders[module], nets)
 
@@ -294,7 +264,8 @@ class Machine:
             if "tx" in group.outputs:
                 self.nets[group.outputs["tx"]] = UNKNOWN
         for adder in self.adders.values():
-            adder.show(adder.unknown(), self.nets)
+            if adder.has_words:
+                adder.show(adder.unknown(), self.nets)
 
     def _drive(self, numbers: IntArray, values: IntArray) -> None:
         self.nets[numbers] = values.reshape(*numbers.shape, -1)
@@ -311,19 +282,9 @@ class Machine:
             program = self.groups[module].program
             states[module] = program.after(self.values[module], now.states[module])
         if len(self._active) < len(self._order):
-            return Snapshot(states, now.roms, now.adders)
-        roms = [self._looked_up(rom) for rom in self.roms]
+            return Snapshot(states, now.adders)
         adders = {m: a.after(now.adders[m], self.nets) for m, a in self.adders.items()}
-        return Snapshot(states, roms, adders)
-
-    def _looked_up(self, roms: _Roms) -> IntArray:
-        """What ROMs show after the next edge."""
-        bits = self.nets[roms.address]
-        weights = (1 << np.arange(len(bits)))[:, None, None]
-        known = ((bits == 0) | (bits == 1)).all(axis=0)
-        at = np.where(known, (weights * bits).sum(axis=0), 0)
-        found = roms.rows[np.arange(len(roms.rows))[:, None], at]
-        return np.moveaxis(np.where(known[:, :, None], found, UNKNOWN), -1, 0).astype(np.int32)
+        return Snapshot(states, adders)
 
     def shown(self, name: str) -> IntArray:
         """A net of the top, shape (bits, runs)."""

@@ -207,8 +207,7 @@ def _check(module: GateModule, number: int, rom: RomParameters) -> None:
     live = program.inputs[f"a{number}"]
     now = program.after(program.values(state, {f"a{number}": bits[live]}), state)
     shown = program.outputs_of(program.values(now, {}), f"d{number}")
-    rows = [rom.rows[min(k, rom.depth - 1)] for k in range(1 << rom.address)]
-    wanted = np.array([[row >> k & 1 for row in rows] for k in range(rom.width)])
+    wanted = rom.table.T
     if (shown != wanted).any():
         at = int(np.nonzero((shown != wanted).any(axis=0))[0][0])
         message = f"A ROM of {rom.depth} rows must show row {at}, not something else"

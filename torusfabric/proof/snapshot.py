@@ -25,21 +25,17 @@ class Snapshot:
     ----------
     states : dict of str to State
         By module.
-    roms : list of ndarray of int
-        What ROMs show.
     adders : dict of str to ndarray of int
-        Of operators behind in-ports.
+        Of operators behind in-ports, links and ROMs.
     """
 
     states: dict[str, State]
-    roms: list[IntArray]
     adders: dict[str, IntArray]
 
 
 def arrays(now: Snapshot) -> Iterator[IntArray]:
     """All registers, of modules that have any; runs, or instances and runs, are the last axis."""
     yield from (state.flops for state in now.states.values() if len(state.flops))
-    yield from now.roms
     yield from now.adders.values()
 
 
@@ -51,7 +47,6 @@ def with_arrays(now: Snapshot, given: Sequence[IntArray]) -> Snapshot:
             m: State(next(rest), state.rams) if len(state.flops) else state
             for m, state in now.states.items()
         },
-        [next(rest) for _ in now.roms],
         {m: next(rest) for m in now.adders},
     )
 
@@ -69,7 +64,7 @@ def with_numbers(now: Snapshot) -> Snapshot:
         flops = np.where(state.flops == UNKNOWN, numbers, state.flops).astype(np.int32)
         states[module] = State(flops, state.rams)
         count += flops.size
-    return Snapshot(states, now.roms, now.adders)
+    return Snapshot(states, now.adders)
 
 
 def same(a: Snapshot, b: Snapshot) -> bool:

@@ -1,4 +1,4 @@
-"""What is carried out as it is proved to be: sums of words behind in-ports, and links of cycles.
+"""What is carried out as it is proved to be: sums of words behind in-ports, links, and ROMs.
 
 All operators are commutative and associative, so that a sum is known by which words went into it,
 and how often. Where a link is a memory that is written all around, it may stand anywhere in it when
@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -19,14 +19,14 @@ from ..rtl.netlist import Role
 from ..rtl.placement import combiner_name
 from ..topology import IntArray
 from .gates import Bit, GateText
-from .symbols import STANDS, UNKNOWN, multiplexed
+from .symbols import STANDS, UNKNOWN, multiplexed, number_of
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
     from ..rtl.placement import Placement
     from ..rtl.router import Crossbar
 
-__all__ = ["SLICE", "Operand", "Sums", "Unit", "cycles_of_links", "units"]
+__all__ = ["SLICE", "Operand", "Roms", "Sums", "Unit", "cycles_of_links", "units"]
 
 #: The bit of each word that is carried out, and the ports that have words.
 SLICE, WORDS = 0, ("rx", "inject", "result", "made", "sent", "arrived")
@@ -134,6 +134,9 @@ class Unit:
         Whether what is made is given away before it is in a register.
     """
 
+    #: Whether what comes out are words of messages.
+    has_words: ClassVar[bool] = True
+
     width: int
     made: bool = False
     _at: dict[str, IntArray] = field(default_factory=dict, init=False)
@@ -200,6 +203,36 @@ class Line(Unit):
 
     def after(self, state: IntArray, nets: IntArray) -> IntArray:
         return np.concatenate([nets[self._at["sent"]], state[:-1]])
+
+
+@dataclass(kw_only=True)
+class Roms(Unit):
+    """ROMs: each shows the row that it was asked for a cycle ago, which is the state."""
+
+    has_words = False
+    _rows: IntArray = field(default_factory=lambda: np.zeros(0, int), init=False)
+
+    def place(self, names: list[str], text: GateText, net: Callable[[Bit], int]) -> None:
+        """Find the nets of all instances, and their rows."""
+        super().place(names, text, net)
+        roms = (text.instances[name].rom for name in names)
+        self._rows = np.stack([rom.table for rom in roms if rom is not None])
+
+    def unknown(self) -> IntArray:
+        """Nothing is known of what they show."""
+        return np.full((self.width, *self._shape), UNKNOWN, np.int32)
+
+    def show(self, state: IntArray, nets: IntArray) -> None:
+        """Drive the nets of what they show."""
+        nets[self._at["data"]] = state
+
+    def after(self, state: IntArray, nets: IntArray) -> IntArray:
+        """What they show after the next edge."""
+        del state
+        at = number_of(nets[self._at["address"]])
+        rows = self._rows[np.arange(len(at))[:, None], at]
+        found = np.where(at[..., None] >= 0, rows, UNKNOWN).astype(np.int32)
+        return np.moveaxis(found, -1, 0)
 
 
 @dataclass(kw_only=True)

@@ -13,7 +13,7 @@ import numpy as np
 from ..topology import IntArray
 
 __all__ = ["STANDS", "UNKNOWN", "both", "either", "joined", "multiplexed", "named", "negated",
-           "parity", "word"]  # fmt: skip
+           "number_of", "parity", "word"]  # fmt: skip
 
 #: A bit of which nothing is known.
 UNKNOWN = -1
@@ -102,6 +102,18 @@ def multiplexed(s: IntArray, a: IntArray, b: IntArray) -> IntArray:
 def joined(a: IntArray, b: IntArray) -> IntArray:
     """What is known if either may be the case; of words nothing is."""
     return np.where((a == b) & (a <= 1), a, UNKNOWN)
+
+
+def number_of(bits: IntArray) -> IntArray:
+    """Numbers, given their bits along the first axis; -1 where not all of them are known.
+
+    Examples
+    --------
+    >>> number_of(np.array([[1, 0, 1], [0, 1, -1]])).tolist()
+    [1, 2, -1]
+    """
+    number = np.tensordot(1 << np.arange(len(bits)), bits, 1)
+    return np.where((bits >> 1 == 0).all(axis=0), number, -1)
 
 
 def named(bit: int) -> str:
