@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import product
@@ -20,7 +18,7 @@ from .gates import Bit, GateText
 from .host import HostPorts
 from .host_access import HostAccess
 from .machine import WORDS, Machine
-from .messages import Run, owed_words, received_places, sent_places
+from .messages import Run, owed_words
 from .report import Refuted
 from .runs import LANES, MemoryRuns, Runs
 from .snapshot import Snapshot, same, with_either
@@ -104,20 +102,6 @@ class Whole:
         )
         self._runs = _runs(fabric, machine, placement, ports or HostPorts.of_chip(fabric))
         self._sums = sums
-
-    def key(self) -> str:
-        """What the proof depends on, besides the text."""
-        own, program = hashlib.sha256(), self._fabric.program
-        if self._fabric.top is Top.CORE:
-            own.update(json.dumps(self._fabric.address_map()).encode())
-        for run in self._all:
-            sent, received = sent_places(program, run), received_places(program, run)
-            words, receives = owed_words(program, run, self._sums)
-            for values in (sent.memory, sent.address, received.memory, received.address, words,
-                           receives):  # fmt: skip
-                own.update(values.tobytes())
-            own.update(f"{run} {program.cycles(run.length, mode=run.mode)}".encode())
-        return own.hexdigest()
 
     def _batches(self) -> Iterator[tuple[list[Run], int]]:
         """Runs that are carried out at once, and in which variant."""
