@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from ...rtl.arrays import Array, Fixed, Numbers, OneOf, Part, Role, Slice, Source
+from ...rtl.arrays import Array, Fixed, Numbers, OneOf, Role, Slice, Source
 from ...rtl.memories import address_width
 from ...topology import IntArray
-from ..design import RomContents
 from ..expressions import range_of
-from ..module_text import Structure, filled
+from ..module_text import filled
 from .nets import Nets
 from .tables import (
-    WIDEST,
-    Turns,
     bits_of,
     concatenated,
-    constant_of,
     entry_of,
-    local_name,
-    unused,
     up,
 )
 
-__all__ = ["InstanceWriter", "Scope"]
+__all__ = ["Scope"]
 
 
 class Scope:
@@ -228,86 +222,3 @@ class Scope:
         if step > 0 and (values == (first := values[0] - step * index[0]) + step * index).all():
             return f"{step} * k + {first}" if first else f"{step} * k"
         return entry_of(*self._tables.entry(label, self.size, index, values, bits))
-
-
-class InstanceWriter:
-    """Writes instances.
-
-    Parameters
-    ----------
-    prefix : str
-        What the names of their modules begin with.
-    """
-
-    def __init__(self, nets: Nets, prefix: str, modules: Mapping[str, Structure]) -> None:
-        self._nets, self._prefix, self._modules = nets, prefix, modules
-
-    def instances(self, inside: Scope, name: str, arrays: list[Array]) -> Iterator[str]:
-        """Those of a name in a scope: of a module, or of one of several."""
-        if len(arrays) == 1 and len(arrays[0]) == inside.size:
-            yield from self.instance(arrays[0], "      ", inside, name)
-            return
-        yield f"      case ({inside.module_of(name, arrays)})"
-        bits = address_width(len(arrays) + 1)
-        for number, array in enumerate(arrays):
-            yield f"        {bits}'d{number}: begin : {name}"
-            yield from self.instance(array, "          ", inside, "one")
-            yield "        end"
-        yield "        default: ;"
-        yield "      endcase"
-
-    def instance(
-        self, array: Array, indent: str, inside: Scope | None = None, name: str = ""
-    ) -> list[str]:
-        """An instance alone, or that of the member k of a scope."""
-        known = self._modules[self._prefix + array.module].ports
-        pins = [f".{name}({name})" for name in ("clk", "rst") if name in known]
-        for port, sources in array.inputs.items():
-            if port in known and inside is None:
-                alone = [s if isinstance(s, Fixed) else _part(s) for s in sources]
-                pins.append(f".{port}({self._nets.parts(alone)})")
-            elif port in known and inside is not None:
-                text = inside.pin(sources, array, f"{local_name(array.name)}_{port}")
-                pins.append(f".{port}({text})")
-        for port, (net, width) in array.outputs.items():
-            if "{}" in net:
-                net = bits_of(self._nets.local[net], 0, width, self._nets.width_of(net))
-            pins.append(f".{port}({net})")
-        parameters = ""
-        if array.which is not None:
-            parameters = f" #({self._contents(array, inside)})"
-        head = f"{indent}{self._prefix}{array.module}{parameters} {name or array.name} ("
-        return [head, *filled(f"{indent}  ", pins, ");")]
-
-    def _contents(self, array: Array, inside: Scope | None) -> str:
-        """The parameters of ROMs."""
-        assert array.which is not None
-        each = [RomContents(rows, array.width) for rows in array.contents]
-        if inside is None:
-            return each[int(array.which[0])].parameters()
-        turns = None
-        if len(array) == inside.size < 2 * len(each) and array.width <= WIDEST:
-            which = array.which[np.argsort(array.index)]
-            turns = Turns.of(np.array(array.contents)[which])
-            each = [each[k] for k in which[: turns.step].tolist()] if turns else each
-        bits, name = each[0].bits, unused(f"{local_name(array.name)}_rows".upper(),
-                                          self._nets.tables.names)  # fmt: skip
-        value = 0
-        for contents in reversed(each):
-            value = value << bits | contents.value
-        self._nets.joined += constant_of(name, bits * len(each), value)
-        if turns:
-            here = unused(f"{local_name(array.name)}_here".upper(), self._nets.tables.names)
-            depth = len(each[0].rows)
-            inside.declared += turns.text(here, name, array.width, depth)
-            return each[0].parameters(here)
-        if len(each) == 1:
-            return each[0].parameters(name)
-        low = inside.low(array, array.which, bits, len(each), f"{local_name(array.name)}_number")
-        return each[0].parameters(f"{name}[{low}{up(bits)}]")
-
-
-def _part(source: Slice | OneOf | Numbers) -> Part | Fixed:
-    """What drives bits of an instance alone."""
-    every: Iterator[Part | Fixed] = source.parts(1)
-    return next(every)
