@@ -281,30 +281,18 @@ class Text:
 
     def _first(self, number: int, cell: nir.PriorityMatch, bit: int) -> Word:
         """Whether a bit is the first one."""
-        word = self.value((cell.inputs[bit],))
-        before = self._left(number, cell, bit)
-        if word == 0 or before == 0:
-            return 0
-        if word == 1:
-            return before
-        return word if before == 1 else self._variable(f"{before} & {word}", 1)
+        left, word = self._left(number, cell, bit), self.value((cell.inputs[bit],))
+        return self._binary("&", left, word, 1)
 
     def _left(self, number: int, cell: nir.PriorityMatch, bit: int) -> Word:
         """Whether none of the bits before one is set."""
         key = "left", number, bit
         if key not in self._known:
-            if not bit:
-                self._known[key] = self.value((cell.en,))
-            else:
-                left = self._left(number, cell, bit - 1)
-                word = self.value((cell.inputs[bit - 1],))
-                if isinstance(word, int):
-                    self._known[key] = 0 if word else left
-                elif left == 0:
-                    self._known[key] = 0
-                else:
-                    text = f"{left} & ({word} ^ 1u)" if left != 1 else f"{word} ^ 1u"
-                    self._known[key] = self._variable(text, 1)
+            word = self.value((cell.en,))
+            if bit:
+                unset = self._binary("^", self.value((cell.inputs[bit - 1],)), 1, 1)
+                word = self._binary("&", self._left(number, cell, bit - 1), unset, 1)
+            self._known[key] = word
         return self._known[key]
 
     def _part(self, cell: nir.Part, run: Run) -> Word:
@@ -328,16 +316,8 @@ class Text:
         return word
 
     def _equal(self, one: Nets, other: Nets) -> Word:
-        texts = []
-        for at in range(0, max(len(one), len(other)), NATIVE):
-            a, b = self.value(one[at : at + NATIVE]), self.value(other[at : at + NATIVE])
-            if isinstance(a, int) and isinstance(b, int):
-                texts.append("1u" if a == b else "0u")
-            else:
-                size = len(one[at : at + NATIVE])
-                a, b = (_number(w, size) if isinstance(w, int) else w for w in (a, b))
-                texts.append(f"(u32)({a} == {b})")
-        return self._variable(" & ".join(texts), 1)
+        words = zip(self._words(one), self._words(other), strict=True)
+        return self._variable(" & ".join(f"(u32)({a} == {b})" for (a, _), (b, _) in words), 1)
 
     def _operator(self, cell: nir.Operator, run: Run) -> Word:
         name, inputs = cell.operator, cell.inputs
@@ -374,6 +354,11 @@ class Text:
         word = self.value(nets)
         return _number(word, len(nets)) if isinstance(word, int) else word
 
+    def _words(self, nets: Nets) -> list[tuple[str, int]]:
+        """Native words of any number of bits, each with its bits."""
+        parts = (nets[at : at + NATIVE] for at in range(0, len(nets), NATIVE))
+        return [(self._text(part), len(part)) for part in parts]
+
     def _binary(self, name: str, a: Word, b: Word, width: int) -> Word:
         ones = mask(width)
         if isinstance(a, int):
@@ -391,17 +376,14 @@ class Text:
         return self._variable(f"{a} {name} {other}", width)
 
     def _reduced(self, name: str, nets: Nets) -> Word:
-        words = [(nets[at : at + NATIVE], self._text(nets[at : at + NATIVE]))
-                 for at in range(0, len(nets), NATIVE)]  # fmt: skip
+        words = self._words(nets)
         if name == "r&":
-            text = " & ".join(
-                f"(u32)({word} == {_number(mask(len(part)), len(part))})" for part, word in words
-            )
-        elif name == "r^":
-            text = " ^ ".join(f"(u32)__builtin_parityll({word})" for _, word in words)
-        else:
-            text = " | ".join(f"(u32)({word} != 0)" for _, word in words)
-        return self._variable(text, 1)
+            tests = (f"(u32)({word} == {_number(mask(size), size)})" for word, size in words)
+            return self._variable(" & ".join(tests), 1)
+        if name == "r^":
+            parities = (f"(u32)__builtin_parityll({word})" for word, _ in words)
+            return self._variable(" ^ ".join(parities), 1)
+        return self._variable(" | ".join(f"(u32)({word} != 0)" for word, _ in words), 1)
 
     def _compared(self, name: str, one: Nets, other: Nets) -> Word:
         if name[1] == ">":
@@ -409,10 +391,9 @@ class Text:
             name = name[0] + "<" + name[2:]
         signed, strict = name[0] == "s", name[1:] == "<"
         text = "0u" if strict else "1u"
-        for at in range(0, len(one), NATIVE):
-            a, b = (self._text(nets[at : at + NATIVE]) for nets in (one, other))
-            size = min(len(one) - at, NATIVE)
-            if signed and at + size == len(one):
+        words = [*zip(self._words(one), self._words(other), strict=True)]
+        for k, ((a, size), (b, _)) in enumerate(words, 1):
+            if signed and k == len(words):
                 top = _number(1 << size - 1, size)
                 a, b = f"({a} ^ {top})", f"({b} ^ {top})"
             below = self._variable(f"(u32)({a} < {b})", 1)
@@ -511,8 +492,7 @@ class Text:
         if width <= NATIVE and not isinstance(self.value(amount), int):
             a, by = self._text(value), self._text(amount)
             if name == "s>>":
-                text = f"(u64)((i64)((u64){a} << {64 - width}) >> ({by} < 63 ? {by} : 63)"
-                text = f"{text})"
+                text = f"(u64)((i64)((u64){a} << {64 - width}) >> ({by} < 63 ? {by} : 63))"
                 whole = self._variable(text, 64)
                 word = self._cut(whole, 64 - width, width, 64)
             else:

@@ -81,14 +81,6 @@ class Loops:
             arena[at : at + size].view(f"u{size}")[:] = value
         return arena
 
-    def _behind(self, number: int) -> set[int]:
-        """The pieces and memories that a piece depends on."""
-        member, _ = self._connections.pieces[number]
-        found = {p for pieces, _ in self.layout.sources(number) for p in pieces if p != number}
-        found |= {member.first_piece + leaf.number for leaf in self._connections.text(number).leaves
-                  if leaf.origin == "piece"}  # fmt: skip
-        return found - {-1}
-
     def _alike(self, numbers: list[int]) -> list[list[int]]:
         """Pieces that depend on much the same, which change at the same time.
 
@@ -96,9 +88,10 @@ class Loops:
         """
         if len(self.layout.first[numbers[0]]) == 1:
             return [numbers]
-        groups: list[tuple[set[Any], list[int]]] = []
+        groups: list[tuple[set[int], list[int]]] = []
         for number in numbers:
-            reads = {*self._behind(number)} - {number}
+            reads = {p for pieces, _ in self.layout.sources(number) for p in pieces}
+            reads -= {number, -1}
             for group, members in groups:
                 if 2 * len(group & reads) >= len(group | reads):
                     group |= reads

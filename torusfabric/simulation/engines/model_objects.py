@@ -129,9 +129,8 @@ class Objects:
                 spans.append((0, 0, -1 - loop.memory))
         taps, input_spans = [], []
         for name, value in self.inputs.items():
-            for source, low, width, at in self._parts(
-                Part(name, 0, (netlist.inputs | {RESET: 1})[name])
-            ):
+            for source, low, width, at, _ in self._parts(name, (netlist.inputs | {RESET: 1})[name]):
+                assert source is not None
                 input_spans.append(len(spans))
                 spans.append((layout.base[source], layout.size[source], source))
                 taps.append(CTap(layout.base[source], layout.size[source], low, width, at,
@@ -175,18 +174,18 @@ class Objects:
                 found.append(each)
         return self.keep(np.array(found, np.uint64))
 
-    def _parts(self, part: Part) -> list[tuple[int, int, int, int]]:
-        """Bits of a net as bits of pieces: piece, its lowest bit, width, and bit in the part."""
-        connections, found, at = self._model.connections, [], 0
-        for driver, low, width, _ in connections.resolved(part):
+    def _parts(self, net: str, width: int) -> Iterator[tuple[int | None, int, int, int, int]]:
+        """Bits of a net: piece, its lowest bit, width, bit in the net, and instance.
+
+        For constants, None in place of the piece, and the value for its bit.
+        """
+        connections, at = self._model.connections, 0
+        for driver, low, size, instance in connections.resolved(Part(net, 0, width)):
             inner = at
-            if driver is not None:
-                for source, shift, size in connections.parts_of(driver, low, width):
-                    if source is not None:
-                        found.append((source, shift, size, inner))
-                    inner += size
-            at += width
-        return found
+            for source, shift, bits in connections.parts_of(driver, low, size) if driver else ():
+                yield source, shift, bits, inner, instance
+                inner += bits
+            at += size
 
     def value(self, net: str) -> tuple[np.ndarray, list[CTap]]:
         """Where the value of a net is shown, in chunks of 32 bits, and the taps that it needs."""
@@ -194,24 +193,16 @@ class Objects:
             return self.inputs[net], []
         if net in self._values:
             return self._values[net], []
-        connections, layout = self._model.connections, self._model.layout
-        width = self._model.netlist.nets[net]
+        layout, width, taps = self._model.layout, self._model.netlist.nets[net], []
         value = self._values[net] = np.zeros(-(-width // 32) + 1, np.uint32)
-        taps, at = [], 0
-        for driver, low, size, instance in connections.resolved(Part(net, 0, width)):
-            inner = at
-            if driver is not None:
-                for source, shift, bits in connections.parts_of(driver, low, size):
-                    if source is None:
-                        fixed = shift << inner % 32
-                        for k in range(0, inner % 32 + bits, 32):
-                            value[inner // 32 + k // 32] |= fixed >> k & 0xFFFFFFFF
-                    else:
-                        where = int(layout.addresses(source, np.array(instance)))
-                        taps.append(CTap(where, layout.size[source], shift, bits, inner,
-                                         value.ctypes.data))  # fmt: skip
-                    inner += bits
-            at += size
+        for source, shift, bits, at, instance in self._parts(net, width):
+            if source is None:
+                fixed = shift << at % 32
+                for k in range(0, at % 32 + bits, 32):
+                    value[at // 32 + k // 32] |= fixed >> k & 0xFFFFFFFF
+            else:
+                where = int(layout.addresses(source, np.array(instance)))
+                taps.append(CTap(where, layout.size[source], shift, bits, at, value.ctypes.data))
         return value, taps
 
     def keep(self, array: np.ndarray) -> int:
@@ -286,10 +277,8 @@ class _Bits:
         """Put the bits of words there."""
         ones = (1 << self._width) - 1
         for array in self._arrays:
-            kind = array.dtype.type
-            bits = (words >> words.dtype.type(self._at) if words.dtype != object
-                    else words >> self._at)  # fmt: skip
-            bits = (bits & (ones if words.dtype == object else words.dtype.type(ones))).astype(kind)
+            kind, of = array.dtype.type, int if words.dtype == object else words.dtype.type
+            bits = (words >> of(self._at) & of(ones)).astype(kind)
             where = (address, instance) if self._slot is None else (self._slot[instance],)
             keep = kind(~(ones << self._low) & (1 << 8 * array.itemsize) - 1)
             array[where] = (array[where] & keep) | (bits << kind(self._low))
@@ -305,9 +294,9 @@ class _Bits:
             bits = bits >> np.uint64(self._low) & np.uint64((1 << self._width) - 1)
         bits = bits.astype(kind, copy=False)
         return (
-            bits
-            if self._at == 0
-            else bits << (self._at if kind == np.dtype(object) else np.uint64(self._at))
+            bits << (self._at if kind == np.dtype(object) else np.uint64(self._at))
+            if self._at
+            else bits
         )
 
 
