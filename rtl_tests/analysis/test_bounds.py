@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from check_model import collective, explicit, ring
 from paper_costs import (
     one_packet_steps,
     time_dependent,
@@ -29,14 +30,10 @@ from torusfabric.analysis.bounds import (
 from torusfabric.analysis.check import check
 from torusfabric.analysis.facts import facts_together, in_words, schedule_facts
 from torusfabric.collective import Collective
-from torusfabric.schedule import Listed, Pattern, Rounds, Switching, Transfers
+from torusfabric.schedule import Listed, Switching, Transfers
 from torusfabric.topology import Faulty, Torus
 
 FORWARD, CIRCUIT = Switching.STORE_AND_FORWARD, Switching.CIRCUIT
-
-
-def collective(kind):
-    return Collective(kind, 0 if kind in ("broadcast", "scatter", "gather", "reduce") else None)
 
 
 def least(sides, kind, switching=FORWARD, **options):
@@ -194,10 +191,8 @@ def test_exchange_on_four_nodes_beats_equal_nodes():
         first += [(v, far, encode(v, 0, (v + 2) % 4)), (v, near, encode(v, 0, (v - step) % 4))]
         second += [((v + step) % 4, far, encode(v, 0, (v + 2) % 4)),
                    (v, far, encode(v, 0, (v + step) % 4))]  # fmt: skip
-    schedule = Rounds(
-        topology=Torus([4]), collective=Collective("alltoall"), algorithm="by hand",
-        switching=FORWARD, ports=2, transfers=(transfers(*first), transfers(*second)),
-    )  # fmt: skip
+    steps = transfers(*first), transfers(*second)
+    schedule = explicit((4,), "alltoall", *steps, switching=FORWARD)
     assert check(schedule).rounds == bound(schedule) == 2
 
 
@@ -325,15 +320,6 @@ def test_half_duplex_halves_what_arrives():
     assert least((5, 5), "scatter", duplex="half") == 6, "the root need not receive"
 
 
-def ring(nodes, steps):
-    """All forward both ways."""
-    return Pattern(
-        topology=Torus([nodes]), collective=collective("allgather"), algorithm="ring", ports=2,
-        switching=FORWARD, steps=steps, feed=np.tile([1, 0], (nodes, 1)),
-        inject=np.zeros((nodes, 2), int),
-    )  # fmt: skip
-
-
 @pytest.mark.parametrize("nodes", range(2, 20))
 def test_rings_meet_the_bound(nodes):
     """On a ring, forwarding both ways is optimal."""
@@ -343,10 +329,8 @@ def test_rings_meet_the_bound(nodes):
 def test_long_messages_are_not_held_to_single_blocks():
     """A node that sends all it holds may be done in a diameter; a list is bound by its length."""
     nodes = [(v, p) for v in range(8) for p in range(2)]
-    schedule = Rounds(
-        topology=Torus([8]), collective=collective("allgather"), algorithm="flood",
-        switching=FORWARD, ports=2, chunks=3, transfers=(transfers(*nodes),) * 4,
-    )  # fmt: skip
+    steps = [transfers(*nodes)] * 4
+    schedule = explicit((8,), "allgather", *steps, switching=FORWARD, chunks=3)
     traffic = check(schedule)
     assert bound(schedule) == bound(schedule, traffic) == 4
     assert traffic.round_blocks[-1] == 21, "at most 21 blocks in a message"
@@ -359,10 +343,7 @@ def test_listed_messages_bound_by_their_longest():
     """Without a traffic, the length of listed messages is seen in the lists."""
     twice = Listed(np.array([0, 2, 3]), np.array([0, 1, 0]))
     step = Transfers(np.array([0, 0]), np.array([[0], [1]], np.int8), twice)
-    schedule = Rounds(
-        topology=Torus([2]), collective=collective("broadcast"), algorithm="by hand",
-        switching=FORWARD, ports=2, chunks=2, transfers=(step,),
-    )  # fmt: skip
+    schedule = explicit((2,), "broadcast", step, switching=FORWARD, chunks=2)
     assert bound(schedule) == bound(schedule, check(schedule)) == 1
     assert least((2,), "broadcast", chunks=2, ports=1) == 2
 

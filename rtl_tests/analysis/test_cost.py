@@ -5,26 +5,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from check_model import explicit, moves, ring
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torusfabric.analysis.check import check, check_rounds
 from torusfabric.analysis.cost import ScheduleCost, schedule_cost
 from torusfabric.collective import Collective
-from torusfabric.schedule import Grouped, Listed, Pattern, Rounds, Switching, Table, Transfers
+from torusfabric.schedule import Grouped, Listed, Pattern, Switching, Table, Transfers
 from torusfabric.topology import Torus
-
-
-def ring(nodes, steps, *, chunks=1, kind="allgather"):
-    """Forward both ways; of two chunks, one goes each way."""
-    inject = np.tile([0, chunks - 1], (nodes, 1))
-    if kind == "broadcast":
-        inject[1:] = -1
-    return Pattern(
-        topology=Torus([nodes]), collective=Collective(kind, 0 if kind == "broadcast" else None),
-        algorithm="ring", switching=Switching.STORE_AND_FORWARD, ports=2, chunks=chunks,
-        steps=steps, feed=np.tile([1, 0], (nodes, 1)), inject=inject,
-    )  # fmt: skip
 
 
 def doubling(order):
@@ -36,10 +25,7 @@ def doubling(order):
         up = here >> i & 1 == 0
         hops = np.repeat(np.where(up, 0, 1)[:, None], 2**i, axis=1).astype(np.int8)
         rounds += [Transfers(here[part], hops[part]) for part in halves(here, i)]
-    return Rounds(
-        topology=Torus([nodes]), collective=Collective("allgather"), algorithm="doubling",
-        switching=Switching.CIRCUIT, ports=1, transfers=tuple(rounds),
-    )  # fmt: skip
+    return explicit((nodes,), "allgather", *rounds, ports=1)
 
 
 def halves(here, i):
@@ -135,29 +121,22 @@ def test_any_pattern_is_counted_without_walking(steps, sides, data):
 
 def test_partial_sums_count_once():
     """A message with the sum of ten contributions is as long as one with a single one."""
-    transfers = [
-        Transfers(np.array([v]), np.array([[1]], np.int8)) for v in range(9, 0, -1)
-    ]  # fmt: skip
-    schedule = Rounds(
-        topology=Torus([10]), collective=Collective("reduce", 0), algorithm="chain",
-        switching=Switching.STORE_AND_FORWARD, ports=1, transfers=tuple(transfers),
-    )  # fmt: skip
+    transfers = [moves((v, [1])) for v in range(9, 0, -1)]
+    options = {"switching": Switching.STORE_AND_FORWARD, "ports": 1}
+    schedule = explicit((10,), "reduce", *transfers, **options)
     assert schedule_cost(schedule).tau == 9
 
 
 def test_groups_count_what_is_held():
     """A grouped message is as long as the part of the group that its sender holds."""
-    gather = Transfers(np.array([1, 3]), np.array([[1], [0]], np.int8))
+    gather = moves((1, [1]), (3, [0]))
     group = np.array([0, 1, 1, 1])
     pieces = Transfers(
         np.array([0, 0]), np.array([[0], [1]], np.int8), Grouped(group, np.array([1, 0]))
     )
     rest = Transfers(np.array([2]), np.array([[0]], np.int8), Listed.single(np.array([2])))
     last = replace(rest, source=np.array([3]))
-    schedule = Rounds(
-        topology=Torus([4]), collective=Collective("gather", 0), algorithm="by hand",
-        switching=Switching.CIRCUIT, ports=2, transfers=(gather, pieces, rest, last),
-    )  # fmt: skip
+    schedule = explicit((4,), "gather", gather, pieces, rest, last)
     assert check(schedule).round_blocks == (1, 2, 1, 1)
 
 

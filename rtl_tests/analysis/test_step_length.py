@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from check_model import explicit, moves
 from helpers import few
 
 import torusfabric as tf
@@ -13,7 +14,7 @@ from torusfabric.analysis.cost import StepLength, step_length
 from torusfabric.analysis.facts import in_words, schedule_facts
 from torusfabric.analysis.volume import least_time
 from torusfabric.collective import COLLECTIVES, parse_collective
-from torusfabric.schedule import Listed, Rounds, Switching, Transfers
+from torusfabric.schedule import Switching, Transfers
 from torusfabric.topology import parse_topology
 
 
@@ -39,11 +40,8 @@ def test_length_of_steps(topology, collective, algorithm, text):
 def test_empty_steps_have_no_length():
     """What counts are the steps in which anything is sent."""
     none = Transfers(np.empty(0, int), np.empty((0, 1), np.int8))
-    both = Transfers(np.array([0, 1]), np.array([[0], [0]], np.int8))
-    schedule = Rounds(
-        topology=tf.Torus(2), collective=parse_collective("allgather"), algorithm="swap",
-        switching=Switching.STORE_AND_FORWARD, ports=1, chunks=2, transfers=(none, both),
-    )  # fmt: skip
+    options = {"switching": Switching.STORE_AND_FORWARD, "ports": 1, "chunks": 2}
+    schedule = explicit((2,), "allgather", none, moves((0, [0]), (1, [0])), **options)
     assert step_length(schedule) == StepLength(Fraction(1), Fraction(1))
 
 
@@ -105,15 +103,9 @@ def test_all_say_the_same(topology, kinds, tmp_path):
 
 def test_sums_are_no_longer_than_blocks():
     """A partial sum counts as one block also for who asks for the bound alone."""
-    ids = [Listed(np.array([0, 1]), np.array([2])), Listed(np.array([0, 2]), np.array([1, 2]))]
-    steps = [
-        Transfers(np.array([n]), np.array([[1]], np.int8), i)
-        for n, i in zip((2, 1), ids, strict=True)
-    ]
-    schedule = Rounds(
-        topology=tf.Torus(3), collective=parse_collective("reduce"), algorithm="by hand",
-        switching=Switching.STORE_AND_FORWARD, ports=1, transfers=tuple(steps),
-    )  # fmt: skip
+    steps = moves((2, [1], [2])), moves((1, [1], [1, 2]))
+    options = {"switching": Switching.STORE_AND_FORWARD, "ports": 1}
+    schedule = explicit((3,), "reduce", *steps, **options)
     assert str(step_length(schedule)) == "1 message"
     assert bound(schedule) == bound(schedule, tf.check(schedule)) == 2
 
