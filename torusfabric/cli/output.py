@@ -18,6 +18,7 @@ from ..toolchain.files import reporting
 from ..toolchain.notices import LOGGER
 from ..toolchain.progress import Progress, progress_bar
 from ..toolchain.quoting import visible
+from ..toolchain.values import plain_json
 from .streams import Failure
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def flush() -> None:
 
 def print_json(value: Mapping[str, Any]) -> None:
     """Print one JSON object, with the version of its form."""
-    text = json.dumps({"version": JSON_VERSION, **value}, indent=2, default=_plain)
+    text = json.dumps({"version": JSON_VERSION, **value}, indent=2, default=plain_json)
     with _writing() as stream:
         print(text, file=stream)
 
@@ -127,15 +128,6 @@ def _in_one_line(message: str) -> str:
     if len(message) > LONGEST_ERROR:
         message = f"{message[: LONGEST_ERROR * 3 // 4]} .. {message[-LONGEST_ERROR // 4 :]}"
     return printable(message).replace("\n", r"\n").replace("\t", r"\t")
-
-
-def _plain(value: Any) -> Any:
-    """Numbers that JSON does not know, as numbers that it does."""
-    if hasattr(value, "denominator") and hasattr(value, "numerator"):
-        return int(value) if value.denominator == 1 else float(value)
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    return str(value)
 
 
 def print_facts(facts: Mapping[str, Any]) -> None:

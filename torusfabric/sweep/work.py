@@ -15,6 +15,7 @@ from ..collective import Operator, split_names
 from ..errors import InputError, MissingTool, NotEnoughMemory, TorusfabricError, WorkFailed
 from ..schedule import Schedule
 from ..toolchain.folders import work_folder
+from ..toolchain.values import plain_json
 from ..toolchain.version import __version__
 from .grid import Point, key, plan_contents
 from .results import Results, Row
@@ -128,7 +129,10 @@ def _outcome(point: Point, plans: Sequence[bytes] | None) -> dict[str, Any]:
         raise
     except InputError as error:
         return {"status": "misfit", "reason": str(error)}
-    return {"status": "done", "result": _plain(measure(point, made))}
+    return {
+        "status": "done",
+        "result": json.loads(json.dumps(measure(point, made), default=plain_json)),
+    }
 
 
 def _schedules(point: Point, plans: Sequence[bytes]) -> list[Planned]:
@@ -270,19 +274,6 @@ _STEPS: dict[str, tuple[Callable[..., Any], Callable[..., dict[str, Any]]]] = {
     "simulate": (_fabric, _simulate),
     "synth": (_fabric, _synth),
 }
-
-
-def _plain(value: Any) -> Any:
-    """A value of numbers and text alone, as JSON has them."""
-    if isinstance(value, dict):
-        return {str(name): _plain(part) for name, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(part) for part in value]
-    if hasattr(value, "denominator") and not isinstance(value, (bool, int)):
-        return int(value) if value.denominator == 1 else float(value)
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    return value if value is None or isinstance(value, (bool, int, float)) else str(value)
 
 
 def failed_row(point: Point, reason: str) -> Row:

@@ -1,6 +1,7 @@
 """Numbers and words as users give them, on a command line or in Python: one rule for both.
 
-A number may be given as text. What is none of what it must be is refused in one line.
+A number may be given as text. What is none of what it must be is refused in one line. Numbers are
+printed as JSON has them.
 """
 
 import math
@@ -11,7 +12,7 @@ from typing import Any
 
 from ..errors import InputError
 
-__all__ = ["flag", "natural", "of_type", "path_of", "positive", "real", "shown"]
+__all__ = ["flag", "natural", "of_type", "path_of", "plain_json", "positive", "real", "shown"]
 
 #: Characters of a value in a message.
 LONGEST = 80
@@ -133,3 +134,12 @@ def of_type(what: str, value: object, kind: type, how: str) -> Any:
     if not isinstance(value, kind):
         raise InputError(f"{what} must be {how}, not {shown(value)}")
     return value
+
+
+def plain_json(value: Any) -> Any:
+    """Numbers that JSON does not know, as numbers that it does; others as text."""
+    if hasattr(value, "denominator") and hasattr(value, "numerator"):
+        return int(value) if value.denominator == 1 else float(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return str(value)
