@@ -3,21 +3,26 @@
 Each form keeps its own rows, timing and address maps. What a node has is shared: sources, injection
 ports with their readers, and memories get common numbers, and nodes that do the same in all forms
 are of one variant.
+
+Every input of an out-port costs look-up tables, so an injection port of a form takes the number of
+one that feeds the same out-ports and operators in other forms, and that reads the same memories, as
+far as there is one. Modes with many injection ports come first. Both have to be there at the same
+nodes: otherwise nodes that differ in one form only, as those of a tree do, would have endpoints of
+as many shapes, while a multiplexer in the router instead of the endpoint costs the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import InputError
-from ..topology import IntArray, shared_network
+from ..topology import BoolArray, IntArray, shared_network
 from .address_map import DirectMap, OffsetMap, PartMap, RenumberedMap
-from .common_injections import common_injections
 from .fields import (
     IDLE,
     NEUTRAL,
@@ -37,6 +42,14 @@ if TYPE_CHECKING:
     from .program import Program
 
 __all__ = ["merge", "mode_alone"]
+
+#: What it is worth to share an input of an out-port, or a memory; and what each reader costs that
+#: only one of two injection ports has, a choice between words of different memories, and an
+#: injection port more.
+INPUT, MEMORY, READER, CHOICE, PORT = 4.0, 1.0, -0.25, -3.0, -2.0
+
+#: What it is worth to make one what may not be.
+NEVER = -np.inf
 
 
 def merge(programs: Sequence[Program]) -> Program:
@@ -72,7 +85,7 @@ def merge(programs: Sequence[Program]) -> Program:
     # By offset, every node has what any other has.
     different = variants.count if variants.of_offsets is None else 0
     of_form = [variants.of(program)[:different] for program in programs]
-    taken, readers = common_injections(loops, memories.numbers, of_form)
+    taken, readers = _common_injections(loops, memories.numbers, of_form)
     sources = _common_sources([loop.sources for loop in loops], readers)
     forms, depth = [], np.zeros((variants.count, len(memories.joint)), int)
     delay = max(program.form.write_delay for program in programs)
@@ -282,3 +295,86 @@ def _send_layout(program: Program) -> Hashable:
             tables = mapped.memory - _first_own(program), mapped.base
             return "part", facts, *(table.tobytes() for table in tables)
     return id(program)
+
+
+@dataclass
+class _Injection:
+    """The out-ports and operators that an injection port feeds, its memories, its readers, and the
+    variants of nodes that have it.
+    """
+
+    feeds: BoolArray
+    reads: set[int]
+    readers: int
+    at: BoolArray
+
+    def worth(self, other: _Injection) -> float:
+        """What it is worth that both are one."""
+        if (self.at != other.at).any():
+            return NEVER
+        return (
+            INPUT * int((self.feeds & other.feeds).sum())
+            + MEMORY * len(self.reads & other.reads)
+            + CHOICE * self.reads.isdisjoint(other.reads)
+            + READER * abs(self.readers - other.readers)
+        )
+
+    def join(self, other: _Injection) -> None:
+        """Do what another does, in its form."""
+        self.feeds = self.feeds | other.feeds
+        self.reads |= other.reads
+        self.readers = max(self.readers, other.readers)
+
+
+def _common_injections(
+    loops: Sequence[Loop], memories: Sequence[IntArray], variants: Sequence[IntArray]
+) -> tuple[list[list[int]], list[int]]:
+    """The common number of each injection port of each loop, and the readers of each common one.
+
+    Given are, of each loop, the common number of each of its memories, and its variant for each of
+    the common ones among which endpoints may differ.
+    """
+    numbers: list[list[int]] = [[] for _ in loops]
+    common: list[_Injection] = []
+    for form in sorted(range(len(loops)), key=lambda k: -len(loops[k].sources.injections)):
+        mine = _injections(loops[form], memories[form], variants[form])
+        for one, number in zip(mine, _assigned(mine, common), strict=True):
+            if number < len(common):
+                common[number].join(one)
+                numbers[form].append(number)
+            else:
+                numbers[form].append(len(common))
+                common.append(one)
+    return numbers, [one.readers for one in common]
+
+
+def _assigned(mine: Sequence[_Injection], common: Sequence[_Injection]) -> list[int]:
+    """The common number of each injection port of a form; new ones begin after those there are."""
+    if not common:
+        return list(range(len(mine)))
+    # Here, since only several forms need it and its import takes longer than compiling a small one.
+    from scipy.optimize import linear_sum_assignment
+
+    worth = np.full((len(mine), len(common) + len(mine)), PORT)
+    for row, one in zip(worth, mine, strict=True):
+        row[: len(common)] = [one.worth(other) for other in common]
+    _, chosen = linear_sum_assignment(worth, maximize=True)
+    return [int(number) for number in chosen]
+
+
+def _injections(loop: Loop, memories: IntArray, variants: IntArray) -> list[_Injection]:
+    """What each injection port of a loop does."""
+    found = []
+    for number, readers in enumerate(loop.sources.injections):
+        source = loop.sources.first_injection + number
+        feeds = [
+            (loop.values(action, port) == source).any()
+            for action in (Action.SELECT, Action.OPERAND)
+            for port in range(loop.ports)
+        ]
+        values = np.array([loop.values(Action.MEMORY, reader) for reader in readers])
+        read = np.unique(values)
+        at = (values != IDLE).any(axis=(0, 1))[variants]
+        known = set(memories[read[read >= 0]].tolist())
+        found.append(_Injection(np.array(feeds), known, len(readers), at))
+    return found

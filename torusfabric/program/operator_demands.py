@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .form import Form
     from .program import Program
 
-__all__ = ["check_agreement", "obey_operators", "require_width", "wait_for_operators"]
+__all__ = ["obey_operators", "require_width"]
 
 #: The widest flit.
 MAX_WIDTH = 1024
@@ -52,28 +52,17 @@ def obey_operators(program: Program) -> Program:
     Raises
     ------
     InputError
-        If nodes receive different results.
+        If a form moves in steps which leave no time for them, or nodes receive different results.
     """
     if not program.operators:
         return program
-    program = wait_for_operators(program)
-    check_agreement(program)
+    program = _waiting(program)
+    _check_agreement(program)
     return program
 
 
-def wait_for_operators(program: Program) -> Program:
-    """The program with time for operators in front of injection ports.
-
-    Parameters
-    ----------
-    program : Program
-        As if they took none.
-
-    Raises
-    ------
-    InputError
-        If a form moves in steps which leave no time for them.
-    """
+def _waiting(program: Program) -> Program:
+    """The program with time for operators in front of injection ports, if they take any."""
     latency = max((operator.latency for operator in program.operators), default=0)
     if not latency:
         return program
@@ -117,15 +106,10 @@ def _later(form: Form, latency: int, delay: int, operators: tuple[Operator, ...]
     return replace(form, loop=loop, moving=replace(moving, alpha=alpha))
 
 
-def check_agreement(program: Program) -> None:
+def _check_agreement(program: Program) -> None:
     """See to it that nodes agree on sums by operators that are not associative.
 
     The program is executed with an operator of whose result the order can be told.
-
-    Raises
-    ------
-    InputError
-        If nodes receive different results.
     """
     unordered = [operator for operator in program.operators if not operator.associative]
     for number, form in enumerate(program.forms if unordered else ()):

@@ -7,7 +7,6 @@ memories each, but for those whose words no memory stores both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +18,7 @@ from .loadable import Loadable, operand_links
 from .timing import ADDRESS, LINK, MEMORY_AGE, PASS, SETTING
 
 if TYPE_CHECKING:
+    from .address_map import AddressMap
     from .program import Program
 
 __all__ = ["loadable"]
@@ -28,9 +28,6 @@ END = 1 << 60
 
 #: Where a block lies: a memory, and a first address.
 _Place = tuple[int, int]
-
-#: A use of what is read: the row and node, the injection port, and who selects it.
-_Use = tuple[int, int, int, Point]
 
 
 def loadable(program: Program) -> Loadable:
@@ -111,10 +108,7 @@ class _Rewriting:
         late = stores.max(axis=(1, 2))
         streams = self._loop.order is Order.FLIT or bool((late >= self._pause).any())
         at, words = self._store(stores, blocks, streams=streams)
-        used = self._uses()
-        self._read(reads, used)
-        for action, found in ((Action.SELECT, select), (Action.OPERAND, operand)):
-            self._choose(action, found)
+        self._choose({Action.SELECT: select, Action.OPERAND: operand}, reads)
         self._pass(select, operand, streams=streams)
         comes = {*np.unique(stores[stores > 0]).tolist()}
         read = {*np.unique(reads[..., 2][reads[..., 0] >= 0]).tolist()}
@@ -131,16 +125,24 @@ class _Rewriting:
         found: IntArray = self._loop.values(action, number)[self._of][:, self._program.variant_of]
         return found
 
+    def _located(self, mapped: AddressMap, parts: int, node: int) -> list[_Place]:
+        """Where the blocks of some parts lie at a node."""
+        position, chunks = (
+            self._program.form.groups.position[node],
+            self._program.layout.part_chunks,
+        )
+        located = mapped.locate(position, *np.mgrid[:parts, :chunks])
+        memory, base = (np.broadcast_to(each, (parts, chunks)).ravel() for each in located)
+        return list(zip(memory.tolist(), base.tolist(), strict=True))
+
     def _sent(self, node: int) -> dict[_Place, _Place]:
         """Where each block that a node sends lies as the host writes it."""
         program, layout = self._program, self._program.layout
-        position = program.form.groups.position[node]
         part, chunk = np.mgrid[: layout.send_parts, : layout.part_chunks]
-        memory, base = program.form.send_map.locate(position, part, chunk)
-        apart = layout.part_chunks if layout.in_shares else program.flits
-        at = part * apart + chunk
-        there = zip(np.ravel(memory), np.ravel(base), at.ravel(), strict=True)
-        return {(int(m), int(b)): (self._ports, int(a)) for m, b, a in there if b >= 0}
+        at = part * (layout.part_chunks if layout.in_shares else program.flits) + chunk
+        there = self._located(program.form.send_map, layout.send_parts, node)
+        places = zip(there, at.ravel().tolist(), strict=True)
+        return {place: (self._ports, address) for place, address in places if place[1] >= 0}
 
     def _stored(self, stores: IntArray) -> list[tuple[int, int, int, _Place]]:
         """Put down what is stored; rows, nodes, in-ports, and what the program calls the block."""
@@ -188,60 +190,55 @@ class _Rewriting:
             self._came[node].setdefault(block, []).append((first, place))
         return at, (int(region.max()) + 1) * size
 
-    def _uses(self) -> list[_Use]:
-        """What any point selects of what is read, out-ports first."""
-        return [
-            (self._read_row(row, injection, field.delay), node, injection, field.point)
-            for action in (Action.SELECT, Action.OPERAND)
-            for field in self._loop.of(action)
-            for row, node, injection in self._injected(action, field.point.number)
-        ]
-
-    def _injected(self, action: Action, number: int) -> Iterator[tuple[int, int, int]]:
-        """Rows and nodes in which a point selects an injection port, and which."""
-        first, end = self._loop.sources.first_injection, self._loop.sources.identity
-        values = self._values(action, number)
-        rows, nodes = np.nonzero((values >= first) & (values < end))
-        yield from zip(rows.tolist(), nodes.tolist(), (values[rows, nodes] - first).tolist(),
-                       strict=True)  # fmt: skip
-
-    def _read_row(self, row: int, injection: int, delay: int) -> int:
-        """The row in which a word is read that is selected so many cycles after the slot."""
-        if self._loop.order is not Order.FLIT:
-            return row
-        read = self._loop.field(Action.READ, self._loop.sources.injections[injection][0])
-        late = 0 if read is None else delay - (SETTING - ADDRESS) - read.delay
-        return (row + late) % len(self._of)
-
-    def _read(self, reads: IntArray, used: list[_Use]) -> None:
-        """What is read: for an out-port by its own reader, for operators by any that is free."""
+    def _choose(self, found: dict[Action, IntArray], reads: IntArray) -> None:
+        """What out-ports and operators select, and what is read for them."""
+        sources = self._loop.sources
+        listed = np.array([*sources.listed, (IDLE, IDLE)])
         #: By row, node and injection port here, which of the program's it is.
         taken: dict[tuple[int, int, int], int] = {}
-        #: By the row and node of a use, the point, and what it selects.
-        self._number: dict[_Use, int] = {}
-        sources = self._loop.sources
-        values = {
-            injection: tuple(self._values(a, reader) for a in (Action.READ, Action.MEMORY))
-            for injection, (reader,) in enumerate(sources.injections)
-        }
-        for use in used:
-            row, node, injection, (action, port) = use
-            read, memory = (int(each[row, node]) for each in values[injection])
-            if read < 0 or memory == NEUTRAL:
-                continue
-            ports = [port] if action is Action.SELECT else range(self._ports)
-            having = [k for k in ports if taken.get((row, node, k), injection) == injection]
-            # One that reads the word already comes first.
-            having.sort(key=lambda k: (row, node, k) not in taken)
-            if not having:
-                _refuse("that reads fewer words at a time", self._program.schedule.algorithm)
-            self._number[use] = having[0]
-            taken[row, node, having[0]] = injection
-            field = self._loop.field(Action.READ, sources.injections[injection][0])
-            assert field is not None
-            late = field.delay - ADDRESS
-            place = self._place(node, row + late, memory, read + int(self._offset[row]))
-            reads[row, node, having[0]] = *place, late
+        read = [
+            tuple(self._values(action, reader) for action in (Action.READ, Action.MEMORY))
+            for (reader,) in sources.injections
+        ]
+        # Out-ports first.
+        for field in (*self._loop.of(Action.SELECT), *self._loop.of(Action.OPERAND)):
+            action, port = field.point
+            values = self._values(action, port)
+            found[action][:, :, port] = listed[values]
+            injected = (values >= sources.first_injection) & (values < sources.identity)
+            for row, node in np.argwhere(injected).tolist():
+                injection = int(values[row, node]) - sources.first_injection
+                at, late = self._read_row(row, injection, field.delay)
+                base, memory = (int(each[at, node]) for each in read[injection])
+                found[action][row, node, port] = IDLE
+                if base >= 0 and memory != NEUTRAL:
+                    number = self._reader(taken, (at, node, injection), field.point)
+                    found[action][row, node, port] = Stage.INJECTION, number
+                    place = self._place(node, at + late, memory, base + int(self._offset[at]))
+                    reads[at, node, number] = *place, late
+
+    def _read_row(self, row: int, injection: int, delay: int) -> tuple[int, int]:
+        """The row in which a word is read that is selected so late, and how late it is read."""
+        read = self._loop.field(Action.READ, self._loop.sources.injections[injection][0])
+        if read is None:
+            return row, 0
+        if self._loop.order is Order.FLIT:
+            row = (row + delay - (SETTING - ADDRESS) - read.delay) % len(self._of)
+        return row, read.delay - ADDRESS
+
+    def _reader(
+        self, taken: dict[tuple[int, int, int], int], use: tuple[int, int, int], point: Point
+    ) -> int:
+        """Who reads a word: for an out-port its own reader, for operators any that is free."""
+        row, node, injection = use
+        ports = [point.number] if point.action is Action.SELECT else range(self._ports)
+        having = [k for k in ports if taken.get((row, node, k), injection) == injection]
+        if not having:
+            _refuse("that reads fewer words at a time", self._program.schedule.algorithm)
+        # One that reads the word already comes first.
+        number = min(having, key=lambda k: (row, node, k) not in taken)
+        taken[row, node, number] = injection
+        return number
 
     def _place(self, node: int, row: int, memory: int, base: int) -> _Place:
         """Where a block lies that is read in a row."""
@@ -256,17 +253,6 @@ class _Rewriting:
             return self._own[node].get((memory, base), (IDLE, IDLE))
         came = self._came[node].get((memory, base), [])
         return next((place for first, place in reversed(came) if first <= row), (IDLE, IDLE))
-
-    def _choose(self, action: Action, found: IntArray) -> None:
-        """What out-ports, or operators, select."""
-        listed = np.array([*self._loop.sources.listed, (IDLE, IDLE)])
-        for field in self._loop.of(action):
-            port = field.point.number
-            found[:, :, port] = listed[self._values(action, port)]
-            for row, node, injection in self._injected(action, port):
-                use = self._read_row(row, injection, field.delay), node, injection, field.point
-                number = self._number.get(use, IDLE)
-                found[row, node, port] = Stage.INJECTION if number >= 0 else IDLE, number
 
     def _pass(self, select: IntArray, operand: IntArray, *, streams: bool) -> None:
         """Let operators change nothing of words that pass, or are stored as they come."""
@@ -286,17 +272,14 @@ class _Rewriting:
 
     def _received(self) -> IntArray:
         """Where the host finds what has been received."""
-        program, layout = self._program, self._program.layout
-        part, chunk = np.mgrid[: layout.recv_parts, : layout.part_chunks]
-        found = np.full((self._nodes, layout.recv_blocks, 2), IDLE)
-        for node in range(self._nodes):
-            position = program.form.groups.position[node]
-            memory, base = program.form.receive_map.locate(position, part, chunk)
-            blocks = zip(np.ravel(np.broadcast_to(memory, part.shape)),
-                         np.ravel(np.broadcast_to(base, part.shape)), strict=True)  # fmt: skip
-            for block, (m, b) in enumerate(blocks):
-                found[node, block] = self._known(node, int(m), int(b), END)
-        return found
+        mapped, layout = self._program.form.receive_map, self._program.layout
+        return np.array(
+            [
+                [self._known(node, *place, END)
+                 for place in self._located(mapped, layout.recv_parts, node)]
+                for node in range(self._nodes)
+            ]
+        )  # fmt: skip
 
 
 def _regions(stored: BoolArray) -> IntArray:

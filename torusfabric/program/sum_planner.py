@@ -14,7 +14,7 @@ skews cannot be one.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
@@ -27,73 +27,62 @@ from .node_plan import FOREVER, NodePlan, PlannedMemory, number_sources, slots_o
 from .sum_timing import Arrival, Departure, SumKey, SumTiming, SumTransfers, by_cycle, by_step
 from .timing import COMBINE, MEMORY_AGE
 
-__all__ = ["plan_sums", "plan_sums_of_any_length"]
+__all__ = ["plan_sums"]
 
 
-def plan_sums(table: Table | SumTable, flits: int, latency: int = 0) -> NodePlan:
+def plan_sums(
+    table: Table | SumTable, flits: int, latency: int = 0, *, any_length: bool = False
+) -> NodePlan:
     """Plan what a node does.
+
+    Where the length is open, nothing but the interval of the steps depends on it from some length
+    on. Shorter blocks go by at the least interval at which all is as for long ones: the period of
+    the plan. Where the longest blocks, in a plan of their own, take no more cycles than that, all
+    are filled up to their length.
 
     Parameters
     ----------
-    table : Table
+    table : Table or SumTable
         A reduction.
     flits : int
         Flits of a block.
     latency : int
         Cycles that the hardware of operators takes by itself.
+    any_length : bool
+        Whether blocks may have fewer flits.
 
     Returns
     -------
     NodePlan
-        The one that takes fewer cycles: by the cycle, or by the step.
+        The one that takes fewer cycles: by the cycle, or by the step. Of any length by the step,
+        unless `padded`, or if nodes keep their sums.
 
     Examples
     --------
     >>> import torusfabric as tf
-    >>> plan = plan_sums(tf.plan(tf.Torus(3), "reduce-scatter", algorithm="matching"), flits=1)
+    >>> table = tf.plan(tf.Torus(3), "reduce-scatter", algorithm="matching")
+    >>> plan = plan_sums(table, flits=1)
     >>> plan.by_waves, plan.duration
     (True, 3)
+    >>> plan_sums(table, flits=100, any_length=True).period
+    1
+    >>> table = tf.plan(tf.Torus(4, 4), "allreduce", algorithm="matching")
+    >>> plan_sums(table, flits=2, any_length=True).padded
+    True
     """
     transfers = SumTransfers(table, latency)
     timings = [by_cycle(transfers)]
     if flits > 1 and isinstance(table, Table):
         timings.append(by_step(transfers, table.round_count, flits))
     plans = [_Planner(table, transfers, timing, flits).plan() for timing in timings]
-    return min(plans, key=lambda plan: _duration(plan, table))
-
-
-def _duration(plan: NodePlan, table: Table | SumTable) -> int:
-    """Cycles until the last word is written; rows by the cycle include those of its link."""
-    return plan.duration + (0 if plan.by_waves else table.topology.longest_link - 1)
-
-
-def plan_sums_of_any_length(table: Table | SumTable, flits: int, latency: int = 0) -> NodePlan:
-    """Plan what a node does for blocks of any number of flits up to `flits`; else as `plan_sums`.
-
-    From some length on nothing but the interval of the steps depends on it. Shorter blocks go by
-    at the least interval at which all is as for long ones: the period of the plan. Where the
-    longest blocks, in a plan of their own, take no more cycles than that, all are filled up to
-    their length.
-
-    Returns
-    -------
-    NodePlan
-        By the step, unless `padded`, or if nodes keep their sums.
-
-    Examples
-    --------
-    >>> import torusfabric as tf
-    >>> table = tf.plan(tf.Torus(3), "reduce-scatter", algorithm="matching")
-    >>> plan_sums_of_any_length(table, flits=100).period
-    1
-    >>> table = tf.plan(tf.Torus(4, 4), "allreduce", algorithm="matching")
-    >>> plan_sums_of_any_length(table, flits=2).padded
-    True
-    """
-    if not isinstance(table, Table):
-        return plan_sums(table, flits, latency)
-    plan, longest = _plan_open_sums(table, flits, latency), plan_sums(table, flits, latency)
-    padded = _duration(longest, table) <= _duration(plan, table)
+    # Rows by the cycle include those of a link.
+    longer = table.topology.longest_link - 1
+    duration = {plan: plan.duration + longer * (not plan.by_waves) for plan in plans}
+    longest = min(plans, key=duration.__getitem__)
+    if not any_length or not isinstance(table, Table):
+        return longest
+    plan = _plan_open_sums(table, flits, latency)
+    padded = duration[longest] <= plan.duration + longer
     return replace(longest, padded=True) if padded else plan
 
 
@@ -300,21 +289,22 @@ class _Planner:
             return Stage.INJECTION, (consumer, port, word.stage)
         return (LATER[word.stage] if age else word.stage), port
 
-    def _share(self, reads: _Reads, *facts: Hashable) -> list[_SharedMemory]:
-        """Put consumers together that can share a memory, those that read most first."""
-        groups: list[_SharedMemory] = []
+    def _of_consumers(self, reads: _Reads, *facts: Hashable) -> Iterator[_SharedMemory]:
+        """A memory for each consumer, those first that read most."""
         for consumer, words in sorted(reads.items(), key=lambda item: -len(item[1])):
             rows = {self._read(consumer, step)[0]: word for step, word in words.items()}
             skew = self._read(consumer, next(iter(words)))[1]
-            for group in groups:
-                clash = any(group.rows.get(row, word) != word for row, word in rows.items())
-                if skew == group.skew and not clash:
-                    group.readers.append((consumer, *facts))
-                    group.rows.update(rows)
-                    break
-            else:
-                groups.append(_SharedMemory([(consumer, *facts)], rows, skew))
-        return groups
+            yield _SharedMemory([(consumer, *facts)], rows, skew)
+
+    def _of_words(self, reads: _Reads) -> Iterable[_SharedMemory]:
+        """A memory for each contribution, which several consumers may take."""
+        found: dict[_Word, _SharedMemory] = {}
+        for consumer, words in reads.items():
+            for step, word in words.items():
+                memory = found.setdefault(word, _SharedMemory([], {}, 0))
+                memory.readers.append((consumer, word.of[1]))
+                memory.rows[self._read(consumer, step)[0]] = word
+        return found.values()
 
     def _receive_memories(
         self, waiting: dict[tuple[int, Stage], _Reads]
@@ -324,10 +314,10 @@ class _Planner:
         location: dict[_Word, tuple[int, int]] = {}
         for port in range(self.ports):
             kept = {w for w in self.complete.values() if self.opposite[w.of[1]] == port}
-            groups = self._share(waiting[port, Stage.RESULT], port, Stage.RESULT)
+            groups = _shared(self._of_consumers(waiting[port, Stage.RESULT], port, Stage.RESULT))
             if kept and not groups:
                 groups = [_SharedMemory([], {}, 0)]
-            raw = self._share(waiting[port, Stage.PORT], port, Stage.PORT)
+            raw = _shared(self._of_consumers(waiting[port, Stage.PORT], port, Stage.PORT))
             for number, group in enumerate(groups + raw):
                 self.memory_of |= dict.fromkeys(group.readers, len(memories))
                 stay = set() if number else kept
@@ -363,7 +353,8 @@ class _Planner:
             reads |= {consumer: own} if own else {}
         memory, slot = np.empty((2, topology.nodes, chunks), int)
         memories: list[PlannedMemory] = []
-        for group in self._share_copies(reads) if self.transfers.kept else self._share(reads, 0):
+        each = self._of_words(reads) if self.transfers.kept else self._of_consumers(reads, 0)
+        for group in _shared(each):
             self.memory_of |= dict.fromkeys(group.readers, first + len(memories))
             write, read = np.full((2, self.timing.rows), -1)
             slots: dict[_Word, int] = {}
@@ -375,21 +366,17 @@ class _Planner:
             memories.append(PlannedMemory(-1, len(slots), write, read, group.skew))
         return tuple(memories), memory, slot
 
-    def _share_copies(self, reads: _Reads) -> Iterable[_SharedMemory]:
-        """Put contributions together that several consumers take, and that can share a memory."""
-        found: dict[_Word, _SharedMemory] = {}
-        for consumer, words in reads.items():
-            for step, word in words.items():
-                memory = found.setdefault(word, _SharedMemory([], {}, 0))
-                memory.readers.append((consumer, word.of[1]))
-                memory.rows[self._read(consumer, step)[0]] = word
-        groups: list[_SharedMemory] = []
-        for memory in found.values():
-            for group in groups:
-                if group.rows.keys().isdisjoint(memory.rows):
-                    group.readers.extend(memory.readers)
-                    group.rows.update(memory.rows)
-                    break
-            else:
-                groups.append(memory)
-        return groups
+
+def _shared(memories: Iterable[_SharedMemory]) -> list[_SharedMemory]:
+    """The same, as few as can be: each is one with the first that has nothing else to read then."""
+    groups: list[_SharedMemory] = []
+    for memory in memories:
+        for group in groups:
+            clash = any(group.rows.get(row, word) != word for row, word in memory.rows.items())
+            if memory.skew == group.skew and not clash:
+                group.readers.extend(memory.readers)
+                group.rows.update(memory.rows)
+                break
+        else:
+            groups.append(memory)
+    return groups

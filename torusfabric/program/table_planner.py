@@ -15,7 +15,6 @@ while they wait.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -51,14 +50,6 @@ class Departure(NamedTuple):
     port: int
 
 
-class Forwarding(NamedTuple):
-    """A block of another node that is sent on, and how it arrived."""
-
-    step: int
-    port: int
-    arrival: Arrival
-
-
 class NodeTransfers:
     """What a node sends and receives, by its offset from the origins of the blocks.
 
@@ -85,29 +76,27 @@ class NodeTransfers:
         self.apart = self.links if soon else [1] * topology.ports
         self.row = np.broadcast_to(np.arange(len(table.offset))[:, None], table.offset.shape).copy()
         steps, ports = np.nonzero(table.offset >= 0)
-        offset, chunk = table.offset[steps, ports], table.chunk[steps, ports]
-        target = np.zeros_like(offset)
-        if table.destination is not None:
-            target = table.destination[steps, ports]
-        before = topology.subtract(offset, topology.generators[ports])
-        in_port = topology.opposite[ports]
+        there, chunk = table.offset[steps, ports], table.chunk[steps, ports]
+        personal = table.destination is not None
+        goal = table.destination[steps, ports] if personal else np.zeros_like(there)
+        here = topology.subtract(there, topology.generators[ports])
         self.arrivals: dict[Block, list[Arrival]] = defaultdict(list)
         self.forwarded: list[tuple[Departure, Block]] = []
         self.sent: dict[SentBlock, list[Departure]] = defaultdict(list)
-        columns = (steps, ports, offset, before, target, chunk, in_port)
         used: dict[int, set[int]] = defaultdict(set)
-        for step, port, there, here, goal, part, by in zip(
-            *(column.tolist() for column in columns), strict=True
+        columns = (steps, ports, there, here, goal, chunk, topology.opposite[ports])
+        for step, port, to, at, target, part, by in zip(
+            *(x.tolist() for x in columns), strict=True
         ):
             row = step
             if soon:
-                row = self.row[step, port] = self._soonest((here, goal, part), used[port])
-            if here:
-                self.forwarded.append((Departure(row, port), (here, goal, part)))
+                row = self.row[step, port] = self._soonest((at, target, part), used[port])
+            if at:
+                self.forwarded.append((Departure(row, port), (at, target, part)))
             else:
-                self.sent[goal, part].append(Departure(row, port))
-            if there:
-                self.arrivals[there, goal, part].append(Arrival(by, row))
+                self.sent[target, part].append(Departure(row, port))
+            if to:
+                self.arrivals[to, target, part].append(Arrival(by, row))
         for arrivals in self.arrivals.values():
             arrivals.sort(key=self._there)
         self.rows = 1 + int(self.row[steps, ports].max()) if soon else len(table.offset)
@@ -124,16 +113,12 @@ class NodeTransfers:
         used.add(row)
         return row
 
-    def least_period(self, forwarding: Forwarding, age: int) -> int:
-        """The least cycles of a step with which a block waits no less than an age."""
-        steps = forwarding.step - forwarding.arrival.step
-        return -(-(self.links[forwarding.arrival.port] - 1 + age) // steps)
-
-    def forwardings(self, *, latest: bool) -> Iterator[Forwarding]:
-        """What is forwarded: of several arrivals the latest in time, or the first."""
-        for (step, port), block in self.forwarded:
-            before = [arrival for arrival in self.arrivals[block] if self._there(arrival) <= step]
-            yield Forwarding(step, port, before[-1] if latest else before[0])
+    def forwardings(self, *, latest: bool) -> list[tuple[Departure, Arrival]]:
+        """What is forwarded, with its arrival: of several the latest in time, or the first."""
+        return [
+            (leaving, [a for a in self.arrivals[block] if self._there(a) <= leaving.step][-latest])
+            for leaving, block in self.forwarded
+        ]
 
 
 def plan_table(
@@ -190,8 +175,8 @@ def plan_table(
 #: A receive memory: (in-port, number among those of the port).
 MemoryKey: TypeAlias = tuple[int, int]
 
-#: In which steps a memory is read, by the arrival of the word that is read.
-ReadSteps: TypeAlias = dict[Arrival, list[int]]
+#: In which steps memories are read, by the arrival of the word that is read.
+Reads: TypeAlias = dict[MemoryKey, dict[Arrival, list[int]]]
 
 
 class _Planner:
@@ -215,19 +200,19 @@ class _Planner:
     ) -> None:
         self.table, self.transfers, self.flits, self.by_waves = table, transfers, flits, age is None
         self.steps, self.ports = transfers.rows, table.topology.ports
-        self.forwardings = list(transfers.forwardings(latest=latest))
+        self.forwardings = transfers.forwardings(latest=latest)
         self.least = self.period = 1
         if age is not None:
-            self.least = max((transfers.least_period(f, age) for f in self.forwardings), default=1)
+            waits = ((leaving.step - arrival.step, transfers.links[arrival.port] - 1 + age)
+                     for leaving, arrival in self.forwardings)  # fmt: skip
+            self.least = max((-(-cycles // steps) for steps, cycles in waits), default=1)
             self.period = max(self.least, flits)
-        self.sources: dict[int, set[Source]] = defaultdict(set)  # of each out-port
         self.chosen: dict[Departure, Source] = {}
 
     def plan(self) -> NodePlan:
         """The plan."""
         send, send_memory, send_slot = self._send_memories()
-        delayed = self._bypass()
-        reads = self._rest()
+        delayed, reads = self._take()
         kept = self._kept()
         slots, receive = self._receive_memories(reads, kept)
         memory, slot = np.full((2, self.table.blocks.parts, send_slot.shape[1]), -1)
@@ -238,13 +223,16 @@ class _Planner:
             slot[part, chunk] = slots[(arrival.port, 0), arrival]
         names = {name: number for number, name in enumerate([*receive, *range(len(send))])}
         sources = Sources(self.ports, delayed, injections=tuple((k,) for k in names.values()))
+        numbers, select = number_sources(sources, names), np.full((self.steps, self.ports), -1)
+        for departure, source in self.chosen.items():
+            select[departure] = numbers[source]
         return NodePlan(
             by_waves=self.by_waves,
             flits=self.flits,
             sources=sources,
             receive_memories=tuple(receive.values()),
             send_memories=send,
-            select=self._select(number_sources(sources, names)),
+            select=select,
             memory=memory,
             slot=slot,
             send_memory=send_memory,
@@ -252,23 +240,6 @@ class _Planner:
             departure=self.transfers.row,
             period=self.least,
         )
-
-    def _select(self, number: dict[Source, int]) -> IntArray:
-        """What feeds each out-port in each step, as numbers."""
-        select = np.full((self.steps, self.ports), -1)
-        for (step, port), source in self.chosen.items():
-            select[step, port] = number[source]
-        return select
-
-    def _age(self, forwarding: Forwarding) -> int:
-        """Cycles that a word waits, from its arrival on."""
-        steps, links = forwarding.step - forwarding.arrival.step, self.transfers.links
-        # Blocks of any length may be as short as the shortest rows are.
-        return steps * self.period - links[forwarding.arrival.port] + 1
-
-    def _choose(self, step: int, port: int, source: Source) -> None:
-        self.chosen[Departure(step, port)] = source
-        self.sources[port].add(source)
 
     def _send_memories(self) -> tuple[tuple[PlannedMemory, ...], IntArray, IntArray]:
         """Memories of what a node sends, and where each block lies, by destination and chunk.
@@ -290,55 +261,40 @@ class _Planner:
             depth[number[block]] += 1
         read = np.full((len(depth), self.steps), -1)
         for block, departures in sent.items():
-            for step, port in departures:
-                read[memory[block], step] = slot[block]
-                self._choose(step, port, (Stage.INJECTION, int(memory[block])))
+            for leaving in departures:
+                read[memory[block], leaving.step] = slot[block]
+                self.chosen[leaving] = Stage.INJECTION, int(memory[block])
         none = np.full(self.steps, -1)
         memories = tuple(PlannedMemory(-1, d, none, r) for d, r in zip(depth, read, strict=True))
         return memories, memory, slot
 
-    def _bypass(self) -> tuple[int, ...]:
-        """Let words that wait for less than a memory takes go past it; the in-ports delayed."""
-        for forwarding in self.forwardings:
-            age = self._age(forwarding)
-            if age < MEMORY_AGE:
-                stage = Stage.LATER if age > 1 else Stage.PORT
-                self._choose(forwarding.step, forwarding.port, (stage, forwarding.arrival.port))
-        chosen = set().union(*self.sources.values())
-        return tuple(sorted(port for stage, port in chosen if stage is Stage.LATER))
+    def _take(self) -> tuple[tuple[int, ...], Reads]:
+        """Choose where words that go on are taken; the in-ports delayed, and what is read when.
 
-    def _rest(self) -> dict[MemoryKey, ReadSteps]:
-        """Give each word that rests a memory to be read from in each step."""
-        by_step: dict[tuple[int, int], dict[Arrival, list[int]]] = defaultdict(
+        What waits for less than a memory takes goes past it.
+        """
+        rests: dict[tuple[int, int], dict[Arrival, list[int]]] = defaultdict(
             lambda: defaultdict(list)
         )
-        for forwarding in self.forwardings:
-            if self._age(forwarding) >= MEMORY_AGE:
-                arrival = forwarding.arrival
-                by_step[forwarding.step, arrival.port][arrival].append(forwarding.port)
-        reads: dict[MemoryKey, ReadSteps] = defaultdict(lambda: defaultdict(list))
-        for (step, in_port), words in sorted(by_step.items()):
-            used: set[int] = set()
-            for arrival, ports in words.items():
-                number = self._cheapest(arrival, ports, used, reads)
-                used.add(number)
+        delayed: set[int] = set()
+        for leaving, arrival in self.forwardings:
+            # Blocks of any length may be as short as the shortest rows are.
+            waits = (leaving.step - arrival.step) * self.period
+            age = waits - self.transfers.links[arrival.port] + 1
+            if age >= MEMORY_AGE:
+                rests[leaving.step, arrival.port][arrival].append(leaving.port)
+            elif age > 1:
+                delayed.add(arrival.port)
+                self.chosen[leaving] = Stage.LATER, arrival.port
+            else:
+                self.chosen[leaving] = Stage.PORT, arrival.port
+        reads: Reads = defaultdict(lambda: defaultdict(list))
+        for (step, in_port), words in sorted(rests.items()):
+            for number, (arrival, ports) in enumerate(words.items()):
                 reads[in_port, number][arrival].append(step)
-                for port in ports:
-                    self._choose(step, port, (Stage.INJECTION, (in_port, number)))
-        return reads
-
-    def _cheapest(
-        self, arrival: Arrival, ports: list[int], used: set[int], reads: dict[MemoryKey, ReadSteps]
-    ) -> int:
-        """The memory that costs least: its word is in it, or its out-ports are connected to it."""
-
-        def cost(number: int) -> tuple[int, bool, int]:
-            key = arrival.port, number
-            source, known = (Stage.INJECTION, key), reads[key]
-            unconnected = sum(source not in self.sources[port] for port in ports)
-            return unconnected, arrival not in known, number
-
-        return min((number for number in range(len(used) + 1) if number not in used), key=cost)
+                source = Stage.INJECTION, (in_port, number)
+                self.chosen |= dict.fromkeys((Departure(step, port) for port in ports), source)
+        return tuple(sorted(delayed)), reads
 
     def _kept(self) -> dict[tuple[int, int], Arrival]:
         """How each block arrives that is delivered, by offset, or its number, and chunk."""
@@ -356,7 +312,7 @@ class _Planner:
         }
 
     def _receive_memories(
-        self, reads: dict[MemoryKey, ReadSteps], kept: dict[tuple[int, int], Arrival]
+        self, reads: Reads, kept: dict[tuple[int, int], Arrival]
     ) -> tuple[dict[tuple[MemoryKey, Arrival], int], dict[MemoryKey, PlannedMemory]]:
         """Slots in all memories: one is used again as soon as what it held has left."""
         until: dict[MemoryKey, dict[Arrival, int]] = defaultdict(dict)

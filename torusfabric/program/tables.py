@@ -18,7 +18,7 @@ from ..topology import IntArray
 from .address_map import DirectMap, OffsetMap, PartMap
 from .fields import IDLE, Action, Field, Loop, Order, fields_of, memories_of
 from .request import Request
-from .sum_planner import plan_sums, plan_sums_of_any_length
+from .sum_planner import plan_sums
 from .table_planner import plan_table
 from .timing import ADDRESS, LINK, SETTING, store_delay
 
@@ -62,11 +62,9 @@ def _plan_of(request: Request, table: Table | SumTable) -> NodePlan:
     """What a node does: of sums by the step where the length is open, of blocks by the flit."""
     if isinstance(table, Table) and not table.collective.reducing:
         return plan_table(table, request.block, any_length=request.any_length, short=request.short)
-    if request.short:
-        # All rows for each flit; they serve for any number of flits.
-        return plan_sums(table, 1, request.latency)
-    plan = plan_sums_of_any_length if request.any_length else plan_sums
-    return plan(table, request.block, request.latency)
+    # In short ones all rows are for each flit; they serve for any number of flits.
+    block, any_length = (1, False) if request.short else (request.block, request.any_length)
+    return plan_sums(table, block, request.latency, any_length=any_length)
 
 
 def _words(slot: IntArray, block: int) -> IntArray:
