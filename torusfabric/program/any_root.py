@@ -73,8 +73,8 @@ def compile_any_root(request: Request) -> Program:
         return _by_offset(program_of(request, plan))
     # A node keeps what it sends as node 0 does, by the offsets of destinations from it.
     plan, memory, slot = send_banks(plan)
-    located = (each.reshape(-1, schedule.chunks) for each in (memory, slot * request.block))
-    send_map = OffsetMap(request.topology, *located, ahead=True)
+    memory, base = (x.reshape(-1, schedule.chunks) for x in (memory, slot * request.block))
+    send_map = OffsetMap(request.topology, memory, base, ahead=True)
     write_delay = request.write_delay(send_map)
     return _by_offset(program_of(request, plan), send_map=send_map, write_delay=write_delay)
 

@@ -241,7 +241,7 @@ def _compile_all(
     root: str | None,
 ) -> Program:
     """The program of several schedules, which are modes, or forms of modes."""
-    modes = _on_one_network(_each_mode(schedules))
+    modes = _each_mode(schedules)
     given = (length.most, length.flits, max(schedule.chunks for mode in modes for schedule in mode))
     most = next(number for number in given if number is not None)
     if len(modes) == 1 and isinstance(modes[0], _One) and length.most is None:
@@ -270,7 +270,7 @@ class _One(tuple[Schedule]):
 def _each_mode(
     schedules: Sequence[Schedule | Sequence[Schedule]],
 ) -> list[tuple[Schedule, ...]]:
-    """The schedules of each mode."""
+    """The schedules of each mode; those that lack nodes that others have, on the network of all."""
     listed = list(schedules) if isinstance(schedules, Iterable) else [schedules]
     modes = [tuple(one) if isinstance(one, Sequence) else _One([one]) for one in listed]
     if not modes or not all(modes):
@@ -284,11 +284,6 @@ def _each_mode(
                     f"Forms of a mode must be of one collective, {mode[0].collective}, not "
                     f"{schedule.collective}"
                 )
-    return modes
-
-
-def _on_one_network(modes: Sequence[tuple[Schedule, ...]]) -> list[tuple[Schedule, ...]]:
-    """The same, where some lack nodes that others have, on the network of all."""
     network = shared_network(schedule.topology for mode in modes for schedule in mode)
     return [type(mode)(Lifted.within(schedule, network) for schedule in mode) for mode in modes]
 
@@ -317,16 +312,13 @@ def _quickest(programs: list[Program], most: int) -> list[Program]:
 
 def _operators(schedule: Schedule, operators: Sequence[Operator | str]) -> tuple[Operator, ...]:
     """The operators of a reduction, none for what combines nothing."""
-    chosen = parse_operators(operators)
-    collective = schedule.collective
-    if not collective.reducing:
-        if chosen:
-            raise InputError(
-                f"Operators must be left out for {collective.kind}, which combines nothing, "
-                f"not {', '.join(map(str, chosen))}"
-            )
-        return ()
+    chosen, collective = parse_operators(operators), schedule.collective
+    if chosen and not collective.reducing:
+        raise InputError(
+            f"Operators must be left out for {collective.kind}, which combines nothing, "
+            f"not {', '.join(map(str, chosen))}"
+        )
     for operator in chosen:
         if chosen.count(operator) > 1:
             raise InputError(f"Operators must be different, not {operator} more than once")
-    return chosen or (ADD,)
+    return chosen or (ADD,) * collective.reducing

@@ -20,7 +20,6 @@ from .timing import starts
 
 if TYPE_CHECKING:
     from ..collective import Operator
-    from .form import Form
 
 __all__ = ["Holder", "Machine", "Run", "carry_out"]
 
@@ -104,16 +103,6 @@ class Slots:
         return self._slots[slot] if 0 <= slot < len(self._slots) else None
 
 
-def variants_in(program: ProgramData, form: Form, root: int) -> IntArray:
-    """The variant of each node in a run of a form, with a root."""
-    if not form.by_offset:
-        return program.variant_of
-    groups = form.groups
-    offset = groups.members[0, cayley(groups.torus).subtract(groups.position, root)]
-    variant: IntArray = program.variant_at[offset]
-    return variant
-
-
 class _Group(NamedTuple):
     """The control points of an action that act at once, and their values by row and variant."""
 
@@ -156,7 +145,11 @@ class Machine:
         self.fields = {action: _groups(self.loop, action) for action in Action}
         topology = program.topology
         self.nodes = np.arange(topology.nodes)
-        self.variant = variants_in(program, self.form, run.root)
+        self.variant = program.variant_of
+        if self.form.by_offset:
+            groups = self.form.groups
+            offset = cayley(groups.torus).subtract(groups.position, run.root)
+            self.variant = program.variant_at[groups.members[0, offset]]
         depth = program.depth.max(axis=0)
         self.first = np.cumsum(depth) - depth
         self.pitch = np.array([self.loop.pitch_of(k) for k in range(len(program.memories))])

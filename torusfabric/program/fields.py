@@ -430,10 +430,7 @@ class Loop:
 
     def pauses(self, flits: int) -> int:
         """Cycles of all rows besides those of their flits, for blocks of so many."""
-        if self.order is Order.FLIT:
-            return 0
-        moving = self.blocks * self.carried(flits)
-        return int(np.maximum(self.least - moving, self.pause).sum())
+        return self.slots(flits) - int(self.blocks.sum()) * self.carried(flits)
 
     def duration(self, flits: int) -> IntArray:
         """Cycles of each row each time that it comes, for blocks of so many flits."""

@@ -5,10 +5,10 @@ Blocks and sums are planned alike: where nothing is combined there are no operan
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -60,7 +60,9 @@ class NodePlan:
     flits : int
         Flits of a block.
     sources : Sources
-        What out-ports and operators select from, as if each memory had an injection port.
+        What out-ports and operators select from.
+    readers : tuple of int
+        The memory that each injection port reads.
     receive_memories, send_memories : tuple of PlannedMemory
         Memories of what arrives or is combined, and of what the host writes.
     select : ndarray of int, shape (rows, ports)
@@ -86,6 +88,7 @@ class NodePlan:
     by_waves: bool
     flits: int
     sources: Sources
+    readers: tuple[int, ...]
     receive_memories: tuple[PlannedMemory, ...]
     send_memories: tuple[PlannedMemory, ...]
     select: IntArray
@@ -149,18 +152,38 @@ class NodePlan:
         return self.sources == other.sources and all(map(np.array_equal, mine, others))
 
 
-def number_sources(sources: Sources, memories: Mapping[Hashable, int]) -> dict[Source, int]:
-    """The number of each source, given those of memories by the names that a planner has for them.
+def number_sources(
+    ports: int, chosen: Collection[Source], memories: Mapping[Hashable, int], **others: Any
+) -> tuple[Sources, tuple[int, ...], dict[Source, int]]:
+    """The sources that are chosen, the memory that each injection port reads, and all numbers.
+
+    Each memory that is read has an injection port. Sources name memories, each of some number;
+    others are what else is said of `Sources`.
 
     Examples
     --------
-    >>> numbers = number_sources(Sources(4, delayed=(2,), injections=((0,), (1,))), {"own": 1})
-    >>> numbers[Stage.LATER, 2], numbers[Stage.INJECTION, "own"]
-    (4, 6)
+    >>> chosen = [(Stage.LATER, 2), (Stage.INJECTION, "own")]
+    >>> sources, readers, number = number_sources(4, chosen, {"kept": 0, "own": 1})
+    >>> sources.delayed, readers, [number[source] for source in chosen]
+    ((2,), (1,), [4, 5])
     """
+    named = {name: memories[name] for stage, name in chosen if stage is Stage.INJECTION}
+    readers = tuple(sorted(set(named.values())))
+    delayed, delayed_results = (
+        tuple(sorted({port for at, port in chosen if at is stage}))
+        for stage in (Stage.LATER, Stage.LATER_RESULT)
+    )
+    sources = Sources(
+        ports,
+        delayed,
+        delayed_results=delayed_results,
+        injections=tuple((k,) for k in range(len(readers))),
+        **others,
+    )
     number = {source: k for k, source in enumerate(sources.listed)}
-    first = sources.first_injection
-    return number | {(Stage.INJECTION, name): first + k for name, k in memories.items()}
+    for name, memory in named.items():
+        number[Stage.INJECTION, name] = sources.first_injection + readers.index(memory)
+    return sources, readers, number
 
 
 def slots_of(held: Iterable[tuple[Word, int, int]]) -> dict[Word, int]:

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..schedule import SumTable, Table
 from ..topology import IntArray
-from .fields import Source, Sources, Stage
+from .fields import Source, Stage
 from .node_plan import FOREVER, NodePlan, PlannedMemory, number_sources, slots_of
 from .sum_timing import Arrival, Departure, SumKey, SumTiming, SumTransfers, by_cycle, by_step
 from .timing import COMBINE, MEMORY_AGE
@@ -219,17 +219,14 @@ class _Planner:
         """The plan."""
         receive, location = self._receive_memories(self._waiting())
         send, send_memory, send_slot = self._send_memories(len(receive))
-        later = {stage: {port for at, port in self.source.values() if at is stage}
-                 for stage in LATER.values()}  # fmt: skip
-        sources = Sources(
+        sources, readers, number = number_sources(
             self.ports,
-            tuple(sorted(later[Stage.LATER])),
+            set(self.source.values()),
+            self.memory_of,
             results=True,
-            delayed_results=tuple(sorted(later[Stage.LATER_RESULT])),
-            injections=tuple((k,) for k in range(len(receive) + len(send))),
             latency=self.combine - COMBINE,
         )
-        select, operand = self._settings(number_sources(sources, self.memory_of))
+        select, operand = self._settings(number)
         memory, slot = np.full((2, *send_memory.shape), -1)
         for (offset, chunk), word in self.complete.items():
             memory[offset, chunk], slot[offset, chunk] = location[word]
@@ -238,6 +235,7 @@ class _Planner:
             by_waves=self.timing.by_cycle,
             flits=self.flits,
             sources=sources,
+            readers=readers,
             receive_memories=receive,
             send_memories=send,
             select=select,

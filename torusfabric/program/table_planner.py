@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from ..topology import IntArray
-from .fields import Source, Sources, Stage
+from .fields import Source, Stage
 from .node_plan import FOREVER, NodePlan, PlannedMemory, number_sources, slots_of
 from .timing import MEMORY_AGE
 
@@ -77,8 +77,8 @@ class NodeTransfers:
         self.row = np.broadcast_to(np.arange(len(table.offset))[:, None], table.offset.shape).copy()
         steps, ports = np.nonzero(table.offset >= 0)
         there, chunk = table.offset[steps, ports], table.chunk[steps, ports]
-        personal = table.destination is not None
-        goal = table.destination[steps, ports] if personal else np.zeros_like(there)
+        goals = table.destination
+        goal = np.zeros_like(there) if goals is None else goals[steps, ports]
         here = topology.subtract(there, topology.generators[ports])
         self.arrivals: dict[Block, list[Arrival]] = defaultdict(list)
         self.forwarded: list[tuple[Departure, Block]] = []
@@ -212,7 +212,7 @@ class _Planner:
     def plan(self) -> NodePlan:
         """The plan."""
         send, send_memory, send_slot = self._send_memories()
-        delayed, reads = self._take()
+        reads = self._take()
         kept = self._kept()
         slots, receive = self._receive_memories(reads, kept)
         memory, slot = np.full((2, self.table.blocks.parts, send_slot.shape[1]), -1)
@@ -222,14 +222,15 @@ class _Planner:
             memory[part, chunk] = arrival.port
             slot[part, chunk] = slots[(arrival.port, 0), arrival]
         names = {name: number for number, name in enumerate([*receive, *range(len(send))])}
-        sources = Sources(self.ports, delayed, injections=tuple((k,) for k in names.values()))
-        numbers, select = number_sources(sources, names), np.full((self.steps, self.ports), -1)
+        sources, readers, number = number_sources(self.ports, set(self.chosen.values()), names)
+        select = np.full((self.steps, self.ports), -1)
         for departure, source in self.chosen.items():
-            select[departure] = numbers[source]
+            select[departure] = number[source]
         return NodePlan(
             by_waves=self.by_waves,
             flits=self.flits,
             sources=sources,
+            readers=readers,
             receive_memories=tuple(receive.values()),
             send_memories=send,
             select=select,
@@ -268,33 +269,29 @@ class _Planner:
         memories = tuple(PlannedMemory(-1, d, none, r) for d, r in zip(depth, read, strict=True))
         return memories, memory, slot
 
-    def _take(self) -> tuple[tuple[int, ...], Reads]:
-        """Choose where words that go on are taken; the in-ports delayed, and what is read when.
+    def _take(self) -> Reads:
+        """Choose where words that go on are taken; what is read when.
 
         What waits for less than a memory takes goes past it.
         """
         rests: dict[tuple[int, int], dict[Arrival, list[int]]] = defaultdict(
             lambda: defaultdict(list)
         )
-        delayed: set[int] = set()
         for leaving, arrival in self.forwardings:
             # Blocks of any length may be as short as the shortest rows are.
             waits = (leaving.step - arrival.step) * self.period
             age = waits - self.transfers.links[arrival.port] + 1
             if age >= MEMORY_AGE:
                 rests[leaving.step, arrival.port][arrival].append(leaving.port)
-            elif age > 1:
-                delayed.add(arrival.port)
-                self.chosen[leaving] = Stage.LATER, arrival.port
             else:
-                self.chosen[leaving] = Stage.PORT, arrival.port
+                self.chosen[leaving] = Stage.LATER if age > 1 else Stage.PORT, arrival.port
         reads: Reads = defaultdict(lambda: defaultdict(list))
         for (step, in_port), words in sorted(rests.items()):
             for number, (arrival, ports) in enumerate(words.items()):
                 reads[in_port, number][arrival].append(step)
                 source = Stage.INJECTION, (in_port, number)
                 self.chosen |= dict.fromkeys((Departure(step, port) for port in ports), source)
-        return tuple(sorted(delayed)), reads
+        return reads
 
     def _kept(self) -> dict[tuple[int, int], Arrival]:
         """How each block arrives that is delivered, by offset, or its number, and chunk."""

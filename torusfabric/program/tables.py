@@ -8,15 +8,15 @@ steps. Blocks are forwarded as `table_planner` says, sums as `sum_planner` says.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..schedule import SumTable, Table
 from ..topology import IntArray
 from .address_map import DirectMap, OffsetMap, PartMap
-from .fields import IDLE, Action, Field, Loop, Order, fields_of, memories_of
+from .fields import IDLE, Action, Field, Loop, Order, Point, fields_of, memories_of
 from .request import Request
 from .sum_planner import plan_sums
 from .table_planner import plan_table
@@ -95,57 +95,29 @@ def _send_map(
     return OffsetMap(table.topology, memory, _words(plan.send_slot, block), ahead=True)
 
 
-class _Injections(NamedTuple):
-    """Readers of memories, their fields, and settings with their numbers, shape (rows, 1, ports).
-
-    Each memory that is read has one reader, with an injection port of its own.
-    """
-
-    readers: int
-    fields: tuple[Field, ...]
-    settings: tuple[IntArray, ...]
-
-
-def _injections(plan: NodePlan, block: int) -> _Injections:
-    """Number the memories that are read as injection ports."""
-    first, end = plan.sources.first_injection, plan.sources.identity
-    used = np.unique(np.concatenate(plan.settings, axis=None))
-    read = used[(used >= first) & (used < end)]
-    fields: list[Field] = []
-    for reader, number in enumerate((read - first).tolist()):
+def _reads(plan: NodePlan, block: int) -> Iterator[Field]:
+    """What each reader reads: one memory."""
+    for reader, number in enumerate(plan.readers):
         memory = plan.memories[number]
-        base, delay = _words(memory.read, block)[:, None, None], ADDRESS + memory.skew
-        chosen = np.where(base >= 0, number, IDLE)
-        fields += fields_of(Action.MEMORY, chosen, delay, first=reader)
-        fields += fields_of(Action.READ, base, delay, first=reader)
-    numbered = []
-    for setting in plan.settings:
-        injected = first + np.searchsorted(read, np.maximum(setting, first))
-        # What follows the memories is the word that changes nothing.
-        source = np.where(setting >= end, first + len(read), injected)
-        source = np.where(setting < first, setting, source)
-        numbered.append(source[:, None].astype(np.int16))
-    return _Injections(len(read), tuple(fields), tuple(numbered))
+        base, delay = _words(memory.read, block)[:, None], ADDRESS + memory.skew
+        yield Field(Point(Action.MEMORY, reader), np.where(base >= 0, number, IDLE), delay)
+        yield Field(Point(Action.READ, reader), base, delay)
 
 
-def _stores(plan: NodePlan, skews: list[int], links: IntArray, block: int) -> list[Field]:
+def _stores(plan: NodePlan, skews: list[int], links: IntArray, block: int) -> Iterator[Field]:
     """What the memories for arrivals store, given skew and link of each in-port."""
-    fields: list[Field] = []
     for number, memory in enumerate(plan.receive_memories):
-        base = _words(memory.write, block)[:, None, None]
+        base = _words(memory.write, block)[:, None]
         latency = plan.sources.latency if memory.sums else None
         late = store_delay(skew=skews[memory.port], latency=latency)
         source = memory.port + (plan.sources.first_result if memory.sums else 0)
         tap = int(links[memory.port])
         for action, value in (Action.WRITE, base), (Action.SOURCE, source), (Action.TAP, tap):
-            values = np.where(base >= 0, value, IDLE)
-            fields += fields_of(action, values, late, first=number)
-    return fields
+            yield Field(Point(action, number), np.where(base >= 0, value, IDLE), late)
 
 
 def _loop(plan: NodePlan, topology: Topology, block: int) -> Loop:
     """The rows: the steps of the table, or cycles in which sums move."""
-    count, reads, settings = _injections(plan, block)
     skew = plan.skew or (0,) * plan.sources.ports
     near, links = [skew[port] for port in topology.opposite.tolist()], topology.cycles_of_port
     arriving = [late + cycles - 1 for late, cycles in zip(near, links.tolist(), strict=True)]
@@ -157,14 +129,16 @@ def _loop(plan: NodePlan, topology: Topology, block: int) -> Loop:
         blocks=np.ones(plan.steps, int),
         least=plan.period,
         padded=plan.padded,
-        sources=replace(plan.sources, injections=tuple((k,) for k in range(count))),
+        sources=plan.sources,
         fields=(
             *(
                 field
-                for (action, delay, late), setting in zip(points, settings, strict=False)
-                for field in fields_of(action, setting, [delay + cycles for cycles in late])
+                for (action, delay, late), setting in zip(points, plan.settings, strict=False)
+                for field in fields_of(
+                    action, setting[:, None].astype(np.int16), [delay + cycles for cycles in late]
+                )
             ),
-            *reads,
+            *_reads(plan, block),
             *_stores(plan, near, links, block),
         ),
         departure=plan.departure,

@@ -263,10 +263,10 @@ class Timing:
         loop = self.loop
         if loop.streams is not None:
             slot = int(loop.streams[node, port]) + flit
-            return self.wait + slot + SETTING + cycles
-        first = int(starts(loop.duration(self.flits))[loop.departure[step, port]])
-        skew = loop.departure_skew[port] if loop.departure_skew else 0
-        slot = first + skew + flit * loop.interval
+        else:
+            first = int(starts(loop.duration(self.flits))[loop.departure[step, port]])
+            skew = loop.departure_skew[port] if loop.departure_skew else 0
+            slot = first + skew + flit * loop.interval
         return self.wait + slot + SETTING + cycles
 
 

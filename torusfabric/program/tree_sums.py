@@ -151,7 +151,7 @@ def compile_tree_sums(request: Request, trees: SumTrees) -> Program:
     times = _times(topology, trees, request.latency, int(not made))
     count, reader = _readers(times.read)
     sources = Sources(ports, results=True, injections=tuple((k,) for k in range(count)), made=made)
-    kept = (_kept_at_root if to_root else _kept_everywhere)(trees, times, sources)
+    kept = _kept(trees, times, sources, to_root=to_root)
     received, late = len(kept.ports), np.zeros(count, int)
     late[reader] = times.read
     select, operand = _settings(topology, trees, times, sources, reader)
@@ -203,21 +203,18 @@ class _Kept(NamedTuple):
     memory: IntArray
 
 
-def _kept_at_root(trees: SumTrees, times: _Times, sources: Sources) -> _Kept:
-    """Results in a memory for each in-port of the root behind which there are any."""
-    last = times.last[:, trees.roots[0]]
-    results = np.unique(last)
-    source = np.full((times.last.shape[1], len(results)), IDLE)
-    source[trees.roots[0]] = sources.first_result + results
-    ports = tuple((port,) for port in results.tolist())
-    late = np.full_like(source, 1 - times.leaving)
-    return _Kept(ports, source, late, np.searchsorted(results, last))
-
-
-def _kept_everywhere(trees: SumTrees, times: _Times, sources: Sources) -> _Kept:
-    """Complete sums in a memory for each chunk: results at its root, what arrives elsewhere."""
+def _kept(trees: SumTrees, times: _Times, sources: Sources, *, to_root: bool) -> _Kept:
+    """Complete sums in a memory for each chunk; to a root alone in one for each of its in-ports."""
     chunk, roots = np.arange(len(trees.up)), trees.roots
-    source, last = trees.down.copy(), times.last[chunk, roots]
+    last = times.last[chunk, roots]
+    if to_root:
+        results, memory = np.unique(last, return_inverse=True)
+        source = np.full((times.last.shape[1], len(results)), IDLE)
+        source[roots[0]] = sources.first_result + results
+        ports = tuple((port,) for port in results.tolist())
+        return _Kept(ports, source, np.full_like(source, 1 - times.leaving), memory)
+    # Results at its root, what arrives elsewhere.
+    source = trees.down.copy()
     source[chunk, roots] = sources.first_result + last
     ports = tuple(
         tuple(np.unique([*down[down >= 0], port]).tolist())
