@@ -29,7 +29,7 @@ __all__ = ["add_commands"]
 def add_commands(commands: Commands) -> None:
     """Add the commands to a parser."""
     build = add_command(commands, "build", run_build)
-    flash = add_command(commands, "flash", run_flash)
+    flash = add_command(commands, "flash", run_build)
     for parser in (build, flash):
         _add_build(parser)
         parser.add_argument(
@@ -187,13 +187,11 @@ def _announced(bar: Progress, board: "Board", fabric: "Fabric", folder: Path) ->
 def _facts(built: "Built") -> dict[str, Any]:
     """What to print of a build."""
     report = built.report
-    used = [
-        f"{kind} {count['used']} of {count['available']}"
-        for kind, count in report["resources"].items()
-    ]
+    used = [f"{k} {n['used']} of {n['available']}" for k, n in report["resources"].items()]
+    modes = [f"{mode['collective']} by {mode['algorithm']}" for mode in report["modes"]]
     return {
         "board": report["title"],
-        "fabric": f"{report['topology']} {_carried_out(report)}",
+        "fabric": f"{report['topology']} {', '.join(modes)}",
         "resources": ", ".join(used),
         "clock": f"{report['clock_mhz']:g} MHz; place and route reached {report['fmax_mhz']} MHz",
         "predicted cycles": report["predicted_cycles"],
@@ -202,11 +200,6 @@ def _facts(built: "Built") -> dict[str, Any]:
         "sha256": report["sha256"],
         "built": "before, the same" if built.cached else "now",
     }
-
-
-def _carried_out(report: dict[str, Any]) -> str:
-    """What a fabric carries out, in words."""
-    return ", ".join(f"{mode['collective']} by {mode['algorithm']}" for mode in report["modes"])
 
 
 def _print_next(made: _Made, *, flashed: bool) -> None:
@@ -226,41 +219,24 @@ def _print_next(made: _Made, *, flashed: bool) -> None:
 
 
 def run_build(arguments: Namespace) -> None:
-    """Make a bitstream."""
-    made = _build(arguments)
-    if arguments.json:
-        print_json(made.built.report | _result(made, flashed=False))
-    else:
-        print_facts(_facts(made.built))
-        _print_next(made, flashed=False)
+    """Make a bitstream, and load it where that is the command."""
+    from ..fpga.board import flash, lamp_meanings
 
-
-def _result(made: _Made, *, flashed: bool) -> dict[str, Any]:
-    """What JSON says beside the report."""
-    from ..fpga.board import lamp_meanings
-
-    return {
-        "folder": str(made.built.folder),
-        "cached": made.built.cached,
-        "port": made.board.port,
-        "lamps": lamp_meanings(made.board),
-        "next": [step._asdict() for step in made.steps(flashed=flashed)],
-    }
-
-
-def run_flash(arguments: Namespace) -> None:
-    """Make a bitstream and load it."""
-    from ..fpga.board import flash
-
-    made = _build(arguments)
-    flashed = not arguments.dry_run
+    made, loads = _build(arguments), arguments.command == "flash"
+    flashed = loads and not arguments.dry_run
     if flashed:
         flash(made.built, made.board)
     if arguments.json:
-        result = {"command": made.loads, "flashed": flashed}
-        print_json(made.built.report | _result(made, flashed=flashed) | result)
-    elif arguments.dry_run:
+        result = made.built.report | {
+            "folder": str(made.built.folder),
+            "cached": made.built.cached,
+            "port": made.board.port,
+            "lamps": lamp_meanings(made.board),
+            "next": [step._asdict() for step in made.steps(flashed=flashed)],
+        }
+        print_json(result | ({"command": made.loads, "flashed": flashed} if loads else {}))
+    elif loads and not flashed:
         print_line(made.loads)
     else:
-        print_facts(_facts(made.built) | {"loaded": made.loads})
-        _print_next(made, flashed=True)
+        print_facts(_facts(made.built) | ({"loaded": made.loads} if loads else {}))
+        _print_next(made, flashed=flashed)

@@ -29,18 +29,18 @@ def add_commands(commands: Commands) -> None:
     )
 
 
-def run_boards(arguments: Namespace) -> int:
+def run_boards(arguments: Namespace) -> None:
     """List the boards, or measure one."""
     from ..fpga.board import load_boards
 
     if arguments.measure:
-        return _measure(arguments)
+        _measure(arguments)
+        return
     rows = [_described(name, board) for name, board in load_boards().items()]
     if arguments.json:
         print_json({"boards": rows})
     else:
         _print_boards(rows)
-    return 0
 
 
 def _described(name: str, board: "Board") -> dict[str, Any]:
@@ -70,29 +70,26 @@ def _print_boards(rows: list[dict[str, Any]]) -> None:
         table.add_column(head, no_wrap=head in ("board", "MHz"))
     for row in rows:
         mhz, lamps = f"{row['clock_mhz']:g}", "; ".join(row["lamps"]) or "none"
+        largest, limit = "not known", row["largest"]
+        if limit:
+            measured = "measured" if limit["measured"] == row["name"] else f"as {limit['measured']}"
+            how = measured if limit["measured"] else "estimated"
+            largest = f"{limit['side']}x{limit['side']}, {limit['width']} bits ({how})"
         texts = (row["programmer"], row["title"], row["serial_line"], row["port"], lamps)
-        table.add_row(row["name"], mhz, _largest(row), *texts)
+        table.add_row(row["name"], mhz, largest, *texts)
     print_rendered(table)
 
 
-def _largest(row: dict[str, Any]) -> str:
-    """The largest torus that fits, and how that is known, for the table."""
-    limit = row["largest"]
-    if limit is None:
-        return "not known"
-    how = "estimated"
-    if limit["measured"]:
-        how = "measured" if limit["measured"] == row["name"] else f"as {limit['measured']}"
-    return f"{limit['side']}x{limit['side']}, {limit['width']} bits ({how})"
-
-
-def _measure(arguments: Namespace) -> int:
+def _measure(arguments: Namespace) -> None:
     """Build for a board until the largest torus that fits is found."""
     from ..fpga.board import Limit, find_board, find_limit, try_board
+    from ..planning import compile, plan
+    from ..rtl import Fabric
     from ..toolchain.folders import work_folder
 
-    board = find_board(arguments.measure)
-    make_fabric = lambda side: _square_gather(side, arguments.width)
+    board, width = find_board(arguments.measure), arguments.width
+    gather = lambda side: compile(plan(f"{side}x{side}", "allgather", check=False))
+    make_fabric = lambda side: Fabric(gather(side), width=width)
     start = board.limit.side if board.limit else 2
     report = lambda tried: say(
         f"{tried.side}x{tried.side}  {'fits' if tried.fits else 'no'}: {tried.why}"
@@ -102,23 +99,10 @@ def _measure(arguments: Namespace) -> int:
         side, attempts = find_limit(attempt, start=start, progress=report)
     limit = None
     if side is not None:
-        algorithm = make_fabric(side).program.schedule.algorithm
-        limit = Limit(side, board.name, algorithm=algorithm, width=arguments.width)
+        limit = Limit(side, board.name, algorithm=gather(side).schedule.algorithm, width=width)
     if arguments.json:
         tried = [vars(one) for one in attempts]
         print_json({"board": board.name, "limit": limit and limit.to_json(), "tried": tried})
     else:
-        print_line(
-            f"limit={limit.entry()},"
-            if limit
-            else f"no square torus of {arguments.width} bits fits"
-        )
-    return 0
-
-
-def _square_gather(side: int, width: int) -> Any:
-    """The fabric of an all-gather on a square torus, by the default algorithm."""
-    from ..planning import compile, plan
-    from ..rtl import Fabric
-
-    return Fabric(compile(plan(f"{side}x{side}", "allgather", check=False)), width=width)
+        none = f"no square torus of {width} bits fits"
+        print_line(f"limit={limit.entry()}," if limit else none)

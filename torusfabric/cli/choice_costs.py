@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from ..program.counts import StoredWords
     from ..rtl import Fabric
 
-__all__ = ["forms_cost", "mode_cost", "print_forms_cost", "print_mode_cost", "root_cost",
-           "root_cost_in_words"]  # fmt: skip
+__all__ = ["choice_costs", "print_forms_cost", "print_mode_cost", "root_cost", "root_cost_in_words"]
 
 #: What forms may cost of a mode without a word.
 TENTH = 0.1
@@ -34,24 +33,18 @@ HEADS = {
 }
 
 
-def mode_cost(fabric: Fabric, report: SynthesisReport) -> CostsByMode | None:
-    """What a fabric costs beside one for each of its modes; None if it has only one."""
-    from ..fpga.synthesis.by_mode import cost_by_mode
+def choice_costs(
+    fabric: Fabric, report: SynthesisReport
+) -> tuple[CostsByMode | None, list[FormsCost]]:
+    """What a fabric costs beside one for each of its modes, if it has several.
 
-    if not len(fabric.program.modes) > 1:
-        return None
-    return cost_by_mode(fabric, report, lambda name: progress_bar(f"synthesizing {name} alone"))
+    And what forms of modes cost beside those for the longest messages alone.
+    """
+    from ..fpga.synthesis.by_mode import cost_by_mode, cost_of_forms
 
-
-def forms_cost(
-    fabric: Fabric, report: SynthesisReport, modes: CostsByMode | None
-) -> list[FormsCost]:
-    """What the forms of modes cost beside those for the longest messages alone."""
-    from ..fpga.synthesis.by_mode import cost_of_forms
-
-    return cost_of_forms(
-        fabric, report, modes, lambda name: progress_bar(f"synthesizing {name} alone")
-    )
+    alone = lambda name: progress_bar(f"synthesizing {name} alone")
+    modes = cost_by_mode(fabric, report, alone) if len(fabric.program.modes) > 1 else None
+    return modes, cost_of_forms(fabric, report, modes, alone)
 
 
 def print_forms_cost(costs: list[FormsCost]) -> None:
@@ -93,39 +86,27 @@ def print_mode_cost(found: CostsByMode) -> None:
 
 def _memories(words: StoredWords) -> str:
     """What memories hold, and why modes do not share all of them."""
-    line = (
-        f"memories of all nodes: {words.received} words that arrive, as deep as the deepest mode "
-        f"needs; {words.sent} words to send"
+    apart = (
+        f", apart for {words.send_maps} ways to lay them out, since the host writes before it "
+        "names a mode"
     )
-    if words.send_maps > 1:
-        line += (
-            f", apart for {words.send_maps} ways to lay them out, since the host writes before it "
-            "names a mode"
-        )
-    return line
+    return (
+        f"memories of all nodes: {words.received} words that arrive, as deep as the deepest mode "
+        f"needs; {words.sent} words to send" + apart * (words.send_maps > 1)
+    )
 
 
 def root_cost(arguments: Namespace, made: Made) -> dict[str, Any]:
-    """What a fabric of any root stores, and what one from node 0 does.
+    """What a fabric of any root, which arguments ask for, stores, and what one from node 0 does.
 
-    Parameters
-    ----------
-    arguments : Namespace
-        With an open root.
-    made : Made
-        The fabric that they ask for.
-
-    Returns
-    -------
-    dict
-        Bits of ROMs and memories; ``from_node_0`` has the same of the best fabric of a fixed root,
-        or None if the algorithm that is named serves no root alone.
+    These are bits of ROMs and memories; ``from_node_0`` has the same of the best fabric of a fixed
+    root, or None if the algorithm that is named serves no root alone.
     """
     try:
-        fixed = make_fabric(Namespace(**{**vars(arguments), "root": None}))
+        fixed = _stored(make_fabric(Namespace(**{**vars(arguments), "root": None})))
     except InputError:
-        return _stored(made) | {"from_node_0": None}
-    return _stored(made) | {"from_node_0": _stored(fixed)}
+        fixed = None
+    return _stored(made) | {"from_node_0": fixed}
 
 
 def _stored(made: Made) -> dict[str, Any]:
@@ -144,12 +125,6 @@ def _stored(made: Made) -> dict[str, Any]:
 
 def root_cost_in_words(cost: dict[str, Any]) -> str:
     """The same for people."""
-    words = [_in_words(cost)]
-    if cost["from_node_0"]:
-        words.append(f"from node 0 {_in_words(cost['from_node_0'])}")
-    return "; ".join(words)
-
-
-def _in_words(stored: dict[str, Any]) -> str:
-    rom, memory = stored["rom_bits"], stored["memory_bits"]
-    return f"{memory:,} bits of memories and {rom:,} of ROMs ({stored['algorithm']})"
+    words = "{memory_bits:,} bits of memories and {rom_bits:,} of ROMs ({algorithm})".format
+    fixed = cost["from_node_0"]
+    return words(**cost) + (f"; from node 0 {words(**fixed)}" if fixed else "")

@@ -8,8 +8,7 @@ from ..planning import announce, require_results
 from ..toolchain.notices import say
 from .arguments import add_force, add_options, folder, positive
 from .choice_costs import (
-    forms_cost,
-    mode_cost,
+    choice_costs,
     print_forms_cost,
     print_mode_cost,
     root_cost,
@@ -182,8 +181,7 @@ def run_synth(arguments: Namespace) -> None:
             progress=progress,
         )
     root = root_cost(arguments, made) if made.fabric.program.any_root else None
-    modes = mode_cost(made.fabric, report)
-    forms = forms_cost(made.fabric, report, modes)
+    modes, forms = choice_costs(made.fabric, report)
     if arguments.json:
         more = {
             "any_root": root,

@@ -1,6 +1,7 @@
 """The commands that run the fabric on a board, over its bridge: monitor, run, load."""
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
@@ -118,29 +119,13 @@ def _connected(arguments: Namespace) -> Any:
     return connect(port, fabric, image=arguments.image, baud=arguments.baud)
 
 
-def _mode(fabric: "Fabric", text: str) -> int:
-    """The number of the mode that a user names: by it, a collective, or COLLECTIVE:ALGORITHM."""
-    program = fabric.program
-    named = [(program.name_of(mode), mode.schedule.algorithm) for mode in program.modes]
-    names = [f"{name}:{algorithm}" for name, algorithm in named]
-    found = [
-        number
-        for number, (whole, (name, _)) in enumerate(zip(names, named, strict=True))
-        if text in (str(number), whole, name)
-    ]
+def _number(what: str, text: str, names: Sequence[str], *others: Sequence[str]) -> int:
+    """The number of what a user names: by it, or by one of its names if no other has that."""
+    each = zip(map(str, range(len(names))), names, *others, strict=True)
+    found = [int(known[0]) for known in each if text in known]
     if len(found) != 1:
-        raise no_such("Mode", text, names)
+        raise no_such(what, text, names)
     return found[0]
-
-
-def _operation(fabric: "Fabric", mode: int, text: str) -> int:
-    """The number of the operation that a user names."""
-    names = [operator.name for operator in fabric.program.modes[mode].operators]
-    if text in names:
-        return names.index(text)
-    if text in map(str, range(len(names))):
-        return int(text)
-    raise no_such("Operation", text, names)
 
 
 def _job(fabric: "Fabric", text: str) -> "Job":
@@ -153,11 +138,16 @@ def _job(fabric: "Fabric", text: str) -> "Job":
     for name in chosen:
         if name not in Job._fields:
             raise no_such("Choice of a job", name, Job._fields)
-    numbers: dict[str, int] = {}
+    program, numbers = fabric.program, dict[str, int]()
     if "mode" in chosen:
-        numbers["mode"] = _mode(fabric, chosen["mode"])
+        names = [program.name_of(mode) for mode in program.modes]
+        pairs = zip(names, program.modes, strict=True)
+        whole = [f"{name}:{mode.schedule.algorithm}" for name, mode in pairs]
+        numbers["mode"] = _number("Mode", chosen["mode"], whole, names)
     if "operation" in chosen:
-        numbers["operation"] = _operation(fabric, numbers.get("mode", 0), chosen["operation"])
+        operators = program.modes[numbers.get("mode", 0)].operators
+        names = [operator.name for operator in operators]
+        numbers["operation"] = _number("Operation", chosen["operation"], names)
     for name in {"length", "root"} & set(chosen):
         numbers[name] = values.natural(name.capitalize(), chosen[name])
     job = Job(**numbers)

@@ -18,16 +18,8 @@ if TYPE_CHECKING:
     from ..topology.boards import Boards
     from .fabric import Made
 
-__all__ = [
-    "add_boards_options",
-    "add_drawn_boards",
-    "drawn_boards",
-    "add_error_option",
-    "check_one_chip",
-    "make_boards",
-    "run_boards",
-    "write_boards",
-]
+__all__ = ["add_boards_options", "add_drawn_boards", "add_error_option", "check_one_chip",
+           "drawn_boards", "make_boards", "run_boards", "write_boards"]  # fmt: skip
 
 #: The least latency of a cut arc that is ever enough.
 LEAST = 8
@@ -37,24 +29,10 @@ JOBS = 20
 
 #: What has no meaning on several boards, with what it must be.
 ALONE: dict[str, object] = {
-    "top": "host",
-    "abort": False,
-    "bus": None,
-    "clocks": "one",
-    "docs": False,
-    "flow": None,
-    "templates": False,
-    "fold": False,
-    "through_port": False,
-    "wave": None,
-    "trace": None,
-    "stall": None,
-    "faults": None,
-    "engine": "auto",
-    "repeat": 1,
-    "tables": "rom",
-    "fabric": None,
-}
+    "top": "host", "abort": False, "bus": None, "clocks": "one", "docs": False, "flow": None,
+    "templates": False, "fold": False, "through_port": False, "wave": None, "trace": None,
+    "stall": None, "faults": None, "engine": "auto", "repeat": 1, "tables": "rom", "fabric": None,
+}  # fmt: skip
 
 
 def add_boards_options(parser: ArgumentParser) -> None:
@@ -80,12 +58,10 @@ def add_boards_options(parser: ArgumentParser) -> None:
 
 def add_drawn_boards(parser: ArgumentParser) -> None:
     """Add the argument that says which boards are drawn."""
-    parser.add_argument(
-        "--boards",
-        metavar="AxB",
-        help="draw frames around so many equal blocks along each axis, each on a board, and bars "
-        "across the links between them: 2x1 (default none)",
-    )
+    text = """--boards AxB: draw frames around so many equal blocks along each axis, each on a
+        board, and bars across the links between them: 2x1 (default none)
+    """
+    add_options(parser, text)
 
 
 def drawn_boards(arguments: Namespace, topology: Topology) -> Boards | None:
@@ -97,38 +73,24 @@ def drawn_boards(arguments: Namespace, topology: Topology) -> Boards | None:
 
 def add_error_option(parser: ArgumentParser) -> None:
     """Add the argument that plants errors on links."""
-    parser.add_argument(
-        "--link-errors",
-        metavar="P",
-        type=real,
-        help="with --boards: how likely it is that a word changes on its way to another board, 0 "
-        "to 0.1 (default 0)",
-    )
+    text = """--link-errors P: with --boards: how likely it is that a word changes on its way to
+        another board, 0 to 0.1 (default 0)
+    """
+    add_options(parser, text, link_errors=real)
 
 
 def check_one_chip(arguments: Namespace) -> None:
     """Refuse what is said of boards where there is one chip."""
     for name in ("ppm", "retries", "link_errors", "phy"):
         if getattr(arguments, name, None) is not None:
-            raise InputError(
-                f"{_option(name)} must come with --boards, whose links and clocks it is of"
-            )
-
-
-def _option(name: str) -> str:
-    """An argument as it is written."""
-    return f"--{name.replace('_', '-')}"
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(f"{option} must come with --boards, whose links and clocks it is of")
 
 
 def make_boards(arguments: Namespace, *, waves: bool = False) -> tuple[Made, BoardSystem]:
-    """The fabric, and how it lies on boards.
+    """The fabric, and how it lies on boards, of which perhaps waves are asked for.
 
     Without a latency of links, arcs that are cut take as many cycles as they must, others one.
-
-    Parameters
-    ----------
-    waves : bool
-        Whether waves may be asked for.
 
     Raises
     ------
@@ -143,7 +105,7 @@ def make_boards(arguments: Namespace, *, waves: bool = False) -> tuple[Made, Boa
 
     for name, usual in ALONE.items():
         if getattr(arguments, name, usual) != usual and not (waves and name == "wave"):
-            raise InputError(f"{_option(name)} must be left out with --boards")
+            raise InputError(f"--{name.replace('_', '-')} must be left out with --boards")
     arguments = links_alike(arguments)
     ppm = 100.0 if arguments.ppm is None else arguments.ppm
     retries = 1 if arguments.retries is None else arguments.retries
@@ -154,21 +116,15 @@ def make_boards(arguments: Namespace, *, waves: bool = False) -> tuple[Made, Boa
         return made, BoardSystem(made.fabric, boards, ppm, retries, phy)
     boards, latency = Boards.parse(arguments.boards, parse_topology(arguments.topology)), LEAST
     while True:
-        made = make_fabric(_with_latency(arguments, boards, latency), any_root=True)
+        each = enumerate(latency if count > 1 else 1 for count in boards.counts)
+        cut = ",".join(f"{axis}:{cycles}" for axis, cycles in each)
+        made = make_fabric(Namespace(**vars(arguments) | {"link_latency": cut}), any_root=True)
         found = Boards.parse(arguments.boards, made.fabric.program.topology)
         least = plan_links(made.fabric, found, ppm=ppm, retries=retries, phy=phy).least_latency
         if least <= latency:
             return made, BoardSystem(made.fabric, found, ppm, retries, phy)
         # Longer links make longer runs, in which clocks drift further apart.
         latency = least
-
-
-def _with_latency(arguments: Namespace, boards: Boards, latency: int) -> Namespace:
-    """The arguments with links of so many cycles along the axes that are cut."""
-    cut = ",".join(
-        f"{axis}:{latency if count > 1 else 1}" for axis, count in enumerate(boards.counts)
-    )
-    return Namespace(**vars(arguments) | {"link_latency": cut})
 
 
 def _facts(system: BoardSystem) -> dict[str, Any]:
@@ -205,10 +161,9 @@ def write_boards(arguments: Namespace) -> None:
 
     made, system = make_boards(arguments)
     command = made.command_line("verilog", boards=system.boards)
-    for name in ("ppm", "retries", "phy"):
-        if getattr(arguments, name) is not None:
-            value = getattr(arguments, name)
-            command += f" --{name} {value:g}" if name == "ppm" else f" --{name} {value}"
+    for name, form in (("ppm", "g"), ("retries", ""), ("phy", "")):
+        if (value := getattr(arguments, name)) is not None:
+            command += f" --{name} {value:{form}}"
     with progress_bar("writing Verilog"):
         design = write(
             system, arguments.output, command=command, force=arguments.force, ram=arguments.ram

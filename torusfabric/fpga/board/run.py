@@ -120,31 +120,22 @@ def run_plans(
     """
     build = Build(fabric, board, work, baud, progress)
     end = time.monotonic() + 60 * board.minutes
-    *others, last = board.placers or (None,)
-    for placer in others:
+    placers, routers = board.placers or (None,), board.routers or (None,)
+    for placer in placers:
+        last = placer == placers[-1]
         half = (time.monotonic() + end) / 2
-        try:
-            return _run_routers(build, placer, Patience(half, leaves=True))
-        except TooLarge:
-            raise
-        except WorkFailed:
-            pass  # the next one may come to an end
-    return _run_routers(build, last, Patience(end, leaves=False))
-
-
-def _run_routers(build: Build, placer: str | None, patience: Patience) -> None:
-    """Run plans with a placer and one router after the other."""
-    *others, last = build.board.routers or (None,)
-    for router in others:
-        try:
-            return run_plan(build.plan(placer, router), build.work, build, patience)
-        except TooLarge:
-            raise
-        except Misfit:
-            placed = is_placed(read_log(build.work / ROUTING_LOG))
+        patience = Patience(end if last else half, leaves=not last)
+        for router in routers:
+            try:
+                return run_plan(build.plan(placer, router), work, build, patience)
+            except TooLarge:
+                raise
+            except WorkFailed as error:
+                failure = error
+            placed = isinstance(failure, Misfit) and is_placed(read_log(work / ROUTING_LOG))
             if not placed or time.monotonic() >= patience.end:
-                raise  # another router would change nothing
-    return run_plan(build.plan(placer, last), build.work, build, patience)
+                break  # another router would change nothing, but the next placer may
+    raise failure
 
 
 def run_plan(plan: BuildPlan, work: Path, build: Build, patience: Patience) -> None:

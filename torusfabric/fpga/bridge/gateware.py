@@ -45,13 +45,6 @@ class Bridge(wiring.Component):
     gated : bool
         As of `Assembly`.
 
-    Attributes
-    ----------
-    fabric : Fabric
-        Behind the bus.
-    assembly : Assembly
-        Its design.
-
     Members
     -------
     received : In(stream of 8 bits)
@@ -92,24 +85,9 @@ class Bridge(wiring.Component):
 
 
 class Gateware(wiring.Component):
-    """A fabric on a board.
+    """A `Bridge` behind a serial line ``rx``, ``tx``, a bit of which takes `divisor` cycles.
 
-    Parameters
-    ----------
-    fabric : Fabric
-        As of `Bridge`.
-    divisor : int
-        Clock cycles a bit of the serial line.
-    timeout : int
-        As of `UartBone`.
-
-    Members
-    -------
-    rx : In(1)
-    tx : Out(1)
-        The serial line.
-    running, done : Out(1)
-        For lamps: whether a run is under way, or has come to its end.
+    For lamps, ``running`` and ``done`` are as of `Bridge`.
     """
 
     def __init__(self, fabric: "Fabric", divisor: int, timeout: int) -> None:

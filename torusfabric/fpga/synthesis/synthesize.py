@@ -15,6 +15,8 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import reduce
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +41,7 @@ from .report import (
     savings,
     savings_in_all,
 )
-from .target import Target, find_target
+from .target import find_target
 from .wrappers import WITH_ROMS, router_with_roms
 
 if TYPE_CHECKING:
@@ -124,7 +126,11 @@ def synthesize(
     (True, None)
     """
     pnr, seeds = flag("Pnr", pnr), _each_seed(seeds)
-    device = _placeable(find_target(target)) if pnr else find_target(target)
+    device = find_target(target)
+    if pnr and device.tools.pnr is None:
+        raise InputError(
+            f"Target of place and route must be of a family that nextpnr knows, not {device.name}"
+        )
     purpose, workplace = find_mapping(mapping), workplace or Workplace()
     if not isinstance(design, Design):
         design = emit(design, command="torusfabric synth", ram=fitting_rule(design, device))
@@ -135,15 +141,6 @@ def synthesize(
         work.mkdir(parents=True, exist_ok=True)
         flow = Flow(design, device, purpose, versions, work, workplace.cache or Cache())
         return _synthesize(flow, seeds if pnr else [], _Steps(progress, workplace.jobs))
-
-
-def _placeable(device: Target) -> Target:
-    """A target, if its family has a tool for place and route."""
-    if device.tools.pnr is None:
-        raise InputError(
-            f"Target of place and route must be of a family that nextpnr knows, not {device.name}"
-        )
-    return device
 
 
 def _each_seed(seeds: object) -> list[int]:
@@ -188,7 +185,8 @@ def _synthesize(flow: Flow, seeds: list[int], steps: _Steps) -> SynthesisReport:
     design, device = flow.design, flow.device
     routers = list(dict.fromkeys(name for name, _ in design.classes))
     yardsticks = _full_flows(flow)
-    steps.total = sum(map(_map_steps, [flow, *yardsticks.values()]))
+    designs = [design, *(each.design for each in yardsticks.values())]
+    steps.total = sum(len(each.counted) + len(_batches(each)) for each in designs)
     steps.total += (len({*routers, design.top}) * (1 + len(seeds))) if seeds else 0
     mapped = _map(flow, steps)
     references = {shape: _map(f, steps) for shape, f in yardsticks.items()}
@@ -198,7 +196,10 @@ def _synthesize(flow: Flow, seeds: list[int], steps: _Steps) -> SynthesisReport:
         for shape, result in references.items()
     }
     dearest = {name: _dearest(design, totals, name) for name in routers}
-    costs = {name: _with_roms(totals, name, roms) for name, roms in dearest.items()}
+    costs = {
+        name: reduce(Cost.plus, (totals[rom] for rom in roms.values()), totals[name])
+        for name, roms in dearest.items()
+    }
     costs[design.top] = totals[design.top]
     over = {name: device.over(cost) for name, cost in costs.items()}
     clocks: dict[str, dict[str, Any]] = {
@@ -253,23 +254,12 @@ def _batches(design: Design) -> list[list[str]]:
     return [names[k : k + BATCH] for k in range(0, len(names), BATCH)]
 
 
-def _map_steps(flow: Flow) -> int:
-    """How many steps it takes to map all of a design."""
-    return len(flow.design.counted) + len(_batches(flow.design))
-
-
 def _map(flow: Flow, steps: _Steps) -> Mapped:
     """Map all modules of a design, and the contents of its ROMs."""
-    names = flow.design.counted
+    names, batches = flow.design.counted, _batches(flow.design)
     results = steps.run(flow.map_module, names, lambda name: f"synthesized {name}")
-    mapped = dict(zip(names, results, strict=True))
-    batches = _batches(flow.design)
-    for batch, found in zip(
-        batches,
-        steps.run(flow.map_roms, batches, lambda batch: f"synthesized {len(batch)} ROMs"),
-        strict=True,
-    ):
-        mapped |= dict(zip(batch, found, strict=True))
+    roms = steps.run(flow.map_roms, batches, lambda batch: f"synthesized {len(batch)} ROMs")
+    mapped = dict(zip([*names, *chain(*batches)], [*results, *chain(*roms)], strict=True))
     for name, result in mapped.items():
         steps.note("yosys", name, result["seconds"])
     return mapped
@@ -295,24 +285,10 @@ def _dearest(design: Design, totals: dict[str, Cost], router: str) -> dict[str, 
     return {port: max(contents, key=price) for port, contents in ports.items()}
 
 
-def _with_roms(totals: dict[str, Cost], router: str, roms: dict[str, str]) -> Cost:
-    """What a router costs with the ROMs that drive it."""
-    total = totals[router]
-    for name in roms.values():
-        total = total.plus(totals[name])
-    return total
-
-
 def _clocks(
     flow: Flow, names: dict[str, dict[str, str]], mapped: Mapped, seeds: list[int], steps: _Steps
 ) -> dict[str, dict[str, Any]]:
-    """Place and route modules, each with the ROMs at its inputs, with every seed.
-
-    Returns
-    -------
-    dict
-        Module -> keys of the report.
-    """
+    """Keys of the report of modules that are placed, each with its ROMs, with every seed."""
     modules, ports = dict(flow.design.modules), {}
     instances, rom = dict(flow.design.instances), flow.design.rom
     placed_as = {}
@@ -333,16 +309,12 @@ def _clocks(
         steps.note("yosys", f"{name} in a harness", result["seconds"])
     runs = [(name, seed) for name in names for seed in seeds]
     results = steps.run(place, runs, lambda run: f"placed and routed {run[0]}, seed {run[1]}")
+    placed: dict[str, list[dict[str, Any]]] = {}
     for (name, seed), result in zip(runs, results, strict=True):
         steps.note(flow.pnr, name, result["seconds"], seed=seed)
-    placed = dict(zip(runs, results, strict=True))
-    parts = flow.design.instance_parts
-    return {
-        name: _clock(
-            [placed[name, seed] for seed in seeds], parts if name == flow.design.top else {}
-        )
-        for name in names
-    }
+        placed.setdefault(name, []).append(result)
+    parts = {design.top: design.instance_parts}
+    return {name: _clock(found, parts.get(name, {})) for name, found in placed.items()}
 
 
 def _clock(results: list[dict[str, Any]], parts: dict[str, str]) -> dict[str, Any]:
@@ -350,16 +322,16 @@ def _clock(results: list[dict[str, Any]], parts: dict[str, str]) -> dict[str, An
     rates = [result["mhz"] for result in results]
     good = [rate for rate in rates if rate is not None]
     logic = [result["logic_mhz"] for result in results if result["logic_mhz"] is not None]
-    why = next((result["why"] for result in results if result["why"]), None)
+    middle = lambda rates: round(statistics.median(rates), 2) if rates else None
     return {
-        "fmax_mhz": round(statistics.median(good), 2) if good else None,
+        "fmax_mhz": middle(good),
         "fmax_min_mhz": min(good, default=None),
         "fmax_max_mhz": max(good, default=None),
         "fmax_by_seed": rates,
-        "logic_mhz": round(statistics.median(logic), 2) if logic else None,
+        "logic_mhz": middle(logic),
         "slowest_path": _path_of_median(results, parts),
         "placed": results[0]["placed"],
-        "why": why,
+        "why": next((result["why"] for result in results if result["why"]), None),
     }
 
 
