@@ -29,9 +29,7 @@ def add_commands(commands: Commands) -> None:
     add_flits_option(animate)
     _add_cycles(animate)
     add_drawn_boards(animate)
-    animate.add_argument(
-        "-o", "--output", metavar="FILE.html", required=True, help="the file to write"
-    )
+    add_options(animate, "-o --output FILE.html: the file to write\n", output={"required": True})
     add_force(animate)
 
 

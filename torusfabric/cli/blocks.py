@@ -79,13 +79,13 @@ def _on_pairs(
 ) -> PairLinks | None:
     """The links of a block on pairs of wires, where that is asked for."""
     _check_lanes(arguments)
-    if arguments.phy in WITHOUT_PAIRS:
-        if arguments.phy:
-            raise InputError(
-                "--phy must be lvds or serdes, or left out for link ports that are looped back, "
-                "for a block"
-            )
+    if arguments.phy is None:
         return None
+    if arguments.phy in WITHOUT_PAIRS:
+        raise InputError(
+            "--phy must be lvds or serdes, or left out for link ports that are looped back, for a "
+            "block"
+        )
     if platform is None:
         raise InputError(
             "--block must be left out with --phy to run boards: those that are linked run together"

@@ -1,6 +1,6 @@
 """The commands that make bitstreams for boards: build, flash."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,7 +9,7 @@ from ..errors import InputError
 from ..fpga.bridge import BAUD
 from ..toolchain.notices import say
 from ..toolchain.quoting import shell_command
-from .arguments import folder, positive
+from .arguments import add_options, folder, positive
 from .blocks import add_block_options, block_options, clocked, make_block
 from .connect import BUILDS
 from .hardware_options import add_fabric_options
@@ -31,41 +31,23 @@ def add_commands(commands: Commands) -> None:
     build = add_command(commands, "build", run_build)
     flash = add_command(commands, "flash", run_build)
     for parser in (build, flash):
-        _add_build(parser)
-        parser.add_argument(
-            "-o",
-            "--output",
-            metavar="DIR",
-            type=folder,
-            help="folder for the bitstream and report (default build/BOARD)",
-        )
-    flash.add_argument(
-        "--dry-run", action="store_true", help="build, and print the command that would load it"
-    )
-
-
-def _add_build(parser: ArgumentParser) -> None:
-    """Add what to build, and for which board."""
-    add_selection(parser, several=True)
-    add_fabric_options(parser, any_length=True)
-    add_tables_options(parser)
-    group = parser.add_argument_group("board")
-    add = group.add_argument
-    add("--board", metavar="NAME", required=True, help="see the boards command; or a .py file")
-    add_baud(group)
-    add_block_options(parser)
-    add(
-        "--minutes",
-        metavar="M",
-        type=positive,
-        help="how long the tools may work (default 15 for a small device, 60 for an ECP5)",
-    )
-    add(
-        "--force",
-        action="store_true",
-        help="build even what was built before, or is larger than what is known to fit, and "
-        "replace files in the folder that others wrote or changed",
-    )
+        add_selection(parser, several=True)
+        add_fabric_options(parser, any_length=True)
+        add_tables_options(parser)
+        group = parser.add_argument_group("board")
+        text = "--board NAME: see the boards command; or a .py file\n"
+        add_options(group, text, board={"required": True})
+        add_baud(group)
+        add_block_options(parser)
+        text = """
+            --minutes M: how long the tools may work (default 15 for a small device, 60 for an ECP5)
+            --force: build even what was built before, or is larger than what is known to fit, and
+                replace files in the folder that others wrote or changed
+            """
+        add_options(group, text, minutes=positive)
+        text = "-o --output DIR: folder for the bitstream and report (default build/BOARD)\n"
+        add_options(parser, text, output=folder)
+    add_options(flash, "--dry-run: build, and print the command that would load it\n")
 
 
 class _Made(NamedTuple):

@@ -15,7 +15,7 @@ from ..schedule import Schedule, Switching
 from ..schedule.file import load
 from ..toolchain.files import write_file
 from ..toolchain.reading import listed_files
-from .arguments import PICTURE, add_force, check_drawing
+from .arguments import PICTURE, add_force, add_options, check_drawing
 from .compare_together import HEADS, compare_fabrics, hardware_of, heads_for, print_uncounted
 from .foreign import add_import_options
 from .hardware_options import add_fabric_options
@@ -38,16 +38,14 @@ def add_commands(commands: Commands) -> None:
     add_selection(compare, algorithm=False, several=True)
     add_fabric_options(compare, any_length=True, ranges=True)
     add_import_options(compare.add_argument_group("MSCCL XML after --plan"))
-    compare.add_argument(
-        "--plot",
-        metavar="FILE.svg",
-        help="draw the figures as bars, those of files first; over a range of lengths as curves",
-    )
+    text = """--plot FILE.svg: draw the figures as bars, those of files first; over a range of
+        lengths as curves
+    """
+    add_options(compare, text)
     add_table(compare)
     add_force(compare)
-    compare.add_argument(
-        "--target", metavar="NAME", help="synthesize too, for this device; see the synth command"
-    )
+    text = "--target NAME: synthesize too, for this device; see the synth command\n"
+    add_options(compare, text)
 
 
 def run_compare(arguments: Namespace) -> None:

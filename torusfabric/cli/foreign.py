@@ -10,10 +10,9 @@ from ..schedule import Schedule, Switching
 from ..schedule.file import BEGINNING, save
 from ..schedule.foreign.export import BEGINNINGS, FORMATS, export_schedule
 from .arguments import add_force, add_options, check_output, natural
-from .facts import checked_facts
 from .output import print_report, progress_bar
 from .parser import Commands, add_command
-from .selection import choose_file_or_selection
+from .selection import checked_facts, choose_file_or_selection
 from .selection_options import FILE_OR_TOPOLOGY, TOPOLOGY, add_selection
 
 __all__ = ["add_commands", "add_import_options"]

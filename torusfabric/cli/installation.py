@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingTool
 from ..toolchain.version import __version__
+from .arguments import add_options
 from .output import print_facts, print_json, print_line, print_report, print_table
 from .parser import Commands, add_command
 
@@ -29,9 +30,7 @@ def add_commands(commands: Commands) -> None:
     """Add the commands to a parser."""
     add_command(commands, "doctor", run_doctor)
     cache = add_command(commands, "cache", run_cache)
-    cache.add_argument(
-        "--clear", action="store_true", help="remove all entries; what is needed is made again"
-    )
+    add_options(cache, "--clear: remove all entries; what is needed is made again\n")
     completion = add_command(commands, "completion", run_completion)
     completion.add_argument("shell", metavar="SHELL", choices=SHELLS, help=", ".join(SHELLS))
 

@@ -52,13 +52,10 @@ def add_commands(commands: Commands) -> None:
             """,
             data_seed=(natural, 1),
         )
-    monitor.add_argument(
-        "--jobs",
-        metavar="N",
-        type=positive,
-        default=WATCHED,
-        help=f"runs, each of a length, a root and an operator that are drawn (default {WATCHED})",
-    )
+    text = f"""--jobs N: runs, each of a length, a root and an operator that are drawn (default
+        {WATCHED})
+    """
+    add_options(monitor, text, jobs=(positive, WATCHED))
     add_options(
         run,
         """
@@ -77,29 +74,22 @@ def add_commands(commands: Commands) -> None:
 def _add_port(parser: ArgumentParser) -> None:
     """Add which fabric that was built is at which port."""
     group = parser.add_argument_group("board")
-    add = group.add_argument
-    add("--board", metavar="NAME", help="see the boards command; or a .py file")
-    add("--port", metavar="PORT", help="serial port (default that of the board), or sim to simulate"
-        " it; of several boards that run together the ports of all: A,B")  # fmt: skip
-    add(
-        "--build",
-        metavar="DIR",
-        help="folder that the bitstream was built in, where nothing is selected (default the one "
-        f"in {BUILDS}/ whose fabric is on the board)",
-    )
+    text = f"""
+        --board NAME: see the boards command; or a .py file
+        --port PORT: serial port (default that of the board), or sim to simulate it; of several
+            boards that run together the ports of all: A,B
+        --build DIR: folder that the bitstream was built in, where nothing is selected (default the
+            one in {BUILDS}/ whose fabric is on the board)
+        """
+    add_options(group, text)
     add_block_options(parser)
     add_baud(group)
 
 
 def add_baud(parser: Any) -> None:
     """Add the option of the serial line."""
-    parser.add_argument(
-        "--baud",
-        metavar="N",
-        type=positive,
-        default=BAUD,
-        help=f"bits a second of the serial line (default {BAUD})",
-    )
+    text = f"--baud N: bits a second of the serial line (default {BAUD})\n"
+    add_options(parser, text, baud=(positive, BAUD))
 
 
 def _connected(arguments: Namespace) -> Any:

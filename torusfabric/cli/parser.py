@@ -126,17 +126,12 @@ def add_command(
         That of the command, to which the module adds more.
     """
     parser = commands[name]
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON object and nothing else"
-    )
-    much = parser.add_mutually_exclusive_group()
-    add_options(
-        much,
-        """
+    add_options(parser, "--json: print one JSON object and nothing else\n")
+    text = """
         --quiet: say nothing on standard error but errors
         --verbose: say on standard error what each part is estimated to take, and what it took
-        """,
-    )
+        """
+    add_options(parser.add_mutually_exclusive_group(), text)
 
     def run_at_level(arguments: Namespace) -> int | None:
         level = logging.DEBUG if arguments.verbose else logging.INFO

@@ -14,11 +14,10 @@ from ..schedule import Rounds, Schedule
 from ..schedule.file import BEGINNING, save
 from ..toolchain.files import write_file
 from .arguments import PICTURE, add_force, add_options, check_drawing, check_output, natural
-from .facts import checked_facts
 from .hardware_options import add_flits_option
 from .output import print_json, print_report, print_table, progress_bar
 from .parser import Commands, add_command
-from .selection import Chosen, file_for_topology
+from .selection import Chosen, checked_facts, file_for_topology
 from .selection_options import FILE_OR_TOPOLOGY, add_selection
 from .several import add_mode, choose_mode, choose_schedules
 from .several_boards import add_drawn_boards, drawn_boards
@@ -35,13 +34,10 @@ def add_commands(commands: Commands) -> None:
     plan = add_command(commands, "plan", run_plan)
     add_selection(plan, plan=False, several=True)
     add_flits_option(plan)
-    plan.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE[,FILE..]",
-        help="write the schedule there, as JSON (compressed if it ends in .gz); of several "
-        "collectives each to its own file",
-    )
+    text = """-o --output FILE[,FILE..]: write the schedule there, as JSON (compressed if it ends in
+        .gz); of several collectives each to its own file
+    """
+    add_options(plan, text)
     add_force(plan)
     picture = add_command(commands, "draw", run_draw)
     add_selection(picture, several=True)

@@ -9,9 +9,11 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from ..analysis import volume
+from ..analysis.facts import schedule_facts
+from ..analysis.link_use import link_use
 from ..collective import Collective, parse_collective, split_name, split_names
 from ..errors import InputError
 from ..planning import FormChoice, PlanOptions, Selection, plan_selection, resolve, select
@@ -22,8 +24,11 @@ from .hardware_options import operators_of
 from .output import progress_bar
 from .selection_options import given_options
 
-__all__ = ["Before", "Chosen", "choose_file_or_selection", "choose_schedule", "file_for_topology",
-           "parse_plan", "parse_selection"]  # fmt: skip
+__all__ = ["Before", "Chosen", "checked_facts", "choose_file_or_selection", "choose_schedule",
+           "file_for_topology", "parse_plan", "parse_selection"]  # fmt: skip
+
+#: On more arcs than this their use is not counted.
+MOST_ARCS = 2**24
 
 
 @dataclass(frozen=True)
@@ -299,3 +304,20 @@ def _words(selection: Selection, arguments: Namespace) -> Iterator[str]:
                 yield from ("--times", *map(str, value))
             case _:
                 yield from (f"--{name}", str(value))
+
+
+def checked_facts(schedule: Schedule, *, flits: int | None = None, why: str = "") -> dict[str, Any]:
+    """Check a schedule, and measure it: as `schedule_facts`, with the use of links.
+
+    Where these are not too many to count, and why its algorithm was chosen, if that is known.
+
+    Raises
+    ------
+    ScheduleError
+        If the schedule has a fault.
+    """
+    with progress_bar("checking") as progress:
+        facts = schedule_facts(schedule, progress, flits=flits)
+    if schedule.topology.nodes * schedule.topology.ports <= MOST_ARCS:
+        facts["links"] = link_use(schedule).to_json()
+    return facts | ({"why": why} if why else {})

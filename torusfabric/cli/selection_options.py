@@ -103,12 +103,9 @@ def add_selection(
         positional.required = not plan
     group = parser.add_argument_group("selection")
     if plan:
-        group.add_argument(
-            "--plan",
-            metavar="FILE[,FILE..]" if several else "FILE",
-            help="a schedule file, in place of TOPOLOGY COLLECTIVE"
-            + "; several are separated by commas" * several,
-        )
+        files, more = ("[,FILE..]", "; several are separated by commas") if several else ("", "")
+        text = f"--plan FILE{files}: a schedule file, in place of TOPOLOGY COLLECTIVE{more}\n"
+        add_options(group, text)
     add_options(group, CHOICE + OPTIONS if algorithm else OPTIONS, **SETTINGS)
 
 

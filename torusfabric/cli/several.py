@@ -22,6 +22,7 @@ from ..topology import (
     shared_network,
     with_latency,
 )
+from .arguments import add_options
 from .selection import Before, Chosen, choose_schedule
 
 __all__ = ["add_mode", "choose_mode", "choose_schedules", "each_selection", "joined_words"]
@@ -32,11 +33,8 @@ MOST_MODES = 1024
 
 def add_mode(parser: argparse.ArgumentParser) -> None:
     """Add the argument that names one of several collectives."""
-    parser.add_argument(
-        "--mode",
-        metavar="K",
-        help="which of several collectives or files: its number, from 0, or its name",
-    )
+    text = "--mode K: which of several collectives or files: its number, from 0, or its name\n"
+    add_options(parser, text)
 
 
 def choose_schedules(
@@ -78,9 +76,11 @@ def choose_mode(
         If there are several and none is named, or there is none of that name.
     """
     each = each_selection(arguments)
-    if len(each) == 1 and (arguments.mode is None or not _is_complete(each[0])):
-        return choose_schedule(each[0], flits=flits, before=before)
-    number = _mode_number(arguments.mode, [list(_names(one)) for one in each])
+    # Of one that names neither a file nor a collective, choosing it says what to name.
+    complete = getattr(arguments, "plan", None) is not None or arguments.collective is not None
+    number = 0
+    if len(each) > 1 or (arguments.mode is not None and complete):
+        number = _mode_number(arguments.mode, [list(_names(one)) for one in each])
     return choose_schedule(each[number], flits=flits, before=before)
 
 
@@ -93,12 +93,9 @@ def each_selection(arguments: Namespace) -> list[Namespace]:
         If there is an algorithm for all, or a root and no collective that has one.
     """
     path = getattr(arguments, "plan", None)
-    if path is not None:
-        parts = listed_files(path)
-        each = [Namespace(**vars(arguments) | {"plan": part}) for part in parts]
-    else:
-        names = split_names(arguments.collective or "")
-        each = [Namespace(**vars(arguments) | {"collective": name}) for name in names]
+    name = "collective" if path is None else "plan"
+    parts = split_names(arguments.collective or "") if path is None else listed_files(path)
+    each = [Namespace(**vars(arguments) | {name: part}) for part in parts]
     if len(each) == 1:
         return [arguments]
     if path is None and "@" in arguments.collective:
@@ -114,15 +111,13 @@ def each_selection(arguments: Namespace) -> list[Namespace]:
         )
     if arguments.root is None:
         return each
-    rooted = [_rooted(one) for one in each]
-    if not any(rooted):
+    for one in each:
+        one.root = arguments.root if _rooted(one) else None
+    if all(one.root is None for one in each):
         raise InputError(
             f"--root must be left out where no collective has a root, not {arguments.root}"
         )
-    return [
-        one if has_root else Namespace(**vars(one) | {"root": None})
-        for one, has_root in zip(each, rooted, strict=True)
-    ]
+    return each
 
 
 def links_alike(arguments: Namespace) -> Namespace:
@@ -142,11 +137,6 @@ def _rooted(arguments: Namespace) -> bool:
     if path is not None:
         return load(path).collective.rooted
     return parse_collective(split_name(arguments.collective).collective).rooted
-
-
-def _is_complete(arguments: Namespace) -> bool:
-    """Whether a selection names a file or a collective; else choosing it says what to name."""
-    return getattr(arguments, "plan", None) is not None or arguments.collective is not None
 
 
 def _names(arguments: Namespace) -> Iterator[str]:

@@ -46,9 +46,7 @@ def add_commands(commands: Commands) -> None:
     add_top_options(simulate, "host", "stream")
     add_tables_options(simulate)
     add_fabric_file(simulate)
-    simulate.add_argument(
-        "--image", metavar="FILE", help="with --fabric, the image to load and to run"
-    )
+    add_options(simulate, "--image FILE: with --fabric, the image to load and to run\n")
     _add_runs(simulate)
     add_options(
         simulate,

@@ -54,14 +54,11 @@ def add_commands(commands: Commands) -> None:
         simulate={"choices": ("all", "sample", "none"), "default": "all"},
     )
     where = parser.add_mutually_exclusive_group()
-    where.add_argument(
-        "--jobs", metavar="N", type=positive, default=2, help="processes to use (default 2)"
-    )
-    where.add_argument(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="use the workers of this Dask scheduler, e.g. tcp://host:8786",
-    )
+    text = """
+        --jobs N: processes to use (default 2)
+        --scheduler ADDRESS: use the workers of this Dask scheduler, e.g. tcp://host:8786
+        """
+    add_options(where, text, jobs=(positive, 2))
 
 
 def run_sweep(arguments: Namespace) -> None:

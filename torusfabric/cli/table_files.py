@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from ..errors import InputError
 from ..toolchain.files import write_file
-from .arguments import check_output
+from .arguments import add_options, check_output
 
 __all__ = ["add_table", "check_table", "write_table"]
 
@@ -23,9 +23,7 @@ NUMBER = re.compile(r"-?[0-9][0-9./]*( %)?|-")
 
 def add_table(parser: _ActionsContainer) -> None:
     """Add the option."""
-    parser.add_argument(
-        "--table", metavar="FILE.csv|.tex", help="write the table as CSV, or as LaTeX"
-    )
+    add_options(parser, "--table FILE.csv|.tex: write the table as CSV, or as LaTeX\n")
 
 
 def check_table(arguments: Namespace, first: str) -> None:

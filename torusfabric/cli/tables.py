@@ -77,12 +77,8 @@ def frame_of(arguments: Namespace, program: Program) -> Frame:
 
 def add_fabric_file(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
     """Add the argument that names a fabric that exists."""
-    parser.add_argument(
-        "--fabric",
-        metavar="MANIFEST",
-        required=required,
-        help="manifest.json of a fabric with --tables ram that exists",
-    )
+    text = "--fabric MANIFEST: manifest.json of a fabric with --tables ram that exists\n"
+    add_options(parser, text, fabric={"required": required})
 
 
 def fabric_with_image(arguments: Namespace) -> tuple[Any, dict[str, Any]]:

@@ -34,13 +34,8 @@ ROMS_TOP = "roms"
 WITH_ROMS = "_with_roms"
 
 
-def harness(name: str, ports: Ports, *, clock: str = "clk") -> str:
+def harness(name: str, ports: Ports) -> str:
     """The harness of a module: a module `HARNESS` with the ports `clk`, `scan` and `pin`.
-
-    Parameters
-    ----------
-    clock : str
-        The name of its clock port, if it has one.
 
     Raises
     ------
@@ -50,7 +45,7 @@ def harness(name: str, ports: Ports, *, clock: str = "clk") -> str:
     widths = {"input": 0, "output": 0}
     ties = []
     for port, (direction, bits) in ports.items():
-        if port == clock:
+        if port == "clk":
             ties.append(f".{port}(clk)")
             continue
         if direction not in widths:
