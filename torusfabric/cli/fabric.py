@@ -51,13 +51,7 @@ class Made(NamedTuple):
 
 
 def _with_barrier(arguments: Namespace) -> Namespace:
-    """The arguments where a barrier among the collectives is an option.
-
-    Raises
-    ------
-    InputError
-        If there is no other collective.
-    """
+    """The arguments where a barrier among the collectives is an option."""
     names = split_names(arguments.collective or "")
     if BARRIER not in names:
         return arguments

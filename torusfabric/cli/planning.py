@@ -106,13 +106,7 @@ def _facts(arguments: Namespace, chosen: Chosen) -> dict[str, Any]:
 
 
 def _files(arguments: Namespace) -> list[str]:
-    """The files to write, one for each collective; none if nothing is to be written.
-
-    Raises
-    ------
-    InputError
-        If they are not as many, or one cannot be written.
-    """
+    """The files to write, one for each collective; none if nothing is to be written."""
     if not arguments.output:
         return []
     count = arguments.collective.count(",") + 1

@@ -260,13 +260,7 @@ def _named(arguments: Namespace) -> tuple[str, str | None]:
 
 
 def _open_root(arguments: Namespace, collective: str, *, allowed: bool) -> int:
-    """Node 0, for which a schedule for any root is planned.
-
-    Raises
-    ------
-    InputError
-        If a schedule for one root does not serve the others.
-    """
+    """Node 0, for which a schedule for any root is planned."""
     _check_open(parse_collective(split_name(collective).collective))
     if not allowed:
         raise InputError(f"Root must be a node number for {arguments.command}, not any")
