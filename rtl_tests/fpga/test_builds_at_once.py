@@ -11,7 +11,7 @@ from helpers import fabric_of, few
 
 from torusfabric.errors import InputError, WorkFailed
 from torusfabric.fpga.board import build, find_board, flash
-from torusfabric.fpga.board.board_checks import fault_of
+from torusfabric.fpga.board.board_files import fault_of
 from torusfabric.fpga.board.plan import SCRIPT
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache

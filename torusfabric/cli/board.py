@@ -1,4 +1,4 @@
-"""The commands that make bitstreams for boards: build, flash."""
+"""The commands about boards, and that make bitstreams for them: boards, build, flash."""
 
 from argparse import Namespace
 from dataclasses import replace
@@ -10,13 +10,13 @@ from ..fpga.bridge import BAUD
 from ..toolchain.notices import say
 from ..toolchain.quoting import shell_command
 from .arguments import add_options, folder, positive
-from .blocks import add_block_options, block_options, clocked, make_block
 from .connect import BUILDS
 from .hardware_options import add_fabric_options
 from .monitor import add_baud
-from .output import Progress, print_facts, print_json, print_line, progress_bar
+from .output import Progress, print_facts, print_json, print_line, print_rendered, progress_bar
 from .parser import Commands, add_command
 from .selection_options import add_selection
+from .several_boards import add_block_options, block_options, clocked, make_block
 from .tables import add_tables_options
 
 if TYPE_CHECKING:
@@ -28,6 +28,17 @@ __all__ = ["add_commands"]
 
 def add_commands(commands: Commands) -> None:
     """Add the commands to a parser."""
+    boards = add_command(commands, "boards", run_boards)
+    add_options(
+        boards,
+        """
+        --measure NAME: build square all-gathers for this board (or .py file) until the largest that
+            place and route fits is found, and print what to enter in the board's file; takes
+            minutes, on a large device hours
+        --width W: bits of a flit to measure with (default 8)
+        """,
+        width=(positive, 8),
+    )
     build = add_command(commands, "build", run_build)
     flash = add_command(commands, "flash", run_build)
     for parser in (build, flash):
@@ -222,3 +233,82 @@ def run_build(arguments: Namespace) -> None:
     else:
         print_facts(_facts(made.built) | ({"loaded": made.loads} if loads else {}))
         _print_next(made, flashed=flashed)
+
+
+def run_boards(arguments: Namespace) -> None:
+    """List the boards, or measure one."""
+    from ..fpga.board import load_boards
+
+    if arguments.measure:
+        _measure(arguments)
+        return
+    rows = [_described(name, board) for name, board in load_boards().items()]
+    if arguments.json:
+        print_json({"boards": rows})
+    else:
+        _print_boards(rows)
+
+
+def _described(name: str, board: "Board") -> dict[str, Any]:
+    """What there is to know of a board."""
+    from ..fpga.board import lamp_meanings
+
+    return {
+        "name": name,
+        "title": board.title,
+        "clock_mhz": board.make_platform().default_clk_frequency / 1e6,
+        "largest": board.limit.to_json() if board.limit else None,
+        "serial_line": board.pins,
+        "port": board.port,
+        "lamps": lamp_meanings(board),
+        "programmer": board.program[0],
+    }
+
+
+def _print_boards(rows: list[dict[str, Any]]) -> None:
+    """Print the list as a table, a line a board where nobody looks at a terminal."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    heads = ("board", "MHz", "largest all-gather", "programmer", "", "serial line", "port on Linux",
+             "lamps lit")  # fmt: skip
+    for head in heads:
+        table.add_column(head, no_wrap=head in ("board", "MHz"))
+    for row in rows:
+        mhz, lamps = f"{row['clock_mhz']:g}", "; ".join(row["lamps"]) or "none"
+        largest, limit = "not known", row["largest"]
+        if limit:
+            measured = "measured" if limit["measured"] == row["name"] else f"as {limit['measured']}"
+            how = measured if limit["measured"] else "estimated"
+            largest = f"{limit['side']}x{limit['side']}, {limit['width']} bits ({how})"
+        texts = (row["programmer"], row["title"], row["serial_line"], row["port"], lamps)
+        table.add_row(row["name"], mhz, largest, *texts)
+    print_rendered(table)
+
+
+def _measure(arguments: Namespace) -> None:
+    """Build for a board until the largest torus that fits is found."""
+    from ..fpga.board import Limit, find_board, find_limit, try_board
+    from ..planning import compile, plan
+    from ..rtl import Fabric
+    from ..toolchain.folders import work_folder
+
+    board, width = find_board(arguments.measure), arguments.width
+    gather = lambda side: compile(plan(f"{side}x{side}", "allgather", check=False))
+    make_fabric = lambda side: Fabric(gather(side), width=width)
+    start = board.limit.side if board.limit else 2
+    report = lambda tried: say(
+        f"{tried.side}x{tried.side}  {'fits' if tried.fits else 'no'}: {tried.why}"
+    )
+    with work_folder("boards") as folder:
+        attempt = try_board(board, make_fabric, folder)
+        side, attempts = find_limit(attempt, start=start, progress=report)
+    limit = None
+    if side is not None:
+        limit = Limit(side, board.name, algorithm=gather(side).schedule.algorithm, width=width)
+    if arguments.json:
+        tried = [vars(one) for one in attempts]
+        print_json({"board": board.name, "limit": limit and limit.to_json(), "tried": tried})
+    else:
+        none = f"no square torus of {width} bits fits"
+        print_line(f"limit={limit.entry()}," if limit else none)

@@ -180,7 +180,7 @@ def _arguments(words: list[str]) -> Namespace:
 
 def select_engine(arguments: Namespace) -> "Fabric | Sequence[Block]":
     """What arguments select; where they say nothing of lengths, they are left open."""
-    from .blocks import make_block, make_linked
+    from .several_boards import make_block, make_linked
 
     if arguments.flits is None and arguments.max_flits is None:
         arguments.max_flits = FLITS

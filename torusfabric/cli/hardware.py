@@ -1,20 +1,16 @@
-"""The commands that make hardware: verilog, synth."""
+"""The commands that make hardware: verilog, and synth, which says what choices cost, too."""
+
+from __future__ import annotations
 
 from argparse import ArgumentParser, BooleanOptionalAction, Namespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..analysis.facts import in_words
+from ..errors import InputError
 from ..planning import announce, require_results
 from ..toolchain.notices import say
 from .arguments import add_force, add_options, folder, positive
-from .choice_costs import (
-    choice_costs,
-    print_forms_cost,
-    print_mode_cost,
-    root_cost,
-    root_cost_in_words,
-)
-from .fabric import make_fabric
+from .fabric import Made, make_fabric
 from .hardware_options import (
     add_bus_option,
     add_fabric_options,
@@ -22,16 +18,45 @@ from .hardware_options import (
     add_top_options,
     check_compact,
 )
-from .output import print_facts, print_json, print_rendered, print_report, progress_bar
+from .output import (
+    print_facts,
+    print_json,
+    print_line,
+    print_rendered,
+    print_report,
+    print_table,
+    progress_bar,
+)
 from .parser import Commands, add_command
 from .selection_options import add_selection
 from .several_boards import add_boards_options, check_one_chip, write_boards
 from .tables import add_tables_options
 
+if TYPE_CHECKING:
+    from ..fpga.synthesis.by_mode import CostsByMode, FormsCost
+    from ..fpga.synthesis.report import SynthesisReport
+    from ..program.counts import StoredWords
+    from ..rtl import Fabric
+
 __all__ = ["add_commands"]
 
 #: Nodes from which on text has loops unless something is said.
 LARGE = 128
+
+#: What forms may cost of a mode without a word.
+TENTH = 0.1
+
+#: The columns of the table, by what is counted.
+HEADS = {
+    "router_luts": "router LUTs",
+    "router_ffs": "FFs",
+    "router_brams": "BRAMs",
+    "luts": "fabric LUTs",
+    "ffs": "FFs",
+    "brams": "BRAMs",
+    "memory_bits": "memory bits",
+    "rom_bits": "ROM bits",
+}
 
 
 def add_commands(commands: Commands) -> None:
@@ -180,8 +205,8 @@ def run_synth(arguments: Namespace) -> None:
             seeds=tuple(range(1, arguments.seeds + 1)),
             progress=progress,
         )
-    root = root_cost(arguments, made) if made.fabric.program.any_root else None
-    modes, forms = choice_costs(made.fabric, report)
+    root = _root_cost(arguments, made) if made.fabric.program.any_root else None
+    modes, forms = _choice_costs(made.fabric, report)
     if arguments.json:
         more = {
             "any_root": root,
@@ -192,7 +217,103 @@ def run_synth(arguments: Namespace) -> None:
         return
     print_rendered(report.render())
     if root:
-        print_facts({"any root": root_cost_in_words(root)})
+        print_facts({"any root": _root_cost_in_words(root)})
     if modes:
-        print_mode_cost(modes)
-    print_forms_cost(forms)
+        _print_mode_cost(modes)
+    _print_forms_cost(forms)
+
+
+def _choice_costs(
+    fabric: Fabric, report: SynthesisReport
+) -> tuple[CostsByMode | None, list[FormsCost]]:
+    """What a fabric costs beside one for each of its modes, if it has several.
+
+    And what forms of modes cost beside those for the longest messages alone.
+    """
+    from ..fpga.synthesis.by_mode import cost_by_mode, cost_of_forms
+
+    alone = lambda name: progress_bar(f"synthesizing {name} alone")
+    modes = cost_by_mode(fabric, report, alone) if len(fabric.program.modes) > 1 else None
+    return modes, cost_of_forms(fabric, report, modes, alone)
+
+
+def _print_forms_cost(costs: list[FormsCost]) -> None:
+    """Say where forms cost more than a tenth of a mode."""
+    for cost in costs:
+        if cost.share > TENTH:
+            print_line(
+                f"forms of mode {cost.mode}: {cost.luts - cost.longest} of its {cost.luts} LUTs "
+                f"({100 * cost.share:.0f} %) are for shorter messages than the longest; "
+                "--forms long leaves them out"
+            )
+
+
+def _print_mode_cost(found: CostsByMode) -> None:
+    """Print a row for each mode alone, then all together, and that to the dearest."""
+    rows = [
+        [f"{' by '.join(name)}, alone", *(getattr(costs, head) for head in HEADS), inputs, own]
+        for name, costs, inputs, own in zip(
+            found.names, found.alone, found.inputs, found.own_inputs, strict=True
+        )
+    ]
+    together, ratios = found.together, found.ratios()
+    total = found.shared_inputs + sum(found.own_inputs)
+    rows.append(["together", *(getattr(together, head) for head in HEADS), total, ""])
+    shown = [f"{ratio:.2f}" if (ratio := ratios[head]) is not None else "-" for head in HEADS]
+    rows.append(["to the dearest alone", *shown, f"{total / max(found.inputs):.2f}", ""])
+    print_line()
+    print_line("cost by mode")
+    print_table(["", *HEADS.values(), "crossbar inputs", "own"], rows)
+    print_line(f"shared crossbar inputs, selected in two modes or more: {found.shared_inputs}")
+    print_line(_memories(found.words))
+    if found.least_router_luts is not None:
+        print_line(
+            f"no router can select from what the dearest one selects from in less than "
+            f"{found.least_router_luts} LUTs, {found.least_router_ratio:.2f} times the dearest "
+            "alone"
+        )
+
+
+def _memories(words: StoredWords) -> str:
+    """What memories hold, and why modes do not share all of them."""
+    apart = (
+        f", apart for {words.send_maps} ways to lay them out, since the host writes before it "
+        "names a mode"
+    )
+    return (
+        f"memories of all nodes: {words.received} words that arrive, as deep as the deepest mode "
+        f"needs; {words.sent} words to send" + apart * (words.send_maps > 1)
+    )
+
+
+def _root_cost(arguments: Namespace, made: Made) -> dict[str, Any]:
+    """What a fabric of any root, which arguments ask for, stores, and what one from node 0 does.
+
+    These are bits of ROMs and memories; ``from_node_0`` has the same of the best fabric of a fixed
+    root, or None if the algorithm that is named serves no root alone.
+    """
+    try:
+        fixed = _stored(make_fabric(Namespace(**{**vars(arguments), "root": None})))
+    except InputError:
+        fixed = None
+    return _stored(made) | {"from_node_0": fixed}
+
+
+def _stored(made: Made) -> dict[str, Any]:
+    """What a fabric stores, its algorithm, and the form of its schedule."""
+    from ..rtl.inventory import take_inventory
+
+    schedules, inventory = [one.schedule for one in made.chosen], take_inventory(made.fabric)
+    return {
+        "algorithm": ",".join(schedule.algorithm for schedule in schedules),
+        "form": ",".join(schedule.form for schedule in schedules),
+        "rom_bits": inventory.rom_bits,
+        "memory_bits": inventory.memory_bits,
+    }
+
+
+def _root_cost_in_words(cost: dict[str, Any]) -> str:
+    """The same for people."""
+    words = "{memory_bits:,} bits of memories and {rom_bits:,} of ROMs ({algorithm})".format
+    fixed = cost["from_node_0"]
+    return words(**cost) + (f"; from node 0 {words(**fixed)}" if fixed else "")

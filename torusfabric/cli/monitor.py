@@ -8,12 +8,12 @@ from ..errors import InputError
 from ..fpga.bridge import BAUD
 from ..toolchain.hints import no_such
 from .arguments import add_force, add_options, check_output, natural, positive
-from .blocks import add_block_options
 from .connect import BUILDS, connect, select_engine
 from .hardware_options import add_fabric_options
 from .output import print_json, print_line, print_report, progress_bar, raise_if_wrong
 from .parser import Commands, add_command
 from .selection_options import TOPOLOGY, add_selection
+from .several_boards import add_block_options
 from .tables import add_tables_options
 
 if TYPE_CHECKING:

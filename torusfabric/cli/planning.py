@@ -1,19 +1,28 @@
-"""The commands of the planning side: algorithms, plan, draw, check."""
+"""The commands of the planning side: algorithms, plan, draw, animate, check."""
 
 import time
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..algorithms import CATALOGUE
-from ..analysis.facts import facts_together, in_words
+from ..analysis.facts import facts_together, in_words, schedule_facts
 from ..errors import InputError
 from ..planning.selection import with_faults
 from ..schedule import Rounds, Schedule
 from ..schedule.file import BEGINNING, save
 from ..toolchain.files import write_file
-from .arguments import PICTURE, add_force, add_options, check_drawing, check_output, natural
+from .arguments import (
+    PAGE,
+    PICTURE,
+    add_force,
+    add_options,
+    check_drawing,
+    check_output,
+    natural,
+    node_pair,
+)
 from .hardware_options import add_flits_option
 from .output import print_json, print_report, print_table, progress_bar
 from .parser import Commands, add_command
@@ -23,6 +32,8 @@ from .several import add_mode, choose_mode, choose_schedules
 from .several_boards import add_drawn_boards, drawn_boards
 
 if TYPE_CHECKING:
+    from ..program import Program
+    from ..rtl.word_path import Stage
     from ..topology.boards import Boards
 
 __all__ = ["add_commands"]
@@ -55,6 +66,14 @@ def add_commands(commands: Commands) -> None:
     )
     add_drawn_boards(picture)
     add_force(picture)
+    animate = add_command(commands, "animate", run_animate)
+    add_selection(animate, several=True)
+    add_mode(animate)
+    add_flits_option(animate)
+    _add_cycles(animate)
+    add_drawn_boards(animate)
+    add_options(animate, "-o --output FILE.html: the file to write\n", output={"required": True})
+    add_force(animate)
     checker = add_command(commands, "check", run_check)
     add_selection(checker, several=True, topology_help=FILE_OR_TOPOLOGY)
     add_flits_option(checker)
@@ -186,3 +205,56 @@ def _around(schedule: Schedule, links: list[str | Path]) -> Rounds:
     """The same on its network without some links: right if it does not use them."""
     head = schedule.head | {"topology": with_faults(schedule.topology, links)}
     return Rounds(**head, transfers=tuple(schedule.rounds()))
+
+
+def _add_cycles(parser: ArgumentParser) -> None:
+    """Add the options by which one word is followed through the hardware."""
+    group = parser.add_argument_group("cycles")
+    add_options(
+        group,
+        """
+        --cycles: follow one flit through the hardware, cycle by cycle, with the code that makes
+            each stage
+        --word ORIGIN:DESTINATION: with --cycles: the nodes between which it goes (default those of
+            a message with the longest path)
+        --flit K: with --cycles: which flit of the message, from 0 (default 0)
+        """,
+        word=node_pair,
+        flit=natural,
+    )
+
+
+def run_animate(arguments: Namespace) -> None:
+    """Write the page."""
+    from ..draw.animate import animation, check_size
+    from ..planning import compile
+
+    check_drawing(arguments, arguments.output, PAGE)
+    for name in ("word", "flit"):
+        if getattr(arguments, name) is not None and not arguments.cycles:
+            raise InputError(f"--{name} must come with --cycles")
+    before = lambda topology, _: check_size(topology)
+    schedule = choose_mode(arguments, flits=arguments.flits, before=before).schedule
+    boards = drawn_boards(arguments, schedule.topology)
+    with progress_bar("checking") as progress:
+        facts = schedule_facts(schedule, progress)
+    with progress_bar("writing the page"):
+        program = compile(schedule, flits=arguments.flits)
+        stages, code = _word(program, arguments) if arguments.cycles else ([], {})
+        text = animation(program, stages, code, boards)
+    write_file(arguments.output, text)
+    facts = {"file": arguments.output, "bytes": len(text.encode())} | facts
+    if arguments.cycles:
+        facts["word"] = f"{stages[0].node}:{stages[-1].node}"
+    said = {"stages": [stage._asdict() for stage in stages]} if arguments.cycles else {}
+    print_report(arguments, facts | said, in_words(facts))
+
+
+def _word(program: "Program", arguments: Namespace) -> tuple[list["Stage"], dict[str, str]]:
+    """The stages of the word that is followed, and the code that makes them."""
+    from ..program.follow import farthest
+    from ..rtl.word_path import code_of, word_path  # here, since it imports all of the hardware
+
+    origin, destination = arguments.word or farthest(program)
+    stages = word_path(program, origin, destination, arguments.flit or 0)
+    return stages, code_of(stages)

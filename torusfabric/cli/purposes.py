@@ -46,7 +46,7 @@ plan and look
     draw planning
         draw a schedule, as scalable vector graphics
         torusfabric draw 5x5 allgather --algorithm one-packet -o picture.svg
-    animate animate
+    animate planning
         write a page that plays a schedule step by step, for any browser
         torusfabric animate 6x6 allgather --cycles --word 0:21 -o play.html
 
@@ -71,7 +71,7 @@ hardware
         torusfabric prove 8x8 alltoall
 
 boards
-    boards boards boards
+    boards board boards
         list the boards, or find out what one holds
         torusfabric boards --measure icestick
     build board boards

@@ -129,7 +129,6 @@ FAMILIES = {
     "analysis": "faults-of-a-schedule",
     "cli": "command-line",
     "cli.board": "board",
-    "cli.boards": "board",
     "cli.connect": "board",
     "cli.monitor": "board",
     "cli.prove": "proof",

@@ -5,7 +5,7 @@ from amaranth.hdl import Module
 from helpers import simulated
 
 from torusfabric.errors import InputError
-from torusfabric.fpga.bridge.uart import UartReceiver, UartTransmitter, divisor_for
+from torusfabric.fpga.bridge.gateware import UartReceiver, UartTransmitter, divisor_for
 
 
 @pytest.mark.parametrize("divisor", [4, 5, 13])

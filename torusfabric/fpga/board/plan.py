@@ -10,8 +10,7 @@ from amaranth.lib import io
 
 from ...rtl.modules import given_names
 from ..bridge import BAUD
-from ..bridge.gateware import PATIENCE, Gateware
-from ..bridge.uart import divisor_for
+from ..bridge.gateware import PATIENCE, Gateware, divisor_for
 from .catalogue import Board
 
 if TYPE_CHECKING:
