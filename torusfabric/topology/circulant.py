@@ -1,11 +1,10 @@
 """Circulants: rings with longer links, up to complete graphs; and hypercubes."""
 
-import re
 from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
-from typing_extensions import Self, override
+from typing_extensions import override
 
 from ..errors import InputError
 from .cayley import CayleyGraph
@@ -44,6 +43,7 @@ class Circulant(FromEntry, CayleyGraph):
 
     kind = "circulant"
     notation = "circulant:NODES:OFFSET,.."
+    pattern = r"circulant:(\d{1,9}):(\d{1,9}(?:,\d{1,9})*)"
     entry = '{"kind": "circulant", "nodes": .., "offsets": [..]}'
 
     def __init__(self, nodes: int, offsets: Iterable[int]) -> None:
@@ -70,12 +70,6 @@ class Circulant(FromEntry, CayleyGraph):
         self.port_names = tuple(f"{'+' if sign > 0 else '-'}{step}" for step, sign in ways)
         back = {step: port for port, step in enumerate(self._steps.tolist())}
         self.opposite = np.array([back[-step % nodes] for step in self._steps.tolist()])
-
-    @classmethod
-    @override
-    def parse(cls, text: str) -> Self | None:
-        match = re.fullmatch(r"circulant:(\d{1,9}):(\d{1,9}(?:,\d{1,9})*)", text)
-        return cls(int(match[1]), map(int, match[2].split(","))) if match else None
 
     @property
     @override
@@ -112,6 +106,7 @@ class Complete(Circulant):
 
     kind = "complete"
     notation = "complete:NODES"
+    pattern = r"complete:(\d{1,9})"
     entry = '{"kind": "complete", "nodes": ..}'
 
     def __init__(self, nodes: int) -> None:
@@ -121,12 +116,6 @@ class Complete(Circulant):
             )
         super().__init__(nodes, range(1, nodes // 2 + 1))
         self.name = f"complete:{nodes}"
-
-    @classmethod
-    @override
-    def parse(cls, text: str) -> Self | None:
-        match = re.fullmatch(r"complete:(\d{1,9})", text)
-        return cls(int(match[1])) if match else None
 
 
 class Cube(FromEntry, CayleyGraph):
@@ -154,6 +143,7 @@ class Cube(FromEntry, CayleyGraph):
 
     kind = "cube"
     notation = "cube:AXES"
+    pattern = r"cube:(\d{1,9})"
     entry = '{"kind": "cube", "axes": ..}'
 
     def __init__(self, axes: int) -> None:
@@ -163,12 +153,6 @@ class Cube(FromEntry, CayleyGraph):
         self.nodes, self.ports = 1 << axes, axes
         self.port_names = tuple(str(axis) for axis in range(axes))
         self.opposite = np.arange(axes)
-
-    @classmethod
-    @override
-    def parse(cls, text: str) -> Self | None:
-        match = re.fullmatch(r"cube:(\d{1,9})", text)
-        return cls(int(match[1])) if match else None
 
     @property
     @override

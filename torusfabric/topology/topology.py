@@ -307,7 +307,15 @@ class Topology(metaclass=_Validated):
 
 
 class FromEntry(Topology):
-    """A topology whose arguments are the values of its entry in a schedule file, and attributes."""
+    """A topology whose arguments are the values of its entry in a schedule file, and attributes.
+
+    Attributes
+    ----------
+    pattern : str
+        A regular expression of what users write, with a group of digits for each argument.
+    """
+
+    pattern: ClassVar[str]
 
     @classmethod
     def _arguments(cls) -> list[tuple[str, str]]:
@@ -316,12 +324,20 @@ class FromEntry(Topology):
 
     @classmethod
     @override
-    def from_json(cls, entry: dict[str, Any]) -> Self | None:
-        arguments = [(entry.get(name), bool(bracket)) for name, bracket in cls._arguments()]
-        fits = all(isinstance(value, list | tuple) == listed for value, listed in arguments)
-        if not fits or any(value is None for value, _ in arguments):
+    def parse(cls, text: str) -> Self | None:
+        if (match := re.fullmatch(cls.pattern, text)) is None:
             return None
-        return cls(*(value for value, _ in arguments))
+        given = zip(match.groups(), cls._arguments(), strict=True)
+        numbers = [([*map(int, re.findall(r"\d+", part))], of) for part, (_, of) in given]
+        return cls(*(each if of else each[0] for each, of in numbers))
+
+    @classmethod
+    @override
+    def from_json(cls, entry: dict[str, Any]) -> Self | None:
+        listed = {name: isinstance(entry.get(name), list | tuple) for name in entry}
+        if any(listed.get(name) is not bool(of) for name, of in cls._arguments()):
+            return None
+        return cls(*(entry[name] for name, _ in cls._arguments()))
 
     @override
     def to_json(self) -> dict[str, Any]:

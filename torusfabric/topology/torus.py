@@ -1,13 +1,12 @@
 """The torus."""
 
 import math
-import re
 from collections.abc import Iterable
 from functools import cached_property
 from typing import cast
 
 import numpy as np
-from typing_extensions import Self, override
+from typing_extensions import override
 
 from ..errors import InputError
 from .cayley import CayleyGraph
@@ -53,6 +52,7 @@ class Torus(FromEntry, CayleyGraph):
 
     kind = "torus"
     notation = "side lengths such as 8x8 or 7x7x7"
+    pattern = r"(\d{1,18}(?:x\d{1,18})*)"
     entry = '{"kind": "torus", "sides": [..]}'
 
     def __init__(self, *sides: int | Iterable[int], link_latency: Latency = 1) -> None:
@@ -68,13 +68,6 @@ class Torus(FromEntry, CayleyGraph):
         self.opposite = np.arange(self.ports) ^ 1
         if link_latency != 1:
             self.link_latency = parse_latency(link_latency, self.dimensions, self.name)
-
-    @classmethod
-    @override
-    def parse(cls, text: str) -> Self | None:
-        if not re.fullmatch(r"\d{1,18}(x\d{1,18})*", text):
-            return None
-        return cls([int(side) for side in text.split("x")])
 
     @property
     @override
