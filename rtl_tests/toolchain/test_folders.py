@@ -17,7 +17,7 @@ from torusfabric.errors import InputError, WorkFailed
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.folders import (
     ROOM,
-    locked_folder,
+    locked,
     private_folder,
     require_room,
     work_folder,
@@ -31,7 +31,7 @@ def test_one_at_a_time_is_in(tmp_path):
     inside, most, waited = [], [], []
 
     def work():
-        with locked_folder(tmp_path, waiting=lambda: waited.append(1)):
+        with locked(tmp_path, waiting=lambda: waited.append(1)):
             inside.append(1)
             most.append(len(inside))
             entered.set()
@@ -103,7 +103,7 @@ def test_the_next_one_removes_what_a_killed_one_left(tmp_path, opened):
 
 
 def test_folder_that_is_not_there_is_not_locked(tmp_path):
-    with locked_folder(tmp_path / "no"):
+    with locked(tmp_path / "no"):
         pass
 
 

@@ -303,7 +303,10 @@ def _stored(made: Made) -> dict[str, Any]:
     """What a fabric stores, its algorithm, and the form of its schedule."""
     from ..rtl.inventory import take_inventory
 
-    schedules, inventory = [one.schedule for one in made.chosen], take_inventory(made.fabric)
+    schedules, inventory = (
+        [one.schedule for one in made.chosen],
+        take_inventory(made.fabric.netlist),
+    )
     return {
         "algorithm": ",".join(schedule.algorithm for schedule in schedules),
         "form": ",".join(schedule.form for schedule in schedules),

@@ -26,11 +26,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-import filelock
 import platformdirs
 
 from .cache_size import keep_below, mark_used, size_limit
 from .files import AnyPath, replacing
+from .folders import locked
 
 __all__ = ["Cache", "RenewingCache", "default_folder", "digest", "source_digest"]
 
@@ -204,18 +204,11 @@ class Cache:
         waiting : function of (), optional
             Called if somebody else is in.
         """
-        folder = self._folder / "locks"
-        with contextlib.ExitStack() as stack:
-            with contextlib.suppress(OSError, NotImplementedError):
-                folder.mkdir(parents=True, exist_ok=True)
-                lock = filelock.FileLock(folder / f"{name}.lock")
-                try:
-                    lock.acquire(blocking=False)
-                except filelock.Timeout:
-                    if waiting is not None:
-                        waiting()
-                    lock.acquire()
-                stack.callback(lock.release)
+        path = self._folder / "locks" / f"{name}.lock"
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        with locked(path, waiting=waiting):
             yield
 
     def _stay_below(self, added: int) -> None:

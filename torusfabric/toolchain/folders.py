@@ -22,7 +22,7 @@ from ..errors import InputError, WorkFailed
 from .files import AnyPath, temporary_folder, transient
 from .owned import is_owned, record_all
 
-__all__ = ["lasting_folder", "locked_folder", "made_folder", "private_folder",
+__all__ = ["lasting_folder", "locked", "made_folder", "private_folder",
            "remove_work_folders", "require_room", "work_folder"]  # fmt: skip
 
 
@@ -40,10 +40,8 @@ _open: set[Path] = set()
 
 
 @contextlib.contextmanager
-def locked_folder(
-    folder: AnyPath, *, waiting: Callable[[], object] | None = None
-) -> Iterator[None]:
-    """Let one process or thread at a time in; where folders cannot be locked, let all in.
+def locked(path: AnyPath, *, waiting: Callable[[], object] | None = None) -> Iterator[None]:
+    """Let one process or thread at a time in; where a file or folder cannot be locked, let all in.
 
     Parameters
     ----------
@@ -52,7 +50,7 @@ def locked_folder(
     """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
-            descriptor = os.open(folder, os.O_RDONLY)
+            descriptor = os.open(path, os.O_RDONLY)
             stack.callback(os.close, descriptor)
             if not filelock.lock_descriptor(descriptor, blocking=False):
                 if waiting is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..rtl.netlist import ROM
 from ..toolchain.files import writable
-from ..toolchain.folders import locked_folder
+from ..toolchain.folders import locked
 from ..toolchain.owned import owned_files, remove_owned, require_owned, write_owned
 from ..toolchain.values import path_of
 from .module_text import Structure
@@ -342,7 +342,7 @@ def write_folder(folder: Path, files: Mapping[str, str], *, force: bool = False)
     require_folder(folder, files, force=force)
     for name in files:
         writable(folder / name, make=True)
-    with locked_folder(folder):
+    with locked(folder):
         before = owned_files(folder, MAKER)
         contents = {name: text.encode("utf-8") for name, text in files.items()}
         write_owned(folder, MAKER, contents, force=force)

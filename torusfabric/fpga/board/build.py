@@ -18,7 +18,7 @@ from amaranth.build import Platform
 from ...toolchain import tools
 from ...toolchain.cache import Cache, digest
 from ...toolchain.files import AnyPath, writable
-from ...toolchain.folders import locked_folder, made_folder, private_folder
+from ...toolchain.folders import locked, made_folder, private_folder
 from ...toolchain.owned import remove_owned, require_owned, write_owned
 from ...verilog.manifest import manifest
 from ..bridge import BAUD
@@ -127,7 +127,7 @@ def build(  # noqa: PLR0913 (one choice of a user each)
         kept = (*board.products, REPORT, SCRIPT, *LOGS)
         # Builds in one folder wait for each other, and so do builds of the same.
         with (
-            locked_folder(folder, waiting=waiting),
+            locked(folder, waiting=waiting),
             cache.lock(key, waiting=waiting),
             private_folder(folder / "build", force=force) as work,
         ):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ...errors import MissingTool, WorkFailed
 from ...toolchain import tools
-from ...toolchain.folders import locked_folder
+from ...toolchain.folders import locked
 from ...toolchain.quoting import shell_command
 from .build import Built
 from .catalogue import Board
@@ -63,7 +63,7 @@ def flash(built: Built, board: Board) -> None:
         detail = f" as {named!r} (set by {variable})" if named else ""
         how = _INSTALL.get(program, f"install {program}")
         raise MissingTool(f"Tool {program} was not found{detail}: {how}; {where}")
-    with locked_folder(built.folder):
+    with locked(built.folder):
         if hashlib.sha256(built.bitstream.read_bytes()).hexdigest() != built.report["sha256"]:
             raise WorkFailed(
                 f"Bitstream {built.bitstream} must be the one that was built, not one of another "
