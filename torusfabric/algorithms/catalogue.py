@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ..collective import Collective
 from ..errors import InputError
-from ..toolchain.entry_points import read_entry_points
+from ..toolchain.exports import read_entry_points
 from ..toolchain.hints import no_such
 from ..topology import Topology
 from .algorithm import Algorithm, Options, as_flag, asked_for

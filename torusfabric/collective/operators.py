@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..toolchain.entry_points import read_entry_points
+from ..toolchain.exports import read_entry_points
 from ..toolchain.hints import no_such
 from ..toolchain.values import natural, shown
 

@@ -1,11 +1,13 @@
-"""Names that a package offers and imports only when they are first used."""
+"""Names that a package imports only when they are first used, and what other packages offer."""
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
-__all__ = ["exported"]
+from ..errors import InputError
+
+__all__ = ["exported", "read_entry_points"]
 
 
 def exported(package: str, homes: Mapping[str, Iterable[str]]) -> Callable[[str], Any]:
@@ -39,3 +41,28 @@ def exported(package: str, homes: Mapping[str, Iterable[str]]) -> Callable[[str]
         return value
 
     return get
+
+
+def read_entry_points(group: str, what: str, register: Callable[[Any], object]) -> None:
+    """Register what the entry points of a group name.
+
+    Parameters
+    ----------
+    what : str
+        What each must name, for the message of an error.
+
+    Raises
+    ------
+    InputError
+        If one of them cannot be imported, or is refused.
+    """
+    from importlib.metadata import entry_points  # here, since few need it
+
+    for point in entry_points(group=group):
+        try:
+            register(point.load())
+        except Exception as error:
+            raise InputError(
+                f"Entry point {point.name} of {group} must name {what}, "
+                f"not {point.value!r}: {error}"
+            ) from error

@@ -8,9 +8,10 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import repeat
 
-__all__ = ["LOGGER", "say", "said_meanwhile"]
+__all__ = ["LOGGER", "called_meanwhile", "say", "said_meanwhile"]
 
 #: Where notices go.
 LOGGER = logging.getLogger("torusfabric")
@@ -39,17 +40,31 @@ def said_meanwhile(
     when : function of () -> bool
         Whether there is something to say.
     """
-    over, began = threading.Event(), time.monotonic()
+    began, said, following = time.monotonic(), False, after
 
     def look() -> None:
-        said, following = False, after
-        while not over.wait(LOOK):
-            seconds = time.monotonic() - began
-            if seconds >= following and when():
-                say(f"{what}: {seconds:.0f} s so far" if said else f"{what} ({detail})")
-                said, following = True, seconds + PERIOD
+        nonlocal said, following
+        seconds = time.monotonic() - began
+        if seconds >= following and when():
+            say(f"{what}: {seconds:.0f} s so far" if said else f"{what} ({detail})")
+            said, following = True, seconds + PERIOD
 
-    watcher = threading.Thread(target=look, daemon=True)
+    with called_meanwhile(look, repeat(LOOK)):
+        yield
+
+
+@contextlib.contextmanager
+def called_meanwhile(function: Callable[[], object], pauses: Iterable[float]) -> Iterator[None]:
+    """Call a function during the body, each time after a pause of some seconds."""
+    over = threading.Event()
+
+    def call() -> None:
+        for pause in pauses:
+            if over.wait(pause):
+                return
+            function()
+
+    watcher = threading.Thread(target=call, daemon=True)
     watcher.start()
     try:
         yield

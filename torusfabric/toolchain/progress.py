@@ -8,13 +8,11 @@ a message of the level `logging.DEBUG`.
 import contextlib
 import logging
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import count
 
-from typing_extensions import override
-
-from .notices import LOGGER, say
+from .notices import LOGGER, called_meanwhile, say
 from .resources import duration_text
 
 __all__ = ["Progress", "progress_bar"]
@@ -80,40 +78,18 @@ def _bar(what: str) -> Iterator[Progress]:
         yield advance
 
 
-class _Watcher(threading.Thread):
-    """Says now and then how far something has come."""
-
-    def __init__(self, what: str) -> None:
-        super().__init__(daemon=True)
-        self.what, self.done, self.total = what, 0.0, 0.0
-        self._over = threading.Event()
-
-    @override
-    def run(self) -> None:
-        began, pause = time.monotonic(), FIRST
-        while not self._over.wait(pause):
-            say(_line(self.what, self.done, self.total, time.monotonic() - began))
-            pause = min(2 * pause, LONGEST)
-
-    def end(self) -> None:
-        """Say no more."""
-        self._over.set()
-        self.join()
-
-
 @contextlib.contextmanager
 def _lines(what: str) -> Iterator[Progress]:
     """A line now and then."""
-    watcher = _Watcher(what)
+    now, began = (what, 0.0, 0.0), time.monotonic()
 
     def advance(done: float, total: float, text: str | None = None) -> None:
-        watcher.what, watcher.done, watcher.total = text or what, done, total
+        nonlocal now
+        now = text or what, done, total
 
-    watcher.start()
-    try:
+    pauses = (min(FIRST * 2 ** min(k, 9), LONGEST) for k in count())
+    with called_meanwhile(lambda: say(_line(*now, time.monotonic() - began)), pauses):
         yield advance
-    finally:
-        watcher.end()
 
 
 def _line(what: str, done: float, total: float, seconds: float) -> str:

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from ..errors import InputError, TorusfabricError
-from ..toolchain.entry_points import read_entry_points
+from ..toolchain.exports import read_entry_points
 from ..toolchain.hints import hint
 from .topology import Topology
 
