@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..collective import Blocks
-from ..schedule import Listed, Transfers
+from ..schedule import Transfers
 from ..topology import BoolArray, CayleyGraph, IntArray
 
 __all__ = ["PortTrees", "down_trees", "share_trees"]
@@ -97,9 +97,4 @@ def down_trees(
         node[index] = topology.subtract(node[index], topology.generators[out])
         when = start[index] + latency * (length[index] - 1 - back)
         found.append(np.stack([when, topology.add(node[index], root), out, block[index]]))
-    step, source, port, carried = np.concatenate(found, axis=1)
-    of_step = (np.flatnonzero(step == number) for number in range(step.max() + 1))
-    return tuple(
-        Transfers(source[k], port[k, None].astype(np.int8), Listed.single(carried[k]))
-        for k in of_step
-    )
+    return Transfers.by_step(*np.concatenate(found, axis=1))

@@ -19,21 +19,9 @@ __all__ = ["BEGINNING", "given_schedule", "load", "save"]
 
 
 def save(schedule: Schedule, path: AnyPath, *, force: bool = False) -> None:
-    """Write a schedule to a file.
+    """Write a schedule to a file, as `Schedule.save`.
 
     The same schedule gives the same bytes. Nothing is left behind if it cannot be written.
-
-    Parameters
-    ----------
-    path : str or Path
-        Compressed if it ends in ``.gz``.
-    force : bool
-        Whether a file that is no schedule file is replaced.
-
-    Raises
-    ------
-    InputError
-        If there is such a file and may not be replaced, or the file cannot be written.
 
     Examples
     --------

@@ -73,9 +73,7 @@ class Pattern(Schedule):
         upstream = topology.feeding(self.feed)
         for _ in range(self.steps):
             source, port = np.nonzero(carried >= 0)
-            yield Transfers(
-                source, port[:, None].astype(np.int8), Listed.single(carried[source, port])
-            )
+            yield Transfers.hop(source, port, Listed.single(carried[source, port]))
             carried = np.where(self.feed >= 0, carried[upstream], -1)
 
 
@@ -186,4 +184,4 @@ class SumPattern(Schedule):
                     name = owner * self.sums_of_owner + name
                 ids = self.blocks.encode(origin, name, owner)
                 indptr = np.arange(len(source) + 1) * len(behind)
-                yield Transfers(source, port[:, None].astype(np.int8), Listed(indptr, ids.ravel()))
+                yield Transfers.hop(source, port, Listed(indptr, ids.ravel()))

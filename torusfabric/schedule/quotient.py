@@ -90,11 +90,6 @@ class Quotient(Schedule):
 
     @property
     @override
-    def round_count(self) -> int:
-        return len(self.quotient_rounds)
-
-    @property
-    @override
     def steps(self) -> int:
         return len(self.quotient_rounds)
 

@@ -92,7 +92,7 @@ class Table(Schedule):
                 payload: Payload = self._sums(step, ports, owner, parts)
             else:
                 payload = Listed.single(self._blocks(step, ports, owner).ravel())
-            yield Transfers(source.ravel(), ports[index.ravel()][:, None].astype(np.int8), payload)
+            yield Transfers.hop(source.ravel(), ports[index.ravel()], payload)
 
     def _blocks(self, step: int, ports: IntArray, origin: IntArray) -> IntArray:
         """The block that each node (a row) sends on each port (a column) in use."""
@@ -199,9 +199,6 @@ class SumTable(Schedule):
         nodes = np.arange(self.topology.nodes)
         for chunk, passed in zip(self.chunk, self.passed, strict=True):
             ports = np.flatnonzero(chunk >= 0)
-            count = len(nodes)
-            yield Transfers(
-                np.repeat(nodes, len(ports)),
-                np.tile(ports, count)[:, None].astype(np.int8),
-                KeptSums(np.tile(chunk[ports], count), np.tile(passed[ports], count)),
-            )
+            each = np.tile(ports, len(nodes))
+            sums = KeptSums(chunk[each], passed[each])
+            yield Transfers.hop(np.repeat(nodes, len(ports)), each, sums)

@@ -1,6 +1,7 @@
 """The transfers of a round, as arrays: the one view of a schedule that all others use."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -131,6 +132,21 @@ class Transfers:
     source: IntArray
     hops: IntArray
     payload: Payload = ALL
+
+    @classmethod
+    def hop(cls, source: IntArray, port: IntArray, payload: Payload) -> Self:
+        """Transfers of a hop each, from nodes by out-ports."""
+        return cls(source, np.asarray(port, np.int8)[:, None], payload)
+
+    @classmethod
+    def by_step(
+        cls, step: IntArray, source: IntArray, port: IntArray, ids: IntArray
+    ) -> tuple[Self, ...]:
+        """The transfers of each step, given the step of each: a hop of a block."""
+        order = np.argsort(step, kind="stable")
+        bounds = np.searchsorted(step[order], np.arange(step.max(initial=-1) + 2))
+        chosen = (order[a:b] for a, b in pairwise(bounds))
+        return tuple(cls.hop(source[k], port[k], Listed.single(ids[k])) for k in chosen)
 
     def __len__(self) -> int:
         return len(self.source)

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...collective import Collective
 from ...errors import InputError
-from ...schedule import Duplex, Listed, Rounds, Schedule, Transfers
+from ...schedule import Duplex, Rounds, Schedule, Transfers
 from ...topology import Arrowhead, Topology, Torus
 from ..algorithm import Algorithm, Options
 from ..oblivious import spanning_trees
@@ -219,57 +219,24 @@ def plan_arrowhead(topology: Arrowhead, collective: Collective, options: Options
     10
     """
     trees, packets = _tree_count(options), _packet_count(topology.order, options)
-    stride = _stride(trees, packets, options.duplex, options.latency)
-    steps = step_count(
-        topology.order,
-        trees=trees,
-        packets=packets,
-        duplex=options.duplex,
-        latency=options.latency,
-    )
-    arcs = [_arcs(topology, collective.root or 0, index, options.latency) for index in range(trees)]
-    rounds = [_step(arcs, packets, stride, now) for now in range(1, steps + 1)]
+    root, stride = collective.root or 0, _stride(trees, packets, options.duplex, options.latency)
+    rows = []
+    for index in range(trees):
+        port, depth = tree(topology, index)
+        child = np.argsort(depth, kind="stable")[1:]
+        port, step = port[child], options.latency * (depth[child] - 1)
+        source = topology.add(topology.subtract(child, topology.generators[port]), root)
+        for packet in range(packets):
+            chunk = np.full(len(child), index * packets + packet)
+            rows.append(np.stack([step + stride * packet, source, port, chunk], dtype=np.int32))
     return Rounds(
         topology=topology,
         collective=collective,
         ports=3 * trees,
         chunks=trees * packets,
         duplex=options.duplex,
-        transfers=tuple(rounds),
+        transfers=Transfers.by_step(*np.concatenate(rows, axis=1)),
     )
-
-
-def _arcs(
-    topology: Arrowhead, root: int, index: int, latency: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Senders and ports of a tree's arcs by the step t of the first packet, and their bounds.
-
-    Those of step t, counted from 1, are ``bounds[t - 1]`` to ``bounds[t]``.
-    """
-    port, depth = tree(topology, index)
-    child = np.argsort(depth, kind="stable")[1:]
-    port, step = port[child], 1 + latency * (depth[child] - 1)
-    source = topology.add(topology.subtract(child, topology.generators[port]), root)
-    bounds = np.searchsorted(step, np.arange(1, step.max(initial=0) + 2))
-    return source, port.astype(np.int8), bounds
-
-
-def _step(
-    arcs: list[tuple[np.ndarray, np.ndarray, np.ndarray]], packets: int, stride: int, now: int
-) -> Transfers:
-    """What all trees send in one step."""
-    # no packet may be under way: between two packets on a very short tree
-    sources, ports, chunks = [np.empty(0, int)], [np.empty(0, np.int8)], [np.empty(0, int)]
-    for index, (source, port, bounds) in enumerate(arcs):
-        oldest = max(0, math.ceil((now - len(bounds) + 1) / stride))
-        for packet in range(oldest, min(packets, (now - 1) // stride + 1)):
-            first = now - stride * packet
-            part = slice(bounds[first - 1], bounds[first])
-            sources.append(source[part])
-            ports.append(port[part])
-            chunks.append(np.full(len(source[part]), index * packets + packet))
-    hops = np.concatenate(ports)[:, None]
-    return Transfers(np.concatenate(sources), hops, Listed.single(np.concatenate(chunks)))
 
 
 SPANNING_TREE = Algorithm(

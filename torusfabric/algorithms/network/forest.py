@@ -10,21 +10,16 @@ Zhao and others, "ForestColl", 2024); that they are found is not proved.
 from __future__ import annotations
 
 import heapq
+from fractions import Fraction
 from functools import cached_property
 from math import ceil
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...analysis.congestion import Lengths
-from .spread import Loads, spread, timed
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from ...schedule import Transfers
-    from ...topology import IntArray, Topology
-    from .spread import Arcs
+from ...schedule import Transfers
+from ...topology import IntArray, Topology
+from .spread import Arcs, Loads, spread, timed
 
 __all__ = ["Forest", "allgather_steps"]
 

@@ -15,7 +15,7 @@ from collections import Counter
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,11 +23,9 @@ from ...analysis.congestion import Lengths
 from ...analysis.volume import least_reach
 from ...collective import Collective
 from ...schedule import Grouped, Transfers
+from ...topology import IntArray, Topology
 from .forest import Forest
 from .spread import heights, timetable
-
-if TYPE_CHECKING:
-    from ...topology import IntArray, Topology
 
 __all__ = ["SharedTrees", "shared_trees", "sums_along"]
 
@@ -223,8 +221,7 @@ def sums_along(topology: Topology, trees: SharedTrees, copies: int) -> tuple[Tra
     for step in steps:
         copy, hop = np.divmod(np.array(step), size)
         used, chunk = arc[hop], count * copy + hop // (size // count)
-        port = arcs.port[used, None].astype(np.int8)
-        transfers.append(Transfers(arcs.tail[used], port, Grouped(group, chunk)))
+        transfers.append(Transfers.hop(arcs.tail[used], arcs.port[used], Grouped(group, chunk)))
     return tuple(transfers)
 
 

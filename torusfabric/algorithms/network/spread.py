@@ -12,15 +12,13 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 from math import ceil
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from ...analysis.congestion import Lengths
 from ...schedule import Listed, Transfers
-
-if TYPE_CHECKING:
-    from ...analysis.congestion import Lengths
-    from ...topology import IntArray
+from ...topology import IntArray
 
 __all__ = ["Arcs", "Loads", "heights", "routed", "spread", "timed", "timetable"]
 
@@ -156,8 +154,7 @@ def timed(arcs: Lengths, trees: Sequence[Sequence[int]], blocks: IntArray) -> tu
     steps = []
     for step in timetable([arc for arc, _ in hops], after, waits, urgency, arcs.steps_apart):
         used, sent = np.array([hops[hop] for hop in step]).T
-        port = arcs.port[used, None].astype(np.int8)
-        steps.append(Transfers(arcs.tail[used], port, Listed.single(blocks[sent])))
+        steps.append(Transfers.hop(arcs.tail[used], arcs.port[used], Listed.single(blocks[sent])))
     return tuple(steps)
 
 

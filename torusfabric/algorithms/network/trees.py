@@ -13,18 +13,14 @@ forests in turn, if that makes room.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...analysis.partitions import worst_partition
 from ...analysis.volume import least_reach
 from ...collective import Collective
-from ...topology import hops_from
+from ...topology import BoolArray, IntArray, Topology, hops_from
 from ..oblivious.shallow_trees import Trees, shallower
-
-if TYPE_CHECKING:
-    from ...topology import BoolArray, IntArray, Topology
 
 __all__ = ["disjoint_trees_from", "link_disjoint_trees_of", "most_link_trees", "nearest_tree"]
 

@@ -96,22 +96,19 @@ def up_and_down(topology: Topology, collective: Collective, up: Trees, down: Tre
     """
     blocks = collective.blocks(topology, len(up.entry))
     group = blocks.chunk(np.arange(blocks.count))
-    rounds: list[tuple[IntArray, IntArray, IntArray]] = []
+    rounds: list[Transfers] = []
     for level in range(up.height, 0, -1):
         tree, child = np.nonzero(up.depth == level)
-        rounds.append((child, up.entry[tree, child], tree))
+        rounds.append(Transfers.hop(child, up.entry[tree, child], Grouped(group, tree)))
     for level in range(1, down.height + 1):
         tree, child = np.nonzero(down.depth == level)
         parent, out = (end[child, down.entry[tree, child]] for end in topology.upstream)
-        rounds.append((parent, out, tree))
+        rounds.append(Transfers.hop(parent, out, Grouped(group, tree)))
     return Rounds(
         topology=topology,
         collective=collective,
         chunks=len(up.entry),
-        transfers=tuple(
-            Transfers(source, port[:, None].astype(np.int8), Grouped(group, tree))
-            for source, port, tree in rounds
-        ),
+        transfers=tuple(rounds),
     )
 
 

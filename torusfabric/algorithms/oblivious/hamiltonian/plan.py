@@ -75,11 +75,6 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
     A node receives 2 d blocks a step and d (N - 1) in all, so that no algorithm with this many
     chunks takes fewer steps.
 
-    References
-    ----------
-    .. [1] U. Meyer and J. F. Sibeyn, "Oblivious gossiping on tori", J. Algorithms 42 (2002),
-       section 2.
-
     Examples
     --------
     >>> import torusfabric as tf

@@ -107,11 +107,6 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Pattern:
     The number of steps is found by tracing what each node receives. It exceeds the least possible,
     (N - 1) / (2 d), by O(n1 + n2) on two axes and by O(n1 n2 + n1 n3) on three.
 
-    References
-    ----------
-    .. [1] U. Meyer and J. F. Sibeyn, "Oblivious gossiping on tori", J. Algorithms 42 (2002),
-       section 4.
-
     Examples
     --------
     >>> import torusfabric as tf

@@ -33,7 +33,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from ....collective import Blocks, Collective
-from ....schedule import Listed, Rounds, Table, Transfers
+from ....schedule import Rounds, Table, Transfers
 from ....topology import Topology, Torus
 from ...algorithm import Algorithm, Options, chunk_for_each, every_port
 from ...reversal import also_backwards
@@ -55,14 +55,11 @@ def broadcast(
     """
     topology, chunks = necklaces.topology, blocks.chunks
     tail, port = necklaces.spanning_tree
-    depth = (topology.distances - 1) * latency
-    steps = []
-    for step in range(depth.max() + chunks):
-        node = np.nonzero((depth <= step) & (step < depth + chunks) & (tail >= 0))[0]
-        source = topology.add(tail[node], root)
-        payload = Listed.single(blocks.encode(source, step - depth[node]))
-        steps.append(Transfers(source, port[node, None].astype(np.int8), payload))
-    return tuple(steps)
+    node = np.repeat(np.flatnonzero(tail >= 0), chunks)
+    chunk = np.tile(np.arange(chunks), len(node) // chunks)
+    source = topology.add(tail[node], root)
+    step = (topology.distances[node] - 1) * latency + chunk
+    return Transfers.by_step(step, source, port[node], blocks.encode(source, chunk))
 
 
 def allgather(necklaces: Necklaces, chunks: int, latency: int = 1) -> tuple[np.ndarray, np.ndarray]:
@@ -122,10 +119,7 @@ def scatter(
     step, port, node, chunk, destination = entries.arrays()
     source = topology.add(topology.subtract(node, topology.generators[port]), root)
     ids = blocks.encode(np.full_like(source, root), chunk, topology.add(destination, root))
-    return tuple(
-        Transfers(source[now], port[now, None].astype(np.int8), Listed.single(ids[now]))
-        for now in (np.nonzero(step == number)[0] for number in range(step.max(initial=-1) + 1))
-    )
+    return Transfers.by_step(step, source, port, ids)
 
 
 def alltoall(

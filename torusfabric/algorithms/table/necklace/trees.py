@@ -6,13 +6,8 @@ different ports. Where k = 2 the two directions of an axis are one port, + here,
 orbit of a node is its necklace, whose length, the *period*, divides G; a necklace of length G is
 *full*. Its *generator* is the node with the largest binary correspondent (1 for each digit that is
 not 0), and of those the largest with digits in the order 0, 1, k-1, 2, k-2, ..; the *displacement*
-of a node is how many rotations of the generator lead to it (Definitions 2 to 6 of [1], whose digit
-v_i is coordinate n-1-i here, so that labels read alike).
-
-References
-----------
-[1] P. Fragopoulou, S. G. Akl, "A Framework for Optimal Communication on the Multidimensional Torus
-    Network", Technical Report 94-363, Queen's University, Kingston, 1994. Sections 2 to 4.
+of a node is how many rotations of the generator lead to it (Definitions 2 to 6 of the report that
+`plan` names, whose digit v_i is coordinate n-1-i here, so that labels read alike).
 """
 
 import math
