@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any
 
 from ..algorithms import find
 from ..collective import Collective
@@ -22,20 +22,6 @@ TO_EVERY_ROOT = {"scatter": "alltoall", "gather": "allgather", "reduce": "allred
 
 #: The algorithm that plans all of these, as tables, on any topology.
 TABLES = "matching"
-
-
-class _Plan(NamedTuple):
-    """What was selected, with all that it left open, and the schedule."""
-
-    selection: Selection
-    schedule: Schedule
-
-
-class _Length(NamedTuple):
-    """Flits of a message, or the most of them where each run chooses."""
-
-    flits: int | None
-    any_length: bool
 
 
 def plan_any_root(
@@ -76,18 +62,18 @@ def plan_any_root(
     diagonal rounds
     matching masked
     """
-    length = _Length(flits, any_length)
+    length: dict[str, Any] = {"flits": flits, "any_length": any_length}
     same = _masked(selection, length)
     try:
-        resolved = resolve(selection, flits=flits, any_length=any_length, root="any")
-        rooted = _Plan(resolved, plan_selection(resolved))
+        resolved = resolve(selection, **length, root="any")
+        rooted = resolved, plan_selection(resolved)
     except InputError:
         if same is None:
             raise
         return same
-    if same is None or _price(rooted, length) <= _price(same, length):
+    if same is None:
         return rooted
-    return same
+    return min((rooted, same), key=lambda plan: _price(plan[1], length))
 
 
 def to_every_root(selection: Selection) -> Selection | None:
@@ -109,23 +95,22 @@ def masked(schedule: Schedule, collective: Collective) -> Schedule | None:
     return Lifted.of(only, schedule.topology, collective) if isinstance(schedule, Lifted) else only
 
 
-def _masked(selection: Selection, length: _Length) -> _Plan | None:
+def _masked(selection: Selection, length: dict[str, Any]) -> tuple[Selection, Schedule] | None:
     """The plan in which all nodes do the same; None if there is no such plan."""
     every = to_every_root(selection)
     if every is None:
         return None
     try:
-        whole = resolve(every, **length._asdict())
+        whole = resolve(every, **length)
         schedule = masked(plan_selection(whole), selection.collective)
     except InputError:
         return None
     if schedule is None:
         return None
-    return _Plan(replace(whole, collective=selection.collective), schedule)
+    return replace(whole, collective=selection.collective), schedule
 
 
-def _price(plan: _Plan, length: _Length) -> int:
+def _price(schedule: Schedule, length: dict[str, Any]) -> int:
     """The product of size and cycles of the hardware of a plan."""
-    lengths = most_flits(plan.schedule, length.flits, any_length=length.any_length)
-    program = compile(plan.schedule, **lengths, root="any")
+    program = compile(schedule, **most_flits(schedule, **length), root="any")
     return estimated_luts(program) * program.cycles()

@@ -9,32 +9,28 @@ for total exchanges where nodes differ.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..algorithms import CATALOGUE
-from ..analysis.cost import Costs, schedule_cost
+from typing_extensions import Unpack
+
+from ..algorithms import CATALOGUE, Options
+from ..analysis.cost import Costs, Number, schedule_cost
 from ..analysis.facts import require_length
 from ..analysis.volume import least_time, limit
+from ..collective import Collective
 from ..errors import InputError
+from ..schedule import Schedule
 from ..schedule.sum_trees import sum_trees
 from ..toolchain.values import natural
-from ..topology import CayleyGraph, Torus
+from ..topology import CayleyGraph, Topology, Torus
 from .planned import most_flits, planned, with_latency
 from .selection import PlanOptions, Selection, select
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from typing_extensions import Unpack
-
-    from ..algorithms import Options
-    from ..analysis.cost import Number
-    from ..collective import Collective
     from ..program import Program
-    from ..schedule import Schedule
-    from ..topology import Topology
 
 __all__ = ["Candidate", "candidates", "choose_by_cycles", "choose_by_model", "choose_by_times",
            "compare"]  # fmt: skip
@@ -86,10 +82,6 @@ class _Tried(NamedTuple):
     selection: Selection
     program: Program
     cycles: int
-
-    @property
-    def name(self) -> str:
-        return _name(self.selection)
 
 
 def _name(selection: Selection) -> str:
@@ -223,7 +215,7 @@ def choose_by_cycles(
     if not tried:
         return replace(selection, algorithm=selection.chosen())
     best = _best(tried)
-    others = ", ".join(f"{one.name} {one.cycles}" for one in tried if one is not best)
+    others = ", ".join(f"{_name(one.selection)} {one.cycles}" for one in tried if one is not best)
     length = f"{'up to ' * any_length}{flits} flit{'s' * (flits != 1)}"
     why = f"{best.cycles} cycles for {length}" + (f"; {others}" if others else "")
     return replace(best.selection, why=why)

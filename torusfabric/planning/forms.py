@@ -16,25 +16,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from typing_extensions import Unpack
 
 from ..analysis.check import check as check_schedule
 from ..analysis.facts import require_length
+from ..collective import Collective
 from ..errors import InputError
+from ..schedule import Schedule
 from ..toolchain.values import natural
-from ..topology import IntArray
+from ..topology import IntArray, Topology
 from .choice import least_cycles, serving
 from .planned import LATENCIES, planned
 from .plans import plan_selection, resolve, tries_all
-from .selection import FormChoice, select
+from .selection import FormChoice, PlanOptions, Selection, select
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from ..collective import Collective
     from ..program import Program
-    from ..schedule import Schedule
-    from ..topology import Topology
-    from .selection import PlanOptions, Selection
 
 __all__ = ["choose_forms", "plan_forms", "resolve_forms"]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+
+from typing_extensions import Unpack
 
 from ..algorithms import Algorithm
 from ..analysis.check import check as check_schedule
@@ -14,12 +15,7 @@ from ..toolchain.values import natural
 from ..topology import Topology
 from .choice import choose_by_cycles, choose_by_model, choose_by_times
 from .planned import planned, with_latency
-from .selection import Selection, select
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from .selection import PlanOptions
+from .selection import PlanOptions, Selection, select
 
 __all__ = ["plan", "plan_selection", "resolve", "tries_all"]
 

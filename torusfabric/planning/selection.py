@@ -6,7 +6,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast
+from typing import Any, Literal, TypeAlias, TypedDict, cast
+
+from typing_extensions import Unpack
 
 from ..algorithms import Algorithm, Options, choose, find
 from ..analysis.cost import Costs, read_costs
@@ -32,9 +34,6 @@ from ..topology import (
     parse_topology,
     with_latency,
 )
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 __all__ = ["FormChoice", "PlanOptions", "Selection", "select", "with_faults"]
 
