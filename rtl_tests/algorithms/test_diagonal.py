@@ -16,9 +16,11 @@ from torusfabric.algorithms.circuit.circuits import (
     Circuits,
     Grid,
     anchor,
+    axis_rounds,
     clog,
     piece_sizes,
     segment_rounds,
+    square_rounds,
 )
 from torusfabric.algorithms.circuit.diagonal.levels import capacities, new_levels, spaced
 from torusfabric.algorithms.circuit.diagonal.plan import (
@@ -26,7 +28,6 @@ from torusfabric.algorithms.circuit.diagonal.plan import (
     diagonal_rounds,
     ways,
 )
-from torusfabric.algorithms.circuit.diagonal.square import axis_rounds, square_rounds
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective
 from torusfabric.errors import InputError

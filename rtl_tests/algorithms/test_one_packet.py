@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from torusfabric.algorithms import Options
 from torusfabric.algorithms.oblivious.one_packet import ONE_PACKET
-from torusfabric.algorithms.oblivious.one_packet.completion import completion, turn
 from torusfabric.algorithms.oblivious.one_packet.plan import rod_feed
-from torusfabric.algorithms.oblivious.one_packet.rods import roles_3d
+from torusfabric.algorithms.oblivious.one_packet.rods import completion, roles_3d, turn
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective
 from torusfabric.errors import InputError

@@ -14,7 +14,7 @@ from torusfabric.collective import COLLECTIVES, Collective, parse_collective
 from torusfabric.schedule import ALL, Grouped, Listed, Pattern, Rounds, Switching, Table, Transfers
 from torusfabric.schedule.file import load, save
 from torusfabric.schedule.recognise import recognise
-from torusfabric.schedule.recognise.groups import grouped
+from torusfabric.schedule.recognise.forms import grouped
 from torusfabric.topology import Arrowhead, Torus, parse_topology
 
 QUICK = ("2", "2x3", "4x4", "arrowhead:2")

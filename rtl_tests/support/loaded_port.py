@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from torusfabric.planning import select
-from torusfabric.planning.loaded import resolve_loadable
+from torusfabric.planning.forms import resolve_loadable
 
 
 def quickest(topology, name, frame=None, *, flits, **options):

@@ -128,7 +128,7 @@ def _of_forms(
     given = vars(arguments)
     choice = FormChoice(given.get("forms", FormChoice.AUTO))
     if given.get("tables") == "ram":
-        from ..planning.loaded import resolve_loadable  # here, since it imports what compiles
+        from ..planning.forms import resolve_loadable  # here, since it imports what compiles
 
         frame = given.get("frame")
         operators = frame.parsed_operators() if frame else ()

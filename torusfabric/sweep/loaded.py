@@ -14,7 +14,7 @@ import numpy as np
 from ..analysis.check import check
 from ..errors import InputError
 from ..planning import select
-from ..planning.loaded import resolve_loadable
+from ..planning.forms import resolve_loadable
 from ..program import Program
 from ..program.fitting import loadable_modes
 from ..program.frame import Frame

@@ -24,8 +24,7 @@ from ...schedule import Rounds, Switching, Transfers
 from ...topology import CayleyGraph, Topology, Torus, cayley
 from ..algorithm import Algorithm, Options, one_chunk, some_ports
 from ..reversal import BROADCAST, also_backwards
-from .circuits import Circuits, Grid, clog, translated
-from .diagonal.square import axis_rounds
+from .circuits import Circuits, Grid, axis_rounds, clog, translated
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

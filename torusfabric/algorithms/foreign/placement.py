@@ -14,7 +14,7 @@ from ...errors import InputError
 from ...schedule.foreign.dataflow import Dataflow
 from ...toolchain.hints import no_such
 from ...topology import IntArray, Topology, Torus
-from ..oblivious.hamiltonian.cycles import colour_links
+from ..oblivious.hamiltonian.plan import colour_links
 
 __all__ = ["PLACEMENTS", "SEARCH_SECONDS", "place_ranks"]
 

@@ -44,6 +44,7 @@ from ..sum_trees import single_hops, sum_trees
 from ..table import Table
 from ..transfers import Grouped, KeptSums, Listed, Transfers
 from .forms import (
+    grouped,
     pattern_of_steps,
     pattern_of_table,
     sum_pattern_of_steps,
@@ -52,7 +53,6 @@ from .forms import (
     table_of_steps,
     without_unused_feeds,
 )
-from .groups import grouped
 from .steps import Irregular, steps_of
 
 __all__ = ["lifted_from_group", "recognise"]

@@ -2,6 +2,8 @@
 
 A pattern is what feeds each out-port, or cycles through all nodes along which every node adds its
 own contribution. A table is what node 0 does, if all nodes do the same.
+
+Of all-gathers over circuits in which nodes send parts of what they hold, the parts are groups.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,15 +12,17 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from ...topology import CayleyGraph
+from ...topology import BoolArray, CayleyGraph
 from ..base import Rounds
+from ..held_blocks import HeldBlocks
 from ..pattern import Pattern, SumPattern
 from ..table import SumTable, Table
-from ..transfers import KeptSums
+from ..transfers import Grouped, KeptSums, Listed, Transfers
 from .steps import Ints, Irregular, Step, agree, one_step, steps_of
 
-__all__ = ["pattern_of_steps", "pattern_of_table", "sum_pattern_of_steps", "sum_pattern_of_table",
-           "sum_table_of", "table_of_steps", "without_unused_feeds"]  # fmt: skip
+__all__ = ["grouped", "pattern_of_steps", "pattern_of_table", "sum_pattern_of_steps",
+           "sum_pattern_of_table", "sum_table_of", "table_of_steps",
+           "without_unused_feeds"]  # fmt: skip
 
 
 def pattern_of_steps(schedule: Rounds, steps: Sequence[Step]) -> Pattern:
@@ -226,3 +230,63 @@ def sum_table_of(schedule: Rounds) -> SumTable:
             raise Irregular
         chunk[number], passed[number] = entries[1:, 0]
     return SumTable(**schedule.head, chunk=chunk, passed=passed)
+
+
+#: More nodes times blocks are not searched for groups; no hardware could be built of them.
+MOST_HELD = 2**26
+
+
+def grouped(schedule: Rounds) -> Rounds:
+    """A schedule whose lists are given as groups where that says the same."""
+    if not any(_splits(transfers) for transfers in schedule.transfers):
+        return schedule
+    topology, blocks = schedule.topology, schedule.blocks
+    if topology.nodes * blocks.count > MOST_HELD:
+        return schedule
+    held_blocks = HeldBlocks(topology, blocks)
+    result = []
+    for transfers in schedule.transfers:
+        held = held_blocks.held.copy() if _splits(transfers) else None
+        listed = held_blocks.carry_out(transfers)
+        result.append(transfers if held is None else _by_groups(listed, held))
+    return replace(schedule, transfers=tuple(result))
+
+
+def _splits(transfers: Transfers) -> bool:
+    """Whether payloads may be parts of what the senders hold, of several blocks."""
+    match transfers.payload:
+        case Listed(indptr):
+            return bool((np.diff(indptr) > 1).any())
+        case Grouped():
+            return True
+    return False
+
+
+def _by_groups(transfers: Transfers, held: BoolArray) -> Transfers:
+    """A round with its lists given as groups, if each lists all that its sender holds of a group.
+
+    Blocks that stand in one list are of one group; those in no list form a group of their own.
+    """
+    # Here, since few schedules need it and its import takes longer than reading a small one.
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    assert isinstance(transfers.payload, Listed)
+    count, ids, sizes = held.shape[1], transfers.payload.ids, np.diff(transfers.payload.indptr)
+    owner = count + np.repeat(np.arange(len(sizes)), sizes)
+    graph = coo_matrix((np.ones(len(ids), np.int8), (ids, owner)), (count + len(sizes),) * 2)
+    _, joined = connected_components(graph, directed=False)
+    listed = np.isin(np.arange(count), ids)
+    joined[:count][~listed] = joined.max() + 1
+    _, first, group = np.unique(joined[:count], return_index=True, return_inverse=True)
+    group = np.argsort(np.argsort(first))[group]
+    if not sizes.all():
+        return transfers
+    wanted = group[ids[transfers.payload.indptr[:-1]]]
+    order = np.argsort(group, kind="stable")
+    starts = np.searchsorted(group[order], np.arange(len(first)))
+    have = np.add.reduceat(held[:, order], starts, axis=1, dtype=np.int64)
+    whole = have.sum(axis=1)[transfers.source] == sizes
+    if whole.all() or (have[transfers.source, wanted] != sizes).any():
+        return transfers
+    return replace(transfers, payload=Grouped(group, wanted))

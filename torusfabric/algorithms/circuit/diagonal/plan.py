@@ -25,7 +25,7 @@ from ....schedule import Rounds, Switching, Transfers
 from ....topology import Topology, Torus
 from ...algorithm import Algorithm, Options, one_chunk, some_ports
 from ...reversal import BROADCAST, also_backwards
-from ..circuits import Circuits, Grid, clog, translated
+from ..circuits import Circuits, Grid, axis_rounds, clog, diagonal_stage, square_rounds, translated
 from .levels import (
     fill,
     fill_around_plane,
@@ -35,7 +35,6 @@ from .levels import (
     serve_planes,
     spaced,
 )
-from .square import axis_rounds, diagonal_stage, square_rounds
 
 __all__ = ["DIAGONAL", "diagonal_rounds", "ways"]
 

@@ -5,9 +5,25 @@ torus of d axes a message of an all-gather is cut into d chunks, and chunk i run
 along cycle i of d edge-disjoint Hamiltonian cycles. Sums go once all around each cycle, one chunk
 each way, so that a node does the same with all that passes; in an all-reduce results go around once
 more.
+
+The cycles are written as colours of links. A torus of d axes has d links a node, counting the link
+that leaves the node in the positive direction of each axis as its own. A *colouring* is an int8
+array of shape (nodes, d): the cycle of each node's own links. Every node has two links of every
+colour, and the links of a colour form a Hamiltonian cycle.
+
+References
+----------
+.. [1] U. Meyer and J. F. Sibeyn, "Oblivious gossiping on tori", J. Algorithms 42 (2002), section 2.
+.. [2] M. F. Foregger, "Hamiltonian decomposition of products of cycles", Discrete Math. 24 (1978).
+.. [3] J. Aubert and B. Schneider, "Decomposition de la somme cartesienne d'un cycle et de l'union
+   de deux cycles hamiltoniens en cycles hamiltoniens", Discrete Math. 38 (1982).
 """
 
+import math
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,9 +32,194 @@ from ....schedule import Pattern, Schedule, SumPattern
 from ....schedule.flows import Flows
 from ....topology import Topology, Torus
 from ...algorithm import Algorithm, Options, every_port
-from .cycles import colour_links, decomposable
+from .join import forward_table, join, ring_order
 
-__all__ = ["HAMILTONIAN", "pattern_of_colours"]
+__all__ = ["HAMILTONIAN", "colour_links", "decomposable"]
+
+
+def decomposable(sides: Sequence[int]) -> bool:
+    """Whether a torus is known to split into as many Hamiltonian cycles as it has axes.
+
+    Not 2 x odd: there a cycle takes one of the two links between neighbouring columns, or none or
+    both, alike in parity for all pairs of columns. If it is an even number, one of the two cycles
+    misses two of the gaps. If it is one, each cycle takes one link of each column, and has changed
+    rows an odd number of times when it closes. Not 2 x 2 x 2, whose cycles would leave out the
+    matchings of a perfect one-factorisation of the cube, which has none. 2 x 2 x 3 and 2 x 2 x 5
+    have no three such cycles by exhaustion, and none are known for 2 x 2 x odd.
+    """
+    odd = sum(side % 2 for side in sides)
+    if len(sides) == 3:
+        return sorted(sides)[1] > 2 or (odd == 0 and max(sides) > 2)
+    return len(sides) != 2 or min(sides) > 2 or odd == 0
+
+
+def colour_links(sides: Sequence[int]) -> np.ndarray:
+    """The colouring of a torus.
+
+    Parameters
+    ----------
+    sides : sequence of int
+        If they are not `decomposable`, only colour 0 is a Hamiltonian cycle.
+
+    Returns
+    -------
+    ndarray of int8, shape (nodes, axes)
+    """
+    sides = tuple(sides)
+    if len(sides) == 1:
+        return np.zeros((sides[0], 1), np.int8)
+    if len(sides) == 2:
+        pair = grid_pair(*sides) if decomposable(sides) else ladder(*sides)
+        return np.stack(pair, axis=-1).reshape(-1, 2).astype(np.int8)
+    halves = split(sides)
+    return product(sides, *halves) if halves else stack(sides)
+
+
+def grid_pair(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two Hamiltonian cycles of a torus of two axes.
+
+    Two even sides take two kinds of nodes [1]_. The others are a small torus, cut open and
+    stretched by two rows or columns at a time.
+
+    Returns
+    -------
+    tuple of ndarray, shape (rows, columns)
+        Colours of the links down, and to the right, of each node.
+    """
+    r, c = np.indices((rows, columns))
+    if rows % 2 == 0 and columns % 2 == 0:
+        return (r + (c == columns - 1)) % 2, (r + c + 1) % 2
+    if columns % 2:
+        if rows % 2 == 0:
+            down, right = grid_pair(columns, rows)
+            return right.T, down.T
+        down = np.select([r >= 2, c >= 3], [c != 2 - r % 2, r != 0], c != r)
+        right = np.select([r >= 3, c >= 2], [c == 1, r == c % 2], c == (r - 1) % 3)
+        return down, right
+    down = np.select([r >= 2, c >= 4], [(c + r % 2) // 2 != 1, r != 0], (c + 1) // 2 % 2 != r)
+    right = np.select([r >= 3, c >= 3], [(c + 1) // 2 == 1, r == (c + 1) % 2], 0)
+    right[:3, :3] = [[0, 0, 1], [1, 0, 1], [0, 1, 1]]
+    return down, right
+
+
+def ladder(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """One Hamiltonian cycle, of colour 0, where the sides are 2 and odd."""
+    if rows > 2:
+        down, right = ladder(columns, rows)
+        return right.T, down.T
+    r, c = np.indices((rows, columns))
+    end = c == columns - 1
+    return (r > 0) | ((c > 0) & ~end), end
+
+
+def winding_pair(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two Hamiltonian cycles where rows <= columns are alike in parity.
+
+    Colour 0 runs through a whole column and leaves it one row below or above the row where it came
+    in. All in all it goes down by ``rows``; colour 1, the rows with that shift, closes after
+    ``rows - 1`` rounds. Most columns are run through in the same direction, which `join` needs.
+    """
+    fall = np.where(np.arange(columns) < (columns + rows) // 2, 1, -1)
+    leave = np.cumsum(fall) % rows
+    enter = np.roll(leave, 1)
+    spared = np.where(fall > 0, enter, leave)
+    r = np.arange(rows)[:, None]
+    return r == spared, r != leave
+
+
+class Walk(NamedTuple):
+    """A Hamiltonian cycle: its nodes in order, and who owns the link after each, on which axis."""
+
+    nodes: np.ndarray
+    owners: np.ndarray
+    axes: np.ndarray
+
+
+def walk(sides: Sequence[int], colours: np.ndarray, colour: int) -> Walk:
+    """The cycle of a colour."""
+    if math.prod(sides) == 2:
+        return Walk(np.arange(2), np.arange(2), np.zeros(2, int))
+    forward = forward_table(sides)
+    nodes = ring_order(forward, colours, colour)
+    after = np.roll(nodes, -1)
+    own = np.equal(colours.T, colour)
+    ahead = (forward[:, nodes] == after) & own[:, nodes]
+    back = (forward[:, after] == nodes) & own[:, after]
+    return Walk(nodes, np.where(ahead.any(axis=0), nodes, after), (ahead | back).argmax(axis=0))
+
+
+def split(sides: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Two groups of equally many axes that are both decomposable, or None."""
+    axes = range(len(sides))
+    if len(sides) % 2:
+        return None
+    for first in combinations(axes, len(sides) // 2):
+        second = tuple(axis for axis in axes if axis not in first)
+        if all(decomposable([sides[axis] for axis in group]) for group in (first, second)):
+            return first, second
+    return None
+
+
+def embed(sides: Sequence[int], axes: Collection[int]) -> np.ndarray:
+    """The nodes of a torus whose coordinates off some axes are 0, in row-major order."""
+    nodes = np.arange(math.prod(sides)).reshape(sides)
+    return nodes[tuple(slice(None) if a in axes else 0 for a in range(len(sides)))].ravel()
+
+
+def paint(
+    colours: np.ndarray,
+    sides: Sequence[int],
+    groups: Sequence[tuple[int, ...]],
+    walks: tuple[Walk, Walk],
+    pair: tuple[np.ndarray, np.ndarray],
+    first: int,
+) -> None:
+    """Colour the product of two cycles, which lie in two groups of axes, like a grid."""
+    (a, b), (u, w) = walks, [embed(sides, axes) for axes in groups]
+    axes = [np.array(group)[walk.axes] for group, walk in zip(groups, walks, strict=True)]
+    down, right = pair
+    colours[u[a.owners][:, None] + w[b.nodes], axes[0][:, None]] = first + down
+    colours[u[a.nodes][:, None] + w[b.owners], axes[1]] = first + right
+
+
+def product(sides: Sequence[int], *groups: tuple[int, ...]) -> np.ndarray:
+    """Each pair of cycles of two groups of axes is a torus of two axes of its own."""
+    colours = np.empty((math.prod(sides), len(sides)), np.int8)
+    part = [tuple(sides[axis] for axis in group) for group in groups]
+    links = [colour_links(p) for p in part]
+    for i in range(len(sides) // 2):
+        walks = walk(part[0], links[0], i), walk(part[1], links[1], i)
+        pair = grid_pair(len(walks[0].nodes), len(walks[1].nodes))
+        paint(colours, sides, groups, walks, pair, 2 * i)
+    return colours
+
+
+def stack(sides: Sequence[int]) -> np.ndarray:
+    """Layers along one axis: two cycles wind through all, the rest is joined layer by layer.
+
+    The first cycle of the layers and the axis make a torus of two axes. Its two cycles lend links
+    to `join` the other cycles of the layers, [3]_ made explicit.
+    """
+    even = [side for side in sides if side % 2 == 0]
+    odd = [side for side in sides if side % 2]
+    # The higher the stack, the fewer the layers' own cycles if layers of 2 x odd have many.
+    height = min(even) if len(even) > 1 else max(odd) if 2 in even else min(odd)
+    axis = sides.index(height)
+    rest = tuple(a for a in range(len(sides)) if a != axis)
+    layer = tuple(sides[a] for a in rest)
+    links = colour_links(layer)
+    colours = np.empty((math.prod(sides), len(sides)), np.int8)
+    base, up = embed(sides, rest), embed(sides, (axis,))
+    for a, own in zip(rest, links.T, strict=True):
+        colours[base[:, None] + up, a] = own[:, None] + 1
+    walks = walk((height,), np.zeros((height, 1), np.int8), 0), walk(layer, links, 0)
+    winds = (len(base) - height) % 2 == 0 and height <= len(base)
+    pair = (winding_pair if winds else grid_pair)(height, len(base))
+    paint(colours, sides, ((axis,), rest), walks, pair, 0)
+    if decomposable(sides):
+        join(sides, colours)
+    return colours
+
 
 #: Chunks that take turns one way around a cycle. A sum waits a step at each node, in which it is
 #: added to: with two, every link is busy all the time.

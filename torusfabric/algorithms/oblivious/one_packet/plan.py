@@ -18,8 +18,7 @@ from ....collective import Collective
 from ....schedule import Pattern
 from ....topology import Topology, Torus
 from ...algorithm import Algorithm, Options, every_port
-from .completion import completion, turn
-from .rods import feeds_3d, feeds_4d, roles_3d, roles_4d
+from .rods import completion, feeds_3d, feeds_4d, roles_3d, roles_4d, turn
 
 __all__ = ["ONE_PACKET"]
 
