@@ -12,10 +12,9 @@ from ..rtl.boards.attach import LINK_PORTS, link_port
 from ..rtl.netlist import Netlist
 from ..toolchain.files import writable
 from ..toolchain.folders import made_folder
-from .beside import PORTS
 from .design import MANIFEST, TEXT, Design, require_folder
 from .expressions import range_of
-from .manifest import COMMON, SOURCE, as_json, manifest
+from .manifest import COMMON, PORTS, SOURCE, as_json, manifest
 from .module_text import MemoryRule, ModuleText
 from .ports import board_port_facts
 from .text import contents_of, header, module_texts, top_structure, top_text
