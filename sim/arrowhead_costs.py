@@ -86,7 +86,8 @@ class Case:
 def cases(order, model):
     """The protocols of the paper on one order."""
     circuit, stored = model.circuit(), model.stored()
-    packets = best_packets(order, **stored)
+    times = stored["beta"], stored["tau"], stored["length"]
+    packets = best_packets(order, tf.Options(times=times))
     floor = costs.store_and_forward_bound(order, **stored)
     for ports, equation in ((3, 8), (6, 9)):
         yield Case(

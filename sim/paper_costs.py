@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil
 
+from torusfabric.algorithms import Options
 from torusfabric.algorithms.arrowhead.spanning_tree import step_count
 from torusfabric.algorithms.circuit.circuits import clog
 from torusfabric.analysis.cost import Number
@@ -73,7 +74,7 @@ def tree_cost(
     length : float
         Length of the message.
     """
-    steps = step_count(order, trees=trees, packets=packets, duplex=duplex)
+    steps = step_count(order, Options(trees=trees, duplex=duplex), packets)
     return steps * (beta + length * tau / (trees * packets))
 
 

@@ -125,7 +125,7 @@ def test_all_options_together(order, root, trees, packets, duplex, latency):
     options = {"trees": trees, "packets": packets, "duplex": duplex, "latency": latency}
     schedule = plan(order, root=root % 4**order, **options)
     check(schedule)
-    assert schedule.round_count == step_count(order, **options)
+    assert schedule.round_count == step_count(order, Options(**options), packets)
     arrived = np.full((4**order, schedule.chunks), 10**6)
     arrived[schedule.collective.root] = -latency
     for step, transfers in enumerate(schedule.rounds(), 1):
@@ -190,7 +190,8 @@ def test_refusals(options, needs):
 def test_best_packets(order, beta, tau, length, trees, duplex):
     """No number of packets is cheaper, and none that costs the same is smaller."""
     model = {"beta": beta, "tau": tau, "length": length}
-    best = best_packets(order, **model, trees=trees, duplex=duplex)
+    options = Options(trees=trees, duplex=duplex, times=(beta, tau, length))
+    best = best_packets(order, options)
 
     def cost(packets):
         return costs.tree_cost(order, trees=trees, packets=packets, duplex=duplex, **model)
@@ -203,16 +204,16 @@ def test_best_packets(order, beta, tau, length, trees, duplex):
 
 def test_best_packets_of_order_6():
     """Where the message takes a hundred start-ups to send: sqrt(62 * 100 / 2) = 55.7."""
-    assert best_packets(6, 1, 1, 100) == 56
+    assert best_packets(6, Options(times=(1, 1, 100))) == 56
 
 
 @pytest.mark.parametrize("beta", [0, -1, math.inf, math.nan])
 def test_best_packets_needs_a_start_up_time(beta):
     """Without one there is no best number."""
     with pytest.raises(InputError, match=r"^Start-up time beta must be finite and more than 0, "):
-        best_packets(3, beta, 1, 10)
+        best_packets(3, Options(times=(beta, 1, 10)))
     with pytest.raises(InputError, match=r"^Length times tau must be finite and not negative, "):
-        best_packets(3, 1, 1, -10)
+        best_packets(3, Options(times=(1, 1, -10)))
 
 
 MODEL = {"alpha": 7, "delta": 2, "tau": 3, "length": 120}
@@ -293,7 +294,7 @@ def test_packets_for_given_times(order, times, trees):
     """Given the times of the cost model, the best number of packets is taken."""
     options = Options(trees=trees, times=times)
     schedule = SPANNING_TREE(Arrowhead(order), parse_collective("broadcast"), options)
-    assert schedule.chunks == trees * best_packets(order, *times, trees=trees)
+    assert schedule.chunks == trees * best_packets(order, options)
 
 
 def test_times_and_packets_exclude_each_other():

@@ -58,57 +58,45 @@ def tree(topology: Arrowhead, index: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return port, depth
 
 
-def _stride(trees: int, packets: int, duplex: Duplex, latency: int) -> int:
+def _tree_count(options: Options) -> int:
+    """Over how many trees the broadcast sends."""
+    return options.trees or (options.ports or 6) // 3
+
+
+def _stride(options: Options, packets: int) -> int:
     """How many steps lie between two packets of a tree.
 
     In half duplex the two trees use a link at depths of different parity (Lemma 6), so that packets
     must be apart by twice the power of two in the latency of a hop.
     """
-    return 2 * (latency & -latency) if duplex == Duplex.HALF and trees == 2 and packets > 1 else 1
+    both = options.duplex == Duplex.HALF and _tree_count(options) == 2 and packets > 1
+    return 2 * (options.latency & -options.latency) if both else 1
 
 
-def step_count(
-    order: int, *, trees: int = 2, packets: int = 1, duplex: Duplex = Duplex.FULL, latency: int = 1
-) -> int:
+def step_count(order: int, options: Options, packets: int = 1) -> int:
     """Steps of the broadcast: 2^n - 1 + P - 1 in full duplex, 2^n - 1 + 2 (P - 1) in half duplex.
 
     Parameters
     ----------
     order : int
         n, the order of the arrowhead.
-    trees, packets, duplex, latency
-        As in `Options`; packets counts those of one tree.
+    packets : int
+        P, those of one tree.
     """
     if order == 0:
         return 0
-    stride = _stride(trees, packets, duplex, latency)
-    return 1 + latency * ((1 << order) - 2) + stride * (packets - 1)
+    return 1 + options.latency * ((1 << order) - 2) + _stride(options, packets) * (packets - 1)
 
 
-def best_packets(
-    order: int,
-    beta: float,
-    tau: float,
-    length: float,
-    *,
-    trees: int = 2,
-    duplex: Duplex = Duplex.FULL,
-    latency: int = 1,
-) -> int:
+def best_packets(order: int, options: Options) -> int:
     """Number of packets a tree for which the broadcast takes the least time.
 
     Parameters
     ----------
     order : int
         n, the order of the arrowhead.
-    beta : float
-        Start-up time of a step, more than 0.
-    tau : float
-        Time to send a message of unit length over one link.
-    length : float
-        Length of the message.
-    trees, duplex, latency
-        As in `Options`.
+    options : Options
+        With ``times``: beta, tau and the length.
 
     Returns
     -------
@@ -126,36 +114,28 @@ def best_packets(
     -----
     Corollary 8 of the paper takes the minimum over real P.
     """
-    share = length * tau / trees
+    beta, tau, length = options.times or (0.0, 0.0, 0.0)
+    share = length * tau / _tree_count(options)
     if not 0 < beta < math.inf:
         raise InputError(f"Start-up time beta must be finite and more than 0, not {beta!r}")
     if not 0 <= share < math.inf:
         raise InputError(f"Length times tau must be finite and not negative, not {length * tau!r}")
-    apart = _stride(trees, 2, duplex, latency)
+    apart = _stride(options, 2)
     # steps(P) = fixed + apart P for P > 1, so that the cost is convex there
-    fixed = step_count(order, trees=trees, packets=2, duplex=duplex, latency=latency) - 2 * apart
+    fixed = step_count(order, options, 2) - 2 * apart
     lowest = math.sqrt(max(fixed, 0) * share / (apart * beta))
 
     def cost(packets: int) -> float:
-        steps = step_count(order, trees=trees, packets=packets, duplex=duplex, latency=latency)
-        return steps * (beta + share / packets)
+        return step_count(order, options, packets) * (beta + share / packets)
 
     return min((1, max(1, math.floor(lowest)), max(1, math.ceil(lowest))), key=cost)
 
 
-def _tree_count(options: Options) -> int:
-    """Over how many trees the broadcast sends."""
-    return options.trees or (options.ports or 6) // 3
-
-
 def _packet_count(order: int, options: Options) -> int:
     """In how many packets each tree carries its share."""
-    trees = _tree_count(options)
     if options.times:
-        beta, tau, length = options.times
-        return best_packets(
-            order, beta, tau, length, trees=trees, duplex=options.duplex, latency=options.latency
-        )
+        return best_packets(order, options)
+    trees = _tree_count(options)
     return options.packets or max((options.chunks or trees) // trees, 1)
 
 
@@ -219,7 +199,7 @@ def plan_arrowhead(topology: Arrowhead, collective: Collective, options: Options
     10
     """
     trees, packets = _tree_count(options), _packet_count(topology.order, options)
-    root, stride = collective.root or 0, _stride(trees, packets, options.duplex, options.latency)
+    root, stride = collective.root or 0, _stride(options, packets)
     rows = []
     for index in range(trees):
         port, depth = tree(topology, index)

@@ -14,7 +14,7 @@ from ...errors import InputError
 from ...schedule.foreign.dataflow import Dataflow
 from ...toolchain.hints import no_such
 from ...topology import IntArray, Topology, Torus
-from ..oblivious.hamiltonian.plan import colour_links
+from ..oblivious.hamiltonian.plan import colour_links, walk
 
 __all__ = ["PLACEMENTS", "SEARCH_SECONDS", "place_ranks"]
 
@@ -127,7 +127,7 @@ def _usual(topology: Topology, pairs: IntArray) -> Iterator[IntArray]:
     around = _around(pairs)
     if around is not None and topology.dimensions > 1:
         cycle = np.empty_like(nodes)
-        cycle[around] = _cycle(topology)
+        cycle[around] = walk(topology.sides, colour_links(topology.sides), 0).nodes
         yield cycle
 
 
@@ -146,21 +146,6 @@ def _around(pairs: IntArray) -> IntArray | None:
             return np.array(order) if len(order) == len(after) else None
         order.append(here)
     return None
-
-
-def _cycle(topology: Torus) -> IntArray:
-    """The nodes along a Hamiltonian cycle."""
-    links = colour_links(topology.sides) == 0
-    order, here, before = [0], 0, -1
-    while True:
-        row = topology.neighbours[here]
-        joined = [row[2 * axis] for axis in range(topology.dimensions) if links[here, axis]]
-        behind = [row[2 * axis + 1] for axis in range(topology.dimensions)]
-        joined += [node for axis, node in enumerate(behind) if links[node, axis]]
-        here, before = next(int(node) for node in joined if node != before), here
-        if here == 0:
-            return np.array(order)
-        order.append(here)
 
 
 class _Late(Exception):

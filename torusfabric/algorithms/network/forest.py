@@ -87,7 +87,7 @@ class Forest(Loads):
 
     def __init__(
         self,
-        arcs: Arcs,
+        arcs: Arcs | Lengths,
         roots: list[int],
         random: np.random.Generator,
         *,

@@ -25,7 +25,7 @@ from ...collective import Collective
 from ...schedule import Grouped, Transfers
 from ...topology import IntArray, Topology
 from .forest import Forest
-from .spread import heights, timetable
+from .spread import Arcs, heights, timetable
 
 __all__ = ["SharedTrees", "shared_trees", "sums_along"]
 
@@ -70,14 +70,6 @@ class SharedTrees(NamedTuple):
     roots: tuple[int, ...]
     up: list[list[int]]
     down: list[list[int]]
-
-
-class _BothWays(NamedTuple):
-    """A network, and beside it the same with all arcs the other way."""
-
-    nodes: int
-    tail: IntArray
-    head: IntArray
 
 
 class _Found(NamedTuple):
@@ -164,7 +156,7 @@ def _packed(
         forest = Forest(arcs, roots.tolist(), random, links=link, depth=depth)
     else:
         forest = Forest(
-            _BothWays(
+            Arcs(  # the network, and beside it the same with all arcs the other way
                 2 * nodes,
                 np.concatenate([arcs.tail, nodes + arcs.head]),
                 np.concatenate([arcs.head, nodes + arcs.tail]),

@@ -12,7 +12,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 from math import ceil
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -63,20 +63,12 @@ def spread(
     return [chosen.tolist() for chosen in taken]
 
 
-class Arcs(Protocol):
-    """Arcs between nodes."""
+class Arcs(NamedTuple):
+    """Arcs between nodes: how many nodes there are, and where each arc begins and ends."""
 
-    @property
-    def nodes(self) -> int:
-        """How many nodes."""
-
-    @property
-    def tail(self) -> IntArray:
-        """Where each arc begins."""
-
-    @property
-    def head(self) -> IntArray:
-        """Where it ends."""
+    nodes: int
+    tail: IntArray
+    head: IntArray
 
 
 class Loads:
@@ -87,7 +79,7 @@ class Loads:
     """
 
     def __init__(
-        self, arcs: Arcs, taken: Sequence[Sequence[int]], links: list[int] | None = None
+        self, arcs: Arcs | Lengths, taken: Sequence[Sequence[int]], links: list[int] | None = None
     ) -> None:
         #: Of each arc what it takes up: itself, or what others take up, too.
         self.link = [*range(len(arcs.tail))] if links is None else links

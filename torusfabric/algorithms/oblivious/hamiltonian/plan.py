@@ -34,7 +34,7 @@ from ....topology import Topology, Torus
 from ...algorithm import Algorithm, Options, every_port
 from .join import forward_table, join, ring_order
 
-__all__ = ["HAMILTONIAN", "colour_links", "decomposable"]
+__all__ = ["HAMILTONIAN", "colour_links", "decomposable", "walk"]
 
 
 def decomposable(sides: Sequence[int]) -> bool:
