@@ -10,7 +10,7 @@ from planners import planner
 
 from torusfabric.algorithms import Options
 from torusfabric.algorithms.table.bufferless import BUFFERLESS, search, snake
-from torusfabric.algorithms.table.matching import MATCHING
+from torusfabric.algorithms.table.matching.plan import MATCHING
 from torusfabric.analysis.check import check
 from torusfabric.analysis.distance_bounds import bufferless_steps
 from torusfabric.collective import Collective

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import torusfabric as tf
-from torusfabric.algorithms.foreign import place_ranks
+from torusfabric.algorithms.foreign.placement import place_ranks
 from torusfabric.schedule.foreign.dataflow import read_dataflow
 
 RING, DOUBLING = generators.ring_allgather, generators.recursive_doubling_allgather

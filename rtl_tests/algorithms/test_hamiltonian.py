@@ -9,8 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torusfabric.algorithms import Options
-from torusfabric.algorithms.oblivious.hamiltonian import HAMILTONIAN
-from torusfabric.algorithms.oblivious.hamiltonian.plan import colour_links, decomposable
+from torusfabric.algorithms.oblivious.hamiltonian.plan import (
+    HAMILTONIAN,
+    colour_links,
+    decomposable,
+)
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective
 from torusfabric.errors import InputError, ScheduleError

@@ -13,9 +13,8 @@ from planners import planner
 from waiting import shortest_wait
 
 from torusfabric.algorithms.table.bipartite import match
-from torusfabric.algorithms.table.matching import MATCHING
 from torusfabric.algorithms.table.matching.alltoall import alltoall_bound, balanced_routes
-from torusfabric.algorithms.table.matching.plan import port_trees
+from torusfabric.algorithms.table.matching.plan import MATCHING, port_trees
 from torusfabric.analysis.check import check, check_rounds
 from torusfabric.analysis.distance_bounds import delivery_steps
 from torusfabric.collective import COLLECTIVES

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from planners import planner
 from waiting import shortest_wait
 
-from torusfabric.algorithms.table.necklace import NECKLACE
+from torusfabric.algorithms.table.necklace.plan import NECKLACE
 from torusfabric.algorithms.table.necklace.trees import Necklaces
 from torusfabric.analysis.check import check, check_rounds
 from torusfabric.errors import InputError, ScheduleError

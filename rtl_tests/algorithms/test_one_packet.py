@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torusfabric.algorithms import Options
-from torusfabric.algorithms.oblivious.one_packet import ONE_PACKET
-from torusfabric.algorithms.oblivious.one_packet.plan import rod_feed
+from torusfabric.algorithms.oblivious.one_packet.plan import ONE_PACKET, rod_feed
 from torusfabric.algorithms.oblivious.one_packet.rods import completion, roles_3d, turn
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective

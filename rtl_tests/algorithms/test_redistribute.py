@@ -7,7 +7,7 @@ import pytest
 from flooding import steps_until_complete
 
 from torusfabric.algorithms.oblivious import redistribute
-from torusfabric.algorithms.oblivious.hamiltonian import HAMILTONIAN
+from torusfabric.algorithms.oblivious.hamiltonian.plan import HAMILTONIAN
 from torusfabric.algorithms.oblivious.redistribute import REDISTRIBUTE
 from torusfabric.analysis.check import check, check_rounds
 from torusfabric.collective import Collective

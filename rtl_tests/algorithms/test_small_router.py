@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from torusfabric.algorithms import Options
-from torusfabric.algorithms.table.matching import MATCHING
 from torusfabric.algorithms.table.matching.alltoall import alltoall_bound, balanced_routes
 from torusfabric.algorithms.table.matching.exchange import exchange
 from torusfabric.algorithms.table.matching.heads import few_heads
+from torusfabric.algorithms.table.matching.plan import MATCHING
 from torusfabric.algorithms.table.matching.small_router import few_turns, first_axes
 from torusfabric.analysis.check import check
 from torusfabric.analysis.distance_bounds import delivery_steps

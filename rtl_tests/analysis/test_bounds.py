@@ -19,7 +19,7 @@ import torusfabric as tf
 from torusfabric.algorithms import Options
 from torusfabric.algorithms.circuit.max_flow import Network
 from torusfabric.algorithms.table.bufferless import BUFFERLESS
-from torusfabric.algorithms.table.matching import MATCHING
+from torusfabric.algorithms.table.matching.plan import MATCHING
 from torusfabric.analysis.bounds import (
     all_pairs_rounds,
     arc_load,

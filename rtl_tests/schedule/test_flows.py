@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torusfabric.algorithms.oblivious.hamiltonian import HAMILTONIAN
-from torusfabric.algorithms.oblivious.one_packet import ONE_PACKET
+from torusfabric.algorithms.oblivious.hamiltonian.plan import HAMILTONIAN
+from torusfabric.algorithms.oblivious.one_packet.plan import ONE_PACKET
 from torusfabric.collective import Collective
 from torusfabric.schedule import Pattern, Switching
 from torusfabric.schedule.flows import Flows

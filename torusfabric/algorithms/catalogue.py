@@ -17,17 +17,17 @@ from ..topology import Topology
 from .algorithm import Algorithm, Options, as_flag, asked_for
 from .arrowhead.spanning_tree import SPANNING_TREE
 from .arrowhead.wormhole_forest import WORMHOLE_FOREST
-from .circuit.diagonal import DIAGONAL
+from .circuit.diagonal.plan import DIAGONAL
 from .circuit.lee_code import LEE_CODE
 from .circuit.max_flow import MAX_FLOW
 from .network.plan import ANY_NETWORK
 from .oblivious.farthest_first import FARTHEST_FIRST
-from .oblivious.hamiltonian import HAMILTONIAN
-from .oblivious.one_packet import ONE_PACKET
+from .oblivious.hamiltonian.plan import HAMILTONIAN
+from .oblivious.one_packet.plan import ONE_PACKET
 from .oblivious.redistribute import REDISTRIBUTE
 from .table.bufferless import BUFFERLESS
-from .table.matching import MATCHING
-from .table.necklace import NECKLACE
+from .table.matching.plan import MATCHING
+from .table.necklace.plan import NECKLACE
 from .table.ring_exchange import RING_EXCHANGE
 
 __all__ = ["BUILT_IN", "CATALOGUE", "GROUP", "Catalogue", "choose", "find", "register"]

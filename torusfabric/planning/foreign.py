@@ -8,7 +8,8 @@ import re
 import numpy as np
 
 from ..algorithms import CATALOGUE, Options
-from ..algorithms.foreign import PLACEMENTS, SEARCH_SECONDS, list_schedule, place_ranks
+from ..algorithms.foreign.list_schedule import list_schedule
+from ..algorithms.foreign.placement import PLACEMENTS, SEARCH_SECONDS, place_ranks
 from ..analysis.cost import schedule_cost
 from ..errors import InputError
 from ..schedule import Schedule, Switching

@@ -1,9 +1,9 @@
 """Schedules that look the same from every node of one label.
 
-A fourth way to write a schedule, beside those of `forms`: the nodes of a torus are labelled by a
-homomorphism to the integers modulo m, and what a node does depends on its label alone. Such a
-schedule is as small as the quotient, however many nodes the torus has, and its contention can be
-seen in the quotient.
+A fourth way to write a schedule, beside patterns, tables and rounds: the nodes of a torus are
+labelled by a homomorphism to the integers modulo m, and what a node does depends on its label
+alone. Such a schedule is as small as the quotient, however many nodes the torus has, and its
+contention can be seen in the quotient.
 """
 
 from collections.abc import Iterator

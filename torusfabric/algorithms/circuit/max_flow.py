@@ -231,9 +231,9 @@ def max_flow_broadcast(topology: Topology, collective: Collective, options: Opti
     Returns
     -------
     Rounds
-        ceil(log_(alpha + 1) N) rounds, the lower bound of Lemma 1 of [1]_, on every torus of two or
-        more dimensions on which this has been tried; there is no proof that it always is. On rings
-        the messages go as in `segments`, which meets the bound.
+        ceil(log_(alpha + 1) N) rounds, the lower bound of Wang, Tseng, Ni and Sheu (Lemma 1, see
+        `diagonal`), on every torus of two or more dimensions on which this has been tried; there is
+        no proof that it always is. On rings messages go as `segment_rounds` says, which meets it.
 
     Notes
     -----
@@ -241,11 +241,6 @@ def max_flow_broadcast(topology: Topology, collective: Collective, options: Opti
     informed and chosen nodes at distance d of (d + 0.3)^-2 is least. A maximum flow serves as many
     of them as possible; it is then augmented to all uninformed nodes. Where this misses the bound,
     it is tried again with random changes to the repulsion.
-
-    References
-    ----------
-    .. [1] S.-Y. Wang, Y.-C. Tseng, S.-Y. Ni, J.-P. Sheu, "Circuit-switched broadcasting in
-       multi-port multi-dimensional torus networks", The Journal of Supercomputing 20, 2001.
 
     Examples
     --------

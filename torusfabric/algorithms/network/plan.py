@@ -6,10 +6,10 @@ links; nothing is assumed of it but that every node reaches every other.
 - Broadcast: trees that share no arc, as many as the least cut from the root allows; messages stream
   down them. Reduce: the same backwards.
 - All-gather: a spanning tree for each block, see `forest`. Reduce-scatter: the same backwards.
-  All-reduce: up trees that share no link, see `link_forest`, and down again; where those do not
+  All-reduce: up trees that share no link, see `trees`, and down again; where those do not
   come near the least time, up and down trees that share arcs, see `shared_trees`; for short
   messages up a tree of shortest paths and down again.
-- Scatter, total exchange, exchange: a path for each message, see `routes`. Gather: a scatter
+- Scatter, total exchange, exchange: a path for each message, see `spread`. Gather: a scatter
   backwards. Halo: a tree for each block, to its neighbours.
 
 Messages are cut into as few chunks as come near the least message times, see `chunks`; for short

@@ -1,5 +1,1 @@
 """Circuit-switched broadcast from diagonal to diagonal, or by ever finer levels."""
-
-from .plan import DIAGONAL
-
-__all__ = ["DIAGONAL"]
