@@ -188,9 +188,7 @@ class Rounds(Schedule):
     >>> rounds = Rounds(
     ...     topology=tf.Torus(4),
     ...     collective=tf.Collective("broadcast", 0),
-    ...     algorithm="by hand",
     ...     switching=tf.Switching.CIRCUIT,
-    ...     ports=2,
     ...     transfers=(tf.Transfers(np.array([0, 0]), np.array([[0, -1], [1, 1]])),),
     ... )
     >>> rounds.transfers[0].walk(rounds.topology).tolist()

@@ -64,14 +64,11 @@ def parse_schedule(data: Any) -> Rounds:
     fitting = available_memory() // PER_BLOCK
     if blocks.count > fitting:
         raise NotEnoughMemory(f"Blocks must fit in memory, at most {fitting}, not {blocks.count}")
+    head = ("algorithm", "switching", "ports", "chunks", "duplex")
     return Rounds(
         topology=topology,
         collective=collective,
-        algorithm=data["algorithm"],
-        switching=data["switching"],
-        ports=data["ports"],
-        chunks=data["chunks"],
-        duplex=data.get("duplex", "full"),
+        **{name: data[name] for name in head if name in data},
         transfers=_all_transfers(topology, blocks, data["rounds"]),
     )
 

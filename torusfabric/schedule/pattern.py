@@ -38,9 +38,6 @@ class Pattern(Schedule):
     >>> pattern = Pattern(
     ...     topology=tf.Torus(5),
     ...     collective=tf.Collective("allgather"),
-    ...     algorithm="ring",
-    ...     switching=tf.Switching.STORE_AND_FORWARD,
-    ...     ports=2,
     ...     steps=2,
     ...     feed=np.tile([1, 0], (5, 1)),
     ...     inject=np.zeros((5, 2), int),
@@ -105,8 +102,6 @@ class SumPattern(Schedule):
     >>> pattern = SumPattern(
     ...     topology=tf.Torus(3),
     ...     collective=tf.Collective("reduce-scatter"),
-    ...     algorithm="by hand",
-    ...     switching=tf.Switching.STORE_AND_FORWARD,
     ...     ports=1,
     ...     feed=np.tile([1, -1], (3, 1)),
     ...     inject=np.tile([0, -1], (3, 1)),

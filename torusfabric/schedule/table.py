@@ -54,9 +54,6 @@ class Table(Schedule):
     >>> table = Table(
     ...     topology=tf.Torus(3),
     ...     collective=tf.Collective("allgather"),
-    ...     algorithm="ring",
-    ...     switching=tf.Switching.STORE_AND_FORWARD,
-    ...     ports=2,
     ...     offset=np.array([[1, 2]]),
     ...     chunk=np.array([[0, 0]]),
     ... )
@@ -166,9 +163,6 @@ class SumTable(Schedule):
     >>> table = SumTable(
     ...     topology=tf.Torus(5),
     ...     collective=tf.Collective("allreduce"),
-    ...     algorithm="by hand",
-    ...     switching=tf.Switching.STORE_AND_FORWARD,
-    ...     ports=2,
     ...     chunk=np.zeros((2, 2), int),
     ...     passed=np.array([[-1, -1], [1, 0]]),
     ... )

@@ -20,7 +20,7 @@ import numpy as np
 from ...analysis.distance_bounds import bufferless_steps, parities
 from ...collective import Collective
 from ...schedule import Table
-from ...topology import CayleyGraph, Topology, Torus
+from ...topology import CayleyGraph, Torus
 from ..algorithm import Algorithm, Options, every_port
 from .bipartite import match
 
@@ -201,11 +201,6 @@ class _Search:
         return {port: onward[port]}
 
 
-def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """What the algorithm needs, if the options do not fit, or None."""
-    return every_port(options, topology.ports)
-
-
 def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Table:
     """Plan an all-gather; chunks are gathered one after the other.
 
@@ -256,7 +251,7 @@ BUFFERLESS = Algorithm(
     summary="blocks never rest: one register a port, and a crossbar program for all nodes",
     collectives=("allgather",),
     options=("ports", "chunks", "seed"),
-    misfit=misfit,
+    misfit=lambda topology, collective, options: every_port(options, topology.ports),
     plan=plan,
     most_arcs=2**9,
 )
