@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -140,18 +141,16 @@ def place(program: Program, beat: int = 1) -> Placement:
     )
     zero = all(operator.neutral_is_zero for operator in program.operators)
     first = loops.first.sources.first_injection
-    planned = [
-        _planned(loops, selected, members, _late(selected, members, endpoints, first), zero=zero)
+    shapes = [
+        _Shape(
+            loops, selected, members, selects, _late(selected, members, endpoints, first), zero=zero
+        )
         for members in alike
     ]
-    common = _common_bits(planned, selected.uniform)
-    shown = [_RouterTable(loops, members, selects) for members in alike]
-    routers = tuple(
-        _router(plan, table, common, selected.uniform, one=one)
-        for plan, table in zip(planned, shown, strict=True)
-    )
+    common = _common_bits(shapes, selected.uniform)
+    routers = tuple(_router(shape, common, selected.uniform, one=one) for shape in shapes)
     operands, operands_of = _operands(loops, selects)
-    tables = RowTables(loops, [(table.members, table) for table in shown])
+    tables = RowTables(loops, [(shape.members, shape) for shape in shapes])
     columns, forms = dict(endpoints.columns), len(loops.loops)
     # A table shows its row a cycle before what follows from it is there.
     if any(shape.row_bits for shape in endpoints.shapes):
@@ -241,41 +240,6 @@ def _sources(inputs: _Inputs, sources: Sources) -> list[Hashable]:
     return [*zip(selected, stages, strict=True)]
 
 
-@dataclass(frozen=True, eq=False)
-class _Planned:
-    """A crossbar over all rows of all variants of a shape."""
-
-    crossbar: Crossbar
-    values: IntArray  # variants, rows, select registers
-    spans: tuple[slice, ...]  # the rows of each loop
-    words: dict[int, tuple[int, ...]]  # of each variant, those among its inputs
-
-
-def _planned(
-    loops: Loops,
-    inputs: _Inputs,
-    members: list[int],
-    late: Mapping[int, int] | None = None,
-    *,
-    zero: bool = False,
-) -> _Planned:
-    """The crossbar of a shape: select registers are shared where that suits all its variants.
-
-    The word that changes nothing, behind all others, may be 0.
-    """
-    values = inputs.values[members]
-    rows, inverse = np.unique(values.reshape(-1, values.shape[-1]), axis=0, return_inverse=True)
-    unused = SETTING if inputs.action is Action.SELECT else None
-    delays = [loops.delays(Point(inputs.action, port), unused) for port in range(values.shape[-1])]
-    # The choice of an operand may be one with the sum, in a form of its own.
-    branched = inputs.action is Action.OPERAND
-    neutral = inputs.first + len(inputs.words[members[0]]) if zero else None
-    crossbar = plan_crossbar(rows, delays, late, branched=branched, zero=neutral)
-    bits = crossbar.rom[inverse.ravel()].reshape(*values.shape[:2], -1)
-    words = {variant: inputs.words[variant] for variant in members}
-    return _Planned(crossbar, bits, loops.spans, words)
-
-
 def _late(
     inputs: _Inputs, members: list[int], endpoints: EndpointPlan, first: int
 ) -> dict[int, int]:
@@ -295,56 +259,63 @@ def _late(
 Bit: TypeAlias = tuple[int, bytes, int | None]
 
 
-def _bits(plan: _Planned, register: int, number: int) -> set[Bit]:
-    """What a select register holds in a loop, in any variant of a shape."""
-    delay = plan.crossbar.delays[register][number]
-    values = plan.values[:, plan.spans[number], register].astype(np.int8)
-    return {(number, rows.tobytes(), delay) for rows in values}
+class _Shape(Table):
+    """A crossbar over all rows of all variants of a shape, and the table at these nodes.
 
-
-def _common_bits(planned: list[_Planned], uniform: Sequence[bool]) -> set[Bit]:
-    """Where nodes differ, what any select bit of every node with select bits is."""
-    plans = [plan for plan in planned if plan.crossbar.delays]
-    if not plans:
-        return set()
-    numbers = [number for number, whole in enumerate(uniform) if not whole]
-    registers = range(len(plans[0].crossbar.delays))
-    asked = {bit for number in numbers for k in registers for bit in _bits(plans[0], k, number)}
-    return {bit for bit in asked if all(_everywhere(plan, bit) for plan in plans)}
-
-
-def _everywhere(plan: _Planned, bit: Bit) -> bool:
-    """Whether a select bit of every variant of a shape is so."""
-    number, rows, delay = bit
-    same_delay = [delays[number] == delay for delays in plan.crossbar.delays]
-    values = plan.values[:, plan.spans[number], same_delay]
-    wanted = np.frombuffer(rows, np.int8)[:, None]
-    return bool((values == wanted).all(axis=1).any(axis=1).all())
-
-
-class _RouterTable(Table):
-    """The table at the nodes of a shape of routers, beside what the sequencer gives to them.
+    Select registers are shared where that suits all variants. The word that changes nothing, behind
+    all others, may be 0.
 
     Attributes
     ----------
+    values : ndarray of int, shape (variants, rows, select registers)
     given : list of (tuple of int)
         Of each column that a router is given, that of the sequencer for each member.
     """
 
-    def __init__(self, loops: Loops, members: list[int], columns: ColumnSet) -> None:
+    def __init__(
+        self,
+        loops: Loops,
+        inputs: _Inputs,
+        members: list[int],
+        columns: ColumnSet,
+        late: Mapping[int, int] = MappingProxyType({}),
+        *,
+        zero: bool = False,
+    ) -> None:
         super().__init__(len(members), loops.spans, by_form=False)
         self.loops, self.members, self._columns = loops, members, columns
         self.given: list[tuple[int, ...]] = []
+        self._words = {variant: inputs.words[variant] for variant in members}
+        values, action = inputs.values[members], inputs.action
+        rows, inverse = np.unique(values.reshape(-1, values.shape[-1]), axis=0, return_inverse=True)
+        unused = SETTING if action is Action.SELECT else None
+        ports = range(values.shape[-1])
+        self._crossbar = plan_crossbar(
+            rows,
+            [loops.delays(Point(action, port), unused) for port in ports],
+            late,
+            # The choice of an operand may be one with the sum, in a form of its own.
+            branched=action is Action.OPERAND,
+            zero=inputs.first + len(inputs.words[members[0]]) if zero else None,
+        )
+        self.delays = self._crossbar.delays
+        self.values = self._crossbar.rom[inverse.ravel()].reshape(*values.shape[:2], -1)
 
-    @property
-    def columns(self) -> dict[int, tuple[int, ...]]:
-        """The columns of the sequencer that each variant is given."""
-        return {
-            variant: tuple(column[number] for column in self.given)
-            for number, variant in enumerate(self.members)
-        }
+    def bits(self, register: int, number: int) -> set[Bit]:
+        """What a select register holds in a loop, in any variant."""
+        delay, span = self.delays[register][number], self.loops.spans[number]
+        values = self.values[:, span, register].astype(np.int8)
+        return {(number, rows.tobytes(), delay) for rows in values}
 
-    def bit(
+    def has_everywhere(self, bit: Bit) -> bool:
+        """Whether a select bit of every variant is so."""
+        number, rows, delay = bit
+        same_delay = [delays[number] == delay for delays in self.delays]
+        values = self.values[:, self.loops.spans[number], same_delay]
+        wanted = np.frombuffer(rows, np.int8)[:, None]
+        return bool((values == wanted).all(axis=1).any(axis=1).all())
+
+    def _bit(
         self,
         values: IntArray,
         delays: Delays,
@@ -369,12 +340,7 @@ class _RouterTable(Table):
             self.given.append(of_each)
         return self.given.index(of_each)
 
-    def selects(self, plan: _Planned, given: Sequence[Sequence[bool]]) -> tuple[Location, ...]:
-        """Find a place for what each select register of a crossbar holds."""
-        every = zip(plan.crossbar.delays, given, strict=True)
-        return tuple(self.bit(plan.values[:, :, k], *each) for k, each in enumerate(every))
-
-    def point(self, point: Point) -> tuple[Location, ...]:
+    def _point(self, point: Point) -> tuple[Location, ...]:
         """Find a place for each bit of the value of a control point; 0 where it does nothing."""
         loops, acts = self.loops, ACTIONS[point.action].acts
         values, delays = loops.values(point), loops.delays(point)
@@ -383,7 +349,7 @@ class _RouterTable(Table):
         for k in range(max(int(values.max()), 0).bit_length()):
             bit = np.where(values >= 0, values >> k & 1, idle)
             given = [bool((bit[span] == bit[span, :1]).all()) for span in loops.spans]
-            at = self.bit(bit[:, self.members].T, delays, given, shown)
+            at = self._bit(bit[:, self.members].T, delays, given, shown)
             if acts and at.start is not None:
                 anywhere = np.any(values > 0, axis=1).astype(int)
                 strobe = np.tile(anywhere, (len(self.members), 1))
@@ -391,10 +357,40 @@ class _RouterTable(Table):
             found.append(at)
         return tuple(found)
 
+    def plan(self, given: Sequence[Sequence[bool]], points: Sequence[Point] = ()) -> RouterPlan:
+        """The module, with a place for what each select register holds, and other points.
 
-def _router(
-    plan: _Planned, table: _RouterTable, common: set[Bit], uniform: Sequence[bool], *, one: bool
-) -> RouterPlan:
+        Parameters
+        ----------
+        given : sequence of (sequence of bool)
+            Of each select register, in which forms the sequencer gives it.
+        """
+        every = zip(self.delays, given, strict=True)
+        places = {
+            "select": tuple(self._bit(self.values[:, :, k], *each) for k, each in enumerate(every))
+        }
+        for point in points:
+            if bits := self._point(point):
+                places[f"{point.action.value}_{point.number}"] = bits
+        columns = {
+            variant: tuple(column[number] for column in self.given)
+            for number, variant in enumerate(self.members)
+        }
+        return RouterPlan(self._crossbar, self._words, places, columns, self.width)
+
+
+def _common_bits(shapes: Sequence[_Shape], uniform: Sequence[bool]) -> set[Bit]:
+    """Where nodes differ, what any select bit of every node with select bits is."""
+    shapes = [shape for shape in shapes if shape.delays]
+    if not shapes:
+        return set()
+    numbers = [number for number, whole in enumerate(uniform) if not whole]
+    registers = range(len(shapes[0].delays))
+    asked = {bit for number in numbers for k in registers for bit in shapes[0].bits(k, number)}
+    return {bit for bit in asked if all(shape.has_everywhere(bit) for shape in shapes)}
+
+
+def _router(shape: _Shape, common: set[Bit], uniform: Sequence[bool], *, one: bool) -> RouterPlan:
     """A router module.
 
     What is common to all routers, and all of loops in which they do the same, comes from the
@@ -402,19 +398,15 @@ def _router(
     """
 
     def shared(register: int, number: int) -> bool:
-        bits = _bits(plan, register, number)
+        bits = shape.bits(register, number)
         return len(bits) == 1 if one else bits <= common
 
-    alike = [
+    given = [
         [whole or shared(k, number) for number, whole in enumerate(uniform)]
-        for k in range(len(plan.crossbar.delays))
+        for k in range(len(shape.delays))
     ]
-    given = {"select": table.selects(plan, alike)}
-    for point in table.loops.points(Holder.ROUTER):
-        bits = () if point.action is Action.SELECT else table.point(point)
-        if bits:
-            given[f"{point.action.value}_{point.number}"] = bits
-    return RouterPlan(plan.crossbar, plan.words, given, table.columns, table.width)
+    points = shape.loops.points(Holder.ROUTER)
+    return shape.plan(given, [point for point in points if point.action is not Action.SELECT])
 
 
 def _operands(loops: Loops, selects: ColumnSet) -> tuple[tuple[RouterPlan, ...], IntArray]:
@@ -424,11 +416,8 @@ def _operands(loops: Loops, selects: ColumnSet) -> tuple[tuple[RouterPlan, ...],
     """
     if not any(loop.combining for loop in loops.loops):
         return (), np.zeros(loops.variants, int)
-    inputs, plans = _Inputs.of(loops, Action.OPERAND, one=False), []
+    inputs = _Inputs.of(loops, Action.OPERAND, one=False)
     shape_of, alike = _numbered(rows.tobytes() for rows in inputs.values)
-    for members in alike:
-        plan, table = _planned(loops, inputs, members), _RouterTable(loops, members, selects)
-        everywhere = [[True] * len(loops.loops)] * len(plan.crossbar.delays)
-        bits = {"select": table.selects(plan, everywhere)}
-        plans.append(RouterPlan(plan.crossbar, plan.words, bits, table.columns, 0))
-    return tuple(plans), shape_of
+    shapes = [_Shape(loops, inputs, members, selects) for members in alike]
+    everywhere = [True] * len(loops.loops)
+    return tuple(shape.plan([everywhere] * len(shape.delays)) for shape in shapes), shape_of
