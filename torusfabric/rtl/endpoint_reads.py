@@ -16,7 +16,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..program.fields import NEUTRAL
 from .endpoint_shape import STAGE_INPUTS, EndpointReader
-from .memories import choose
+from .memories import choose, constant_at
 from .modules import apart, delayed
 from .multiplexer import SLICE, cascade, extended_cascade, keeper, select_bits, select_code
 from .place import Location
@@ -51,10 +51,9 @@ class Inputs:
 
     def of_form(self, constants: tuple[int, ...]) -> Value:
         """The constant of the form, without a register."""
-        width = max(max(constants).bit_length(), 1)
-        if len(set(constants)) == 1:
-            return Const(constants[0], width)
-        return choose([Const(value, width) for value in constants], self._endpoint.value("form"))
+        if len(set(constants)) == 1:  # so that nothing need know the form
+            return Const(constants[0], max(constants[0].bit_length(), 1))
+        return constant_at(constants, self._endpoint.value("form"))
 
     def reader(self, shape: EndpointReader) -> Reader:
         """What drives the reads of a reader."""

@@ -14,7 +14,7 @@ from amaranth.lib.wiring import In, Out
 from ..program.timing import DISTRIBUTION, STORE, WRITE, table_digits
 from .distribution import NodeGroups
 from .locators import HostLayout, Locator
-from .memories import Columns, address_width, choose, look_up
+from .memories import Columns, address_width, choose, constant_at, look_up
 from .modules import delayed, pulsed
 from .netlist import Leaf
 
@@ -306,8 +306,7 @@ class Host(Leaf):
         ]
         if view.banks == tuple(range(len(view.banks))):
             return locator.bank, locator.address
-        width = address_width(max(view.banks) + 1)
-        return choose([Const(bank, width) for bank in view.banks], locator.bank), locator.address
+        return constant_at(view.banks, locator.bank), locator.address
 
     def _write(self, m: Module) -> None:
         """Find where words go by every send map, and pass the rest of the write on as late."""

@@ -25,6 +25,7 @@ __all__ = [
     "add_rom",
     "address_width",
     "choose",
+    "constant_at",
     "fitting",
     "look_up",
     "memory_cell",
@@ -107,6 +108,14 @@ def choose(values: Sequence[Value], index: Value) -> Value:
     """The value at an index; past the end, the last one."""
     padding = [values[-1]] * ((1 << len(index)) - len(values))
     return Array([*values, *padding])[index]
+
+
+def constant_at(values: Sequence[int], index: Value) -> Value:
+    """The constant at an index, as `choose`; one that all are needs no choice."""
+    width = max(max(values).bit_length(), 1)
+    if len(set(values)) == 1:
+        return Const(values[0], width)
+    return choose([Const(value, width) for value in values], index)
 
 
 def look_up(values: Sequence[int], index: Value) -> Value:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..program.timing import MODE_SETUP, RUN_SETUP, TABLE_BITS
-from .memories import address_width, choose, look_up
+from .memories import address_width, choose, constant_at, look_up
 from .place import Loops
 
 __all__ = ["Lengths", "RunLength", "divided"]
@@ -147,10 +147,7 @@ class RunLength:
 
     def constant(self, values: Sequence[int]) -> Value:
         """The constant that belongs to the form."""
-        width = max(max(values).bit_length(), 1)
-        if len(set(values)) == 1:
-            return Const(values[0], width)
-        return choose([Const(value, width) for value in values], self.form)
+        return constant_at(values, self.form)
 
 
 def _last_of_block(last: Value, beat: int, chunks: int) -> Value:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
 from ...program import CycleMap
 from ...topology import IntArray
-from ..memories import choose
+from ..memories import constant_at
 from ..modules import delayed
 from . import Locator
 
@@ -51,14 +51,13 @@ class CycleLocator(Locator):
         nodes = mapped.index.shape[1]
         numbering, back = _numbered(mapped.index)
         cycle = self._of_chunk(mapped.cycle, 0, m)
-        bits = max(int(numbering.max()).bit_length(), 1)
-        row = choose([Const(int(number), bits) for number in numbering], cycle)
+        row = constant_at(numbering.tolist(), cycle)
         distinct = [int((numbering == k).argmax()) for k in range(numbering.max() + 1)]
         position = mapped.index[distinct]
         at = self._look_up(m, "nodes", row, self.node, position)
         of = self._look_up(m, "parts", row, self.origin, position)
         bank = self._look_up(m, "banks", cycle, self.node, mapped.memory - self._first)
-        way = delayed(m, choose([Const(int(b), 1) for b in back], cycle), 1)
+        way = delayed(m, constant_at(back.astype(int).tolist(), cycle), 1)
         difference = Signal(range(-nodes, nodes), reset_less=True, name="difference")
         behind = Signal(range(nodes), reset_less=True, name="behind")
         lead = mapped.lead
@@ -76,10 +75,7 @@ class CycleLocator(Locator):
 
     def _of_chunk(self, values: IntArray, cycles: int, m: Module) -> Value:
         """A value of each chunk, so many cycles later."""
-        width = max(int(values.max()).bit_length(), 1)
-        if (values == values[0]).all():
-            return Const(int(values[0]), width)
-        return choose([Const(int(v), width) for v in values], delayed(m, self.chunk, cycles))
+        return constant_at(values.tolist(), delayed(m, self.chunk, cycles))
 
     def _look_up(self, m: Module, name: str, row: Value, node: Value, values: IntArray) -> Value:
         """A value of a cycle and a node, a cycle later."""
