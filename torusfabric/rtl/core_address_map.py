@@ -8,7 +8,7 @@ import numpy as np
 
 from ..program import RouteMap
 from ..program.fields import Order
-from ..schedule import Listed, Transfers
+from ..schedule import Listed
 from ..topology import IntArray
 
 if TYPE_CHECKING:
@@ -36,7 +36,9 @@ def core_address_map(program: Program) -> dict[str, Any]:
     """
     form, layout = program.form, program.layout
     if isinstance(form.receive_map, RouteMap) and form.loop.order is Order.FLIT:
-        return {"arrivals": _arrivals(program)}
+        names = [*map(program.blocks.name, range(program.blocks.count)), None]
+        arrivals = _first_arrivals(program).tolist()
+        return {"arrivals": [[[names[k] for k in steps] for steps in node] for node in arrivals]}
     if program.any_root and program.schedule.collective.to_all:
         # What is received is in the upper half of each memory, which a node addresses by itself.
         chunks = range(program.schedule.chunks)
@@ -47,16 +49,6 @@ def core_address_map(program: Program) -> dict[str, Any]:
         "sent": _listed(program, form.send_map, layout.send_parts, own),
         "received": _listed(program, form.receive_map, layout.recv_parts, 0),
     }
-
-
-def _arrivals(program: Program) -> list[list[list[tuple[int, ...] | None]]]:
-    """The names of the blocks that are new at each node, in-port and step."""
-    blocks = program.blocks
-    names = [*map(blocks.name, range(blocks.count)), None]
-    return [
-        [[names[block] for block in steps] for steps in node]
-        for node in _first_arrivals(program).tolist()
-    ]
 
 
 def _listed(
@@ -88,15 +80,10 @@ def _first_arrivals(program: Program) -> IntArray:
         port = transfers.hops[:, 0]
         arrived = np.full((len(nodes), topology.ports), -1)
         there = topology.neighbours[transfers.source, port], topology.opposite[port]
-        arrived[there] = _ids(transfers)
+        assert isinstance(transfers.payload, Listed), "of an oblivious schedule"
+        arrived[there] = transfers.payload.ids
         for block, new in zip(arrived.T, arrivals[:, :, step].T, strict=True):
             fresh = (block >= 0) & ~had[nodes, block]
             new[fresh] = block[fresh]
             had[nodes[fresh], block[fresh]] = True
     return arrivals
-
-
-def _ids(transfers: Transfers) -> IntArray:
-    """The block of each transfer of an oblivious schedule."""
-    assert isinstance(transfers.payload, Listed)
-    return transfers.payload.ids

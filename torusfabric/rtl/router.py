@@ -26,7 +26,7 @@ from .netlist import Leaf
 from .operator_unit import OperatorUnit
 from .place import Delays, Location, columns_of
 
-__all__ = ["Crossbar", "Output", "Router", "crossbar_words", "plan_crossbar", "select_registers"]
+__all__ = ["Crossbar", "Output", "Router", "plan_crossbar", "select_registers"]
 
 
 #: Inputs from which on a cascade passes 0 where all its select bits are 0.
@@ -186,40 +186,6 @@ def _share(registers: list[IntArray], delays: list[Delays], delay: Delays, wante
     return len(registers) - 1
 
 
-def crossbar_words(
-    m: Module,
-    crossbar: Crossbar,
-    words: Sequence[Value],
-    selects: Sequence[Value],
-    width: int,
-    *,
-    alone: bool,
-) -> list[Value]:
-    """What each out-port of a crossbar passes on.
-
-    Parameters
-    ----------
-    words : list of Value
-        Its inputs.
-    selects : sequence of Value
-        The select bits of each out-port, as of `select_registers`.
-    alone : bool
-        Whether the text of a module is written.
-
-    Returns
-    -------
-    list of Value
-        0 for an out-port without inputs.
-    """
-    passed = []
-    for port, (output, select) in enumerate(zip(crossbar.outputs, selects, strict=True)):
-        inputs = [words[source] for source in output.words]
-        name = f"to_port_{port}" if alone else None
-        branched = output.branched
-        passed.append(multiplexed(m, inputs, select, width, name=name, branched=branched))
-    return passed
-
-
 def select_registers(
     m: Module, outputs: Sequence[Output], early: Sequence[Value], *, alone: bool
 ) -> list[Value]:
@@ -347,7 +313,11 @@ class Router(Leaf):
             words.append(self._unit.identity(self._code(m), width))
         outputs = self._crossbar.outputs
         selects = select_registers(m, outputs, self.given("select"), alone=self.alone)
-        out = crossbar_words(m, self._crossbar, words, selects, width, alone=self.alone)
+        out = []
+        for port, (output, select) in enumerate(zip(outputs, selects, strict=True)):
+            inputs = [words[source] for source in output.words]
+            name = f"to_port_{port}" if self.alone else None
+            out.append(multiplexed(m, inputs, select, width, name=name, branched=output.branched))
         with m.If(apart(m, self.value("enable"), name="enable_here", alone=self.alone)):
             m.d.sync += self.tx.eq(Cat(*out))
             m.d.sync += [
