@@ -59,9 +59,8 @@ def _listed(
     part, chunk = divmod(np.arange(parts * chunks), chunks)
     nodes = program.groups.position
     memory, base = mapped.locate(nodes[:, None], part[None, :], chunk[None, :])
-    memory, base = np.broadcast_arrays(memory, base)
-    shape = (len(nodes), len(part))
-    rows = np.stack([np.broadcast_to(memory - first, shape), np.broadcast_to(base, shape)], axis=-1)
+    found = np.broadcast_arrays(memory - first, base, nodes[:, None] + part)
+    rows = np.stack(found[:2], axis=-1)
     return [[entry if entry[1] >= 0 else None for entry in row] for row in rows.tolist()]
 
 

@@ -6,7 +6,7 @@ import inspect
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from amaranth.lib.wiring import Out
@@ -18,7 +18,7 @@ from ..rtl.fabric import Fabric
 from ..rtl.memories import LOOK_UP
 from ..rtl.modules import SharedModule, given_names
 from ..rtl.multiplexer import Multiplexer
-from ..rtl.netlist import ROM, Fixed, Instance, Netlist, Part, Parts, Role
+from ..rtl.netlist import ROM, Fixed, Netlist, Part, Parts, Role
 from ..rtl.router import Router
 from ..toolchain.quoting import line_comment
 from ..toolchain.values import of_type
@@ -44,8 +44,6 @@ __all__ = [
     "top_structure",
     "top_text",
 ]
-
-_Fact = TypeVar("_Fact")
 
 #: Verilator warnings that the emitted text gives rise to, each with the reason why it is harmless.
 WAIVED = {
@@ -114,11 +112,7 @@ def emit(  # noqa: PLR0913 (one choice of a user each)
     names = {value: name for name, value in contents.items()}
     counts = _counts(netlist, prefix, names)
     roles = {prefix + name: role for name, role in netlist.roles.items()}
-    routers = [name for name, role in netlist.roles.items() if role is Role.ROUTER]
-
-    def of_routers(facts: Mapping[str, _Fact]) -> dict[str, _Fact]:
-        return {prefix + name: facts[name] for name in routers if name in facts}
-
+    routers = {prefix + a.module: a for a in netlist.arrays if a.role is Role.ROUTER}
     top = prefix + TOP
     structures = {name: module.structure for name, module in modules.items()}
     texts = {name: module.text for name, module in modules.items()}
@@ -135,13 +129,17 @@ def emit(  # noqa: PLR0913 (one choice of a user each)
         instances={name: module.children for name, module in modules.items() if module.children}
         | {top: dict(counts)},
         structures=structures | {top: top_structure(netlist, compact=compact)},
-        classes=[(prefix + name, counts[prefix + name]) for name in routers],
-        outports=of_routers(dict.fromkeys(routers, OUTPORTS)),
-        inports=of_routers(_inports(netlist, routers)),
-        shapes=of_routers(_shapes(fabric, routers)),
+        classes=[(name, counts[name]) for name in routers],
+        outports=dict.fromkeys(routers, OUTPORTS),
+        # One that only forwards injects nothing.
+        inports={
+            name: {port: part for port, part in INPORTS.items() if port in router.inputs}
+            for name, router in routers.items()
+        },
+        shapes=_shapes(fabric, routers),
         parts=_parts(roles, modules) | dict.fromkeys(contents, Role.ROM.value),
         contents=contents,
-        settings=of_routers(_settings(netlist, names)),
+        settings=_settings(netlist, names, routers),
         inner=frozenset(name for name, module in modules.items() if module.inner),
         interface=fabric.top.value,
         prefix=prefix,
@@ -169,10 +167,6 @@ def _folded(topology: Topology) -> list[str]:
     table = [" ".join(f"{node:>{size}}" for node in row) for row in rows]
     far = longest_link(topology)
     return [f"nodes side by side in the folded torus, longest link {far}, in regions:", *table]
-
-
-def _rom_contents(rom: Instance) -> RomContents:
-    return RomContents(rom.contents, rom.width)
 
 
 def contents_of(netlist: Netlist) -> dict[str, RomContents]:
@@ -204,7 +198,7 @@ def _counts(netlist: Netlist, prefix: str, names: Mapping[RomContents, str]) -> 
 
 
 def _settings(
-    netlist: Netlist, names: dict[RomContents, str]
+    netlist: Netlist, names: Mapping[RomContents, str], routers: Mapping[str, Array]
 ) -> dict[str, dict[str, dict[str, int]]]:
     """The contents of ROMs that drive inputs of routers, and how often."""
     roms: dict[str, dict[int, str]] = defaultdict(dict)
@@ -214,46 +208,29 @@ def _settings(
             (net, _) = array.outputs["data"]
             roms[net] |= {k: of[number] for k, number in
                           zip(array.index.tolist(), array.which.tolist(), strict=True)}  # fmt: skip
-    found: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
-    for array in netlist.arrays:
-        for port, parts in array.inputs.items() if array.role is Role.ROUTER else ():
+    found: dict[str, dict[str, dict[str, int]]] = defaultdict(dict)
+    for name, router in routers.items():
+        for port, parts in router.inputs.items():
             nets = {part.net for part in parts if isinstance(part, Slice)} & roms.keys()
-            for net in nets:
-                found[array.module][port].update(map(roms[net].__getitem__, array.index.tolist()))
-    return {
-        module: {port: dict(counts) for port, counts in ports.items()}
-        for module, ports in found.items()
-    }
+            if nets:
+                each = (roms[net][k] for net in nets for k in router.index.tolist())
+                found[name][port] = dict(Counter(each))
+    return dict(found)
 
 
-def _routers(netlist: Netlist) -> dict[str, Array]:
-    """Routers of each module."""
-    return {array.module: array for array in netlist.arrays if array.role is Role.ROUTER}
-
-
-def _inports(netlist: Netlist, routers: list[str]) -> dict[str, dict[str, str]]:
-    """The inputs of each router that bring data; one that only forwards injects nothing."""
-    inputs = {module: array.inputs for module, array in _routers(netlist).items()}
-    return {
-        name: {port: part for port, part in INPORTS.items() if port in inputs[name]}
-        for name in routers
-    }
-
-
-def _shapes(fabric: Fabric, routers: list[str]) -> dict[str, RouterShape]:
+def _shapes(fabric: Fabric, routers: Mapping[str, Array]) -> dict[str, RouterShape]:
     """The outer form of each router."""
-    netlist, found = fabric.netlist, _routers(fabric.netlist)
-    looked_up = {part.net for array in found.values() for part in array.inputs.get("setting", ())
+    netlist = fabric.netlist
+    looked_up = {part.net for array in routers.values() for part in array.inputs.get("setting", ())
                  if isinstance(part, Slice)}  # fmt: skip
     rows = max((len(rows) for array in netlist.arrays for rows in array.contents
                 if array.outputs["data"][0] in looked_up), default=0)  # fmt: skip
     shapes = {}
-    for name in routers:
-        inputs = found[name].inputs
-        ports = found[name].outputs["tx"][1] // fabric.width
+    for name, array in routers.items():
+        ports = array.outputs["tx"][1] // fabric.width
         # Of the ROM in front of it; without one the sequencer gives the select bits.
-        settings = rows if "setting" in inputs else 0
-        router = netlist.modules[name]()
+        settings = rows if "setting" in array.inputs else 0
+        router = netlist.modules[array.module]()
         assert isinstance(router, Router), "a router"
         own = {word for output in router.crossbar.outputs for word in output.words if word >= ports}
         shapes[name] = RouterShape(ports, max(1, len(own)), fabric.width, settings)
@@ -393,7 +370,7 @@ def top_text(
         pins += [f".{port}({net})" for port, net in instance.outputs.items()]
         parameters = ""
         if instance.role is Role.ROM:
-            contents = _rom_contents(instance)
+            contents = RomContents(instance.contents, instance.width)
             parameters = f" #({contents.parameters(f'{names[contents]}_contents')})"
         lines.append(f"  {prefix}{instance.module}{parameters} {instance.name} (")
         lines += filled("    ", pins, ");")
