@@ -315,38 +315,18 @@ class Design:
         Raises
         ------
         InputError
-            If there are such files and may not be replaced, or the folder cannot be written.
+            If there are such files and may not be replaced, or the folder cannot be written; no
+            file is written if that is known beforehand.
         """
-        target = Path(path_of("Folder", folder))
-        write_folder(target, {TEXT: self.text, **self.files}, force=force)
-
-
-def write_folder(folder: Path, files: Mapping[str, str], *, force: bool = False) -> None:
-    """Write the files of a run into a folder, and remove those left there by an earlier run.
-
-    Parameters
-    ----------
-    folder : Path
-        It is made if need be.
-    files : mapping of str to str
-        Text by name, which may be that of a file in a folder inside.
-    force : bool
-        Whether files of others are replaced, too.
-
-    Raises
-    ------
-    InputError
-        If a file is not ours, or cannot be written or removed; none is written if that is known
-        beforehand.
-    """
-    require_folder(folder, files, force=force)
-    for name in files:
-        writable(folder / name, make=True)
-    with locked(folder):
-        before = owned_files(folder, MAKER)
-        contents = {name: text.encode("utf-8") for name, text in files.items()}
-        write_owned(folder, MAKER, contents, force=force)
-        remove_owned(folder, MAKER, before - files.keys())
+        target, files = Path(path_of("Folder", folder)), {TEXT: self.text, **self.files}
+        require_folder(target, files, force=force)
+        for name in files:
+            writable(target / name, make=True)
+        with locked(target):
+            before = owned_files(target, MAKER)
+            contents = {name: text.encode("utf-8") for name, text in files.items()}
+            write_owned(target, MAKER, contents, force=force)
+            remove_owned(target, MAKER, before - files.keys())
 
 
 def require_folder(folder: Path, names: Iterable[str], *, force: bool) -> None:
