@@ -22,7 +22,7 @@ from ..topology import cayley
 from .arrays import Slice
 from .fabric_builder import FabricBuilder
 from .host import RADIX, Host, HostView, HostWrites, ReadMerge, merge_levels
-from .locators import ChunkLocator, HostLayout, Locator
+from .locators import ChunkLocator, HostLayout, Locator, RouteLocator
 from .memories import address_width, choose
 from .netlist import Fixed, Leaf, Part, Parts, Role
 from .node_parts import add_combiners, add_endpoints, add_routers, add_streams
@@ -144,21 +144,11 @@ def locator_of(program: Program) -> Callable[[], Locator]:
     """How to make the locator of what nodes have received."""
     match program.form.receive_map:
         case RouteMap():
-            from .locators import RouteLocator
-
             return lambda: RouteLocator(program)
-        case CycleMap() as cycles:
-            from .locators.cycle import CycleLocator
-
-            count, flits = len(program.memories), program.block_flits
-            return lambda: CycleLocator(cycles, first=0, memories=count, flits=flits)
         case DirectMap():
             return lambda: ChunkLocator(program)
         case mapped:
-            from .locators.table import TableLocator, block_table
-
-            table, memories = block_table(mapped, program), len(program.memories)
-            return lambda: TableLocator(table, flits=program.block_flits, memories=memories)
+            return _looked_up(program, mapped, 0, len(program.memories))
 
 
 def write_locator_of(program: Program) -> Callable[[], Locator] | None:
@@ -170,16 +160,20 @@ def write_locator_of(program: Program) -> Callable[[], Locator] | None:
     ):
         return None
     own = [number for number, memory in enumerate(program.memories) if memory.own]
+    return _looked_up(program, mapped, own[0], 1 if isinstance(mapped, DirectMap) else len(own))
+
+
+def _looked_up(
+    program: Program, mapped: AddressMap, first: int, memories: int
+) -> Callable[[], Locator]:
+    """How to make a locator of some memories, the first of which is given, that has tables."""
+    from .locators.table import CycleLocator, TableLocator, block_table
+
+    flits = program.block_flits
     if isinstance(mapped, CycleMap):
-        from .locators.cycle import CycleLocator
-
-        flits = program.block_flits
-        return lambda: CycleLocator(mapped, first=own[0], memories=len(own), flits=flits)
-    from .locators.table import TableLocator, block_table
-
-    memories = 1 if isinstance(mapped, DirectMap) else len(own)
-    table = block_table(mapped, program, first=own[0])
-    return lambda: TableLocator(table, flits=program.block_flits, memories=memories)
+        return lambda: CycleLocator(mapped, first=first, memories=memories, flits=flits)
+    table = block_table(mapped, program, first=first)
+    return lambda: TableLocator(table, flits=flits, memories=memories)
 
 
 def _banks(mapped: AddressMap, memories: int) -> tuple[int, ...]:
