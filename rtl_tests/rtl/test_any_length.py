@@ -15,7 +15,7 @@ from torusfabric import verilog
 from torusfabric.collective import random_messages
 from torusfabric.rtl.assembly import Assembly
 from torusfabric.rtl.modules import delayed
-from torusfabric.rtl.run_length import RunLength, divided
+from torusfabric.rtl.run_choices import RunLength, divided
 from torusfabric.simulation.engines import CompiledEngine, Job
 from torusfabric.simulation.jobs import default_jobs, random_jobs
 from torusfabric.toolchain import cxx
@@ -179,7 +179,7 @@ def late_length(m, lengths, loops, length, mode, begin):
 
 def test_a_length_sampled_late_is_found(monkeypatch):
     """A fabric that takes the length a cycle late does not do what is expected."""
-    monkeypatch.setattr("torusfabric.rtl.run_length.RunLength", late_length)
+    monkeypatch.setattr("torusfabric.rtl.run_choices.RunLength", late_length)
     fabric = engine_of("2x3", "allgather", "matching", {}, 5)
     design, seen = Assembly(fabric.netlist), []
 

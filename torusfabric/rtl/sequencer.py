@@ -17,8 +17,8 @@ from .modules import delayed, pulsed
 from .netlist import Leaf
 from .place import Column, Delays, Loops, Shown
 from .placement import Placement
-from .run_choices import ERROR_BITS, RunChoices, RunError
-from .slots import FixedSlots, Slots
+from .run_choices import ERROR_BITS, RunChoices, RunError, RunLength
+from .slots import FixedSlots, OpenSlots, Slots
 
 __all__ = ["FOLLOWED", "Sequencer", "add_begin", "add_end", "window"]
 
@@ -322,8 +322,6 @@ class Sequencer(Leaf):
         lengths = self._choices.lengths
         if lengths is None:
             return FixedSlots(m, loops.first, go)
-        from .run_length import RunLength
-        from .slots import OpenSlots
 
         form = self._choices.form(self.value) if loops.several else None
         run = RunLength(m, lengths, loops, self.value("length"), form, begin)
