@@ -19,17 +19,8 @@ from ..topology import IntArray
 from .memories import WritePort, fitting
 from .place import Location
 
-__all__ = [
-    "STAGE_INPUTS",
-    "Bank",
-    "EndpointMemory",
-    "EndpointReader",
-    "EndpointShape",
-    "FlitRows",
-    "bank_name",
-    "banks_of",
-    "wide_memories",
-]
+__all__ = ["STAGE_INPUTS", "Bank", "EndpointMemory", "EndpointReader", "EndpointShape", "FlitRows",
+           "bank_name", "banks_of", "wide_memories"]  # fmt: skip
 
 
 class FlitRows(NamedTuple):

@@ -21,16 +21,8 @@ from .netlist import Leaf
 if TYPE_CHECKING:
     from ..topology import IntArray
 
-__all__ = [
-    "RADIX",
-    "divide",
-    "Host",
-    "HostView",
-    "HostWrites",
-    "ReadMerge",
-    "merge_levels",
-    "suffix",
-]
+__all__ = ["RADIX", "divide", "Host", "HostView", "HostWrites", "ReadMerge", "merge_levels",
+           "suffix"]  # fmt: skip
 
 
 #: Cycles from a write to its leaving for the nodes, where its address needs no look-up.

@@ -14,24 +14,9 @@ from amaranth.utils import ceil_log2
 
 from ..topology import IntArray
 
-__all__ = [
-    "LOOK_UP",
-    "Cell",
-    "Columns",
-    "MemoryShape",
-    "ReadPort",
-    "WritePort",
-    "add_memory",
-    "add_rom",
-    "address_width",
-    "choose",
-    "constant_at",
-    "fitting",
-    "look_up",
-    "memory_cell",
-    "recorded_memories",
-    "rom_and_port",
-]
+__all__ = ["LOOK_UP", "Cell", "Columns", "MemoryShape", "ReadPort", "WritePort", "add_memory",
+           "add_rom", "address_width", "choose", "constant_at", "fitting", "look_up",
+           "memory_cell", "recorded_memories", "rom_and_port"]  # fmt: skip
 
 #: Tells synthesis that no word is used that was read in the very cycle in which it was written.
 NO_COLLISIONS = {"no_rw_check": 1}

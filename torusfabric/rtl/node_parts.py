@@ -28,14 +28,8 @@ if TYPE_CHECKING:
     from ..topology import Groups
     from .operator_unit import OperatorUnit
 
-__all__ = [
-    "EndpointWiring",
-    "add_combiners",
-    "add_endpoints",
-    "add_routers",
-    "add_streams",
-    "endpoint_settings",
-]
+__all__ = ["EndpointWiring", "add_combiners", "add_endpoints", "add_routers", "add_streams",
+           "endpoint_settings"]  # fmt: skip
 
 
 def add_streams(build: FabricBuilder) -> None:

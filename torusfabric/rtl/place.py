@@ -23,17 +23,8 @@ from ..topology import BoolArray, IntArray
 if TYPE_CHECKING:
     from ..program import Program
 
-__all__ = [
-    "Column",
-    "ColumnSet",
-    "Delays",
-    "Location",
-    "Loops",
-    "RowTables",
-    "Shown",
-    "Table",
-    "columns_of",
-]
+__all__ = ["Column", "ColumnSet", "Delays", "Location", "Loops", "RowTables", "Shown", "Table",
+           "columns_of"]  # fmt: skip
 
 
 class Loops:

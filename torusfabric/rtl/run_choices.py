@@ -28,17 +28,8 @@ if TYPE_CHECKING:
     from .modules import Leaf
     from .operator_unit import OperatorUnit
 
-__all__ = [
-    "ERROR_BITS",
-    "Lengths",
-    "RunChoices",
-    "RunError",
-    "RunLength",
-    "divided",
-    "entry_members",
-    "found_entry",
-    "run_form",
-]
+__all__ = ["ERROR_BITS", "Lengths", "RunChoices", "RunError", "RunLength", "divided",
+           "entry_members", "found_entry", "run_form"]  # fmt: skip
 
 #: Bits of `error`.
 ERROR_BITS = 4

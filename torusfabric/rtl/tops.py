@@ -32,23 +32,9 @@ if TYPE_CHECKING:
     from ..program import AddressMap, Program
     from ..topology import CayleyGraph
 
-__all__ = [
-    "Built",
-    "RootUnit",
-    "add_core_top",
-    "add_host",
-    "add_host_port",
-    "add_host_top",
-    "add_inside",
-    "add_read_tree",
-    "add_root_unit",
-    "add_sequencer",
-    "add_single",
-    "add_starts",
-    "add_status",
-    "locator_of",
-    "write_locator_of",
-]
+__all__ = ["Built", "RootUnit", "add_core_top", "add_host", "add_host_port", "add_host_top",
+           "add_inside", "add_read_tree", "add_root_unit", "add_sequencer", "add_single",
+           "add_starts", "add_status", "locator_of", "write_locator_of"]  # fmt: skip
 
 
 def add_single(

@@ -13,16 +13,8 @@ from ..toolchain.owned import owned_files, remove_owned, require_owned, write_ow
 from ..toolchain.values import path_of
 from .module_text import Structure
 
-__all__ = [
-    "MANIFEST",
-    "TEXT",
-    "Design",
-    "PlainNames",
-    "RomContents",
-    "RouterShape",
-    "pieces",
-    "require_folder",
-]
+__all__ = ["MANIFEST", "TEXT", "Design", "PlainNames", "RomContents", "RouterShape", "pieces",
+           "require_folder"]  # fmt: skip
 
 #: The file that lists the others.
 MANIFEST = "manifest.json"

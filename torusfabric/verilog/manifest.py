@@ -30,13 +30,7 @@ from .ports import port_facts
 from .system_rdl import SYSTEM_RDL, system_rdl
 from .templates import INSTANCE, SVA, template_files
 
-__all__ = [
-    "ADDRESS_MAP",
-    "TOP",
-    "files_beside",
-    "interface",
-    "manifest",
-]
+__all__ = ["ADDRESS_MAP", "TOP", "files_beside", "interface", "manifest"]
 
 #: The file that says which block of a core arrives, or lies, where.
 ADDRESS_MAP = "address_map.json"

@@ -19,21 +19,9 @@ from typing import NamedTuple
 from ..errors import InputError
 from ..rtl.modules import SharedModule
 
-__all__ = [
-    "AUTO",
-    "NOTHING",
-    "Memory",
-    "MemoryRule",
-    "MemoryStyle",
-    "ModuleText",
-    "Naming",
-    "Port",
-    "Structure",
-    "declared",
-    "filled",
-    "for_simulation",
-    "memory_attributes",
-]
+__all__ = ["AUTO", "NOTHING", "Memory", "MemoryRule", "MemoryStyle", "ModuleText", "Naming",
+           "Port", "Structure", "declared", "filled", "for_simulation",
+           "memory_attributes"]  # fmt: skip
 
 #: Characters that lists of nets and pins may have on a line.
 LINE = 98

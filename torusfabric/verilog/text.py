@@ -36,14 +36,7 @@ from .manifest import TOP, files_beside
 from .module_text import AUTO, MemoryRule, ModuleText, Port, Structure, declared, filled
 from .writer import Heading, write_module
 
-__all__ = [
-    "contents_of",
-    "emit",
-    "header",
-    "module_texts",
-    "top_structure",
-    "top_text",
-]
+__all__ = ["contents_of", "emit", "header", "module_texts", "top_structure", "top_text"]
 
 #: Verilator warnings that the emitted text gives rise to, each with the reason why it is harmless.
 WAIVED = {
