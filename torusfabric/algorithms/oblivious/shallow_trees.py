@@ -125,7 +125,7 @@ def shallower(topology: Topology, trees: Trees, *, links: bool, least: int) -> T
 
     Examples
     --------
-    >>> from torusfabric.algorithms.oblivious.link_trees import link_disjoint_trees
+    >>> from torusfabric.algorithms.oblivious.spanning_trees import link_disjoint_trees
     >>> from torusfabric.topology import Torus
     >>> trees = link_disjoint_trees(Torus(6, 6))
     >>> trees.height, shallower(Torus(6, 6), trees, links=True, least=6).height
