@@ -68,11 +68,8 @@ def test_roms_are_one_module():
     """However many contents there are, the text has one module of them."""
     netlist = netlist_of_roms(random_rom(3, 4), random_rom(9, 2), random_rom(3, 4, seed=1))
     assert list(verilog.module_texts(netlist)) == [ROM]
-    assert [rom.parameters for rom in netlist.having(Role.ROM)] == [
-        {"DEPTH": 3, "WIDTH": 4, "ADDRESS": 2},
-        {"DEPTH": 9, "WIDTH": 2, "ADDRESS": 4},
-        {"DEPTH": 3, "WIDTH": 4, "ADDRESS": 2},
-    ]
+    roms = [(len(rom.contents), rom.width) for rom in netlist.having(Role.ROM)]
+    assert roms == [(3, 4), (9, 2), (3, 4)]
 
 
 def test_addresses_are_cut_to_what_numbers_the_rows():

@@ -16,7 +16,6 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from ..topology import IntArray
-from .memories import address_width
 
 __all__ = ["Array", "OneOf", "Fixed", "Instance", "Numbers", "Part", "Parts", "Role", "Slice",
            "Source"]  # fmt: skip
@@ -91,14 +90,6 @@ class Instance:
     node: int | None
     contents: tuple[int, ...] = ()
     width: int = 0
-
-    @property
-    def parameters(self) -> dict[str, int]:
-        """The parameters of the module in Verilog, contents aside."""
-        if self.role is not Role.ROM:
-            return {}
-        depth = len(self.contents)
-        return {"DEPTH": depth, "WIDTH": self.width, "ADDRESS": address_width(depth)}
 
 
 class Slice(NamedTuple):

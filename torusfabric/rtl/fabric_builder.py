@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ..program.fields import Loop, Sources
     from ..program.frame import Frame
     from ..topology import Groups, Topology
+    from ..program.fields import Sources
+    from ..topology import Topology
     from ..topology.boards import Boards
     from .operator_unit import OperatorUnit
     from .place import RowTables
@@ -142,11 +144,6 @@ class FabricBuilder(NetlistBuilder):
         return RunChoices.of(self.program, by_form=self.top is Top.STREAM)
 
     @property
-    def loop(self) -> Loop:
-        """The rows of the program."""
-        return self.program.loop
-
-    @property
     def sources(self) -> Sources:
         """What out-ports, operators and memories select from."""
         return self.program.loop.sources
@@ -155,11 +152,6 @@ class FabricBuilder(NetlistBuilder):
     def topology(self) -> Topology:
         """The topology."""
         return self.program.topology
-
-    @property
-    def groups(self) -> Groups:
-        """The groups of nodes that carry out the program."""
-        return self.program.groups
 
     @property
     def nodes(self) -> int:

@@ -45,7 +45,7 @@ def add_streams(build: FabricBuilder) -> None:
     for node, words in enumerate(zip(*arriving, strict=True)):
         build.add_input("inject", injections * build.width, node=node)
         build.wire_output("receive", words, node=node)
-    steps, flits = build.loop.rows, build.loop.flits
+    steps, flits = build.program.loop.rows, build.program.loop.flits
     for name, source, bits in (
         ("tx_address", "read_0", address_width(flits)),
         ("rx_enable", "store_0", 1),

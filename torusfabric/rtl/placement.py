@@ -103,11 +103,6 @@ class Placement:
     endpoints: EndpointPlan
     router_tables: RowTables
 
-    @property
-    def routers_look_up(self) -> bool:
-        """Whether any router has a table."""
-        return any(router.row_bits for router in self.routers)
-
 
 def combiner_name(placement: Placement, number: int) -> str:
     """The name of the module of the operators of a shape."""
@@ -130,8 +125,8 @@ def place(program: Program, beat: int = 1) -> Placement:
     >>> import torusfabric as tf
     >>> schedule = tf.plan(tf.Torus(4, 4), "allgather", algorithm="matching")
     >>> placement = place(tf.compile(schedule))
-    >>> len(placement.routers), placement.routers_look_up, len(placement.selects) > 0
-    (1, False, True)
+    >>> [router.row_bits for router in placement.routers], len(placement.selects) > 0
+    ([0], True)
     """
     loops, endpoints = Loops.of(program), plan_endpoints(program, beat)
     selects, one = ColumnSet(), program.by_offset

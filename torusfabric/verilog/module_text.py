@@ -122,8 +122,6 @@ class ModuleText(NamedTuple):
         Those of the children that many modules share.
     inner : bool
         Whether it counts as part of those that have instances of it.
-    bare : str
-        The text without what memories hold at first, if that is another.
     """
 
     text: str
@@ -131,7 +129,6 @@ class ModuleText(NamedTuple):
     children: dict[str, int]
     shared: tuple[SharedModule, ...] = ()
     inner: bool = False
-    bare: str = ""
 
 
 def declared(ports: Mapping[str, str]) -> Iterator[str]:

@@ -248,14 +248,13 @@ class _Writer:
             lines += [f"`{'elsif' if number else 'ifdef'} {define}", other]
         lines += ["`else"] * bool(instead)
         nets = [line for head, names in self._nets.items() for line in filled(head, names, ";")]
-        lines += _indented([*nets, *self._declared, *self._body])
-        ends = ["`endif"] * bool(instead) + ["endmodule\n"]
+        lines += _indented([*nets, *self._declared, *self._body, *self._contents])
+        lines += ["`endif"] * bool(instead)
         return ModuleText(
-            "\n".join([*lines, *_indented(self._contents), *ends]),
+            "\n".join([*lines, "endmodule\n"]),
             Structure(ports, signals, self._memories, dict(self._held)),
             dict(self._children),
             tuple(self._shared.values()),
-            bare="\n".join([*lines, *ends]) if self._contents else "",
         )
 
     def _declare(self, driven: Iterable[Signal]) -> dict[str, int]:
