@@ -394,16 +394,8 @@ def files_beside(  # noqa: PLR0913 (one choice of a user each)
         The command that makes them.
     title : str
         What the fabric is, in a line.
-    diagrams : sequence of Diagram, optional
-        If they are given, there is a page about the ports with them.
-    flow : Flow, optional
-        The vendor's tools for which there are a project, constraints and IP-XACT.
-    templates : bool
-        Whether there is an instance to be copied, and assertions to be bound.
-    fold : bool
-        Whether there are regions for nextpnr.
-    compact : bool
-        Whether nodes are the members of a generate loop.
+    diagrams, flow, templates, fold, compact
+        As of `torusfabric.verilog.emit`.
     """
     bench = {f"{FOLDER}/{name}": SOURCE / source for name, source in _bench(fabric).items()}
     names = [TEXT, *_describing(fabric), *sorted(bench)]
