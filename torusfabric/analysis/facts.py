@@ -45,7 +45,6 @@ def schedule_facts(
 
     Parameters
     ----------
-    progress : function of (done, total), optional
     operators : sequence of Operator
         As of `check`.
     flits : int, optional

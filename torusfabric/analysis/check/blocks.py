@@ -55,7 +55,6 @@ def track_blocks(
         How many rounds to follow.
     finish : bool
         Whether to check at the end that every node holds all that must be delivered to it.
-    progress : function of (done, total), optional
 
     Raises
     ------

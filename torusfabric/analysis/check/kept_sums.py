@@ -71,7 +71,7 @@ def track_kept_sums(
         Whose rounds keep the rules of `structure` and of `inspect_kept_sums`.
     twice : bool
         Whether a contribution may be in a sum more than once, as by ``max``.
-    limit, finish, progress
+    limit, finish
         As of `track_blocks`.
 
     Raises

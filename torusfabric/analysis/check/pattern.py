@@ -96,7 +96,6 @@ def check_pattern(schedule: Pattern, *, progress: Progress | None = None) -> Tra
     schedule : Pattern
         With tables that `inspect_pattern` accepts, of one step or more and for which
         `pattern_is_static` holds.
-    progress : function of (done, total), optional
 
     Raises
     ------

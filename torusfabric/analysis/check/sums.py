@@ -33,7 +33,7 @@ def track_sums(
     ----------
     schedule : Schedule
         Of a reducing collective; its rounds keep the rules of `structure`.
-    limit, finish, progress
+    limit, finish
         As of `track_blocks`.
 
     Raises

@@ -1,7 +1,7 @@
 """What is shown of a fabric whose memories are written and read by a host port, and of a core."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TypeAlias
 
 from ...program.timing import SETTING
 from ...rtl.fabric import Fabric
@@ -9,7 +9,6 @@ from ..engines.base import PATIENCE
 from .stage import FIRST, Sample, Scene, Sketch, Stage, Watched, sample
 
 __all__ = [
-    "Access",
     "CHOICES",
     "accessed_scene",
     "host_scene",
@@ -25,27 +24,8 @@ CHOICES = ("mode", "length", "root", "operation")
 COUNTS = ("round", "cycles")
 
 
-class Access(NamedTuple):
-    """How words of nodes are written and read.
-
-    Parameters
-    ----------
-    enable : str
-        The input that is high while words are written.
-    write, read : function of (int, int) -> dict of str to int
-        Other inputs for a word, but the word itself, given part and number.
-    data : str
-        The input for the word.
-    written, shown : tuple of str
-        The ports of the diagrams.
-    """
-
-    enable: str
-    write: Callable[[int, int], dict[str, int]]
-    read: Callable[[int, int], dict[str, int]]
-    data: str
-    written: tuple[str, ...]
-    shown: tuple[str, ...]
+#: The inputs for a word but the word itself, given its part and number.
+Place: TypeAlias = Callable[[int, int], dict[str, int]]
 
 
 def host_scene(fabric: Fabric) -> Scene:
@@ -55,58 +35,61 @@ def host_scene(fabric: Fabric) -> Scene:
     def at(node: int, base: int, part: int, beat: int) -> dict[str, int]:
         return {"host_node": node, "host_addr": base + part * layout.flits + beat}
 
-    access = Access(
-        "host_we",
+    scene = accessed_scene(
+        fabric,
         lambda part, beat: at(shown.source, layout.send_base, part, beat),
         lambda part, beat: at(shown.reader, layout.recv_base, part, beat),
-        "host_wdata",
-        ("host_we", "host_node", "host_addr", "host_wdata"),
-        ("host_node", "host_addr", "host_rdata"),
+        ["host_we", "host_node", "host_addr", "host_wdata"],
+        ["host_node", "host_addr", "host_rdata"],
     )
     after = f" A word is on `host_rdata` {fabric.read_latency} edges after its address."
-    return accessed_scene(fabric, access, after)
+    read = scene.sketches[-1]
+    scene.sketches[-1] = read._replace(meaning=read.meaning + after)
+    return scene
 
 
-def accessed_scene(fabric: Fabric, access: Access, after: str = "") -> Scene:
+def accessed_scene(
+    fabric: Fabric, write: Place, read: Place, written: list[str], found: list[str]
+) -> Scene:
     """Words are written at a node, a run, words are read at another.
 
     Parameters
     ----------
-    after : str
-        What is to be said of words that are read.
+    written, found : list of str
+        The ports of the diagrams; of writes, what enables them first, and the word last.
     """
     shown = sample(fabric)
+    enable, data = written[0], written[-1]
 
     async def play(stage: Stage) -> None:
         stage.begin("write")
         await stage.edges()
         for place, word in zip(shown.sent, shown.words, strict=True):
-            stage.set(**{access.enable: 1, access.data: word}, **access.write(*place))
+            stage.set(**{enable: 1, data: word}, **write(*place))
             await stage.edges()
-        stage.set(**{access.enable: 0})
+        stage.set(**{enable: 0})
         await stage.edges()
         stage.end("write")
         await _run(stage, fabric, shown)
         stage.begin("read")
         for place in shown.received:
-            stage.set(**access.read(*place))
+            stage.set(**read(*place))
             await stage.edges()
         await stage.edges(fabric.read_latency)
         stage.end("read")
 
     there = fabric.netlist.inputs | fabric.netlist.outputs
-    written, read = (
-        tuple(Watched(name) for name in names if name in there)
-        for names in (access.written, access.shown)
+    writing, reading = (
+        tuple(Watched(name) for name in names if name in there) for names in (written, found)
     )
     sent = f"The first words of what node {shown.source} sends are written, one an edge."
-    received = f"Node {shown.reader} has received them.{after}"
+    received = f"Node {shown.reader} has received them."
     return Scene(
         play,
         [
-            Sketch("write", "Writing words", sent, written),
+            Sketch("write", "Writing words", sent, writing),
             run_sketch(fabric),
-            Sketch("read", "Reading words", received, read),
+            Sketch("read", "Reading words", received, reading),
         ],
     )
 
@@ -145,16 +128,13 @@ def memories_scene(fabric: Fabric) -> Scene:
         return {f"{verb}_bank_{node}": bank, f"{verb}_address_{node}": base + within}
 
     source, reader = shown.source, shown.reader
-    write = (f"write_{name}_{source}" for name in ("enable", "bank", "address", "data"))
-    access = Access(
-        f"write_enable_{source}",
+    return accessed_scene(
+        fabric,
         lambda part, beat: at(source, "sent", "write", part, beat),
         lambda part, beat: at(reader, "received", "read", part, beat),
-        f"write_data_{source}",
-        tuple(write),
-        tuple(f"read_{name}_{reader}" for name in ("bank", "address", "data")),
+        [f"write_{name}_{source}" for name in ("enable", "bank", "address", "data")],
+        [f"read_{name}_{reader}" for name in ("bank", "address", "data")],
     )
-    return accessed_scene(fabric, access)
 
 
 def scheduled_scene(fabric: Fabric) -> Scene:

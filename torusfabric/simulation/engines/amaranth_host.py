@@ -46,12 +46,7 @@ class Clock:
 
 
 class HostDriver:
-    """Drives the host port of a design, one word a cycle, and reaches its memories.
-
-    Parameters
-    ----------
-    progress : function of (done, total), optional
-    """
+    """Drives the host port of a design, one word a cycle, and reaches its memories."""
 
     def __init__(
         self,

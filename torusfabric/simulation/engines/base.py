@@ -146,22 +146,7 @@ class Engine(ABC):
         job: Job | None = None,
         progress: Progress | None = None,
     ) -> EngineRun:
-        """Load a message into every node, start, wait for done, and read every node.
-
-        Parameters
-        ----------
-        messages : sequence of (sequence of int)
-            The words of each node's send memory: parts of as many flits as the job says.
-        job : Job, optional
-            What is chosen, for a fabric that leaves a choice; by default as `longest_job` says.
-        progress : function of (done, total), optional
-            Called now and then with the words loaded and read so far.
-
-        Raises
-        ------
-        WorkFailed
-            If the fabric does not come to an end.
-        """
+        """Run a collective; see `run_many`."""
         jobs = () if job is None else [job]
         return self.run_many([messages], jobs=jobs, progress=progress)[0]
 
@@ -175,13 +160,21 @@ class Engine(ABC):
     ) -> list[EngineRun]:
         """Run several collectives one after another, without a reset between them.
 
+        In each, a message is loaded into every node; after the run, every node is read.
+
         Parameters
         ----------
         batches : iterable of (sequence of (sequence of int))
-            The messages of each collective.
+            Of each collective, the words of each node's send memory: parts of as many flits as its
+            job says.
         jobs : sequence of Job
-            What is chosen for each, for a fabric that leaves a choice.
-        progress : function of (done, total), optional
+            What is chosen for each, for a fabric that leaves a choice; by default as `longest_job`
+            says.
+
+        Raises
+        ------
+        WorkFailed
+            If the fabric does not come to an end.
         """
 
     def stream(self, traffic: Traffic, progress: Progress | None = None) -> Log:

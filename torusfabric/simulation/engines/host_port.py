@@ -116,7 +116,6 @@ class PortRuns:
         Carries a task out; returns 0, or why it did not come to an end.
     cells : Cells, optional
         The words of memories, where these can be reached.
-    progress : function of (done, total), optional
     total : int
         Words moved in all runs.
     """

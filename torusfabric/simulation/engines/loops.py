@@ -23,12 +23,7 @@ __all__ = ["Loops"]
 
 
 class Loops:
-    """The loops of a netlist that is laid out.
-
-    Raises
-    ------
-    WorkFailed
-        If instances read from each other in a circle without a register.
+    """The loops of a netlist that is laid out; raises as `build_model` does.
 
     Attributes
     ----------
