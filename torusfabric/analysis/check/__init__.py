@@ -134,7 +134,7 @@ def _follow_rounds(
     track: Callable[..., Tally] = track_sums if schedule.collective.reducing else track_blocks
     if kept:
         track = partial(track_kept_sums, twice=twice)
-    tally = track(schedule, len(hops), finish=broken is None, progress=progress)
+    round_blocks, duplicates = track(schedule, len(hops), finish=broken is None, progress=progress)
     if broken is not None:
         raise broken
     return Traffic(
@@ -142,7 +142,7 @@ def _follow_rounds(
         transfers=count,
         arcs_used=arcs,
         longest=max(hops, default=0),
-        duplicates=tally.duplicates,
+        duplicates=duplicates,
         round_hops=tuple(hops),
-        round_blocks=tuple(tally.round_blocks),
+        round_blocks=tuple(round_blocks),
     )

@@ -86,7 +86,6 @@ def track_kept_sums(
         most = int((BUDGET / (ports + 1)) ** 0.5)
         raise InputError(f"Nodes that keep sums must be at most {most}, not {nodes}")
     rounds = [transfers for transfers, _ in zip(schedule.rounds(), range(limit), strict=False)]
-    tally = Tally([int(bool(len(transfers))) for transfers in schedule.rounds()])
     for chunk in range(schedule.chunks):
         held = _Held(schedule, chunk, twice=twice)
         for number, transfers in enumerate(rounds, 1):
@@ -95,7 +94,7 @@ def track_kept_sums(
                 progress(chunk * limit + number, schedule.chunks * limit)
         if finish:
             held.finish()
-    return tally
+    return [int(bool(len(transfers))) for transfers in schedule.rounds()], 0
 
 
 class _Held:

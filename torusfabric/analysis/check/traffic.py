@@ -6,6 +6,13 @@ from typing import TypeAlias
 
 __all__ = ["Progress", "Tally", "Traffic"]
 
+#: Called now and then with how much is done, and of how much.
+Progress: TypeAlias = Callable[[int, int], object]
+
+#: What following the blocks adds up: the longest message of each round, and how many blocks were
+#: received by a node that held them already.
+Tally: TypeAlias = tuple[list[int], int]
+
 
 @dataclass(frozen=True)
 class Traffic:
@@ -48,21 +55,3 @@ class Traffic:
             round_hops=moving,
             round_blocks=moving,
         )
-
-
-@dataclass
-class Tally:
-    """What tracking the blocks adds up: the longest message of each round, and the receipts."""
-
-    round_blocks: list[int]
-    received: int = 0
-    fresh: int = 0
-
-    @property
-    def duplicates(self) -> int:
-        """Receipts of a block by a node that held it already."""
-        return self.received - self.fresh
-
-
-#: Called now and then with how much is done, and of how much.
-Progress: TypeAlias = Callable[[int, int], object]

@@ -7,7 +7,7 @@ put them, and taken from where it would find them.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from ...topology import IntArray
 from .base import SAMPLE, Job, Messages
 
 __all__ = ["Cells", "PortWords", "Words", "as_words"]
+
+#: Whether something is so of words.
+_Flags: TypeAlias = NDArray[np.bool_]
 
 #: Words whose places are worked out at a time, few enough for the caches of a processor.
 AT_ONCE = 1 << 17
@@ -72,23 +75,6 @@ class PortWords(NamedTuple):
         return len(self.nodes)
 
 
-class _Places(NamedTuple):
-    """Where the words of adjacent nodes lie.
-
-    Parameters
-    ----------
-    there, reached : ndarray of bool, shape (nodes, words)
-        Which of them are in a memory, and in one that can be reached.
-    cells : (ndarray, ndarray, ndarray)
-        The node, the memory and the address of each that can be reached.
-    """
-
-    rows: slice
-    there: NDArray[np.bool_]
-    reached: NDArray[np.bool_]
-    cells: tuple[IntArray, IntArray, IntArray]
-
-
 class Words:
     """The words of a run on their way into a fabric and out of it.
 
@@ -121,10 +107,10 @@ class Words:
             assert cells is not None
             # What the port is to write is wrong before.
             wrong = np.where(chosen, self.messages ^ self._ones, self.messages)
-            for place in self._places(cells, received=False):
-                chosen[place.rows] |= place.there & ~place.reached
-                cells.put(*place.cells, wrong[place.rows][place.reached])
-                self.direct += np.count_nonzero(place.reached & ~chosen[place.rows])
+            for rows, there, reached, places in self._places(cells, received=False):
+                chosen[rows] |= there & ~reached
+                cells.put(*places, wrong[rows][reached])
+                self.direct += np.count_nonzero(reached & ~chosen[rows])
         return self._through(chosen, self._layout.send_base)
 
     def sample(self, cells: Cells | None) -> PortWords:
@@ -158,13 +144,13 @@ class Words:
         missing = np.zeros_like(self._known)
         if not self._known.all():
             assert cells is not None
-            for place in self._places(cells, received=True):
-                received, known = self.received[place.rows], self._known[place.rows]
-                missing[place.rows] = place.there & ~place.reached & ~known
+            for rows, there, reached, places in self._places(cells, received=True):
+                received, known = self.received[rows], self._known[rows]
+                missing[rows] = there & ~reached & ~known
                 before = received[known]
-                received[place.reached] = cells.take(*place.cells)
+                received[reached] = cells.take(*places)
                 received[known] = before
-                self.direct += np.count_nonzero(place.reached & ~known)
+                self.direct += np.count_nonzero(reached & ~known)
         return self._through(missing, self._layout.recv_base)
 
     @property
@@ -173,7 +159,7 @@ class Words:
         ones = (1 << self._fabric.width) - 1
         return np.uint64(ones) if self._fabric.width <= 64 else ones
 
-    def _sample(self, shape: tuple[int, int], cells: Cells | None) -> NDArray[np.bool_]:
+    def _sample(self, shape: tuple[int, int], cells: Cells | None) -> _Flags:
         """Which words go through the port, whatever can be reached: some, and the corners."""
         total = shape[0] * shape[1]
         if cells is None or self._through_port or total <= SAMPLE:
@@ -193,7 +179,7 @@ class Words:
         """The first of the words in the same beat as each."""
         return word - word % self._flits % self._beat
 
-    def _through(self, chosen: NDArray[np.bool_], base: int) -> PortWords:
+    def _through(self, chosen: _Flags, base: int) -> PortWords:
         """Chosen words with their addresses at the port."""
         nodes, index = np.nonzero(chosen)
         if self._beat > 1:
@@ -212,8 +198,14 @@ class Words:
         beats = -(-self._fabric.flits // self._beat)
         return PortWords(nodes, base + part * beats + flit // self._beat, word)
 
-    def _places(self, cells: Cells, *, received: bool) -> Iterator[_Places]:
-        """Where the words of nodes lie; some nodes at a time."""
+    def _places(
+        self, cells: Cells, *, received: bool
+    ) -> Iterator[tuple[slice, _Flags, _Flags, tuple[IntArray, IntArray, IntArray]]]:
+        """Where words lie, of some nodes at a time, which come first.
+
+        Then, of each of their words, whether it is in a memory, and in one that can be reached; and
+        the node, memory and address of these.
+        """
         words = (self.received if received else self.messages).shape[1]
         size, every = max(AT_ONCE // max(words, 1), 1), cells.exists.all() and cells.reached.all()
         for first in range(0, self._fabric.nodes, size):
@@ -228,9 +220,9 @@ class Words:
             if not every:
                 there = there & cells.exists[nodes[:, None], memory]
                 reached = there & cells.reached[nodes[:, None], memory]
-            yield _Places(slice(first, first + len(nodes)), there, reached,
-                          (np.repeat(nodes, np.count_nonzero(reached, axis=1)),
-                           memory[reached], address[reached]))  # fmt: skip
+            node = np.repeat(nodes, np.count_nonzero(reached, axis=1))
+            rows = slice(first, first + len(nodes))
+            yield rows, there, reached, (node, memory[reached], address[reached])
 
     def _in_rows(self, memory: IntArray, address: IntArray) -> tuple[IntArray, IntArray]:
         """Memories of flits, and rows, in place of memories and addresses; see `Cells`."""
