@@ -150,7 +150,7 @@ def report_of_runs(
     """
     compared = [compare_run(fabric, *done) for done in zip(jobs, batches, runs, strict=True)]
     reports = _job_reports(fabric, jobs, runs, compared)
-    edges, spent = sum(run.edges for run in runs), sum(run.phases.run for run in runs)
+    edges, spent = sum(run.edges for run in runs), sum(run.seconds for run in runs)
     cycles = {count for run in runs for count in (run.cycles, run.edges)}
     measured = cycles.pop() if len(cycles) == 1 else -1
     predicted = fabric.predicted_cycles

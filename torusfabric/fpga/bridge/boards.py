@@ -12,7 +12,7 @@ from ...errors import InputError
 from ...rtl.boards import Block
 from ...simulation.boards import SystemReport, jobs_of, run_jobs
 from ...simulation.engines import EngineRun, Job
-from ...simulation.engines.base import Messages, PhaseTimes
+from ...simulation.engines.base import Messages
 from ...simulation.engines.words import as_words
 from .board import ConnectedBoard, taken
 from .bus_access import BusAccess
@@ -47,8 +47,7 @@ class _Runs:
         self._errors = [engine.wait(job) for engine in engines]
         self.cycles = self.said("cycles")
         self.words = np.bitwise_or.reduce([engine.received(job) for engine in engines])
-        none = PhaseTimes(0, 0, 0)
-        return EngineRun(self.words, self.cycles[0], self.cycles[0], self.cycles[0], none)
+        return EngineRun(self.words, self.cycles[0], self.cycles[0], self.cycles[0], 0.0)
 
     def said(self, name: str) -> list[int]:
         """What a register of each board shows."""

@@ -6,7 +6,7 @@ from ...toolchain.exports import exported
 
 if TYPE_CHECKING:
     from .amaranth_engine import AmaranthEngine
-    from .base import Engine, EngineRun, Job, PhaseTimes, longest_job
+    from .base import Engine, EngineRun, Job, longest_job
     from .choice import ENGINES, Choice, choose_engine
     from .compiled import CompiledEngine
     from .waves import check_wave
@@ -19,7 +19,6 @@ __all__ = [
     "Engine",
     "EngineRun",
     "Job",
-    "PhaseTimes",
     "check_wave",
     "choose_engine",
     "longest_job",
@@ -29,7 +28,7 @@ __getattr__ = exported(
     __name__,
     {
         ".amaranth_engine": ("AmaranthEngine",),
-        ".base": ("Engine", "EngineRun", "Job", "PhaseTimes", "longest_job"),
+        ".base": ("Engine", "EngineRun", "Job", "longest_job"),
         ".choice": ("ENGINES", "Choice", "choose_engine"),
         ".compiled": ("CompiledEngine",),
         ".waves": ("check_wave",),

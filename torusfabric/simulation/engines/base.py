@@ -17,7 +17,6 @@ __all__ = [
     "EngineRun",
     "Job",
     "Messages",
-    "PhaseTimes",
     "Progress",
     "node_cycles",
 ]
@@ -33,14 +32,6 @@ Messages: TypeAlias = Sequence[Sequence[int]] | np.ndarray
 
 #: Called now and then with the words, or beats, that have passed so far, and with all.
 Progress: TypeAlias = Callable[[int, int], Any]
-
-
-class PhaseTimes(NamedTuple):
-    """Seconds of processor time that the parts of a run took."""
-
-    load: float
-    run: float
-    read: float
 
 
 class Job(NamedTuple):
@@ -85,8 +76,8 @@ class EngineRun(NamedTuple):
         Clock edges from the start pulse to done, as counted from outside.
     clocks : int
         Clock cycles simulated in all, loading and reading included.
-    phases : PhaseTimes
-        Where the time went.
+    seconds : float
+        Of processor time, from start to done.
     through_port, direct : int
         How many words were written and read through the host port, and how many were put into the
         memories of nodes and taken from there.
@@ -96,7 +87,7 @@ class EngineRun(NamedTuple):
     cycles: int
     edges: int
     clocks: int
-    phases: PhaseTimes
+    seconds: float
     through_port: int = 0
     direct: int = 0
 

@@ -5,7 +5,6 @@ import ctypes
 import enum
 import os
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import Any, TypeAlias, TypeVar
@@ -14,7 +13,7 @@ import numpy as np
 
 from ...errors import WorkFailed
 from ...rtl.fabric import Fabric
-from .base import PATIENCE, EngineRun, Job, Messages, PhaseTimes, Progress
+from .base import PATIENCE, EngineRun, Job, Messages, Progress
 from .words import Cells, PortWords, Words
 
 __all__ = [
@@ -144,21 +143,17 @@ class PortRuns:
         WorkFailed
             If the fabric does not come to an end.
         """
-        self._clocks, began = 0, time.process_time()
-        before = self._done
+        self._clocks, before = 0, self._done
         self.load(words)
         self._advance(before + words.messages.size)
-        loaded = time.process_time()
         task = self.collect(job)
-        ended = time.process_time()
         sample = words.sample(self._cells)
         words.fill(sample, self._move(Step.READ, sample))
         missing = words.take(self._cells)
         words.fill(missing, self._move(Step.READ, missing))
         self._advance(before + words.messages.size + words.received.size)
-        phases = PhaseTimes(loaded - began, task.nanoseconds / 1e9, time.process_time() - ended)
-        return EngineRun(words.received, task.cycles, task.edges, self._clocks, phases,
-                         words.through_port, words.direct)  # fmt: skip
+        return EngineRun(words.received, task.cycles, task.edges, self._clocks,
+                         task.nanoseconds / 1e9, words.through_port, words.direct)  # fmt: skip
 
     def load(self, words: Words) -> None:
         """Load a message into every node."""
