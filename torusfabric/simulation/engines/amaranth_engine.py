@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby
@@ -87,9 +86,9 @@ class AmaranthEngine(Engine):
 
     def stream(self, traffic: Traffic, progress: Progress | None = None) -> Log:
         """Carry out all traffic of streams; see `Engine.stream`."""
-        began, bench = time.process_time(), StreamBench(self.design, traffic, progress)
+        bench = StreamBench(self.design, traffic, progress)
         self.simulate(*bench.testbenches())
-        return bench.done(time.process_time() - began)
+        return bench.log()
 
     def simulate(self, testbench: Testbench, *beside: Testbench) -> None:
         """Run a testbench of one's own on the design, and others as long as it runs."""

@@ -50,7 +50,7 @@ class CStreamTask(ctypes.Structure):
 
     _fields_ = fields(
         "sources* source_count sinks* sink_count busy* cycles* runs* run_capacity run_count "
-        "error* errors* error_capacity error_count patience settling seed clocks run_ns "
+        "error* errors* error_capacity error_count patience settling seed clocks "
         "unsteady done stop file_error"
     )
 
@@ -112,7 +112,7 @@ class _Task:
     def log(self) -> Log:
         """What has come."""
         task, traffic = self.task, self._traffic
-        log = Log(clocks=task.clocks, seconds=task.run_ns / 1e9)
+        log = Log(clocks=task.clocks)
         log.runs = [tuple(run) for run in self._runs[: task.run_count].tolist()]
         log.errors = self._errors[: task.error_count].tolist()
         for sink, made, room in zip(traffic.sinks, self._sinks, self._received, strict=True):

@@ -40,9 +40,8 @@ class StreamBench:
         self._left, self._quiet, self._was_busy = traffic.beats, 0, False
         self._error = 0
 
-    def done(self, seconds: float) -> Log:
-        """What came, after so many seconds; raises `WorkFailed` if not all has passed."""
-        self._log.seconds = seconds
+    def log(self) -> Log:
+        """What came; raises `WorkFailed` if not all has passed."""
         unsent = sum(len(source.beats) for source in self._sources)
         check_end(self._traffic, self._log, unsent=unsent)
         return self._log

@@ -64,7 +64,7 @@ struct StreamTask {
     uint32_t *errors;  // what `error` has become, each time that it has changed
     uint64_t error_capacity, error_count;
     uint64_t patience, settling, seed;
-    uint64_t clocks, run_ns;
+    uint64_t clocks;
     uint64_t unsteady;  // the number of a sink, from 1, at which a word did not wait; 0 for none
     volatile uint64_t done;
     volatile uint64_t stop;
@@ -161,7 +161,6 @@ private:
 // outputs are as the next edge finds them, and finish() for that edge.
 template <class Machine>
 int drive_streams(Machine &machine, StreamTask &task) {
-    uint64_t const began = now();
     Random random(task.seed);
     std::vector<Driver> drivers(task.sources, task.sources + task.source_count);
     std::vector<Taker> takers(task.sinks, task.sinks + task.sink_count);
@@ -207,7 +206,6 @@ int drive_streams(Machine &machine, StreamTask &task) {
         else if (machine.wave_error())
             outcome = NO_FILE;
     }
-    task.run_ns = now() - began;
     machine.flush_waves();
     task.file_error = machine.wave_error();
     return task.file_error && outcome != STOPPED ? NO_FILE : outcome;

@@ -128,8 +128,6 @@ class Log:
         What the fabric has shown as its error, each time that it has changed.
     clocks : int
         Cycles in all.
-    seconds : float
-        Of processor time.
     unsteady : str or None
         The sink at which a word that waited did not stay as it was.
     """
@@ -138,7 +136,6 @@ class Log:
     runs: list[tuple[int, int]] = field(default_factory=list)
     errors: list[int] = field(default_factory=list)
     clocks: int = 0
-    seconds: float = 0.0
     unsteady: str | None = None
 
 
