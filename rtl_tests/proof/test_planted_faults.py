@@ -54,28 +54,19 @@ WIRES = (
     Fault("table", "fabric", r"\.node\(3'd2\)", ".node(3'd3)"),
     Fault("table", "fabric", r"inject_0\[8:6\]", "inject_0[6], inject_0[8:7]"),
     Fault("sums along trees", "fabric", r"made_1\[11:9\]", "made_1[8:6]"),
-    Fault(
-        "table", "fabric", r"\.write_data\(write_data_near_1\)", ".write_data(~write_data_near_1)"
-    ),
-    Fault(
-        "table",
-        "fabric",
-        r"\.write_enable\(write_enable_near_1\)",
-        ".write_enable(write_enable_near_0)",
-    ),
+    Fault("table", "fabric", r"\.write_data\(write_data_near_1\)",
+          ".write_data(~write_data_near_1)"),
+    Fault("table", "fabric", r"\.write_enable\(write_enable_near_1\)",
+          ".write_enable(write_enable_near_0)"),
     Fault("table", "fabric", r"\.read_bank\(read_bank_near_1\)", ".read_bank(read_address_near_1)"),
     Fault("table", "fabric", r"read_data_3, read_data_2", "read_data_2, read_data_2"),
     Fault("table", "fabric", r"\.busy\(busy_near_1\)", ".busy(store_0_near_1)"),
     Fault("table", "fabric", r"\.select\(select_near_0\)", ".select(~select_near_0)"),
-    Fault(
-        "engine",
-        "fabric",
-        r"\.offset\(\{offset_1_1, offset_0_0\}",
-        ".offset({offset_1_2, offset_0_0}",
-    ),
+    Fault("engine", "fabric", r"\.offset\(\{offset_1_1, offset_0_0\}",
+          ".offset({offset_1_2, offset_0_0}"),
     Fault("engine", "fabric", r"000a0009", "000a0008"),
     Fault("engine", "fabric", r"\{24'h(\w*)1\}", r"{24'h\g<1>0}"),
-)
+)  # fmt: skip
 
 ROUTERS = (
     Fault("table", "selector_2_3", CHOICE, OTHER_WAY),
@@ -127,15 +118,11 @@ ENDPOINTS = (
     Fault("engine", "endpoint_0", r"pointer_8 \+ ", "pointer_8 - "),
     Fault("engine", "endpoint_0", r"\{\|offset", "{&offset", 2),
     Fault("engine", "endpoint_0", r"(\w+) \? pointer_8 : ", r"~\1 ? pointer_8 : "),
-    Fault(
-        "engine",
-        "endpoint_0",
-        r"bank_5\[(\w+)\] <= write_data",
-        r"bank_5[\1 ^ 1'd1] <= write_data",
-    ),
+    Fault("engine", "endpoint_0", r"bank_5\[(\w+)\] <= write_data",
+          r"bank_5[\1 ^ 1'd1] <= write_data"),
     Fault("pattern", "endpoint_0", r"read_node == node", "read_node != node"),
     Fault("rounds", "endpoint_0", r"read_node == node", "read_node != node"),
-)
+)  # fmt: skip
 
 OTHERS = (
     Fault("engine", "control_stage", "<= busy;", "<= 1'b1;"),

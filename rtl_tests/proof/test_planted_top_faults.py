@@ -39,15 +39,10 @@ STREAMING = (
 )
 
 STREAMS = (
-    Fault(
-        "streams",
-        "fabric",
-        r"\.write_address\(write_address_1\)",
-        ".write_address(write_address_2)",
-    ),
-    Fault(
-        "streams", "fabric", r"\.read_section\(read_section_1\)", ".read_section(~read_section_1)"
-    ),
+    Fault("streams", "fabric", r"\.write_address\(write_address_1\)",
+          ".write_address(write_address_2)"),
+    Fault("streams", "fabric", r"\.read_section\(read_section_1\)",
+          ".read_section(~read_section_1)"),
     Fault("streams", "fabric", r"(endpoint_at_0 \([^;]*\.run_begins)\(\w+", r"\1(busy_near_0"),
     Fault("streams", "endpoint_0", r"section <= (section .*);", r"section <= ~(\1);"),
     Fault("streams", "endpoint_0", r"bank_0\[\{section, ", "bank_0[{~section, "),
@@ -58,40 +53,26 @@ STREAMS = (
     Fault("streams", "endpoint_0", r"kept\[\{write_section, ", "kept[{1'd0, write_section[0], "),
     Fault("streams", "endpoint_0", r"if \(read_advance", "if (~read_advance"),
     Fault("streams", "endpoint_0", r"unloaded\[0\] \?", "unloaded[2] ?"),
-    Fault(
-        "streams of any root",
-        "endpoint_0",
-        r"bank_0_sent_1\[\{(\w+)\[3\]",
-        r"bank_0_sent_1[{~\1[3]",
-    ),
-    Fault(
-        "streams of any root",
-        "endpoint_0",
-        r"unloaded \? (\w+) : (\w+)",
-        r"unloaded ? \2 : \1",
-    ),
+    Fault("streams of any root", "endpoint_0", r"bank_0_sent_1\[\{(\w+)\[3\]",
+          r"bank_0_sent_1[{~\1[3]"),
+    Fault("streams of any root", "endpoint_0", r"unloaded \? (\w+) : (\w+)", r"unloaded ? \2 : \1"),
     Fault("streams of any root", "sequencer", r"root >= ", "root > "),
-)
+)  # fmt: skip
 
 FOUR, ENGINE = "streams of four sections", "engine of four sections"
 
 SECTIONS = (
     # Sections wrap at two: of the run, of what is loaded, of what is unloaded, of what is kept.
     Fault(FOUR, "endpoint_0", r"bank_0\[\{section, ", "bank_0[{1'd0, section[0], "),
-    Fault(
-        FOUR,
-        "endpoint_0",
-        r"section <= section \+ \{1'd0, (\w+)\};",
-        r"section <= {1'd0, section[0] ^ \1};",
-    ),
+    Fault(FOUR, "endpoint_0", r"section <= section \+ \{1'd0, (\w+)\};",
+          r"section <= {1'd0, section[0] ^ \1};"),
     Fault(FOUR, "endpoint_0", r"bank_4\[\{write_section\[1:0\]", "bank_4[{1'd0, write_section[0]"),
     Fault(FOUR, "endpoint_0", r"bank_0\[\{read_section\[1:0\]", "bank_0[{1'd0, read_section[0]"),
     Fault(FOUR, "endpoint_0", r"kept\[\{write_section, ", "kept[{1'd0, write_section[1:0], "),
-    Fault(
-        FOUR, "fabric", r"\.read_section\(read_section_1\)", ".read_section(3'h4 ^ read_section_1)"
-    ),
+    Fault(FOUR, "fabric", r"\.read_section\(read_section_1\)",
+          ".read_section(3'h4 ^ read_section_1)"),
     Fault(ENGINE, "endpoint_0", r"bank_3_sent_1\[\{(\w+)\[5:4\]", r"bank_3_sent_1[{1'd0, \1[4]"),
-)
+)  # fmt: skip
 
 SUMS = (
     Fault("injected sums", "operator_3", r"a \+ b", "a - b"),
