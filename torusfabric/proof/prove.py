@@ -97,15 +97,7 @@ def prove(
 
 
 def check_provable(fabric: Fabric) -> None:
-    """See to it that it is a fabric that can be proved, by tools that there are.
-
-    Raises
-    ------
-    InputError
-        If it is a fabric of which nothing is proved.
-    MissingTool
-        If Yosys or z3 is not installed.
-    """
+    """Raise the errors of `prove` unless it can be proved, by tools that there are."""
     if fabric.frame and fabric.top is Top.STREAM and fabric.program.any_root:
         raise InputError("Root must be fixed for streams with loaded tables to be proved, not any")
     loops = [form.loop for form in fabric.program.forms]

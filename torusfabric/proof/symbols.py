@@ -47,21 +47,22 @@ def both(a: IntArray, b: IntArray) -> IntArray:
     >>> both(np.array([0, 1, 6, 6, 6]), np.array([-1, 6, 6, 8, -1])).tolist()
     [0, 6, 6, -1, -1]
     """
-    found = np.where(a == 1, b, a)
-    open_ = a >> 1 != 0
-    if open_.any():
-        x, y = a[open_], b[open_]
-        found[open_] = np.where(y == 0, 0, np.where((y == 1) | (x == y), x, UNKNOWN))
-    return found
+    return _ended_by(0, a, b)
 
 
 def either(a: IntArray, b: IntArray) -> IntArray:
     """The disjunction."""
-    found = np.where(a == 0, b, a)
+    return _ended_by(1, a, b)
+
+
+def _ended_by(end: int, a: IntArray, b: IntArray) -> IntArray:
+    """What is `end` if either is, and as the other where one is not."""
+    found = np.where(a == 1 - end, b, a)
     open_ = a >> 1 != 0
     if open_.any():
         x, y = a[open_], b[open_]
-        found[open_] = np.where(y == 1, 1, np.where((y == 0) | (x == y), x, UNKNOWN))
+        same = (y == 1 - end) | (x == y)
+        found[open_] = np.where(y == end, end, np.where(same, x, UNKNOWN))
     return found
 
 

@@ -85,14 +85,21 @@ def cells_of_nodes(netlist: Netlist) -> dict[int, list[str]]:
 
 
 def nextpnr_regions(topology: Topology, cells: Mapping[int, Sequence[str]]) -> str:
-    """The same as Python for nextpnr; see `vivado_regions`."""
+    """The script for nextpnr that gives each node, which has these instances, a region."""
+    return _filled(NEXTPNR, '    {}: ({}, {}, "{}"),', topology, cells)
+
+
+def vivado_regions(topology: Topology, cells: Mapping[int, Sequence[str]]) -> str:
+    """The same for Vivado."""
+    return _filled(VIVADO, "  {} {} {} {{{}}}", topology, cells)
+
+
+def _filled(script: str, entry: str, topology: Topology, cells: Mapping[int, Sequence[str]]) -> str:
+    """A script with an entry for each node: its column, its row and its instances."""
     at = folded(topology)
     columns, rows = (at.max(axis=0) + 1).tolist()
-    nodes = "\n".join(
-        f'    {node}: ({at[node][0]}, {at[node][1]}, "{" ".join(names)}"),'
-        for node, names in sorted(cells.items())
-    )
-    return NEXTPNR.format(columns=columns, rows=rows, nodes=nodes)
+    nodes = (entry.format(node, *at[node], " ".join(cells[node])) for node in sorted(cells))
+    return script.format(columns=columns, rows=rows, nodes="\n".join(nodes))
 
 
 def in_rows(topology: Topology) -> list[list[int | str]]:
@@ -122,17 +129,6 @@ def longest_link(topology: Topology) -> int:
     at, ends = folded(topology), topology.neighbours
     ways = np.abs(at[:, None] - at[ends]).sum(axis=2)
     return int(ways[ends >= 0].max(initial=0))
-
-
-def vivado_regions(topology: Topology, cells: Mapping[int, Sequence[str]]) -> str:
-    """The script that gives each node a region."""
-    at = folded(topology)
-    columns, rows = (at.max(axis=0) + 1).tolist()
-    nodes = "\n".join(
-        f"  {node} {at[node][0]} {at[node][1]} {{{' '.join(names)}}}"
-        for node, names in sorted(cells.items())
-    )
-    return VIVADO.format(columns=columns, rows=rows, nodes=nodes)
 
 
 def folded(topology: Topology) -> np.ndarray:
