@@ -186,7 +186,7 @@ def test_many_sums_are_proved_port_by_port(monkeypatch):
     monkeypatch.setattr(routers, "MOST_SUMS", 1)
     fault = Fault("loaded sums", "combiner", r"\{inject, result\}", "{result, inject}", 1)
     fabric = fabric_of(fault.fabric)
-    every = routers.router_harnesses(fabric, planted(fault), fabric.placement)
+    every = routers.router_harnesses(fabric, planted(fault))
     assert [each.name for each in every if solve(each).failed] == ["combiner at in-port 1"]
 
 

@@ -20,7 +20,6 @@ from .symbols import UNKNOWN
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
-    from ..rtl.placement import Placement
     from .machine import Machine, Override
     from .snapshot import Snapshot
 
@@ -83,6 +82,9 @@ class Access:
     """
 
     answer = 0
+
+    #: The numbers of forms, where the sequencer is given these for modes, as by commands.
+    forms: Sequence[int] | None = None
 
     #: Steps of writes that are left when a run starts as early as it may.
     overlap = 0
@@ -175,9 +177,9 @@ class Access:
 class CoreAccess(Access):
     """Every node is written and read by itself, where the address map that is written says."""
 
-    def __init__(self, fabric: Fabric, machine: Machine, placement: Placement) -> None:
+    def __init__(self, fabric: Fabric, machine: Machine) -> None:
         super().__init__(fabric, machine)
-        self.answer = 1 + placement.endpoints.answer
+        self.answer = 1 + fabric.placement.endpoints.answer
         self._map = fabric.address_map()
 
     def idle(self) -> dict[str, IntArray]:

@@ -20,7 +20,6 @@ from .symbols import UNKNOWN, word
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
-    from ..rtl.placement import Placement
     from .host import HostPorts
     from .machine import Machine, Override
 
@@ -30,12 +29,10 @@ __all__ = ["HostAccess"]
 class HostAccess(Access):
     """A port serves all nodes, or those of a board: each is told which is meant."""
 
-    def __init__(
-        self, fabric: Fabric, machine: Machine, placement: Placement, ports: HostPorts
-    ) -> None:
+    def __init__(self, fabric: Fabric, machine: Machine, ports: HostPorts) -> None:
         super().__init__(fabric, machine)
         self._ports, self._loaded = ports, fabric.frame is not None
-        self.answer = placement.endpoints.answer
+        self.answer = fabric.placement.endpoints.answer
         # Writes wait for the registers of the host port, and data for one more.
         self.overlap = fabric.netlist.modules["host"]().write_cycles + 2
 

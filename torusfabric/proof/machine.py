@@ -16,21 +16,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..rtl.netlist import Role
 from ..topology import IntArray
 from .gate_program import GateProgram
 from .gates import CHOSEN, Bit, GateText
 from .snapshot import Snapshot
-from .sums import Roms, Sums, Unit
+from .sums import SLICE, Roms, Sums, units
 from .symbols import UNKNOWN
 
 if TYPE_CHECKING:
-    from ..rtl.operator_unit import OperatorUnit
+    from ..rtl import Fabric
 
 __all__ = ["WORDS", "Machine", "Override"]
 
 #: What drives inputs of the instances of a module in place of the nets: by port, of shape
 #: (bits that matter, instances, runs).
 Override = Mapping[str, IntArray]
+
+#: What is not carried out: arguments of their own cover it, and somebody else drives its nets.
+APART = {Role.HOST, Role.READ_TREE, Role.BUS, Role.STREAM}
 
 #: The ports in which modules give words away.
 WORDS = frozenset({"tx", "arrived", "inject", "read_data", "result", "made"})
@@ -50,17 +54,6 @@ class _Group:
 class Machine:
     """A fabric at work.
 
-    Parameters
-    ----------
-    outputs : function of (module, port, bits) -> list of int
-        Which bits of an output matter.
-    adders : dict of str to Unit
-        The modules of operators, and of links of several cycles, by what is proved of them.
-    left_out : collection of str
-        Modules that are not carried out; somebody else drives their nets.
-    unit : OperatorUnit, optional
-        Says which control bits, and which word that changes nothing, belong to each operator.
-
     Attributes
     ----------
     runs : int
@@ -71,20 +64,14 @@ class Machine:
         Is shown them in every cycle.
     """
 
-    def __init__(
-        self,
-        text: GateText,
-        *,
-        outputs: Callable[[str, str, int], list[int]],
-        sums: Sums,
-        adders: Mapping[str, Unit],
-        left_out: Sequence[str],
-        unit: OperatorUnit | None = None,
-    ) -> None:
-        self.text, self.runs, self._unit = text, 1, unit
+    def __init__(self, fabric: Fabric, text: GateText, sums: Sums) -> None:
+        self.text, self.runs, self._unit = text, 1, fabric.operator_unit
+        self._width = fabric.width
         self._code: IntArray | None = None
         self._number: dict[Bit, int] = {"0": 0, "1": 1, "x": 2, "z": 2}
-        self.adders, self.sums = dict(adders), sums
+        self.adders, self.sums = units(fabric, sums), sums
+        roles = fabric.netlist.roles
+        left_out = {fabric.prefix + name for name, role in roles.items() if role in APART}
         self.groups: dict[str, _Group] = {}
         members: dict[str, list[str]] = {}
         for name, instance in text.instances.items():
@@ -96,7 +83,7 @@ class Machine:
                 members.setdefault(of, []).append(name)
         for module, names in members.items():
             if module not in self.adders:
-                self._add_group(module, names, outputs)
+                self._add_group(module, names)
         for module, adder in self.adders.items():
             adder.place(members[module], text, self._net)
         self._order = self._in_order()
@@ -132,12 +119,12 @@ class Machine:
         """The number of a bit of the top."""
         return self._number.setdefault(bit, len(self._number) - 1)
 
-    def _add_group(
-        self, module: str, names: list[str], outputs: Callable[[str, str, int], list[int]]
-    ) -> None:
-        """Add the instances of a module."""
-        found = self.text.modules[module]
-        wanted = {port: outputs(module, port, len(bits)) for port, bits in found.outputs.items()}
+    def _add_group(self, module: str, names: list[str]) -> None:
+        """Add the instances of a module; of the words that it gives away one bit matters."""
+        found, width, wanted = self.text.modules[module], self._width, {}
+        for port, bits in found.outputs.items():
+            whole = len(bits) - len(bits) % width
+            wanted[port] = [*(range(SLICE, whole, width) if port in WORDS else range(len(bits)))]
         program = GateProgram(found, wanted, sums=self.sums)
         pins = [self.text.instances[name].pins for name in names]
 

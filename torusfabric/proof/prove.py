@@ -38,7 +38,6 @@ from .wiring import (
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
-    from ..rtl.placement import Placement
     from ..toolchain.progress import Progress
     from ..verilog.design import Design
 
@@ -140,27 +139,27 @@ def _steps(
     closed = [name for name, role in roles.items() if role is Role.STREAM]
     units = operator_modules(fabric, design)
     text = read_gates(design, roles, cache, closed=closed, units=units)
-    placement, steps = fabric.placement, Steps(fabric, design, cache, progress)
+    steps = Steps(fabric, design, cache, progress)
     if design.plain_names.nets:
         plain = emit(fabric)
         other = read_gates(plain, roles, cache, closed=closed, units=units)
         says = "loops are the same instances, contents and wires as text without them"
         check = partial(check_same_hardware, design, text, plain, other)
         yield steps.known(Lemma("loops", "comparison", says, check))
-    whole = Whole(fabric, placement, text)
+    whole = Whole(fabric, text)
     yield steps.known(Lemma(*WIRING, partial(check_wiring, fabric, text)))
     if fabric.frame:
         says = "all modules but tables and the loader are the same whatever is loaded"
         yield steps.known(Lemma("text", "comparison", says, partial(check_same, written, design)))
     yield from map(steps.known, of_top(fabric, text))
     yield from map(steps.known, of_modules(fabric, text, design, cache))
-    yield from steps.solved([*_by_induction(fabric, design, placement)])
+    yield from steps.solved([*_by_induction(fabric, design)])
     yield steps.known(whole_runs(whole, progress))
 
 
-def _by_induction(fabric: Fabric, design: Design, placement: Placement) -> Iterator[Harness]:
+def _by_induction(fabric: Fabric, design: Design) -> Iterator[Harness]:
     """What is proved by the solver."""
-    yield from router_harnesses(fabric, design, placement)
+    yield from router_harnesses(fabric, design)
     yield from link_harnesses(fabric, design)
     if fabric.bus:
         yield bridge_harness(design, fabric.bus)

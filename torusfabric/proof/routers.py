@@ -21,7 +21,7 @@ from .sums import cycles_of_links
 if TYPE_CHECKING:
     from ..collective import Operator
     from ..rtl import Fabric
-    from ..rtl.placement import Placement, RouterPlan
+    from ..rtl.placement import RouterPlan
     from ..rtl.router import Crossbar, Output
     from ..verilog.design import Design
     from .solver import Harness
@@ -62,9 +62,9 @@ class Words:
     made: bool = False
 
 
-def router_harnesses(fabric: Fabric, design: Design, placement: Placement) -> Iterator[Harness]:
+def router_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
     """What is proved of routers, and of operators behind in-ports and inside endpoints."""
-    program, width = fabric.program, fabric.width
+    program, width, placement = fabric.program, fabric.width, fabric.placement
     sources, ports = program.loop.sources, program.ports
 
     model, unit = partial(Model, design, resets=False), fabric.operator_unit

@@ -31,13 +31,12 @@ from .snapshot import (
     unchanged,
     with_arrays,
 )
+from .starts import Starts
 from .symbols import UNKNOWN, named
 
 if TYPE_CHECKING:
-    from ..program import Program
     from .accesses import Access, Steps
     from .machine import Override
-    from .starts import Starts
 
 __all__ = ["LANES", "Meanwhile", "MemoryRuns", "Runs", "Variant", "run_refuted"]
 
@@ -91,9 +90,9 @@ class Meanwhile(NamedTuple):
 class Runs(ABC):
     """Runs of a fabric, several at once."""
 
-    def __init__(self, program: Program, starts: Starts, access: Access) -> None:
-        self.machine, self.program = access.machine, program
-        self.starts, self.access = starts, access
+    def __init__(self, access: Access) -> None:
+        self.machine, self.program = access.machine, access.program
+        self.starts, self.access = Starts(access), access
 
     #: The ways in which runs can come about.
     variants: tuple[Variant, ...] = (Variant(0, every=True),)

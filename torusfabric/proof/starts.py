@@ -93,11 +93,6 @@ def _errors(program: Program, asked: dict[str, int]) -> Iterator[int]:
 class Starts:
     """How runs of a fabric are started.
 
-    Parameters
-    ----------
-    forms : sequence of int, optional
-        The numbers of forms, where the sequencer is given these for modes, as by commands.
-
     Attributes
     ----------
     chosen : list of str
@@ -106,11 +101,9 @@ class Starts:
         The net that says why a start was refused.
     """
 
-    def __init__(
-        self, program: Program, access: Access, forms: Sequence[int] | None = None
-    ) -> None:
-        self._program, self._access, self._machine = program, access, access.machine
-        self._forms = None if forms is None else np.array(forms)
+    def __init__(self, access: Access) -> None:
+        self._program, self._access, self._machine = access.program, access, access.machine
+        self._forms = None if access.forms is None else np.array(access.forms)
         nets = self._machine.text.nets
         self.chosen = [name for name in CHOICES if name in nets]
         # With streams it is a matter of the control what `error` says of a start.

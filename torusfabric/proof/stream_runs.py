@@ -26,11 +26,9 @@ from .snapshot import Snapshot, arrays, of_all, spread, unchanged, with_arrays
 from .symbols import UNKNOWN
 
 if TYPE_CHECKING:
-    from ..program import Program
     from ..rtl import Fabric
     from ..rtl.streams.endpoint import StreamEndpoint
     from .machine import Machine, Override
-    from .starts import Starts
 
 __all__ = ["StreamAccess", "StreamRuns"]
 
@@ -62,6 +60,8 @@ class StreamAccess(Access):
         streams = next(iter(self._endpoints.values())).ends
         self.answer += streams.late
         self._own, self.sections = streams.own, streams.sections
+        places = fabric.image.places if fabric.frame else ()
+        self.forms = [place.number for place in places] or range(len(self.program.forms))
         self.number = 0
 
     def idle(self) -> dict[str, IntArray]:
@@ -182,8 +182,8 @@ class StreamRuns(MemoryRuns):
     unshown = 1
     access: StreamAccess
 
-    def __init__(self, program: Program, starts: Starts, access: StreamAccess) -> None:
-        super().__init__(program, starts, access)
+    def __init__(self, access: StreamAccess) -> None:
+        super().__init__(access)
         self._sections = sections = access.sections
         # How many runs ahead a message may be that is loaded while a run is under way.
         self._ahead = range(1, sections.buffers)

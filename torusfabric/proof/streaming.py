@@ -19,7 +19,6 @@ from .symbols import UNKNOWN, named
 if TYPE_CHECKING:
     from ..rtl import Fabric
     from .accesses import Access
-    from .starts import Starts
 
 __all__ = ["StreamingRuns"]
 
@@ -30,8 +29,8 @@ class StreamingRuns(Runs):
     An injected word is known in the one cycle in which it counts.
     """
 
-    def __init__(self, fabric: Fabric, starts: Starts, access: Access) -> None:
-        super().__init__(fabric.program, starts, access)
+    def __init__(self, fabric: Fabric, access: Access) -> None:
+        super().__init__(access)
         self._width, self._nodes = fabric.width, fabric.nodes
         self._arrivals = fabric.address_map()["arrivals"]
         facts = interface(fabric)["streams"]

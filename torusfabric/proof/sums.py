@@ -23,7 +23,6 @@ from .symbols import STANDS, UNKNOWN, multiplexed, number_of
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
-    from ..rtl.placement import Placement
     from ..rtl.router import Crossbar
 
 __all__ = ["SLICE", "Operand", "Roms", "Sums", "Unit", "cycles_of_links", "units"]
@@ -332,8 +331,9 @@ def cycles_of_links(fabric: Fabric) -> dict[str, int]:
     return found
 
 
-def units(fabric: Fabric, placement: Placement, sums: Sums) -> dict[str, Unit]:
+def units(fabric: Fabric, sums: Sums) -> dict[str, Unit]:
     """The operators behind in-ports, and links, as `routers` has them proved to be."""
+    placement = fabric.placement
     found: dict[str, Unit] = {
         fabric.prefix + combiner_name(placement, number): _adder(fabric, plan.crossbar, sums)
         for number, plan in enumerate(placement.operands)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from vcd import VCDWriter
 
 from ..rtl.fabric import Top
-from ..rtl.netlist import Role
 from ..topology import IntArray
 from .accesses import Access, CoreAccess
 from .gates import Bit, GateText
@@ -22,21 +21,16 @@ from .messages import Run, owed_words
 from .report import Refuted
 from .runs import LANES, MemoryRuns, Runs
 from .snapshot import Snapshot, same, with_either
-from .starts import Starts
 from .stream_runs import StreamAccess, StreamRuns
 from .streaming import StreamingRuns
-from .sums import SLICE, Sums, units
+from .sums import SLICE, Sums
 from .symbols import named
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
-    from ..rtl.placement import Placement
     from ..toolchain.progress import Progress
 
 __all__ = ["Recorder", "Whole", "all_runs"]
-
-#: What is not carried out: arguments of their own cover it.
-APART = {Role.HOST, Role.READ_TREE, Role.BUS, Role.STREAM}
 
 
 def all_runs(fabric: Fabric) -> list[Run]:
@@ -50,58 +44,29 @@ def all_runs(fabric: Fabric) -> list[Run]:
     return sorted(found, key=lambda run: program.cycles(run.length, mode=run.mode))
 
 
-def _runs(fabric: Fabric, machine: Machine, placement: Placement, ports: HostPorts) -> Runs:
+def _runs(fabric: Fabric, machine: Machine, ports: HostPorts) -> Runs:
     """How runs of a fabric are carried out, by its top."""
-    program = fabric.program
     if fabric.streaming:
-        outside = Access(fabric, machine)
-        return StreamingRuns(fabric, Starts(program, outside), outside)
-    if fabric.top is Top.STREAM:
-        streams = StreamAccess(fabric, machine)
-        forms = [place.number for place in fabric.image.places] if fabric.frame else [
-            *range(len(program.forms))
-        ]  # fmt: skip
-        return StreamRuns(program, Starts(program, streams, forms), streams)
-    access: Access = (
-        HostAccess(fabric, machine, placement, ports)
-        if fabric.top is Top.HOST
-        else CoreAccess(fabric, machine, placement)
-    )
-    return MemoryRuns(program, Starts(program, access), access)
+        return StreamingRuns(fabric, Access(fabric, machine))
+    match fabric.top:
+        case Top.STREAM:
+            return StreamRuns(StreamAccess(fabric, machine))
+        case Top.HOST:
+            return MemoryRuns(HostAccess(fabric, machine, ports))
+    return MemoryRuns(CoreAccess(fabric, machine))
 
 
 class Whole:
     """The runs of a fabric."""
 
-    def __init__(
-        self,
-        fabric: Fabric,
-        placement: Placement,
-        text: GateText,
-        ports: HostPorts | None = None,
-    ) -> None:
+    def __init__(self, fabric: Fabric, text: GateText, ports: HostPorts | None = None) -> None:
         self._fabric, program = fabric, fabric.program
         self._all = all_runs(fabric)
         layouts = [program.part(form).layout for form in range(len(program.forms))]
         most = max(layout.send_words(program.flits) for layout in layouts)
-        sums = Sums(program.topology.nodes * most)
-        roles, prefix = fabric.netlist.roles, fabric.prefix
-        role_of = {prefix + name: role for name, role in roles.items()}
-
-        def outputs(module: str, port: str, bits: int) -> list[int]:
-            whole = bits - bits % fabric.width
-            return [*range(SLICE, whole, fabric.width)] if port in WORDS else [*range(bits)]
-
-        machine = Machine(
-            text,
-            outputs=outputs,
-            sums=sums,
-            adders=units(fabric, placement, sums),
-            left_out=[name for name, role in role_of.items() if role in APART],
-            unit=fabric.operator_unit,
-        )
-        self._runs = _runs(fabric, machine, placement, ports or HostPorts.of_chip(fabric))
-        self._sums = sums
+        self._sums = Sums(program.topology.nodes * most)
+        machine = Machine(fabric, text, self._sums)
+        self._runs = _runs(fabric, machine, ports or HostPorts.of_chip(fabric))
 
     def _batches(self) -> Iterator[tuple[list[Run], int]]:
         """Runs that are carried out at once, and in which variant."""

@@ -80,7 +80,7 @@ def _steps(
     steps = Steps(fabric, design, cache, progress)
     texts = [_text(system, kind, design, cache) for kind in kinds]
     whole = united(system, kinds, texts)
-    runs = Whole(whole.fabric, fabric.placement, whole.text, whole.ports)
+    runs = Whole(*whole)
     check = partial(check_wiring, whole.fabric, whole.text, whole.ports)
     yield steps.known(Lemma(*WIRING, check))
     yield from map(steps.known, _of_boards(system, kinds, texts, design, cache))
@@ -143,7 +143,7 @@ def _by_induction(
     system: BoardSystem, kinds: list[BoardKind], texts: list[GateText], design: Design
 ) -> Iterator[Harness]:
     """What is proved by the solver."""
-    yield from router_harnesses(system.fabric, design, system.fabric.placement)
+    yield from router_harnesses(system.fabric, design)
     links = {
         harness.name: harness
         for number, (kind, text) in enumerate(zip(kinds, texts, strict=True))
