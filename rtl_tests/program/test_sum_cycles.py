@@ -7,7 +7,7 @@ import pytest
 from helpers import few
 
 import torusfabric as tf
-from torusfabric.program.sum_timing import _Rule, _skews
+from torusfabric.program.table_timing import _Rule, _skews
 
 
 @pytest.mark.parametrize("topology", few(2, ["3", "2x3", "4x4", "3x3x2"], tuples=True))

@@ -22,7 +22,7 @@ import torusfabric as tf
 from torusfabric import verilog
 from torusfabric.collective import OPERATORS, SIGNED, Operator
 from torusfabric.program import Action
-from torusfabric.program.sum_timing import SumTransfers, by_cycle, by_step
+from torusfabric.program.table_timing import TableTransfers, by_cycle, by_step
 from torusfabric.program.timing import SETTING
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine
 from torusfabric.simulation.simulate import simulate
@@ -90,7 +90,7 @@ def test_executed_rounds(topology, algorithm, options):
 def test_timing(topology, collective, flits):
     """No link carries two words at once, sums leave once complete, none are combined at once."""
     table = plan(topology, collective, "matching")
-    transfers = SumTransfers(table)
+    transfers = TableTransfers(table)
     timings = [(by_step(transfers, table.round_count, flits), flits)]
     if flits == 1:
         timings.append((by_cycle(transfers), 1))

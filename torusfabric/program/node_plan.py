@@ -153,7 +153,7 @@ class NodePlan:
 
 
 def number_sources(
-    ports: int, chosen: Collection[Source], memories: Mapping[Hashable, int], **others: Any
+    ports: int, chosen: Collection[Source], memories: Mapping[Any, int], **others: Any
 ) -> tuple[Sources, tuple[int, ...], dict[Source, int]]:
     """The sources that are chosen, the memory that each injection port reads, and all numbers.
 
@@ -181,8 +181,8 @@ def number_sources(
         **others,
     )
     number = {source: k for k, source in enumerate(sources.listed)}
-    for name, memory in named.items():
-        number[Stage.INJECTION, name] = sources.first_injection + readers.index(memory)
+    reader = {memory: sources.first_injection + k for k, memory in enumerate(readers)}
+    number |= {(Stage.INJECTION, name): reader[memory] for name, memory in named.items()}
     return sources, readers, number
 
 

@@ -1,9 +1,10 @@
 """What operators demand of a program: time for their hardware, and one order of what they combine.
 
-Operators behind in-ports get their time when sums are planned (see `sum_timing`). Those in front of
-injection ports delay all words that leave: a round is as much longer, and its words are stored as
-much later. An operator that is not associative asks for more: where several nodes receive the same
-sum, all must have combined the same words in the same order, or have received it from one that did.
+Operators behind in-ports get their time when sums are planned (see `table_timing`). Those in front
+of injection ports delay all words that leave: a round is as much longer, and its words are stored
+as much later. An operator that is not associative asks for more: where several nodes receive the
+same sum, all must have combined the same words in the same order, or have received it from one that
+did.
 """
 
 from __future__ import annotations

@@ -15,110 +15,31 @@ while they wait.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from typing_extensions import override
 
+from ..schedule import Table
 from ..topology import IntArray
-from .fields import Source, Stage
-from .node_plan import FOREVER, NodePlan, PlannedMemory, number_sources, slots_of
+from .fields import Stage
+from .node_plan import NodePlan, PlannedMemory
+from .node_planner import Consumer, NodePlanner, Reads, SharedMemory, Word
+from .table_timing import Arrival, TableTiming, TableTransfers, by_cycle, by_step, in_order
 from .timing import MEMORY_AGE
 
 if TYPE_CHECKING:
-    from ..schedule import Table
+    from ..schedule import SumTable
 
-__all__ = ["plan_table"]
-
-#: A block by offsets from its origin: (offset of the node, offset of the destination, chunk).
-Block: TypeAlias = tuple[int, int, int]
+__all__ = ["plan_sums", "plan_table"]
 
 #: A block of a node's own: (offset of the destination, chunk).
-SentBlock: TypeAlias = tuple[int, int]
+SentBlock: TypeAlias = tuple[int, ...]
 
-
-class Arrival(NamedTuple):
-    """By which in-port, and in which step, a block arrives."""
-
-    port: int
-    step: int
-
-
-class Departure(NamedTuple):
-    """In which step, and by which out-port, a block leaves."""
-
-    step: int
-    port: int
-
-
-class NodeTransfers:
-    """What a node sends and receives, by its offset from the origins of the blocks.
-
-    Parameters
-    ----------
-    table : Table
-        Not a reduction.
-    soon : bool
-        Whether every block leaves as soon as it can; else in the step of the table.
-
-    Attributes
-    ----------
-    row : ndarray of int, shape (steps, ports)
-        That in which what leaves by a port in a step does so: the step, or a cycle.
-    arrivals : dict of Block to (list of Arrival)
-    forwarded : list of (Departure, Block)
-    sent : dict of SentBlock to (list of Departure)
-    """
-
-    def __init__(self, table: Table, *, soon: bool = False) -> None:
-        topology = table.topology
-        self.links: list[int] = topology.cycles_of_port.tolist()
-        #: From the row in which a block leaves to the first in which its receiver can send it on.
-        self.apart = self.links if soon else [1] * topology.ports
-        self.row = np.broadcast_to(np.arange(len(table.offset))[:, None], table.offset.shape).copy()
-        steps, ports = np.nonzero(table.offset >= 0)
-        there, chunk = table.offset[steps, ports], table.chunk[steps, ports]
-        goals = table.destination
-        goal = np.zeros_like(there) if goals is None else goals[steps, ports]
-        here = topology.subtract(there, topology.generators[ports])
-        self.arrivals: dict[Block, list[Arrival]] = defaultdict(list)
-        self.forwarded: list[tuple[Departure, Block]] = []
-        self.sent: dict[SentBlock, list[Departure]] = defaultdict(list)
-        used: dict[int, set[int]] = defaultdict(set)
-        columns = (steps, ports, there, here, goal, chunk, topology.opposite[ports])
-        for step, port, to, at, target, part, by in zip(
-            *(x.tolist() for x in columns), strict=True
-        ):
-            row = step
-            if soon:
-                row = self.row[step, port] = self._soonest((at, target, part), used[port])
-            if at:
-                self.forwarded.append((Departure(row, port), (at, target, part)))
-            else:
-                self.sent[target, part].append(Departure(row, port))
-            if to:
-                self.arrivals[to, target, part].append(Arrival(by, row))
-        for arrivals in self.arrivals.values():
-            arrivals.sort(key=self._there)
-        self.rows = 1 + int(self.row[steps, ports].max()) if soon else len(table.offset)
-
-    def _there(self, arrival: Arrival) -> int:
-        """The first row in which what arrived can be sent on."""
-        return arrival.step + self.apart[arrival.port]
-
-    def _soonest(self, block: Block, used: set[int]) -> int:
-        """The first row in which a block is there, and an out-port is not used."""
-        row = min(map(self._there, self.arrivals[block]), default=0) if block[0] else 0
-        while row in used:
-            row += 1
-        used.add(row)
-        return row
-
-    def forwardings(self, *, latest: bool) -> list[tuple[Departure, Arrival]]:
-        """What is forwarded, with its arrival: of several the latest in time, or the first."""
-        return [
-            (leaving, [a for a in self.arrivals[block] if self._there(a) <= leaving.step][-latest])
-            for leaving, block in self.forwarded
-        ]
+#: The rows in which each leaves, and by which out-ports.
+_Sent: TypeAlias = dict[SentBlock, list[tuple[int, int]]]
 
 
 def plan_table(
@@ -155,7 +76,7 @@ def plan_table(
     >>> [bool((memory.read >= 0).any()) for memory in plan.receive_memories]
     [False, False, False, False]
     """
-    longest = table.topology.longest_link
+    transfers, longest = TableTransfers(table), table.topology.longest_link
     orders = [True, False]
     if short or (longest == 1 and (any_length or flits == 1)):
         orders = [True]
@@ -163,179 +84,248 @@ def plan_table(
     age = MEMORY_AGE if any_length else 1
     plans = []
     for by_waves in orders:
-        transfers = NodeTransfers(table, soon=by_waves and longest > 1)
-        for latest in (True, False):
-            planner = _Planner(
-                table, transfers, flits, age=None if by_waves else age, latest=latest
-            )
+        soon = by_waves and longest > 1
+        timing = by_cycle(transfers) if soon else in_order(transfers, table.round_count)
+        # Where each block comes once, the last of its arrivals is the first.
+        for latest in (True, False)[: 1 + any(len(a) > 1 for a in transfers.arrivals.values())]:
+            planner = _BlockPlanner(
+                table, transfers, timing, flits,
+                soon=soon, age=None if by_waves else age, latest=latest,
+            )  # fmt: skip
             plans.append(planner.plan())
     return min(plans, key=lambda plan: (plan.rows_cycles, plan.cost))
 
 
-#: A receive memory: (in-port, number among those of the port).
-MemoryKey: TypeAlias = tuple[int, int]
+def plan_sums(
+    table: Table | SumTable, flits: int, latency: int = 0, *, any_length: bool = False
+) -> NodePlan:
+    """Plan what a node does.
 
-#: In which steps memories are read, by the arrival of the word that is read.
-Reads: TypeAlias = dict[MemoryKey, dict[Arrival, list[int]]]
+    Where the length is open, nothing but the interval of the steps depends on it from some length
+    on. Shorter blocks go by at the least interval at which all is as for long ones: the period of
+    the plan. Where the longest blocks, in a plan of their own, take no more cycles than that, all
+    are filled up to their length.
+
+    Parameters
+    ----------
+    table : Table or SumTable
+        A reduction.
+    flits : int
+        Flits of a block.
+    latency : int
+        Cycles that the hardware of operators takes by itself.
+    any_length : bool
+        Whether blocks may have fewer flits.
+
+    Returns
+    -------
+    NodePlan
+        The one that takes fewer cycles: by the cycle, or by the step. Of any length by the step,
+        unless `padded`, or if nodes keep their sums.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> table = tf.plan(tf.Torus(3), "reduce-scatter", algorithm="matching")
+    >>> plan = plan_sums(table, flits=1)
+    >>> plan.by_waves, plan.duration
+    (True, 3)
+    >>> plan_sums(table, flits=100, any_length=True).period
+    1
+    >>> table = tf.plan(tf.Torus(4, 4), "allreduce", algorithm="matching")
+    >>> plan_sums(table, flits=2, any_length=True).padded
+    True
+    """
+    transfers = TableTransfers(table, latency)
+    timings = [by_cycle(transfers)]
+    if flits > 1 and isinstance(table, Table):
+        timings.append(by_step(transfers, table.round_count, flits))
+    plans = [NodePlanner(table, transfers, timing, flits).plan() for timing in timings]
+    # Rows by the cycle include those of a link.
+    longer = table.topology.longest_link - 1
+    duration = {plan: plan.duration + longer * (not plan.by_waves) for plan in plans}
+    longest = min(plans, key=duration.__getitem__)
+    if not any_length or not isinstance(table, Table):
+        return longest
+    plan = _plan_open_sums(table, flits, latency)
+    padded = duration[longest] <= plan.duration + longer
+    return replace(longest, padded=True) if padded else plan
 
 
-class _Planner:
+def _plan_open_sums(table: Table, flits: int, latency: int) -> NodePlan:
+    """The plan by the step in which the length of a run changes nothing but the interval."""
+    transfers = TableTransfers(table, latency)
+    long = transfers.reach + latency + MEMORY_AGE
+    timing = by_step(transfers, table.round_count, long)
+    wanted = NodePlanner(table, transfers, timing, flits).plan()
+    for period in range(1, long):
+        timing = replace(timing, period=period)
+        if timing.keeps_rules(transfers):
+            plan = NodePlanner(table, transfers, timing, flits).plan()
+            if plan.does_the_same(wanted):
+                return plan
+    return wanted
+
+
+class _BlockPlanner(NodePlanner):
     """Plans one order of the words.
 
     Parameters
     ----------
+    timing : TableTiming
+        As if each row were a cycle.
+    soon : bool
+        Whether every block leaves as soon as it can; else in the step of the table.
     age : int or None
         The least cycles that a block waits, from its arrival on, where all flits of it move in each
         step; None where all steps are for one flit.
+    latest : bool
+        Whether of several arrivals of a block the last is sent on; else the first.
     """
+
+    table: Table
 
     def __init__(
         self,
         table: Table,
-        transfers: NodeTransfers,
+        transfers: TableTransfers,
+        timing: TableTiming,
         flits: int,
         *,
+        soon: bool,
         age: int | None,
         latest: bool,
     ) -> None:
-        self.table, self.transfers, self.flits, self.by_waves = table, transfers, flits, age is None
-        self.steps, self.ports = transfers.rows, table.topology.ports
-        self.forwardings = transfers.forwardings(latest=latest)
-        self.least = self.period = 1
-        if age is not None:
-            waits = ((leaving.step - arrival.step, transfers.links[arrival.port] - 1 + age)
-                     for leaving, arrival in self.forwardings)  # fmt: skip
-            self.least = max((-(-cycles // steps) for steps, cycles in waits), default=1)
-            self.period = max(self.least, flits)
-        self.chosen: dict[Departure, Source] = {}
+        self._soon, self._age, self._latest = soon, age, latest
+        super().__init__(table, transfers, timing, flits)
 
+    def _there(self, arrival: Arrival) -> int:
+        """The first row in which what arrived can be sent on."""
+        return self.timing.row[arrival] + 1 + self._soon * self.transfers.longer[arrival.port]
+
+    @override
+    def _follow(self) -> None:
+        came = {
+            block: sorted(arrivals, key=self._there) if len(arrivals) > 1 else arrivals
+            for block, arrivals in self.transfers.arrivals.items()
+        }
+        consumers, waits = [Consumer(port, adds=False) for port in range(self.ports)], []
+        for step, port, block, *_ in self.transfers.departures:
+            word = Word(Stage.INJECTION, block)
+            if block[0]:
+                row = self.timing.row[step, port]
+                before = came[block]
+                if len(before) > 1:
+                    before = [arrival for arrival in before if self._there(arrival) <= row]
+                arrival = before[-self._latest]
+                word = Word(Stage.PORT, arrival)
+                waits.append((step - arrival.step, self.transfers.longer[arrival.port]))
+            self.words[consumers[port]][step] = word
+        self._least = 1
+        if self._age is not None:
+            least = (-(-(longer + self._age) // steps) for steps, longer in waits)
+            self._least = max(least, default=1)
+            period = max(self._least, self.flits)
+            self.timing = replace(self.timing, period=period, by_cycle=False)
+        personal, blocks = self.table.destination is not None, self.table.blocks
+        # How each block arrives that is delivered, by offset, or its number, and chunk.
+        if self.table.collective.local:
+            kept = {
+                (part, chunk): came[offset, part if personal else 0, chunk]
+                for part, offset in enumerate(blocks.targets[0].tolist())
+                for chunk in range(self.table.chunks)
+            }
+        else:
+            kept = {
+                (offset, chunk): arrivals
+                for (offset, goal, chunk), arrivals in came.items()
+                if not personal or offset == goal
+            }
+        self.complete = {at: Word(Stage.PORT, first) for at, (first, *_) in kept.items()}
+
+    @override
     def plan(self) -> NodePlan:
-        """The plan."""
-        send, send_memory, send_slot = self._send_memories()
-        reads = self._take()
-        kept = self._kept()
-        slots, receive = self._receive_memories(reads, kept)
-        memory, slot = np.full((2, self.table.blocks.parts, send_slot.shape[1]), -1)
+        return replace(super().plan(), period=self._least)
+
+    @override
+    def _departure(self) -> IntArray:
+        row = super()._departure()
+        return np.where(row < 0, np.arange(len(row))[:, None], row)
+
+    @override
+    def _delivered(
+        self, location: dict[Word, tuple[int, int]], own: IntArray, own_slot: IntArray
+    ) -> tuple[IntArray, IntArray]:
+        memory, slot = np.full((2, self.table.blocks.parts, own.shape[1]), -1)
         if not self.table.collective.local:
-            memory[0], slot[0] = len(receive) + send_memory[0], send_slot[0]
-        for (part, chunk), arrival in kept.items():
-            memory[part, chunk] = arrival.port
-            slot[part, chunk] = slots[(arrival.port, 0), arrival]
-        names = {name: number for number, name in enumerate([*receive, *range(len(send))])}
-        sources, readers, number = number_sources(self.ports, set(self.chosen.values()), names)
-        select = np.full((self.steps, self.ports), -1)
-        for departure, source in self.chosen.items():
-            select[departure] = number[source]
-        return NodePlan(
-            by_waves=self.by_waves,
-            flits=self.flits,
-            sources=sources,
-            readers=readers,
-            receive_memories=tuple(receive.values()),
-            send_memories=send,
-            select=select,
-            memory=memory,
-            slot=slot,
-            send_memory=send_memory,
-            send_slot=send_slot,
-            departure=self.transfers.row,
-            period=self.least,
-        )
+            memory[0], slot[0] = own[0], own_slot[0]
+        for at, word in self.complete.items():
+            memory[at], slot[at] = location[word]
+        return memory, slot
 
-    def _send_memories(self) -> tuple[tuple[PlannedMemory, ...], IntArray, IntArray]:
-        """Memories of what a node sends, and where each block lies, by destination and chunk.
+    @override
+    def _groups(
+        self, waiting: dict[tuple[int, Stage], Reads]
+    ) -> Iterator[tuple[int, SharedMemory, set[Word], bool]]:
+        """Of the words that leave in one row each is in a memory of its own."""
+        others: list[tuple[int, SharedMemory, set[Word], bool]] = []
+        for port in range(self.ports):
+            groups, leaving = [SharedMemory([], {}, 0)], defaultdict[int, list[Word]](list)
+            reads = waiting[port, Stage.PORT].items()
+            uses = (
+                (step, consumer, word) for consumer, each in reads for step, word in each.items()
+            )
+            for step, consumer, word in sorted(uses):
+                row = self.timing.row[step, consumer.port]
+                words = leaving[row]
+                if word not in words:
+                    words.append(word)
+                number = words.index(word)
+                if number == len(groups):
+                    groups.append(SharedMemory([], {}, 0))
+                groups[number].readers.append((consumer, step))
+                groups[number].rows[row] = word
+            yield port, groups[0], self._kept(port), False
+            others += [(port, group, set(), False) for group in groups[1:]]
+        yield from others
 
-        Blocks that leave in one step are in different ones.
-        """
-        personal = self.table.destination is not None
-        shape = (self.table.blocks.goals, self.table.chunks)
-        sent = self.transfers.sent
-        blocks: list[SentBlock] = [(goal, chunk) for goal, chunk in np.ndindex(shape)]
+    @override
+    def _until(self, group: SharedMemory) -> dict[Word, int]:
+        """A slot may be written again in the row in which it is read last."""
+        period, longer = self.timing.period, self.transfers.longer
+        rows = sorted(group.rows.items())
+        return {word: row * period + longer[word.of[1]] for row, word in rows}
+
+    @override
+    def _send_memories(self, first: int) -> tuple[tuple[PlannedMemory, ...], IntArray, IntArray]:
+        """Blocks that leave in one row are in different ones."""
+        shape = self.table.blocks.goals, self.table.chunks
+        sent: _Sent = defaultdict(list)
+        own = [(step, port, block[1:])
+               for step, port, block, *_ in self.transfers.departures if not block[0]]  # fmt: skip
+        for step, port, block in own:
+            sent[block].append((self.timing.row[step, port], port))
+        blocks: list[SentBlock] = list(np.ndindex(shape))
         number = _number_apart(blocks, sent)
         memory, slot = np.zeros((2, *shape), int)
         depth = [0] * (max(number.values()) + 1)
         # In the order in which they leave, unless one memory holds a message as the host writes it.
-        last = [Departure(self.steps, 0)]
+        last = [(self.timing.rows, 0)]
         order = sorted(number, key=lambda block: sent.get(block, last)[0])
-        for block in order if len(depth) > 1 or personal else blocks:
+        in_order = len(depth) > 1 or self.table.destination is not None
+        for block in order if in_order else blocks:
             memory[block], slot[block] = number[block], depth[number[block]]
             depth[number[block]] += 1
-        read = np.full((len(depth), self.steps), -1)
-        for block, departures in sent.items():
-            for leaving in departures:
-                read[memory[block], leaving.step] = slot[block]
-                self.chosen[leaving] = Stage.INJECTION, int(memory[block])
-        none = np.full(self.steps, -1)
+        read = np.full((len(depth), self.timing.rows), -1)
+        for step, port, block in own:
+            read[memory[block], self.timing.row[step, port]] = slot[block]
+            self.memory_of[Consumer(port, adds=False), step] = first + int(memory[block])
+        none = np.full(self.timing.rows, -1)
         memories = tuple(PlannedMemory(-1, d, none, r) for d, r in zip(depth, read, strict=True))
         return memories, memory, slot
 
-    def _take(self) -> Reads:
-        """Choose where words that go on are taken; what is read when.
 
-        What waits for less than a memory takes goes past it.
-        """
-        rests: dict[tuple[int, int], dict[Arrival, list[int]]] = defaultdict(
-            lambda: defaultdict(list)
-        )
-        for leaving, arrival in self.forwardings:
-            # Blocks of any length may be as short as the shortest rows are.
-            waits = (leaving.step - arrival.step) * self.period
-            age = waits - self.transfers.links[arrival.port] + 1
-            if age >= MEMORY_AGE:
-                rests[leaving.step, arrival.port][arrival].append(leaving.port)
-            else:
-                self.chosen[leaving] = Stage.LATER if age > 1 else Stage.PORT, arrival.port
-        reads: Reads = defaultdict(lambda: defaultdict(list))
-        for (step, in_port), words in sorted(rests.items()):
-            for number, (arrival, ports) in enumerate(words.items()):
-                reads[in_port, number][arrival].append(step)
-                source = Stage.INJECTION, (in_port, number)
-                self.chosen |= dict.fromkeys((Departure(step, port) for port in ports), source)
-        return reads
-
-    def _kept(self) -> dict[tuple[int, int], Arrival]:
-        """How each block arrives that is delivered, by offset, or its number, and chunk."""
-        personal = self.table.destination is not None
-        if self.table.collective.local:
-            return {
-                (part, chunk): self.transfers.arrivals[offset, part if personal else 0, chunk][0]
-                for part, offset in enumerate(self.table.blocks.targets[0].tolist())
-                for chunk in range(self.table.chunks)
-            }
-        return {
-            (offset, chunk): arrivals[0]
-            for (offset, destination, chunk), arrivals in self.transfers.arrivals.items()
-            if not personal or offset == destination
-        }
-
-    def _receive_memories(
-        self, reads: Reads, kept: dict[tuple[int, int], Arrival]
-    ) -> tuple[dict[tuple[MemoryKey, Arrival], int], dict[MemoryKey, PlannedMemory]]:
-        """Slots in all memories: one is used again as soon as what it held has left."""
-        until: dict[MemoryKey, dict[Arrival, int]] = defaultdict(dict)
-        for key, words in reads.items():
-            for arrival, steps in words.items():
-                until[key][arrival] = max(steps)
-        for arrival in kept.values():
-            until[arrival.port, 0][arrival] = FOREVER
-        slots: dict[tuple[MemoryKey, Arrival], int] = {}
-        memories: dict[MemoryKey, PlannedMemory] = {}
-        first = [(port, 0) for port in range(self.ports)]
-        for key in first + sorted(key for key in until if key[1]):
-            write, read = np.full((2, self.steps), -1)
-            held = sorted(until[key].items(), key=lambda item: item[0].step)
-            here = slots_of((arrival, arrival.step, end) for arrival, end in held)
-            for arrival, slot in here.items():
-                slots[key, arrival] = write[arrival.step] = slot
-                read[reads[key].get(arrival, [])] = slot
-            depth = max(here.values(), default=-1) + 1
-            memories[key] = PlannedMemory(key[0], depth, write, read)
-        return slots, memories
-
-
-def _number_apart(
-    blocks: list[SentBlock], sent: dict[SentBlock, list[Departure]]
-) -> dict[SentBlock, int]:
+def _number_apart(blocks: list[SentBlock], sent: _Sent) -> dict[SentBlock, int]:
     """Number the memories of a node's own blocks, so that no two that leave in one step share one.
 
     All are in one memory if that will do, else by the port where each leaves by one port only, else
@@ -349,8 +339,8 @@ def _number_apart(
         return dict.fromkeys(blocks, 0)
     number: dict[SentBlock, int] = {}
     if all(len({port for _, port in departures}) == 1 for departures in sent.values()):
-        ports = sorted({departures[0].port for departures in sent.values()})
-        number = {block: ports.index(leaves[0].port) for block, leaves in sent.items()}
+        ports = sorted({departures[0][1] for departures in sent.values()})
+        number = {block: ports.index(leaves[0][1]) for block, leaves in sent.items()}
     else:
         for block in sorted(sent, key=lambda block: sent[block][0]):
             rivals: set[SentBlock] = set().union(*(leaving[step] for step, _ in sent[block]))

@@ -3,7 +3,7 @@
 A table lets every node do the same in every step. So where a block lies, when it is read, and what
 feeds each out-port does not depend on the node: there is one variant, and the sequencer's ROM
 serves all nodes. A step takes a cycle for each flit of a block, and no pause is needed between
-steps. Blocks are forwarded as `table_planner` says, sums as `sum_planner` says.
+steps. What a node does is planned by `table_planner`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from ..topology import IntArray
 from .address_map import DirectMap, OffsetMap, PartMap
 from .fields import IDLE, Action, Field, Loop, Order, Point, fields_of, memories_of
 from .request import Request
-from .sum_planner import plan_sums
-from .table_planner import plan_table
+from .table_planner import plan_sums, plan_table
 from .timing import ADDRESS, LINK, SETTING, store_delay
 
 if TYPE_CHECKING:

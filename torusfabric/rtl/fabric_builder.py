@@ -20,10 +20,8 @@ from .run_choices import RunChoices
 
 if TYPE_CHECKING:
     from ..program import Program
-    from ..program.fields import Loop, Sources
-    from ..program.frame import Frame
-    from ..topology import Groups, Topology
     from ..program.fields import Sources
+    from ..program.frame import Frame
     from ..topology import Topology
     from ..topology.boards import Boards
     from .operator_unit import OperatorUnit

@@ -3,7 +3,6 @@
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Sequence
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np

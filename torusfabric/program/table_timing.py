@@ -1,4 +1,6 @@
-"""When what arrives and leaves at a node that carries out a table of sums.
+"""When what arrives and leaves at a node that carries out a table.
+
+Blocks leave in the steps of the table, or as soon as they can.
 
 A sum may leave two cycles after the last word for it has arrived, and words for one sum must not
 arrive in the same cycle, for they are combined one after another; both are longer by what the
@@ -12,7 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -23,10 +25,12 @@ from .timing import COMBINE, PASS
 if TYPE_CHECKING:
     from ..schedule import Table
 
-__all__ = ["Arrival", "Departure", "SumKey", "SumTiming", "SumTransfers", "by_cycle", "by_step"]
+__all__ = ["Arrival", "Departure", "Key", "TableTiming", "TableTransfers", "by_cycle", "by_step",
+           "in_order"]  # fmt: skip
 
-#: A sum at a node: (offset of the node from its owner, chunk); the owner has offset 0.
-SumKey: TypeAlias = tuple[int, int]
+#: A sum at a node: (offset of the node from its owner, chunk); the owner has offset 0. A block at a
+#: node: (offset of the node from its origin, that of the destination, chunk).
+Key: TypeAlias = tuple[int, ...]
 
 
 class Arrival(NamedTuple):
@@ -41,11 +45,11 @@ class Departure(NamedTuple):
 
     Parameters
     ----------
-    key : SumKey
+    key : Key
         What leaves.
     partial : bool
         Whether it is a partial sum, rather than a complete one.
-    joins : SumKey
+    joins : Key
         The sum that it joins, or becomes, at the node that it arrives at.
     passed : Arrival or None
         What is passed on as it came, rather than a sum.
@@ -53,19 +57,18 @@ class Departure(NamedTuple):
 
     step: int
     port: int
-    key: SumKey
+    key: Key
     partial: bool
-    joins: SumKey
+    joins: Key
     passed: Arrival | None = None
 
 
-class SumTransfers:
+class TableTransfers:
     """What arrives and leaves at a node, and what goes into what.
 
     Parameters
     ----------
     table : Table or SumTable
-        A reduction.
     latency : int
         Cycles that the hardware of the operator takes by itself.
 
@@ -83,9 +86,11 @@ class SumTransfers:
         By how many cycles the link behind each port is longer than the register of the out-port.
     reach : int
         Steps further apart than this keep all rules.
-    joins : dict of SumKey to (list of Arrival)
+    joins : dict of Key to (list of Arrival)
         The arrivals that go into each partial sum.
-    passes : dict of SumKey to Arrival
+    arrivals : dict of Key to (list of Arrival)
+        Those of each block, where nothing is combined.
+    passes : dict of Key to Arrival
         The arrival of each complete sum at a node that does not own it.
     departures : list of Departure
     """
@@ -98,8 +103,9 @@ class SumTransfers:
         self.age = self.combine + 1
         self.longer: list[int] = (topology.cycles_of_port - 1).tolist()
         self.reach = topology.ports * self.combine + self.age + 2 * max(self.longer, default=0)
-        self.joins: dict[SumKey, list[Arrival]] = defaultdict(list)
-        self.passes: dict[SumKey, Arrival] = {}
+        self.joins: dict[Key, list[Arrival]] = defaultdict(list)
+        self.arrivals: dict[Key, list[Arrival]] = defaultdict(list)
+        self.passes: dict[Key, Arrival] = {}
         self.departures: list[Departure] = []
         if isinstance(table, SumTable):
             self._follow_kept(table)
@@ -107,19 +113,27 @@ class SumTransfers:
             self._follow(table)
 
     def _follow(self, table: Table) -> None:
-        """Follow sums that belong to their owners."""
-        topology = table.topology
+        """Follow blocks, and sums that belong to their owners."""
+        topology, goals, sums = table.topology, table.destination, table.collective.reducing
         steps, ports = np.nonzero(table.offset >= 0)
         there, chunk = table.offset[steps, ports], table.chunk[steps, ports]
         here = topology.subtract(there, topology.generators[ports])
-        columns = (steps, ports, there, here, chunk)
-        for step, port, to, by, part in zip(*(x.tolist() for x in columns), strict=True):
-            partial = step < table.reducing
-            self.departures.append(Departure(step, port, (by, part), partial, (to, part)))
+        goal = np.zeros_like(there) if goals is None else goals[steps, ports]
+        columns = (steps, ports, there, here, goal, chunk)
+        key: Key
+        joins: Key
+        for step, port, to, by, target, part in zip(*(x.tolist() for x in columns), strict=True):
+            partial, arrival = step < table.reducing, Arrival(step, port)
+            key, joins = (
+                ((by, part), (to, part)) if sums else ((by, target, part), (to, target, part))
+            )
+            self.departures.append(Departure(step, port, key, partial, joins))
             if partial:
-                self.joins[to, part].append(Arrival(step, port))
-            else:
-                self.passes.setdefault((to, part), Arrival(step, port))
+                self.joins[joins].append(arrival)
+            elif sums:
+                self.passes.setdefault(joins, arrival)
+            elif to:
+                self.arrivals[joins].append(arrival)
 
     def _follow_kept(self, table: SumTable) -> None:
         """Follow sums that nodes keep: each node is the owner of its own."""
@@ -146,8 +160,8 @@ class SumTransfers:
 
 
 @dataclass(frozen=True)
-class SumTiming:
-    """When the words of a table of sums are on their links.
+class TableTiming:
+    """When the words of a table are on their links.
 
     Parameters
     ----------
@@ -179,22 +193,25 @@ class SumTiming:
         row, skew = self.row[step, port], self.skew[port]
         return (row + late, 0) if self.by_cycle else (row, skew + late)
 
-    def keeps_rules(self, transfers: SumTransfers) -> bool:
+    def keeps_rules(self, transfers: TableTransfers) -> bool:
         """Whether sums leave late enough, and words for the same sum arrive apart."""
         return _kept(self.period, self.skew, transfers, *_rules(transfers))
 
 
-def by_cycle(transfers: SumTransfers) -> SumTiming:
+def by_cycle(transfers: TableTransfers) -> TableTiming:
     """Every word leaves as early as it can, in the order of the steps."""
     at: dict[tuple[int, int], int] = {}
     longer = transfers.longer
     arrived: dict[tuple[int, int], int] = {}
     used: list[set[int]] = [set() for _ in range(transfers.ports)]
-    joined: dict[SumKey, set[int]] = defaultdict(set)
+    joined: dict[Key, set[int]] = defaultdict(set)
     for leaving in transfers.departures:
-        step, port, _, partial, joins, passed = leaving
+        step, port, key, partial, joins, passed = leaving
         if passed:
             time = arrived[passed] + PASS
+        elif transfers.arrivals:
+            came = (arrived[a] + PASS for a in transfers.arrivals.get(key, []) if a in arrived)
+            time = min(came, default=0)
         else:
             before = [arrived[a] for a in transfers.feeding(leaving)]
             time = max(before, default=-transfers.age) + transfers.age
@@ -211,13 +228,20 @@ def by_cycle(transfers: SumTransfers) -> SumTiming:
         if partial:
             clashes.update(range(there - transfers.combine + 1, there + transfers.combine))
     # An adder reads memories a row later than an out-port.
-    return SumTiming(at, max(arrived.values()) + 2, 1, [0] * transfers.ports, by_cycle=True)
+    rows = 1 + max(at.values()) if transfers.arrivals else 2 + max(arrived.values())
+    return TableTiming(at, rows, 1, [0] * transfers.ports, by_cycle=True)
 
 
-def by_step(transfers: SumTransfers, steps: int, flits: int) -> SumTiming:
-    """All flits of a block go in the step of the table, at the shortest regular intervals."""
+def in_order(transfers: TableTransfers, steps: int) -> TableTiming:
+    """Every step takes a cycle."""
     row = {(leaving.step, leaving.port): leaving.step for leaving in transfers.departures}
-    return SumTiming(row, steps, *_period(transfers, flits), by_cycle=False)
+    return TableTiming(row, steps, 1, [0] * transfers.ports, by_cycle=True)
+
+
+def by_step(transfers: TableTransfers, steps: int, flits: int) -> TableTiming:
+    """All flits of a block go in the step of the table, at the shortest regular intervals."""
+    period, skew = _period(transfers, flits)
+    return replace(in_order(transfers, steps), period=period, skew=skew, by_cycle=False)
 
 
 class _Rule(NamedTuple):
@@ -228,13 +252,13 @@ class _Rule(NamedTuple):
     second: int
 
 
-def _fits_age(rule: _Rule, period: int, skew: list[int], transfers: SumTransfers) -> bool:
+def _fits_age(rule: _Rule, period: int, skew: list[int], transfers: TableTransfers) -> bool:
     """Whether what the second link takes has come by the first."""
     interval = rule.steps * period + skew[rule.second] - skew[rule.first]
     return interval >= transfers.age + transfers.longer[rule.first]
 
 
-def _is_apart(rule: _Rule, period: int, skew: list[int], transfers: SumTransfers) -> bool:
+def _is_apart(rule: _Rule, period: int, skew: list[int], transfers: TableTransfers) -> bool:
     """Whether what both links bring is combined one after the other."""
     first, second = (skew[port] + transfers.longer[port] for port in rule[1:])
     return abs(rule.steps * period + second - first) >= transfers.combine
@@ -243,7 +267,7 @@ def _is_apart(rule: _Rule, period: int, skew: list[int], transfers: SumTransfers
 def _kept(
     period: int,
     skew: list[int],
-    transfers: SumTransfers,
+    transfers: TableTransfers,
     ages: Iterable[_Rule],
     apart: Iterable[_Rule],
 ) -> bool:
@@ -253,7 +277,7 @@ def _kept(
     )
 
 
-def _period(transfers: SumTransfers, flits: int) -> tuple[int, list[int]]:
+def _period(transfers: TableTransfers, flits: int) -> tuple[int, list[int]]:
     """The shortest period, and skews of the ports that allow it."""
     reach = transfers.reach
     # What lies further apart in steps keeps the rules with any skews.
@@ -266,7 +290,7 @@ def _period(transfers: SumTransfers, flits: int) -> tuple[int, list[int]]:
     raise AssertionError("a period of `reach` cycles more always will do")
 
 
-def _rules(transfers: SumTransfers) -> tuple[set[_Rule], set[_Rule]]:
+def _rules(transfers: TableTransfers) -> tuple[set[_Rule], set[_Rule]]:
     """From arrivals to the departures that they feed, and between arrivals for one sum."""
     ages: set[_Rule] = set()
     apart: set[_Rule] = set()
@@ -280,7 +304,7 @@ def _rules(transfers: SumTransfers) -> tuple[set[_Rule], set[_Rule]]:
 
 
 def _skews(
-    period: int, transfers: SumTransfers, limit: int, ages: set[_Rule], apart: set[_Rule]
+    period: int, transfers: TableTransfers, limit: int, ages: set[_Rule], apart: set[_Rule]
 ) -> list[int] | None:
     """Skews up to a limit that keep all rules, or None; by trying port after port."""
 
