@@ -15,7 +15,7 @@ import numpy as np
 
 from ..schedule import SumTable, Table
 from ..topology import IntArray
-from .address_map import DirectMap, OffsetMap, PartMap
+from .address_map import AddressMap, DirectMap, OffsetMap, PartMap
 from .fields import IDLE, Action, Field, Loop, Order, Point, fields_of, memories_of
 from .request import Request
 from .table_planner import plan_sums, plan_table
@@ -49,7 +49,7 @@ def compile_table(request: Request) -> Program:
     return request.program(
         _loop(plan, table.topology, block),
         send_map=_send_map(table, plan, block),
-        receive_map=_receive_map(table, plan, block),
+        receive_map=_map(table, plan.memory, _words(plan.slot, block)),
         known_by="step and port",
         memories=memories_of(receiving, len(plan.send_memories)),
         depth=np.array([[memory.depth * block for memory in plan.memories]]),
@@ -71,27 +71,21 @@ def _words(slot: IntArray, block: int) -> IntArray:
     return np.where(slot >= 0, slot * block, -1)
 
 
-def _receive_map(table: Table | SumTable, plan: NodePlan, block: int) -> OffsetMap | PartMap:
-    """Where a node keeps what it has received."""
+def _map(
+    table: Table | SumTable, memory: IntArray, base: IntArray, *, ahead: bool = False
+) -> AddressMap:
+    """Where a node keeps something, by offset, or by the number of a part."""
     if table.collective.local:
-        return PartMap(plan.memory, _words(plan.slot, block))
-    return OffsetMap(table.topology, plan.memory, _words(plan.slot, block))
+        return PartMap(memory, base)
+    return OffsetMap(table.topology, memory, base, ahead=ahead)
 
 
-def _send_map(
-    table: Table | SumTable, plan: NodePlan, block: int
-) -> DirectMap | OffsetMap | PartMap:
+def _send_map(table: Table | SumTable, plan: NodePlan, block: int) -> AddressMap:
     """Where a node keeps what it sends."""
-    if (
-        len(plan.send_memories) == 1
-        and not table.collective.reducing
-        and not table.collective.personal
-    ):
-        return DirectMap(len(plan.receive_memories), table.chunks, block)
-    memory = plan.send_memory + len(plan.receive_memories)
-    if table.collective.local:
-        return PartMap(memory, _words(plan.send_slot, block))
-    return OffsetMap(table.topology, memory, _words(plan.send_slot, block), ahead=True)
+    received, collective = len(plan.receive_memories), table.collective
+    if len(plan.send_memories) == 1 and not collective.reducing and not collective.personal:
+        return DirectMap(received, table.chunks, block)
+    return _map(table, received + plan.send_memory, _words(plan.send_slot, block), ahead=True)
 
 
 def _reads(plan: NodePlan, block: int) -> Iterator[Field]:

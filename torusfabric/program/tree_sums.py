@@ -154,7 +154,7 @@ def compile_tree_sums(request: Request, trees: SumTrees) -> Program:
     kept = _kept(trees, times, sources, to_root=to_root)
     received, late = len(kept.ports), np.zeros(count, int)
     late[reader] = times.read
-    select, operand = _settings(topology, trees, times, sources, reader)
+    select, operand, streams = _settings(topology, trees, times, sources, reader)
     chunk, node = (each.ravel() for each in np.broadcast_arrays(chunks[:, None], nodes))
     none, (at, memory) = np.zeros_like(chunk), np.nonzero(kept.source >= 0)
     stored = np.zeros_like(at)
@@ -175,7 +175,7 @@ def compile_tree_sums(request: Request, trees: SumTrees) -> Program:
         memories=tuple(map(Memory, kept.ports)),
         memory=located[0],
         slot=located[1],
-        streams=_departures(topology, trees, times),
+        streams=streams,
         added=Added(operand, late.tolist(), times.cycles - 1 - (SETTING - ADDRESS), made),
         receive_map=None if to_root else OffsetMap(topology, chunks[None], 0 * chunks[None]),
     )  # fmt: skip
@@ -234,8 +234,11 @@ def _readers(late: IntArray) -> tuple[int, IntArray]:
 
 def _settings(
     topology: Topology, trees: SumTrees, times: _Times, sources: Sources, reader: IntArray
-) -> tuple[IntArray, IntArray]:
-    """What feeds out-ports, and what operators combine with what arrives."""
+) -> tuple[IntArray, IntArray, IntArray]:
+    """What feeds out-ports, what operators combine with what arrives, and how late words leave.
+
+    That is how much later than a word read in the first slot, shape (nodes, ports).
+    """
     nodes, ports, injection = topology.nodes, topology.ports, sources.first_injection + reader
     made = sources.first_made if sources.made else sources.first_result
     select, operand = np.full((2, 1, nodes, ports), IDLE, np.int16)
@@ -243,6 +246,8 @@ def _settings(
     tree, child = np.nonzero(trees.up >= 0)
     out = trees.up[tree, child]
     select[0, child, out] = passed[tree, child]
+    late = np.zeros((nodes, ports), int)
+    late[child, out] = times.sent[tree, child] - 1
     parent, port = topology.neighbours[child, out], topology.opposite[out]
     after = times.after[tree, child]
     earlier = sources.first_result + after
@@ -253,16 +258,5 @@ def _settings(
     above = trees.down[tree, child]
     parent, port = (end[child, above] for end in topology.upstream)
     select[0, parent, port] = source[tree, parent]
-    return select, operand
-
-
-def _departures(topology: Topology, trees: SumTrees, times: _Times) -> IntArray:
-    """How much later than a word read in the first slot a sum leaves, shape (nodes, ports)."""
-    late = np.zeros((topology.nodes, topology.ports), int)
-    tree, node = np.nonzero(trees.up >= 0)
-    late[node, trees.up[tree, node]] = times.sent[tree, node] - 1
-    tree, node = np.nonzero(trees.down >= 0)
-    above = trees.down[tree, node]
-    parent, port = (end[node, above] for end in topology.upstream)
     late[parent, port] = times.cycles - 1 + times.down[tree, parent]
-    return late
+    return select, operand, late
