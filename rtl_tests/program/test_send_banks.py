@@ -7,7 +7,7 @@ import torusfabric as tf
 from torusfabric.program import Action
 from torusfabric.program.any_root import send_banks
 from torusfabric.program.fields import memories_of
-from torusfabric.program.round_follower import Bursts, Receipts, RoundPlan
+from torusfabric.program.round_plan import Bursts, Receipts, RoundPlan
 
 
 def plan_of(bursts, blocks):

@@ -25,7 +25,8 @@ from .address_map import AddressMap, NodeMap, OffsetMap
 from .fields import Memory
 from .patterns import compile_pattern, tree_plan
 from .request import Request
-from .round_follower import BlockFollower, Message, RoundPlan
+from .round_follower import BlockFollower, Message
+from .round_plan import RoundPlan
 from .rounds import plan_rounds, program_of
 from .send_order import Location
 from .tables import compile_table

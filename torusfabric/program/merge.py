@@ -234,7 +234,6 @@ class _CommonMemories:
 
     Attributes
     ----------
-    joint : list of Memory
     numbers : list of ndarray of int
         Of each program, the common number of each of its memories.
     layouts : list of int

@@ -13,7 +13,8 @@ from typing_extensions import override
 
 from ..schedule import Listed
 from ..topology import IntArray
-from .round_follower import BlockFollower, Message, RoundPlan
+from .round_follower import BlockFollower, Message
+from .round_plan import RoundPlan
 
 if TYPE_CHECKING:
     from ..schedule import Schedule, Transfers

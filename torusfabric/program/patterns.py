@@ -26,7 +26,7 @@ from ..topology import Faulty, IntArray
 from .address_map import DirectMap, Route, RouteMap
 from .fields import IDLE, Action, Field, Loop, Order, Sources, fields_of, memories_of, number_equal
 from .request import Request
-from .round_follower import Bursts, Receipts, RoundPlan
+from .round_plan import Bursts, Receipts, RoundPlan
 from .rounds import compile_rounds, program_of
 from .timing import ADDRESS, MEMORY_AGE, SETTING, store_delay
 

@@ -39,7 +39,8 @@ from .fields import (
 from .form import CycleCost
 from .passing import passing_plan
 from .request import Request
-from .round_follower import BlockFollower, RoundPlan, SumFollower
+from .round_follower import BlockFollower, SumFollower
+from .round_plan import RoundPlan
 from .timing import ADDRESS, LINK, ROUND_SETUP, SETTING, round_pause, store_delay
 
 if TYPE_CHECKING:

@@ -87,7 +87,6 @@ class _Node:
     live : ndarray of int
         The in-ports that bring anything to any node: each has a memory of results, and after these
         one of what the node sends, with a reader.
-    sources : Sources
     variant_of : ndarray of int, shape (nodes,)
     passed : ndarray of int, shape (variants, ports)
         The result that each out-port passes on.

@@ -68,7 +68,6 @@ class TableTransfers:
 
     Parameters
     ----------
-    table : Table or SumTable
     latency : int
         Cycles that the hardware of the operator takes by itself.
 
@@ -92,7 +91,6 @@ class TableTransfers:
         Those of each block, where nothing is combined.
     passes : dict of Key to Arrival
         The arrival of each complete sum at a node that does not own it.
-    departures : list of Departure
     """
 
     def __init__(self, table: Table | SumTable, latency: int = 0) -> None:

@@ -63,10 +63,6 @@ def arrivals(program: Program) -> Iterator[Arrival]:
     program : Program
         Of one root, and of one collective, or `Program.alone` of several.
 
-    Yields
-    ------
-    Arrival
-
     Raises
     ------
     InputError

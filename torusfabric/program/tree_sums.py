@@ -19,7 +19,7 @@ import numpy as np
 
 from .address_map import OffsetMap
 from .fields import IDLE, Memory, Sources
-from .round_follower import Added, Bursts, Receipts, RoundPlan
+from .round_plan import Added, Bursts, Receipts, RoundPlan
 from .rounds import program_of
 from .timing import ADDRESS, COMBINE, ROUND_SETUP, SETTING
 
