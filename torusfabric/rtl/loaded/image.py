@@ -36,7 +36,7 @@ from ...toolchain.files import writing
 from ...toolchain.reading import parse_json, read_bytes
 from ...topology import BoolArray, IntArray
 from .contents import UNASKED, Contents, contents_of
-from .image_loader import END, EVERY, MAGIC, PIECE_AT, ROWS_AT, SETTLED, There
+from .image_loader import END, EVERY, MAGIC, PIECE_AT, ROWS_AT, SETTLED
 from .layout import HEAD, PIECE, RUN, Piece, TableLayout, pieces
 
 #: The schedules of a mode, and whether each run chooses the root.
@@ -192,11 +192,10 @@ class Image:
         return [*found, zlib.crc32(np.array(found, "<u4").tobytes())]
 
     @property
-    def there(self) -> There:
-        """What is there once it is loaded."""
-        program = int(self.program.digest[:8], 16)
+    def there(self) -> tuple[int, int, int]:
+        """What is there once it is loaded, as `ImageLoader` takes it."""
         there = sum(1 << place.number for place in self.places)
-        return There(there, program, self.words[-1])
+        return there, self.words[2], self.words[-1]
 
     @cached_property
     def contents(self) -> Contents:

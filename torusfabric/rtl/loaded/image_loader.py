@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 import zlib
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import memory
@@ -15,17 +14,7 @@ from ..memories import ReadPort, WritePort, add_memory, address_width
 from ..netlist import Leaf
 from .layout import PIECE
 
-__all__ = [
-    "END",
-    "EVERY",
-    "MAGIC",
-    "PIECE_AT",
-    "ROWS_AT",
-    "SETTLED",
-    "WORDS",
-    "ImageLoader",
-    "There",
-]
+__all__ = ["END", "EVERY", "MAGIC", "PIECE_AT", "ROWS_AT", "SETTLED", "WORDS", "ImageLoader"]
 
 #: The first word of an image: its format, and the version.
 MAGIC = 0x01494654
@@ -65,22 +54,6 @@ class State(enum.IntEnum):
     OVER = 9
 
 
-class There(NamedTuple):
-    """What is there.
-
-    Parameters
-    ----------
-    entries : int
-        A bit for each entry of a mode that may run.
-    program, check : int
-        The digest of its program, and the last word of its image; 0 if nothing is there.
-    """
-
-    entries: int = 0
-    program: int = 0
-    check: int = 0
-
-
 class ImageLoader(Leaf):
     """Writes images into tables.
 
@@ -95,8 +68,9 @@ class ImageLoader(Leaf):
         As `TableLayout.bus`.
     entries : int
         For how many entries of modes there is room.
-    there : There
-        What is there at first.
+    there : tuple of int
+        What is there at first: a bit for each entry of a mode that may run, the digest of the
+        program, and the last word of the image; 0 if nothing is.
     written : bool
         Whether anything is ever loaded; else what is there stays, for proofs.
 
@@ -121,7 +95,7 @@ class ImageLoader(Leaf):
         digest: int,
         bus: Mapping[str, int],
         entries: int,
-        there: There,
+        there: tuple[int, int, int],
         *,
         written: bool = True,
     ) -> None:
@@ -225,9 +199,9 @@ class ImageLoader(Leaf):
         Value
             The last word of the image that is there; 0 if none is whole.
         """
-        there, bits = self._initial, len(self.entries)
-        init = there.program << 1 | there.check << 33 | int(there.entries > 0)
-        cell = memory.MemoryData(shape=bits + 65, depth=2, init=[there.entries | init << bits, 0])
+        (there, program, check), bits = self._initial, len(self.entries)
+        init = there | (int(there > 0) | program << 1 | check << 33) << bits
+        cell = memory.MemoryData(shape=bits + 65, depth=2, init=[init, 0])
         port = WritePort(Const(0, 1), Cat(entries, rest), writes)
         kept = add_memory(m, "there", cell, write=port, read=ReadPort(Const(0, 1), ~writes),
                           many=True)  # fmt: skip

@@ -29,7 +29,7 @@ from ..streams.ports import Clocks
 from ..tops import Built, add_single
 from .host import BlockLocator, LoadedHostLayout
 from .image import Image
-from .image_loader import WORDS, ImageLoader, There
+from .image_loader import WORDS, ImageLoader
 from .layout import TableLayout
 from .node_tables import Bits
 from .sequencer import LoadedSequencer
@@ -121,7 +121,7 @@ class LoadedBuilder(FabricBuilder):
     def add_loader(self, name: str, digest: int) -> None:
         """Add what takes the words of images, and the tables that there are once."""
         layout = self.layout
-        there = self.image.there if self.image else There()
+        there = self.image.there if self.image else (0, 0, 0)
         make = partial(ImageLoader, digest, layout.bus, layout.frame.entries, there)
         bus = add_single(self, name, Role.LOADER, make)
         shared: dict[str, Parts] = {member: bus[member] for member in layout.bus}
