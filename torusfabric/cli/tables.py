@@ -81,37 +81,33 @@ def add_fabric_file(parser: argparse.ArgumentParser, *, required: bool = False) 
     add_options(parser, text, fabric={"required": required})
 
 
-def fabric_with_image(arguments: Namespace) -> tuple[Any, dict[str, Any]]:
+def fabric_with_image(arguments: Namespace) -> tuple[Fabric, dict[str, Any]]:
     """A fabric that exists and into which an image is to be loaded, and what is known of it."""
     from ..analysis.facts import facts_together, schedule_facts
-    from ..rtl import Fabric
-    from ..rtl.loaded.image import read_fabric, read_image
 
     if arguments.image is None:
         raise InputError("--image must be given with --fabric")
     for name in ("topology", "collective", "plan"):
         if getattr(arguments, name, None) is not None:
             raise InputError(f"{name.upper()} must be left out with --fabric")
-    there = read_fabric(arguments.fabric)
-    image = read_image(arguments.image, there.frame, there.width)
-    found = []
-    for mode in image.program.modes:
-        schedule, operators = mode.schedule, mode.operators
+    fabric, found = fabric_of_file(arguments, empty=True), []
+    for mode in fabric.program.modes:
         with progress_bar("checking") as progress:
-            found.append(schedule_facts(schedule, progress, operators, flits=there.frame.flits))
-    return Fabric.holding(image, empty=True), facts_together(found)
+            found.append(
+                schedule_facts(mode.schedule, progress, mode.operators, flits=fabric.flits)
+            )
+    return fabric, facts_together(found)
 
 
-def fabric_of_file(arguments: Namespace) -> Fabric:
-    """A fabric that exists with an image, by default that of what it is built with."""
+def fabric_of_file(arguments: Namespace, *, empty: bool = False) -> Fabric:
+    """A fabric that exists with an image, by default that of what it is built with.
+
+    If empty that is to be loaded, by a port of its own and not behind the bus.
+    """
     from ..rtl import Fabric
     from ..rtl.loaded.image import read_fabric, read_image
     from ..sweep.loaded import built_image
 
-    there = read_fabric(arguments.fabric)
-    image = (
-        read_image(arguments.image, there.frame, there.width)
-        if arguments.image
-        else built_image(there)
-    )
-    return Fabric.holding(image, bus=there.bus)
+    there, path = read_fabric(arguments.fabric), arguments.image
+    image = read_image(path, there.frame, there.width) if path else built_image(there)
+    return Fabric.holding(image, bus=None if empty else there.bus, empty=empty)

@@ -14,7 +14,7 @@ from ...rtl.bus.register_map import DIGEST_OFFSET, IDENTIFICATION
 from ...rtl.fabric import Fabric
 from ...rtl.loaded.image import Image
 from ...rtl.run_choices import RunError
-from ...simulation.engines import Engine, EngineRun, Job, PhaseTimes, longest_job
+from ...simulation.engines import Engine, EngineRun, Job, longest_job
 from ...simulation.engines.base import PATIENCE, Messages, Progress
 from ...simulation.engines.words import as_words
 from ...simulation.jobs import check_jobs, completed
@@ -94,15 +94,13 @@ class BoardEngine(Engine):
 
     def _run(self, messages: NDArray[Any], job: Job) -> EngineRun:
         """Write what nodes send, run, and read what they have received."""
-        began = time.perf_counter()
         self.send(messages, job)
-        sent = time.perf_counter()
+        began = time.perf_counter()
         cycles = self._carry_out(job)
-        ended = time.perf_counter()
+        seconds = time.perf_counter() - began
         words = self.received(job)
-        phases = PhaseTimes(sent - began, ended - sent, time.perf_counter() - ended)
         moved = messages[self.fabric.here].size + words[self.fabric.here].size
-        return EngineRun(words, cycles, cycles, cycles, phases, moved)
+        return EngineRun(words, cycles, cycles, cycles, seconds, moved)
 
     def send(self, messages: NDArray[Any], job: Job) -> None:
         """Write what the nodes that are here send, of messages of all nodes."""
