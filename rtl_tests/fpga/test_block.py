@@ -6,8 +6,8 @@ from amaranth.hdl import Cat, ClockSignal
 import torusfabric as tf
 from torusfabric.errors import WorkFailed
 from torusfabric.rtl.boards import BoardSystem
-from torusfabric.rtl.boards.attach import link_port
 from torusfabric.rtl.boards.block import Block
+from torusfabric.rtl.boards.system import link_port
 from torusfabric.topology.boards import Boards
 
 

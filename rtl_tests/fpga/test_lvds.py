@@ -20,7 +20,7 @@ from torusfabric.fpga.bridge.simulated import PERIOD, SimulatedPins, SimulatedPo
 from torusfabric.fpga.pairs import LvdsLinks
 from torusfabric.fpga.pairs.words import TRUSTED, Bits, PairReceiver, PairSender, WordTimer
 from torusfabric.rtl.boards import Block, BoardSystem
-from torusfabric.rtl.boards.phy import LVDS
+from torusfabric.rtl.boards.link_plan import LVDS
 from torusfabric.rtl.run_choices import RunError
 from torusfabric.simulation.boards import simulate_boards
 from torusfabric.simulation.boards.compiled import CompiledBoards

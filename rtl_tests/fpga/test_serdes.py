@@ -10,7 +10,7 @@ from verilog_bench import have_icarus
 import torusfabric as tf
 from torusfabric.cli import main
 from torusfabric.rtl.boards import BoardSystem
-from torusfabric.rtl.boards.phy import SERDES
+from torusfabric.rtl.boards.link_plan import SERDES
 from torusfabric.topology.boards import Boards
 
 pytest.importorskip("liteiclink")

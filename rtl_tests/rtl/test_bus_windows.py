@@ -17,14 +17,8 @@ def windows_of(width=16, nodes="3", flits=4, make=Windows, **latencies):
     """The windows of a fabric, with no fabric behind them."""
     program = tf.compile(tf.plan(nodes, "alltoall"), max_flits=flits)
     fabric = tf.Fabric(program, width=width, bus="axi4")
-    made = fabric.netlist.modules["bus_windows"]()
-    given = {"busy": 1, "host_rdata": width}
-    gives = {name: len(getattr(made, name))
-             for name in ("host_we", "host_node", "host_addr", "host_wdata")}  # fmt: skip
     latencies = {"read_latency": 9, "write_latency": 5} | latencies
-    return fabric.register_map, make(
-        fabric.register_map, width=width, given=given, gives=gives, **latencies
-    )
+    return fabric.register_map, make(fabric.register_map, width=width, **latencies)
 
 
 def beats_of(address, count, size, kind):

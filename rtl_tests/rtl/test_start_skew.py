@@ -6,8 +6,7 @@ from amaranth.sim import Simulator
 
 from torusfabric.rtl.boards import LinkPlan
 from torusfabric.rtl.boards.link_plan import CABLE, START
-from torusfabric.rtl.boards.receiver import Buffer, Receiver
-from torusfabric.rtl.boards.transmitter import Transmitter
+from torusfabric.rtl.boards.links import Buffer, Receiver, Transmitter
 from torusfabric.topology import Torus
 from torusfabric.topology.boards import Boards
 

@@ -13,8 +13,8 @@ from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError
 from torusfabric.rtl.endpoint_shape import FlitRows
 from torusfabric.rtl.streams import unloader
-from torusfabric.rtl.streams.beats import by_beats
 from torusfabric.rtl.streams.packets import Packets, received_count, sent_count
+from torusfabric.rtl.streams.sections import by_beats
 from torusfabric.simulation.engines.traffic import Arrival
 from torusfabric.simulation.streams import simulate_streams
 

@@ -9,7 +9,7 @@ from amaranth.back import rtlil
 from amaranth.hdl import Elaboratable, IOPort, Module, Signal
 
 from torusfabric.fpga.pairs import SerdesLinks
-from torusfabric.rtl.boards.attach import LINK_PORTS, link_port
+from torusfabric.rtl.boards.system import LINK_PORTS, link_port
 from torusfabric.toolchain import tools
 
 MODEL = Path(__file__).parent / "dcua.v"

@@ -9,7 +9,7 @@ from helpers import misrouted
 from make_bench import have_bench, have_verilator_bench, run_bench, verilator_settings
 
 import torusfabric as tf
-from torusfabric.rtl.bus import commands
+from torusfabric.rtl.bus import attach
 from torusfabric.rtl.streams.loader import Loader
 
 pytestmark = pytest.mark.skipif(not have_bench(), reason="cocotb, make or Icarus is not installed")
@@ -81,7 +81,7 @@ def test_registers_beside_streams(tmp_path, collective, lengths, bus):
 @pytest.mark.long
 def test_a_command_with_words_of_others_is_found(tmp_path, monkeypatch):
     """By commands whose mode is sent where the root is expected, every run is of mode 0."""
-    monkeypatch.setattr(commands, "COMMAND", ("root", "length", "mode", "operation", "tag"))
+    monkeypatch.setattr(attach, "COMMAND", ("root", "length", "mode", "operation", "tag"))
     folder = exported(tmp_path, "2", "allgather,alltoall", {"max_flits": 2}, width=16, bus="axi4")
     assert not run_bench(folder, STALL=0)[0]
 

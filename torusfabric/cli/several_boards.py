@@ -105,7 +105,7 @@ def make_boards(arguments: Namespace, *, waves: bool = False) -> tuple[Made, Boa
         If there are no such boards, or something has no meaning on them.
     """
     from ..rtl.boards import BoardSystem, plan_links
-    from ..rtl.boards.phy import PHYS
+    from ..rtl.boards.link_plan import PHYS
     from ..topology.boards import Boards
     from .fabric import make_fabric  # here, since drawing needs no hardware
     from .several import links_alike

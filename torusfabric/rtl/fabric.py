@@ -27,8 +27,8 @@ from .inventory import Origins, tag_cost
 from .locators import HostLayout
 from .placement import place
 from .streams import Clocks
-from .streams.beats import AUTO, by_beats
-from .streams.signatures import connect_streams, is_stream, stream_members
+from .streams.ports import connect_streams, is_stream, stream_members
+from .streams.sections import AUTO, by_beats
 from .tops import Built, add_core_top, add_host_top
 
 if TYPE_CHECKING:

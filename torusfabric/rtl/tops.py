@@ -219,11 +219,10 @@ def add_sequencer(
 
 def add_root_unit(build: FabricBuilder) -> None:
     """Add what takes the root and gives every node its offset from it."""
-    inputs = {name: build.whole(name) for name in ("accepted", "root")}
     program = build.program
     shown, offsets = any(form.part_is_root for form in program.forms), program.by_offset
     make = lambda: RootUnit(cayley(program.root_groups.torus), shown=shown, offsets=offsets)
-    add_single(build, "root_unit", Role.ROOT_UNIT, make, inputs)
+    add_single(build, "root_unit", Role.ROOT_UNIT, make)
 
 
 class RootUnit(Leaf):

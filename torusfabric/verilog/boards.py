@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..rtl.boards import BoardSystem
-from ..rtl.boards.attach import LINK_PORTS, link_port
+from ..rtl.boards.system import LINK_PORTS, link_port
 from ..rtl.netlist import Netlist
 from ..toolchain.files import writable
 from ..toolchain.folders import made_folder

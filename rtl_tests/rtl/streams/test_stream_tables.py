@@ -8,7 +8,7 @@ import torusfabric as tf
 from torusfabric.cli import main
 from torusfabric.fpga.synthesis.report import rom_rows
 from torusfabric.rtl.netlist import Role
-from torusfabric.rtl.streams.row_keys import RowKey
+from torusfabric.rtl.streams.shapes import RowKey
 from torusfabric.verilog import emit
 
 COLLECTIVES = ("allgather", "allreduce", "alltoall")

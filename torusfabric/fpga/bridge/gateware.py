@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from ...errors import InputError
 from ...rtl.assembly import Assembly
 from ...rtl.bus import Bus
-from ...rtl.bus.protocol import bus_inputs, bus_outputs
+from ...rtl.bus.protocol import bus_members
 from .uart_bone import UartBone
 
 if TYPE_CHECKING:
@@ -83,10 +83,10 @@ class Bridge(wiring.Component):
         m.submodules.bone = bone = UartBone(bits, self._timeout)
         connect(m, flipped(self.received), bone.received)
         connect(m, flipped(self.answer), bone.answer)
-        for name in bus_inputs(Bus.WISHBONE, bits):
-            m.d.comb += getattr(fabric, name).eq(getattr(bone, name))
-        for name in bus_outputs(Bus.WISHBONE):
-            m.d.comb += getattr(bone, name).eq(getattr(fabric, name))
+        for name, member in bus_members(Bus.WISHBONE, bits).items():
+            pair = getattr(fabric, name), getattr(bone, name)
+            given, gives = pair if member.flow is In else pair[::-1]
+            m.d.comb += given.eq(gives)
         self.fabric.close(m, fabric, platform)
         m.d.comb += [self.running.eq(fabric.net("busy")), self.done.eq(fabric.net("done"))]
         return m

@@ -17,7 +17,7 @@ from amaranth.sim import Simulator, SimulatorContext
 
 from ...rtl.assembly import Assembly
 from ...rtl.boards import Block, BoardSystem
-from ...rtl.boards.attach import link_port
+from ...rtl.boards.system import link_port
 from ...simulation.engines.amaranth_host import Clock
 from ..pairs import LINKS, PairLinks
 from ..pairs.links import Pins

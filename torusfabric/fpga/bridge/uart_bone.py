@@ -13,7 +13,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ...rtl.bus import DATA_BITS, Bus
-from ...rtl.bus.protocol import bus_inputs, bus_outputs
+from ...rtl.bus.protocol import bus_members
 
 __all__ = ["BYTES", "Command", "UartBone"]
 
@@ -55,11 +55,9 @@ class UartBone(wiring.Component):
 
     def __init__(self, address_bits: int, timeout: int) -> None:
         self._timeout = timeout
-        gives, given = bus_inputs(Bus.WISHBONE, address_bits), bus_outputs(Bus.WISHBONE)
         super().__init__(
             {"received": In(stream.Signature(8)), "answer": Out(stream.Signature(8))}
-            | {name: Out(width) for name, width in gives.items()}
-            | {name: In(width) for name, width in given.items()}
+            | {name: each.flip() for name, each in bus_members(Bus.WISHBONE, address_bits).items()}
         )
 
     def elaborate(self, platform: Any) -> Module:

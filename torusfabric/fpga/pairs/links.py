@@ -12,8 +12,8 @@ from amaranth.lib.cdc import FFSynchronizer
 
 from ...errors import InputError
 from ...rtl.boards import BoardSystem
-from ...rtl.boards.attach import link_port
-from ...rtl.boards.symbols import FRAME_BITS
+from ...rtl.boards.links import FRAME_BITS
+from ...rtl.boards.system import link_port
 from .words import PairReceiver, PairSender, Units, WordTimer
 
 __all__ = ["PairLinks", "Pins"]

@@ -14,8 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...rtl.boards.link_plan import CABLE, SPARE
-from ...rtl.boards.receiver import TOO_MANY
-from ...rtl.boards.symbols import Frame
+from ...rtl.boards.links import TOO_MANY, Frame
 from ...rtl.memories import address_width
 from ..model import Model
 

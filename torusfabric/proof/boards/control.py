@@ -38,7 +38,7 @@ class _Board:
         self.model.assume(f"board < {plan.boards.number}")
         for name in ("settled", "verdict", "count", "arrived", "differs", *plan.choices):
             field = plan.fields[name]
-            self.model.wire(f"says_{name}", f"message[{field.start - plan.fields['link'].width} "
+            self.model.wire(f"says_{name}", f"message[{field.offset - plan.fields['link'].width} "
                             f"+: {field.width}]", field.width)  # fmt: skip
         parts = [
             f"({{{plan.message_bits}{{above[{k}]}}}} & {self._word(k)})" for k in range(self.links)
@@ -53,7 +53,7 @@ class _Board:
     def said(self, link: int, name: str) -> str:
         """A field of what comes by a link."""
         field = self.plan.fields[name]
-        return f"said[{link * self.plan.message_bits + field.start} +: {field.width}]"
+        return f"said[{link * self.plan.message_bits + field.offset} +: {field.width}]"
 
     def all_below(self, name: str) -> str:
         """That a flag is high for all links to boards below."""
@@ -62,7 +62,7 @@ class _Board:
     def above(self, name: str) -> str:
         """A field of what the board above says."""
         field = self.plan.fields[name]
-        return f"from_above[{field.start} +: {field.width}]"
+        return f"from_above[{field.offset} +: {field.width}]"
 
     def stays(self, name: str, width: int, while_: str, how: str) -> None:
         """Something that is free, but as `how` says between two cycles in which something holds."""

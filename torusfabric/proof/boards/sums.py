@@ -15,7 +15,7 @@ from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
 from ...rtl.boards.link_plan import CRC_BITS
-from ...rtl.boards.symbols import ONES, POLYNOMIAL, Frame
+from ...rtl.boards.links import ONES, POLYNOMIAL, Frame
 from ..gates import Bit, GateModule, cone
 from ..model import Model
 from ..report import refuted

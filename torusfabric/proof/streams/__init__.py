@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ...rtl.streams.readiness import levels
+from ...rtl.streams.sections import levels
 from .commands import commands_harness
 from .controls import control_harness, crossing_harness, tree_harness
 from .loaders import loader_harness

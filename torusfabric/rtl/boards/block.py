@@ -16,9 +16,8 @@ from ..fabric import Fabric, Top
 from ..fabric_builder import FabricBuilder
 from ..placement import place
 from ..tops import Built, add_host_top
-from .attach import add_board, link_port
 from .link_plan import LinkPlan
-from .system import BoardSystem
+from .system import BoardSystem, add_board, link_port
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out
 
 from ..memories import address_width, choose
@@ -152,11 +153,8 @@ class BoardControl(Leaf):
         ]
         # What the board above says, and whether it says it now.
         said = self.words("said", plan.message_bits)
-        self._said = [
-            {name: word[f.start : f.start + f.width] for name, f in plan.fields.items()}
-            for word in said
-        ]
-        self._told = Signal(plan.message_bits, name="told")
+        self._said = [View(plan.fields, word) for word in said]
+        self._told = Signal(plan.fields, name="told")
         self._hears = Signal(name="hears")
         chosen: Value = Const(0, plan.message_bits)
         for link, word in enumerate(said):
@@ -165,11 +163,6 @@ class BoardControl(Leaf):
             self._told.eq(chosen),
             self._hears.eq((self._above & self.value("heard")).any()),
         ]
-
-    def _from_above(self, name: str) -> Value:
-        """A field of what the board above says."""
-        field = self._plan.fields[name]
-        return self._told[field.start : field.start + field.width]
 
     def _barrier(self, m: Module) -> None:
         """Find out when all boards below have arrived, and when the run begins."""
@@ -199,7 +192,7 @@ class BoardControl(Leaf):
             self._arrived.eq(self._waiting & (arrived | ~self._below).all()),
             self._differs.eq((differing & self._below).any()),
         ]
-        count, idle = self._from_above("count"), self._count == 0
+        count, idle = self._told.count, self._count == 0
         with m.If(~self._waiting):
             # A run that ends in the cycle in which it is known when it begins: it does not begin.
             m.d.sync += self._count.eq(0)
@@ -210,9 +203,9 @@ class BoardControl(Leaf):
         with m.Elif(~self._goes & self._hears & (count > plan.heard)):
             m.d.sync += [
                 self._count.eq(count - plan.heard),
-                self._refused.eq(self._from_above("differs")),
+                self._refused.eq(self._told.differs),
                 # Boards that have been reset count runs like all others from now on.
-                self._over.eq(self._from_above("over")),
+                self._over.eq(self._told.over),
             ]
         m.d.sync += self._goes.eq(self._waiting & (self._count == 1))
         m.d.comb += self.run_start.eq((self._goes & ~self._refused) | self._again)
@@ -275,7 +268,7 @@ class BoardControl(Leaf):
         good = ~failed.any() & ~(bad & self._below).any()
         with m.If(self._known & (below | ~self._below).all()):
             m.d.comb += self._settled.eq(Mux(good, Verdict.GOOD, Verdict.BAD))
-        told = self._from_above("verdict")
+        told = self._told.verdict
         with m.If(~self._known):
             m.d.sync += self._verdict.eq(Verdict.NONE)
         with m.Elif(self._verdict == Verdict.NONE):
@@ -388,7 +381,7 @@ class BoardControl(Leaf):
             "count": self._count,
             "over": self._over,
         } | {name: self._chosen(name) for name in plan.choices}
-        m.d.comb += self.message.eq(Cat(values[name] for name in plan.fields if name != "link"))
+        m.d.comb += self.message.eq(Cat(values[name] for name, _ in plan.fields if name != "link"))
 
 
 #: Messages in whose time something comes by every link that is not broken.

@@ -13,13 +13,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
+
+from amaranth.lib.data import StructLayout
 
 from ...errors import InputError
 from ...topology.boards import Boards
 from ..memories import address_width
-from .phy import PARALLEL, Phy
 
-__all__ = ["CRC_BITS", "CROSSING", "Field", "LinkPlan", "START"]
+__all__ = ["CRC_BITS", "CROSSING", "LVDS", "LinkPlan", "PARALLEL", "PHYS", "Phy", "SERDES", "START"]
 
 #: Bits of the sum that follows the words of a run, and each message between runs.
 CRC_BITS = 32
@@ -56,12 +58,38 @@ DEEPEST = 256
 SILENCE = 4096
 
 
-@dataclass(frozen=True)
-class Field:
-    """Bits of a message."""
+class Phy(NamedTuple):
+    """A physical layer of links between boards: what it adds to the way of a word.
 
-    start: int
-    width: int
+    Parameters
+    ----------
+    least, most : float
+        Cycles that a word takes beyond those of parallel wires.
+    """
+
+    name: str
+    least: float = 0
+    most: float = 0
+
+
+#: Words and the clock of the board that sends, each bit on a wire of its own.
+PARALLEL = Phy("parallel")
+
+#: Differential pairs. A word waits up to 2/3 of a cycle until it is loaded, takes one on
+#: the pair, and up to one until it is whole, less what a parallel word waits for its clock. What
+#: pins and cables take, up to 11 bits of 24 and seven cycles of the faster clock, is part of the
+#: most.
+LVDS = Phy("lvds", 1.5, 4)
+
+#: Transceivers of an ECP5 at 2.5 Gbit/s, with five cycles of their clock in one of the fabric. They
+#: themselves take 17 to 22.5 of these, with words of 10 bits and both codes bypassed
+#: (FPGA-DS-02012, table 3.26), or 3.4 to 4.5 of the fabric. A word waits 0.2 to 0.8 until it is
+#: loaded, takes 0.8 to be coded, 0.8 to be decoded and found, and one to be whole; what is left of
+#: the most is for the place of bits and the cable.
+SERDES = Phy("serdes", 6, 8.5)
+
+#: All of them, by name.
+PHYS = {phy.name: phy for phy in (PARALLEL, LVDS, SERDES)}
 
 
 @dataclass(frozen=True)
@@ -160,7 +188,7 @@ class LinkPlan:
     # Messages
 
     @cached_property
-    def fields(self) -> dict[str, Field]:
+    def fields(self) -> StructLayout:
         """What a message says: who sends it by which link port, and
 
         - arrived: whether the board and all below it wait for a run;
@@ -171,7 +199,7 @@ class LinkPlan:
         - over: how many runs have ended, modulo 64;
         - and the choices of the board.
         """
-        widths = {
+        bits = {
             "link": address_width(self.links),
             "board": address_width(self.boards.number),
             "arrived": 1,
@@ -182,15 +210,13 @@ class LinkPlan:
             "over": 6,
             **self.choices,
         }
-        fields, start = {}, 0
-        for name, width in widths.items():
-            fields[name], start = Field(start, width), start + width
-        return fields
+        return StructLayout(bits)
 
     @property
     def message_bits(self) -> int:
         """Bits of a message."""
-        return sum(field.width for field in self.fields.values())
+        bits: int = self.fields.size
+        return bits
 
     @property
     def message_words(self) -> int:

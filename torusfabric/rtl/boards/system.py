@@ -1,25 +1,108 @@
-"""A fabric on several boards: the netlist of each."""
+# amaranth: UnusedElaboratable=no
+"""A fabric on several boards: the netlist of each, which is that of its nodes, with a port for each
+cut arc, and what starts it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
+
+from amaranth.lib.wiring import In
 
 from ...errors import InputError
 from ..fabric import Fabric, Top
 from ..fabric_builder import FabricBuilder
+from ..netlist import Fixed, Leaf, Part, Parts, Role
 from ..run_choices import RunChoices
-from ..tops import add_host_top
-from .attach import add_board
-from .link_plan import LinkPlan
-from .phy import PARALLEL, Phy
+from ..tops import add_host_top, add_single
+from .control import BoardControl
+from .link_plan import PARALLEL, LinkPlan, Phy
+from .links import FRAME_BITS, Buffer, Receiver, Transmitter
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ...topology.boards import Boards
     from ..netlist import Netlist
 
-__all__ = ["BoardSystem", "plan_links"]
+__all__ = ["LINK_PORTS", "BoardSystem", "add_board", "link_port", "plan_links"]
+
+#: What ends at the control of the board: a name of the fabric's own has this in front.
+RUN = "run_"
+
+#: What the board has in place of ports of the fabric.
+STATUS = ("busy", "done", "cycles", "error")
+
+#: What its control is given by each receiver.
+OF_LINKS = ("said", "heard", "strange", "alive", "lost")
+
+#: The ports of a link: whether they are inputs, and whether they are a word, a frame or a clock.
+LINK_PORTS = ("tx_word", "tx_frame", "rx_word", "rx_frame", "rx_clk")
+
+
+def link_port(link: int, name: str) -> str:
+    """The name of a port of a link."""
+    return f"link_{link}_{name}"
+
+
+def add_board(build: FabricBuilder, plan: LinkPlan) -> None:
+    """Put a fabric of the nodes of a board, with a host port, onto the board."""
+    inputs, outputs = build.enclose(
+        {name: RUN + name for name in ("start", *plan.choices, *STATUS)}
+    )
+    for name, width in inputs.items():
+        build.add_input(name, width)
+    for name, width in outputs.items():
+        if name not in STATUS:
+            build.add_output(name, width)
+    build.of_links.add("board")
+    _add_control(build, plan, error="error" in outputs)
+    for link in range(plan.links):
+        _add_link(build, plan, link)
+
+
+def _add_control(build: FabricBuilder, plan: LinkPlan, *, error: bool) -> None:
+    """Add the control of the board."""
+    make = partial(BoardControl, plan, error=error)
+    inputs: dict[str, Parts] = {}
+    for name, member in make().signature.members.items():
+        if member.flow is In:
+            each = [f"{name}_{link}" for link in range(plan.links)] if name in OF_LINKS else [name]
+            inputs[name] = tuple(Part(net, 0, member.shape // len(each)) for net in each)
+    add_single(build, "board_control", Role.BOARD, make, inputs)
+    for name in (*STATUS, "failed", "attempts"):
+        build.add_output(name, build.nets[name])
+
+
+def _add_link(build: FabricBuilder, plan: LinkPlan, link: int) -> None:
+    """Add a transmitter, a buffer, and a receiver."""
+    (node, port), latency, fields = plan.boards.links[link], plan.boards.latency[link], plan.fields
+    ports = {name: link_port(link, name) for name in LINK_PORTS}
+    build.of_links.update(ports.values())
+    own = ("at", "head", "count", "received", *OF_LINKS)
+    nets = ports | {name: f"{name}_{link}" for name in own}
+    sends: dict[str, Parts] = {
+        "sent": (Part(f"tx_{node}", port * plan.width, plan.width),),
+        "link": (Fixed(link, fields["link"].width),),
+    }
+    make: Callable[[], Leaf] = partial(Transmitter, plan)
+    add_single(build, "transmitter", Role.BOARD, make, sends, nets, f"transmitter_{link}")
+    build.add_output(ports["tx_word"], plan.width)
+    build.add_output(ports["tx_frame"], FRAME_BITS)
+    build.add_input(ports["rx_clk"])
+    build.add_input(ports["rx_word"], plan.width)
+    build.add_input(ports["rx_frame"], FRAME_BITS)
+    make = partial(Buffer, plan, latency)
+    add_single(build, f"buffer_{latency}", Role.BUFFER, make, {}, nets, f"buffer_at_{link}")
+    identity = fields["link"].width + fields["board"].width
+    heard = {"count": nets["count"], "head": nets["head"], "frozen": "frozen"}
+    heard |= {name: f"{name}_{latency}" for name in ("due", "check_due")}
+    takes: dict[str, Parts] = {name: build.whole(net) for name, net in heard.items()}
+    takes["peer"] = (Part("peers", link * identity, identity),)
+    make = partial(Receiver, plan, latency)
+    add_single(build, f"receiver_{latency}", Role.BOARD, make, takes, nets, f"receiver_at_{link}")
 
 
 def plan_links(

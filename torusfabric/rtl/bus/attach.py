@@ -5,20 +5,31 @@ Where nodes have streams, these stay, and registers send the commands.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from amaranth.hdl import Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ...errors import InputError
+from ..host import HostLayout
 from ..locators import HostLayout
-from ..memories import address_width
-from ..netlist import Leaf, NetlistBuilder, Part, Role
-from ..run_choices import RunChoices
-from .bridge import ANSWERS, AxiLiteBridge, Bridge, WishboneBridge, accesses
-from .commands import STATES, CommandPort
-from .protocol import MOST_BEAT, Bus, burst_inputs, burst_outputs, bus_inputs, bus_outputs
+from ..memories import address_width, choose
+from ..netlist import Leaf, Role
+from ..run_choices import ERROR_BITS, RunChoices
+from ..streams.ports import COMMAND, COMMAND_BITS, COMMAND_NETS, STATUS, command_members
+from ..tops import add_single
+from .protocol import (
+    MOST_BEAT,
+    AxiLiteBridge,
+    Bridge,
+    Bus,
+    WishboneBridge,
+    burst_members,
+    bus_members,
+)
 from .register_map import RegisterMap, register_map
 from .registers import Registers
 from .windows import Windows
@@ -27,19 +38,15 @@ if TYPE_CHECKING:
     from ...program import Program
     from ..fabric_builder import FabricBuilder
 
-__all__ = ["add_bus", "command_choices"]
+__all__ = ["CommandPort", "add_bus", "command_choices"]
 
 #: What speaks the protocol of each bus.
 BRIDGES: dict[Bus, type[Bridge]] = {
-    **{each.bus: each for each in (WishboneBridge, AxiLiteBridge)},
-    Bus.AXI4: AxiLiteBridge,
-}
+    Bus.WISHBONE: WishboneBridge, Bus.AXI_LITE: AxiLiteBridge, Bus.AXI4: AxiLiteBridge,
+}  # fmt: skip
 
-#: The stream of commands.
-COMMAND_STREAM = ("tdata", "tvalid", "tready", "tlast")
-
-#: What begins the names of ports of the host port.
-HOST = "host_"
+#: What is known of the last run, and its bits.
+STATES = {"busy": 1, "done": 1, "error": ERROR_BITS, "cycles": 32}
 
 
 def add_bus(
@@ -71,71 +78,38 @@ def add_bus(
     nets: dict[str, str] = {}
     if not layouts:
         inputs, outputs, nets = _behind_streams(net, inputs, outputs, choices)
-    width, bursts_too = outputs.get("host_rdata", 0), bus.bursts and len(layouts) > 0
+    width, bursts = outputs.get("host_rdata", 0), bus.bursts and len(layouts) > 0
     if bus.bursts and width > MOST_BEAT:
         raise InputError(f"Width behind {bus} must be at most {MOST_BEAT} bits, not {width}")
     registers = register_map(
         inputs | outputs, layouts, width=width, flits=flits, digest=digest, nodes=net.nodes
     )
     bits = registers.address_bits
-    bridge_inputs, bridge_outputs = bus_inputs(bus, bits), bus_outputs(bus)
-    port_inputs, port_outputs = bridge_inputs, bridge_outputs | {"irq": 1}
-    if bursts_too:
+    ports = bus_members(bus, bits) | {"irq": Out(1)}
+    if bursts:
         # They have the host port, and the registers have the rest.
-        given = {"busy": 1, "host_rdata": outputs.pop("host_rdata")}
-        gives = {name: inputs.pop(name) for name in [*inputs] if name.startswith(HOST)}
-        bursts = burst_inputs(bits, registers.flit_bytes)
-        answers = burst_outputs(registers.flit_bytes)
-        port_inputs, port_outputs = port_inputs | bursts, port_outputs | answers
-    for name, port_bits in port_inputs.items():
-        net.add_input(name, port_bits)
-
-    def make() -> Leaf:
-        return Registers(registers, inputs=inputs, outputs=outputs, **latencies)
-
-    _add(
-        net, "bus_bridge", lambda: BRIDGES[bus](bits),
-        given=bridge_inputs | ANSWERS, gives=bridge_outputs | accesses(bits),
-    )  # fmt: skip
-    _add(
-        net, "bus_registers", make,
-        given=accesses(bits) | outputs, gives=ANSWERS | {"irq": 1} | inputs, nets=nets,
-    )  # fmt: skip
-    if bursts_too:
-        _add(
-            net, "bus_windows",
-            lambda: Windows(registers, width=width, given=given, gives=gives, **latencies),
-            given=bursts | given, gives=answers | gives,
-        )  # fmt: skip
-    for name, port_bits in port_outputs.items():
-        net.add_output(name, port_bits)
+        del outputs["host_rdata"]
+        inputs = {name: width for name, width in inputs.items() if not name.startswith("host_")}
+        ports |= burst_members(bits, registers.flit_bytes)
+    for name, member in ports.items():
+        if member.flow is In:
+            net.add_input(name, member.shape)
+    modules = {
+        "bus_bridge": partial(BRIDGES[bus], bus, bits),
+        "bus_registers": partial(Registers, registers, inputs=inputs, outputs=outputs, **latencies),
+        "bus_windows": partial(Windows, registers, width=width, **latencies),
+    }
+    for name, make in modules.items():
+        if bursts or name != "bus_windows":
+            add_single(net, name, Role.BUS, make, renamed=nets)
+    for name, member in ports.items():
+        if member.flow is Out:
+            net.add_output(name, member.shape)
     return registers
 
 
-def _add(
-    net: NetlistBuilder,
-    name: str,
-    make: Callable[[], Leaf],
-    *,
-    given: Mapping[str, int],
-    gives: Mapping[str, int],
-    nets: Mapping[str, str] = MappingProxyType({}),
-) -> None:
-    """Add a module of which there is one, and which is connected to nets of its ports' names.
-
-    Some may have nets of other names.
-    """
-    net.add_module(name, make, role=Role.BUS)
-    net.add(
-        f"the_{name}",
-        name,
-        inputs={port: (Part(nets.get(port, port), 0, bits),) for port, bits in given.items()},
-        outputs={port: (nets.get(port, port), bits) for port, bits in gives.items()},
-    )
-
-
 def _behind_streams(
-    net: NetlistBuilder,
+    net: FabricBuilder,
     inputs: Mapping[str, int],
     outputs: Mapping[str, int],
     choices: Mapping[str, int],
@@ -146,13 +120,8 @@ def _behind_streams(
     """
     if not inputs:
         return {}, dict(outputs), {}
-    members = CommandPort(choices).signature.members
-    nets = {name: _net(name) for name in members}
-    given, gives = (
-        {name: each.shape for name, each in members.items() if each.flow is flow}
-        for flow in (In, Out)
-    )
-    _add(net, "bus_commands", lambda: CommandPort(choices), given=given, gives=gives, nets=nets)
+    nets = {name: f"bus_{name}" for name in ("start", *choices, *STATES)} | COMMAND_NETS
+    add_single(net, "bus_commands", Role.BUS, partial(CommandPort, choices), renamed=nets)
     others = {name: bits for name, bits in outputs.items() if name.startswith("stalled")}
     return {"start": 1} | dict(choices), STATES | others, nets
 
@@ -164,8 +133,72 @@ def command_choices(program: Program) -> dict[str, int]:
     return found | ({"mode": address_width(modes)} if modes > 1 else {})
 
 
-def _net(member: str) -> str:
-    """The net of a member of what sends commands."""
-    if member.startswith("status_"):
-        return f"m_axis_{member}"
-    return f"s_axis_cmd_{member}" if member in COMMAND_STREAM else f"bus_{member}"
+class CommandPort(Leaf):
+    """Sends a command for each start, and keeps what its status says.
+
+    Parameters
+    ----------
+    choices : mapping of str to int
+        What is chosen for a run, by the names of `COMMAND`, and its bits.
+
+    Members
+    -------
+    start : In(1)
+        A pulse of one cycle sends a command; ignored while busy.
+    mode, length, root, operation : In
+        Sampled with it, as far as there is a choice.
+    busy, done, error, cycles : Out
+        From the edge after the start until the status has come; then done, until the next start.
+    tdata, tvalid, tlast : Out
+    tready : In(1)
+        The stream of commands.
+    status_tdata, status_tvalid, status_tlast : In
+    status_tready : Out(1)
+        The stream of statuses.
+    """
+
+    def __init__(self, choices: Mapping[str, int]) -> None:
+        self._choices = dict(choices)
+        super().__init__(
+            {
+                "start": In(1),
+                **{name: In(bits) for name, bits in choices.items()},
+                **{name: Out(bits) for name, bits in STATES.items()},
+                **{name: each.flip() for name, each in command_members().items()},
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the words that are sent, and what is kept of those that come."""
+        m = Module()
+        number, begins = Signal(range(len(COMMAND)), name="number"), Signal(name="begins")
+        words: list[Value] = []
+        m.d.comb += begins.eq(self.value("start") & ~self.busy)
+        for name in COMMAND:
+            kept: Value = Const(0, COMMAND_BITS)
+            if name in self._choices:
+                kept = Signal(self._choices[name], name=f"kept_{name}", reset_less=True)
+                with m.If(begins):
+                    m.d.sync += kept.eq(self.value(name))
+            words.append(kept)
+        comes = self.value("status_tvalid")
+        beat = Signal(range(len(STATUS)), name="status_beat")
+        m.d.comb += [
+            self.tdata.eq(choose(words, number)),
+            self.tlast.eq(number == len(COMMAND) - 1),
+            self.status_tready.eq(1),
+        ]
+        with m.If(begins):
+            m.d.sync += [self.busy.eq(1), self.done.eq(0), self.tvalid.eq(1)]
+        with m.If(self.tvalid & self.value("tready")):
+            m.d.sync += [self.tvalid.eq(~self.tlast), number.eq(number + 1)]
+            with m.If(self.tlast):
+                m.d.sync += number.eq(0)
+        with m.If(comes):
+            m.d.sync += beat.eq(beat + 1)
+            with m.If(beat == STATUS.index("error")):
+                m.d.sync += self.error.eq(self.value("status_tdata"))
+            with m.If(self.value("status_tlast")):
+                m.d.sync += [beat.eq(0), self.cycles.eq(self.value("status_tdata"))]
+                m.d.sync += [self.busy.eq(0), self.done.eq(1)]
+        return m

@@ -9,8 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..memories import choose
 from ..netlist import Leaf
-from .bridge import ANSWERS, accesses
-from .protocol import BYTES, DATA_BITS
+from .protocol import BYTES, DATA_BITS, access_members, inputs_first
 from .register_map import Access, Field, Register, RegisterMap
 
 __all__ = ["FlitParts", "Registers", "WindowAddress"]
@@ -142,11 +141,13 @@ class Registers(Leaf):
         self._enable, self._pending = Signal(name="enable"), Signal(name="_pending")
         fields = [field for register in register_map.registers for field in register.fields]
         resets = {field.port: field.reset for field in fields if field.port}
-        given = accesses(register_map.address_bits) | dict(outputs)
         super().__init__(
-            {name: In(width) for name, width in given.items()}
-            | {name: Out(width) for name, width in (ANSWERS | {"irq": 1}).items()}
-            | {name: Out(width, init=resets.get(name, 0)) for name, width in inputs.items()}
+            inputs_first(
+                access_members(register_map.address_bits)
+                | {name: In(width) for name, width in outputs.items()}
+                | {"irq": Out(1)}
+                | {name: Out(width, init=resets.get(name, 0)) for name, width in inputs.items()}
+            )
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -206,10 +207,11 @@ class Registers(Leaf):
     def _given(self, m: Module, idle: Value) -> dict[str, Signal]:
         """What the access is, from the cycle after it came: paths from the bus end here."""
         given = {}
-        for name, width in accesses(self._map.address_bits).items():
-            given[name] = Signal(width, name=f"{name}_given")
-            with m.If(idle):
-                m.d.sync += given[name].eq(self.value(name))
+        for name, member in access_members(self._map.address_bits).items():
+            if member.flow is In:
+                given[name] = Signal(member.shape, name=f"{name}_given")
+                with m.If(idle):
+                    m.d.sync += given[name].eq(self.value(name))
         return given
 
     def _checked(

@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ..memories import ReadPort, WritePort, add_memory, fitting, memory_cell
+from ..memories import ReadPort, WritePort, add_memory, address_width, fitting, memory_cell
 from ..modules import delayed, pulsed
 from ..netlist import Leaf
-from .bridge import SLAVE_ERROR
-from .protocol import BYTES, ID_BITS, burst_inputs, burst_outputs
+from .protocol import (
+    BYTES,
+    ID_BITS,
+    SLAVE_ERROR,
+    burst_members,
+    inputs_first,
+)
 from .registers import WindowAddress
 
 if TYPE_CHECKING:
@@ -206,19 +211,20 @@ class Windows(Leaf):
         register_map: RegisterMap,
         *,
         width: int,
-        given: Mapping[str, int],
-        gives: Mapping[str, int],
         read_latency: int,
         write_latency: int,
     ) -> None:
         self._map, self._width = register_map, width
         self._read_latency, self._write_latency = read_latency, write_latency
-        inputs = burst_inputs(register_map.address_bits, register_map.flit_bytes)
+        places = address_width(register_map.window("send").nodes), register_map.flit_bits + 1
+        host = dict(zip(("we", "node", "addr", "wdata"), (1, *places, width), strict=True))
         super().__init__(
-            {name: In(bits) for name, bits in (inputs | dict(given)).items()}
-            | {name: Out(bits)
-               for name, bits in (burst_outputs(register_map.flit_bytes) | dict(gives)).items()}
-        )  # fmt: skip
+            inputs_first(
+                burst_members(register_map.address_bits, register_map.flit_bytes)
+                | {"busy": In(1), "host_rdata": In(width)}
+                | {f"host_{name}": Out(bits) for name, bits in host.items()}
+            )
+        )
 
     def elaborate(self, platform: object) -> Module:
         """Build both ways, and the turns that they take."""

@@ -16,13 +16,11 @@ from ..memories import address_width
 from ..modules import Leaf
 from ..multiplexer import bit_count
 from ..run_choices import RunChoices
-from ..streams.clearing import cleared, state
 from ..streams.commands import CommandShape
 from ..streams.endpoint import AT_ONCE, StreamEnds
-from ..streams.row_keys import RowKey
 from ..streams.sections import Sections
-from ..streams.shapes import LoaderShape, RunFacts, UnloaderShape
-from ..streams.words import WordShape
+from ..streams.shapes import LoaderShape, RowKey, RunFacts, UnloaderShape
+from ..streams.words import WordShape, cleared, state
 from .image_loader import SETTLED
 from .layout import TableLayout
 

@@ -2,22 +2,21 @@
 
 How the parts fit:
 
-- `ports` says which ports such a fabric has, from the program and the width alone; the netlist, the
-  manifest and benches agree on them.
+- `ports` says which ports such a fabric has, from the program and the width alone, and which
+  streams of Amaranth; the netlist, the manifest and benches agree on them.
 - `packets` says where the words of packets lie in memories, from the address maps of the program;
   `plan` makes of it the shapes of the modules, and what the ROMs of nodes hold.
 - Every node has a `loader`, which writes what the node sends; an `endpoint`, whose memories have a
   section that the run under way uses and others for the loader and the unloader; and an `unloader`,
-  which reads what the node has received, run by run. Both count with
-  `words` and tallies; `shapes` says what all of them share, and `sections` how many messages a node
-  holds on each side. `clearing` is how they are reset.
+  which reads what the node has received, run by run. Both count and are reset with what is in
+  `words`; `shapes` says what all of them share, and `sections` how many messages a node holds on
+  each side, and how many flits a word has.
 - `commands` takes what is chosen for each run, if anything but the length is, and reports what
   became of it; the `RunFacts` of `shapes` are what nodes are given of it.
-- `readiness` is a tree that tells `stream_control` when every message is there and every node has
-  room; that starts the sequencer, or drops messages that are no good.
+- `control` has a tree that tells when every message is there and every node has room; then it
+  starts the sequencer, or drops messages that are no good.
 - `nodes` puts all of that into the netlist, and `crossings` the queues between the clocks of nodes
-  and that of the fabric, where nodes have clocks of their own. `signatures` are the streams as
-  Amaranth has them.
+  and that of the fabric, where nodes have clocks of their own.
 
 Message m is loaded while run m - 1 goes on, and unloaded while run m + 1 does. Runs are numbered in
 every node by the pulses `run_begins` and `run_ends` alone; the lowest bits of the number are the

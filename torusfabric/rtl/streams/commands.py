@@ -16,7 +16,7 @@ from ...program.mode import Range
 from ..memories import choose
 from ..modules import Leaf
 from ..run_choices import ERROR_BITS, RunError, entry_members, found_entry, run_form
-from .ports import COMMAND, COMMAND_BITS, LOAD, STATUS
+from .ports import COMMAND, COMMAND_BITS, LOAD, STATUS, command_members
 from .shapes import RunFacts
 from .words import by_form
 
@@ -142,14 +142,7 @@ class Commands(Leaf):
         super().__init__(
             {
                 **loading,
-                "tdata": In(COMMAND_BITS),
-                "tvalid": In(1),
-                "tready": Out(1),
-                "tlast": In(1),
-                "status_tdata": Out(COMMAND_BITS),
-                "status_tvalid": Out(1),
-                "status_tready": In(1),
-                "status_tlast": Out(1),
+                **command_members(),
                 "run_begins": In(1),
                 "run_over": In(1),
                 "error": In(ERROR_BITS),

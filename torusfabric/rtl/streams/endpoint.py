@@ -14,10 +14,10 @@ from ..endpoint_reads import Reader
 from ..endpoint_shape import EndpointMemory, EndpointShape, FlitRows
 from ..memories import ReadPort, WritePort, add_memory, memory_cell
 from ..multiplexer import bit_count, cascade, extended_cascade, keeper
-from .clearing import cleared, state
 from .packets import KEPT
 from .sections import Sections, in_section, section_bits
 from .shapes import LoaderShape, UnloaderShape
+from .words import cleared, state
 
 __all__ = [
     "AT_ONCE",

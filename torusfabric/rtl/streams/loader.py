@@ -14,9 +14,8 @@ from amaranth.lib.wiring import In, Out
 
 from ..modules import apart
 from ..multiplexer import keeper
-from .clearing import cleared, registered_outputs, state, tally
 from .shapes import LoaderShape, StreamEnd
-from .words import WordCounter, by_form
+from .words import WordCounter, by_form, cleared, registered_outputs, state, tally
 
 __all__ = ["BAD_DESTINATION", "BAD_LENGTH", "Loader"]
 

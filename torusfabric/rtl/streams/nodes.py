@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import Out
 
 from ...program.timing import DISTRIBUTION
 from ...topology import IntArray
@@ -18,16 +18,15 @@ from ..netlist import Fixed, Part, Parts, Role
 from ..node_parts import EndpointWiring, endpoint_settings
 from ..tops import Built, add_inside, add_sequencer, add_single
 from .commands import Commands
+from .control import StreamControl, add_tree, add_watch
 from .crossings import add_crossings
 from .endpoint import StreamEndpoint, StreamEnds
 from .loader import Loader
 from .plan import Rows, StreamPlan, plan_streams
-from .ports import Clocks, stream_ports
-from .readiness import add_tree, levels
+from .ports import COMMAND_NETS, Clocks, stream_ports
+from .sections import levels
 from .shapes import UnloaderShape
-from .stream_control import StreamControl
 from .unloader import Unloader
-from .watch import add_watch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,24 +126,10 @@ def add_control(
     )
     heard = {"ready": "ready", "bad": "bad", "good": "good", "last": "length", "all_rest": "rest"}
     nets = {name: f"{net}_{top}_0" for name, net in heard.items()}
-    _add_one(build, "stream_control", make, nets)
+    add_single(build, "stream_control", Role.STREAM, make, renamed=nets)
     if commands:
-        streamed = {name: f"s_axis_cmd_{name}" for name in ("tdata", "tvalid", "tready", "tlast")}
-        status = {f"status_{name}": f"m_axis_status_{name}" for name in streamed}
-        others = {"all_rest": nets["all_rest"], **renamed}
-        _add_one(build, "commands", commands, streamed | status | others)
-
-
-def _add_one(
-    build: FabricBuilder, name: str, make: Callable[[], Leaf], nets: Mapping[str, str]
-) -> None:
-    """Add a module of which there is one, by the nets that do not have the names of members."""
-    inputs: dict[str, Parts] = {
-        member: (Part(nets.get(member, member), 0, each.shape),)
-        for member, each in make().signature.members.items()
-        if each.flow is In
-    }
-    add_single(build, name, Role.STREAM, make, inputs, nets)
+        nets = {**COMMAND_NETS, "all_rest": nets["all_rest"], **renamed}
+        add_single(build, "commands", Role.STREAM, commands, renamed=nets)
 
 
 def _add_nodes(build: FabricBuilder, inner: str, streams: StreamPlan) -> None:

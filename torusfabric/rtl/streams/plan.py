@@ -24,9 +24,8 @@ from .packets import (
     packets_sent,
 )
 from .ports import needs_commands, stream_ports
-from .row_keys import RowKey
 from .sections import sections_of
-from .shapes import EndShape, LoaderShape, RunFacts, UnloaderShape
+from .shapes import EndShape, LoaderShape, RowKey, RunFacts, UnloaderShape
 from .words import WordShape
 
 if TYPE_CHECKING:

@@ -1,8 +1,16 @@
-"""The ports of a fabric whose nodes have streams: names, widths, and what each is for."""
+"""The ports of a fabric whose nodes have streams: names, widths, and what each is for; and the same
+as streams of Amaranth, to be joined to those of other components by `connect`.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from amaranth.hdl import Cat, Const, Module, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.data import StructLayout
+from amaranth.lib.wiring import In, Member, Out
 
 from ...schedule.model import Choice
 from ..run_choices import ERROR_BITS
@@ -10,17 +18,11 @@ from .packets import number_bits
 
 if TYPE_CHECKING:
     from ...program import Program
+    from ..assembly import Assembly
 
-__all__ = [
-    "COMMAND",
-    "COMMAND_BITS",
-    "LOAD",
-    "STATUS",
-    "Clocks",
-    "StreamPort",
-    "needs_commands",
-    "stream_ports",
-]
+__all__ = ["COMMAND", "COMMAND_BITS", "COMMAND_NETS", "LOAD", "STATUS", "Clocks", "StreamPort",
+           "command_members", "connect_streams", "is_stream", "needs_commands", "stream_members",
+           "stream_ports"]  # fmt: skip
 
 #: Bits of a beat of the command stream and of the status stream.
 COMMAND_BITS = 32
@@ -29,8 +31,24 @@ COMMAND_BITS = 32
 COMMAND = ("mode", "length", "root", "operation", "tag")
 STATUS = ("tag", "error", "cycles")
 
+#: The nets of both, by the members of what takes commands, or sends them.
+COMMAND_NETS = {
+    before + name: net + name
+    for before, net in (("", "s_axis_cmd_"), ("status_", "m_axis_status_"))
+    for name in ("tdata", "tvalid", "tready", "tlast")
+}
+
 #: In place of a mode: behind the command are the words of an image, which is to be loaded.
 LOAD = (1 << COMMAND_BITS) - 1
+
+#: The signal of AXI4-Stream that each field of a payload is.
+SIGNALS = {
+    "data": "tdata",
+    "last": "tlast",
+    "keep": "tkeep",
+    "destination": "tdest",
+    "origin": "tid",
+}
 
 #: The protocols that ports follow.
 AXI_STREAM, LEVEL, CLOCK = "AXI4-Stream", "level", "clock"
@@ -90,6 +108,12 @@ def needs_commands(program: Program) -> bool:
     return several or program.any_root or len(program.operators) > 1
 
 
+def command_members() -> dict[str, Member]:
+    """The streams of commands and of statuses, as what takes commands has them."""
+    command = {"tdata": In(COMMAND_BITS), "tvalid": In(1), "tready": Out(1), "tlast": In(1)}
+    return command | {f"status_{name}": each.flip() for name, each in command.items()}
+
+
 def stream_ports(
     program: Program, width: int, clocks: Clocks | str = Clocks.ONE, *, beat: int = 1
 ) -> list[StreamPort]:
@@ -121,22 +145,27 @@ def stream_ports(
     >>> [port.name for port in ports if port.node is None]
     ['busy', 'done', 'cycles', 'error']
     """
-    nodes = program.topology.nodes
     personal = program.loaded or any(form.schedule.collective.personal for form in program.forms)
-    own_clocks = Clocks(clocks) is Clocks.PER_NODE
+    apart, number, bits = Clocks(clocks) is Clocks.PER_NODE, number_bits(program), width * beat
+    what = "a packet for each destination" if personal else "its message"
     ports: list[StreamPort] = []
-    for node in range(nodes):
-        ports += _of_node(
-            node,
-            width * beat,
-            number_bits(program),
-            personal=personal,
-            own_clock=own_clocks,
-            keeps=beat > 1,
-        )
+    for node in range(program.topology.nodes):
+        clock, of_node = f"clk_{node}", f"of the streams of node {node}"
+        of_reset = f"reset {of_node}, together with that of the fabric"
+        ports += [
+            StreamPort(clock, "in", 1, node, CLOCK, f"clock {of_node}", None),
+            StreamPort(f"rst_{node}", "in", 1, node, LEVEL, of_reset, clock),
+        ] * apart
+        streams = [
+            *_stream(f"s_axis_{node}", bits, f"what node {node} sends, {what}",
+                     keeps=beat > 1, tdest=number * personal),
+            *_stream(f"m_axis_{node}", bits, f"what node {node} receives",
+                     keeps=beat > 1, tid=number),
+        ]  # fmt: skip
+        ports += [port._replace(node=node, clock=clock if apart else "clk") for port in streams]
     if needs_commands(program):
-        ports += _stream("s_axis_cmd", "in", COMMAND_BITS, f"a command: {', '.join(COMMAND)}")
-        ports += _stream("m_axis_status", "out", COMMAND_BITS, f"a status: {', '.join(STATUS)}")
+        ports += _stream("s_axis_cmd", COMMAND_BITS, f"a command: {', '.join(COMMAND)}")
+        ports += _stream("m_axis_status", COMMAND_BITS, f"a status: {', '.join(STATUS)}")
     return ports + [
         StreamPort(name, "out", bits, None, LEVEL, meaning)
         for name, bits, meaning in (
@@ -148,47 +177,89 @@ def stream_ports(
     ]
 
 
-def _of_node(
-    node: int, width: int, number_bits: int, *, personal: bool, own_clock: bool, keeps: bool
-) -> list[StreamPort]:
-    """The ports of a node: its clock, if it has one, what it sends, and what it receives."""
-    clock, of_node = f"clk_{node}", f"of the streams of node {node}"
-    of_reset = f"reset {of_node}, together with that of the fabric"
-    clocks = [
-        StreamPort(clock, "in", 1, node, CLOCK, f"clock {of_node}", None),
-        StreamPort(f"rst_{node}", "in", 1, node, LEVEL, of_reset, clock),
-    ]
-    what = "a packet for each destination" if personal else "its message"
-    sent = _stream(f"s_axis_{node}", "in", width, f"what node {node} sends, {what}", keeps=keeps)
-    if personal:
-        meaning = "the destination of the packet, where the collective has several"
-        sent.append(_signal(f"s_axis_{node}_tdest", "in", number_bits, meaning))
-    meaning = f"what node {node} receives"
-    received = _stream(f"m_axis_{node}", "out", width, meaning, keeps=keeps)
-    meaning = "the origin of the packet, ascending; 0 where words are combined"
-    received.append(_signal(f"m_axis_{node}_tid", "out", number_bits, meaning))
-    domain = clock if own_clock else "clk"
-    streams = [port._replace(node=node, clock=domain) for port in (*sent, *received)]
-    return clocks * own_clock + streams
-
-
 def _stream(
-    prefix: str, direction: str, width: int, meaning: str, *, keeps: bool = False
+    prefix: str, width: int, meaning: str, *, keeps: bool = False, tdest: int = 0, tid: int = 0
 ) -> list[StreamPort]:
-    """The data and the handshake of a stream; data are whole bytes."""
-    back = "out" if direction == "in" else "in"
-    kept = _signal(
-        f"{prefix}_tkeep", direction, width // 8, "which bytes of the last word are full"
-    )
+    """The signals of a stream; data are whole bytes, and packets may be known by so many bits."""
+    signals = {
+        "tdata": (8 * -(-width // 8), f"a word of {meaning}"),
+        "tvalid": (1, "a word is there"),
+        "tready": (1, "it is taken with this edge, if it is there"),
+        "tlast": (1, "it is the last of its packet"),
+        "tkeep": (width // 8 * keeps, "which bytes of the last word are full"),
+        "tdest": (tdest, "the destination of the packet, where the collective has several"),
+        "tid": (tid, "the origin of the packet, ascending; 0 where words are combined"),
+    }
     return [
-        _signal(f"{prefix}_tdata", direction, 8 * -(-width // 8), f"a word of {meaning}"),
-        _signal(f"{prefix}_tvalid", direction, 1, "a word is there"),
-        _signal(f"{prefix}_tready", back, 1, "it is taken with this edge, if it is there"),
-        _signal(f"{prefix}_tlast", direction, 1, "it is the last of its packet"),
-        *[kept] * keeps,
-    ]
+        StreamPort(f"{prefix}_{name}", "in" if _is_inward(prefix, name) else "out", bits, None,
+                   AXI_STREAM, what)
+        for name, (bits, what) in signals.items() if bits
+    ]  # fmt: skip
 
 
-def _signal(name: str, direction: str, width: int, meaning: str) -> StreamPort:
-    """A signal of a stream."""
-    return StreamPort(name, direction, width, None, AXI_STREAM, meaning)
+def _is_inward(prefix: str, name: str) -> bool:
+    """Whether a signal of a stream comes from outside."""
+    return prefix.startswith("s_axis") != (name == "tready")
+
+
+def stream_members(program: Program, width: int, beat: int = 1) -> dict[str, Member]:
+    """The members of a fabric in place of the ports of its streams.
+
+    Parameters
+    ----------
+    width : int
+        Bits of a flit.
+    beat : int
+        Flits of a word of a stream.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> fabric = tf.Fabric(tf.compile(tf.plan("3x3", "alltoall")), width=12, top="stream")
+    >>> fabric.node[8].send.payload.shape()
+    StructLayout({'data': 12, 'last': 1, 'destination': 4})
+    >>> fabric.node[8].receive.payload.shape()
+    StructLayout({'data': 12, 'last': 1, 'origin': 4})
+    """
+    ports = {port.name: port.width for port in stream_ports(program, width, beat=beat)}
+    send, receive = (_payload(ports, f"{side}_0", width * beat) for side in ("s_axis", "m_axis"))
+    node = wiring.Signature({"send": In(send), "receive": Out(receive)})
+    members = {"node": Out(node).array(program.topology.nodes)}
+    if needs_commands(program):
+        word = _payload(ports, "s_axis_cmd", COMMAND_BITS)
+        members |= {"command": In(word), "status": Out(word)}
+    return members
+
+
+def _payload(ports: Mapping[str, int], prefix: str, width: int) -> stream.Signature:
+    """A stream whose payload has a field for each of its ports; data are so many bits."""
+    bits = {field: ports.get(f"{prefix}_{name}", 0) for field, name in SIGNALS.items()}
+    fields = {field: size for field, size in bits.items() if size}
+    return stream.Signature(StructLayout(fields | {"data": width}))
+
+
+def is_stream(port: str) -> bool:
+    """Whether a port of the whole is one of a stream."""
+    return port.startswith(("s_axis_", "m_axis_"))
+
+
+def connect_streams(m: Module, fabric: Any, assembly: Assembly, nodes: int) -> None:
+    """Connect the members of a fabric to the ports of its assembly."""
+    for node in range(nodes):
+        _connect(m, assembly, f"s_axis_{node}", fabric.node[node].send)
+        _connect(m, assembly, f"m_axis_{node}", fabric.node[node].receive)
+    if hasattr(fabric, "command"):
+        _connect(m, assembly, "s_axis_cmd", fabric.command)
+        _connect(m, assembly, "m_axis_status", fabric.status)
+
+
+def _connect(m: Module, assembly: Assembly, prefix: str, ours: Any) -> None:
+    """Connect a stream to its ports."""
+    names = {SIGNALS[field]: ours.payload[field] for field, _ in ours.payload.shape()}
+    names |= {"tvalid": ours.valid, "tready": ours.ready}
+    for name, value in names.items():
+        port, mine = getattr(assembly, f"{prefix}_{name}"), Value.cast(value)
+        if _is_inward(prefix, name):
+            m.d.comb += port.eq(Cat(mine, Const(0, len(port) - len(mine))))
+        else:
+            m.d.comb += mine.eq(port[: len(mine)])

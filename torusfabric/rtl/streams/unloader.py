@@ -17,10 +17,9 @@ from amaranth.lib.wiring import In, Out
 from ..memories import choose, fitting
 from ..modules import Leaf, apart
 from ..multiplexer import keeper, select_code
-from .clearing import cleared, registered_outputs, state, tally
 from .sections import Sections
 from .shapes import StreamEnd, UnloaderShape
-from .words import WordCounter, by_form
+from .words import WordCounter, by_form, cleared, registered_outputs, state, tally
 
 __all__ = ["Unloader"]
 

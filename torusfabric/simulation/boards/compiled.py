@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from ...errors import WorkFailed
 from ...rtl.boards import BoardSystem
-from ...rtl.boards.attach import LINK_PORTS, link_port
 from ...rtl.boards.link_plan import SILENCE
-from ...rtl.boards.symbols import FRAME_BITS
+from ...rtl.boards.links import FRAME_BITS
+from ...rtl.boards.system import LINK_PORTS, link_port
 from ...rtl.netlist import Netlist, Role
 from ...topology import IntArray
 from ..engines import Job

@@ -1,7 +1,11 @@
-"""Elastic buffers, and receivers, which find what is in the words that come out of them."""
+"""What goes over a link, and the two ends of one: words, each with what it is, in packets that end
+with a sum; transmitters; elastic buffers, and receivers, which find what is in the words.
+"""
 
 from __future__ import annotations
 
+import enum
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from amaranth.hdl import (
@@ -22,18 +26,118 @@ from amaranth.lib.wiring import In, Out
 from ..memories import address_width
 from ..modules import Leaf
 from .link_plan import CRC_BITS, SPARE
-from .symbols import FRAME_BITS, ONES, Frame, crc_after
 
 if TYPE_CHECKING:
     from .link_plan import LinkPlan
 
-__all__ = ["Buffer", "Receiver"]
+__all__ = ["FRAME_BITS", "ONES", "POLYNOMIAL", "Buffer", "Frame", "Receiver", "Transmitter",
+           "crc_after"]  # fmt: skip
+
+#: Bits of what a word is.
+FRAME_BITS = 2
+
+#: The sum before the first word of a packet.
+ONES = (1 << CRC_BITS) - 1
+
+#: The polynomial of CRC-32, the least significant bit first.
+POLYNOMIAL = 0xEDB88320
 
 #: The domain of the clock that comes with the words.
 LINK = "link"
 
 #: Words in a buffer from which on some are skipped between runs.
 TOO_MANY = 3
+
+
+class Frame(enum.IntEnum):
+    """What a word is."""
+
+    #: None: the link is at rest, or there is none.
+    NONE = 0
+    #: Of a message between runs.
+    MESSAGE = 1
+    #: Of a run.
+    RUN = 2
+    #: Of the sum of all words before, the low bits first.
+    CHECK = 3
+
+
+def crc_after(crc: Value, word: Value) -> Value:
+    """The CRC-32 of a packet with a word more, whose low bits come first."""
+    both = Cat(crc, word)
+    return Cat((both & Const(mask, len(both))).xor() for mask in _masks(len(word)))
+
+
+@lru_cache
+def _masks(width: int) -> tuple[int, ...]:
+    """On which bits of the sum before, and of the word, each bit of the sum depends."""
+    bits = [1 << k for k in range(CRC_BITS)]
+    for k in range(width):
+        fed = bits[0] ^ 1 << CRC_BITS + k
+        bits = [low ^ fed * (POLYNOMIAL >> place & 1) for place, low in enumerate([*bits[1:], 0])]
+    return tuple(bits)
+
+
+class Transmitter(Leaf):
+    """Sends the words of an out-port while a run is under way, and messages before and after.
+
+    Members
+    -------
+    sent : In(width)
+        The word of the out-port.
+    link : In
+        The number of the link port.
+    message : In
+        The rest of the message.
+    running : In(1)
+        The word is one of a run.
+    begins : In(1)
+        It is the first one, or that of a message, whose words follow.
+    checking : In(1)
+        A word of the sum is sent.
+    tx_word : Out(width)
+    tx_frame : Out(2)
+        Registers: a word, and which `Frame` it is.
+    """
+
+    def __init__(self, plan: LinkPlan) -> None:
+        self._plan = plan
+        link = plan.fields["link"].width
+        super().__init__(
+            {
+                "sent": In(plan.width),
+                "link": In(link),
+                "message": In(plan.message_bits - link),
+                "running": In(1),
+                "begins": In(1),
+                "checking": In(1),
+                "tx_word": Out(plan.width),
+                "tx_frame": Out(FRAME_BITS),
+            }
+        )
+        self.tx_word = Signal(plan.width, reset_less=True, name="tx_word")
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the choice of a word, and the sum."""
+        m, width = Module(), self._plan.width
+        running, begins, checking = map(self.value, ("running", "begins", "checking"))
+        message = Cat(self.value("link"), self.value("message"))
+        bits = self._plan.message_words * width
+        rest = Signal(bits, name="rest", reset_less=True)
+        told = Signal(bits, name="told")
+        word, crc = Signal(width, name="word"), Signal(CRC_BITS, name="crc", reset_less=True)
+        m.d.comb += [
+            told.eq(Mux(begins, message, rest)),
+            word.eq(Mux(running, self.value("sent"), told[:width])),
+        ]
+        m.d.sync += [
+            rest.eq(told >> width),
+            self.tx_word.eq(Mux(checking, crc, word)),
+            self.tx_frame.eq(Mux(checking, Frame.CHECK, Mux(running, Frame.RUN, Frame.MESSAGE))),
+            crc.eq(Mux(checking, crc >> width,
+                       crc_after(Mux(begins, Const(ONES, CRC_BITS), crc), word))),
+        ]  # fmt: skip
+        return m
 
 
 class Buffer(Leaf):
