@@ -24,7 +24,7 @@ def test_a_block_runs_alone():
     report = board.run(repeat=2)
     assert report.passed
     assert report.words_checked == 2 * made.layout.recv_words
-    assert report.cycles == made.system.cycles(made.system.fabric.predicted_cycles)
+    assert report.cycles == made.system.plan.cycles(made.system.fabric.predicted_cycles)
     assert board.carry([[17, 4]])[0].tolist() == [[17, 4, 17, 4]]
 
 

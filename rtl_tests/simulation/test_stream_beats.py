@@ -13,7 +13,7 @@ from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError
 from torusfabric.rtl.endpoint_shape import FlitRows
 from torusfabric.rtl.streams import unloader
-from torusfabric.rtl.streams.packets import Packets, received_count, sent_count
+from torusfabric.rtl.streams.packets import Packets, packet_counts
 from torusfabric.rtl.streams.sections import by_beats
 from torusfabric.simulation.engines.traffic import Arrival
 from torusfabric.simulation.streams import simulate_streams
@@ -115,7 +115,7 @@ def test_ports_do_not_limit_what_is_planned_for_beats(topology, collective, flit
     forms = tf.plan_forms(torus, collective, max_flits=flits, beat=beat)
     beat, program = by_beats(tf.compile([forms], max_flits=flits), 16, "auto")
     form = program.form_of(0)
-    packets = max(sent_count(program, form), received_count(program, form))
+    packets = max(packet_counts(program, form))
     allowed = 1.05 * torus.nodes / (torus.nodes - 1) * program.cycles()
     assert -(-flits // beat) * packets <= allowed
 

@@ -10,11 +10,12 @@ import numpy as np
 from amaranth.hdl import ClockDomain, Module
 from amaranth.sim import Simulator
 
+import torusfabric as tf
 from torusfabric.rtl.assembly import Assembly
 from torusfabric.simulation.engines import Job
 from torusfabric.simulation.streams.messages import draw_exchange
 
-__all__ = ["Message", "StreamBench", "message_of", "messages_of"]
+__all__ = ["Message", "StreamBench", "check", "messages_of", "streams"]
 
 #: Cycles without any beat after which a bench gives up.
 PATIENCE = 120
@@ -307,3 +308,20 @@ class StreamBench:
             if sinks[node].packets != expected:
                 wrong.append((node, sinks[node].packets, expected))
         return wrong
+
+
+def streams(topology, collectives, *, algorithm=None, width=8, clocks="one", **options):
+    """A fabric with streams of single flits, for collectives by their names."""
+    how = {"algorithm": algorithm} if algorithm else {}
+    plans = [tf.plan(topology, name, **how) for name in collectives.split(",")]
+    program = tf.compile(plans if len(plans) > 1 else plans[0], **options)
+    return tf.Fabric(program, width=width, top="stream", beat=1, clocks=clocks)
+
+
+def check(fabric, jobs, stall=0, seed=1):
+    """Carry out jobs, or so many runs, with every word and cycle right; returns the bench."""
+    bench, messages = StreamBench(fabric, stall, seed=seed), messages_of(fabric, jobs, seed=seed)
+    assert bench.run(messages) == []
+    jobs = [message.job for message in messages]
+    assert bench.runs == [fabric.program.cycles(job.length, mode=job.mode) for job in jobs]
+    return bench

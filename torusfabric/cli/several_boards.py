@@ -181,7 +181,7 @@ def write_boards(arguments: Namespace) -> None:
         "files": design.file_names,
         "modules": len(design.modules),
         "lines": design.text.count("\n"),
-        "predicted_cycles": system.cycles(made.fabric.predicted_cycles),
+        "predicted_cycles": system.plan.cycles(made.fabric.predicted_cycles),
     }
     shown = in_words(facts | made.facts) | {"files": " ".join(facts["files"])} | _shown(of_boards)
     print_report(arguments, facts | of_boards | made.facts, shown)

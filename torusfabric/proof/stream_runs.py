@@ -58,7 +58,7 @@ class StreamAccess(Access):
             for module in self.nodes
         }  # fmt: skip
         streams = next(iter(self._endpoints.values())).ends
-        self.answer += streams.late
+        self.answer += streams.unloader.late
         self._own, self.sections = streams.own, streams.sections
         places = fabric.image.places if fabric.frame else ()
         self.forms = [place.number for place in places] or range(len(self.program.forms))

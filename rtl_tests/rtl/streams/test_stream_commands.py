@@ -4,30 +4,11 @@ import pytest
 from drawn_streams import drawn_streams
 from helpers import few
 from hypothesis import given, settings
-from stream_bench import Message, StreamBench, messages_of
+from stream_bench import Message, StreamBench, check, messages_of, streams
 
 import torusfabric as tf
-from torusfabric.rtl.streams import stream_ports
 from torusfabric.simulation.engines import Job
 from torusfabric.simulation.jobs import random_jobs
-
-
-def engine(topology, collectives, *, width=8, **options):
-    """An engine with streams."""
-    plans = [tf.plan(topology, name) for name in collectives.split(",")]
-    program = tf.compile(plans if len(plans) > 1 else plans[0], **options)
-    return tf.Fabric(program, width=width, top="stream", beat=1)
-
-
-def check(fabric, jobs, stall, seed=1):
-    """Carry out jobs; every word, every cycle, every status."""
-    bench = StreamBench(fabric, stall, seed=seed)
-    messages = messages_of(fabric, jobs, seed=seed)
-    assert bench.run(messages) == []
-    cycles = [fabric.program.cycles(job.length, mode=job.mode) for job in jobs]
-    assert bench.runs == cycles
-    assert bench.statuses == [[k, 0, count] for k, count in enumerate(cycles)]
-
 
 #: Modes with one and several packets, sums, groups; roots and operators that runs choose.
 NAMED = {
@@ -47,28 +28,18 @@ NAMED = {
 @pytest.mark.parametrize("name", few(3, [*NAMED], tuples=True))
 def test_jobs(name):
     topology, collectives, options = NAMED[name]
-    fabric = engine(topology, collectives, **options)
-    check(fabric, random_jobs(fabric, 6, seed=2), stall=0.3)
+    fabric = streams(topology, collectives, **options)
+    bench = check(fabric, random_jobs(fabric, 6, seed=2), stall=0.3)
+    assert bench.statuses == [[k, 0, count] for k, count in enumerate(bench.runs)]
 
 
 @pytest.mark.long
 @settings(max_examples=25, deadline=None)
 @given(**drawn_streams(modes=4, flits=9, width=70))
 def test_any(topology, collectives, flits, width, root, stall, seed):
-    fabric = engine(topology, ",".join(collectives), max_flits=flits, width=width,
+    fabric = streams(topology, ",".join(collectives), max_flits=flits, width=width,
                     **({"root": root} if len(collectives) > 1 else {}))  # fmt: skip
-    jobs = random_jobs(fabric, 6, seed=seed)
-    bench = StreamBench(fabric, stall, seed=seed)
-    assert bench.run(messages_of(fabric, jobs, seed=seed)) == []
-    assert bench.runs == [fabric.program.cycles(job.length, mode=job.mode) for job in jobs]
-
-
-def test_ports_are_those_that_are_listed():
-    fabric = engine("2x2", "allgather,scatter", max_flits=4)
-    listed = stream_ports(fabric.program, 8)
-    net = fabric.netlist
-    assert net.inputs == {port.name: port.width for port in listed if port.direction == "in"}
-    assert net.outputs == {port.name: port.width for port in listed if port.direction == "out"}
+    check(fabric, random_jobs(fabric, 6, seed=seed), stall, seed)
 
 
 #: Commands of a reduce (mode 1) from three nodes, with two operators, of up to four flits, that
@@ -84,7 +55,7 @@ REFUSED = {
 
 
 def test_commands_that_are_refused():
-    fabric = engine("3", "allgather,reduce", max_flits=4, root="any", operators=["add", "max"])
+    fabric = streams("3", "allgather,reduce", max_flits=4, root="any", operators=["add", "max"])
     jobs = [Job(mode=1, length=3, root=2, operation=1), Job(mode=0, length=4)]
     good = [(1, 0, 2, 1, 1), (0, 4, 9, 9, 2, 5, 6)]
     commands = [good[0], *REFUSED, good[1]]
@@ -115,7 +86,7 @@ def barriers(fabric, jobs, places):
 
 @pytest.mark.parametrize("collectives", ["allgather", "alltoall,allreduce"])
 def test_barriers(collectives):
-    fabric = engine("2x2", collectives, max_flits=3, barrier=True)
+    fabric = streams("2x2", collectives, max_flits=3, barrier=True)
     bench, jobs = StreamBench(fabric, 0.3), random_jobs(fabric, 4, seed=4)
     messages, commands, statuses = barriers(fabric, jobs, places={0, 1, 3})
     assert bench.run(messages, commands) == []
@@ -124,7 +95,7 @@ def test_barriers(collectives):
 
 
 def test_nobody_passes_a_barrier_before_all_have_come():
-    fabric = engine("2x2", "allgather", max_flits=3, barrier=True)
+    fabric = streams("2x2", "allgather", max_flits=3, barrier=True)
     words = [[(0, [node])] for node in range(4)]
     late = [*words[:3], []]
     assert StreamBench(fabric).run([Message(Job(), late, [[]] * 4)], [(1, 0, 0, 0, 5)]) == []
@@ -138,7 +109,7 @@ def test_a_barrier_needs_streams_and_lengths():
 
 
 def test_a_barrier_takes_one_word():
-    fabric = engine("2x2", "allgather", max_flits=3, barrier=True)
+    fabric = streams("2x2", "allgather", max_flits=3, barrier=True)
     bench, long = StreamBench(fabric), [[(0, [1, 2])]] * 4
     assert bench.run([Message(Job(), long, [[]] * 4)], [(1, 0, 0, 0, 5)]) == []
     assert bench.statuses == [[5, 6, 0]]

@@ -2,15 +2,9 @@
 
 import pytest
 from helpers import few
-from stream_bench import StreamBench, messages_of
+from stream_bench import StreamBench, messages_of, streams
 
-import torusfabric as tf
 from torusfabric.simulation.engines import Job
-
-
-def fabric_of(collective, **options):
-    program = tf.compile(tf.plan("2x2", collective), **options)
-    return tf.Fabric(program, width=8, top="stream", beat=1)
 
 
 def shorter(sent, node):
@@ -46,7 +40,7 @@ FAULTS = {
 @pytest.mark.parametrize("name", few(3, [*FAULTS], tuples=True))
 def test_a_message_is_dropped(name):
     collective, options, spoil, error = FAULTS[name]
-    fabric = fabric_of(collective, **options)
+    fabric = streams("2x2", collective, **options)
     length = None if "flits" in options else 3
     messages = messages_of(fabric, [Job(length=length)] * 7)
     # Alone, two at once, and between others.
@@ -59,8 +53,7 @@ def test_a_message_is_dropped(name):
 
 
 def test_a_destination_that_does_not_exist():
-    program = tf.compile(tf.plan("3", "alltoall"), flits=2)
-    fabric = tf.Fabric(program, width=8, top="stream", beat=1)
+    fabric = streams("3", "alltoall", flits=2)
     messages = messages_of(fabric, 3)
     renamed(messages[1].sent, 0, 3)
     messages[1].fails(7)
@@ -68,8 +61,7 @@ def test_a_destination_that_does_not_exist():
 
 
 def test_statuses_say_why():
-    plans = [tf.plan("2x2", "allgather"), tf.plan("2x2", "alltoall")]
-    fabric = tf.Fabric(tf.compile(plans, max_flits=4), width=8, top="stream", beat=1)
+    fabric = streams("2x2", "allgather,alltoall", max_flits=4)
     jobs = [Job(mode=mode, length=3) for mode in (0, 1, 1, 0, 0, 1)]
     messages = messages_of(fabric, jobs)
     shorter(messages[0].sent, 1)
@@ -92,9 +84,8 @@ def test_statuses_say_why():
 @pytest.mark.parametrize("between", ["a dropped message", "a reduce"])
 def test_the_last_word_waits_for_a_slow_receiver(between):
     """A run that brings a node nothing gives no room to the next before that word is read."""
-    plans = [tf.plan("3", "allgather"), tf.plan("3", "reduce")]
     dropped = between == "a dropped message"
-    fabric = tf.Fabric(tf.compile(plans, max_flits=2), width=8, top="stream", beat=1)
+    fabric = streams("3", "allgather,reduce", max_flits=2)
     jobs = [Job(mode=k % 2 * (not dropped), length=2 - k % 2) for k in range(12)]
     messages = messages_of(fabric, jobs)
     for message in messages[1::2] if dropped else []:

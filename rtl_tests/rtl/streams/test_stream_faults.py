@@ -3,20 +3,13 @@
 import pytest
 from amaranth.hdl import Const
 from helpers import few
-from stream_bench import StreamBench, messages_of
+from stream_bench import StreamBench, check, messages_of, streams
 
-import torusfabric as tf
 from torusfabric.rtl.streams import nodes
 from torusfabric.rtl.streams.endpoint import StreamEndpoint
 from torusfabric.rtl.streams.loader import Loader
 from torusfabric.rtl.streams.sections import Sections
 from torusfabric.rtl.streams.unloader import Unloader
-
-
-def streams(topology, collective, flits):
-    program = tf.compile(tf.plan(topology, collective), flits=flits)
-    return tf.Fabric(program, width=8, top="stream", beat=1)
-
 
 #: Words that the node with the most loads and unloads for each flit of a message.
 PORTS = {"allgather": (1, 4), "broadcast": (1, 1), "scatter": (4, 1), "gather": (1, 4)}
@@ -28,9 +21,8 @@ SHORT = [("2", "allgather", 1), ("2x2", "scatter", 1), ("2x3", "broadcast", 2)]
 
 @pytest.mark.parametrize("collective", few(2, [*PORTS], tuples=True))
 def test_runs_follow_one_another_without_a_pause(collective):
-    fabric = streams("2x2", collective, 24)
-    bench = StreamBench(fabric)
-    assert bench.run(messages_of(fabric, 6)) == []
+    fabric = streams("2x2", collective, flits=24)
+    bench = check(fabric, 6)
     period = (bench.ends[-1] - bench.ends[2]) / 3
     most = max(fabric.predicted_cycles, *(24 * words for words in PORTS[collective]))
     assert period <= most / 0.95
@@ -39,10 +31,8 @@ def test_runs_follow_one_another_without_a_pause(collective):
 @pytest.mark.parametrize(("topology", "collective", "flits"), few(2, [*SHORT]))
 def test_short_runs_follow_one_another_without_a_pause(topology, collective, flits):
     """Where runs take longest, each begins in the last cycle of the one before."""
-    fabric = streams(topology, collective, flits)
-    bench = StreamBench(fabric)
-    assert bench.run(messages_of(fabric, 6)) == []
-    assert bench.runs == [fabric.predicted_cycles] * 6
+    fabric = streams(topology, collective, flits=flits)
+    bench = check(fabric, 6)
     assert bench.ends[-1] - bench.ends[2] == 3 * fabric.predicted_cycles
 
 
@@ -60,7 +50,7 @@ def given(monkeypatch, leaf, name, change):
 def without_round_trip(monkeypatch):
     """Nodes are taken at their word before they have heard of the last run."""
     control = nodes.StreamControl
-    monkeypatch.setattr(nodes, "StreamControl", lambda _, **others: control(0, **others))
+    monkeypatch.setattr(nodes, "StreamControl", lambda _, shape, **how: control(0, shape, **how))
 
 
 def wrong_of(fabric):
@@ -125,15 +115,15 @@ WITH_FOUR = {
 @pytest.mark.parametrize("fault", few(3, [*FAULTS], tuples=True))
 def test_a_fault_is_found(fault, monkeypatch):
     FAULTS[fault](monkeypatch)
-    assert wrong_of(streams("2", "allgather", 2))
+    assert wrong_of(streams("2", "allgather", flits=2))
 
 
 @pytest.mark.parametrize("fault", few(3, [*WITH_FOUR], tuples=True))
 def test_a_fault_is_found_with_four_sections(fault, monkeypatch):
     WITH_FOUR[fault](monkeypatch)
-    assert wrong_of(streams("2", "allgather", 4))
+    assert wrong_of(streams("2", "allgather", flits=4))
 
 
 @pytest.mark.parametrize("flits", [2, 4])
 def test_without_a_fault_nothing_is_wrong(flits):
-    assert wrong_of(streams("2", "allgather", flits)) == []
+    assert wrong_of(streams("2", "allgather", flits=flits)) == []

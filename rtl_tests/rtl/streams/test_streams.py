@@ -2,19 +2,11 @@
 
 import pytest
 from helpers import few
-from stream_bench import StreamBench, messages_of
+from stream_bench import StreamBench, check, messages_of, streams
 
 import torusfabric as tf
 from torusfabric.rtl.netlist import Role
 from torusfabric.rtl.streams import stream_ports
-
-
-def streams(topology, collective, *, width=8, algorithm=None, **lengths):
-    """A fabric with streams."""
-    options = {"algorithm": algorithm} if algorithm else {}
-    program = tf.compile(tf.plan(topology, collective, **options), **lengths)
-    return tf.Fabric(program, width=width, top="stream", beat=1)
-
 
 #: Waves, a table, groups, sums by flits and by rows, rounds; one and several packets each way.
 NAMED = {
@@ -37,11 +29,20 @@ NAMED = {
 @pytest.mark.parametrize("name", few(3, [*NAMED]))
 def test_words_and_cycles(name):
     topology, collective, options = NAMED[name]
-    fabric = streams(topology, collective, **options)
-    bench = StreamBench(fabric, stall=0.3)
-    messages = messages_of(fabric, 4)
-    assert bench.run(messages) == []
-    assert bench.runs == [fabric.program.cycles(message.job.length) for message in messages]
+    check(streams(topology, collective, **options), 4, stall=0.3)
+
+
+@pytest.mark.parametrize("stall", few(1, [0.4, 0.0]))
+@pytest.mark.parametrize("collective", ["allgather", "alltoall"])
+def test_clocks_of_nodes_have_periods_with_nothing_in_common(collective, stall):
+    fabric = streams("3", collective, max_flits=4, clocks="per-node")
+    check(fabric, 6, stall, seed=len(collective))
+
+
+def test_clocks_of_nodes_need_streams():
+    program = tf.compile(tf.plan("2", "allgather"))
+    with pytest.raises(tf.InputError, match="must be stream for clocks of the nodes, not host"):
+        tf.Fabric(program, clocks="per-node")
 
 
 @pytest.mark.parametrize("width", [1, 70])
@@ -50,15 +51,26 @@ def test_widths(width):
     assert StreamBench(fabric, stall=0.5).run(messages_of(fabric, 3)) == []
 
 
-@pytest.mark.parametrize("collective", ["allgather", "alltoall"])
-def test_ports_are_those_that_are_listed(collective):
-    fabric = streams("2x3", collective, max_flits=4, width=12)
-    listed = stream_ports(fabric.program, 12)
+@pytest.mark.parametrize(
+    ("topology", "collectives", "options"),
+    [
+        ("2x3", "allgather", {"max_flits": 4, "width": 12}),
+        ("2x3", "alltoall", {"max_flits": 4, "width": 12}),
+        ("2x2", "allgather,scatter", {"max_flits": 4}),
+        ("2x2", "alltoall", {"flits": 2, "clocks": "per-node"}),
+    ],
+)
+def test_ports_are_those_that_are_listed(topology, collectives, options):
+    fabric = streams(topology, collectives, **options)
+    listed = stream_ports(fabric.program, fabric.width, fabric.clocks)
     net = fabric.netlist
     assert net.inputs == {port.name: port.width for port in listed if port.direction == "in"}
     assert net.outputs == {port.name: port.width for port in listed if port.direction == "out"}
     nodes = {name: port.node for name, port in net.node_ports.items()}
     assert nodes == {port.name: port.node for port in listed if port.node is not None}
+    clocks = {port.name: port.clock for port in listed}
+    own = "clk_3" if "clocks" in options else "clk"
+    assert (clocks["m_axis_3_tdata"], clocks.get("rst_3", own), clocks["busy"]) == (own, own, "clk")
 
 
 @pytest.mark.parametrize("edges", few(2, [5, 23, 40], tuples=True))

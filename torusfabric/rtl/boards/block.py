@@ -127,11 +127,11 @@ class Block(Fabric):
     @property
     def predicted_cycles(self) -> int:
         """Clock edges from the start to done of the longest run."""
-        return self.system.cycles(super().predicted_cycles)
+        return self.system.plan.cycles(super().predicted_cycles)
 
     def cycles_of(self, length: int | None = None, *, mode: int | None = None) -> int:
         """Clock edges from the start to done, without the wait for all boards."""
-        return self.system.cycles(super().cycles_of(length, mode=mode))
+        return self.system.plan.cycles(super().cycles_of(length, mode=mode))
 
     def delivered(self, words: np.ndarray, **chosen: int) -> tuple[np.ndarray, np.ndarray]:
         """What nodes receive, and which of it comes from nodes of the block alone."""

@@ -52,24 +52,17 @@ class BoardControl(Leaf):
         Of the receivers.
     busy, done : Out(1)
         Busy from the edge after the start until done.
-    cycles : Out(32)
-        Clock edges from the common start to done.
-    error : Out(4)
-        Why the last run was not carried out, or has failed.
-    failed : Out
-        A bit for each link port: what came by it is not what was sent, or from elsewhere.
-    attempts : Out
-        How often the run was carried out.
+    cycles, attempts : Out
+        Clock edges from the common start to done, and how often the run was carried out.
+    error, failed : Out
+        Why the last run was not carried out, or has failed; and a bit for each link port: what
+        came by it is not what was sent, or from elsewhere.
     run_start, run_mode, .. : Out
         For the sequencer.
-    message : Out
-        What transmitters send between runs, but for the number of the link port.
-    running, begins, checking : Out(1)
+    message, running, begins, checking : Out
         For transmitters.
-    frozen, due_K, check_due_K : Out(1)
-        For receivers with a latency of K.
-    peers : Out
-        For each receiver.
+    frozen, due_K, check_due_K, peers : Out
+        For receivers, some for those with a latency of K.
     """
 
     def __init__(self, plan: LinkPlan, *, error: bool) -> None:
@@ -124,7 +117,6 @@ class BoardControl(Leaf):
         # Cycles since the end of a run.
         self._after = Signal(range(plan.agreed + 1), name="after")
         self._ended, self._known = flag("ended"), flag("known")
-        self._good = flag("good")
         self._settled, self._verdict = Signal(2, name="settled"), Signal(2, name="verdict")
         self._ends = flag("ends")
         self._quiet = Signal(plan.links, name="quiet")

@@ -152,12 +152,9 @@ class Buffer(Leaf):
     -------
     rx_clk : In(1)
         The clock of the board that sends; at its falling edges the others are sampled.
-    rx_word : In(width)
-    rx_frame : In(2)
-    at : In
-        An address.
-    head : Out(width + 2)
-        What lies there: a word, and above it what it is.
+    rx_word, rx_frame : In
+    at, head : In, Out
+        An address, and what lies there: a word, and above it what it is.
     count : Out
         How many words have come, as a Gray code: one bit changes at a time.
     """
@@ -216,12 +213,9 @@ class Receiver(Leaf):
 
     Members
     -------
-    count : In
-        How many words have come, as a Gray code of the other clock.
-    at : Out
-        The address of the next one.
-    head : In(width + 2)
-        What lies there.
+    count, at, head : In, Out, In
+        How many words have come, as a Gray code of the other clock; the address of the next one,
+        and what lies there.
     due, check_due : In(1)
         A word of a run, or of its sum, is taken.
     frozen : In(1)
@@ -230,10 +224,9 @@ class Receiver(Leaf):
         The link port, and the board, that should send.
     received : Out(width)
         A word, in the cycle after it is due.
-    said : Out
-        The words of a message.
-    heard, strange : Out(1)
-        High for a cycle in which they are a whole message, of the peer or of another.
+    said, heard, strange : Out
+        The words of a message; and whether they are a whole one in this cycle, of the peer or of
+        another.
     alive : Out(1)
         A word has come that is something.
     lost : Out(1)

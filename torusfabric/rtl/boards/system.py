@@ -208,10 +208,6 @@ class BoardSystem:
             built.append((build.done(), top.read_latency))
         return tuple(built)
 
-    def cycles(self, run: int, attempts: int = 1) -> int:
-        """Cycles from the common start to done, of a run that takes so many on one board."""
-        return self.plan.cycles(run, attempts)
-
 
 def _key(netlist: Netlist) -> tuple[object, ...]:
     """What is equal for boards of a kind."""

@@ -21,15 +21,7 @@ from ..netlist import Leaf, Role
 from ..run_choices import ERROR_BITS, RunChoices
 from ..streams.ports import COMMAND, COMMAND_BITS, COMMAND_NETS, STATUS, command_members
 from ..tops import add_single
-from .protocol import (
-    MOST_BEAT,
-    AxiLiteBridge,
-    Bridge,
-    Bus,
-    WishboneBridge,
-    burst_members,
-    bus_members,
-)
+from .protocol import BRIDGES, MOST_BEAT, Bus, burst_members, bus_members
 from .register_map import RegisterMap, register_map
 from .registers import Registers
 from .windows import Windows
@@ -39,11 +31,6 @@ if TYPE_CHECKING:
     from ..fabric_builder import FabricBuilder
 
 __all__ = ["CommandPort", "add_bus", "command_choices"]
-
-#: What speaks the protocol of each bus.
-BRIDGES: dict[Bus, type[Bridge]] = {
-    Bus.WISHBONE: WishboneBridge, Bus.AXI_LITE: AxiLiteBridge, Bus.AXI4: AxiLiteBridge,
-}  # fmt: skip
 
 #: What is known of the last run, and its bits.
 STATES = {"busy": 1, "done": 1, "error": ERROR_BITS, "cycles": 32}

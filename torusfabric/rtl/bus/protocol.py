@@ -10,8 +10,7 @@ from amaranth.lib.wiring import In, Member, Out
 from ...schedule.model import Choice
 from ..netlist import Leaf
 
-__all__ = ["BYTES", "DATA_BITS", "ID_BITS", "MOST_BEAT", "SLAVE_ERROR", "AxiLiteBridge", "Bus",
-           "WishboneBridge",
+__all__ = ["BRIDGES", "BYTES", "DATA_BITS", "ID_BITS", "MOST_BEAT", "SLAVE_ERROR", "Bus",
            "access_members", "burst_members", "bus_members", "inputs_first"]  # fmt: skip
 
 #: Bits, and bytes, of a word of all buses; beats of bursts are as wide as flits.
@@ -215,3 +214,9 @@ class AxiLiteBridge(Bridge):
             self.access_data.eq(self.value("s_axil_wdata")),
         ]
         return m
+
+
+#: What speaks the protocol of each bus.
+BRIDGES: dict[Bus, type[Bridge]] = {
+    Bus.WISHBONE: WishboneBridge, Bus.AXI_LITE: AxiLiteBridge, Bus.AXI4: AxiLiteBridge,
+}  # fmt: skip

@@ -195,7 +195,9 @@ class Registers(Leaf):
                         m.next = "IDLE"
                     with m.Elif(left == 0):
                         if self._hosts:
-                            word = choose(self._parts_of(self.value("host_rdata")), at.part)
+                            read = self.value("host_rdata")
+                            starts = range(0, len(read), DATA_BITS)
+                            word = choose([read[k : k + DATA_BITS] for k in starts], at.part)
                             m.d.sync += self.access_word.eq(Mux(write, 0, word))
                         m.next = "DONE"
             with m.State("DONE"):
@@ -226,28 +228,19 @@ class Registers(Leaf):
             there is a host port: there is a place in a window, and it may be written or read now;
             ``loads``, if tables are loaded: it is a word of an image.
         """
-        write, strobes = given["access_write"], given["access_strobes"]
-        within = given["access_address"][: self._map.quarter_bits]
-        hits = [
-            (at.quarter == 0) & (within == register.offset // BYTES)
-            for register in self._map.registers
-        ]
-        checked = {
-            "partial": Signal(name="partial"),
-            "hits": Signal(len(hits), name="hits"),
+        write, within = given["access_write"], given["access_address"][: self._map.quarter_bits]
+        places = [register.offset // BYTES for register in self._map.registers]
+        found = {
+            "partial": write & ~given["access_strobes"].all(),
+            "hits": Cat((at.quarter == 0) & (within == place) for place in places),
         }
-        m.d.sync += [
-            checked["partial"].eq(write & ~strobes.all()),
-            checked["hits"].eq(Cat(hits)),
-        ]
         if self._hosts:
-            checked["serves"] = Signal(name="serves")
-            served = at.serves(write) & ~self.value("busy") & (~write | parts.fits)
-            m.d.sync += checked["serves"].eq(served)
+            found["serves"] = at.serves(write) & ~self.value("busy") & (~write | parts.fits)
         if self._loads:
-            checked["loads"] = Signal(name="loads")
             there = (at.quarter == 3) & (within < self._map.window("load").flits)
-            m.d.sync += checked["loads"].eq(there & write)
+            found["loads"] = there & write
+        checked = {name: Signal(len(value), name=name) for name, value in found.items()}
+        m.d.sync += [checked[name].eq(value) for name, value in found.items()]
         return checked
 
     def _carry_out(
@@ -286,10 +279,6 @@ class Registers(Leaf):
                 m.d.comb += self.host_we.eq(1)
                 m.d.sync += left.eq(self._write_latency - 1)
                 m.next = "WAIT"
-
-    def _parts_of(self, flit: Value) -> list[Value]:
-        """The bus words of a flit."""
-        return [flit[low : low + DATA_BITS] for low in range(0, len(flit), DATA_BITS)]
 
     def _access_registers(self, m: Module, hits: Value, write: Value, data: Value) -> None:
         """Read and write the register that is hit."""

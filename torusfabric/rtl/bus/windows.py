@@ -201,9 +201,8 @@ class Windows(Leaf):
     -------
     s_axi_.. : In, Out
         The port.
-    host_we, host_node, host_addr, host_wdata : Out
+    host_we, host_node, host_addr, host_wdata, host_rdata, busy : Out, In
         The host port of the fabric.
-    host_rdata, busy : In
     """
 
     def __init__(

@@ -168,7 +168,7 @@ def add_loaded_stream_top(build: LoadedBuilder, digest: int, clocks: Clocks, tim
 
     def add_control() -> None:
         commands = partial(Commands, command_shape(build.layout, build.choices))
-        streams.add_control(build, ends, commands, renamed={"load_valid": "message_valid"})
+        streams.add_control(build, ends.loader, commands, renamed={"load_valid": "message_valid"})
         build.add_loader("image_loader", digest)
         build.add_sequencer(streams.SOON, renamed=streams.RENAMED)
         for name in SHOWN:

@@ -99,22 +99,16 @@ class Commands(Leaf):
 
     Members
     -------
-    tdata, tvalid, tlast : In
-    tready : Out(1)
-        The stream of commands.
-    status_tdata, status_tvalid, status_tlast : Out
-    status_tready : In(1)
-        The stream of statuses.
+    tdata, tvalid, tlast, tready : In, Out
+    status_tdata, status_tvalid, status_tlast, status_tready : Out, In
+        The streams of commands and of statuses.
     run_begins, run_over : In(1)
         High for a cycle when a run begins, and when one has ended.
     error, cycles : In
         Of the run that has ended.
-    mode, root, operation : Out
-        Of the run that is next; the sequencer is given the form for the mode.
-    wanted : Out
-        The length that its command says, 0 for any.
-    barrier : Out(1)
-        Whether it is a barrier, if there are any.
+    mode, root, operation, wanted, barrier : Out
+        Of the run that is next; the sequencer is given the form for the mode. The length is what
+        its command says, 0 for any.
     may_begin : Out(1)
         Whether there is room for its status.
     load_valid, load_mode, load_root : Out

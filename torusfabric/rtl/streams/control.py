@@ -19,10 +19,11 @@ from ..netlist import Part, Parts, Role
 from ..run_choices import ERROR_BITS, RunError
 from ..tops import add_single
 from .loader import BAD_DESTINATION, BAD_LENGTH
-from .sections import Sections, levels
+from .sections import levels
 
 if TYPE_CHECKING:
     from ..fabric_builder import FabricBuilder
+    from .shapes import LoaderShape
 
 __all__ = ["ReadinessMerge", "StreamControl", "add_tree", "add_watch"]
 
@@ -34,39 +35,22 @@ class ReadinessMerge(Leaf):
     ----------
     branches : bool
         Whether its inputs are of branches; else of nodes, which have a message, and room, or not.
-    length_bits : int
-        Bits of the length of the messages; 0 where it is fixed.
-    some, rests : bool
-        Whether some nodes send nothing, where there is a length; and whether it matters that nodes
-        have passed on all that runs have brought.
+    shape : LoaderShape
+        What messages are.
 
     Members
     -------
-    ready : In
-    good : In
-        Whether nothing is bad with each branch.
-    bad : In
-        Two bits of each.
-    length : In
-    sends : In
-        Whether each has a length.
-    rest : In
-        Whether each has passed on everything.
-    all_ready : Out(1)
-    any_bad : Out(2)
-        Bit 0 is high as well where lengths differ.
-    none_bad : Out(1)
-        Whether `any_bad` is 0.
-    any_length : Out
-    any_sends : Out(1)
-    all_rest : Out(1)
+    ready, good, bad, length, sends, rest : In
+        Of each branch, or node: whether it is ready; of branches, whether nothing is bad; two bits
+        of what is; the length, and whether there is one; and whether all has been passed on.
+    all_ready, none_bad, any_bad, any_length, any_sends, all_rest : Out
+        The same of all of them; bit 0 of `any_bad` is high as well where lengths differ.
     """
 
-    def __init__(
-        self, inputs: int, length_bits: int, *, branches: bool, some: bool, rests: bool = False
-    ) -> None:
-        self._length_bits, self._branches, self._some = length_bits, branches, some
-        self._rests = rests
+    def __init__(self, inputs: int, shape: LoaderShape, *, branches: bool) -> None:
+        self._shape, self._branches, some = shape, branches, shape.some
+        # Before an image is loaded, nodes have to have passed on all that runs have brought.
+        self._rests, length_bits = not shape.facts.by_form, shape.length_bits
         super().__init__(
             {
                 "ready": In(inputs if branches else 2 * inputs),
@@ -74,13 +58,13 @@ class ReadinessMerge(Leaf):
                 "bad": In(2 * inputs),
                 "length": In(inputs * length_bits),
                 "sends": In(inputs * some),
-                "rest": In(inputs * rests),
+                "rest": In(inputs * self._rests),
                 "all_ready": Out(1),
                 "any_bad": Out(2),
                 "none_bad": Out(1),
                 "any_length": Out(length_bits),
                 "any_sends": Out(int(some)),
-                "all_rest": Out(int(rests)),
+                "all_rest": Out(int(self._rests)),
             }
         )
         # After a reset the control waits until all of these say what nodes say.
@@ -99,16 +83,16 @@ class ReadinessMerge(Leaf):
         m.d.sync += self.all_ready.eq(self.value("ready").all())
         if self._rests:
             m.d.sync += self.all_rest.eq(self.value("rest").all())
-        if not self._length_bits:
+        if not self._shape.length_bits:
             m.d.sync += [self.any_bad.eq(bad), self.none_bad.eq(good)]
             return m
-        lengths = self.words("length", self._length_bits)
-        if not self._some:
+        lengths = self.words("length", self._shape.length_bits)
+        if not self._shape.some:
             differs = [length != lengths[0] for length in lengths[1:]]
             m.d.sync += self.any_length.eq(lengths[0])
         else:
             sends = self.words("sends", 1)
-            chosen = Signal(self._length_bits, name="chosen")
+            chosen = Signal.like(self.any_length, name="chosen")
             for sent, length in zip(reversed(sends), reversed(lengths), strict=True):
                 with m.If(sent):
                     m.d.comb += chosen.eq(length)
@@ -119,19 +103,11 @@ class ReadinessMerge(Leaf):
         return m
 
 
-def add_tree(build: FabricBuilder, bits: int, *, some: bool, rests: bool = False) -> None:
-    """Add the tree that brings what nodes say to the control.
-
-    Parameters
-    ----------
-    bits : int
-        Of the length of the messages.
-    some, rests : bool
-        As of `ReadinessMerge`.
-    """
-    widths = {"ready": 1, "bad": 2, "good": 1, "length": bits, "sends": int(some)}
-    widths["rest"] = int(rests)
-    widths = {name: width for name, width in widths.items() if width}
+def add_tree(build: FabricBuilder, shape: LoaderShape) -> None:
+    """Add the tree that brings what nodes say to the control, as of `ReadinessMerge`."""
+    widths = {"ready": 1, "bad": 2, "good": 1, "length": shape.length_bits, "sends": shape.some}
+    widths["rest"] = not shape.facts.by_form
+    widths = {name: int(width) for name, width in widths.items() if width}
     shown = {"ready": "all_ready", "good": "none_bad", "rest": "all_rest"}
     of_node = {"bad": "bad", "length": "length", "sends": "counts", "rest": "rests"}
     words: list[dict[str, Parts]] = [
@@ -148,9 +124,7 @@ def add_tree(build: FabricBuilder, bits: int, *, some: bool, rests: bool = False
         words = []
         for number, group in enumerate(groups):
             module = f"readiness_{len(group)}" + ("" if level else "_of_nodes")
-            make = partial(
-                ReadinessMerge, len(group), bits, branches=level > 0, some=some, rests=rests
-            )
+            make = partial(ReadinessMerge, len(group), shape, branches=level > 0)
             build.add_module(module, make, role=Role.STREAM)
             at = f"{level}_{number}"
             build.add(
@@ -170,66 +144,42 @@ class StreamControl(Leaf):
     ----------
     round_trip : int
         Cycles from the start of a run until nodes have said whether they are ready for the next.
-    sections : Sections
-        Of memories.
-    length_bits, last_bits : int
-        Bits of the length of a run, and of the number of the last word of a packet, where they are
-        found out from packets; else 0.
-    commanded, barrier : bool
-        Whether runs need commands, and whether some of them are barriers.
+    shape : LoaderShape
+        What messages are: where they have any length, that of a run is found out from packets.
+    barrier : bool
+        Whether some runs are barriers.
 
     Members
     -------
-    ready : In(1)
-        Whether every node is.
-    bad : In(2)
-        What is wrong with any message.
-    good : In(1)
-        Whether that is nothing.
-    last : In
-        The number of the last word of their packets.
+    ready, good, bad, last : In
+        Whether every node is ready; whether nothing is wrong with any message, and what is; and
+        the number of the last word of their packets.
     busy : In(1)
         Whether a run is under way.
     idle, ending : In(1)
         Whether another may begin: also in the last cycle of one, and the cycle before that.
-    may_begin : In(1)
-        Whether a run may begin; with commands.
-    wanted : In
-        The length that the command of the next run says, 0 for any.
-    barrier : In(1)
-        Whether that is a barrier, which ends as soon as it begins; if there are any.
-    start : Out(1)
-    length : Out
-        Of the run that is started.
+    may_begin, wanted, barrier : In
+        What commands say: whether a run may begin, the length of the next one, 0 for any, and
+        whether that is a barrier, which ends as soon as it begins.
+    start, length : Out
+        Starts a run, of a length.
     clear : Out(1)
         The reset, for nodes.
-    run_begins : Out(1)
-        High for a cycle when a run begins.
-    over : Out(1)
-        High for a cycle when a run has ended in which nodes do nothing: messages are dropped, or it
-        is a barrier.
-    run_over : Out(1)
-        High for a cycle when any run has ended; with commands.
-    run_empty : Out
-        Of the last run in each section, whether it brings nothing.
-    run_last : Out
-        The number of the last word of its packets.
+    run_begins, run_over, over : Out(1)
+        High for a cycle when a run begins; with commands, when any has ended; and when one has in
+        which nodes do nothing: messages are dropped, or it is a barrier.
+    run_empty, run_last : Out
+        Of the last run in each section, whether it brings nothing, and the number of the last word
+        of its packets.
     error : Out
         Why the last run was not carried out, a `RunError`.
     """
 
-    def __init__(
-        self,
-        round_trip: int,
-        *,
-        sections: Sections,
-        length_bits: int = 0,
-        last_bits: int = 0,
-        commanded: bool = False,
-        barrier: bool = False,
-    ) -> None:
-        self._round_trip, self._bits, self._sections = round_trip, last_bits, sections
-        self._commanded, self._barrier = commanded, barrier
+    def __init__(self, round_trip: int, shape: LoaderShape, *, barrier: bool) -> None:
+        self._round_trip, self._bits, self._barrier = round_trip, shape.length_bits, barrier
+        self._sections, self._commanded = shape.facts.sections, shape.facts.commanded
+        sections, commanded, last_bits = self._sections, self._commanded, self._bits
+        length_bits = shape.most_flits.bit_length() if shape.any_length else 0
         super().__init__(
             {
                 "ready": In(1),
@@ -330,12 +280,9 @@ class Watch(Leaf):
     loaded, free : In
         Of each node, whether it has a message, and room for what a run brings.
     busy, run_begins : In(1)
-    stalled : Out(1)
-        Whether a node is shown.
-    stalled_node : Out
-        Its number.
-    stalled_sends : Out(1)
-        Whether it has not sent its message; else it has not taken what it has received.
+    stalled, stalled_node, stalled_sends : Out
+        Whether a node is shown; its number; and whether it has not sent its message, else it has
+        not taken what it has received.
     """
 
     def __init__(self, nodes: int, timeout: int) -> None:

@@ -11,13 +11,15 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
 from amaranth.hdl import Cat, ClockDomain, ClockSignal, Module, ResetSignal, Signal, Value
 from amaranth.lib.cdc import FFSynchronizer
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from ..arrays import Slice
 from ..modules import Leaf
-from ..netlist import Part, Parts, Role
+from ..netlist import Role
 
 if TYPE_CHECKING:
     from ..fabric_builder import FabricBuilder
@@ -46,12 +48,8 @@ class Crossing(Leaf):
     -------
     node_clk, node_rst : In(1)
         The clock of the node, and its reset.
-    in_NAME, in_tvalid : In
-    in_tready : Out(1)
-        The stream as it comes, each signal by its name.
-    out_NAME, out_tvalid : Out
-    out_tready : In(1)
-        The stream as it goes on.
+    in_NAME, out_NAME : In, Out
+        The stream as it comes, and as it goes on, each signal by its name.
     """
 
     def __init__(self, fields: Mapping[str, int], *, inward: bool) -> None:
@@ -136,30 +134,26 @@ def add_crossings(build: FabricBuilder, ports: Iterable[StreamPort]) -> None:
 
     There the nets have the names of the ports, and `_here` behind.
     """
-    widths = {port.name: port.width for port in ports}
-    for node in range(build.nodes):
-        clock = {f"node_{name}": build.whole(f"{name}_{node}") for name in ("clk", "rst")}
+    nodes = np.arange(build.nodes)
+    widths = {port.name: port.width for port in ports if port.node == 0}
+    with build.together():
         for side in ("s_axis", "m_axis"):
-            prefix = f"{side}_{node}_"
-            found = {name.removeprefix(prefix): bits for name, bits in widths.items()
-                     if name.startswith(prefix)}  # fmt: skip
-            _add_crossing(build, side, node, found, clock)
-
-
-def _add_crossing(
-    build: FabricBuilder, side: str, node: int, widths: dict[str, int], clock: Mapping[str, Parts]
-) -> None:
-    """Add a stream of a node, and its way between the domains."""
-    inward = side == "s_axis"
-    fields = {name: bits for name, bits in widths.items() if name not in ("tvalid", "tready")}
-    module = f"{side}_crossing"
-    build.add_module(module, partial(Crossing, fields, inward=inward), role=Role.STREAM)
-    inputs, outputs = dict(clock), {}
-    for name, bits in widths.items():
-        forth, port = name != "tready", f"{side}_{node}_{name}"
-        here = f"{port}_here"
-        source, target = (port, here) if inward == forth else (here, port)
-        comes, goes = ("in", "out") if forth else ("out", "in")
-        inputs[f"{comes}_{name}"] = (Part(source, 0, bits),)
-        outputs[f"{goes}_{name}"] = target, bits
-    build.add(f"{module}_{node}", module, inputs=inputs, outputs=outputs, node=node)
+            inputs, outputs = {}, dict[str, tuple[str, int]]()
+            for name in ("clk", "rst"):
+                inputs[f"node_{name}"] = (Slice(f"{name}_{{}}", nodes, 0, 1),)
+            fields, inward = dict[str, int](), side == "s_axis"
+            for port, bits in widths.items():
+                if not port.startswith(side):
+                    continue
+                name = port.rpartition("_")[2]
+                if name not in ("tvalid", "tready"):
+                    fields[name] = bits
+                forth, outside = name != "tready", f"{side}_{{}}_{name}"
+                way = outside, f"{outside}_here"
+                source, target = way if inward == forth else way[::-1]
+                comes, goes = ("in", "out") if forth else ("out", "in")
+                inputs[f"{comes}_{name}"] = (Slice(source, nodes, 0, bits),)
+                outputs[f"{goes}_{name}"] = target, bits
+            module = f"{side}_crossing"
+            build.add_module(module, partial(Crossing, fields, inward=inward), role=Role.STREAM)
+            build.add_array(f"{module}_{{}}", module, nodes, inputs=inputs, outputs=outputs)

@@ -19,13 +19,7 @@ from .sections import Sections, in_section, section_bits
 from .shapes import LoaderShape, UnloaderShape
 from .words import cleared, state
 
-__all__ = [
-    "AT_ONCE",
-    "StreamEndpoint",
-    "StreamEnds",
-    "sectioned",
-    "unloaded",
-]
+__all__ = ["AT_ONCE", "StreamEndpoint", "StreamEnds", "sectioned", "unloaded"]
 
 #: Memories among which one is chosen in a cycle; the choice among more takes another.
 AT_ONCE = 4
@@ -50,14 +44,6 @@ class StreamEnds:
         """Of each memory."""
         return self.loader.facts.sections
 
-    @property
-    def late(self) -> bool:
-        """Whether the choice of the memory that is unloaded takes two cycles.
-
-        It does if any endpoint has more than `AT_ONCE` of them.
-        """
-        return self.unloader.late
-
 
 def sectioned(shape: EndpointShape) -> EndpointShape:
     """An endpoint with two or more sections of each memory.
@@ -65,15 +51,14 @@ def sectioned(shape: EndpointShape) -> EndpointShape:
     What is unloaded has a copy for that alone, for it is read while a run is under way. What a node
     sends is not read there: what it gets from itself is kept apart.
     """
-    return replace(shape, memories=tuple(map(_sectioned_memory, shape.memories)), sectioned=True)
-
-
-def _sectioned_memory(memory: EndpointMemory) -> EndpointMemory:
-    if memory.own is not None and not memory.sources:
-        return replace(memory, host_reads=False)
-    if memory.host_reads and memory.groups:
-        return replace(memory, groups=((), *memory.groups))
-    return memory
+    memories = []
+    for memory in shape.memories:
+        if memory.own is not None and not memory.sources:
+            memory = replace(memory, host_reads=False)
+        elif memory.host_reads and memory.groups:
+            memory = replace(memory, groups=((), *memory.groups))
+        memories.append(memory)
+    return replace(shape, memories=tuple(memories), sectioned=True)
 
 
 class StreamEndpoint(Endpoint):
@@ -117,15 +102,8 @@ class StreamEndpoint(Endpoint):
 
     def outside(self) -> dict[str, Member]:
         """Members of all shapes: what nodes are given, and by what they are written and read."""
-        loader, unloader = self.ends.loader, self.ends.unloader
+        loader, several = self.ends.loader, len(self.unloaded) > 1
         number_bits = self.ends.sections.number_bits
-        code = bit_count(len(self.unloaded)) if self.unloaded else 0
-        optional = {
-            "write_kept": int(self.kept),
-            "write_index": loader.words.index_bits if self.kept else 0,
-            "write_bank": loader.memory_bits,
-            "read_code": code and unloader.memory_bits,
-        }
         return {
             "busy": In(1),
             "clear": In(1),
@@ -138,7 +116,11 @@ class StreamEndpoint(Endpoint):
             "read_address": In(loader.address_bits),
             "read_section": In(number_bits),
             "read_data": Out(loader.data_bits),
-        } | {name: In(bits) for name, bits in optional.items() if bits}
+            "write_kept": In(int(self.kept)),
+            "write_index": In(loader.words.index_bits * self.kept),
+            "write_bank": In(loader.memory_bits),
+            "read_code": In(self.ends.unloader.memory_bits * several),
+        }
 
     def elaborate(self, platform: object) -> Module:
         """Build memories, readers and what selects between them."""
@@ -283,19 +265,17 @@ class StreamEndpointBuilder(EndpointBuilder):
         first, rest = inputs[:AT_ONCE], inputs[AT_ONCE:]
         bits = bit_count(len(first))
         chosen = cascade(first, [*code[:bits]], width, keep)
-        if self._ends.late:
-            chosen, code, *rest = self._a_cycle_later([chosen, code[bits:], *rest])
+        if self._ends.unloader.late:
+            now = [chosen, code[bits:], *rest]
+            chosen, code, *rest = later = [
+                Signal(len(value), name=f"later_{k}", reset_less=True)
+                for k, value in enumerate(now)
+            ]
+            with m.If(advance):
+                m.d.sync += [Cat(*later).eq(Cat(*now))]
             chosen = extended_cascade(chosen, rest, [*code], keep)
         with m.If(advance):
             m.d.sync += self.endpoint.read_data.eq(chosen)
-
-    def _a_cycle_later(self, values: list[Value]) -> list[Value]:
-        """What is unloaded, a cycle later."""
-        later = [Signal(len(value), name=f"later_{k}", reset_less=True) for k, value in
-                 enumerate(values)]  # fmt: skip
-        with self.m.If(self.value("read_advance")):
-            self.m.d.sync += [Cat(*later).eq(Cat(*values))]
-        return list(later)
 
     def _kept(self) -> Value:
         """What a node gets from itself: of all messages from that which is loaded to that which is

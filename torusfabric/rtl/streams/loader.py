@@ -14,6 +14,9 @@ from amaranth.lib.wiring import In, Out
 
 from ..modules import apart
 from ..multiplexer import keeper
+from ..cascade import keeper
+from ..registers import apart
+from .ports import stream_signals
 from .shapes import LoaderShape, StreamEnd
 from .words import WordCounter, by_form, cleared, registered_outputs, state, tally
 
@@ -31,35 +34,26 @@ class Loader(StreamEnd):
 
     Members
     -------
-    tdata, tkeep, tvalid, tlast, tdest : In
-    tready : Out(1)
+    tdata, tkeep, tvalid, tlast, tdest, tready : In, Out
         The stream of what the node sends.
-    sends : In
-        Of each form, whether the node sends anything.
-    position : In
-        Of each form, which destination, or root, is the node itself.
+    sends, position : In
+        Of each form, whether the node sends anything, and which destination, or root, it is.
     clear : In(1)
         The reset of the node.
     load_valid, load_mode, load_root : In
         What commands say of messages of even and of odd numbers.
     run_begins, run_ends : In(1)
         High for a cycle when a run begins, and, where there are two sections, when one has ended.
-    row : In
-        Of the ROM: where a chunk begins, a cycle after `key`.
-    key : Out
+    key, row : Out, In
+        What the ROM is asked for, and where a chunk begins, a cycle later.
     write_enable, write_kept : Out(1)
         Whether a word is written for the fabric to read, and for the node itself.
     write_bank, write_address, write_index, write_data : Out
     write_section : Out
         The lowest bits of the number of the message: its section, and a bit more.
-    loaded : Out(1)
-        Whether a message waits.
-    bad : Out(2)
-        What is wrong with it.
-    length : Out
-        The number of the last flit of its packets.
-    counts : Out(1)
-        Whether it has any words, if some nodes send nothing.
+    loaded, bad, length, counts : Out
+        Whether a message waits; what is wrong with it; the number of the last flit of its packets;
+        and whether it has any words, if some nodes send nothing.
     """
 
     verb, side, passes = "load", "s_axis", "sends"
@@ -71,12 +65,7 @@ class Loader(StreamEnd):
         super().__init__(
             shape,
             {
-                "tdata": In(shape.data_bits),
-                "tvalid": In(1),
-                "tready": Out(1),
-                "tlast": In(1),
-                "tkeep": In(shape.keep_bits),
-                "tdest": In(shape.packet_bits),
+                **stream_signals(shape.data_bits, keep=shape.keep_bits, dest=shape.packet_bits),
                 "sends": In(shape.passes_bits),
                 "position": In(shape.position_bits),
                 "clear": In(1),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from amaranth.lib.wiring import Out
@@ -22,10 +22,10 @@ from .control import StreamControl, add_tree, add_watch
 from .crossings import add_crossings
 from .endpoint import StreamEndpoint, StreamEnds
 from .loader import Loader
-from .plan import Rows, StreamPlan, plan_streams
+from .plan import EndPlan, StreamPlan, plan_streams
 from .ports import COMMAND_NETS, Clocks, stream_ports
 from .sections import levels
-from .shapes import UnloaderShape
+from .shapes import LoaderShape, UnloaderShape
 from .unloader import Unloader
 
 if TYPE_CHECKING:
@@ -36,15 +36,7 @@ if TYPE_CHECKING:
     from ..modules import Leaf
     from .packets import Packets
 
-__all__ = [
-    "OVER",
-    "RENAMED",
-    "SOON",
-    "add_around",
-    "add_control",
-    "add_nodes",
-    "add_stream_top",
-]
+__all__ = ["OVER", "RENAMED", "SOON", "add_around", "add_control", "add_nodes", "add_stream_top"]
 
 #: Cycles before the last one of a run in which nodes have to be told of its end, to unload the
 #: first word as soon as the last has been stored: those on the way to them, and two in the unloader
@@ -62,16 +54,17 @@ def add_stream_top(build: FabricBuilder, clocks: Clocks, timeout: int = 0) -> Bu
     A node for which others have waited for more than `timeout` cycles is named, if that is not 0.
     """
     streams = plan_streams(build)
-    barrier = streams.commands is not None and streams.commands.barrier
+    ends = StreamEnds(streams.loaders.shape, streams.unloaders.shape, streams.own)
     commands = partial(Commands, streams.commands) if streams.commands else None
 
     def add_all_control() -> None:
-        add_control(build, streams.ends, commands, barrier=barrier)
+        add_control(build, ends.loader, commands, barrier=build.program.barrier)
         # It is not the sequencer that finds out why a run cannot be carried out.
         idle = (Fixed(0, build.address_bits),)
         add_sequencer(build, {**OVER, "idle_address": idle}, soon=SOON, renamed=RENAMED)
 
-    return add_around(build, clocks, timeout, add_all_control, partial(_add_nodes, streams=streams))
+    add_nodes = partial(_add_nodes, streams=streams, ends=ends)
+    return add_around(build, clocks, timeout, add_all_control, add_nodes)
 
 
 def add_around(
@@ -103,7 +96,7 @@ def add_around(
 
 def add_control(
     build: FabricBuilder,
-    ends: StreamEnds,
+    shape: LoaderShape,
     commands: Callable[[], Leaf] | None,
     *,
     barrier: bool = False,
@@ -114,16 +107,8 @@ def add_control(
     Some of what commands give has other names.
     """
     top = levels(build.nodes) - 1
-    make = partial(
-        StreamControl,
-        # To the nodes, into their registers, and up the tree.
-        top + 2,
-        sections=ends.sections,
-        length_bits=build.choices.inputs.get("length", 0),
-        last_bits=ends.loader.length_bits,
-        commanded=commands is not None,
-        barrier=barrier,
-    )
+    # To the nodes, into their registers, and up the tree.
+    make = partial(StreamControl, top + 2, shape, barrier=barrier)
     heard = {"ready": "ready", "bad": "bad", "good": "good", "last": "length", "all_rest": "rest"}
     nets = {name: f"{net}_{top}_0" for name, net in heard.items()}
     add_single(build, "stream_control", Role.STREAM, make, renamed=nets)
@@ -132,14 +117,13 @@ def add_control(
         add_single(build, "commands", Role.STREAM, commands, renamed=nets)
 
 
-def _add_nodes(build: FabricBuilder, inner: str, streams: StreamPlan) -> None:
+def _add_nodes(build: FabricBuilder, inner: str, streams: StreamPlan, ends: StreamEnds) -> None:
     """Add loaders, unloaders and endpoints, and the tree."""
-    given = {"load": (streams.loads, streams.sent), "unload": (streams.unloads, streams.received)}
-    shape_of = np.array(streams.shape_of)
-    shapes = [(shape, kept, np.flatnonzero(shape_of == number)) for number, (shape, kept)
+    plans = {"load": streams.loaders, "unload": streams.unloaders}
+    shapes = [(shape, kept, np.flatnonzero(streams.shape_of == number)) for number, (shape, kept)
               in enumerate(zip(streams.shapes, streams.keeps, strict=True))]  # fmt: skip
-    add_nodes(build, inner, streams.ends, shapes,
-              lambda leaf: _constants(build, leaf, *given[leaf.verb]))  # fmt: skip
+    given = lambda leaf: _constants(build, leaf, plans[leaf.verb])
+    add_nodes(build, inner, ends, shapes, given)
 
 
 def add_nodes(
@@ -157,27 +141,31 @@ def add_nodes(
             _add_ends(build, make, given(make()), inner)
         for number, (shape, kept, nodes) in enumerate(shapes):
             make_one = partial(StreamEndpoint, shape, settings, ends, kept=kept)
-            build.add_module(f"endpoint_{number}", make_one, role=Role.ENDPOINT)
-            wiring = EndpointWiring(build, number, make_one())
-            word = {"read_data": (f"m_axis_{{}}_tdata{inner}", wiring.bits["read_data"])}
-            wiring.add(nodes, _accesses(build, nodes, wiring.bits), word)
-    add_tree(build, ends.loader.length_bits, some=ends.loader.some,
-             rests=not ends.loader.facts.by_form)  # fmt: skip
+            _add_endpoints(build, number, make_one, nodes, inner)
+    add_tree(build, ends.loader)
 
 
-def _accesses(
-    build: FabricBuilder, nodes: IntArray, ports: Mapping[str, int]
-) -> dict[str, tuple[Slice, ...]]:
-    """What endpoints are given of control, by what loaders write, and unloaders read."""
-    inputs: dict[str, tuple[Slice, ...]] = {
-        name: (build.distribution.near_each(name, nodes),) for name in ("run_begins", "clear")
+def _add_endpoints(
+    build: FabricBuilder,
+    number: int,
+    make: Callable[[], StreamEndpoint],
+    nodes: IntArray,
+    inner: str,
+) -> None:
+    """Add the endpoints of some nodes, and their module."""
+    build.add_module(f"endpoint_{number}", make, role=Role.ENDPOINT)
+    wiring = EndpointWiring(build, number, make())
+    near = build.distribution.near_each
+    inputs: dict[str, Sequence[Source]] = {
+        name: (near(name, nodes),) for name in ("run_begins", "clear")
     }
-    for name, bits in ports.items():
+    for name, bits in wiring.bits.items():
         # Columns of the sequencer have numbers.
         column = name.rpartition("_")[2].isdecimal()
         if name.startswith(("write_", "read_")) and name != "read_data" and not column:
             inputs[name] = (Slice(f"{name}_{{}}", nodes, 0, bits),)
-    return inputs
+    word = {"read_data": (f"m_axis_{{}}_tdata{inner}", wiring.bits["read_data"])}
+    wiring.add(nodes, inputs, word)
 
 
 def _add_ends(
@@ -206,29 +194,30 @@ def _add_ends(
 
 
 def _constants(
-    build: FabricBuilder, leaf: Loader | Unloader, rows: Rows, packets: Sequence[Packets]
+    build: FabricBuilder, leaf: Loader | Unloader, plan: EndPlan[Any]
 ) -> dict[str, Sequence[Source]]:
     """What a loader, or an unloader, is given of forms, and the row of its ROM."""
     shape, verb, nodes = leaf.shape, leaf.verb, np.arange(build.nodes)
     inputs: dict[str, Sequence[Source]] = {
-        leaf.passes: [Numbers(of_form.there.astype(int), 1) for of_form in packets]
+        leaf.passes: [Numbers(of_form.there.astype(int), 1) for of_form in plan.packets]
     }
     if shape.position_bits:
-        inputs["position"] = _positions(build, nodes, shape.facts.position_bits)
+        # In a barrier nobody asks for it.
+        positions = [form.groups.position for form in build.program.forms]
+        positions += [0 * nodes] * build.program.barrier
+        inputs["position"] = [Numbers(each, shape.facts.position_bits) for each in positions]
     if isinstance(shape, UnloaderShape) and shape.lacking:
-        inputs |= _own_packets(shape, packets, nodes)
+        inputs |= _own_packets(shape, plan.packets, nodes)
     if shape.key_bits:
         key, row = f"{verb}_key_{{}}", f"{verb}_row_{{}}"
-        contents = {each: number for number, each in enumerate(dict.fromkeys(rows))}
-        which, address = (
-            np.array([contents[each] for each in rows]),
-            Slice(key, nodes, 0, shape.key_bits),
-        )
+        contents = {each: number for number, each in enumerate(dict.fromkeys(plan.rows))}
+        which = np.array([contents[each] for each in plan.rows])
+        address = Slice(key, nodes, 0, shape.key_bits)
         build.add_roms(f"rom_{row}", nodes, contents=[*contents], which=which,
                        width=shape.row_bits, address=[address], output=row)  # fmt: skip
         inputs["row"] = (Slice(row, nodes, 0, shape.row_bits),)
     elif shape.row_bits:
-        inputs["row"] = (Numbers(np.array([each[0] for each in rows]), shape.row_bits),)
+        inputs["row"] = (Numbers(np.array([each[0] for each in plan.rows]), shape.row_bits),)
     return inputs
 
 
@@ -246,10 +235,3 @@ def _own_packets(
                 number = each.numbers[:, min(k, each.count - 1)]
             numbers.append(Numbers(number | shape.roots[form], shape.id_bits))
     return {"own_last": last, "own_numbers": numbers}
-
-
-def _positions(build: FabricBuilder, nodes: IntArray, bits: int) -> list[Numbers]:
-    """The positions of nodes in their groups in each form; in a barrier nobody asks for it."""
-    program = build.program
-    positions = [form.groups.position for form in program.forms]
-    return [Numbers(each, bits) for each in positions + [0 * nodes] * program.barrier]

@@ -21,18 +21,8 @@ if TYPE_CHECKING:
     from ...program import Program
     from ...program.address_map import AddressMap
 
-__all__ = [
-    "KEPT",
-    "NOWHERE",
-    "Packets",
-    "barrier_packets",
-    "common_pitch",
-    "number_bits",
-    "packets_received",
-    "packets_sent",
-    "received_count",
-    "sent_count",
-]
+__all__ = ["KEPT", "NOWHERE", "Packets", "barrier_packets", "common_pitch", "number_bits",
+           "packet_counts", "packets_received", "packets_sent"]  # fmt: skip
 
 
 #: Memory number of what a node gets from itself, word by word, and of what it does not get.
@@ -88,7 +78,11 @@ class Packets:
     @cached_property
     def chunks(self) -> int:
         """Chunks of a packet, as far as they do not simply follow one another in a memory."""
-        return 1 if self._contiguous else int(self.memory.shape[2])
+        chunks = int(self.memory.shape[2])
+        follow = self.base[:, :, :1] + self.flits * np.arange(chunks)
+        same = (self.memory == self.memory[:, :, :1]) & (self.base == follow)
+        contiguous = not self.in_turn and self.pitch == 1 and bool(same[self.there].all())
+        return 1 if contiguous else chunks
 
     def by_beats(self, beat: int) -> Packets:
         """The same counted in beats of so many flits, in memories with a row for each beat."""
@@ -104,31 +98,19 @@ class Packets:
         whole = self.chunks == 1 or self.flits % beat == 0
         return self.pitch.bit_count() == 1 and whole and not (there // self.pitch % beat).any()
 
-    @property
-    def _contiguous(self) -> bool:
-        if self.memory.shape[2] == 1:
-            return True
-        follow = self.base[:, :, :1] + self.flits * np.arange(self.memory.shape[2])
-        same = (self.memory == self.memory[:, :, :1]) & (self.base == follow)
-        return not self.in_turn and self.pitch == 1 and bool(same[self.there].all())
 
+def packet_counts(program: Program, form: int) -> tuple[int, int]:
+    """How many packets a node sends in a form, and how many it receives.
 
-def sent_count(program: Program, form: int) -> int:
-    """How many packets a node sends in a form: one for each destination or offset, or one."""
-    part = program.part(form)
-    return part.schedule.blocks.goals
-
-
-def received_count(program: Program, form: int) -> int:
-    """How many packets a node receives in a form: one from each origin or offset, or one."""
-    part = program.part(form)
-    return part.schedule.blocks.parts
+    One for each destination or offset, and from each origin or offset, or one.
+    """
+    blocks = program.part(form).schedule.blocks
+    return blocks.goals, blocks.parts
 
 
 def number_bits(program: Program) -> int:
     """Bits of the number of a packet: of a node, or of an offset."""
-    counts = [count(program, form) for form in range(len(program.forms))
-              for count in (sent_count, received_count)]  # fmt: skip
+    counts = [max(packet_counts(program, form)) for form in range(len(program.forms))]
     return address_width(max(program.topology.nodes, *counts))
 
 
@@ -144,7 +126,7 @@ def packets_sent(program: Program, form: int) -> Packets:
     """
     part, of_form = program.part(form), program.forms[form]
     collective = part.schedule.collective
-    count = sent_count(program, form)
+    count, _ = packet_counts(program, form)
     there = part.groups.group >= 0
     at_root = collective.single_origin and of_form.any_root
     if collective.single_origin and not at_root:
@@ -174,7 +156,7 @@ def packets_received(program: Program, form: int) -> Packets:
     """
     part, of_form = program.part(form), program.forms[form]
     collective = part.schedule.collective
-    count = received_count(program, form)
+    _, count = packet_counts(program, form)
     by_root = collective.single_origin and of_form.any_root
     # What one node sends to all lies at one address, whoever that is.
     parts = part.groups.size if by_root and collective.personal else count

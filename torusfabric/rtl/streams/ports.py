@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMAND", "COMMAND_BITS", "COMMAND_NETS", "LOAD", "STATUS", "Clocks", "StreamPort",
            "command_members", "connect_streams", "is_stream", "needs_commands", "stream_members",
-           "stream_ports"]  # fmt: skip
+           "stream_ports", "stream_signals"]  # fmt: skip
 
 #: Bits of a beat of the command stream and of the status stream.
 COMMAND_BITS = 32
@@ -108,9 +108,19 @@ def needs_commands(program: Program) -> bool:
     return several or program.any_root or len(program.operators) > 1
 
 
+def stream_signals(
+    data: int = 0, *, keep: int = 0, dest: int = 0, origin: int = 0
+) -> dict[str, Member]:
+    """The signals of a stream, as what takes it has them, with as many bits of what words are."""
+    return {
+        "tdata": In(data), "tvalid": In(1), "tready": Out(1), "tlast": In(1), "tkeep": In(keep),
+        "tdest": In(dest), "tid": In(origin),
+    }  # fmt: skip
+
+
 def command_members() -> dict[str, Member]:
     """The streams of commands and of statuses, as what takes commands has them."""
-    command = {"tdata": In(COMMAND_BITS), "tvalid": In(1), "tready": Out(1), "tlast": In(1)}
+    command = stream_signals(COMMAND_BITS)
     return command | {f"status_{name}": each.flip() for name, each in command.items()}
 
 

@@ -28,7 +28,7 @@ from amaranth.hdl import Cat, Const, Value
 from ...errors import InputError
 from ...toolchain.values import natural
 from ..host import merge_levels
-from .packets import packets_received, packets_sent, received_count, sent_count
+from .packets import packet_counts, packets_received, packets_sent
 
 if TYPE_CHECKING:
     from ...program import Program
@@ -134,7 +134,7 @@ def share_with_two(program: Program, mode: int = 0, beat: int = 1) -> float:
     """
     run, form = program.cycles(mode=mode), program.form_of(mode)
     beats = -(-program.flits // beat)
-    load, unload = (beats * count(program, form) for count in (sent_count, received_count))
+    load, unload = (beats * packets for packets in packet_counts(program, form))
     heard = levels(program.topology.nodes) + 1
     limit = max(run, load, unload)
     return limit / max(limit, (run + unload + heard) / 2, (load + run + heard - 2) / 2)
@@ -258,6 +258,6 @@ def _slowness(program: Program, beat: int, runs: Sequence[int]) -> float:
     found, beats = 0.0, -(-program.flits // beat)
     for mode, least in enumerate(runs):
         form, run = program.form_of(mode), program.cycles(mode=mode)
-        packets = max(sent_count(program, form), received_count(program, form))
-        found = max(found, max(run, beats * max(packets - 1, 1)) / least)
+        packets = max(2, *packet_counts(program, form)) - 1
+        found = max(found, max(run, beats * packets) / least)
     return found

@@ -17,6 +17,9 @@ from amaranth.lib.wiring import In, Out
 from ..memories import choose, fitting
 from ..modules import Leaf, apart
 from ..multiplexer import keeper, select_code
+from ..modules import Leaf
+from ..registers import apart
+from .ports import stream_signals
 from .sections import Sections
 from .shapes import StreamEnd, UnloaderShape
 from .words import WordCounter, by_form, cleared, registered_outputs, state, tally
@@ -29,13 +32,10 @@ class Unloader(StreamEnd):
 
     Members
     -------
-    tvalid, tlast, tkeep, tid : Out
-    tready : In(1)
+    tvalid, tlast, tkeep, tid, tready : Out, In
         The stream of what the node receives; its data are a register of the endpoint.
-    receives : In
-        Of each form, whether the node receives anything.
-    position : In
-        Of each form, which root is the node itself.
+    receives, position : In
+        Of each form, whether the node receives anything, and which root it is.
     own_last, own_numbers : In
         Of each form, the index of the last packet of the node, and the numbers of its packets,
         where nodes lack some.
@@ -43,25 +43,20 @@ class Unloader(StreamEnd):
         The reset of the node.
     run_begins, run_ends : In(1)
         High for a cycle when a run begins, and when one has ended.
-    run_empty : In
-        Of the last run in each section, whether it has brought nothing.
-    unload_mode, unload_root : In
-        What its command said.
-    run_last : In
-        The number of the last flit of its packets.
-    row : In
-        Of the ROM: where a chunk lies that `key` has named a cycle before.
-    key : Out
+    run_empty, run_last, unload_mode, unload_root : In
+        Of the last run in each section, whether it has brought nothing, the number of the last
+        flit of its packets, and what its command said.
+    key, row : Out, In
+        What the ROM is asked for, and where that chunk lies, a cycle later.
     read_advance : Out(1)
         Whether reads go on with this edge.
     read_code, read_address : Out
         Select bits of a memory, and the address.
     read_section : Out
         The lowest bits of the number of the run: its section, and a bit more.
-    free : Out(1)
-        Whether there is room for what another run brings.
-    rests : Out(1)
-        Whether all has been passed on that runs have brought, if that matters.
+    free, rests : Out(1)
+        Whether there is room for what another run brings; and whether all has been passed on that
+        runs have brought, if that matters.
     """
 
     verb, side, passes = "unload", "m_axis", "receives"
@@ -70,14 +65,11 @@ class Unloader(StreamEnd):
 
     def __init__(self, shape: UnloaderShape) -> None:
         self._sections = sections = shape.facts.sections
+        stream = stream_signals(keep=shape.keep_bits, origin=shape.id_bits)
         super().__init__(
             shape,
             {
-                "tvalid": Out(1),
-                "tready": In(1),
-                "tlast": Out(1),
-                "tkeep": Out(shape.keep_bits),
-                "tid": Out(shape.id_bits),
+                **{name: each.flip() for name, each in stream.items()},
                 "receives": In(shape.passes_bits),
                 "position": In(shape.position_bits),
                 "own_last": In(shape.lasts_bits),

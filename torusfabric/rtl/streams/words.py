@@ -151,14 +151,10 @@ class WordShape:
         """
         divisor = self.chunks[0] if self.in_turn else self.block
         same = len(set(self.chunks)) == len(set(self.pitch)) == 1
-        if not (self.chunk_bits and same and _is_power(divisor) and _is_power(self.pitch[0])):
+        powers = divisor.bit_count() == self.pitch[0].bit_count() == 1
+        if not (self.chunk_bits and same and powers):
             return None
         return divisor.bit_length() - 1
-
-
-def _is_power(number: int) -> bool:
-    """Whether a number is a power of two."""
-    return number.bit_count() == 1
 
 
 class WordCounter:

@@ -165,7 +165,7 @@ def _reported(system: BoardSystem, job: Job, boards: Runs, found: Comparison | N
         cycles=tuple(boards.cycles),
         errors=tuple(boards.said("error")),
         failed_links=tuple(boards.said("failed")),
-        predicted_cycles=system.cycles(program.cycles(job.length, mode=mode), attempts),
+        predicted_cycles=system.plan.cycles(program.cycles(job.length, mode=mode), attempts),
         words_checked=found.words_checked if found else 0,
         words_wrong=found.words_wrong if found else 0,
     )
