@@ -119,7 +119,7 @@ def add_control(
 
 def _add_nodes(build: FabricBuilder, inner: str, streams: StreamPlan, ends: StreamEnds) -> None:
     """Add loaders, unloaders and endpoints, and the tree."""
-    plans = {"load": streams.loaders, "unload": streams.unloaders}
+    plans: dict[str, EndPlan[Any]] = {"load": streams.loaders, "unload": streams.unloaders}
     shapes = [(shape, kept, np.flatnonzero(streams.shape_of == number)) for number, (shape, kept)
               in enumerate(zip(streams.shapes, streams.keeps, strict=True))]  # fmt: skip
     given = lambda leaf: _constants(build, leaf, plans[leaf.verb])
