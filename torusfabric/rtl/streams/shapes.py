@@ -324,17 +324,6 @@ class UnloaderShape(EndShape):
         return (max(self.packets) - 1).bit_length() * self.lacking
 
     @property
-    def lasts_bits(self) -> int:
-        """Bits of the index of the last packet of a node in all forms."""
-        return len(self.packets) * self.count_bits * self.facts.by_form
-
-    @property
-    def numbers_bits(self) -> int:
-        """Bits of the numbers of the packets of a node, where nodes lack some."""
-        bits = len(self.packets) * self.id_bits << self.count_bits
-        return bits * self.lacking * self.facts.by_form
-
-    @property
     def kept_bits(self) -> int:
         """The lowest bits of a row: whether the node has it from itself, word by word."""
         return int(self.kept)

@@ -66,14 +66,15 @@ class Unloader(StreamEnd):
     def __init__(self, shape: UnloaderShape) -> None:
         self._sections = sections = shape.facts.sections
         stream = stream_signals(keep=shape.keep_bits, origin=shape.id_bits)
+        forms = len(shape.packets) * shape.facts.by_form
         super().__init__(
             shape,
             {
                 **{name: each.flip() for name, each in stream.items()},
                 "receives": In(shape.passes_bits),
                 "position": In(shape.position_bits),
-                "own_last": In(shape.lasts_bits),
-                "own_numbers": In(shape.numbers_bits),
+                "own_last": In(forms * shape.count_bits),
+                "own_numbers": In(forms * shape.id_bits * shape.lacking << shape.count_bits),
                 "clear": In(1),
                 "run_begins": In(1),
                 "run_ends": In(1),
@@ -125,7 +126,7 @@ class Unloader(StreamEnd):
                 key = shape.rows.value(counter.chunk, known_by, self._form)
             m.d.comb += self.key.eq(key[: shape.key_bits])
         with m.If(goes_on | ~there):
-            ends = counter.next_index == self._last_beat(following)
+            ends = counter.next_index == self._last(following)[shape.flit_bits :]
             m.d.sync += [ends_packet.eq(ends), finishes.eq(ends & last_follows)]
         cleared(m, self.value("clear"), ends_packet, finishes, *counter.registers)
         tags = self._tags(finishes, ends_packet, packet, section)
@@ -135,7 +136,12 @@ class Unloader(StreamEnd):
         read = self._stage(m, advance, asked[0], asked[1:], "read")
         if shape.late:
             read = self._stage(m, advance, read[0], read[1:], "chosen")
-        shown = self._shown(m, advance, read)
+        tags, bits = read[1:], 1 + shape.id_bits
+        if shape.flit_bits:
+            # Which flits of the beat are full, as the number of the last of them says.
+            full = (tags[bits:] >= k for k in range(1, shape.beat))
+            tags = Cat(tags[:bits], Const(1, 1), *full)
+        shown = self._stage(m, advance, read[0], tags, "shown")
         m.d.comb += [
             shows.eq(shown[0]),
             self.tvalid.eq(shows & ~self.value("clear")),
@@ -144,16 +150,15 @@ class Unloader(StreamEnd):
         ]
         if shape.flit_bits:
             count = shape.keep_bits // shape.beat
-            m.d.comb += self.tkeep.eq(
-                Cat(*(full.replicate(count) for full in shown[2 + shape.id_bits :]))
-            )
+            m.d.comb += self.tkeep.eq(Cat(*(full.replicate(count) for full in shown[1 + bits :])))
         # What counts runs shares no level of logic with what counts words.
-        turns = self._goes_on(m, read[0], "runs")
+        turns, empty = self._goes_on(m, read[0], "runs"), self.value("run_empty")
+        sections = [Const(k, self._sections.bits) for k in range(self._sections.count)]
         runs.add_turns(
             finishes=finishes,
             goes_on=turns,
             at_rest=~there & ~sought[0] & ~asked[0],
-            brought=[self._brought(k) for k in range(self._sections.count)],
+            brought=[self._takes_part(k) & ~empty[k.value] for k in sections],
         )
         last_asked = state(name="last_asked")
         with m.If(goes_on):
@@ -171,13 +176,6 @@ class Unloader(StreamEnd):
             return tags
         return Cat(tags, self._last(section)[:bits] | (~ends_packet).replicate(bits))
 
-    def _shown(self, m: Module, advance: Value, read: Value) -> Value:
-        """The stage whose word is shown; of a beat it knows which of its flits are full."""
-        known, bits = read[1:], 1 + self.shape.id_bits
-        if self.shape.flit_bits:
-            known = Cat(known[:bits], self._full(known[bits:]))
-        return self._stage(m, advance, read[0], known, "shown")
-
     def _goes_on(self, m: Module, shown_next: Value, name: str) -> Value:
         """Whether words go on, for a few registers to which that comes late.
 
@@ -189,11 +187,6 @@ class Unloader(StreamEnd):
         m.d.comb += shows.eq(apart(m, stays, name=f"shows_{name}_here", alone=self.alone))
         return ~shows | tready
 
-    def _brought(self, section: int) -> Value:
-        """Whether a run in a section brings anything."""
-        number = Const(section, self._sections.bits)
-        return self._takes_part(number) & ~self.value("run_empty")[section]
-
     def _last(self, section: Value) -> Value:
         """The number of the last flit of the packets of a run."""
         bits = self.shape.last_bits
@@ -201,15 +194,6 @@ class Unloader(StreamEnd):
             last = self.shape.most_flits - 1
             return Const(last, bits) if self.shape.flit_bits else Const(last)
         return self.value("run_last").word_select(section, bits)
-
-    def _last_beat(self, section: Value) -> Value:
-        """The number of the last beat of the packets of a run."""
-        last, bits = self._last(section), self.shape.flit_bits
-        return last[bits:] if bits else last
-
-    def _full(self, last: Value) -> Value:
-        """Which flits of a beat are full, given the number of the last of them."""
-        return Cat(Const(1, 1), *(last >= k for k in range(1, self.shape.beat)))
 
     def _packets(
         self, m: Module, goes_on: Value, there: Value, ends_packet: Value, following: Value
@@ -274,17 +258,25 @@ class Unloader(StreamEnd):
         shape = self.shape
         by_word = bool(shape.kept and shape.row_bits) and counter.within is not counter.index
         form = self._form[: shape.shift_form_bits]
-        known = Cat(run, counter.within, form, counter.index if by_word else Const(0, 0))
-        section, within, form, index = self._place(m, advance, known, len(counter.within))
-        base = Const(0)
+        known = {"run": run, "within": counter.within, "form": form, "index": counter.index}
+        known |= {} if by_word else {"index": Const(0, 0)}
+        fields = data.StructLayout({name: len(value) for name, value in known.items()})
+        # Of the word whose row is there.
+        place = Signal(fields, name="place", reset_less=True)
+        with m.If(advance):
+            m.d.sync += place.eq(Cat(known.values()))
+        within = place.within
         if shape.row_bits:
             row = self._decoded(self._held_row(m, advance))
-            base = self._base(row[shape.kept_bits + shape.memory_bits :], form)
             if by_word:
-                within = Mux(row[0], index, within)
+                within = Mux(row[0], place.index, within)
+        if shape.base_bits:
+            base = self._base(row[shape.kept_bits + shape.memory_bits :], place.form)
+            # Where words lie farther apart than bases, no carry is needed.
+            within = base | within if shape.apart else base + within
         with m.If(advance):
-            m.d.sync += self.read_address.eq(self._sum(base, within))
-            m.d.sync += self.read_section.eq(section)
+            m.d.sync += self.read_address.eq(within)
+            m.d.sync += self.read_section.eq(place.run)
             if shape.memory_bits:
                 m.d.sync += self.read_code.eq(row[shape.kept_bits :][: shape.memory_bits])
 
@@ -298,22 +290,6 @@ class Unloader(StreamEnd):
             self._origin = found.origin
         codes = [Const(select_code(count, k), shape.memory_bits) for k in range(count)]
         return Cat(found.memory == count - 1, choose(codes, found.memory), found.base)
-
-    def _sum(self, base: Value, within: Value) -> Value:
-        """An address; where words lie farther apart than bases, no carry is needed for it."""
-        if not self.shape.base_bits:
-            return within
-        return base | within if self.shape.apart else base + within
-
-    def _place(
-        self, m: Module, advance: Value, known: Value, bits: int
-    ) -> tuple[Value, Value, Value, Value]:
-        """The run of the word whose row is there, its place in its chunk, form, place in packet."""
-        place, first = Signal(len(known), name="place", reset_less=True), self._sections.number_bits
-        with m.If(advance):
-            m.d.sync += place.eq(known)
-        last = first + bits + self.shape.shift_form_bits
-        return place[:first], place[first:][:bits], place[first + bits : last], place[last:]
 
     def _held_row(self, m: Module, advance: Value) -> Value:
         """The row of a word, as long as it waits; the ROM shows it for the first cycle of that."""
