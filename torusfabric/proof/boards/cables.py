@@ -13,7 +13,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...rtl.boards.attach import RUN
 from ...rtl.boards.system import RUN, link_port
 from ...rtl.links import Link
 from ...rtl.netlist import Instance, Role

@@ -14,7 +14,6 @@ from amaranth.hdl import Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ...errors import InputError
-from ..host import HostLayout
 from ..locators import HostLayout
 from ..memories import address_width, choose
 from ..netlist import Leaf, Role

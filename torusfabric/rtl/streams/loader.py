@@ -14,8 +14,6 @@ from amaranth.lib.wiring import In, Out
 
 from ..modules import apart
 from ..multiplexer import keeper
-from ..cascade import keeper
-from ..registers import apart
 from .ports import stream_signals
 from .shapes import LoaderShape, StreamEnd
 from .words import WordCounter, by_form, cleared, registered_outputs, state, tally

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from amaranth.lib.wiring import Out
@@ -22,7 +22,7 @@ from .control import StreamControl, add_tree, add_watch
 from .crossings import add_crossings
 from .endpoint import StreamEndpoint, StreamEnds
 from .loader import Loader
-from .plan import EndPlan, StreamPlan, plan_streams
+from .plan import EndPlan, plan_streams
 from .ports import COMMAND_NETS, Clocks, stream_ports
 from .sections import levels
 from .shapes import LoaderShape, UnloaderShape
@@ -54,17 +54,17 @@ def add_stream_top(build: FabricBuilder, clocks: Clocks, timeout: int = 0) -> Bu
     A node for which others have waited for more than `timeout` cycles is named, if that is not 0.
     """
     streams = plan_streams(build)
-    ends = StreamEnds(streams.loaders.shape, streams.unloaders.shape, streams.own)
     commands = partial(Commands, streams.commands) if streams.commands else None
 
     def add_all_control() -> None:
-        add_control(build, ends.loader, commands, barrier=build.program.barrier)
+        add_control(build, streams.ends.loader, commands, barrier=build.program.barrier)
         # It is not the sequencer that finds out why a run cannot be carried out.
         idle = (Fixed(0, build.address_bits),)
         add_sequencer(build, {**OVER, "idle_address": idle}, soon=SOON, renamed=RENAMED)
 
-    add_nodes = partial(_add_nodes, streams=streams, ends=ends)
-    return add_around(build, clocks, timeout, add_all_control, add_nodes)
+    given = lambda leaf: _constants(build, leaf, streams.by_verb[leaf.verb])
+    add_all_nodes = partial(add_nodes, ends=streams.ends, shapes=streams.endpoints, given=given)
+    return add_around(build, clocks, timeout, add_all_control, add_all_nodes)
 
 
 def add_around(
@@ -115,15 +115,6 @@ def add_control(
     if commands:
         nets = {**COMMAND_NETS, "all_rest": nets["all_rest"], **renamed}
         add_single(build, "commands", Role.STREAM, commands, renamed=nets)
-
-
-def _add_nodes(build: FabricBuilder, inner: str, streams: StreamPlan, ends: StreamEnds) -> None:
-    """Add loaders, unloaders and endpoints, and the tree."""
-    plans: dict[str, EndPlan[Any]] = {"load": streams.loaders, "unload": streams.unloaders}
-    shapes = [(shape, kept, np.flatnonzero(streams.shape_of == number)) for number, (shape, kept)
-              in enumerate(zip(streams.shapes, streams.keeps, strict=True))]  # fmt: skip
-    given = lambda leaf: _constants(build, leaf, plans[leaf.verb])
-    add_nodes(build, inner, ends, shapes, given)
 
 
 def add_nodes(
@@ -194,7 +185,7 @@ def _add_ends(
 
 
 def _constants(
-    build: FabricBuilder, leaf: Loader | Unloader, plan: EndPlan[Any]
+    build: FabricBuilder, leaf: Loader | Unloader, plan: EndPlan
 ) -> dict[str, Sequence[Source]]:
     """What a loader, or an unloader, is given of forms, and the row of its ROM."""
     shape, verb, nodes = leaf.shape, leaf.verb, np.arange(build.nodes)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ...topology import IntArray
 from ..memories import address_width
 from ..multiplexer import bit_count, select_code
 from .commands import CommandShape
-from .endpoint import AT_ONCE, sectioned, unloaded
+from .endpoint import AT_ONCE, StreamEnds, sectioned, unloaded
 from .packets import (
     KEPT,
     NOWHERE,
@@ -37,21 +37,9 @@ __all__ = ["EndPlan", "StreamPlan", "plan_streams"]
 Shape = TypeVar("Shape", bound=EndShape)
 
 
-@dataclass(frozen=True, eq=False)
-class EndPlan(Generic[Shape]):
-    """What loaders do, or unloaders.
+class EndPlan(NamedTuple):
+    """What passes at loaders, or unloaders, in each form; and the rows of the ROM of each node."""
 
-    Parameters
-    ----------
-    shape : LoaderShape or UnloaderShape
-        What all of them have in common.
-    packets : tuple of Packets
-        What passes in each form.
-    rows : tuple of (tuple of int)
-        Those of the ROM of each node.
-    """
-
-    shape: Shape
     packets: tuple[Packets, ...]
     rows: tuple[tuple[int, ...], ...]
 
@@ -62,23 +50,20 @@ class StreamPlan:
 
     Parameters
     ----------
-    shapes : tuple of EndpointShape
-        Of endpoints, with sections of each memory.
-    keeps : tuple of bool
-        Of each of these shapes, whether any node gets anything from itself.
-    shape_of : ndarray of int, shape (nodes,)
-    own : tuple of int
-        The numbers of the memories of what is sent.
+    endpoints : list of (EndpointShape, bool, ndarray of int)
+        The shapes of endpoints, with sections of each memory; whether any gets anything from
+        itself; and which nodes they are.
+    ends : StreamEnds
+        What all loaders have in common, and all unloaders.
+    by_verb : dict of str to EndPlan
+        What is different, of those that ``load`` and ``unload``.
     commands : CommandShape or None
         What commands choose, if runs need any.
     """
 
-    shapes: tuple[EndpointShape, ...]
-    keeps: tuple[bool, ...]
-    shape_of: IntArray
-    own: tuple[int, ...]
-    loaders: EndPlan[LoaderShape]
-    unloaders: EndPlan[UnloaderShape]
+    endpoints: list[tuple[EndpointShape, bool, IntArray]]
+    ends: StreamEnds
+    by_verb: Mapping[str, EndPlan]
     commands: CommandShape | None
 
 
@@ -93,13 +78,17 @@ def plan_streams(build: FabricBuilder) -> StreamPlan:
         sent.append(barrier_packets(program, own[0]))
         received.append(barrier_packets(program, KEPT))
     sent, received = ([p.by_beats(build.beat) for p in of_end] for of_end in (sent, received))
-    shapes = tuple(map(sectioned, endpoints.shapes))
     shape_of = np.array(endpoints.shape_of)[0 if program.by_offset else build.variant_of]
     shape_of = np.broadcast_to(shape_of, build.nodes)
     # Whether each node gets anything from itself.
-    kept = [(each.memory == KEPT).any(axis=(1, 2)) & each.there for each in received]
-    keeps = tuple(np.isin(range(len(shapes)), shape_of[np.any(kept, axis=0)]).tolist())
-    orders = [unloaded(shape, kept=k) for shape, k in zip(shapes, keeps, strict=True)]
+    keeps = [(each.memory == KEPT).any(axis=(1, 2)) & each.there for each in received]
+    shapes: list[tuple[EndpointShape, bool, IntArray]] = []
+    orders: list[tuple[int, ...]] = []
+    for number, shape in enumerate(map(sectioned, endpoints.shapes)):
+        here = shape_of == number
+        kept = bool((np.any(keeps, axis=0) & here).any())
+        shapes.append((shape, kept, np.flatnonzero(here)))
+        orders.append(unloaded(shape, kept=kept))
     facts = RunFacts(
         commanded=needs_commands(program),
         form_bits=(len(program.forms) + program.barrier - 1).bit_length(),
@@ -107,13 +96,13 @@ def plan_streams(build: FabricBuilder) -> StreamPlan:
         position_bits=address_width(build.nodes),
         sections=sections_of(program, build.beat),
     )
+    loader, loads = _loaders(build, facts, sent, own, kept=any(kept for _, kept, _ in shapes))
+    of_nodes = [orders[number] for number in shape_of.tolist()]
+    unloader, unloads = _unloaders(build, facts, received, of_nodes)
     return StreamPlan(
         shapes,
-        keeps,
-        shape_of,
-        own,
-        _loaders(build, facts, sent, own, kept=any(keeps)),
-        _unloaders(build, facts, received, [orders[number] for number in shape_of.tolist()]),
+        StreamEnds(loader, unloader, own),
+        {"load": loads, "unload": unloads},
         _commands(build, facts) if facts.commanded else None,
     )
 
@@ -143,7 +132,7 @@ def _loaders(
     own: tuple[int, ...],
     *,
     kept: bool,
-) -> EndPlan[LoaderShape]:
+) -> tuple[LoaderShape, EndPlan]:
     """What loaders do."""
     ports = {port.name: port.width for port in stream_ports(build.program, build.width)}
     bank_of = np.zeros(len(build.program.memories) + 1, int)
@@ -166,7 +155,7 @@ def _unloaders(
     facts: RunFacts,
     received: Sequence[Packets],
     orders: list[tuple[int, ...]],
-) -> EndPlan[UnloaderShape]:
+) -> tuple[UnloaderShape, EndPlan]:
     """What unloaders do; of each node, `orders` has the memories among which it chooses."""
     kept = any(KEPT in order for order in orders)
     return _planned(
@@ -194,7 +183,7 @@ def _planned(
     bases: Sequence[IntArray],
     below: Sequence[IntArray],
     **own: Any,
-) -> EndPlan[Shape]:
+) -> tuple[Shape, EndPlan]:
     """What ends do: rows of their ROMs say in the lowest bits what is `below`, and then bases.
 
     Rows are those of each form by packet, and then by chunk.
@@ -234,7 +223,7 @@ def _planned(
         rows = key.starts[form] + (packet << key.chunk_bits[form]) + chunk
         above = base >> shifts[form] << shape.row_bits - shape.base_bits
         joined[:, rows] = low[:, :, : base.shape[2]] | above
-    return EndPlan(shape, tuple(packets), tuple(map(tuple, joined.tolist())))
+    return shape, EndPlan(tuple(packets), tuple(map(tuple, joined.tolist())))
 
 
 def _bits(bases: Sequence[IntArray], shifts: Sequence[int]) -> int:

@@ -17,8 +17,6 @@ from amaranth.lib.wiring import In, Out
 from ..memories import choose, fitting
 from ..modules import Leaf, apart
 from ..multiplexer import keeper, select_code
-from ..modules import Leaf
-from ..registers import apart
 from .ports import stream_signals
 from .sections import Sections
 from .shapes import StreamEnd, UnloaderShape
