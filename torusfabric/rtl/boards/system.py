@@ -181,9 +181,9 @@ class BoardSystem:
     @cached_property
     def netlists(self) -> tuple[Netlist, ...]:
         """The netlist of each board; those of a kind are one."""
-        each = [netlist for netlist, _ in self._built]
-        keys = [_key(netlist) for netlist in each]
-        return tuple(each[keys.index(key)] for key in keys)
+        found = [netlist for netlist, _ in self._built]
+        keys = [repr((n.inputs, n.outputs, [*n.modules], [*n.instances])) for n in found]
+        return tuple(found[keys.index(key)] for key in keys)
 
     @property
     def kind_of(self) -> tuple[int, ...]:
@@ -207,13 +207,3 @@ class BoardSystem:
             add_board(build, self.plan)
             built.append((build.done(), top.read_latency))
         return tuple(built)
-
-
-def _key(netlist: Netlist) -> tuple[object, ...]:
-    """What is equal for boards of a kind."""
-    return (
-        tuple(netlist.inputs.items()),
-        tuple(netlist.outputs.items()),
-        tuple(netlist.modules),
-        tuple(map(repr, netlist.instances)),
-    )

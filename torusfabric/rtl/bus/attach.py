@@ -135,12 +135,9 @@ class CommandPort(Leaf):
         Sampled with it, as far as there is a choice.
     busy, done, error, cycles : Out
         From the edge after the start until the status has come; then done, until the next start.
-    tdata, tvalid, tlast : Out
-    tready : In(1)
-        The stream of commands.
-    status_tdata, status_tvalid, status_tlast : In
-    status_tready : Out(1)
-        The stream of statuses.
+    tdata, tvalid, tlast, tready : Out, In
+    status_tdata, status_tvalid, status_tlast, status_tready : In, Out
+        The streams of commands and of statuses.
     """
 
     def __init__(self, choices: Mapping[str, int]) -> None:

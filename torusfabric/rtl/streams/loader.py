@@ -20,9 +20,6 @@ from .words import WordCounter, by_form, cleared, registered_outputs, state, tal
 
 __all__ = ["BAD_DESTINATION", "BAD_LENGTH", "Loader"]
 
-#: What is written, in registers.
-WRITES = ("write_enable", "write_kept", "write_index", "write_data", "write_section")
-
 #: The bits of what is wrong with a message: of its lengths, and of its destinations.
 BAD_LENGTH, BAD_DESTINATION = 0, 1
 
@@ -86,7 +83,8 @@ class Loader(StreamEnd):
             },
             shape.facts.loads,
         )
-        registered_outputs(self, *WRITES)
+        written = ("enable", "kept", "index", "data", "section")
+        registered_outputs(self, *(f"write_{name}" for name in written))
         self._form: Value = Const(0, 1)
 
     def elaborate(self, platform: object) -> Module:
