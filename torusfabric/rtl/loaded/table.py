@@ -75,33 +75,30 @@ class LoadedTable(Leaf):
     def elaborate(self, platform: object) -> Module:
         """Build a memory for each piece."""
         m = Module()
-        names = ("load_row", "load_piece", "load_word")
         mine = self.value("load_table") == self.value("number")
         enable = Signal(name="written")
         m.d.sync += enable.eq(self.value("load_valid") & (mine | self.value("load_every")))
-        row, number, word = (delayed(m, self.value(name), 1) for name in names)
-        found: list[Value] = []
-        # Where all rows are shown, piece by piece.
-        shown: list[list[Value]] = []
+        row, number, word = (delayed(m, self.value(f"load_{name}"), 1)
+                             for name in ("row", "piece", "word"))  # fmt: skip
+        found = []
         for k, (of, rows, low, bits) in enumerate(pieces(self._tables)):
-            init = [value >> low & (1 << bits) - 1 for value in self._contents[of]]
+            init = [value >> low & (1 << bits) - 1 for value in self._contents[of] or [0] * rows]
+            write = WritePort(row, word[:bits], enable & (number == k))
             if self._whole:
-                write = WritePort(row, word, enable & (number == k))
-                shown.append(self._registers(m, [*init, *[0] * (rows - len(init))], bits, write))
+                found.append(self._registers(m, init, bits, write))
                 continue
             depth, name, read = max(rows, 2), f"piece_{k}", self.value(f"address_{of}")
             if self._written:
                 cells = memory.MemoryData(shape=bits, depth=depth, init=init)
-                at = row[: address_width(depth)]
-                write = WritePort(at, word[:bits], enable & (number == k))
+                write = write._replace(address=row[: address_width(depth)])
                 asked = ReadPort(read, Const(1))
-                found.append(
-                    add_memory(m, name, cells, write=write, read=asked, block=rows > SMALL)
-                )
+                shown = add_memory(m, name, cells, write=write, read=asked, block=rows > SMALL)
             else:
-                whole_rows = [*init, *[0] * (depth - len(init))]
-                found.append(add_rom(m, name, rows=whole_rows, width=bits, address=read))
-        whole = Cat(*(part for parts in zip(*shown, strict=True) for part in parts), *found)
+                init += [0] * (depth - rows)
+                shown = add_rom(m, name, rows=init, width=bits, address=read)
+            found.append([shown])
+        # Where all rows are shown, row by row.
+        whole = Cat(*(part for parts in zip(*found, strict=True) for part in parts))
         for name, (runs, late) in self._parts.items():
             part = Cat(whole[start : start + bits] for start, bits in runs)
             m.d.comb += getattr(self, name).eq(delayed(m, part, late, name))
