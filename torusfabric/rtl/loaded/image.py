@@ -139,11 +139,10 @@ class Image:
 
     def _with_modes(self, made: Sequence[LoadableMode], mode: int) -> Image:
         """The same, of modes as they can be loaded."""
-        all_modes = list(self.modes)
         fills = range(mode, mode + len(made))
-        all_modes[mode : mode + len(made)] = made
+        all_modes = [*self.modes[:mode], *made, *self.modes[mode + len(made) :]]
         entries = entries_of(all_modes)
-        before = [*zip(self.places, self.entries, strict=True)]
+        before = zip(self.places, self.entries, strict=True)
         staying = [(place, entry.form) for place, entry in before if entry.mode not in fills]
         new = [entry for entry in entries if entry.mode in fills]
         added, kept = iter(places_beside(self.frame, new, staying)), (place for place, _ in staying)
