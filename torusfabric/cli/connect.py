@@ -98,6 +98,7 @@ def _connect(
     whole = port if isinstance(port, str) else ",".join(port)
     name, colon, selection = whole.partition(":")
     simulated = name == SIMULATED
+    found: Fabric | Sequence[Block] | None
     if simulated and colon:
         if fabric is not None:
             raise InputError(f"Fabric must be left out for {port}, not given again")
@@ -109,8 +110,8 @@ def _connect(
 
         if found is None:
             raise InputError(f"Port must be sim:SELECTION where no fabric is given, not {port}")
-        alone = isinstance(found, Fabric)
-        accesses = [*map(BusAccess, [SimulatedPort(found)] if alone else simulated_ports(found))]
+        ports = [SimulatedPort(found)] if isinstance(found, Fabric) else simulated_ports(found)
+        accesses = [BusAccess(each) for each in ports]
     else:
         accesses = [BusAccess(open_port(each, baud=baud)) for each in whole.split(",")]
         found = found or _found(accesses[0])

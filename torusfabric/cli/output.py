@@ -155,10 +155,10 @@ def raise_if_wrong(report: "SimulationReport | StreamReport | SystemReport") -> 
             f"{report.words_wrong} of {report.words_checked} words are wrong; first: "
             f"{report.first_wrong}"
         )
-    if failed := [run for run in report.jobs if getattr(run, "failed", False)]:
-        raise WorkFailed(
-            f"{len(failed)} of {len(report.jobs)} runs failed; first: {failed[0].fault}"
-        )
+    if faults := [
+        getattr(run, "fault", "") for run in report.jobs if getattr(run, "failed", False)
+    ]:
+        raise WorkFailed(f"{len(faults)} of {len(report.jobs)} runs failed; first: {faults[0]}")
     raise WorkFailed(f"Cycles must be {report.predicted_cycles}, not {report.cycles}")
 
 

@@ -46,8 +46,8 @@ class BytePort(Protocol):
         """Write bytes."""
 
 
-def open_port(path: str, *, baud: int = BAUD) -> BytePort:
-    """Open a serial port, a pseudo-terminal's too: rates and raw mode differ on every system.
+def open_port(path: str, *, baud: int = BAUD) -> Any:
+    """A `serial.Serial`, of a pseudo-terminal too: rates and raw mode differ on every system.
 
     Raises
     ------
@@ -58,8 +58,7 @@ def open_port(path: str, *, baud: int = BAUD) -> BytePort:
 
     try:
         limit = PATIENCE + 10 * LONGEST / baud
-        port: BytePort = serial.Serial(path, baud, timeout=QUIET, write_timeout=limit)
-        return port
+        return serial.Serial(path, baud, timeout=QUIET, write_timeout=limit)
     except OverflowError:
         raise InputError(f"Baud rate must be one that the port knows, not {baud}") from None
     except (OSError, ValueError, serial.SerialException) as error:

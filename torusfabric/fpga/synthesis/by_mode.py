@@ -209,17 +209,11 @@ def _cost_of(
 
 def _costs(fabric: Fabric, report: SynthesisReport) -> Costs:
     """What a fabric costs, by its report."""
-    inventory, router, names = (
-        take_inventory(fabric.netlist),
-        _dearest_router(report),
-        ("luts", "ffs", "brams"),
-    )
-    return Costs(
-        *(router[name] for name in names),
-        *(report.fabric[name] for name in names),
-        memory_bits=inventory.memory_bits,
-        rom_bits=inventory.rom_bits,
-    )
+    inventory, router = take_inventory(fabric.netlist), _dearest_router(report)
+    names = ("luts", "ffs", "brams")
+    counts = {f"router_{name}": router[name] for name in names}
+    counts |= {name: report.fabric[name] for name in names}
+    return Costs(**counts, memory_bits=inventory.memory_bits, rom_bits=inventory.rom_bits)
 
 
 def _dearest_router(report: SynthesisReport) -> dict[str, Any]:
