@@ -1,6 +1,7 @@
 """What numbers and words a user may write on the command line."""
 
 import argparse
+import functools
 import re
 import textwrap
 from collections.abc import Callable
@@ -48,9 +49,7 @@ def add_options(parser: argparse._ActionsContainer, text: str, **settings: Any) 
     >>> parser.parse_args(["--json"])
     Namespace(flits=4, json=True)
     """
-    for head, body in OPTION.findall(textwrap.dedent(text)):
-        names = [word for word in head.split() if word.startswith("-")]
-        metavars = tuple(head.split()[len(names) :])
+    for names, metavars, says in _options(text):
         how = settings.get(names[-1].strip("-").replace("-", "_"), {})
         if callable(how):
             how = {"type": how}
@@ -58,9 +57,20 @@ def add_options(parser: argparse._ActionsContainer, text: str, **settings: Any) 
             how = dict(zip(("type", "default"), how, strict=True))
         if metavars:
             how = {"metavar": metavars if len(metavars) > 1 else metavars[0]} | how
-        elif not {"choices", "action"} & {*how}:
+        elif "choices" not in how and "action" not in how:
             how = {"action": "store_true"} | how
-        parser.add_argument(*names, help=" ".join(body.split()), **how)
+        parser.add_argument(*names, help=says, **how)
+
+
+@functools.cache
+def _options(text: str) -> list[tuple[list[str], tuple[str, ...], str]]:
+    """The names and metavars of each option of a text, which several commands may share."""
+    found = []
+    for head, body in OPTION.findall(textwrap.dedent(text)):
+        words = head.split()
+        names = [word for word in words if word.startswith("-")]
+        found.append((names, tuple(words[len(names) :]), " ".join(body.split())))
+    return found
 
 
 def add_force(parser: argparse._ActionsContainer) -> None:
