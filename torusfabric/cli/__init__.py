@@ -30,13 +30,10 @@ errors: one line; with --verbose a second one names the place in docs/reference/
 
 
 def make_parser(*, complete: bool = True) -> argparse.ArgumentParser:
-    """The parser of all commands.
+    """The parser of all commands, complete with the arguments of each.
 
-    Parameters
-    ----------
-    complete : bool
-        Whether all commands have their arguments at once; else each imports the module that adds
-        them when it is chosen, so that it does not wait for what others need.
+    Else each imports the module that adds them when it is chosen, so that it does not wait for what
+    others need.
     """
     parser = Parser(
         prog="torusfabric",

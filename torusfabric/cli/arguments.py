@@ -84,12 +84,7 @@ def add_force(parser: argparse._ActionsContainer) -> None:
 def check_output(arguments: argparse.Namespace, path: str, beginning: str | bytes) -> None:
     """Check that a file can be written, and replaces nobody's, before time is spent on it.
 
-    Parameters
-    ----------
-    arguments : Namespace
-        Of a parser to which `add_force` added.
-    beginning : str or bytes
-        How all files of its format begin.
+    All files of its format begin alike; arguments are of a parser to which `add_force` added.
 
     Raises
     ------

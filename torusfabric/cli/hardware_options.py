@@ -85,13 +85,7 @@ def add_ram_option(parser: argparse.ArgumentParser, *, default: str | None, othe
 
 
 def add_top_options(parser: argparse.ArgumentParser, *tops: str) -> None:
-    """Add the arguments that say how one meets the fabric, in some of its tops.
-
-    Parameters
-    ----------
-    *tops : str
-        Keys of `TOPS`; the first is the default.
-    """
+    """Add the arguments that say how one meets the fabric, in some of `TOPS`, first the default."""
     group = parser.add_argument_group("ports")
     ways = "; ".join(f"{top}: {TOPS[top]}" for top in tops)
     add_options(
@@ -158,12 +152,8 @@ def operators_of(arguments: Namespace, collective: Collective) -> tuple[Operator
 def hardware_words(arguments: Namespace, *, width: int, length: int) -> tuple[str, ...]:
     """The words on a command line that say what hardware to build, in a fixed order.
 
-    Parameters
-    ----------
-    arguments : Namespace
-        Of a parser to which `add_fabric_options` added, and maybe `add_top_options`.
-    width, length : int
-        Bits of a flit, and flits of a message, or of the longest.
+    Arguments are of a parser to which `add_fabric_options` added, and maybe `add_top_options`; the
+    length is that of a message, or of the longest.
     """
     given = vars(arguments)
     most = given.get("max_flits") is not None

@@ -77,13 +77,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class CommandParser(Parser):
-    """A parser that has its arguments only once it parses: what adds them takes long to import.
-
-    Parameters
-    ----------
-    complete : function of ()
-        Adds the arguments, if they are missing.
-    """
+    """A parser that has its arguments only once it parses: what adds them takes long to import."""
 
     def __init__(self, *args: Any, complete: Callable[[], None], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -113,17 +107,9 @@ class Help(argparse.RawDescriptionHelpFormatter):
 def add_command(
     commands: Commands, name: str, run: Callable[[Namespace], int | None]
 ) -> ArgumentParser:
-    """Give a command what runs it, and the arguments that all commands have.
+    """Give a command what runs it, with an exit status, and the arguments that all commands have.
 
-    Parameters
-    ----------
-    run : function of (Namespace) -> int or None
-        Does the work; returns the exit status.
-
-    Returns
-    -------
-    ArgumentParser
-        That of the command, to which the module adds more.
+    Returns its parser, to which the module adds more.
     """
     parser = commands[name]
     add_options(parser, "--json: print one JSON object and nothing else\n")

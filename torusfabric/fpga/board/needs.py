@@ -129,13 +129,7 @@ class Needs:
 
 
 def least_needs(topology: Topology, collective: Collective, *, flits: int = 1, width: int) -> Needs:
-    """What any fabric for a collective needs: a register a node, and what all nodes receive.
-
-    Parameters
-    ----------
-    flits, width : int
-        Of a message, and bits of a flit.
-    """
+    """What any fabric for a collective needs: a register a node, and what all nodes receive."""
     needs = Needs(topology.nodes * width, Counter())
     if collective.from_each and collective.to_all and not collective.reducing:
         received = collective.layout(topology, chunks=1).recv_words(flits)

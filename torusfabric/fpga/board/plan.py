@@ -29,13 +29,7 @@ SCRIPT = f"build_{NAME}.sh"
 
 
 class BoardTop(Elaboratable):
-    """The gateware, with its serial line and lamps on the pins of a board.
-
-    Parameters
-    ----------
-    gateware : Elaboratable
-        A `Gateware`, or what has its pins.
-    """
+    """A `Gateware`, or what has its pins, with serial line and lamps on the pins of a board."""
 
     def __init__(self, gateware: Any, board: Board) -> None:
         self._gateware, self._board = gateware, board

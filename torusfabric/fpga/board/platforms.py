@@ -59,15 +59,7 @@ def _himbaechel(base: Any) -> type[Any]:
 
 
 def family_fault(name: str, platform: Any) -> str | None:
-    """Why no build knows the tools of a platform, or None.
-
-    Parameters
-    ----------
-    name : str
-        Of the board.
-    platform : Platform
-        As `up_to_date` returns it.
-    """
+    """Why no build knows the tools of a board's platform, as `up_to_date` returns it, or None."""
     if not _FLOWS.isdisjoint(platform.required_tools):
         return None
     vendors = (c for c in type(platform).__mro__ if c.__module__.startswith("amaranth.vendor."))

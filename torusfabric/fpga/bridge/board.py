@@ -62,12 +62,7 @@ def digest_on(access: BusAccess) -> int:
 class BoardEngine(Engine):
     """Runs a fabric over its bridge: all words, and the choice of a run, go over the bus.
 
-    Parameters
-    ----------
-    fabric : Fabric
-        As it is without a bus.
-    registers : RegisterMap
-        Of the same behind its bus.
+    The fabric is as it is without a bus, the registers are of the same behind it.
     """
 
     name = "bridge"

@@ -65,15 +65,11 @@ class ConnectedBoards:
     ----------
     blocks : sequence of Block
         What must be on each, whose link ports lead to the others.
-    accesses : sequence of BusAccess
-        To each.
 
     Attributes
     ----------
     fabric : Fabric
         The whole.
-    system : BoardSystem
-    boards : list of ConnectedBoard
 
     Raises
     ------

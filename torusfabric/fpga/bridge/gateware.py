@@ -110,12 +110,7 @@ def divisor_for(frequency: float, baud: int) -> int:
 
 
 class UartTransmitter(wiring.Component):
-    """Sends bytes, each in ``10 * divisor`` cycles.
-
-    Parameters
-    ----------
-    divisor : int
-        Clock cycles a bit.
+    """Sends bytes, each in ``10 * divisor`` cycles: a bit takes `divisor`.
 
     Members
     -------
@@ -146,11 +141,6 @@ class UartTransmitter(wiring.Component):
 
 class UartReceiver(wiring.Component):
     """Receives bytes, and holds one until it is taken; those that come meanwhile are lost.
-
-    Parameters
-    ----------
-    divisor : int
-        Clock cycles a bit.
 
     Members
     -------

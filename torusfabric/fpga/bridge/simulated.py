@@ -87,13 +87,7 @@ class Bytes:
 
 
 class SimulatedPort(Bytes):
-    """A bridge in Amaranth's simulator.
-
-    Parameters
-    ----------
-    fabric : Fabric
-        As of `Bridge`.
-    """
+    """A bridge in Amaranth's simulator, in front of a fabric as of `Bridge`."""
 
     def __init__(self, fabric: Fabric) -> None:
         self._bridge = Bridge(fabric, TIMEOUT, gated=True)
@@ -207,12 +201,7 @@ def linked_blocks(
 ) -> list[Block]:
     """The blocks of all boards, which are linked with each other where they are simulated.
 
-    Parameters
-    ----------
-    platform : Platform, optional
-        Of the boards, for links on pairs.
-    pairs : int, optional
-        For each other board, as of `PairLinks`.
+    Links on pairs need the platform of the boards, and perhaps how many go to each, as `PairLinks`.
     """
     wires: dict[tuple[int, int], Signal] = {}
     blocks = []

@@ -118,16 +118,10 @@ Around = Callable[[str], AbstractContextManager["Progress | None"]]
 def cost_by_mode(
     fabric: Fabric, report: SynthesisReport, around: Around = lambda _: nullcontext()
 ) -> CostsByMode:
-    """Synthesize a fabric for each mode, and put them beside one for all.
+    """Synthesize a fabric for each mode, and put them beside one for all, of which a report is.
 
-    Parameters
-    ----------
-    fabric : Fabric
-        Of several collectives.
-    report : SynthesisReport
-        Of this fabric.
-    around : function of str -> context manager, optional
-        Called with the name of each mode before it is synthesized; gives a progress to report to.
+    Called with the name of each mode before it is synthesized, `around` gives a progress to report
+    to.
     """
     program, alone = fabric.program, []
     names = tuple((program.name_of(mode), mode.algorithms) for mode in program.modes)
@@ -176,14 +170,7 @@ def cost_of_forms(
 ) -> list[FormsCost]:
     """Synthesize a fabric with the form for the longest messages alone, where there are several.
 
-    Parameters
-    ----------
-    report : SynthesisReport
-        Of the whole fabric.
-    by_mode : CostsByMode or None
-        What each mode costs, if there are several.
-    around : function of str -> context manager, optional
-        As of `cost_by_mode`.
+    What each mode costs is known where there are several; all else is as of `cost_by_mode`.
     """
     found = []
     for number, mode in enumerate(fabric.program.modes):

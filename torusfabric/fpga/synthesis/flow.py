@@ -28,10 +28,7 @@ _FORMAT = 4
 class Flow:
     """The steps of synthesis; each may run beside the others, and each is kept in the cache.
 
-    Parameters
-    ----------
-    versions : dict
-        Tool -> version, for the keys of the cache.
+    Keys of the cache have the versions of the tools, by their names.
     """
 
     design: Design

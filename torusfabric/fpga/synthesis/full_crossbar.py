@@ -23,13 +23,7 @@ endmodule
 
 
 def full_crossbar(shape: RouterShape) -> Design:
-    """A full crossbar with its settings.
-
-    Returns
-    -------
-    Design
-        With the top ``full``. Without settings, the selects are inputs.
-    """
+    """A full crossbar, of the top ``full``, with its settings; without any, selects are inputs."""
     inputs = shape.ports + shape.own_words
     modules = {name: _stage(name, inputs, shape.width) for name in ("first", "pair", "single")}
     counts = {"first": 1, "pair": inputs // 2 - 1, "single": inputs % 2}

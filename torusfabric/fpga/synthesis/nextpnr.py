@@ -53,10 +53,7 @@ def is_placed(log: str) -> bool:
 class PlacerWatch:
     """Raises an error when called while a placer is stuck; to be called every second or so.
 
-    Parameters
-    ----------
-    log : Path
-        What nextpnr writes; it need not exist yet.
+    The log that nextpnr writes need not exist yet.
     """
 
     def __init__(self, log: Path) -> None:
@@ -65,13 +62,7 @@ class PlacerWatch:
         self._began = self._grown = 0.0
 
     def __call__(self) -> None:
-        """Look at the log once.
-
-        Raises
-        ------
-        StuckPlacer
-            If the placer is stuck.
-        """
+        """Look at the log once; raises `StuckPlacer`."""
         now, size = time.monotonic(), self._log.stat().st_size if self._log.exists() else 0
         if size != self._size:
             self._began = self._began if self._size else now
@@ -86,18 +77,10 @@ class PlacerWatch:
 
 
 def slowest_path(report: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The slowest path from register to register.
+    """The slowest path from register to register, in the report that nextpnr writes, if any.
 
-    Parameters
-    ----------
-    report : mapping
-        That nextpnr writes.
-
-    Returns
-    -------
-    dict or None
-        ``from`` and ``to``, the cells at its ends; ``logic_ns`` and ``wire_ns``, what the cells and
-        the wires take; ``tables``, how many cells lie between.
+    It is ``from`` and ``to``, the cells at its ends; ``logic_ns`` and ``wire_ns``, what the cells
+    and the wires take; ``tables``, how many cells lie between.
     """
     paths = _register_paths(report)
     if not paths:
@@ -130,14 +113,7 @@ def _register_paths(report: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
 
 
 def named_path(path: Mapping[str, Any], instances: Mapping[str, str]) -> dict[str, Any]:
-    """A path with its ends in words, and a sentence about it.
-
-    Parameters
-    ----------
-    path : mapping
-        As `slowest_path` gives it.
-    instances : mapping of str to str
-        What each instance of the top is.
+    """A `slowest_path` with its ends by what instances of the top are, and a sentence about it.
 
     Examples
     --------
