@@ -117,7 +117,7 @@ def test_measured_board(monkeypatch, capsys):
         used = {"ICESTORM_LC": {"used": 7, "available": 9}, "NONE": {"used": 1, "available": 0}}
         return Built(folder, {"resources": used, "fmax_mhz": 50.0}, False)
 
-    monkeypatch.setattr(sys.modules["torusfabric.fpga.board.measure"], "build", built)
+    monkeypatch.setattr(sys.modules["torusfabric.fpga.board.build"], "build", built)
     what = ["boards", "--measure", "icestick", "--width", "2"]
     assert main(what) == 0
     said = capsys.readouterr()
@@ -128,7 +128,7 @@ def test_measured_board(monkeypatch, capsys):
     assert main([*what, "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert (result["limit"]["side"], result["limit"]["algorithm"]) == (3, "hamiltonian")
-    monkeypatch.setattr(sys.modules["torusfabric.fpga.board.measure"], "build", _misfit)
+    monkeypatch.setattr(sys.modules["torusfabric.fpga.board.build"], "build", _misfit)
     assert main(what) == 0
     assert capsys.readouterr().out == "no square torus of 2 bits fits\n"
 
