@@ -62,16 +62,10 @@ def _with_barrier(arguments: Namespace) -> Namespace:
 
 
 def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
-    """Plan, or read, then check and build what was selected.
+    """Plan, or read, then check and build what was selected, perhaps with an open root.
 
-    The fabric has the top, the bus and the prefix that the arguments name, if they do.
-
-    Parameters
-    ----------
-    arguments : Namespace
-        Of a parser to which `add_selection` and `add_fabric_options` added.
-    any_root : bool
-        Whether the root may be left open.
+    The fabric has the top, the bus and the prefix that the arguments name, if they do. They are of
+    a parser to which `add_selection` and `add_fabric_options` added.
 
     Raises
     ------

@@ -159,20 +159,14 @@ class BoardEngine(Engine):
 class ConnectedBoard:
     """A fabric behind its bridge, on a board or simulated; `torusfabric.connect` makes it.
 
-    Parameters
-    ----------
-    fabric : Fabric
-        What must be there.
-
     Attributes
     ----------
     fabric : Fabric
-        As it is without a bus.
+        What must be there, as it is without a bus.
     registers : RegisterMap
         What lies at which address of the bus.
     access : BusAccess
         Reads and writes words at these addresses.
-    engine : BoardEngine
 
     Raises
     ------
@@ -209,14 +203,9 @@ class ConnectedBoard:
         return self.engine.shown("loaded_program")
 
     def load(self, image: Image) -> None:
-        """Load what is carried out from now on.
+        """Load what is carried out from now on, as of `torusfabric.image`.
 
         What fills some modes is not written where its program is there already.
-
-        Parameters
-        ----------
-        image : Image
-            As of `torusfabric.image`.
 
         Raises
         ------
@@ -298,7 +287,6 @@ class ConnectedBoard:
         words : ndarray, shape (nodes, words)
             What each node has received.
         report : SimulationReport
-            As of `run`.
 
         Raises
         ------

@@ -77,13 +77,7 @@ def _reason(error: Exception) -> str:
 
 
 class BusAccess:
-    """Reads and writes words of a bus through a bridge.
-
-    Parameters
-    ----------
-    port : BytePort
-        From `open_port`, or anything else that reads, writes and has a `name`.
-    """
+    """Reads and writes words of a bus through a bridge, at a port such as of `open_port`."""
 
     def __init__(self, port: BytePort) -> None:
         self._port = port
@@ -113,12 +107,7 @@ class BusAccess:
         self.write([address], [word])
 
     def read(self, addresses: ArrayLike) -> NDArray[np.uint32]:
-        """Read words.
-
-        Parameters
-        ----------
-        addresses : array of int, shape (words,)
-            In bytes; those that follow one another are read in bursts.
+        """Read words at addresses in bytes; those that follow one another are read in bursts.
 
         Raises
         ------

@@ -26,21 +26,12 @@ RESET = 1024
 
 
 def transceiver(name: str, *, dual: int, channel: int, mhz: float, mbits: float) -> dict[str, str]:
-    """The Verilog of a transceiver, and the files that it reads.
+    """The Verilog of a transceiver, by its name, and the files that it reads.
 
-    Parameters
-    ----------
-    name : str
-        Of the module. Its ports are ``sys_clk`` and ``sys_rst``, of what starts it; ``refclk``; the
-        pins ``tx_p``, ``tx_n``, ``rx_p`` and ``rx_n``; ``sent`` with its clock ``tx_clk``, and
-        ``came`` with ``rx_clk``: two bytes a cycle as of `Bytes`, which may come an odd number of
-        bytes later.
-    dual, channel : int
-        Where it is.
-    mhz : float
-        Of the reference.
-    mbits : float
-        Mbit/s on the pair.
+    Its ports are ``sys_clk`` and ``sys_rst``, of what starts it; ``refclk``, of some MHz; the pins
+    ``tx_p``, ``tx_n``, ``rx_p`` and ``rx_n``, for some Mbit/s; ``sent`` with its clock ``tx_clk``,
+    and ``came`` with ``rx_clk``: two bytes a cycle as of `Bytes`, which may come an odd number of
+    bytes later.
 
     Raises
     ------

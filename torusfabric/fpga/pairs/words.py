@@ -150,7 +150,6 @@ class WordTimer(wiring.Component):
     -------
     turned : In(1)
         Changes in each cycle of the fabric; known in the faster clock two or three cycles later.
-    load : Out(1)
     """
 
     def __init__(self, cycles: int) -> None:
@@ -210,7 +209,6 @@ class PairReceiver(wiring.Component):
         Zeros until it is known where words begin.
     clock : Out(1)
         Rises with each word, and falls when it is to be taken.
-    locked : Out(1)
     """
 
     def __init__(self, units: Units) -> None:

@@ -39,16 +39,12 @@ def analyse(
     outports: Sequence[str],
     inports: Mapping[str, str],
 ) -> dict[str, Any]:
-    """Where the tables of a router go.
+    """Where the tables, of some inputs, of a router go, by a netlist that yosys wrote as JSON.
 
     Parameters
     ----------
-    module : dict
-        From a netlist that yosys wrote as JSON.
     price : function of str -> Cost
         What a cell of a type costs.
-    inputs : int
-        Of a table.
     outports : sequence of str
         The ports that drive links.
     inports : dict of str to str

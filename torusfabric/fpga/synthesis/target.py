@@ -51,14 +51,7 @@ class Target:
         return FAMILIES[self.family]
 
     def measure(self, module: dict[str, Any], children: Collection[str]) -> Cost:
-        """What a mapped module costs, without its children.
-
-        Parameters
-        ----------
-        module : dict
-            The module, from a netlist that yosys wrote as JSON.
-        children : collection of str
-            The names of modules that may be instantiated in it.
+        """What a module of a netlist that yosys wrote as JSON costs, without its children.
 
         Raises
         ------
