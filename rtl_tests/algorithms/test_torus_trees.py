@@ -9,13 +9,13 @@ from helpers import few
 
 import torusfabric as tf
 from torusfabric.algorithms import Options, find
-from torusfabric.algorithms.network.trees import nearest_tree
 from torusfabric.algorithms.oblivious.shallow_trees import Trees, shallower
 from torusfabric.algorithms.oblivious.spanning_trees import (
     disjoint_trees,
     link_disjoint_trees,
     nearer_trees,
     shallow_trees,
+    shortest_tree,
 )
 from torusfabric.collective import parse_collective
 from torusfabric.schedule.recognise import recognise
@@ -179,10 +179,10 @@ def test_allreduce_is_near_the_limit(name, flits):
 
 
 @pytest.mark.parametrize("name", ["2", "7", "4x4", "3x5", "2x3x4", "3x3x3x3", "arrowhead:2"])
-def test_nearest_tree(name):
+def test_shortest_tree(name):
     """A tree of shortest paths."""
     topology = cayley(parse_topology(name))
-    trees = nearest_tree(topology, 0)
+    trees = shortest_tree(topology)
     check_trees(topology, trees)
     assert (trees.depth[0] == topology.distances).all()
 

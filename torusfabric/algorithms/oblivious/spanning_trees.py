@@ -31,13 +31,13 @@ import numpy as np
 
 from ...collective import Collective
 from ...schedule import Rounds, Schedule
-from ...topology import Torus
+from ...topology import CayleyGraph, Torus
 from ..algorithm import Options
-from ..network.trees import MOST_NODES, link_disjoint_trees_of, nearest_tree
+from ..network.trees import MOST_NODES, link_disjoint_trees_of
 from .shallow_trees import Trees, shallower, tree_pattern, up_and_down
 
 __all__ = ["disjoint_trees", "link_disjoint_trees", "misfit", "nearer_trees", "plan",
-           "shallow_trees"]  # fmt: skip
+           "shallow_trees", "shortest_tree"]  # fmt: skip
 
 #: More hops than the diameter are worth the search of trees as on any network.
 FEW = 2
@@ -190,6 +190,20 @@ def shallow_trees(torus: Torus) -> Trees:
     return found
 
 
+def shortest_tree(topology: CayleyGraph) -> Trees:
+    """A spanning tree of shortest paths out of node 0.
+
+    Examples
+    --------
+    >>> shortest_tree(Torus(8, 8)).height
+    8
+    """
+    nodes, distance = np.arange(topology.nodes), topology.distances
+    parent = topology.subtract(nodes[:, None], topology.generators[None, :])
+    nearer = distance[parent] < distance[:, None]
+    return Trees(topology.opposite[nearer.argmax(axis=1)][None], distance[None].astype(int))
+
+
 def misfit(topology: Torus, collective: Collective, options: Options) -> str | None:
     """What the trees of a torus need and do not get, or None."""
     if options.ports not in (None, topology.ports):
@@ -223,7 +237,7 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
     """
     if collective.kind == "allreduce":
         return plan_allreduce(topology, collective)
-    entry, depth = nearest_tree(topology, 0) if options.trees == 1 else shallow_trees(topology)
+    entry, depth = shortest_tree(topology) if options.trees == 1 else shallow_trees(topology)
     offset = topology.subtract(np.arange(topology.nodes), collective.root or 0)
     trees = Trees(entry[:, offset], depth[:, offset])
     return tree_pattern(topology, collective, trees)
