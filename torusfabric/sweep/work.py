@@ -79,18 +79,8 @@ def run(
 
 def describe(point: Point) -> str:
     """A point in a few words."""
-    names = (
-        "plan",
-        "topology",
-        "collective",
-        "algorithm",
-        "width",
-        "flits",
-        "max_flits",
-        "target",
-        "mapping",
-    )
-    return " ".join(str(point[name]) for name in ("step", *names) if name in point)
+    names = "step plan topology collective algorithm width flits max_flits target mapping"
+    return " ".join(str(point[name]) for name in names.split() if name in point)
 
 
 def work(point: Point, plans: Sequence[bytes] | None = None) -> Row:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 from ...errors import WorkFailed
 from ...rtl.fabric import Fabric
 from .base import Progress
-from .host_port import NO_FILE, fields, from_chunks, to_chunks, watched
+from .host_port import fields, from_chunks, to_chunks, watched
 from .session import Session
 from .traffic import Arrival, Beat, Log, Sink, Source, Traffic, check_end
 
@@ -67,10 +66,7 @@ def run_streams(
     made = _Task(session, fabric, traffic)
     task = made.task
     report = (lambda done: progress(done, traffic.beats)) if progress else None
-    outcome = watched(session.run_streams, task, report)
-    if outcome == NO_FILE:
-        raise OSError(task.file_error, os.strerror(task.file_error))
-    if outcome:
+    if watched(session.run_streams, task, report):
         raise WorkFailed("Fabric must come to an end, not be stopped")
     log = made.log()
     check_end(traffic, log, unsent=made.unsent)

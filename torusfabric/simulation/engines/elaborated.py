@@ -16,7 +16,7 @@ import pickle
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from functools import cached_property, partial
+from functools import partial
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
@@ -194,6 +194,7 @@ class Elaborated:
         self.stores: dict[int, Store] = {}
         self.pieces: list[Piece] = []
         self.pieces_of: dict[int, list[int]] = {}
+        self._shown: dict[str, list[tuple[int | None, int, int]]] = {}
         for number, cell in enumerate(self.cells):
             if isinstance(cell, nir.Memory):
                 self.stores[number] = Store(number, cell.name, cell.width, cell.depth, cell.init)
@@ -242,10 +243,6 @@ class Elaborated:
         if port not in self._shown:
             self._shown[port] = [*self._parts(self.outputs[port])]
         return self._shown[port]
-
-    @cached_property
-    def _shown(self) -> dict[str, list[tuple[int | None, int, int]]]:
-        return {}
 
     def _parts(self, nets: Nets) -> Iterator[tuple[int | None, int, int]]:
         """Bits as parts of pieces; what is none of a register becomes a piece."""

@@ -17,7 +17,6 @@ from .base import PATIENCE, EngineRun, Job, Messages, Progress
 from .words import Cells, PortWords, Words
 
 __all__ = [
-    "NO_FILE",
     "CTask",
     "PortRuns",
     "Step",
@@ -197,8 +196,6 @@ class PortRuns:
         """Carry a task out, and report the words that it has moved."""
         outcome = watched(self._call, task, self._progress and self._moved)
         self._clocks += task.clocks
-        if outcome == NO_FILE:
-            raise OSError(task.file_error, os.strerror(task.file_error))
         return outcome
 
     def _moved(self, words: int) -> None:
@@ -218,10 +215,11 @@ def watched(
 ) -> int:
     """Call from a thread, so that this one can report the words moved, and be interrupted.
 
-    The task has ``done``, the words moved, and ``stop``, which asks it to end.
+    The task has ``done``, the words moved, and ``stop``, which asks it to end. Raises `OSError` if
+    waves cannot be written.
     """
     if progress is None and threading.current_thread() is not threading.main_thread():
-        return call(task)
+        return _written(call(task), task)
     outcome: Future[int] = Future()
     try:
         threading.Thread(target=_carry_out, args=(call, task, outcome)).start()
@@ -238,7 +236,14 @@ def watched(
                 task.stop = 1
                 outcome.cancel()  # where it has not begun
                 wait([outcome])
-    return outcome.result()
+    return _written(outcome.result(), task)
+
+
+def _written(outcome: int, task: ctypes.Structure) -> int:
+    """An outcome, if waves could be written."""
+    if outcome == NO_FILE:
+        raise OSError(task.file_error, os.strerror(task.file_error))
+    return outcome
 
 
 def _carry_out(call: Callable[[_Task], int], task: _Task, outcome: "Future[int]") -> None:
