@@ -1,10 +1,9 @@
 """What came out of streams compared with what should have come, word by word."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby, islice, zip_longest
 
 from ...rtl.streams.ports import STATUS
-from ...verilog.bench.packets import Packet
 from ..engines.traffic import STATUS_SINK, Arrival, Log
 from .messages import Exchange
 
@@ -51,7 +50,10 @@ class Comparison:
         coming = iter(arrivals)
         for run, exchange in enumerate(exchanges):
             for packet in exchange.received[node]:
-                for k, (right, got) in enumerate(_pairs(packet, coming)):
+                count = len(packet.words)
+                came_of = zip_longest(packet.words, islice(coming, count))
+                for k, (word, got) in enumerate(came_of):
+                    right = word, k == count - 1, packet.number
                     self.checked[run] += 1
                     self.missing += got is None
                     if got is None or got[:3] != right:
@@ -65,15 +67,6 @@ class Comparison:
     def _note(self, run: int, text: str) -> None:
         self.wrong[run] += 1
         self.first_wrong = self.first_wrong or text
-
-
-def _pairs(
-    packet: Packet, coming: Iterator[Arrival]
-) -> Iterator[tuple[tuple[int, bool, int], Arrival | None]]:
-    """What each word of a packet should be, and what came, if anything did."""
-    count = len(packet.words)
-    right = ((word, k == count - 1, packet.number) for k, word in enumerate(packet.words))
-    return zip_longest(right, islice(coming, count))
 
 
 def _shown(beat: tuple[int, ...]) -> str:

@@ -133,17 +133,10 @@ def simulate_streams(
         found.compare_errors(log, errors)
     rate = None
     if fabric.clocks is Clocks.ONE and not any(errors) and not found.missing:
-        ends = _ends(exchanges, log)
-        buffers = sections_of(fabric.program, fabric.beat).buffers
         rate = sustained_rate(
-            exchanges,
-            planned,
-            ends,
-            stall=stall,
-            buffers=buffers,
-            width=fabric.width,
-            beat=fabric.beat,
-        )
+            exchanges, planned, _ends(exchanges, log), stall=stall, width=fabric.width,
+            buffers=sections_of(fabric.program, fabric.beat).buffers, beat=fabric.beat,
+        )  # fmt: skip
     jobs_done = _job_reports(fabric, runs, found, log)
     return StreamReport(
         **facts_of(fabric.program),
