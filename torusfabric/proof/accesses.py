@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -119,6 +120,20 @@ class Access:
     def idle(self) -> dict[str, IntArray]:
         """What drives nets of the top while nobody writes."""
         return {}
+
+    def given(
+        self,
+        *,
+        rst: int = 0,
+        start: int | IntArray = 0,
+        besides: Mapping[str, int] = MappingProxyType({}),
+    ) -> dict[str, IntArray]:
+        """What drives the fabric while nobody writes, and besides."""
+        pulse = np.broadcast_to(np.asarray(start), (1, self.machine.runs))
+        given = {"rst": np.array([[rst]]), "start": pulse} | self.idle()
+        if "abort" in self.machine.text.nets:
+            given["abort"] = np.array([[0]])
+        return given | {name: np.array([[bit]]) for name, bit in besides.items()}
 
     def check_rest(self, rest: Snapshot) -> int:
         """Check what else must be so at rest; returns how many things were compared."""

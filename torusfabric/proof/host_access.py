@@ -95,9 +95,9 @@ class HostAccess(Access):
         given = ("next_read_address" if several else "read_address") + name
         address = word(np.arange(len(machine.text.nets.get(given, []))))[:, None]
         now = spread(rest, 1)
-        machine.settle(now, self._at_rest() | {given: address})
+        machine.settle(now, self.given() | {given: address})
         if several:
-            machine.settle(machine.after(now), self._at_rest())
+            machine.settle(machine.after(now), self.given())
         for port in self._passed:
             shown = machine.shown(port + name)
             count += len(shown)
@@ -113,9 +113,9 @@ class HostAccess(Access):
             others = {module: {"read_node": self._others(module, "read_node", position)}
                       for module in self.nodes}  # fmt: skip
             for _ in range(self.answer):
-                machine.settle(now, self._at_rest(), others)
+                machine.settle(now, self.given(), others)
                 now = machine.after(now)
-            machine.settle(now, self._at_rest(), others)
+            machine.settle(now, self.given(), others)
             for module in self.nodes:
                 shown = machine.output(module, "read_data")
                 count += shown.size
@@ -132,7 +132,7 @@ class HostAccess(Access):
         if nodes == 1:
             return
         machine, now = self.machine, copied(begin)
-        machine.settle(now, self._at_rest())
+        machine.settle(now, self.given())
         machine.forget_words()
         for position in [*range(NodeGroups(nodes).place_bits), None]:
             written: dict[str, Override] = {
@@ -143,7 +143,7 @@ class HostAccess(Access):
                 for module in self.nodes
             }
             for _ in range(WRITE):
-                machine.settle(now, self._at_rest(), written, only=self.nodes)
+                machine.settle(now, self.given(), written, only=self.nodes)
                 now = machine.after(now)
         _require("a node", holds_words(now, begin), "keep its words when others are written")
 
@@ -154,11 +154,6 @@ class HostAccess(Access):
         if len(own) and position is not None:
             others[position] = 1 - own[position]
         return others
-
-    def _at_rest(self) -> dict[str, IntArray]:
-        """What drives the fabric while nobody starts a run."""
-        at_rest = dict.fromkeys(("rst", "start", "abort"), np.array([[0]]))
-        return {n: v for n, v in at_rest.items() if n in self.machine.text.nets} | self.idle()
 
 
 def _require(signal: str, holds: object, what: str) -> None:

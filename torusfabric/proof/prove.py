@@ -213,6 +213,9 @@ def _conclusion(fabric: Fabric) -> str:
 #: The rooms whose text says what the words and numbers are that a text is compared with.
 ROOMS = ("collective", "program", "proof", "rtl", "schedule", "topology", "verilog")
 
+#: How it is proved of a module that all bits of words are treated alike.
+STRUCTURE = "comparison of structure"
+
 #: The ports in which words come and go.
 WORD_PORTS = WORDS | {"rx", "write_data"}
 
@@ -270,7 +273,7 @@ def of_modules(
     for name, role in fabric.netlist.roles.items():
         if role in (Role.ROUTER, Role.ENDPOINT):
             module = text.modules[fabric.prefix + name]
-            yield Lemma(name, "comparison of structure", "all bits of words are treated alike",
+            yield Lemma(name, STRUCTURE, "all bits of words are treated alike",
                         partial(alike, module, WORD_PORTS, fabric.width))  # fmt: skip
 
 

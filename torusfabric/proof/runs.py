@@ -131,7 +131,7 @@ class Runs(ABC):
             under_way: BoolArray = edge < cycles
             # Whatever the start is meanwhile, it is ignored.
             ignored = edge < cycles - self.follows
-            given = self.starts.given(start=np.where(ignored, UNKNOWN, 0))
+            given = self.access.given(start=np.where(ignored, UNKNOWN, 0))
             machine.settle(now, given | meanwhile.driven(edge), meanwhile.overrides(edge))
             meanwhile.look(edge)
             shows = edge >= self.unshown
@@ -175,9 +175,9 @@ class Runs(ABC):
         """The state once nothing changes any more but in nodes; what links carry is forgotten."""
         machine = self.machine
         for _ in range(RESTING):
-            machine.settle(now, self.starts.given())
+            machine.settle(now, self.access.given())
             shown, later = machine.nets.copy(), machine.after(now)
-            machine.settle(later, self.starts.given())
+            machine.settle(later, self.access.given())
             if (shown == machine.nets).all() and same(now, later):
                 return later
             now = later
@@ -216,10 +216,10 @@ class MemoryRuns(Runs):
     def _written(self, begin: Snapshot, writes: Steps, count: int) -> Snapshot:
         """The state after so many steps of writes; all but the nodes is at rest."""
         machine, access = self.machine, self.access
-        machine.settle(begin, self.starts.given())
+        machine.settle(begin, self.access.given())
         machine.forget_words()
         for step in range(count):
-            machine.settle(begin, self.starts.given(), access.at(writes, step), only=access.nodes)
+            machine.settle(begin, self.access.given(), access.at(writes, step), only=access.nodes)
             begin = machine.after(begin)
         return begin
 
@@ -234,7 +234,7 @@ class MemoryRuns(Runs):
             [np.where(w > 1, w, r) for w, r in zip(arrays(written), arrays(rest), strict=True)],
         )
         while True:
-            machine.settle(now, self.starts.given())
+            machine.settle(now, self.access.given())
             later = machine.after(now)
             stays = [
                 np.where((a > 1) & (a != b), r, a)
@@ -256,11 +256,11 @@ class MemoryRuns(Runs):
             count = min(most, reads.count - first)
             machine.prepare(len(runs) * count)
             each, asked = repeated(now, count), side_by_side(reads, first, count)
-            machine.settle(each, self.starts.given())
+            machine.settle(each, self.access.given())
             machine.forget_words()
             for step in range(access.answer + 1):
                 given = access.at(asked, step)
-                machine.settle(each, self.starts.given(), given, only=access.nodes)
+                machine.settle(each, self.access.given(), given, only=access.nodes)
                 if step < access.answer:
                     each = machine.after(each)
             for at in range(first, first + count):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, product
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -25,8 +25,6 @@ __all__ = ["Starts", "refused_starts"]
 
 #: Clock edges for which a reset lasts.
 RESET = 16
-
-NONE: Mapping[str, Any] = MappingProxyType({})
 
 #: Starts that are carried out at once.
 STARTS = 256
@@ -109,22 +107,12 @@ class Starts:
         # With streams it is a matter of the control what `error` says of a start.
         self.error = "start_error" if "start_error" in nets else "error"
 
-    def given(
-        self, *, rst: int = 0, start: int | IntArray = 0, besides: Mapping[str, int] = NONE
-    ) -> dict[str, IntArray]:
-        """What drives the fabric while nobody writes, and besides."""
-        pulse = np.broadcast_to(np.asarray(start), (1, self._machine.runs))
-        given = {"rst": np.array([[rst]]), "start": pulse} | self._access.idle()
-        if "abort" in self._machine.text.nets:
-            given["abort"] = np.array([[0]])
-        return given | {name: np.array([[bit]]) for name, bit in besides.items()}
-
     def of(self, runs: Sequence[Run]) -> dict[str, IntArray]:
         """What drives the fabric when runs are started."""
         asked = {name: np.array([getattr(run, name) for run in runs]) for name in self.chosen}
         if self._forms is not None and "mode" in asked:
             asked["mode"] = self._forms[[run.form(self._program) for run in runs]]
-        return self.given(start=1, besides=self._access.begins) | self._numbers(asked)
+        return self._access.given(start=1, besides=self._access.begins) | self._numbers(asked)
 
     def _numbers(self, values: dict[str, IntArray]) -> dict[str, IntArray]:
         """Numbers as the bits of inputs."""
@@ -140,14 +128,16 @@ class Starts:
         machine.prepare(1)
         now = machine.unknown()
         for _ in range(RESET):
-            machine.settle(now, self.given(rst=1, start=UNKNOWN, besides=self._access.resets))
+            machine.settle(
+                now, self._access.given(rst=1, start=UNKNOWN, besides=self._access.resets)
+            )
             now = machine.after(now)
         for _ in range(self._access.until_reset):
-            machine.settle(now, self.given())
+            machine.settle(now, self._access.given())
             now = machine.after(now)
         now = now if before is None else with_either(now, before)
         while True:
-            machine.settle(now, self.given())
+            machine.settle(now, self._access.given())
             later = with_either(now, forgetful(machine.after(now)))
             if same(now, later):
                 return now
@@ -177,7 +167,7 @@ class Starts:
             if known and forms is not None:
                 asked["mode"] = forms[asked["mode"]]
             now = self._next(numbered, len(batch), start=1, asked=self._numbers(asked))
-            machine.settle(now, self.given())
+            machine.settle(now, self._access.given())
             if machine.shown("busy").any():
                 raise refuted("whole runs", "busy", "busy must stay low if a start is refused")
             self._check_errors(batch)
@@ -193,12 +183,12 @@ class Starts:
         runs: int,
         *,
         start: int = 0,
-        asked: Mapping[str, IntArray] = NONE,
+        asked: Mapping[str, IntArray] = MappingProxyType({}),
     ) -> Snapshot:
         """The state after the next edge, of so many runs."""
         self._machine.prepare(runs)
         now = spread(rest, runs)
-        self._machine.settle(now, self.given(start=start) | {**asked})
+        self._machine.settle(now, self._access.given(start=start) | {**asked})
         return self._machine.after(now)
 
     def _check_errors(self, batch: list[Refused]) -> None:

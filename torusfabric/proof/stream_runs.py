@@ -255,7 +255,7 @@ class StreamRuns(MemoryRuns):
         # Until what it has brought is unloaded, as many runs follow as there are other buffers.
         for later in range(1, 2 * self._sections.buffers - 1):
             loading = self._loading(number + later)
-            machine.settle(now, self.starts.given(), loading, only=self.access.nodes)
+            machine.settle(now, self.access.given(), loading, only=self.access.nodes)
             machine.after(now)
         machine.nets[3:] = UNKNOWN
         machine.nets[machine.text_places("run_begins")] = 0
@@ -271,11 +271,11 @@ class StreamRuns(MemoryRuns):
         machine, access = self.machine, self.access
         reads, pause = access.reads(runs), access.at(access.pause(), 0)
         owed = self._owed(runs)
-        machine.settle(now, self.starts.given())
+        machine.settle(now, self.access.given())
         machine.forget_words()
         for step in range(reads.count + access.answer):
             for asked in (pause, access.at(reads, step)):
-                machine.settle(now, self.starts.given(), asked, only=access.nodes)
+                machine.settle(now, self.access.given(), asked, only=access.nodes)
                 if step >= access.answer:
                     self._compare_step(runs, cycles, owed, step - access.answer)
                 now = machine.after(now)

@@ -16,6 +16,7 @@ from ..gates import GateText, read_gates
 from ..host import check_host
 from ..prove import (
     ASSUMPTIONS,
+    STRUCTURE,
     Lemma,
     Steps,
     as_far_as_it_holds,
@@ -30,7 +31,7 @@ from ..solver import Harness
 from ..whole import Whole
 from ..wiring import WIRING, check_wiring
 from .buffers import buffer_harness, receiver_harness
-from .cables import check_cables, on_board, united
+from .cables import Subject, check_cables, on_board, united
 from .control import agreement_harness, barrier_harness
 from .sums import check_received_sums, check_sent_sums, received_sum_harness, sent_sum_harness
 
@@ -79,13 +80,18 @@ def _steps(
     fabric, kinds = system.fabric, board_kinds(system, MemoryRule.parse("auto"))
     steps = Steps(fabric, design, cache, progress)
     texts = [_text(system, kind, design, cache) for kind in kinds]
+    boards = [on_board(system, kinds[k], texts[k], number)
+              for number, k in enumerate(system.kind_of)]  # fmt: skip
     whole = united(system, kinds, texts)
-    runs = Whole(*whole)
-    check = partial(check_wiring, whole.fabric, whole.text, whole.ports)
-    yield steps.known(Lemma(*WIRING, check))
-    yield from map(steps.known, _of_boards(system, kinds, texts, design, cache))
-    yield from steps.solved([*_by_induction(system, kinds, texts, design)])
-    yield steps.known(whole_runs(runs, progress))
+    yield steps.known(Lemma(*WIRING, partial(check_wiring, *whole)))
+    of_kinds: dict[str, list[Subject]] = {}
+    for board, k in zip(boards, system.kind_of, strict=True):
+        of_kinds.setdefault(kinds[k].top, []).append(board)
+    yield from map(steps.known, _of_boards(system, of_kinds, design, cache))
+    yield from steps.solved(
+        [*_by_induction(system, [each[0] for each in of_kinds.values()], design)]
+    )
+    yield steps.known(whole_runs(Whole(*whole), progress))
 
 
 def _text(system: BoardSystem, kind: BoardKind, design: Design, cache: Cache | None) -> GateText:
@@ -97,38 +103,24 @@ def _text(system: BoardSystem, kind: BoardKind, design: Design, cache: Cache | N
 
 
 def _of_boards(
-    system: BoardSystem,
-    kinds: list[BoardKind],
-    texts: list[GateText],
-    design: Design,
-    cache: Cache | None,
+    system: BoardSystem, kinds: dict[str, list[Subject]], design: Design, cache: Cache | None
 ) -> Iterator[Lemma]:
-    """What is proved without the solver of each kind of board; of equal modules once."""
+    """What is proved without the solver of the boards of each kind; of equal modules once."""
     known: set[str] = set()
-    for number, (kind, text) in enumerate(zip(kinds, texts, strict=True)):
-        of_kind = f" of {kind.top}" * (len(kinds) > 1)
-        fabric, _, _ = on_board(system, kind, text, system.kind_of.index(number))
-        check = partial(check_cables, system, text)
-        yield Lemma("link ports" + of_kind, *CABLES, check)
-        for lemma in of_top(fabric, text):
+    for top, boards in kinds.items():
+        fabric, text, _ = boards[0]
+        of_kind = f" of {top}" * (len(kinds) > 1)
+        yield Lemma("link ports" + of_kind, *CABLES, partial(check_cables, system, text))
+        for lemma in (*of_top(fabric, text), *of_modules(fabric, text, design, cache)):
             if lemma.name == "host":
-                check = partial(_hosts, system, kind, text, number)
+                check = partial(lambda each: sum(check_host(*board) for board in each), boards)
                 yield lemma._replace(name=lemma.name + of_kind, check=check)
-            else:
-                yield lemma._replace(name=lemma.name + of_kind)
-        for lemma in of_modules(fabric, text, design, cache):
-            if lemma.name == "rom":
+            elif lemma.method != STRUCTURE:
                 yield lemma._replace(name=lemma.name + of_kind)
             elif lemma.name not in known:
                 known.add(lemma.name)
                 yield lemma
-    yield Lemma("CRC-32", *SUMS, partial(_sums, system, texts[0]))
-
-
-def _hosts(system: BoardSystem, kind: BoardKind, text: GateText, number: int) -> int:
-    """Check the host port of all boards of a kind."""
-    boards = [board for board, of_board in enumerate(system.kind_of) if of_board == number]
-    return sum(check_host(*on_board(system, kind, text, board)) for board in boards)
+    yield Lemma("CRC-32", *SUMS, partial(_sums, system, next(iter(kinds.values()))[0].text))
 
 
 def _sums(system: BoardSystem, text: GateText) -> int:
@@ -139,19 +131,11 @@ def _sums(system: BoardSystem, text: GateText) -> int:
     return sent + sum(check_received_sums(each, width) for each in receivers)
 
 
-def _by_induction(
-    system: BoardSystem, kinds: list[BoardKind], texts: list[GateText], design: Design
-) -> Iterator[Harness]:
+def _by_induction(system: BoardSystem, boards: list[Subject], design: Design) -> Iterator[Harness]:
     """What is proved by the solver."""
     yield from router_harnesses(system.fabric, design)
-    links = {
-        harness.name: harness
-        for number, (kind, text) in enumerate(zip(kinds, texts, strict=True))
-        for harness in link_harnesses(
-            on_board(system, kind, text, system.kind_of.index(number)).fabric, design
-        )
-    }
-    yield from links.values()
+    each = (harness for board in boards for harness in link_harnesses(board.fabric, design))
+    yield from {harness.name: harness for harness in each}.values()
     yield from between_boards(system.plan, design)
 
 
