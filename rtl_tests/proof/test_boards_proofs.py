@@ -80,7 +80,7 @@ FAULTS = (
     Fault("board_control", r"refused <= told\[3\]", "refused <= 1'd0", BARRIER),
     Fault("board_control", r"\(\(count != 12'd0\) \| goes\)", "(goes)", BARRIER),
     Fault("board_control", r"above = board \? 2'd2", "above = board ? 2'd1", BARRIER),
-    Fault("board_control", r"\(~waiting\) \| \(recent != \S+\)", "~waiting", BARRIER),
+    Fault("board_control", r"\(~waiting\) \| \(recent != [^)]+\)", "~waiting", BARRIER),
     Fault("board_control", r"dropped = goes \? refused", "dropped = goes ? 1'd0", BARRIER),
     # The agreement.
     Fault("board_control", r"settled_below \| \(~below\)", "settled_below | 2'd3", AGREEMENT),
