@@ -247,44 +247,32 @@ def _whole(system: BoardSystem, kinds: list[BoardKind]) -> str:
     Registers hold any values at first, as they do in a chip: simulators would make a sum of words
     unknown where one of them is, though nobody uses it.
     """
-    heads, lines, first = [], [], []
+    prefix = system.fabric.prefix
+    heads, wires, parts, first = [], [], [], []
     for board, number in enumerate(system.kind_of):
         top, netlist, texts = kinds[number]
-        outer = _outer(netlist)
-        heads += [f"{way} wire {range_of(bits)}board_{board}_{name}" for name, (way, bits) in
-                  outer.items()]  # fmt: skip
-        pins = [f".{name}(board_{board}_{name})" for name in outer]
-        pins += [f".board({len_of(netlist, 'board')}'d{board})"]
+        outer, bits = _outer(netlist), netlist.inputs | netlist.outputs
+        heads += [f"  {way} wire {range_of(width)}board_{board}_{name}"
+                  for name, (way, width) in outer.items()]  # fmt: skip
+        pins = {name: f"board_{board}_{name}" for name in outer}
+        pins["board"] = f"{bits['board']}'d{board}"
         for link, (there, port) in enumerate(system.boards.ends[board]):
             for name in LINK_PORTS:
-                pin = link_port(link, name)
-                if name == "rx_clk":
-                    pins.append(f".{pin}(board_{there}_clk)")
-                    continue
-                sender = board if name.startswith("tx") else there
-                net = f"board_{sender}_{link_port(link if sender == board else port, name)}"
-                if name.startswith("rx"):
-                    net = f"board_{there}_{link_port(port, name.replace('rx', 'tx'))}"
-                else:
-                    lines.append(f"  wire {range_of(len_of(netlist, pin))}{net};")
-                pins.append(f".{pin}({net})")
-        lines.append(f"  {top} board_{board} (\n    " + ",\n    ".join(pins) + "\n  );")
-        for instance in netlist.instances:
-            module = texts[system.fabric.prefix + instance.module]
-            for name, bits in module.structure.clocked.items():
-                place = f"board_{board}.{instance.name}.{name}"
-                first.append(f"    {place} = {{{-(-bits // 32)}{{$random}}}};")
-    wires = [line for line in lines if line.startswith("  wire")]
-    rest = [line for line in lines if not line.startswith("  wire")]
-    ports = ",\n".join(f"  {head}" for head in heads)
+                pin, sent = link_port(link, name), link_port(port, name.replace("rx", "tx"))
+                pins[pin] = f"board_{there}_{'clk' if name == 'rx_clk' else sent}"
+                if name.startswith("tx"):
+                    pins[pin] = f"board_{board}_{pin}"
+                    wires.append(f"  wire {range_of(bits[pin])}{pins[pin]};")
+        every = ",\n    ".join(f".{pin}({net})" for pin, net in pins.items())
+        parts.append(f"  {top} board_{board} (\n    {every}\n  );")
+        first += [
+            f"    board_{board}.{instance.name}.{name} = {{{-(-width // 32)}{{$random}}}};"
+            for instance in netlist.instances
+            for name, width in texts[prefix + instance.module].structure.clocked.items()
+        ]
     return "\n".join(["// All boards, and the cables between them.",
-                      f"module {WHOLE} (", ports, ");", *wires, *rest,
+                      f"module {WHOLE} (", ",\n".join(heads), ");", *wires, *parts,
                       "  initial begin", *first, "  end", "endmodule\n"])  # fmt: skip
-
-
-def len_of(netlist: Netlist, port: str) -> int:
-    """Bits of a port."""
-    return (netlist.inputs | netlist.outputs)[port]
 
 
 def _outer(netlist: Netlist) -> Mapping[str, tuple[str, int]]:
