@@ -138,38 +138,34 @@ class Runs(ABC):
             self._check(runs, edge, "busy", under_way & shows)
             if shows:
                 self._check(runs, edge, "done", ~under_way)
-            errors = machine.shown(self.starts.error) if not edge and self.starts.chosen else ()
-            for k, shown in enumerate(errors):
-                self._report(runs, edge, f"error[{k}]", shown != 0, shown, 0)
+            if not edge and self.starts.chosen:
+                self._check(runs, edge, self.starts.error, 0)
             ending: BoolArray = np.equal(cycles, edge)
             if ending.any():
                 left = picked(ending, now, left, len(runs))
-                for k, shown in enumerate(machine.shown("cycles")):
-                    wrong = ending & (shown != (edge >> k & 1))
-                    self._report(runs, edge, f"cycles[{k}]", wrong, shown, edge >> k & 1)
+                self._check(runs, edge, "cycles", edge, there=ending)
             now = machine.after(now)
         return now, left
 
-    def _check(self, runs: Sequence[Run], edge: int, signal: str, wanted: BoolArray) -> None:
-        """Check a bit of the top, of each board where there are several."""
-        for shown in self.machine.shown(signal):
-            self._report(runs, edge, signal, shown != wanted, shown, wanted)
-
-    def _report(
+    def _check(
         self,
         runs: Sequence[Run],
         edge: int,
         signal: str,
-        wrong: BoolArray,
-        shown: IntArray,
         wanted: BoolArray | int,
+        *,
+        there: BoolArray | bool = True,
     ) -> None:
-        """Raise a refutation if anything is wrong."""
-        if wrong.any():
-            k = int(np.nonzero(wrong)[0][0])
-            value = int(np.broadcast_to(np.asarray(wanted), shown.shape)[k])
-            message = f"must be {value}, not {named(int(shown[k]))}"
-            raise run_refuted(runs[k], edge, signal, message)
+        """Check a number that the top shows in some runs, or a bit of each board."""
+        for k, shown in enumerate(self.machine.shown(signal)):
+            bits, name = wanted, signal
+            if isinstance(wanted, int):
+                bits, name = np.full(len(shown), wanted >> k & 1), f"{signal}[{k}]"
+            wrong = (shown != bits) & there
+            if wrong.any():
+                at = int(wrong.argmax())
+                message = f"must be {int(np.asarray(bits)[at])}, not {named(int(shown[at]))}"
+                raise run_refuted(runs[at], edge, name, message)
 
     def _rested(self, now: Snapshot) -> Snapshot:
         """The state once nothing changes any more but in nodes; what links carry is forgotten."""

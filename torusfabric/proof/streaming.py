@@ -85,13 +85,13 @@ class StreamingRuns(Runs):
         """Check what the core says of a cycle, and take what has arrived."""
         shown = self._flit_of(cycle, self._shows, every=self._steps)
         if shown is not None:
-            self._require(run, cycle, "tx_address", shown)
+            self._check([run], cycle, "tx_address", shown)
         at = cycle - self._receives
         here = 0 <= at < self._steps * self._flits
-        self._require(run, cycle, "rx_enable", int(here))
+        self._check([run], cycle, "rx_enable", int(here))
         if not here:
             return
-        self._require(run, cycle, "rx_address", at)
+        self._check([run], cycle, "rx_address", at)
         flit, step = divmod(at, self._steps)
         for node, ports in enumerate(self._arrivals):
             words = self.machine.shown(f"receive_{node}")[SLICE :: self._width, 0]
@@ -111,13 +111,6 @@ class StreamingRuns(Runs):
             part = int(position[node]) if self._layout.recv_parts > 1 else 0
             found[node, part * sent.shape[1] : (part + 1) * sent.shape[1]] = sent[node]
         return found
-
-    def _require(self, run: Run, cycle: int, signal: str, wanted: int) -> None:
-        """Refute a number that the top does not show."""
-        bits = self.machine.shown(signal)[:, 0]
-        if (bits != (wanted >> np.arange(len(bits)) & 1)).any():
-            said = "".join(named(int(bit))[0] for bit in bits[::-1])
-            raise run_refuted(run, cycle, signal, f"must be {wanted}, not {said} in binary")
 
     def _compare(self, run: Run, found: IntArray, cycle: int) -> None:
         """Compare what has arrived with what is owed."""
