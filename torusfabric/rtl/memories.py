@@ -1,14 +1,13 @@
 """Memories and ROMs whose ports are bound to existing signals."""
 
-import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextvars import ContextVar
 from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from amaranth.hdl import Array, Cat, Const, Instance, Module, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Elaboratable, Fragment, Instance, Module, Signal, Value
+from amaranth.hdl._mem import MemoryInstance
 from amaranth.lib import memory
 from amaranth.utils import ceil_log2
 
@@ -16,7 +15,7 @@ from ..topology import IntArray
 
 __all__ = ["LOOK_UP", "Cell", "Columns", "MemoryShape", "ReadPort", "WritePort", "add_memory",
            "add_rom", "address_width", "choose", "constant_at", "fitting", "look_up",
-           "memory_cell", "recorded_memories", "rom_and_port"]  # fmt: skip
+           "memory_cell", "memories_of", "rom_and_port"]  # fmt: skip
 
 #: Tells synthesis that no word is used that was read in the very cycle in which it was written.
 NO_COLLISIONS = {"no_rw_check": 1}
@@ -58,24 +57,25 @@ class MemoryShape(NamedTuple):
     written: bool
 
 
-_recorded: ContextVar[list[MemoryShape] | None] = ContextVar("recorded memories", default=None)
+def memories_of(design: Elaboratable) -> list[MemoryShape]:
+    """The memories and ROMs in a design, those of its components included.
+
+    Those of one word are registers, and what is read at once is made of tables.
+    """
+    return [*_within(Fragment.get(design, None))]
 
 
-@contextlib.contextmanager
-def recorded_memories() -> Iterator[list[MemoryShape]]:
-    """A list of all memories that are added meanwhile; those of one word are registers."""
-    found: list[MemoryShape] = []
-    token = _recorded.set(found)
-    try:
-        yield found
-    finally:
-        _recorded.reset(token)
-
-
-def _record(width: int, depth: int, *, written: bool) -> None:
-    found = _recorded.get()
-    if found is not None:
-        found.append(MemoryShape(width, depth, written))
+def _within(fragment: Fragment) -> Iterator[MemoryShape]:
+    """Those inside a fragment."""
+    for inner, _, _ in fragment.subfragments:
+        if isinstance(inner, MemoryInstance):
+            # Amaranth says in private members what memories are made of.
+            rows, reads, writes = inner._data, inner._read_ports, inner._write_ports  # noqa: SLF001
+            if all(port._domain != "comb" for port in reads):  # noqa: SLF001
+                yield MemoryShape(rows.shape, rows.depth, bool(writes))
+        elif isinstance(inner, Instance) and inner.type == LOOK_UP:
+            yield MemoryShape(inner.parameters["WIDTH"], inner.parameters["DEPTH"], written=False)
+        yield from _within(inner)
 
 
 def address_width(depth: int) -> int:
@@ -142,7 +142,6 @@ def add_rom(
     Value
         The row read.
     """
-    _record(width, len(rows), written=False)
     if alone and len(rows) in LOOKED_UP:
         return _looked_up(m, name, rows, width, address)
     m.submodules[name], port = rom_and_port(name, rows, width)
@@ -192,8 +191,6 @@ class Columns:
     >>> columns = Columns(Signal(2))
     >>> len(columns.read(np.array([0, 5, 2, 7]))), len(columns.read(np.array([6, 6, 6, 6])))
     (3, 3)
-    >>> columns.bits
-    12
     """
 
     def __init__(self, address: Value) -> None:
@@ -224,11 +221,6 @@ class Columns:
         if not (base & ((1 << bits) - 1)).any():
             return Cat(word, self.read(base >> bits))
         return self.read(base) + word
-
-    @property
-    def bits(self) -> int:
-        """Bits of the ROM."""
-        return sum(len(values) * len(signal) for values, signal in self._columns.values())
 
     def build(self, m: Module, name: str, *, alone: bool = False) -> None:
         """Add the ROM to a module, once all columns are known; parameters as of `add_rom`."""
@@ -329,7 +321,6 @@ def add_memory(
         return _add_register(m, cell, write)
     halves = cell if isinstance(cell, tuple) else (cell,)
     width, depth = sum(rows.shape for rows in halves), halves[0].depth
-    _record(width, depth, written=True)
     attributes = NO_COLLISIONS | (OF_BLOCKS if block else {})
     attributes |= OF_REGISTERS if many and depth <= REGISTERS else {}
     add = partial(_add_ram, m, read=read, attributes=attributes)

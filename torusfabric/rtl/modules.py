@@ -23,7 +23,6 @@ from amaranth.hdl import (
     ClockSignal,
     Const,
     Elaboratable,
-    Fragment,
     Instance,
     Module,
     Signal,
@@ -32,7 +31,7 @@ from amaranth.hdl import (
 from amaranth.hdl._ast import Slice
 from amaranth.lib import wiring
 
-from .memories import MemoryShape, recorded_memories
+from .memories import MemoryShape, memories_of
 
 __all__ = ["Leaf", "SharedModule", "Use", "apart", "delayed", "given_names", "pulsed"]
 
@@ -80,10 +79,8 @@ class Leaf(wiring.Component):
         return [whole[start : start + width] for start in range(0, len(whole), width)]
 
     def memories(self) -> Sequence[MemoryShape]:
-        """The memories and ROMs inside, those of its components included."""
-        with recorded_memories() as found:
-            Fragment.get(self, None)
-        return found
+        """The memories and ROMs inside; see `memories_of`."""
+        return memories_of(self)
 
 
 @contextlib.contextmanager

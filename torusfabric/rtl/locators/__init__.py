@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-from amaranth.hdl import Cat, Const, Fragment, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Member, Out
 
@@ -20,7 +20,7 @@ from ...program.fields import Order
 from ...program.patterns import Route
 from ...program.timing import block_cycles, chunk_cycles, part_cycles
 from ...topology import IntArray
-from ..memories import Columns, address_width
+from ..memories import Columns, address_width, memories_of
 from ..modules import delayed
 
 __all__ = ["ChunkLocator", "HostLayout", "Locator", "RouteLocator", "affine"]
@@ -162,18 +162,10 @@ class Locator(wiring.Component):
                 **given,
             }
         )
-        self._tables: list[Columns] = []
-
-    def columns(self, address: Value) -> Columns:
-        """A ROM of this locator."""
-        self._tables.append(Columns(address))
-        return self._tables[-1]
 
     def rom_bits(self) -> int:
         """Bits of all its ROMs."""
-        self._tables.clear()
-        Fragment.get(self, None)
-        return sum(table.bits for table in self._tables)
+        return sum(shape.width * shape.depth for shape in memories_of(self))
 
 
 class ChunkLocator(Locator):
@@ -282,7 +274,7 @@ class RouteLocator(Locator):
     def elaborate(self, platform: object) -> Module:
         """Build the search of all routes, and choose the one that holds the answer."""
         m = Module()
-        by_node, by_origin = self.columns(self.node), self.columns(self.origin)
+        by_node, by_origin = Columns(self.node), Columns(self.origin)
         chunk = delayed(m, self.chunk, 4)
         numberings: list[IntArray] = []
         found = []

@@ -9,7 +9,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
 from ...program import AddressMap, CycleMap, DirectMap, NodeMap, OffsetMap, PartMap, Program
 from ...topology import CayleyGraph, IntArray, Topology, cayley
-from ..memories import constant_at
+from ..memories import Columns, constant_at
 from ..modules import delayed
 from . import Locator
 
@@ -124,7 +124,7 @@ class TableLocator(Locator):
         wait = self.latency - 2
         if chunks > 1:
             key.append(delayed(m, self.chunk, wait))
-        rows = self.columns(Cat(*reversed(key)))
+        rows = Columns(Cat(*reversed(key)))
         bank = rows.read(self._rows(self._table.memory, key))
         base, flit = self._rows(self._table.base, key), delayed(m, self.flit, wait + 1)
         address = rows.read(base) if self._flits == 1 else rows.address(base, flit)
@@ -152,7 +152,7 @@ class TableLocator(Locator):
 
     def _key_by_offset(self, m: Module) -> list[Value]:
         """Variant, where it matters, and the offset in each cyclic group, after two cycles."""
-        by_node, by_origin = self.columns(self.node), self.columns(self.origin)
+        by_node, by_origin = Columns(self.node), Columns(self.origin)
         key: list[Value] = []
         moduli = cayley(self._table.topology).moduli
         if self._table.variant_of is not None:
@@ -237,7 +237,7 @@ class CycleLocator(Locator):
         """A value of a cycle and a node, a cycle later."""
         rows, nodes = values.shape
         padded = np.pad(values, [(0, 0), (0, (1 << len(node)) - nodes)], mode="edge")
-        table = self.columns(Cat(node, row) if rows > 1 else node)
+        table = Columns(Cat(node, row) if rows > 1 else node)
         found = table.read(padded.ravel())
         table.build(m, name)
         return found
