@@ -103,14 +103,14 @@ def plan_endpoints(program: Program, beat: int = 1) -> EndpointPlan:
         shapes=tuple(shapes),
         shape_of=shape_of,
         wires=tuple(wired.wires),
-        ends=points.strobes.ends,
+        ends=points.ends,
         tables=RowTables(points.loops, [(planner.members, planner.table) for planner in planners]),
         columns={
             f"{name}_{k}": column
             for name, columns in points.columns.items()
             for k, column in enumerate(columns.all)
         },
-        skip_bits=points.strobes.skip_bits,
+        skip_bits=points.skip_bits,
     )
 
 
@@ -244,7 +244,7 @@ class _ShapePlanner:
             address=self._address(stores),
             enable=self._enable(stores, strobe, strobes),
             strobes=strobes,
-            skips=bool(self._points.strobes.ends) and bool(strobes),
+            skips=bool(self._points.ends) and bool(strobes),
             source=self._codes(source, sources) if len(sources) > 1 else None,
             start=self.table.place(stores.start[:, self.members].T),
             late=_agreed(stores.late[:, self.members].max(axis=1).tolist()),

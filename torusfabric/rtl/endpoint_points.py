@@ -16,9 +16,9 @@ more, at the end of a run, the row has a window of its own in place of the look-
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -56,7 +56,12 @@ class Points:
         Of each row, how many words are read from one first address.
     stores : list of Stores
         Of each memory.
-    strobes : Strobes
+    ends : tuple of int
+        Of each strobe by which nodes store on their own, the column that says whether that flit was
+        the last of its block; none where the flits of blocks are fixed.
+    skip_bits : int
+        Where they are known no earlier than at the start of a run: bits of the distance from the
+        last address of a block to the first of the next. Else 0.
     """
 
     def __init__(self, program: Program) -> None:
@@ -67,9 +72,40 @@ class Points:
         self.column_of: dict[int, int] = {}
         for reader in range(self.loops.first.sources.readers):
             self._add_reads(reader)
-        self.stores, self.strobes = find_stores(
-            self.loops, len(program.memories), self.columns, any_length=program.any_length
-        )
+        self.stores = [_stored(self.loops, memory) for memory in range(len(program.memories))]
+        self.ends: tuple[int, ...] = ()
+        self.skip_bits = 0
+        own = [
+            (form, memory)
+            for form, loop in enumerate(self.loops.loops)
+            for memory, stores in enumerate(self.stores)
+            if not stores.alike[form] and (loop.values(Action.WRITE, memory) >= 0).any()
+        ]
+        if own:
+            self._add_strobes(own, any_length=program.any_length)
+
+    def _add_strobes(self, own: list[tuple[int, int]], *, any_length: bool) -> None:
+        """Find out what nodes store on their own, in some forms and memories; add the strobes."""
+        loops, windows = self.loops, _Windows(self.loops, own)
+        timed = {key: windows.timed(*key) for key in own}
+        known = np.unique(np.concatenate([when[when >= 0] for when, _ in timed.values()]))
+        for (form, memory), (when, source) in timed.items():
+            stores, span = self.stores[memory], loops.spans[form]
+            stores.source[span] = source
+            stores.strobe[span] = np.where(when >= 0, np.searchsorted(known, when), IDLE)
+            stores.start[span] = _first(loops.loops[form].values(Action.WRITE, memory))
+            stores.late[form] = _late_rows(loops.loops[form], memory)
+        forms = {form for form, _ in own}
+        strobes = [windows.strobe(when, forms) for when in known.tolist()]
+        numbers = [self.columns["store"].add(strobe) for strobe in strobes]
+        assert numbers == [*range(len(strobes))], "strobes are the first columns, and all differ"
+        # In loops by flits, and where the length is fixed, pointers skip nothing.
+        by_row = [loops.loops[form] for form in forms if loops.loops[form].order is Order.ROW]
+        if any_length and by_row:
+            self.skip_bits = max(loop.flits.bit_length() for loop in by_row)
+            ends = (replace(each, values=np.ones_like(each.values), shown=Shown.END)
+                    for each in strobes)  # fmt: skip
+            self.ends = tuple(map(self.columns["ends"].add, ends))
 
     def _add_reads(self, reader: int) -> None:
         """Find out what a column gives of the addresses of a reader."""
@@ -143,77 +179,6 @@ class Stores:
     strobe: IntArray
     start: IntArray
     late: IntArray
-
-
-class Strobes(NamedTuple):
-    """What nodes are given of what they store on their own.
-
-    Parameters
-    ----------
-    ends : tuple of int
-        Of each strobe, the column that says whether that flit was the last of its block; none where
-        the flits of blocks are fixed.
-    skip_bits : int
-        Where they are known no earlier than at the start of a run: bits of the distance from the
-        last address of a block to the first of the next. Else 0.
-    """
-
-    ends: tuple[int, ...] = ()
-    skip_bits: int = 0
-
-
-def find_stores(
-    loops: Loops, memories: int, columns: Mapping[str, ColumnSet], *, any_length: bool
-) -> tuple[list[Stores], Strobes]:
-    """What is stored into each memory; the columns of strobes are added.
-
-    Parameters
-    ----------
-    columns : mapping of str to ColumnSet
-        Of the sequencer, without any so far: ``store`` for strobes, ``ends`` for those of blocks.
-    any_length : bool
-        Whether the length of messages is known no earlier than at the start of a run.
-    """
-    found = [_stored(loops, memory) for memory in range(memories)]
-    own = [
-        (form, memory)
-        for form, loop in enumerate(loops.loops)
-        for memory, stores in enumerate(found)
-        if not stores.alike[form] and (loop.values(Action.WRITE, memory) >= 0).any()
-    ]
-    if not own:
-        return found, Strobes()
-    windows = _Windows(loops, own)
-    timed = {key: windows.timed(*key) for key in own}
-    known = np.unique(np.concatenate([when[when >= 0] for when, _ in timed.values()]))
-    spans = loops.spans
-    for (form, memory), (when, source) in timed.items():
-        stores, span = found[memory], spans[form]
-        stores.source[span] = source
-        stores.strobe[span] = np.where(when >= 0, np.searchsorted(known, when), IDLE)
-        stores.start[span] = _first(loops.loops[form].values(Action.WRITE, memory))
-        stores.late[form] = _late_rows(loops.loops[form], memory)
-    forms = {form for form, _ in own}
-    strobes = [windows.strobe(when, forms) for when in known.tolist()]
-    return found, _add_strobes(strobes, columns, _skip_bits(loops, forms) if any_length else 0)
-
-
-def _add_strobes(
-    strobes: Sequence[Column], columns: Mapping[str, ColumnSet], skip_bits: int
-) -> Strobes:
-    """Add the columns of strobes, and those that say that blocks end, if pointers may skip."""
-    numbers = [columns["store"].add(strobe) for strobe in strobes]
-    assert numbers == [*range(len(strobes))], "strobes are the first columns, and all differ"
-    if not skip_bits:
-        return Strobes()
-    ends = (replace(each, values=np.ones_like(each.values), shown=Shown.END) for each in strobes)
-    return Strobes(tuple(map(columns["ends"].add, ends)), skip_bits)
-
-
-def _skip_bits(loops: Loops, forms: set[int]) -> int:
-    """Bits of what pointers skip; nothing in loops by flits."""
-    by_row = [loops.loops[form] for form in forms if loops.loops[form].order is Order.ROW]
-    return max((loop.flits.bit_length() for loop in by_row), default=0)
 
 
 def _stored(loops: Loops, memory: int) -> Stores:
