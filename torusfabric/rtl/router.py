@@ -89,12 +89,6 @@ class Crossbar:
     delays: tuple[Delays, ...] = ()
 
     @property
-    def rows(self) -> list[int]:
-        """The ROM as integers, one a setting; bit k is select register k."""
-        weights = [1 << k for k in range(self.rom.shape[1])]
-        return [sum(w for w, bit in zip(weights, row, strict=True) if bit) for row in self.rom]
-
-    @property
     def luts_per_bit(self) -> int:
         """4-input look-up tables for each bit of the width, over all out-ports."""
         return sum(output.luts for output in self.outputs)
