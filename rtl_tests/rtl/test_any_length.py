@@ -179,7 +179,7 @@ def late_length(m, lengths, loops, length, mode, begin):
 
 def test_a_length_sampled_late_is_found(monkeypatch):
     """A fabric that takes the length a cycle late does not do what is expected."""
-    monkeypatch.setattr("torusfabric.rtl.run_choices.RunLength", late_length)
+    monkeypatch.setattr("torusfabric.rtl.sequencer.RunLength", late_length)
     fabric = engine_of("2x3", "allgather", "matching", {}, 5)
     design, seen = Assembly(fabric.netlist), []
 
