@@ -18,6 +18,7 @@ from torusfabric.verilog.diagram import can_render
 FABRICS = {
     "host": ("2x2", "alltoall", {"flits": 3}, {}),
     "engine": ("2x2", "alltoall,allreduce", {"max_flits": 8}, {}),
+    "beats": ("3", "broadcast", {"max_flits": 8}, {"top": "stream", "beat": 2}),
     "memories": ("2x2", "scatter", {"flits": 3}, {"top": "core"}),
     "scheduled": ("3x3", "allgather:hamiltonian", {"flits": 4}, {"top": "core"}),
     "wishbone": ("2x2", "broadcast", {"max_flits": 6}, {"bus": "wishbone"}),

@@ -52,7 +52,8 @@ class _End:
             return
         valid = bool(self.beats) and not resting
         beat = self.beats[0] if valid else Beat(0, last=False)
-        values = {"tvalid": valid, "tdata": beat.word, "tlast": beat.last, "tdest": beat.dest}
+        values = {"tvalid": valid, "tdata": beat.word, "tkeep": beat.keep, "tlast": beat.last,
+                  "tdest": beat.dest}  # fmt: skip
         stage.set(**{f"{self.prefix}_{name}": int(value) for name, value in values.items()})
 
     def look(self, stage: Stage) -> None:
@@ -97,7 +98,7 @@ def stream_scene(fabric: Fabric) -> Scene:
 
 
 def _ends(fabric: Fabric, send: str, receive: str) -> tuple[dict[str, _End], int]:
-    """All ends of streams for a run, and the words that are received at the one that is shown."""
+    """All ends of streams for a run, and the beats that are received at the one that is shown."""
     job, nodes = sample(fabric).job, range(fabric.nodes)
     form, length = fabric.program.form_of(job.mode, job.length), job.length or fabric.flits
     layout = fabric.program.part(form).layout
@@ -114,7 +115,7 @@ def _ends(fabric: Fabric, send: str, receive: str) -> tuple[dict[str, _End], int
     found = {end.prefix: end for end in ends}
     found[send].pauses = found[receive].pauses = PAUSE
     reader = int(receive.rpartition("_")[2])
-    count = sum(len(packet.words) for packet in exchange.received[reader])
+    count = len([*beats_of(exchange.received[reader], fabric.width, fabric.beat)])
     return found, count
 
 
