@@ -7,7 +7,7 @@ import pytest
 from helpers import few
 
 import torusfabric as tf
-from torusfabric.program.form import block_flits
+from torusfabric.program.mode import block_flits
 from torusfabric.program.serving import (
     CYCLES_ALIKE,
     MOST_ALIKE,

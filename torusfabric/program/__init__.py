@@ -22,8 +22,7 @@ from .fields import (
     Point,
     Sources,
 )
-from .form import CycleCost, Form
-from .mode import Mode
+from .mode import CycleCost, Form, Mode
 from .program import Program
 from .timing import CyclePiece, Timing
 

@@ -129,7 +129,9 @@ def _carried_out(
         raise InputError("Length must be left to each run, by max_flits, for a barrier")
     # Each form is a mode while it is seen to that nodes agree.
     modes, program = program.served, replace(program, barrier=barrier, served=())
-    program = replace(obey_operators(program), served=modes)
+    if program.operators:
+        program = obey_operators(program)
+    program = replace(program, served=modes)
     served = (ranges_of(mode.forms, program.flits) for mode in program.modes if modes)
     return replace(program, served=tuple(served))
 

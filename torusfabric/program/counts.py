@@ -11,7 +11,7 @@ from .fields import IDLE, Action
 if TYPE_CHECKING:
     from ..topology import BoolArray, IntArray
     from .fields import Loop
-    from .form import Form
+    from .mode import Form
     from .program import Program
 
 __all__ = ["CrossbarInputs", "StoredWords", "count_inputs", "count_words", "estimated_luts"]

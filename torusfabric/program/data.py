@@ -15,8 +15,7 @@ from ..errors import InputError
 from ..toolchain.values import natural
 from ..topology import IntArray, faults_within
 from .fields import Memory
-from .form import Form, block_flits
-from .mode import Mode, Range
+from .mode import Form, Mode, Range, block_flits
 
 if TYPE_CHECKING:
     from ..collective import Blocks, Layout, Operator

@@ -21,8 +21,8 @@ from .rewriting import loadable
 if TYPE_CHECKING:
     from ..collective import Operator
     from ..schedule import Schedule
-    from .form import Form
     from .frame import Frame
+    from .mode import Form
 
 __all__ = ["fitted", "loadable_form", "loadable_mode", "loadable_modes"]
 

@@ -9,7 +9,6 @@ did.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,46 +16,24 @@ import numpy as np
 
 from ..collective import Operator
 from ..errors import InputError
-from ..toolchain.values import natural
 from .fields import ACTIONS, Order
 
 if TYPE_CHECKING:
     from ..collective import Words
-    from .form import Form
+    from .mode import Form
     from .program import Program
 
-__all__ = ["obey_operators", "require_width"]
-
-#: The widest flit.
-MAX_WIDTH = 1024
-
-
-def require_width(width: object, operators: Iterable[Operator]) -> int:
-    """The bits of a word of a fabric with some operators, as a number.
-
-    Raises
-    ------
-    InputError
-        If hardware is not made for so many, or an operator does not take them.
-    """
-    bits = natural("Width", width)
-    if not 1 <= bits <= MAX_WIDTH:
-        raise InputError(f"Width must be from 1 to {MAX_WIDTH} bits, not {width}")
-    for operator in operators:
-        operator.check_width(bits)
-    return bits
+__all__ = ["obey_operators"]
 
 
 def obey_operators(program: Program) -> Program:
-    """A program that waits for its operators, of which each is one that it may have.
+    """A program that waits for its operators; it has some.
 
     Raises
     ------
     InputError
         If a form moves in steps which leave no time for them, or nodes receive different results.
     """
-    if not program.operators:
-        return program
     program = _waiting(program)
     _check_agreement(program)
     return program

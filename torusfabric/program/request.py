@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .address_map import AddressMap, DirectMap
-from .form import CycleCost, Form, block_flits
+from .mode import CycleCost, Form, block_flits
 from .program import Program
 from .timing import chunk_cycles, direct_write_delay, look_up_delay
 

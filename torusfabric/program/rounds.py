@@ -36,7 +36,7 @@ from .fields import (
     memories_of,
     number_equal,
 )
-from .form import CycleCost
+from .mode import CycleCost
 from .passing import passing_plan
 from .request import Request
 from .round_follower import BlockFollower, SumFollower

@@ -13,7 +13,7 @@ from ..topology import BoolArray, IntArray
 from .mode import Range
 
 if TYPE_CHECKING:
-    from .form import Form
+    from .mode import Form
 
 __all__ = [
     "CYCLES_ALIKE",
