@@ -18,7 +18,6 @@ ROOMS = [name for name, _, _ in PICTURE["ROOMS"]]
 CIRCLES = [
     {"topology.arrowhead", "topology.cayley", "topology.registry", "topology.torus",
      "topology.validate"},
-    {"rtl.endpoint", "rtl.endpoint_builder", "rtl.endpoint_reads"},
 ]  # fmt: skip
 
 

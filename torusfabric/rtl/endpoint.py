@@ -1,4 +1,4 @@
-"""The endpoint: memories, readers and writers of a node.
+"""The ports of an endpoint, which holds what a node sends and what it has received.
 
 The sequencer, or ROMs that it steps through, give the cycles in which they read and write, so no
 flit carries a header or a valid bit.
@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Signal
 from amaranth.lib.wiring import In, Member, Out
 
-from .endpoint_builder import EndpointBuilder
 from .endpoint_shape import Bank, EndpointShape, banks_of
 from .host import suffix
 from .memories import Cell, address_width, memory_cell
@@ -22,7 +21,7 @@ from .netlist import Leaf
 if TYPE_CHECKING:
     from .operator_unit import OperatorUnit
 
-__all__ = ["Endpoint", "EndpointSettings"]
+__all__ = ["EndpointPorts", "EndpointSettings"]
 
 
 @dataclass(frozen=True)
@@ -87,8 +86,8 @@ class EndpointSettings:
     links: int = 1
 
 
-class Endpoint(Leaf):
-    """Holds what a node sends, and what it has received.
+class EndpointPorts(Leaf):
+    """What an endpoint is given, and gives.
 
     Members
     -------
@@ -230,7 +229,3 @@ class Endpoint(Leaf):
                 (f"write_address{suffix(layout)}", settings.address_bits),
             )
         }
-
-    def elaborate(self, platform: object) -> Module:
-        """Build memories, readers and what selects between them."""
-        return EndpointBuilder(self).build()

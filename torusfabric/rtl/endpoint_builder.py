@@ -1,4 +1,4 @@
-"""What an endpoint is made of: memories with their ports, injected words, and the host's word."""
+"""The endpoint: memories with their ports, injected words, and the host's word."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..program.fields import NEUTRAL
 from ..program.timing import ADDRESS, SETTING, STORE
+from .endpoint import EndpointPorts
 from .endpoint_reads import HostReads, Inputs, Reader
 from .endpoint_shape import EndpointMemory, FlitRows, bank_name, wide_memories
 from .host import suffix
@@ -26,10 +27,9 @@ from .modules import apart, delayed
 from .multiplexer import multiplexed
 
 if TYPE_CHECKING:
-    from .endpoint import Endpoint
     from .place import Location
 
-__all__ = ["Copy", "EndpointBuilder", "asked"]
+__all__ = ["Copy", "Endpoint", "EndpointBuilder", "asked"]
 
 
 #: Never high.
@@ -68,7 +68,7 @@ class EndpointBuilder:
         Bits of a flit.
     """
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: EndpointPorts) -> None:
         self.m, self.endpoint = Module(), endpoint
         self._inputs = Inputs(self.m, endpoint)
         self._shape, self._settings = endpoint.shape, endpoint.settings
@@ -452,3 +452,11 @@ def asked(memory: EndpointMemory, readers: Sequence[Reader]) -> Value:
         if reader.address is not address:
             address = Mux(reader.reads(memory.number), reader.address, address)
     return address
+
+
+class Endpoint(EndpointPorts):
+    """Holds what a node sends, and what it has received."""
+
+    def elaborate(self, platform: object) -> Module:
+        """Build memories, readers and what selects between them."""
+        return EndpointBuilder(self).build()

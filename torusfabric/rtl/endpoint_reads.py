@@ -10,19 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..program.fields import NEUTRAL
+from .endpoint import EndpointPorts
 from .endpoint_shape import STAGE_INPUTS, EndpointReader
 from .memories import choose, constant_at
 from .modules import apart, delayed
 from .multiplexer import SLICE, cascade, extended_cascade, keeper, select_bits, select_code
 from .place import Location
-
-if TYPE_CHECKING:
-    from .endpoint import Endpoint
 
 __all__ = ["HostReads", "Inputs", "Reader"]
 
@@ -30,7 +27,7 @@ __all__ = ["HostReads", "Inputs", "Reader"]
 class Inputs:
     """What the sequencer and the node's row ROM give."""
 
-    def __init__(self, m: Module, endpoint: Endpoint) -> None:
+    def __init__(self, m: Module, endpoint: EndpointPorts) -> None:
         self._m, self._endpoint = m, endpoint
         self._held: dict[tuple[int, ...], Value] = {}
 
@@ -127,7 +124,7 @@ class HostReads:
         Whether questions are put later than they come, for all nodes to answer at once.
     """
 
-    def __init__(self, m: Module, endpoint: Endpoint) -> None:
+    def __init__(self, m: Module, endpoint: EndpointPorts) -> None:
         self._m, self._endpoint = m, endpoint
         self._settings = endpoint.settings
         self._width = endpoint.shape.beat * endpoint.settings.width

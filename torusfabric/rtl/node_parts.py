@@ -17,7 +17,8 @@ from ..program.timing import DISTRIBUTION
 from ..topology import IntArray, cayley
 from .arrays import Fixed, Numbers, OneOf, Parts, Role, Slice, Source
 from .distribution import ControlStage
-from .endpoint import Endpoint, EndpointSettings
+from .endpoint import EndpointPorts, EndpointSettings
+from .endpoint_builder import Endpoint
 from .fabric_builder import FabricBuilder, Top
 from .memories import address_width
 from .placement import RouterPlan, combiner_name
@@ -159,7 +160,7 @@ class EndpointWiring:
         The ports of the module.
     """
 
-    def __init__(self, build: FabricBuilder, number: int, module: Endpoint) -> None:
+    def __init__(self, build: FabricBuilder, number: int, module: EndpointPorts) -> None:
         self._build, self._number = build, number
         self._shape = build.placement.endpoints.shapes[number]
         self.bits = {name: member.shape for name, member in module.signature.members.items()}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Member, Out
 
-from ..endpoint import Endpoint, EndpointSettings
+from ..endpoint import EndpointPorts, EndpointSettings
 from ..endpoint_builder import Copy, EndpointBuilder, asked
 from ..endpoint_reads import Reader
 from ..endpoint_shape import EndpointMemory, EndpointShape, FlitRows
@@ -61,7 +61,7 @@ def sectioned(shape: EndpointShape) -> EndpointShape:
     return replace(shape, memories=tuple(memories), sectioned=True)
 
 
-class StreamEndpoint(Endpoint):
+class StreamEndpoint(EndpointPorts):
     """Holds what a node sends, and what it has received, two or three messages of each.
 
     Parameters
