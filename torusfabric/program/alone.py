@@ -26,8 +26,6 @@ class _Block(Machine):
     ----------
     seed : int or None
         Of what is where no words are; else that is zeros.
-    *machine
-        As of `Machine`.
     """
 
     def __init__(self, boards: Boards, board: int, seed: int | None, *machine: Any) -> None:

@@ -44,7 +44,6 @@ class Frame:
 
     Parameters
     ----------
-    topology : Topology
     flits : int
         Of the longest message.
     operators : tuple of str

@@ -68,12 +68,9 @@ class _PassingFollower(BlockFollower):
 
 
 def _arrived_by(schedule: Schedule) -> list[IntArray] | None:
-    """By which in-port each block arrived that is sent; None if any rests on its way.
+    """Of each round, the in-port by which what a transfer sends arrived in the round before.
 
-    Returns
-    -------
-    list of (ndarray of int, shape (transfers,)), or None
-        Of each round, the in-port in the round before, -1 for what is the sender's own.
+    That is -1 for what is the sender's own. None if a block rests on its way.
     """
     topology, blocks = schedule.topology, schedule.blocks
     key, by = np.full(1, -1), np.full(1, -1)

@@ -165,8 +165,6 @@ class TableTiming:
     ----------
     row : mapping of (step, port)
         The row in which what leaves by a port in a step does so.
-    rows : int
-        Number of rows.
     period : int
         Cycles from one row to the next.
     skew : list of int

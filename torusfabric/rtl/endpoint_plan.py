@@ -119,15 +119,10 @@ def _planners(
     members: list[int],
     keys: Sequence[Sequence[object]],
 ) -> list[_ShapePlanner]:
-    """Plan variants that have the first of some keys in common: one shape each.
+    """Plan variants that have the first of their keys in common: one shape each.
 
     Where that costs more than it would otherwise, those have shapes of their own that have the next
     key in common.
-
-    Parameters
-    ----------
-    keys : sequence of sequence
-        Of each variant.
     """
     groups = defaultdict(list)
     for variant in members:

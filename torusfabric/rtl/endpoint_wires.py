@@ -66,7 +66,6 @@ class EndpointWires:
 
         Parameters
         ----------
-        memory : int
         number : int
             Of the source in the program.
         first : int

@@ -55,7 +55,6 @@ class Words(NamedTuple):
 
     Parameters
     ----------
-    nets : list of str
     which, number, start : ndarray of int, shape (nodes, words)
         The net of each word, the number that stands in its name, and the lowest bit.
     """
@@ -84,8 +83,6 @@ class FabricBuilder(NetlistBuilder):
         Bits of a flit.
     boards : Boards, optional
         Those that the nodes lie on, of which one is built.
-    board : int
-        Its number.
     abort : bool
         Whether runs can be aborted.
 

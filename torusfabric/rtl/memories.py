@@ -368,24 +368,8 @@ def _add_ram(
 
 
 def _enable_bits(part: int, parts: int) -> int | None:
-    """Bits of the write enable for each part of a word, that a simulator can compile it.
-
-    Parameters
-    ----------
-    part : int
-        Bits of a part, all of which are enabled at once.
-    parts : int
-        Parts of a word.
-
-    Returns
-    -------
-    int or None
-        The fewest; None if there is no such number.
-
-    Examples
-    --------
-    >>> [_enable_bits(part, 1) for part in (32, 512, 1024, 1021)]
-    [1, 2, 4, None]
+    """The fewest bits of the write enable for each part of a word, so that a simulator can compile
+    it: of 32, 512 and 1,024 bits 1, 2 and 4, and none serve for one of 1,021.
     """
     divisors = (n for n in range(1, part + 1) if not part % n)
     return next((n for n in divisors if part // n + n * parts < DEEPEST), None)

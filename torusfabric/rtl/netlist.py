@@ -327,7 +327,6 @@ class NetlistBuilder:
             That of each, with ``{}`` where its number stands, as in the names of the nets.
         index : ndarray of int, shape (instances,)
             These numbers.
-        inputs : dict of str to sequence of Source
         outputs : dict of str to (str, int)
             The net that each output drives, and its width.
         scope : str

@@ -398,12 +398,8 @@ class Sequencer(Leaf):
         """A strobe of a window, as late as it has to leave for the nodes.
 
         A round ends with the write of its last flit: nothing of it shows in the next. Nor does
-        anything of a run in one of another form, which may store later.
-
-        Parameters
-        ----------
-        lines : dict of bytes to list of Value
-            Of each window so far, its strobes one cycle later, two, ..
+        anything of a run in one of another form, which may store later. Of each window so far, its
+        strobes one cycle later, two, .. are in `lines`.
         """
         (delay,) = {delay for delay in column.delays if delay is not None}
         key = column.values.tobytes()

@@ -136,12 +136,7 @@ def _pieces(value: Value, low: int, high: int) -> Iterator[tuple[Value, int, int
 def _merged(cases: list[Case], bits: int) -> list[Case]:
     """Cases of which none has the text of another; the default has the text of most.
 
-    Parameters
-    ----------
-    cases : list of (patterns, text)
-        The last is the default; no pattern has a bit that does not matter.
-    bits : int
-        Of what is tested.
+    The last that is given is the default; no pattern has a bit that does not matter.
     """
     found: dict[str, str] = {}
     for patterns, text in cases[:-1]:

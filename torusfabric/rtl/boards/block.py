@@ -46,8 +46,6 @@ class Block(Fabric):
 
     Parameters
     ----------
-    board : int
-        Its number.
     links : Links, optional
         What carries the words of its links; by default they are looped back.
 

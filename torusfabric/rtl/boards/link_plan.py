@@ -98,7 +98,6 @@ class LinkPlan:
 
     Parameters
     ----------
-    boards : Boards
     width : int
         Bits of a word.
     choices : dict of str to int

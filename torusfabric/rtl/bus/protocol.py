@@ -80,8 +80,6 @@ def burst_members(address_bits: int, beat_bytes: int) -> dict[str, Member]:
     ----------
     address_bits : int
         Of the address of a word of a bus, not of a beat.
-    beat_bytes : int
-        Of a beat.
     """
     address = {
         "id": ID_BITS, "addr": address_bits + (BYTES - 1).bit_length(), "len": 8, "size": 3,

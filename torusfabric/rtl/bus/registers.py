@@ -221,12 +221,9 @@ class Registers(Leaf):
     ) -> dict[str, Signal]:
         """What an access asks for, yet a cycle later.
 
-        Returns
-        -------
-        dict of str to Signal
-            ``partial``: a write of not all bytes; ``hits``: bit k for register k; ``serves``, if
-            there is a host port: there is a place in a window, and it may be written or read now;
-            ``loads``, if tables are loaded: it is a word of an image.
+        ``partial``: a write of not all bytes; ``hits``: bit k for register k; ``serves``, if there
+        is a host port: there is a place in a window, and it may be written or read now; ``loads``,
+        if tables are loaded: it is a word of an image.
         """
         write, within = given["access_write"], given["access_address"][: self._map.quarter_bits]
         places = [register.offset // BYTES for register in self._map.registers]

@@ -70,7 +70,6 @@ class Image:
 
     Parameters
     ----------
-    frame : Frame
     width : int
         Bits of a flit.
     modes : sequence of LoadableMode

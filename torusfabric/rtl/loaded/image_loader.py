@@ -192,12 +192,8 @@ class ImageLoader(Leaf):
     def _keep(self, m: Module, writes: Value, entries: Value, rest: Value) -> Value:
         """Keep what is there, in a memory: it has contents at first, and no reset changes it.
 
-        Until that is written, what was there before is shown.
-
-        Returns
-        -------
-        Value
-            The last word of the image that is there; 0 if none is whole.
+        Until that is written, what was there before is shown. The result is the last word of the
+        image that is there; 0 if none is whole.
         """
         (there, program, check), bits = self._initial, len(self.entries)
         init = there | (int(there > 0) | program << 1 | check << 33) << bits

@@ -32,10 +32,6 @@ DRAIN_BITS, LEAST_BITS = 6, 5
 class TableLayout:
     """Which bits of each table are what.
 
-    Parameters
-    ----------
-    frame : Frame
-
     Examples
     --------
     >>> import torusfabric as tf

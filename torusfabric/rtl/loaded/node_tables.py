@@ -49,10 +49,6 @@ class Column(NamedTuple):
 class NodeTables:
     """The settings that a node has in each `Table`.
 
-    Parameters
-    ----------
-    frame : Frame
-
     Examples
     --------
     >>> import torusfabric as tf

@@ -134,15 +134,8 @@ class LoadedSequencer(Leaf):
     ) -> tuple[View, Value, tuple[Value, Value], Value, Value]:
         """Count rows, and the slots of each, a cycle ahead of them; the first comes after `go`.
 
-        Returns
-        -------
-        said : View
-            What the table says of the row.
-        row : Value
-        words : tuple of Value
-            How many slots of it have been, and that as often as chunks.
-        moves, streams : Value
-            Whether there is a slot, and, if so, whether it has a flit.
+        Returns what the table says of the row; the row; how many slots of it have been, and that as
+        often as chunks; whether there is a slot; and, if so, whether it has a flit.
         """
         layout = self._layout
         said = View(layout.row, self.value("row_word"))

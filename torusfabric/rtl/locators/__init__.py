@@ -354,13 +354,7 @@ class RouteLocator(Locator):
 
 
 def _common_numbering(known: list[IntArray], route: Route) -> Numbering:
-    """Write both numbers of a route in one numbering, an earlier one if possible.
-
-    Parameters
-    ----------
-    known : list of ndarray
-        Numberings in use; extended where none serves.
-    """
+    """Write both numbers of a route in one numbering: of those in use, or one more of these."""
     modulus = route.length
     for base in [*known, route.position] if modulus else []:
         at, of = affine(base, route.position, modulus), affine(base, route.entry, modulus)

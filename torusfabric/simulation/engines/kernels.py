@@ -53,7 +53,6 @@ class Text:
 
     Parameters
     ----------
-    module : Elaborated
     parts : function of str -> list of (number, low, width)
         The parts of an input that come from one place in each instance.
 
