@@ -371,8 +371,19 @@ def top_text(
 
 
 def _concatenation(netlist: Netlist, parts: Parts) -> str:
-    """Parts of nets as an expression, the most significant first."""
-    texts = [_part(netlist, part) for part in reversed(parts)]
+    """Parts of nets as an expression, the most significant first; neighbours are one."""
+    joined: list[Part | Fixed] = []
+    for part in parts:
+        last = joined[-1] if joined else None
+        if (
+            isinstance(part, Part)
+            and isinstance(last, Part)
+            and (part.net, part.start) == (last.net, last.start + last.width)
+        ):
+            joined[-1] = last._replace(width=last.width + part.width)
+        else:
+            joined.append(part)
+    texts = [_part(netlist, part) for part in reversed(joined)]
     return texts[0] if len(texts) == 1 else "{" + ", ".join(texts) + "}"
 
 
