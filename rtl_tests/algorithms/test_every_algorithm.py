@@ -78,7 +78,7 @@ def test_every_algorithm(algorithm, kind, tmp_path):
     assert served
 
 
-@pytest.mark.parametrize("algorithm", CATALOGUE, ids=lambda algorithm: algorithm.name)
+@pytest.mark.parametrize("algorithm", [*CATALOGUE], ids=lambda algorithm: algorithm.name)
 def test_options_that_an_algorithm_does_not_know_are_refused(algorithm):
     """In words that name the option and the selection."""
     topology = parse_topology("4x4")

@@ -60,7 +60,7 @@ def test_commands(
         time.sleep(0.1)
         return work(*given, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("torusfabric.cli.facts.schedule_facts", slowly)
+    monkeypatch.setattr("torusfabric.cli.selection.schedule_facts", slowly)
     assert main(["plan", "3x3", "allgather", "--json", *option]) == 0
     error = capsys.readouterr().err
     assert ("torusfabric: checking: " in error) == said

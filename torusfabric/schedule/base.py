@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from typing_extensions import override
@@ -60,14 +60,15 @@ class Schedule(ABC):
     collective: Collective
     algorithm: str = ""
     switching: Switching = Switching.STORE_AND_FORWARD
-    ports: int = 0
+    ports: int = cast("int", None)
     chunks: int = 1
     duplex: Duplex = Duplex.FULL
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "switching", Switching(self.switching))
         object.__setattr__(self, "duplex", Duplex(self.duplex))
-        object.__setattr__(self, "ports", self.ports or self.topology.ports)
+        if self.ports is None:
+            object.__setattr__(self, "ports", self.topology.ports)
 
     if TYPE_CHECKING:
         # A field of a `Pattern`, which a property here would hide; a property of the others.

@@ -28,7 +28,7 @@ def build_table(
     *,
     chunks: int,
     latency: int,
-    ports: int = 0,
+    ports: int | None = None,
 ) -> Table:
     """The table of a collective without a root.
 
@@ -43,14 +43,14 @@ def build_table(
         The chunks of what a node sends, or owns of an all-reduce.
     latency : int
         Steps from the arrival of a sum to its departure.
-    ports : int
+    ports : int, optional
         As of the `Table`.
     """
     offset, chunk, *destination = columns
     table = Table(
         topology=topology,
         collective=Collective("allgather") if collective.reducing else collective,
-        ports=ports,
+        ports=topology.ports if ports is None else ports,
         chunks=chunks,
         offset=offset,
         chunk=chunk,
