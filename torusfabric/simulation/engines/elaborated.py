@@ -10,10 +10,7 @@ whichever fabric it is; others each time.
 
 from __future__ import annotations
 
-import base64
 import enum
-import pickle
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import partial
@@ -323,13 +320,12 @@ def elaborated(name: str, make: Callable[[], Leaf], word: int) -> Elaborated:
     except LookupError:
         return Elaborated(name, make(), word)
     cache = Cache()
-    if kept := cache.get(key):
-        # The cache holds only what this user or root has written, libraries that are run as well.
-        made: Elaborated = pickle.loads(zlib.decompress(base64.b64decode(kept)))
+    made: Elaborated | None = cache.get_object(key)
+    if made is not None:
         made.name = name
         return made
     made = Elaborated(name, make(), word)
-    cache.put(key, base64.b64encode(zlib.compress(pickle.dumps(made), 1)).decode())
+    cache.put_object(key, made)
     return made
 
 
