@@ -1,7 +1,9 @@
 """Fabrics whose tables are loaded: images of other collectives, faults of images, what fits."""
 
+import json
 import re
 import subprocess
+import zlib
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,9 +19,9 @@ from verilog_bench import have_icarus, lint_icarus
 import torusfabric as tf
 from torusfabric.errors import InputError, WorkFailed
 from torusfabric.program.fields import Stage
-from torusfabric.program.fitting import loadable_form
+from torusfabric.program.fitting import fitted, loadable_form
 from torusfabric.program.frame import Frame
-from torusfabric.program.loadable import entries_of
+from torusfabric.program.loadable import LoadableMode, entries_of
 from torusfabric.program.settings import settings
 from torusfabric.proof import prove
 from torusfabric.rtl.loaded.image import Image, read_image
@@ -202,6 +204,18 @@ def test_no_torn_image_runs(frame, tmp_path):
     assert tf.simulate(fabric, engine=engine).passed
 
 
+@pytest.mark.parametrize("texts", [[5], [None], [{}]])
+def test_schedules_of_an_image_that_are_none(frame, tmp_path, texts):
+    """What stands behind the words of an image in place of its schedules is refused in a line."""
+    path, image = tmp_path / "image.bin", Image.of(frame, WIDTH, wanted(planned("scatter", frame)))
+    image.save(path)
+    raw, size = path.read_bytes(), 4 * len(image.words)
+    tail = json.loads(zlib.decompress(raw[size:])) | {"schedules": [texts]}
+    path.write_bytes(raw[:size] + zlib.compress(json.dumps(tail).encode()))
+    with pytest.raises(InputError, match=r"^Image .* must have its schedules behind it"):
+        read_image(path, frame, WIDTH)
+
+
 def test_refused_start(frame):
     """While no image is there a start is refused, with its number."""
     fabric = fabric_of(Image.of(frame, WIDTH, wanted(planned("gather", frame))), [])
@@ -234,6 +248,16 @@ def test_what_does_not_fit(options, wrong):
     kind = kinds[next(iter(options))] if options else "allreduce"
     with pytest.raises(InputError, match=wrong):
         Image.of(frame, WIDTH, wanted(planned(kind)))
+
+
+def test_a_frame_has_room_for_what_it_is_made_of():
+    """Fewer rows than all modes need together are refused, whoever asks."""
+    modes = [LoadableMode((loadable_form(planned(k), FLITS, ()),)) for k in ("scatter", "alltoall")]
+    with pytest.raises(InputError, match=r"^Rows must be at most 4 .*, not "):
+        Frame.of(modes, rows=4)
+    frame = Frame.of(modes)
+    with pytest.raises(InputError, match=r"^Rows must be at most 4 .*, not "):
+        fitted(modes, replace(frame, rows=4))
 
 
 def test_what_readers_cannot_read():

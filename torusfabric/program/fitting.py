@@ -15,6 +15,7 @@ from .compile import versions
 from .fields import memories_of
 from .loadable import Loadable, LoadableMode, entries_of
 from .mode import Range
+from .places import places_beside
 from .program import Program
 from .rewriting import loadable
 
@@ -35,9 +36,11 @@ def fitted(modes: Sequence[LoadableMode], frame: Frame) -> Program:
     InputError
         If they do not fit.
     """
-    forms = [entry.form for entry in entries_of(modes)]
+    entries = entries_of(modes)
+    forms = [entry.form for entry in entries]
     for form in forms:
         frame.check(form)
+    places_beside(frame, entries)  # which refuses more than there is room for
     served = [tuple(map(Range, mode.starts, range(len(mode.starts)))) for mode in modes]
     programs = [form.program for form in forms]
     depth = [frame.words] * frame.ports + [frame.nodes * frame.flits]

@@ -16,6 +16,7 @@ from ..errors import InputError
 from ..topology import IntArray, Topology, topology_from_json, without_faults
 from .fields import Sources, Stage
 from .loadable import Loadable, LoadableMode, entries_of, stacked
+from .places import places_beside
 from .rewriting import loadable
 from .settings import settings
 
@@ -126,7 +127,8 @@ class Frame:
             each if isinstance(each, LoadableMode) else LoadableMode((loadable(each),))
             for each in programs
         ]
-        forms = [entry.form for entry in entries_of(modes)]
+        entries = entries_of(modes)
+        forms = [entry.form for entry in entries]
         first = forms[0].program
         others, nodes = [*forms, *map(loadable, inputs or ())], first.topology.nodes
         needed = [form for form in forms if form.adds]
@@ -162,6 +164,7 @@ class Frame:
             )
         for form in forms:
             frame.check(form)
+        places_beside(frame, entries)  # which refuses more than there is room for
         return frame
 
     @property

@@ -91,7 +91,14 @@ class Program(ProgramData):
         return carry_out(self, number, sent, run, width).astype(words.dtype, copy=False)
 
     def delivered(
-        self, words: np.ndarray, *, width: int = 64, **chosen: int | None
+        self,
+        words: np.ndarray,
+        *,
+        mode: int | None = None,
+        length: int | None = None,
+        root: int | None = None,
+        operation: int | None = None,
+        width: int = 64,
     ) -> tuple[np.ndarray, np.ndarray]:
         """The words that a run owes every node, by the definition of the collective.
 
@@ -100,7 +107,7 @@ class Program(ProgramData):
 
         Parameters
         ----------
-        words, width, **chosen
+        words, mode, length, root, operation, width
             As of `execute`.
 
         Returns
@@ -116,10 +123,11 @@ class Program(ProgramData):
         >>> program.delivered(np.arange(9, dtype=np.uint64).reshape(3, 3))[0][0]
         array([ 9, 12, 15], dtype=uint64)
         """
-        mode, length = chosen.get("mode"), chosen.get("length")
-        operator = self.modes[self.mode_number(mode)].operator_of(chosen.get("operation"))
-        layout, root = self.part(self.form_of(mode, length)).layout, chosen.get("root")
+        operator = self.modes[self.mode_number(mode)].operator_of(operation)
+        layout = self.part(self.form_of(mode, length)).layout
         owed, receives = expected_words(layout, words, operator=operator, width=width, root=root)
         if operator is not None and not operator.associative:
-            owed = self.execute(words, width=width, **chosen)
+            owed = self.execute(
+                words, mode=mode, length=length, root=root, operation=operation, width=width
+            )
         return owed, receives

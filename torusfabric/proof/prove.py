@@ -295,8 +295,11 @@ class Steps:
     def known(self, lemma: Lemma) -> ModuleProof:
         """What is proved, or was."""
         self._progress(0, 0, lemma.name)
-        program = self._fabric.program.digest
-        key = digest("proved", lemma.name, self._design.text, program, source_digest(*ROOMS))
+        program = self._fabric.program
+        # What nodes are owed, and where it lies, follows from the schedules.
+        schedules = [form.schedule.digest for form in program.forms]
+        key = digest("proved", lemma.name, self._design.text, program.digest, schedules,
+                     source_digest(*ROOMS))  # fmt: skip
         known = self._cache.get(key) if self._cache else None
         if known is None:
             began = time.monotonic()

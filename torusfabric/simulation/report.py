@@ -15,7 +15,6 @@ from ..rtl.inventory import Origins
 from ..toolchain.quoting import facts_table
 
 if TYPE_CHECKING:
-    from ..rtl.fabric import Fabric
     from .engines.base import Job
 
 __all__ = [

@@ -92,7 +92,7 @@ def barrier_harness(plan: LinkPlan, design: Design) -> Harness:
         "says_that_it_waits_when_all_below_do": "!says_arrived || (waiting && those_below_wait)",
         "hears_nobody_of_a_run_that_is_over": "recent == 0 || arrived == 0 || $past(recent) == 0",
         "ignores_messages_of_a_run_that_is_over":
-            "!(steady && $past(waiting && !run_start) && !waiting) || "
+            "!(steady && ($past(dropped) || $past(waiting && !run_start) && !waiting)) || "
             f"recent == {plan.stale}",
         "goes_on_ignoring_them": "!(steady && !$past(dropped) && $past(recent) != 0) || "
                                  "recent == $past(recent) - 1",

@@ -106,12 +106,13 @@ class Image:
     freed: Sequence[int] = ()
 
     def __post_init__(self) -> None:
-        assert len(self.places) == len(self.entries), "each entry lies somewhere"
+        # It is refused here what does not fit, whether assertions are checked or not.
+        places = self.places
+        assert len(places) == len(self.entries), "each entry lies somewhere"
 
     @classmethod
     def of(cls, frame: Frame, width: int, modes: Iterable[Wanted]) -> Image:
         """The image of what is wanted of each mode."""
-
         return _that_fits(frame, modes, partial(cls, frame, width))
 
     def with_modes(self, modes: Iterable[Wanted], mode: int | None = None) -> Image:
@@ -262,8 +263,8 @@ def _text(schedule: Schedule) -> str:
 
 
 def _schedule(text: str) -> Schedule:
-    """The schedule that a file has."""
-    return recognise(parse_schedule(parse_json(text.encode())))
+    """The schedule of a text, for a file may have something else there."""
+    return recognise(parse_schedule(parse_json(str.encode(text))))
 
 
 def _that_fits(

@@ -161,7 +161,7 @@ class Commands(Leaf):
         there, taken = Signal(name="there"), Signal(name="taken")
         under_way, ends = Signal(2, name="under_way"), self.value("run_over")
         rests = under_way == 0
-        command = self._collect(m, there, taken, rests)
+        command = self._collect(m, there, taken)
         image: Value = Const(0)
         if self.shape.starts:
             self._find(m, command, self.shape.starts)
@@ -185,11 +185,8 @@ class Commands(Leaf):
         self._report(m, Mux(ends, made, Cat(command["tag"], error, Const(0, 32))), refused)
         return m
 
-    def _collect(self, m: Module, there: Signal, taken: Signal, rests: Value) -> dict[str, Value]:
-        """Take the beats of a command; those that it lacks are 0, and further ones are ignored.
-
-        `rests` says whether no run is under way.
-        """
+    def _collect(self, m: Module, there: Signal, taken: Signal) -> dict[str, Value]:
+        """Take the beats of a command; those that it lacks are 0, and further ones are ignored."""
         number, beat = self._number, Signal(name="beat")
         m.d.comb += [self.tready.eq(~there), beat.eq(self.value("tvalid") & self.tready)]
         command: dict[str, Value] = {}

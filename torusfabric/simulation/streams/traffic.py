@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from ...rtl.fabric import Fabric
 from ...rtl.run_choices import RunError
@@ -13,9 +12,6 @@ from ...verilog.bench.packets import Packet
 from ..engines.base import Job
 from ..engines.traffic import STATUS_SINK, Beat, Sink, Source, Traffic
 from .messages import Planned
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["beat_count", "beats_of", "command_of", "traffic_of"]
 
