@@ -108,6 +108,6 @@ def _python(text: str, names: dict[str, Any]) -> str:
     try:
         with contextlib.redirect_stdout(said):
             exec(compile(text, "page", "exec"), names)
-    except Exception:
+    except (Exception, SystemExit):
         raise Failed(f"{text}\n{traceback.format_exc()}") from None
     return said.getvalue()

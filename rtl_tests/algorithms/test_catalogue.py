@@ -4,8 +4,10 @@ import re
 from dataclasses import replace
 from importlib.metadata import EntryPoint
 
+import numpy as np
 import pytest
 
+import torusfabric as tf
 from torusfabric.algorithms import CATALOGUE, Catalogue, Options, choose, find
 from torusfabric.collective import COLLECTIVES, parse_collective
 from torusfabric.errors import InputError
@@ -30,6 +32,24 @@ def test_names_are_unique_and_collectives_known():
 def test_an_unknown_name_is_refused_with_the_nearest():
     with pytest.raises(InputError, match=r"^Algorithm must be one of .*, not 'neclace' \(did"):
         find("neclace")
+
+
+def test_what_is_no_name_is_refused():
+    with pytest.raises(InputError, match=r"^Algorithm must be one of "):
+        find(np.array(["matching", "necklace"]))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("planned", [None, 7])
+def test_an_algorithm_must_plan_a_schedule(planned):
+    """What it plans else is refused in a line."""
+    mine = replace(MINE, plan=lambda *_: planned)
+    with pytest.raises(InputError, match=r"^Schedule must be a schedule, "):
+        tf.plan("4x4", "allgather", algorithm=mine)
+
+
+def test_a_plan_has_the_name_of_its_algorithm():
+    """Unless it has one of its own."""
+    assert tf.plan("4x4", "allgather", algorithm=MINE).algorithm == "mine"
 
 
 def test_choice_names_what_each_algorithm_needs():

@@ -114,6 +114,15 @@ def test_the_format(tmp_path):
     )
 
 
+def test_nobody_need_say_what_planned_it(tmp_path):
+    """Nor how many ports there are, where all are used."""
+    rounds = explicit((3, 3), Collective("broadcast", 4), moves([4], [[0, 2]]))
+    fields = {"topology": rounds.topology, "collective": rounds.collective}
+    save(Rounds(**fields, switching=Switching.CIRCUIT, transfers=rounds.transfers), tmp_path / "x")
+    read = load(tmp_path / "x")
+    assert (read.algorithm, read.ports) == ("unnamed", 4)
+
+
 def test_parallel_links_and_half_duplex_are_kept(tmp_path):
     """Out-ports stand beside paths over one of two links."""
     save(parallel(), tmp_path / "x")

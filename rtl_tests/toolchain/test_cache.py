@@ -1,8 +1,10 @@
 """The cache: what is put is got back, whole or not at all, and nothing ever fails because of it."""
 
+import base64
 import multiprocessing
 import os
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -85,6 +87,16 @@ def test_damaged_entry_is_a_miss(tmp_path):
     path.write_bytes(whole)
     path.rename(path.with_name("abce.json"))
     assert cache.get("abce") is None
+
+
+def test_value_of_another_version_is_a_miss(tmp_path):
+    """What a class that is gone was pickled as, and what is no pickle."""
+    cache = Cache(tmp_path)
+    cache.put_object("abcd", [1])
+    assert cache.get_object("abcd") == [1]
+    for gone in (b"cno_such_module\nNone\n.", b"\x80\x04", b""):
+        cache.put("abcd", base64.b64encode(zlib.compress(gone)).decode())
+        assert cache.get_object("abcd") is None
 
 
 def test_damaged_files_are_a_miss(tmp_path):

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from ..collective import Collective
 from ..errors import InputError
 from ..schedule import Duplex, Lifted, Schedule
+from ..schedule.base import UNNAMED
 from ..toolchain.values import flag, natural, positive, real, shown
 from ..topology import CayleyGraph, Topology
 
@@ -213,7 +214,9 @@ class Algorithm:
             part = self(groups.torus, collective.in_one_group, options)
             return Lifted.of(part, topology, collective)
         schedule = self.plan(topology, collective, options)
-        return schedule if schedule.algorithm else replace(schedule, algorithm=self.name)
+        if isinstance(schedule, Schedule) and schedule.algorithm == UNNAMED:
+            return replace(schedule, algorithm=self.name)
+        return schedule
 
 
 def every_port(options: Options, *counts: int) -> str | None:

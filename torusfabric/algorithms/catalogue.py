@@ -130,7 +130,7 @@ class Catalogue:
         >>> find("lee-code").source
         'Delmas and Perennes 1996, sections 5 and 6; Peters and Syska 1996'
         """
-        for algorithm in self:
+        for algorithm in self if isinstance(name, str) else ():
             if algorithm.name == name:
                 return algorithm
         raise no_such("Algorithm", name, [algorithm.name for algorithm in self])

@@ -21,7 +21,7 @@ Cycles are counted like the fabric's own counter: the edge that takes the start 
 and something is there in cycle c if it is there after edge c. The first slot is cycle `wait`.
 
 A word that the host writes arrives later than it could, for its address is looked up: hardware is
-built with the same numbers (see `torusfabric.rtl.host`, `.division`).
+built with the same numbers (see `torusfabric.rtl.host`).
 """
 
 from __future__ import annotations

@@ -26,7 +26,10 @@ from .model import Duplex, Switching
 from .transfers import KeptSums, Transfers
 from .writing import save_rounds
 
-__all__ = ["Rounds", "Schedule"]
+__all__ = ["UNNAMED", "Rounds", "Schedule"]
+
+#: The algorithm of a schedule of which nobody says what planned it.
+UNNAMED = "unnamed"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -58,7 +61,7 @@ class Schedule(ABC):
 
     topology: Topology
     collective: Collective
-    algorithm: str = ""
+    algorithm: str = UNNAMED
     switching: Switching = Switching.STORE_AND_FORWARD
     ports: int = cast("int", None)
     chunks: int = 1

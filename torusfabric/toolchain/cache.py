@@ -59,6 +59,11 @@ def source_digest(*rooms: str) -> str:
     return digest(*(path.read_text(encoding="utf-8") for path in paths))
 
 
+#: What reading a value ends in that other versions of Python or of a package have written.
+NOT_READ = (AttributeError, EOFError, ImportError, IndexError, KeyError, TypeError, ValueError,
+            pickle.UnpicklingError, zlib.error)  # fmt: skip
+
+
 class Cache:
     """A folder of entries named by `digest`.
 
@@ -116,7 +121,12 @@ class Cache:
     def get_object(self, key: str) -> Any:
         """The Python value of a key, or None; only this user or root can have written it."""
         text = self.get(key)
-        return text and pickle.loads(zlib.decompress(base64.b64decode(text)))
+        if text is None:
+            return None
+        try:
+            return pickle.loads(zlib.decompress(base64.b64decode(text)))
+        except NOT_READ:
+            return None
 
     def put_object(self, key: str, value: Any) -> None:
         """Keep any Python value that can be pickled under a key."""
