@@ -52,7 +52,8 @@ LINKS = (
 WIRES = (
     Fault("table", "fabric", r"\.rx\(\{tx_(\d)", ".rx({tx_0"),
     Fault("table", "fabric", r"\.node\(3'd2\)", ".node(3'd3)"),
-    Fault("table", "fabric", r"inject_0\[8:6\]", "inject_0[6], inject_0[8:7]"),
+    Fault("table", "fabric", r"\(inject_0\)",
+          "({inject_0[11:9], inject_0[6], inject_0[8:7], inject_0[5:0]})"),
     Fault("sums along trees", "fabric", r"made_1\[11:9\]", "made_1[8:6]"),
     Fault("table", "fabric", r"\.write_data\(write_data_near_1\)",
           ".write_data(~write_data_near_1)"),

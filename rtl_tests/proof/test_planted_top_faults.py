@@ -16,7 +16,12 @@ CORES = (
     Fault("core", "fabric", r"\.write_bank\(write_bank_0\)", ".write_bank(write_bank_1)"),
     Fault("core", "fabric", r"\.read_address\(read_address_2\)", ".read_address(~read_address_2)"),
     Fault("core", "fabric", r"\.write_node\(3'd1\)", ".write_node(3'd2)"),
-    Fault("core", "fabric", r"inject_0\[8:6\]", "inject_0[6], inject_0[8:7]"),
+    Fault(
+        "core",
+        "fabric",
+        r"\(inject_0\)",
+        "({inject_0[11:9], inject_0[6], inject_0[8:7], inject_0[5:0]})",
+    ),
     Fault("core", "endpoint_0", r"write_enable & ", "write_enable | "),
     Fault("core", "endpoint_0", r"bank_4\[(\w+)\] <=", r"bank_4[~\1] <="),
     Fault("core", "endpoint_0", r"read_data <= (.*);", r"read_data <= (\1) | 3'd4;"),
@@ -31,7 +36,7 @@ STREAMING = (
     Fault(
         "streaming core", "fabric", r"tx_address = tx_address_now", "tx_address = tx_address_early"
     ),
-    Fault("streaming core", "fabric", r"inject_0\[2:0\]", "inject_0[0], inject_0[2:1]"),
+    Fault("streaming core", "fabric", r"inject_1\[2:0\]", "inject_1[0], inject_1[2:1]"),
     Fault("streaming core", "fabric", r"\.next\(store_0\)", ".next(~store_0)"),
     Fault("streaming core", "sequencer", r"store_0 <= (\w+);", r"store_0 <= ~\1;"),
     Fault("streaming core", "sequencer", r"write_0 <= (\w+);", r"write_0 <= ~\1;"),

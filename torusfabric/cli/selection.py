@@ -210,11 +210,9 @@ def parse_selection(arguments: Namespace, *, any_root: bool = False) -> Selectio
         root = _open_root(arguments, collective, allowed=any_root)
     names = ("ports", "chunks", "large", "seed", "latency", "duplex", "trees", "packets",
              "link_latency")  # fmt: skip
+    files = [] if arguments.broken_links is None else [arguments.broken_links]
     options = {name: getattr(arguments, name) for name in names} | {
-        "broken_links": [
-            *arguments.broken_link,
-            *map(Path, filter(None, [arguments.broken_links])),
-        ],
+        "broken_links": [*arguments.broken_link, *map(Path, files)],
         "broken_nodes": arguments.broken_node,
         "times": tuple(arguments.times) if arguments.times else None,
     }

@@ -23,8 +23,7 @@ from ..toolchain.values import natural, shown
 if TYPE_CHECKING:
     from amaranth.hdl import Module, Value
 
-__all__ = ["ADD", "OPERATORS", "SIGNED", "Operator", "parse_operators", "register_operator",
-           "require_width"]  # fmt: skip
+__all__ = ["ADD", "OPERATORS", "SIGNED", "Operator", "parse_operators", "register_operator"]
 
 Words: TypeAlias = NDArray[Any]
 
@@ -39,9 +38,6 @@ WIDTHS = (1, 2, 7, 32, 64)
 
 #: Words of each width that are tried, besides those of corners.
 TRIED = 64
-
-#: The widest flit.
-MAX_WIDTH = 1024
 
 
 @dataclass(frozen=True)
@@ -227,22 +223,6 @@ def parse_operators(operators: Operator | str | Sequence[Operator | str]) -> tup
         raise InputError(f"Operators must be names, such as add,max, not {shown(operators)}")
     each = operators.split(",") if isinstance(operators, str) else operators
     return tuple(item if isinstance(item, Operator) else Operator.parse(item) for item in each)
-
-
-def require_width(width: object, operators: Iterable[Operator]) -> int:
-    """The bits of a word of a fabric with some operators, as a number.
-
-    Raises
-    ------
-    InputError
-        If hardware is not made for so many, or an operator does not take them.
-    """
-    bits = natural("Width", width)
-    if not 1 <= bits <= MAX_WIDTH:
-        raise InputError(f"Width must be from 1 to {MAX_WIDTH} bits, not {width}")
-    for operator in operators:
-        operator.check_width(bits)
-    return bits
 
 
 def _check_parts(operator: Operator) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from .fields import Loop
     from .timing import Timing
 
-__all__ = ["ProgramData"]
+__all__ = ["ProgramData", "require_width"]
+
+#: The widest flit.
+MAX_WIDTH = 1024
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -313,6 +316,22 @@ class ProgramData:
             f"<Program {self.topology} {modes}: {self.flits} flits, {cycles} cycles, "
             f"{self.digest[:12]}>"
         )
+
+
+def require_width(width: object, operators: Iterable[Operator]) -> int:
+    """The bits of a word of a fabric with some operators, as a number.
+
+    Raises
+    ------
+    InputError
+        If hardware is not made for so many, or an operator does not take them.
+    """
+    bits = natural("Width", width)
+    if not 1 <= bits <= MAX_WIDTH:
+        raise InputError(f"Width must be from 1 to {MAX_WIDTH} bits, not {width}")
+    for operator in operators:
+        operator.check_width(bits)
+    return bits
 
 
 def _update(digest: Any, value: Any) -> None:

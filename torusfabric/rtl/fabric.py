@@ -15,9 +15,9 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..collective.operators import require_width
 from ..errors import InputError
 from ..program import Program
+from ..program.data import require_width
 from ..program.timing import WRITE
 from ..toolchain.values import natural, of_type, shown
 from .assembly import Assembly

@@ -50,7 +50,8 @@ def locked(path: AnyPath, *, waiting: Callable[[], object] | None = None) -> Ite
     """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
-            descriptor = os.open(path, os.O_RDONLY)
+            # Network file systems lock only files that are open for writing; folders cannot be.
+            descriptor = os.open(path, os.O_RDONLY if os.path.isdir(path) else os.O_RDWR)
             stack.callback(os.close, descriptor)
             if not filelock.lock_descriptor(descriptor, blocking=False):
                 if waiting is not None:

@@ -159,7 +159,9 @@ def check_selection(
     Misfit
         If no fabric for it can fit.
     """
-    _check(least_needs(topology, collective, flits=flits or 1, width=width), board, topology)
+    if device := device_of(board.make_platform()):
+        needs = least_needs(topology, collective, flits=flits or 1, width=width)
+        _check(needs, device, board, topology)
 
 
 def check_fabric(board: Board, fabric: "Fabric") -> None:
@@ -176,14 +178,12 @@ def check_fabric(board: Board, fabric: "Fabric") -> None:
             f"Fabric must fit into {board.name}, not be larger than what does: "
             f"{limit.describe(board.name)} (--force tries all the same)"
         )
-    _check(needs_of(fabric), board, fabric.program.topology)
+    if device := device_of(board.make_platform()):
+        _check(needs_of(fabric), device, board, fabric.program.topology)
 
 
-def _check(needs: Needs, board: Board, topology: Topology) -> None:
-    """Compare what is needed with what there is, where that is known."""
-    device = device_of(board.make_platform())
-    if device is None:
-        return
+def _check(needs: Needs, device: Device, board: Board, topology: Topology) -> None:
+    """Compare what is needed with what there is."""
     amounts = (
         (needs.bits, device.bits, "bits of memory and registers"),
         (needs.flip_flops(device), device.flip_flops, "flip-flops"),
