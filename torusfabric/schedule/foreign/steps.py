@@ -56,7 +56,9 @@ class StepGraph:
         InputError
             If some wait for each other; names them.
         """
-        sorter = TopologicalSorter[int](dict.fromkeys(range(len(self.steps)), ()))
+        sorter: TopologicalSorter[int] = TopologicalSorter(
+            dict.fromkeys(range(len(self.steps)), ())
+        )
         for index in range(len(self.steps)):
             for other in self.successors(index):
                 sorter.add(other, index)
