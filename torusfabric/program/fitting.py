@@ -13,9 +13,9 @@ from ..topology import shared_network
 from .address_map import NodeMap, PartMap
 from .compile import versions
 from .fields import memories_of
+from .frame import places_beside
 from .loadable import Loadable, LoadableMode, entries_of
 from .mode import Range
-from .places import places_beside
 from .program import Program
 from .rewriting import loadable
 

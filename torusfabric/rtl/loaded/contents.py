@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...program.fields import Order
-from ...program.places import Place
+from ...program.frame import Place
 from ...program.settings import Table, columns
 from ...topology import IntArray
 from ..memories import address_width

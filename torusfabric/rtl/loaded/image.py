@@ -26,9 +26,8 @@ import numpy as np
 from ...errors import InputError
 from ...program import Program
 from ...program.fitting import fitted, loadable_form, loadable_mode
-from ...program.frame import Frame
+from ...program.frame import Frame, Place, places_beside
 from ...program.loadable import Entry, LoadableMode, entries_of
-from ...program.places import Place, places_beside
 from ...schedule import Lifted, Schedule
 from ...schedule.parsing import parse_schedule
 from ...schedule.recognise import recognise
