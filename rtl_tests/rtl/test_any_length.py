@@ -15,7 +15,7 @@ from torusfabric import verilog
 from torusfabric.collective import random_messages
 from torusfabric.rtl.assembly import Assembly
 from torusfabric.rtl.modules import delayed
-from torusfabric.rtl.run_choices import RunLength, divided
+from torusfabric.rtl.run_length import RunLength, divided
 from torusfabric.simulation.engines import CompiledEngine, Job
 from torusfabric.simulation.jobs import default_jobs, random_jobs
 from torusfabric.toolchain import cxx

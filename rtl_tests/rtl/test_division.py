@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from torusfabric.program.timing import division_cycles
 from torusfabric.rtl.host import divide
-from torusfabric.rtl.run_choices import divided
+from torusfabric.rtl.run_length import divided
 
 
 @settings(deadline=None, max_examples=30)

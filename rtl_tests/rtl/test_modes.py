@@ -18,7 +18,7 @@ from torusfabric.collective import random_messages
 from torusfabric.program import RenumberedMap
 from torusfabric.rtl.assembly import Assembly
 from torusfabric.rtl.fabric_builder import FabricBuilder
-from torusfabric.rtl.run_choices import RunLength
+from torusfabric.rtl.run_length import RunLength
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine, Job
 from torusfabric.simulation.engines.amaranth_host import Clock, HostDriver
 from torusfabric.simulation.engines.words import Words

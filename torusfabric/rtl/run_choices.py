@@ -1,10 +1,4 @@
-"""What is chosen at the start of a run, which choices cannot be carried out, and what is kept.
-
-A message of L flits in C chunks makes blocks of n = ceil(L / C) flits, or of n = R * ceil(L / RC)
-where they go to several chunks by beats of R, a power of two. Addresses leave room for N
-flits a block, so that from the last flit of a block to the first of the next the address grows by
-N - (n - 1).
-"""
+"""What is chosen at the start of a run, and which choices cannot be carried out."""
 
 from __future__ import annotations
 
@@ -19,17 +13,15 @@ from amaranth.lib import data
 from amaranth.lib.wiring import In, Member, Out
 
 from ..program.mode import Range
-from ..program.timing import MODE_SETUP, RUN_SETUP, TABLE_BITS
-from .memories import address_width, choose, constant_at, look_up
-from .place import Loops
+from .memories import address_width, choose, look_up
+from .run_length import Lengths
 
 if TYPE_CHECKING:
     from ..program import Program
     from .modules import Leaf
     from .operator_unit import OperatorUnit
 
-__all__ = ["ERROR_BITS", "Lengths", "RunChoices", "RunError", "RunLength", "divided",
-           "entry_members", "found_entry", "run_form"]  # fmt: skip
+__all__ = ["ERROR_BITS", "RunChoices", "RunError", "entry_members", "found_entry", "run_form"]
 
 #: Bits of `error`.
 ERROR_BITS = 4
@@ -310,163 +302,3 @@ def found_entry(
         known = known if beyond is None else known & ~beyond
         no_root = by_root.bit_select(mode, 1) & ~known
     return entry, no_root, ~leaf.modes.bit_select(mode, 1)
-
-
-assert (RUN_SETUP, MODE_SETUP) == (1, 1), "a register holds what a run follows, another the form"
-
-
-@dataclass(frozen=True)
-class Lengths:
-    """The lengths that a fabric is made for.
-
-    Parameters
-    ----------
-    most : int
-        Flits of the longest message.
-    chunks : tuple of int
-        Of a message, in each form.
-    beats : tuple of int
-        Of each form, the flits that go to a chunk together; by default 1.
-
-    Examples
-    --------
-    >>> lengths = Lengths(most=64, chunks=(2, 3))
-    >>> lengths.bits, lengths.blocks
-    (7, (32, 22))
-    """
-
-    most: int
-    chunks: tuple[int, ...]
-    beats: tuple[int, ...] = ()
-
-    @property
-    def cuts(self) -> list[tuple[int, int]]:
-        """Of each form, the flits of a beat and the chunks."""
-        return [*zip(self.beats or (1,) * len(self.chunks), self.chunks, strict=True)]
-
-    @property
-    def bits(self) -> int:
-        """Bits of a length."""
-        return self.most.bit_length()
-
-    @property
-    def blocks(self) -> tuple[int, ...]:
-        """Flits of the longest block, in each form."""
-        return tuple(beat * -(-self.most // (beat * chunks)) for beat, chunks in self.cuts)
-
-
-class RunLength:
-    """Registers that hold what follows from the length, and the form, of the run under way.
-
-    They are there a cycle after the run is accepted, and one more if there are several forms.
-
-    Parameters
-    ----------
-    form : Value or None
-        Of several.
-    begin : Value
-        High in the cycle in which a run is accepted.
-
-    Attributes
-    ----------
-    form : Value
-        The form of the run, a cycle after that.
-    last : Signal
-        The number of the last flit of a block.
-    single : Signal
-        Whether blocks have but one.
-    next_single : Value
-        The same, as soon as it is found out: what that register holds after the cycle.
-    skip : Signal
-        From the address of the last flit of a block to that of the first of the next.
-    idle : Signal
-        Cycles of a row besides those of its blocks, where rows have a least duration.
-    never_idle : Signal
-        Whether there are none.
-    """
-
-    def __init__(
-        self,
-        m: Module,
-        lengths: Lengths,
-        loops: Loops,
-        length: Value,
-        form: Value | None,
-        begin: Value,
-    ) -> None:
-        self._loops, before = loops, (length - 1)[: lengths.bits]
-        self.form: Value = Const(0, 1)
-        settled = begin
-        if form is not None:
-            # Some form is known before the first run, too, for simulators with four states.
-            self.form = Signal(len(form), name="run_form")
-            held = Signal(len(before), name="flits_before", reset_less=True)
-            with m.If(begin):
-                m.d.sync += [self.form.eq(form), held.eq(before)]
-            before, settled = held, Const(1)
-        quotients = {cut: _last_of_block(before, *cut) for cut in dict.fromkeys(lengths.cuts)}
-        last = self.of_form(
-            [
-                Const(loop.flits - 1) if loop.padded else quotients[cut]
-                for loop, cut in zip(loops.loops, lengths.cuts, strict=True)
-            ]
-        )
-        block = self.constant(lengths.blocks)
-        least = max(loop.least for loop in loops.loops)
-        self.last = Signal(address_width(max(lengths.blocks)), reset_less=True, name="last")
-        self.single = Signal(name="single_flit", reset_less=True)
-        self.skip = Signal(range(max(lengths.blocks) + 1), reset_less=True, name="skip")
-        self.idle = Signal(range(max(least, 2)), reset_less=True, name="idle")
-        self.never_idle = Signal(name="never_idle", reset_less=True)
-        self.next_single = Mux(settled, last == 0, self.single)
-        with m.If(settled):
-            m.d.sync += [self.last.eq(last), self.single.eq(self.next_single)]
-            m.d.sync += self.skip.eq(block - last)
-            if least > 1:
-                rests = [
-                    Mux(last < loop.least - 1, loop.least - 1 - last, 0)
-                    if loop.least > 1
-                    else Const(0)
-                    for loop in loops.loops
-                ]
-                idle = self.of_form(rests)
-                m.d.sync += [self.idle.eq(idle), self.never_idle.eq(idle == 0)]
-
-    def of_form(self, values: Sequence[Value]) -> Value:
-        """The value that belongs to the form."""
-        if all(value is values[0] for value in values):
-            return values[0]
-        return choose(values, self.form)
-
-    def constant(self, values: Sequence[int]) -> Value:
-        """The constant that belongs to the form."""
-        return constant_at(values, self.form)
-
-
-def _last_of_block(last: Value, beat: int, chunks: int) -> Value:
-    """The number of the last flit of a block, given that of the last of a message."""
-    bits = beat.bit_length() - 1
-    if not bits or chunks == 1:
-        return divided(last, chunks)
-    return Cat(Const(beat - 1, bits), divided(last[bits:], chunks))
-
-
-def divided(value: Value, divisor: int) -> Value:
-    """The quotient of a value of few bits and a constant, rounded down, at once.
-
-    Examples
-    --------
-    A power of two drops bits; else it is looked up, or multiplied by a rounded reciprocal.
-
-    >>> len(divided(Signal(6), 4)), len(divided(Signal(6), 3)), len(divided(Signal(7), 3))
-    (4, 5, 6)
-    """
-    if not divisor & (divisor - 1):
-        return value[divisor.bit_length() - 1 :]
-    if len(value) <= TABLE_BITS:
-        return look_up([number // divisor for number in range(1 << len(value))], value)
-    # Exact while the error of the reciprocal, times the value, stays below a 1 / divisor.
-    shift = len(value) + divisor.bit_length()
-    reciprocal = -(-(1 << shift) // divisor)
-    most = ((1 << len(value)) - 1) // divisor
-    return (value * reciprocal)[shift:][: max(most.bit_length(), 1)]

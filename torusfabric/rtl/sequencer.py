@@ -17,7 +17,8 @@ from .modules import delayed, pulsed
 from .netlist import Leaf
 from .place import Column, Delays, Loops, Shown
 from .placement import Placement
-from .run_choices import ERROR_BITS, RunChoices, RunError, RunLength
+from .run_choices import ERROR_BITS, RunChoices, RunError
+from .run_length import RunLength
 from .slots import FixedSlots, OpenSlots, Slots
 
 __all__ = ["FOLLOWED", "Sequencer", "add_begin", "add_end", "window"]

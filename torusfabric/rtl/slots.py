@@ -19,7 +19,7 @@ from .modules import delayed
 if TYPE_CHECKING:
     from ..topology import IntArray
     from .place import Loops
-    from .run_choices import RunLength
+    from .run_length import RunLength
 
 __all__ = ["FixedSlots", "OpenSlots", "Slots"]
 

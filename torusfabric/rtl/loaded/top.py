@@ -21,7 +21,8 @@ from ..modules import Leaf
 from ..netlist import Fixed, Part, Parts, Role
 from ..node_parts import add_endpoints
 from ..place import RowTables
-from ..run_choices import Lengths, RunChoices
+from ..run_choices import RunChoices
+from ..run_length import Lengths
 from ..streams import nodes as streams
 from ..streams.commands import Commands
 from ..streams.endpoint import StreamEnds, sectioned
