@@ -1,18 +1,46 @@
 """The port of a fabric that is simulated, and the one by which its tables are loaded."""
 
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
+from types import SimpleNamespace
 
 import numpy as np
 
+import torusfabric as tf
 from torusfabric.planning import select
 from torusfabric.planning.forms import resolve_loadable
+from torusfabric.program.fitting import loadable_form
+from torusfabric.program.frame import Frame
 
 
 def quickest(topology, name, frame=None, *, flits, **options):
     """The quickest schedule that can be loaded."""
     operators = frame.parsed_operators() if frame else ()
     return resolve_loadable(select(topology, name, **options), flits, operators, frame)[-1].planned
+
+
+FLITS, WIDTH = 6, 8
+
+planned = partial(quickest, "5", flits=FLITS)
+
+
+@cache
+def ring_frame():
+    """What fits into a fabric of a ring that is built with two collectives."""
+    forms = [loadable_form(planned(name), FLITS, ()) for name in ("allgather", "allreduce")]
+    return Frame.of([form.program for form in forms], rows=64, depth=16)
+
+
+def fabric_of(image, words=None):
+    """A fabric into which these words are loaded."""
+    fabric = tf.Fabric.holding(image, empty=True)
+    give(fabric, image, image.words if words is None else words)
+    return fabric
+
+
+def give(fabric, image, words):
+    """Let a fabric be loaded with other words than those of its image."""
+    fabric.__dict__["image"] = SimpleNamespace(words=words, settling=image.settling)
 
 
 def as_forecast(report):

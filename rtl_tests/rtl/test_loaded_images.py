@@ -1,0 +1,124 @@
+"""What an image must be: for its fabric, whole, made of schedules, and no more than fits."""
+
+import json
+import zlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from loaded_port import FLITS, WIDTH, fabric_of, give, planned, ring_frame, wanted
+
+import torusfabric as tf
+from torusfabric.errors import InputError, WorkFailed
+from torusfabric.program.fields import Stage
+from torusfabric.program.fitting import fitted, loadable_form
+from torusfabric.program.frame import Frame
+from torusfabric.program.loadable import LoadableMode
+from torusfabric.rtl.loaded.image import Image, read_image
+from torusfabric.rtl.loaded.image_loader import END
+from torusfabric.simulation.engines.compiled import CompiledEngine
+
+#: Out-ports that send what their nodes read, and pass on nothing.
+OWN = tuple(((int(Stage.INJECTION), port),) for port in range(2)) * 2
+
+
+@pytest.fixture
+def frame():
+    """That of a ring."""
+    return ring_frame()
+
+
+def test_no_torn_image_runs(frame, tmp_path):
+    """An image for another fabric, with words missing, or with a wrong bit, is refused."""
+    image = Image.of(frame, WIDTH, wanted(planned("scatter", frame)))
+    words = image.words
+    at = len(words) // 2
+    wrong = {
+        "another fabric": [words[0], words[1] ^ 1, *words[2:]],
+        "another format": [words[0] ^ 1 << 24, *words[1:]],
+        "torn": words[:at],
+        "a row too few": [*words[:-4], END, words[-1]],
+        "a wrong bit": [*words[:at], words[at] ^ 1 << 7, *words[at + 1 :]],
+        "a wrong check": [*words[:-1], words[-1] ^ 1],
+    }
+    fabric = fabric_of(image)
+    engine = CompiledEngine(fabric)
+    for fault in wrong.values():
+        give(fabric, image, fault)
+        with pytest.raises(WorkFailed, match="must be taken"):
+            tf.simulate(fabric, engine=engine)
+        raw = np.array(fault, "<u4").tobytes()
+        (tmp_path / "wrong.bin").write_bytes(raw)
+        with pytest.raises(InputError, match=r"Image .* must be"):
+            read_image(tmp_path / "wrong.bin", frame, WIDTH)
+    # The same fabric runs once it is loaded whole.
+    give(fabric, image, words)
+    assert tf.simulate(fabric, engine=engine).passed
+
+
+@pytest.mark.parametrize("texts", [[5], [None], [{}]])
+def test_schedules_of_an_image_that_are_none(frame, tmp_path, texts):
+    """What stands behind the words of an image in place of its schedules is refused in a line."""
+    path, image = tmp_path / "image.bin", Image.of(frame, WIDTH, wanted(planned("scatter", frame)))
+    image.save(path)
+    raw, size = path.read_bytes(), 4 * len(image.words)
+    tail = json.loads(zlib.decompress(raw[size:])) | {"schedules": [texts]}
+    path.write_bytes(raw[:size] + zlib.compress(json.dumps(tail).encode()))
+    with pytest.raises(InputError, match=r"^Image .* must have its schedules behind it"):
+        read_image(path, frame, WIDTH)
+
+
+def test_links_that_do_not_fit():
+    """Links of an image are those of the fabric."""
+    frame = Frame.of([loadable_form(tf.plan("3x3", "allgather"), FLITS, ()).program])
+    plan = tf.plan("3x3", "alltoall", link_latency="2")
+    with pytest.raises(InputError, match="must be 3x3 for this fabric, not 3x3 on links of 2 cyc"):
+        Image.of(frame, WIDTH, wanted(plan))
+
+
+@pytest.mark.parametrize(
+    ("options", "wrong"),
+    [
+        ({"rows": 2}, r"Schedule must fit the 2 rows of this fabric, not need 3"),
+        ({"settings": (1, 8, 8, 8)}, "Settings of table select must be at most 1 .*, not 2"),
+        ({"depth": 1}, r"Schedule must fit the 1 depth of this fabric, not need 4"),
+        ({"inputs": OWN}, r"out-port \+0 of node 0 has none from in-port -0"),
+        ({}, r"Fabric must have operators for a reduction, node 0 has none"),
+    ],
+)
+def test_what_does_not_fit(options, wrong):
+    """What does not fit is said in a line."""
+    one = loadable_form(planned("scatter"), FLITS, ())
+    frame = replace(Frame.of([one.program], rows=64, depth=16), **options)
+    kinds = {"rows": "alltoall", "settings": "alltoall", "depth": "broadcast", "inputs": "alltoall"}
+    kind = kinds[next(iter(options))] if options else "allreduce"
+    with pytest.raises(InputError, match=wrong):
+        Image.of(frame, WIDTH, wanted(planned(kind)))
+
+
+def test_a_frame_has_room_for_what_it_is_made_of():
+    """Fewer rows than all modes need together are refused, whoever asks."""
+    modes = [LoadableMode((loadable_form(planned(k), FLITS, ()),)) for k in ("scatter", "alltoall")]
+    with pytest.raises(InputError, match=r"^Rows must be at most 4 .*, not "):
+        Frame.of(modes, rows=4)
+    frame = Frame.of(modes)
+    with pytest.raises(InputError, match=r"^Rows must be at most 4 .*, not "):
+        fitted(modes, replace(frame, rows=4))
+
+
+def test_what_readers_cannot_read():
+    """Where readers read what built-in collectives need, others are refused, or brought as well."""
+    forms = [loadable_form(planned(name), FLITS, ()) for name in ("allgather", "allreduce")]
+    frame = Frame.of([form.program for form in forms], rows=64, depth=16, inputs=[])
+    frame = replace(frame, words=64)
+    assert [frame.memories(port) for port in range(2)] == [(2,), (2,)]
+    # What passes takes the way of sums, so that out-ports have half the inputs.
+    arriving, made = range(2), range(frame.sources.first_made, frame.sources.first_injection)
+    chosen = {k for port in range(2) for k in frame.out_port(port)}
+    assert chosen.isdisjoint(arriving)
+    assert not chosen.isdisjoint(made)
+    with pytest.raises(InputError, match=r"the reader of out-port \+0 has none from the memory of"):
+        loadable_form(tf.plan("5", "alltoall", broken_links=["1:+0"]), FLITS, (), frame)
+    image = Image.of(frame, WIDTH, wanted(planned("scatter", frame), planned("allgather", frame)))
+    fabric = fabric_of(image)
+    assert tf.simulate(fabric, jobs=4, engine=CompiledEngine(fabric)).passed
