@@ -23,12 +23,12 @@ from ..rtl.streams.ports import COMMAND, LOAD, STATUS
 from ..topology import Faulty, Topology
 from .design import MANIFEST, TEXT
 from .diagram import Diagram
-from .flows import Flow, flow_files, flow_names
+from .flows import Flow, flow_files
 from .flows.regions import HINTS, cells_of_nodes, nextpnr_regions
-from .pages import BUS_PAGE, CORE_PAGE, bus_page, core_page, docs_files, docs_names
+from .pages import BUS_PAGE, CORE_PAGE, bus_page, core_page, docs_files
 from .ports import port_facts
 from .system_rdl import SYSTEM_RDL, system_rdl
-from .templates import INSTANCE, SVA, template_files
+from .templates import template_files
 
 __all__ = ["ADDRESS_MAP", "TOP", "files_beside", "interface", "manifest"]
 
@@ -397,21 +397,8 @@ def files_beside(  # noqa: PLR0913 (one choice of a user each)
     diagrams, flow, templates, fold, compact
         As of `torusfabric.verilog.emit`.
     """
-    bench = {f"{FOLDER}/{name}": SOURCE / source for name, source in _bench(fabric).items()}
-    names = [TEXT, *_describing(fabric), *sorted(bench)]
-    names += [] if diagrams is None else docs_names(diagrams)
-    names += [] if flow is None else flow_names(flow)
-    names += [INSTANCE, SVA] if templates else []
-    names += [HINTS] if fold else []
-    said = manifest(fabric, command=command, files=names, modules=modules)
-    texts = {name: source.read_text(encoding="utf-8") for name, source in bench.items()}
-    texts[MAKEFILE] = texts[MAKEFILE].replace("{top}", said["top"])
-    if fabric.register_map:
-        texts[SYSTEM_RDL] = system_rdl(fabric.register_map, said["top"], title)
-        texts[BUS_PAGE] = bus_page(said)
-    elif fabric.top is Top.CORE:
-        texts[ADDRESS_MAP] = json.dumps(fabric.address_map()) + "\n"  # long: on one line
-        texts[CORE_PAGE] = core_page(said)
+    said = manifest(fabric, command=command, files=[], modules=modules)
+    texts = _describing(fabric, said, title) | _bench_files(fabric, said["top"])
     if diagrams is not None:
         texts |= docs_files(said, diagrams)
     topology = fabric.program.topology
@@ -424,14 +411,26 @@ def files_beside(  # noqa: PLR0913 (one choice of a user each)
         if compact:
             cells = {node: [f"node[{node}]"] for node in cells}
         texts[HINTS] = nextpnr_regions(topology, cells)
-    return {name: texts[name] for name in names[1:]} | {MANIFEST: as_json(said)}
+    return texts | {MANIFEST: as_json(said | {"files": [TEXT, *texts]})}
 
 
-def _describing(fabric: Fabric) -> list[str]:
-    """The files that describe the interface."""
-    if fabric.bus:
-        return [SYSTEM_RDL, BUS_PAGE]
-    return [ADDRESS_MAP, CORE_PAGE] if fabric.top is Top.CORE else []
+def _describing(fabric: Fabric, said: dict[str, Any], title: str) -> dict[str, str]:
+    """The files that describe the interface, given the manifest."""
+    if fabric.register_map:
+        rdl = system_rdl(fabric.register_map, said["top"], title)
+        return {SYSTEM_RDL: rdl, BUS_PAGE: bus_page(said)}
+    if fabric.top is Top.CORE:
+        addresses = json.dumps(fabric.address_map()) + "\n"  # long: on one line
+        return {ADDRESS_MAP: addresses, CORE_PAGE: core_page(said)}
+    return {}
+
+
+def _bench_files(fabric: Fabric, top: str) -> dict[str, str]:
+    """The files of the bench."""
+    each = sorted(_bench(fabric).items())
+    texts = {f"{FOLDER}/{name}": (SOURCE / source).read_text("utf-8") for name, source in each}
+    texts[MAKEFILE] = texts[MAKEFILE].replace("{top}", top)
+    return texts
 
 
 def _bench(fabric: Fabric) -> dict[str, str]:

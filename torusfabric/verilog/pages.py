@@ -10,7 +10,7 @@ from typing import Any
 from ..toolchain.quoting import markdown_cell, markdown_code
 from .diagram import Diagram, can_render
 
-__all__ = ["BUS_PAGE", "CORE_PAGE", "bus_page", "core_page", "docs_files", "docs_names"]
+__all__ = ["BUS_PAGE", "CORE_PAGE", "bus_page", "core_page", "docs_files"]
 
 #: The files that they become: of a bus, of a core, and in a folder with diagrams.
 BUS_PAGE, CORE_PAGE, FOLDER, PAGE = "bus.md", "core.md", "docs", "signals.md"
@@ -118,19 +118,14 @@ def core_page(manifest: Mapping[str, Any]) -> str:
     ])  # fmt: skip
 
 
-def docs_names(diagrams: Sequence[Diagram]) -> list[str]:
-    """The files about the ports."""
-    endings = ("json", "svg") if can_render() else ("json",)
-    names = [PAGE, *(f"{one.name}.{ending}" for one in diagrams for ending in endings)]
-    return [f"{FOLDER}/{name}" for name in names]
-
-
 def docs_files(manifest: Mapping[str, Any], diagrams: Sequence[Diagram]) -> dict[str, str]:
     """The texts of the files about the ports, by their names: a table, and timing diagrams."""
-    texts = [_signals_page(manifest, diagrams)]
-    for diagram in diagrams:
-        texts += [diagram.json, *([diagram.svg()] if can_render() else [])]
-    return dict(zip(docs_names(diagrams), texts, strict=True))
+    texts = {PAGE: _signals_page(manifest, diagrams)}
+    for each in diagrams:
+        texts[f"{each.name}.json"] = each.json
+        if can_render():
+            texts[f"{each.name}.svg"] = each.svg()
+    return {f"{FOLDER}/{name}": text for name, text in texts.items()}
 
 
 def _signals_page(manifest: Mapping[str, Any], diagrams: Sequence[Diagram]) -> str:

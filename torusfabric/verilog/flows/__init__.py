@@ -11,7 +11,7 @@ from ..lut6 import LUT6
 from .ip_xact import COMPONENT, component, having
 from .regions import REGIONS, cells_of_nodes, vivado_regions
 
-__all__ = ["Flow", "flow_files", "flow_names"]
+__all__ = ["Flow", "flow_files"]
 
 #: The period of every clock, in nanoseconds: to be replaced by that of a design.
 PERIOD = "4.000"
@@ -128,11 +128,6 @@ _TOOLS = {
         },
     ),
 }
-
-
-def flow_names(flow: Flow) -> list[str]:
-    """The names of all files for a flow."""
-    return [COMPONENT, *_TOOLS[flow].files, *([REGIONS] if flow is Flow.VIVADO else [])]
 
 
 def flow_files(
