@@ -103,6 +103,8 @@ TOOLS = {
         _system("iceprog", "fpga-icestorm", "loading boards, iCE40"),
         _system("openFPGALoader", "openfpgaloader", "loading boards"),
         _system("dfu-util", "dfu-util", "loading boards over USB"),
+        _system("openocd", "openocd", "loading boards over JTAG"),
+        Tool("tinyprog", "loading boards, TinyFPGA", "pip install tinyprog"),
     )
 }
 

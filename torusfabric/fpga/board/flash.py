@@ -1,7 +1,6 @@
 """Onto the board, with the platform's own programmer; what its lamps say, and what comes next."""
 
 import hashlib
-import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -21,15 +20,6 @@ _NO_BOARD = re.compile(
     r"no active bootloaders|no device found|device not found|LIBUSB_ERROR_NO_DEVICE",
     re.IGNORECASE,
 )
-
-#: How to get a programmer: Debian's and Ubuntu's packages, and PyPI's.
-_INSTALL = {
-    "iceprog": "apt install fpga-icestorm",
-    "openFPGALoader": "apt install openfpgaloader",
-    "dfu-util": "apt install dfu-util",
-    "openocd": "apt install openocd",
-    "tinyprog": "pip install tinyprog",
-}
 
 #: Lists the serial ports of this machine.
 LIST_PORTS = "python -m serial.tools.list_ports"
@@ -57,12 +47,10 @@ def flash(built: Built, board: Board) -> None:
     """
     program, *arguments = board.program
     where = f"the bitstream is {built.bitstream}"
-    if tools.find(program) is None:
-        variable = tools.env_var(program)
-        named = os.environ.get(variable)
-        detail = f" as {named!r} (set by {variable})" if named else ""
-        how = _INSTALL.get(program, f"install {program}")
-        raise MissingTool(f"Tool {program} was not found{detail}: {how}; {where}")
+    try:
+        tools.require(program)
+    except MissingTool as error:
+        raise MissingTool(f"{error}; {where}") from None
     with locked(built.folder):
         if hashlib.sha256(built.bitstream.read_bytes()).hexdigest() != built.report["sha256"]:
             raise WorkFailed(
