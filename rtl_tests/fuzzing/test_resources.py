@@ -199,6 +199,12 @@ LINES = {
         for option in ("--width", "--flits", "--max-flits")
     },
     "10^9 jobs": (["simulate", "2x2", "allgather", "--max-flits", "4", "--jobs", str(MANY)], "m"),
+    "10^9 jobs of streams": (
+        ["simulate", "2x2", "allgather", "--top", "stream", "--jobs", str(MANY)], "must fit in m",
+    ),
+    "10^9 jobs watched": (
+        ["monitor", "2x2", "allgather", "--port", "sim", "--jobs", str(MANY)], "must fit in memory",
+    ),
     "an endless plan": (["check", "/dev/zero"], "must"),
     "an endless list of links": (["plan", "4x4", "allgather", "--broken-links", "/dev/zero"], "m"),
     "an endless document": (["import", "/dev/zero", "--topology", "4"], "must"),

@@ -159,8 +159,10 @@ def _in_words(fabric: "Fabric", job: "Job") -> str:
 
 def run_monitor(arguments: Namespace) -> None:
     """Run jobs one after another, each on other words; the status is 2 after the first fault."""
+    from ..planning import require_results
     from ..simulation.jobs import random_jobs
 
+    require_results("--jobs", arguments.jobs)
     board, results = _connected(arguments), []
     jobs = random_jobs(board.fabric, arguments.jobs, seed=arguments.data_seed)
     for number, job in enumerate(jobs):

@@ -238,14 +238,14 @@ def _host_jobs(arguments: Namespace, fabric: "Fabric") -> "tuple[Job, ...]":
         return default_jobs(fabric.program)
     if jobs := _jobs_of_file(arguments, fabric):
         return jobs
-    count = _count(arguments)
-    require_results("--jobs", count)
-    return jobs_with_drawn(fabric, count, seed=arguments.data_seed)
+    return jobs_with_drawn(fabric, _count(arguments), seed=arguments.data_seed)
 
 
 def _count(arguments: Namespace) -> int:
     """How many runs are drawn."""
-    return RANDOM_JOBS if arguments.jobs is None else int(arguments.jobs)
+    count = RANDOM_JOBS if arguments.jobs is None else int(arguments.jobs)
+    require_results("--jobs", count)
+    return count
 
 
 def _jobs_of_file(arguments: Namespace, fabric: "Fabric") -> "tuple[Job, ...]":
