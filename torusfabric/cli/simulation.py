@@ -1,6 +1,8 @@
 """The command that runs a fabric cycle by cycle: simulate."""
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..analysis.facts import bound_in_words, forms_in_words, in_words, steps_in_words
@@ -113,7 +115,7 @@ def run_simulate(arguments: Namespace) -> None:
     else:
         made = make_fabric(arguments, any_root=True)
         fabric, facts, latency = made.fabric, made.facts, made.chosen[0].latency
-    report, engine, reason = (_run_streams if streams else _run_host)(arguments, fabric)
+    report, engine, reason = _run(arguments, fabric)
     result = report.to_json() | {name: facts[name] for name in KNOWN if name in facts}
     result |= {"engine_reason": reason, "build_seconds": round(engine.build_seconds, 3)}
     if streams:
@@ -169,58 +171,34 @@ def _check_host(arguments: Namespace) -> None:
         check_output(arguments, arguments.trace, TRACE)
 
 
-def _run_streams(arguments: Namespace, fabric: "Fabric") -> tuple[Any, Any, str]:
-    """Run packets; returns the report, the engine, and why it is that one."""
-    from ..simulation.engines import choose_engine
-    from ..simulation.streams import simulate_streams, stream_jobs
+def _run(arguments: Namespace, fabric: "Fabric") -> tuple[Any, Any, str]:
+    """Run packets, or what goes through a host port.
 
-    jobs = _jobs_of_file(arguments, fabric) or stream_jobs(
-        fabric, _count(arguments), seed=arguments.data_seed
-    )
-    jobs *= arguments.repeat
-    with progress_bar("building the engine"):
-        engine, reason = choose_engine(
-            fabric, arguments.engine, wave=arguments.wave, repeat=len(jobs)
-        )
-    with progress_bar("simulating") as progress:
-        report = simulate_streams(
-            fabric,
-            jobs=jobs,
-            stall=arguments.stall or 0.0,
-            faults=arguments.faults or 0.0,
-            seed=arguments.data_seed,
-            engine=engine,
-            progress=progress,
-        )
-    return report, engine, reason
-
-
-def _run_host(arguments: Namespace, fabric: "Fabric") -> tuple[Any, Any, str]:
-    """Run what goes through a host port; returns as `_run_streams`."""
+    Returns the report, the engine, and why it is that one.
+    """
     from ..simulation.engines import choose_engine
     from ..simulation.engines.choice import estimate
     from ..simulation.simulate import simulate
 
-    jobs = _host_jobs(arguments, fabric)
+    jobs, repeat = _jobs(arguments, fabric), arguments.repeat
     with progress_bar("building the engine"):
         engine, reason = choose_engine(
             fabric,
             arguments.engine,
             wave=arguments.wave,
             through_port=arguments.through_port,
-            repeat=len(jobs) * arguments.repeat,
+            repeat=len(jobs) * repeat,
         )
-    if engine.name == "amaranth":
-        announce("Simulating", estimate(fabric, arguments.repeat)[0])
+    run: Callable[..., Any] = partial(simulate, repeat=repeat)
+    if arguments.top == "stream":
+        from ..simulation.streams import simulate_streams  # here, as few fabrics need it
+
+        stall, faults = arguments.stall or 0.0, arguments.faults or 0.0
+        run, jobs = partial(simulate_streams, stall=stall, faults=faults), jobs * repeat
+    elif engine.name == "amaranth":
+        announce("Simulating", estimate(fabric, repeat)[0])
     with progress_bar("simulating") as progress:
-        report = simulate(
-            fabric,
-            seed=arguments.data_seed,
-            jobs=jobs,
-            repeat=arguments.repeat,
-            engine=engine,
-            progress=progress,
-        )
+        report = run(fabric, jobs=jobs, seed=arguments.data_seed, engine=engine, progress=progress)
     if arguments.trace:
         from ..program.trace import write_trace
 
@@ -229,33 +207,26 @@ def _run_host(arguments: Namespace, fabric: "Fabric") -> tuple[Any, Any, str]:
     return report, engine, reason
 
 
-def _host_jobs(arguments: Namespace, fabric: "Fabric") -> "tuple[Job, ...]":
-    """What to run: the usual, and of a choice of lengths or operators also what is drawn."""
+def _jobs(arguments: Namespace, fabric: "Fabric") -> "tuple[Job, ...]":
+    """What to run: the usual, and of a choice of lengths or operators also what is drawn.
+
+    Of a fabric that exists and a length that is given, a run of each mode.
+    """
+    from ..simulation.engines import longest_job
     from ..simulation.jobs import default_jobs, jobs_with_drawn
 
-    no_choice = not fabric.program.any_length and len(fabric.program.operators) < 2
-    if no_choice and arguments.jobs is None:
-        return default_jobs(fabric.program)
-    if jobs := _jobs_of_file(arguments, fabric):
-        return jobs
-    return jobs_with_drawn(fabric, _count(arguments), seed=arguments.data_seed)
-
-
-def _count(arguments: Namespace) -> int:
-    """How many runs are drawn."""
-    count = RANDOM_JOBS if arguments.jobs is None else int(arguments.jobs)
+    program, draw = fabric.program, jobs_with_drawn
+    no_choice = not program.any_length and len(program.operators) < 2
+    if arguments.fabric and arguments.flits:
+        each = (longest_job(fabric, mode) for mode in range(len(program.modes)))
+        return tuple(job._replace(length=arguments.flits) for job in each)
+    if arguments.top == "stream":
+        from ..simulation.streams import stream_jobs as draw
+    elif no_choice and arguments.jobs is None:
+        return default_jobs(program)
+    count = RANDOM_JOBS if arguments.jobs is None else arguments.jobs
     require_results("--jobs", count)
-    return count
-
-
-def _jobs_of_file(arguments: Namespace, fabric: "Fabric") -> "tuple[Job, ...]":
-    """Of a fabric that exists and a length that is given, a run of each mode; else none."""
-    from ..simulation.engines import longest_job
-
-    if not (arguments.fabric and arguments.flits):
-        return ()
-    each = (longest_job(fabric, mode) for mode in range(len(fabric.program.modes)))
-    return tuple(job._replace(length=arguments.flits) for job in each)
+    return draw(fabric, count, seed=arguments.data_seed)
 
 
 def _host_shown(result: dict[str, Any]) -> dict[str, Any]:
