@@ -61,13 +61,7 @@ class Flow:
         key = self._key("map", synth, name, text, stubs, ports)
         if (known := self.cache.get(key)) is not None:
             return known
-        stem = self._stem(name)
-        (self.folder / f"{stem}.v").write_text(text, encoding="utf-8")
-        script = self._read(stem)
-        if stubs:
-            (self.folder / f"{stem}-children.v").write_text("\n".join(stubs), encoding="utf-8")
-            script = f"read_verilog -lib {stem}-children.v\n{script}"
-        modules, seconds = self._yosys(stem, script + synth, name)
+        modules, seconds = self._yosys(self._stem(name), text, synth, name, stubs)
         module = modules[name]
         cost = self.device.measure(module, children)
         price = lambda kind: self.family.price(kind) or Cost()
@@ -91,11 +85,8 @@ class Flow:
         known = {name: self.cache.get(key) for name, key in keys.items()}
         unknown = {name: contents[name] for name in names if known[name] is None}
         if unknown:
-            stem = f"roms-{names[0]}"
             text += roms_text(unknown, self.design.rom)
-            (self.folder / f"{stem}.v").write_text(text, encoding="utf-8")
-            script = self._read(stem)
-            modules, seconds = self._yosys(stem, script + synth, "the ROMs")
+            modules, seconds = self._yosys(f"roms-{names[0]}", text, synth, "the ROMs")
             share = round(seconds / len(unknown), 2)
             for name in unknown:
                 cost = self.device.measure(modules[name], ()).to_json()
@@ -114,11 +105,8 @@ class Flow:
         seen = [self.cache.get(self._place_key(text, seed)) is not None for seed in seeds]
         if known is not None and all(seen):
             return known
-        stem = self._stem(name) + "-pnr"
-        (self.folder / f"{stem}.v").write_text(text, encoding="utf-8")
         (self.folder / PINS).write_text(self.device.pins, encoding="utf-8")
-        script = self._read(stem)
-        _, seconds = self._yosys(stem, script + synth, name)
+        _, seconds = self._yosys(self._stem(name) + "-pnr", text, synth, name)
         return self.cache.put(key, {"seconds": seconds})
 
     def place(self, name: str, ports: Ports, seed: int) -> dict[str, Any]:
@@ -191,11 +179,6 @@ class Flow:
     def _script(self, top: str, *, pads: bool = False) -> str:
         return self.family.script(top, self.mapping, pads=pads)
 
-    def _read(self, stem: str) -> str:
-        """The yosys command that reads a text."""
-        defined = "".join(f"-D{name} " for name in self.family.defines)
-        return f"read_verilog {defined}{stem}.v\n"
-
     def _key(self, *parts: object) -> str:
         family = self.device.family, self.family.defines
         return digest(_FORMAT, *family, self.versions["yosys"], *parts)
@@ -225,9 +208,16 @@ class Flow:
         texts = [text for module, text in self.design.modules.items() if module in below]
         return "\n".join([*texts, harness(name, ports)])
 
-    def _yosys(self, stem: str, script: str, what: str) -> tuple[dict[str, Any], float]:
-        """Carry out a script that maps; returns the modules of the netlist, and the seconds."""
-        script += f"write_json {stem}.json\n"
+    def _yosys(
+        self, stem: str, text: str, synth: str, what: str, children: Sequence[str] = ()
+    ) -> tuple[dict[str, Any], float]:
+        """Map a text, with other modules as black boxes; returns its modules, and the seconds."""
+        (self.folder / f"{stem}.v").write_text(text, encoding="utf-8")
+        defined = "".join(f"-D{name} " for name in self.family.defines)
+        script = f"read_verilog {defined}{stem}.v\n{synth}write_json {stem}.json\n"
+        if children:
+            (self.folder / f"{stem}-children.v").write_text("\n".join(children), encoding="utf-8")
+            script = f"read_verilog -lib {stem}-children.v\n{script}"
         (self.folder / f"{stem}.ys").write_text(script, encoding="utf-8")
         args, made = ["-s", f"{stem}.ys"], f"{stem}.json"
         begun = time.perf_counter()
