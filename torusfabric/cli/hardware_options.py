@@ -26,16 +26,12 @@ TOPS = {
 
 
 def add_fabric_options(
-    parser: argparse.ArgumentParser,
-    *,
-    width: int = 32,
-    any_length: bool = False,
-    ranges: bool = False,
+    parser: argparse.ArgumentParser, *, any_length: bool = False, ranges: bool = False
 ) -> None:
     """Add the arguments that say what hardware to build of a selection."""
     group = parser.add_argument_group("hardware")
-    text = f"--width W: bits of a flit, 1 to 1024 (default {width})\n"
-    add_options(group, text, width=(natural, width))
+    text = "--width W: bits of a flit, 1 to 1024 (default 32)\n"
+    add_options(group, text, width=(natural, 32))
     add_flits_option(group, ranges=ranges)
     if any_length:
         add_options(

@@ -1,34 +1,9 @@
 """Sweeps: a grid of fabrics, planned, simulated and synthesized, with every result kept.
 
-A sweep is described by a TOML file::
-
-    steps = ["plan", "cycles", "simulate", "synth"]  # what to do; the default is plan alone
-    topologies = ["4x4", "6x8", "4x4x4"]
-    collectives = ["allgather", "broadcast"]
-    algorithms = ["best", "hamiltonian"]     # or ["all"] that know the collective; default best
-    ports = [2, 4]                           # these two may be left out
-    chunks = [1, 2]
-    link_latencies = ["1", "0:1,1:4"]        # and so may these: cycles of links
-    widths = [8, 32]                         # for all steps but plan; default 32
-    flits = [2, 8]                           # the same; default one for each chunk
-    max_flits = [16]                         # further fabrics: each run chooses up to so many
-    targets = ["ecp5-25k", "ice40-hx8k"]     # the rest for synth; there is no default target
-    mappings = ["compact", "fast"]           # default compact
-    pnr = true                               # default false
-    seeds = 3                                # default 1
-    faults = 2                               # broken links of each topology, or a list of numbers
-
-With faults, each topology stands for as many as there are seeds, each with so many links drawn at
-random that are out of order, and place and route has one seed.
-
-A collective may name its algorithm, and several may make one fabric, whose modes they are; to these
-the algorithms of the list do not apply::
-
-    collectives = ["alltoall:necklace", "allgather,alltoall,allreduce@0"]
-
-In place of topologies and collectives, and of what goes with them, schedule files may be given::
-
-    plans = ["mine.json", "theirs.json.gz", "mine.json,another.json"]
+A sweep is described by a TOML file; ``torusfabric sweep --help`` shows one with all keys. With
+faults, each topology stands for as many as there are seeds, each with so many links drawn at random
+that are out of order, and place and route has one seed. A collective may name its algorithm, and
+several may make one fabric, whose modes they are; to these the algorithms of the list do not apply.
 
 Each step is done once for every combination of what matters to it: a plan does not depend on the
 width, nor a simulation on the device. Cycles are those of the compiled program, and no simulation

@@ -26,21 +26,17 @@ def say(text: str) -> None:
 
 
 @contextlib.contextmanager
-def said_meanwhile(
-    what: str, detail: str, *, after: float = 0.0, when: Callable[[], bool] = lambda: True
-) -> Iterator[None]:
+def said_meanwhile(what: str, detail: str, *, when: Callable[[], bool]) -> Iterator[None]:
     """Say during the body what is being done, and now and then how long it has taken so far.
 
     Parameters
     ----------
     what, detail : str
         What is being done; and what there is to say of it, once.
-    after : float
-        Seconds before which there is nothing to say.
     when : function of () -> bool
         Whether there is something to say.
     """
-    began, said, following = time.monotonic(), False, after
+    began, said, following = time.monotonic(), False, 0.0
 
     def look() -> None:
         nonlocal said, following

@@ -254,18 +254,14 @@ def find_limit(
 
 
 def try_board(
-    board: Board,
-    make_fabric: Callable[[int], "Fabric"],
-    folder: AnyPath,
-    *,
-    cache: Cache | None = None,
+    board: Board, make_fabric: Callable[[int], "Fabric"], folder: AnyPath
 ) -> Callable[[int], Attempt]:
     """A function that builds the fabric of a side for a board, in a folder, for `find_limit`."""
     unknown = replace(board, limit=None)  # what is on record is not to be believed
 
     def attempt(side: int) -> Attempt:
         try:
-            built = build(make_fabric(side), unknown, Path(folder, f"side-{side}"), cache=cache)
+            built = build(make_fabric(side), unknown, Path(folder, f"side-{side}"))
         except Misfit as error:
             return Attempt(side, fits=False, why=str(error).split(" (log: ")[0])
         report = built.report
