@@ -101,6 +101,8 @@ def compile(
         None if flits is None else natural("Flits", flits),
         None if max_flits is None else natural("Max flits", max_flits),
     )
+    if length.flits is not None and length.most is not None:
+        raise InputError(f"Flits must be left out with max_flits, not {length.flits}")
     chosen, with_barrier = parse_operators(operators), flag("Barrier", barrier)
     again = partial(_carried_out, schedule, length, chosen, root, barrier=with_barrier)
     return replace(again(), of_beats=again)
@@ -160,8 +162,6 @@ def _compile(
             f"Schedule of {schedule.collective.name} must be the same in every group for hardware, "
             "not differ between groups"
         )
-    if length.flits is not None and length.most is not None:
-        raise InputError(f"Flits must be left out with max_flits, not {length.flits}")
     most = next(n for n in (length.most, length.flits, schedule.chunks) if n is not None)
     chosen, any_length = _operators(schedule, operators), length.most is not None
     beat = length.beat if any_length else 1
