@@ -190,6 +190,7 @@ WRONG = [
         for value in (-1, True, 8.0, None, "x", [8])
     ],
     (lambda: fabric(width="0"), "simulate 2x2 allreduce --width 0", "Width must be from 1 to 1024"),
+    (lambda: fabric(width=0), "build --board icestick 2x2 allgather --width 0", "Width must be"),
     (lambda: fabric(width="x"), "simulate 2x2 allreduce --width x", "width must be a whole number"),
     (lambda: fabric(top="x"), "verilog 2x2 allreduce --top x -o none", "top must be one of host"),
     (lambda: fabric(top=4), None, "Top must be one of host, core, stream, not 4"),

@@ -139,9 +139,10 @@ def _check_selection(arguments: Namespace, board: "Board") -> None:
     """Refuse what cannot fit onto a board before it is planned, which may take long."""
     from ..collective import parse_collective, split_name, split_names
     from ..fpga.board import check_selection
+    from ..program.data import require_width
     from ..topology import parse_topology
 
-    flits = arguments.max_flits or arguments.flits
+    flits, width = arguments.max_flits or arguments.flits, require_width(arguments.width, ())
     if arguments.boards is not None:
         return  # only a part of it is on the board
     try:
@@ -151,7 +152,7 @@ def _check_selection(arguments: Namespace, board: "Board") -> None:
     except (InputError, TypeError, AttributeError):
         return  # a schedule file, or what is said with more knowledge later
     for collective in collectives:
-        check_selection(board, topology, collective, flits=flits, width=arguments.width)
+        check_selection(board, topology, collective, flits=flits, width=width)
 
 
 def _announced(bar: Progress, board: "Board", fabric: "Fabric", folder: Path) -> Progress:
