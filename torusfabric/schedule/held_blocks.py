@@ -77,15 +77,13 @@ class HeldBlocks:
         Transfers
             The same with all blocks listed.
         """
-        lists = self._lists(transfers, whole)
-        sizes = np.array([len(ids) for ids in lists], np.int64)
-        ids = np.concatenate([np.empty(0, np.int64), *lists])
+        listed = self._listed(transfers, whole)
+        sizes = np.diff(listed.indptr)
         if isinstance(transfers.payload, KeptSums):
-            self._note(transfers, transfers.payload, lists)
+            self._note(transfers, transfers.payload, listed)
         elif self.blocks.collective.reducing:
-            self._let_go(np.repeat(transfers.source, sizes), ids)
-        self.held[np.repeat(transfers.walk(self.topology)[:, -1], sizes), ids] = True
-        listed = Listed(np.concatenate([[0], np.cumsum(sizes)]), ids)
+            self._let_go(np.repeat(transfers.source, sizes), listed.ids)
+        self.held[np.repeat(transfers.walk(self.topology)[:, -1], sizes), listed.ids] = True
         return Transfers(transfers.source, transfers.hops, listed)
 
     def with_sums(self, transfers: Transfers) -> Transfers | None:
@@ -101,7 +99,7 @@ class HeldBlocks:
         owner = np.repeat(np.arange(len(transfers)), np.diff(indptr))
         cells, carried = np.unique(owner * self._keys + ids % self._keys, return_counts=True)
         of, key = np.divmod(cells, self._keys)
-        held = self._sums.sum(axis=1)[transfers.source[of], key]
+        held = self._sums[transfers.source[of], :, key].sum(axis=1)
         if (held != carried).any():
             return None
         cuts = np.searchsorted(of, np.arange(len(transfers) + 1))
@@ -124,41 +122,46 @@ class HeldBlocks:
         """The contributions that nodes hold, of shape (nodes, origins, sums)."""
         return self.held.reshape(self.topology.nodes, self.blocks.nodes, self._keys)
 
-    def _lists(self, transfers: Transfers, whole: BoolArray | None) -> list[IntArray]:
+    def _listed(self, transfers: Transfers, whole: BoolArray | None) -> Listed:
         """The blocks of each transfer."""
         payload, source = transfers.payload, transfers.source
         lists: list[IntArray]
         match payload:
             case Everything():
-                return [np.flatnonzero(self.held[node]) for node in source]
+                lists = [np.flatnonzero(self.held[node]) for node in source]
             case KeptSums():
                 each = zip(source.tolist(), payload.passed.tolist(), payload.chunk.tolist(),
                            strict=True)  # fmt: skip
-                return [self._word(*entry) for entry in each]
+                lists = [self._word(*entry) for entry in each]
             case Grouped():
-                return [
+                lists = [
                     np.flatnonzero(self.held[node] & (payload.group == wanted))
                     for node, wanted in zip(source, payload.wanted, strict=True)
                 ]
-        payload = transfers.listed
-        lists = np.split(np.asarray(payload.ids, np.int64), payload.indptr[1:-1])
-        lists = lists[: len(source)]
-        if (payload.ids < 0).any():
-            lists = [self._expanded(*each) for each in zip(source.tolist(), lists, strict=True)]
-        if whole is not None:
-            for k in np.flatnonzero(whole):
-                lists[k] = np.flatnonzero(self.held[source[k]])
-        return lists
+            case Listed():
+                listed = self._expanded(source, payload)
+                if whole is None:
+                    return listed
+                lists = [
+                    np.flatnonzero(self.held[node]) if every else ids
+                    for node, every, ids in zip(source, whole, listed.lists, strict=True)
+                ]
+        indptr = np.cumsum([0, *map(len, lists)])
+        return Listed(indptr, np.concatenate([np.empty(0, np.int64), *lists]))
 
-    def _expanded(self, node: int, ids: IntArray) -> IntArray:
-        """A list of blocks with the contributions to each whole sum in its place."""
-        sums = self._sums[node]
-        return np.concatenate(
-            [
-                np.flatnonzero(sums[:, key]) * self._keys + key if key >= 0 else [block]
-                for block, key in zip(ids, whole_sum(ids), strict=True)
-            ]
-        )
+    def _expanded(self, source: IntArray, listed: Listed) -> Listed:
+        """Lists of blocks with the contributions to each whole sum in its place."""
+        ids, sizes = np.asarray(listed.ids, np.int64), np.diff(listed.indptr)
+        if not (ids < 0).any():
+            return Listed(listed.indptr, ids)
+        owner, sums = np.repeat(np.arange(len(source)), sizes), np.flatnonzero(ids < 0)
+        key = whole_sum(ids[sums])
+        entry, origin = np.nonzero(self._sums[source[owner[sums]], :, key])
+        place = np.concatenate([np.flatnonzero(ids >= 0), sums[entry]])
+        found = np.concatenate([ids[ids >= 0], origin * self._keys + key[entry]])
+        order = np.argsort(place, kind="stable")
+        counts = np.bincount(owner[place], minlength=len(source))
+        return Listed(np.cumsum([0, *counts]), found[order])
 
     def _word(self, node: int, port: int, chunk: int) -> IntArray:
         """What a node passes on, or its sum where that is from no port."""
@@ -168,13 +171,13 @@ class HeldBlocks:
         mine: IntArray = held[self.blocks.chunk(held) == chunk]
         return mine
 
-    def _note(self, transfers: Transfers, payload: KeptSums, lists: list[IntArray]) -> None:
+    def _note(self, transfers: Transfers, payload: KeptSums, listed: Listed) -> None:
         """Note what arrives where, for it may be passed on."""
         target = transfers.walk(self.topology)[:, -1]
         last = transfers.hops[np.arange(len(transfers)), transfers.lengths - 1]
         ports = self.topology.opposite[last]
         keys = zip(target.tolist(), ports.tolist(), payload.chunk.tolist(), strict=True)
-        self._arrived.update(zip(keys, lists, strict=True))
+        self._arrived.update(zip(keys, listed.lists, strict=True))
 
     def _let_go(self, node: IntArray, ids: IntArray) -> None:
         """Partial sums leave their senders; complete sums are copied."""

@@ -37,9 +37,8 @@ class Listed:
     --------
     Of two transfers the first carries two blocks:
 
-    >>> listed = Listed(np.array([0, 2, 3]), np.array([4, 5, 6]))
-    >>> listed.ids[listed.indptr[0] : listed.indptr[1]].tolist()
-    [4, 5]
+    >>> Listed(np.array([0, 2, 3]), np.array([4, 5, 6])).lists
+    [array([4, 5]), array([6])]
     """
 
     indptr: IntArray
@@ -49,6 +48,12 @@ class Listed:
     def single(cls, ids: IntArray) -> Self:
         """One block a transfer."""
         return cls(np.arange(len(ids) + 1), np.asarray(ids))
+
+    @property
+    def lists(self) -> list[IntArray]:
+        """The blocks of each transfer."""
+        ids = np.asarray(self.ids)
+        return [ids[low:high] for low, high in pairwise(np.asarray(self.indptr).tolist())]
 
     def of(self, chosen: IntArray | BoolArray) -> Self:
         """The payload of some of the transfers."""

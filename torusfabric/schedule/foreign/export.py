@@ -2,7 +2,6 @@
 
 import csv
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -92,10 +91,9 @@ def _rows(schedule: Schedule) -> Iterator[tuple[object, ...]]:
         carried = state.carry_out(transfers)
         targets = carried.walk(topology)[:, -1].tolist()
         ports, sources = carried.hops[:, 0].tolist(), carried.source.tolist()
-        ids = np.asarray(carried.listed.ids)
-        bounds = list(pairwise(np.asarray(carried.listed.indptr).tolist()))
+        lists = carried.listed.lists
         for k in np.lexsort((ports, sources)).tolist():
-            for block in ids[slice(*bounds[k])]:
+            for block in lists[k]:
                 name = ":".join(map(str, blocks.name(block)))
                 yield number, sources[k], topology.port_names[ports[k]], targets[k], name
 

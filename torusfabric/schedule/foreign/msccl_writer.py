@@ -12,7 +12,6 @@ topology, ports and root. By these a file is read as the same schedule again.
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
 
@@ -121,13 +120,11 @@ class _Program:
         """The steps of a round: all that leaves, then all that arrives."""
         targets = transfers.walk(self.topology)[:, -1].tolist()
         ports = transfers.hops[:, 0].tolist()
-        cuts = np.asarray(transfers.listed.indptr).tolist()
-        ids = np.asarray(transfers.listed.ids)
         moved = []
-        for source, port, target, (low, high) in zip(
-            transfers.source.tolist(), ports, targets, pairwise(cuts), strict=True
+        for source, port, target, ids in zip(
+            transfers.source.tolist(), ports, targets, transfers.listed.lists, strict=True
         ):
-            for block, complete in self.homes.units(ids[low:high]):
+            for block, complete in self.homes.units(ids):
                 start = self.homes.leave(source, block, complete=complete)
                 moved.append((source, port, target, block, complete, start))
         for source, port, target, block, complete, start in moved:

@@ -28,7 +28,6 @@ same.
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -195,10 +194,8 @@ def _contents(transfers: Transfers) -> set[tuple[int, ...]]:
     paths = (tuple(port for port in hops if port >= 0) for hops in transfers.hops.tolist())
     blocks: list[list[int]] = [[]] * len(transfers)
     match transfers.payload:
-        case Listed(indptr=indptr, ids=ids):
-            cuts = indptr.tolist()
-            every = np.asarray(ids).tolist()
-            blocks = [sorted(every[a:b]) for a, b in pairwise(cuts)]
+        case Listed(lists=lists):
+            blocks = [sorted(ids.tolist()) for ids in lists]
         case Grouped(wanted=wanted):
             blocks = [[group] for group in wanted.tolist()]
         case KeptSums(chunk=chunk, passed=passed):

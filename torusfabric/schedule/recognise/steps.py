@@ -68,7 +68,8 @@ def one_step(topology: Topology, transfers: Transfers) -> Step:
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     ids = np.asarray(transfers.payload.ids, np.int64)
-    ids = ids[np.lexsort((ids, np.repeat(rank, sizes)))]
+    span = int(ids.max(initial=0)) + 1
+    ids = np.sort(np.repeat(rank, sizes) * span + ids) % span  # quicker than by two keys
     return Step(arc, np.concatenate([[0], np.cumsum(sizes[order])]), ids)
 
 
