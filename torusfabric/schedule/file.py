@@ -3,7 +3,10 @@
 Reading believes nothing, and says which transfer of which round is at fault.
 """
 
+import gc
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ..errors import InputError
@@ -63,13 +66,26 @@ def load(path: AnyPath) -> Schedule:
     >>> schedule.form, schedule.steps
     ('table', 8)
     """
-    data = _read_json(path)
+    with _without_collector():
+        data = _read_json(path)
+        try:
+            return recognise(parse_schedule(data))
+        except InputError as error:
+            raise type(error)(f"Schedule file {path}: {error}") from error
+        except RecursionError:
+            raise InputError(f"Schedule file {path} must not be nested deeply") from None
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Not to look for cycles meanwhile, which takes as long as to read a file of many transfers."""
+    running = gc.isenabled()
+    gc.disable()
     try:
-        return recognise(parse_schedule(data))
-    except InputError as error:
-        raise type(error)(f"Schedule file {path}: {error}") from error
-    except RecursionError:
-        raise InputError(f"Schedule file {path} must not be nested deeply") from None
+        yield
+    finally:
+        if running:
+            gc.enable()
 
 
 def given_schedule(given: Schedule | AnyPath) -> Schedule:
