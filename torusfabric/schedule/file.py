@@ -3,10 +3,7 @@
 Reading believes nothing, and says which transfer of which round is at fault.
 """
 
-import gc
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from ..errors import InputError
@@ -16,7 +13,7 @@ from ..toolchain.values import of_type
 from .base import Schedule
 from .parsing import check_rounds, parse_schedule
 from .recognise import recognise
-from .writing import BEGINNING
+from .writing import BEGINNING, without_collector
 
 __all__ = ["BEGINNING", "given_schedule", "load", "save"]
 
@@ -66,7 +63,7 @@ def load(path: AnyPath) -> Schedule:
     >>> schedule.form, schedule.steps
     ('table', 8)
     """
-    with _without_collector():
+    with without_collector():
         data = _read_json(path)
         try:
             return recognise(parse_schedule(data))
@@ -74,18 +71,6 @@ def load(path: AnyPath) -> Schedule:
             raise type(error)(f"Schedule file {path}: {error}") from error
         except RecursionError:
             raise InputError(f"Schedule file {path} must not be nested deeply") from None
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Not to look for cycles meanwhile, which takes as long as to read a file of many transfers."""
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if running:
-            gc.enable()
 
 
 def given_schedule(given: Schedule | AnyPath) -> Schedule:

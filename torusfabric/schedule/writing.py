@@ -5,8 +5,10 @@ same nodes, as out-ports too. Writing streams round by round and puts the file i
 is whole.
 """
 
+import gc
 import json
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +22,7 @@ from ..topology import Topology
 from .held_blocks import EVERY_ORIGIN, HeldBlocks, whole_sum
 from .transfers import Everything, Grouped, KeptSums, Listed, Transfers
 
-__all__ = ["BEGINNING", "save_rounds"]
+__all__ = ["BEGINNING", "save_rounds", "without_collector"]
 
 FORMAT, VERSION = "torusfabric-schedule", 1
 
@@ -47,8 +49,20 @@ def save_rounds(
         If there is another file and may not be replaced, or the file cannot be written.
     """
     require_like(path, BEGINNING, force=force)
-    with writing_text(path) as file:
+    with writing_text(path) as file, without_collector():
         file.writelines(_pieces(head, blocks, rounds))
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Not to look for cycles meanwhile, which takes as long as a file of many transfers does."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
 
 
 def _pieces(
