@@ -243,7 +243,13 @@ class Topology(metaclass=_Validated):
     @cached_property
     def all_distances(self) -> IntArray:
         """Hops from each node (a row) to each other: an int32 array of shape (nodes, nodes)."""
-        return np.stack([hops_from(self.neighbours, node) for node in range(self.nodes)])
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import dijkstra
+
+        ends = np.repeat(np.arange(self.nodes), self.ports), self.neighbours.ravel()
+        graph = csr_array((np.ones(len(ends[0])), ends), shape=(self.nodes, self.nodes))
+        hops: IntArray = dijkstra(graph, unweighted=True).astype(np.int32)
+        return hops
 
     @cached_property
     def diameter(self) -> int:
