@@ -113,11 +113,11 @@ def test_scatter_meets_the_bound_on_all_tori_to_300_nodes():
 def test_scatter_trees_share_no_arc():
     for name in ("4x4", "2x2x3", "5x6", "arrowhead:3"):
         topology = cayley(parse_topology(name))
-        last = port_trees(topology).port.T
+        last = port_trees(topology).entry.T
         for node in range(1, topology.nodes):
             arcs = last[node][last[node] >= 0]
             assert len(arcs) == len(set(arcs)) > 0
-            tails = topology.neighbours[node, topology.opposite[arcs]]
+            tails = topology.neighbours[node, arcs]
             assert (topology.distances[tails] == topology.distances[node] - 1).all()
             for tree, tail in zip(np.nonzero(last[node] >= 0)[0], tails, strict=True):
                 assert tail == 0 or last[tail, tree] >= 0

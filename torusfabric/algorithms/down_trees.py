@@ -5,39 +5,25 @@ for the farthest nodes first, and while the near ones leave the far ones arrive:
 about as many steps as the root needs to send them.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from ..collective import Blocks
 from ..schedule import Transfers
 from ..topology import BoolArray, CayleyGraph, IntArray
+from .oblivious.shallow_trees import Trees
 
-__all__ = ["PortTrees", "down_trees", "share_trees"]
-
-
-class PortTrees(NamedTuple):
-    """Trees out of node 0; arrays of shape (trees, nodes).
-
-    Parameters
-    ----------
-    port : ndarray of int
-        The out-port of the last hop to each node.
-    depth : ndarray of int
-        After how many hops a node is reached.
-    """
-
-    port: IntArray
-    depth: IntArray
+__all__ = ["down_trees", "share_trees"]
 
 
 def share_trees(
-    trees: PortTrees, able: BoolArray, chunks: int, steps: int, *, most: int, latency: int = 1
+    trees: Trees, able: BoolArray, chunks: int, steps: int, *, most: int, latency: int = 1
 ) -> IntArray | None:
     """The tree of each block, if all can arrive in so many steps.
 
     Parameters
     ----------
+    trees : Trees
+        Out of node 0.
     able : ndarray of bool, shape (trees, nodes)
         Which trees each node may have its blocks from.
     most : int
@@ -78,7 +64,7 @@ def share_trees(
 
 
 def down_trees(
-    topology: CayleyGraph, root: int, blocks: Blocks, trees: PortTrees, choice: IntArray,
+    topology: CayleyGraph, root: int, blocks: Blocks, trees: Trees, choice: IntArray,
     *, latency: int = 1,
 ) -> tuple[Transfers, ...]:  # fmt: skip
     """The steps in which blocks go down trees, given the tree and the node of each, by nodes."""
@@ -92,7 +78,7 @@ def down_trees(
     found, index = [], np.arange(len(node))
     for back in range(int(length.max(initial=0))):
         index = index[length[index] > back]
-        out = trees.port[tree[index], node[index]]
+        out = topology.opposite[trees.entry[tree[index], node[index]]]
         node = node.copy()
         node[index] = topology.subtract(node[index], topology.generators[out])
         when = start[index] + latency * (length[index] - 1 - back)

@@ -20,8 +20,9 @@ from ...collective import Collective
 from ...schedule import Rounds
 from ...topology import IntArray, Topology, Torus
 from ..algorithm import Algorithm, Options, every_port
-from ..down_trees import PortTrees, down_trees, share_trees
+from ..down_trees import down_trees, share_trees
 from ..reversal import also_backwards
+from .shallow_trees import Trees
 from .spanning_trees import disjoint_trees
 
 __all__ = ["FARTHEST_FIRST", "misfit", "plan"]
@@ -63,14 +64,13 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
     >>> scatter.round_count, (64 - 1) / 4
     (16, 15.75)
     """
-    chunks, (entry, depth) = options.chunks or 1, disjoint_trees(topology)
-    trees = PortTrees(topology.opposite[entry], depth)
+    chunks, trees = options.chunks or 1, disjoint_trees(topology)
     choice, blocks = _choice(topology, trees, chunks), collective.blocks(topology, chunks)
     transfers = down_trees(topology, collective.root or 0, blocks, trees, choice)
     return Rounds(topology=topology, collective=collective, chunks=chunks, transfers=transfers)
 
 
-def _choice(torus: Torus, trees: PortTrees, chunks: int) -> IntArray:
+def _choice(torus: Torus, trees: Trees, chunks: int) -> IntArray:
     """The trees of all blocks, for the fewest steps, and of these for the shortest detours."""
 
     def shared(detour: int) -> IntArray | None:

@@ -38,8 +38,9 @@ from ....collective import Collective
 from ....schedule import Rounds, Table, Transfers
 from ....topology import CayleyGraph, Topology, Torus
 from ...algorithm import Algorithm, Options, chunk_for_each, every_port
-from ...down_trees import PortTrees, down_trees, share_trees
+from ...down_trees import down_trees, share_trees
 from ...network.chunks import ALIKE, ALIKE_EXCHANGE, candidates
+from ...oblivious.shallow_trees import Trees
 from ...reversal import also_backwards
 from ..bipartite import match
 from ..build import build_table, chunks_of_owner
@@ -86,10 +87,10 @@ def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Tab
     return build_table(topology, collective, columns, chunks=chunks, latency=options.latency)
 
 
-def port_trees(topology: CayleyGraph) -> PortTrees:
+def port_trees(topology: CayleyGraph) -> Trees:
     """Grow a tree of shortest routes from each port of node 0, no arc in two trees.
 
-    A node that is not in a tree has port -1 there.
+    A node that is not in a tree has in-port -1 there.
 
     Notes
     -----
@@ -101,10 +102,10 @@ def port_trees(topology: CayleyGraph) -> PortTrees:
     last = np.full((topology.nodes, topology.ports), -1)
     opposite, sizes = topology.opposite.tolist(), [0] * topology.ports
     for node in np.argsort(distance, kind="stable").tolist():
-        tails = [(port, neighbours[node, back]) for port, back in enumerate(opposite)]
-        arcs = [(port, tail) for port, tail in tails if distance[tail] < distance[node]]
+        tails = [(entry, neighbours[node, entry]) for entry in opposite]
+        arcs = [(entry, tail) for entry, tail in tails if distance[tail] < distance[node]]
         if distance[node] == 1:
-            reached = [[port] for port, _ in arcs]
+            reached = [[opposite[entry]] for entry, _ in arcs]
         else:
             reached = [
                 sorted(np.nonzero(last[tail] >= 0)[0].tolist(), key=sizes.__getitem__)
@@ -113,7 +114,7 @@ def port_trees(topology: CayleyGraph) -> PortTrees:
         for arc, tree in match(reached).items():
             last[node, tree] = arcs[arc][0]
             sizes[tree] += 1
-    return PortTrees(last.T, np.broadcast_to(distance, last.T.shape))
+    return Trees(last.T, np.broadcast_to(distance, last.T.shape))
 
 
 def _scatter(topology: CayleyGraph, collective: Collective, options: Options) -> Rounds:
@@ -122,7 +123,8 @@ def _scatter(topology: CayleyGraph, collective: Collective, options: Options) ->
     transfers: tuple[Transfers, ...] = ()
     if topology.nodes > 1:
         trees, steps = port_trees(topology), delivery_steps(topology, chunks, latency)
-        sharing = partial(share_trees, trees, trees.port >= 0, chunks, most=chunks, latency=latency)
+        able = trees.entry >= 0
+        sharing = partial(share_trees, trees, able, chunks, most=chunks, latency=latency)
         while (choice := sharing(steps)) is None:
             steps += 1
         blocks, root = collective.blocks(topology, chunks), collective.root or 0
