@@ -17,7 +17,7 @@ import numpy as np
 
 from ...collective import Collective
 from ...errors import InputError
-from ...schedule import Duplex, Listed, Rounds, Schedule, Transfers
+from ...schedule import Duplex, Rounds, Schedule, Transfers
 from ...topology import Arrowhead, Topology, Torus
 from ..algorithm import Algorithm, Options
 from ..oblivious import spanning_trees
@@ -200,27 +200,22 @@ def plan_arrowhead(topology: Arrowhead, collective: Collective, options: Options
     """
     trees, packets = _tree_count(options), _packet_count(topology.order, options)
     root, stride = collective.root or 0, _stride(options, packets)
-    steps = step_count(topology.order, options, packets)
-    sent = [[np.empty((3, 0), np.int32)] for _ in range(steps)]
-    for index in range(trees if steps else 0):
+    sent = []
+    for index in range(trees):
         port, depth = tree(topology, index)
         child = np.argsort(depth, kind="stable")[1:]
-        port, bounds = port[child], np.flatnonzero(np.diff(depth[child])) + 1
+        port, level = port[child], options.latency * (depth[child] - 1)
         source = topology.add(topology.subtract(child, topology.generators[port]), root)
-        arcs = np.stack([source, port, 0 * port], dtype=np.int32)
         for packet in range(packets):
-            chunk = np.array([[0], [0], [index * packets + packet]], np.int32)
-            for level, part in enumerate(np.split(arcs, bounds, axis=1)):
-                sent[options.latency * level + stride * packet].append(part + chunk)
-    together = (np.concatenate(parts, axis=1) for parts in sent)
-    rounds = (Transfers.hop(source, port, Listed.single(chunk)) for source, port, chunk in together)
+            chunk = np.full_like(port, index * packets + packet)
+            sent.append(np.stack([level + stride * packet, source, port, chunk], dtype=np.int32))
     return Rounds(
         topology=topology,
         collective=collective,
         ports=3 * trees,
         chunks=trees * packets,
         duplex=options.duplex,
-        transfers=tuple(rounds),
+        transfers=Transfers.by_step(*np.concatenate(sent, axis=1)),
     )
 
 

@@ -100,7 +100,9 @@ def lee_code_allgather(
     5
     """
     schedule = lee_code_quotient(topology, collective, large=options.large)
-    return listed(schedule) if schedule.modulus <= 7**LISTED_DEPTH else schedule
+    if schedule.modulus > 7**LISTED_DEPTH:
+        return schedule
+    return Rounds(**schedule.head, transfers=tuple(schedule.rounds()))
 
 
 def lee_code_quotient(topology: Torus, collective: Collective, *, large: bool = False) -> Quotient:
@@ -203,18 +205,6 @@ def deliver_pieces(i: int, j: int, gather: np.ndarray) -> list[QuotientRound]:
         Send(all_senders, dilated([port], [1], j), colours(all_senders, j)) for port in range(6)
     ]
     return [QuotientRound(tuple(first), pieces), QuotientRound(tuple(second), pieces)]
-
-
-def listed(quotient: Quotient) -> Rounds:
-    """The same schedule with all its transfers listed."""
-    return Rounds(
-        topology=quotient.topology,
-        collective=quotient.collective,
-        algorithm=quotient.algorithm,
-        switching=quotient.switching,
-        ports=quotient.ports,
-        transfers=tuple(quotient.rounds()),
-    )
 
 
 #: The paths of a level as runs (axis, hops), a tuple a round; the others negate every hop.

@@ -221,8 +221,10 @@ def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Tab
     >>> schedule.round_count, (49 - 1) / 4
     (12, 12.0)
     """
-    if isinstance(topology, Torus) and len(topology.sides) == 2 and len(set(topology.sides)) == 1:
-        offset = _square(topology, options.seed)
+    if isinstance(topology, Torus) and topology.sides == 2 * topology.sides[:1]:
+        snakes, side = snake(topology), topology.sides[0]
+        whole = side % 2 == 1  # else row and column side / 2 are left
+        offset = snakes if whole else search(topology, options.seed, snakes if side > SMALL else ())
     else:
         offset = search(topology, options.seed)
     chunks = options.chunks or 1
@@ -235,14 +237,6 @@ def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Tab
         offset=offset,
         chunk=np.where(offset >= 0, chunk, -1),
     )
-
-
-def _square(topology: Torus, seed: int) -> np.ndarray:
-    """The offsets of a square: snakes, completed by a search where the side is even."""
-    side = topology.sides[0]
-    if side % 2:
-        return snake(topology)
-    return search(topology, seed, snake(topology) if side > SMALL else ())
 
 
 BUFFERLESS = Algorithm(
