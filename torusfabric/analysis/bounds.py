@@ -299,12 +299,10 @@ def _volume_rounds(
       allow, `delivery_steps`.
     """
     moved = least_time(topology, collective, ports=ports, duplex=duplex) * chunks / blocks
-    if not isinstance(topology, CayleyGraph):
-        return ceil(moved)
-    if collective.reducing and collective.to_all:
+    exchange = collective.from_each and collective.personal
+    allreduce = collective.reducing and collective.to_all
+    if not isinstance(topology, CayleyGraph) or exchange or allreduce:
         return ceil(moved)
     if collective.rooted and not (collective.personal or collective.from_each):
         return topology.diameter - 1 + ceil(moved)
-    if collective.from_each and collective.personal:
-        return ceil(moved)
     return max(delivery_steps(topology, chunks, capacity=ports * blocks), ceil(moved))

@@ -106,15 +106,9 @@ def _worst(topology: Topology, root: int | None, *, several: bool) -> Cut:
     best = max((flows.around(node) for node in flows.sinks), key=lambda cut: cut.time)
     if topology.nodes > MOST_NODES:
         return best
-    open_sinks = flows.sinks
-    while open_sinks:
-        found = [flows.cut(best.time, sink) for sink in open_sinks[:1]]
-        if found[0] is None:
-            open_sinks = open_sinks[1:]
-        elif found[0].time > best.time:
-            best = found[0]
-        else:
-            open_sinks = open_sinks[1:]
+    for sink in flows.sinks:
+        while (cut := flows.cut(best.time, sink)) is not None and cut.time > best.time:
+            best = cut
     return best
 
 
