@@ -10,8 +10,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..program.fields import NEUTRAL
 from ..program.timing import ADDRESS, SETTING, STORE
-from .endpoint import EndpointPorts
-from .endpoint_reads import HostReads, Inputs, Reader
+from .endpoint import EndpointPorts, HostReads, Inputs, Reader
 from .endpoint_shape import EndpointMemory, FlitRows, bank_name, wide_memories
 from .host import suffix
 from .memories import (

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Member, Out
 
-from ..endpoint import EndpointPorts, EndpointSettings
+from ..endpoint import EndpointPorts, EndpointSettings, Reader
 from ..endpoint_builder import Copy, EndpointBuilder, asked
-from ..endpoint_reads import Reader
 from ..endpoint_shape import EndpointMemory, EndpointShape, FlitRows
 from ..memories import ReadPort, WritePort, add_memory, memory_cell
 from ..multiplexer import bit_count, cascade, extended_cascade, keeper
