@@ -6,7 +6,7 @@ import pytest
 from helpers import fabric_of
 
 import torusfabric as tf
-from torusfabric.rtl.distribution import Distribution
+from torusfabric.rtl.fabric_builder import Distribution
 from torusfabric.rtl.netlist import Part, Role
 
 CASES = [

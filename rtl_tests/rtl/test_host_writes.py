@@ -4,7 +4,7 @@ import pytest
 from helpers import fabric_of, few, plan, simulated
 
 import torusfabric as tf
-from torusfabric.rtl.distribution import NodeGroups
+from torusfabric.rtl.arrays import NodeGroups
 from torusfabric.rtl.host import Host
 
 #: Sizes and counts of groups, by the number of nodes.

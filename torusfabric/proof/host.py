@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..rtl.distribution import BY_GROUP, NodeGroups
+from ..rtl.arrays import NodeGroups
+from ..rtl.fabric_builder import BY_GROUP
 from ..rtl.host import merge_levels, suffix
 from ..rtl.netlist import Role
 from ..topology import IntArray

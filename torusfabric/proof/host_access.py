@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..program.timing import WRITE
-from ..rtl.distribution import NodeGroups
+from ..rtl.arrays import NodeGroups
 from ..rtl.host import suffix
 from ..topology import IntArray
 from .accesses import Access, Steps

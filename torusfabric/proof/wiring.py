@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ..rtl.distribution import BY_GROUP
+from ..rtl.fabric_builder import BY_GROUP
 from ..rtl.host import merge_levels
 from ..rtl.netlist import Fixed, Role
 from .gates import Bit, GateText, TopInstance, cone

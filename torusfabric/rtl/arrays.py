@@ -10,15 +10,19 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import repeat
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from ..topology import IntArray
+from .memories import address_width
 
-__all__ = ["Array", "OneOf", "Fixed", "Instance", "Numbers", "Part", "Parts", "Role", "Slice",
-           "Source"]  # fmt: skip
+__all__ = ["Array", "OneOf", "Fixed", "Instance", "NodeGroups", "Numbers", "Part", "Parts", "Role",
+           "Slice", "Source"]  # fmt: skip
+
+_Node = TypeVar("_Node", int, IntArray)
 
 
 class Role(enum.Enum):
@@ -306,3 +310,36 @@ class Array:
                 contents,
                 self.width,
             )
+
+
+@dataclass(frozen=True)
+class NodeGroups:
+    """The groups of nodes that have a register in common.
+
+    Examples
+    --------
+    >>> groups = NodeGroups(9)
+    >>> groups.size, groups.count, [groups.of(node) for node in (0, 3, 4, 8)]
+    (4, 3, [0, 0, 1, 2])
+    """
+
+    nodes: int
+
+    @cached_property
+    def size(self) -> int:
+        """Nodes of a group: a power of two, not far from the square root of all."""
+        return 1 << ((self.nodes - 1).bit_length() + 1) // 2
+
+    @property
+    def count(self) -> int:
+        """Number of groups; the last one may have fewer nodes."""
+        return -(-self.nodes // self.size)
+
+    @property
+    def place_bits(self) -> int:
+        """The low bits of the number of a node that tell it from the others of its group."""
+        return address_width(self.size)
+
+    def of(self, node: _Node) -> _Node:
+        """The group of a node, or of each of some nodes."""
+        return node // self.size

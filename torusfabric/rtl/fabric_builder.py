@@ -1,37 +1,48 @@
-"""Building the netlist of a fabric: what its builders share."""
+"""Building the netlist of a fabric: what its builders share, and the registers near nodes."""
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
 from itertools import zip_longest
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib.wiring import In, Out
 
 from ..program import RouteMap
 from ..program.fields import Order
+from ..program.timing import DISTRIBUTION
 from ..schedule.model import Choice
 from ..topology import IntArray, cayley
-from .arrays import OneOf, Slice
-from .distribution import Distribution
+from .arrays import NodeGroups, OneOf, Slice
 from .memories import address_width
-from .netlist import NetlistBuilder, Part
+from .modules import Leaf
+from .netlist import NetlistBuilder, Part, Parts, Role
 from .run_choices import RunChoices
 
 if TYPE_CHECKING:
     from ..program import Program
-    from ..program.fields import Sources
     from ..program.frame import Frame
-    from ..topology import Topology
     from ..topology.boards import Boards
     from .operator_unit import OperatorUnit
     from .place import RowTables
     from .placement import Placement
 
-__all__ = ["FabricBuilder", "Top", "Words", "is_direct"]
+__all__ = ["BY_GROUP", "ControlStage", "Distribution", "FabricBuilder", "Top", "Words",
+           "is_direct"]  # fmt: skip
 
-#: The rows of a ROM.
-Rows: TypeAlias = tuple[int, ...]
+#: What changes a state of nodes that stays, so that nothing may be left of it after a reset.
+STROBES = frozenset({"run_begins", "run_ends", "load_valid", "message_valid"})
+
+#: What has a bit for each group of nodes; the nodes of a group are given that of theirs.
+BY_GROUP = frozenset({"write_enable"})
+
+assert DISTRIBUTION >= 2, "groups of nodes have a register, and nodes have one"
+
+#: The reset of nodes: they start as after one.
+RESET = "clear"
 
 
 class Top(Choice):
@@ -74,6 +85,124 @@ class Words(NamedTuple):
         return found
 
 
+class ControlStage(Leaf):
+    """Registers what is given to a group of nodes.
+
+    Parameters
+    ----------
+    widths : dict of str to int
+        Bits of everything that is passed on.
+
+    Members
+    -------
+    NAME : In
+    NAME_near : Out
+        The same one cycle later.
+    """
+
+    # It holds what those of other groups hold.
+    kept = True
+
+    def __init__(self, widths: Mapping[str, int]) -> None:
+        self._names = tuple(widths)
+        super().__init__(
+            {name: In(width) for name, width in widths.items()}
+            | {f"{name}_near": Out(width) for name, width in widths.items()}
+        )
+        for name, width in widths.items():
+            near = Signal(
+                width, name=f"{name}_near", init=int(name == RESET), reset_less=name not in STROBES
+            )
+            setattr(self, f"{name}_near", near)
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the registers."""
+        m = Module()
+        near = Cat(getattr(self, f"{name}_near") for name in self._names)
+        m.d.sync += near.eq(Cat(self.value(name) for name in self._names))
+        return m
+
+
+class Distribution:
+    """The registers between what a fabric has once and its nodes.
+
+    The sequencer and the host port are in one place, the nodes are everywhere. So whatever they
+    give to all nodes is registered once for each group of nodes, and decoded and registered again
+    in every node. It comes `program.timing.DISTRIBUTION` cycles later; where these are more than
+    two, groups have as many registers more. Nodes are grouped by the upper half of the bits of
+    their numbers, so that no register has a large fan-out, and the group of a node that the host
+    writes is decoded in front of the first: a node tells itself from its group only.
+
+    Attributes
+    ----------
+    groups : NodeGroups
+
+    Examples
+    --------
+    >>> netlist = NetlistBuilder()
+    >>> distribution = Distribution(netlist, 16)
+    >>> _ = netlist.add_input("write_enable", distribution.groups.count)
+    >>> distribution.near("write_enable", 5)
+    (Part(net='write_enable_near_1', start=0, width=1),)
+    >>> distribution.add()
+    >>> netlist.done().instances[1].inputs
+    {'write_enable': (Part(net='write_enable', start=1, width=1),)}
+    """
+
+    def __init__(self, netlist: NetlistBuilder, nodes: int) -> None:
+        self._netlist, self.groups = netlist, NodeGroups(nodes)
+        self._widths: dict[str, int] = {}
+
+    def near(self, net: str, node: int, width: int | None = None) -> Parts:
+        """A net of what is there once, or its low bits, as a node is given it: one cycle later.
+
+        Of a net `BY_GROUP` that is the bit of the node's group.
+        """
+        whole = self._whole(net)
+        return (Part(f"{net}_near_{self.groups.of(node)}", 0, width or whole),)
+
+    def near_each(self, net: str, nodes: IntArray, width: int | None = None) -> Slice:
+        """The same for some nodes."""
+        return self.one_near([net], nodes, width)[0]
+
+    def one_near(
+        self, nets: Sequence[str], nodes: IntArray, width: int | None = None
+    ) -> tuple[Slice, ...]:
+        """The same of each of some nets."""
+        groups = self.groups.of(nodes)
+        return tuple(
+            Slice(f"{net}_near_{{}}", groups, 0, width or whole)
+            for net, whole in zip(nets, map(self._whole, nets), strict=True)
+        )
+
+    def _whole(self, net: str) -> int:
+        """The bits of a net that nodes are given."""
+        return self._widths.setdefault(net, 1 if net in BY_GROUP else self._netlist.nets[net])
+
+    def add(self) -> None:
+        """Add the registers for all that nodes are given: a chain for each group of nodes."""
+        net, widths, groups = self._netlist, self._widths, np.arange(self.groups.count)
+        net.add_module("control_stage", partial(ControlStage, widths), role=Role.CONTROL)
+        given = {
+            name: (Slice(name, None, groups if name in BY_GROUP else 0, width),)
+            for name, width in widths.items()
+        }
+        with net.together():
+            # The last register is that in the node.
+            for left in reversed(range(1, DISTRIBUTION)):
+                number = "{}" if left == 1 else f"{{}}_before_{left - 1}"
+                nets = {name: f"{name}_near_{number}" for name in widths}
+                net.add_array(
+                    f"control_stage_{number}",
+                    "control_stage",
+                    groups,
+                    inputs=given,
+                    outputs={f"{name}_near": (nets[name], widths[name]) for name in widths},
+                    scope="group",
+                )
+                given = {name: (Slice(nets[name], groups, 0, widths[name]),) for name in widths}
+
+
 class FabricBuilder(NetlistBuilder):
     """Takes the parts of the netlist of a fabric, and knows what they are parts of.
 
@@ -91,6 +220,12 @@ class FabricBuilder(NetlistBuilder):
     here : list of int
         The nodes that are built. They are numbered anew, in this order: all other names and
         numbers of nodes are those on the board.
+    variant_of : ndarray of int, shape (nodes,)
+        With any root, that of the node at each offset from it.
+    beat, word : int
+        Flits that nodes are given, and show, at a time; bits of as many.
+    streaming : bool
+        Whether nodes have ports for what they send and receive, in place of endpoints.
     sequenced : dict of str to tuple of Part
         What the sequencer gives, by the name of its output, once it is there.
     from_host : list of str
@@ -114,10 +249,17 @@ class FabricBuilder(NetlistBuilder):
         abort: bool = False,
     ) -> None:
         super().__init__()
-        self.abort = abort
         self.program, self.placement, self.width, self.top = program, placement, width, top
-        self.boards = boards
-        self.here = boards.nodes[board].tolist() if boards else [*range(program.topology.nodes)]
+        self.boards, self.abort = boards, abort
+        self.topology, self.sources = program.topology, program.loop.sources
+        self.ports = self.topology.ports
+        self.here = boards.nodes[board].tolist() if boards else [*range(self.topology.nodes)]
+        self.nodes = len(self.here)
+        self.variant_of: IntArray = program.variant_of[self.here]
+        self.beat = placement.endpoints.shapes[0].beat
+        self.word = self.beat * width
+        self.address_bits = address_width(int(program.depth.max()))
+        self.streaming = top is Top.CORE and is_direct(program)
         self.sequenced: dict[str, tuple[Part, ...]] = {}
         self.from_host: list[str] = []
         self.distribution = Distribution(self, self.nodes)
@@ -137,46 +279,6 @@ class FabricBuilder(NetlistBuilder):
     def choices(self) -> RunChoices:
         """What is chosen at the start of a run."""
         return RunChoices.of(self.program, by_form=self.top is Top.STREAM)
-
-    @property
-    def sources(self) -> Sources:
-        """What out-ports, operators and memories select from."""
-        return self.program.loop.sources
-
-    @property
-    def topology(self) -> Topology:
-        """The topology."""
-        return self.program.topology
-
-    @property
-    def nodes(self) -> int:
-        """Number of nodes."""
-        return len(self.here)
-
-    @property
-    def ports(self) -> int:
-        """Ports of a node."""
-        return self.program.topology.ports
-
-    @property
-    def beat(self) -> int:
-        """Flits that nodes are given, and show, at a time."""
-        return self.placement.endpoints.shapes[0].beat
-
-    @property
-    def word(self) -> int:
-        """Bits of as many."""
-        return self.beat * self.width
-
-    @cached_property
-    def address_bits(self) -> int:
-        """Bits of the address of a memory."""
-        return address_width(int(self.program.depth.max()))
-
-    @cached_property
-    def variant_of(self) -> IntArray:
-        """The variant of each node; with any root, that of the node at each offset from it."""
-        return self.program.variant_of[self.here]
 
     @cached_property
     def senders(self) -> IntArray:
@@ -244,11 +346,6 @@ class FabricBuilder(NetlistBuilder):
         nets = [*came.nets, "result_{}", "made_{}", "inject_{}"]
         return Words(nets, which, index, start).slices(self.width)
 
-    @property
-    def streaming(self) -> bool:
-        """Whether nodes have ports for what they send and receive, in place of endpoints."""
-        return self.top is Top.CORE and is_direct(self.program)
-
     @cached_property
     def columns(self) -> dict[str, list[int]]:
         """The columns of the sequencer by which nodes read and store, by their names."""
@@ -314,7 +411,7 @@ class FabricBuilder(NetlistBuilder):
         """Whether what a node does depends on its offset from the root in some forms only."""
         return len({form.by_offset for form in self.program.forms}) > 1
 
-    def _by_offset(self, tables: RowTables, bits: int, variant: int) -> Rows:
+    def _by_offset(self, tables: RowTables, bits: int, variant: int) -> tuple[int, ...]:
         """Contents for all offsets, addressed by so many bits and then by coordinates."""
         program, groups = self.program, self.program.root_groups
         torus = cayley(groups.torus)

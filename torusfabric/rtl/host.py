@@ -12,7 +12,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..program.timing import DISTRIBUTION, STORE, WRITE, table_digits
-from .distribution import NodeGroups
+from .arrays import NodeGroups
 from .locators import HostLayout, Locator
 from .memories import Columns, address_width, choose, constant_at, look_up
 from .modules import delayed, pulsed

@@ -16,10 +16,9 @@ from ..program import DirectMap, RenumberedMap
 from ..program.timing import DISTRIBUTION
 from ..topology import IntArray, cayley
 from .arrays import Fixed, Numbers, OneOf, Parts, Role, Slice, Source
-from .distribution import ControlStage
 from .endpoint import EndpointPorts, EndpointSettings
 from .endpoint_builder import Endpoint
-from .fabric_builder import FabricBuilder, Top
+from .fabric_builder import ControlStage, FabricBuilder, Top
 from .memories import address_width
 from .placement import RouterPlan, combiner_name
 from .router import Router
