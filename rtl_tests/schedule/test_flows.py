@@ -9,7 +9,7 @@ from torusfabric.algorithms.oblivious.hamiltonian.plan import HAMILTONIAN
 from torusfabric.algorithms.oblivious.one_packet.plan import ONE_PACKET
 from torusfabric.collective import Collective
 from torusfabric.schedule import Pattern, Switching
-from torusfabric.schedule.flows import Flows
+from torusfabric.schedule.pattern import Flows
 from torusfabric.topology import Torus
 
 ALLGATHER = Collective("allgather")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..schedule import Pattern, SumPattern
-from ..schedule.flows import Flows
+from ..schedule.pattern import Flows
 from .frame import COLOURS, GREY, PLAIN, panels_of, titled
 from .picture import Key, Picture, Sketch, Stroke
 

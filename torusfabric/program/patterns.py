@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..schedule import Pattern
-from ..schedule.flows import Flows
+from ..schedule.pattern import Flows
 from ..topology import Faulty, IntArray
 from .address_map import DirectMap, Route, RouteMap
 from .fields import IDLE, Action, Field, Loop, Order, Sources, fields_of, memories_of, number_equal
@@ -219,7 +219,7 @@ def routes_of(pattern: Pattern, flows: Flows) -> list[Route]:
     A ring of four in both directions: two flows, along each of which every node receives.
 
     >>> import torusfabric as tf
-    >>> from torusfabric.schedule.flows import Flows
+    >>> from torusfabric.schedule.pattern import Flows
     >>> pattern = tf.plan(tf.Torus(3, 3), "allgather", algorithm="hamiltonian")
     >>> routes = routes_of(pattern, Flows.of(pattern))
     >>> len(routes), routes[0].length

@@ -1,4 +1,10 @@
-"""Patterns, in which every node forwards obliviously, or passes on sums with its own added."""
+"""Patterns, in which every node forwards obliviously, or passes on sums with its own added.
+
+In a pattern each out-arc is fed by at most one arc, its feeder. Going back from feeder to feeder,
+one comes to a directed cycle or to an arc that nothing feeds. The arcs of a cycle with all that
+hangs off it are a flow without an end: the blocks injected along the cycle pass by, the nearest
+first. Where nothing feeds the first arc the flow is a chain, and runs dry.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,13 +12,13 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from typing_extensions import override
+from typing_extensions import Self, override
 
-from ..topology import IntArray
+from ..topology import BoolArray, IntArray, IntLike
 from .base import Schedule
 from .transfers import Listed, Transfers
 
-__all__ = ["Pattern", "SumPattern"]
+__all__ = ["Flows", "Pattern", "SumPattern"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -180,3 +186,214 @@ class SumPattern(Schedule):
                 ids = self.blocks.encode(origin, name, owner)
                 indptr = np.arange(len(source) + 1) * len(behind)
                 yield Transfers.hop(source, port, Listed(indptr, ids.ravel()))
+
+
+@dataclass(frozen=True, eq=False)
+class Flows:
+    """The flows of a pattern.
+
+    In step t an arc of index i carries what was injected at index i - t + 1 of its flow: modulo
+    the length on a cycle, nothing if that is negative on a chain. An arc ``tail`` hops off its
+    cycle does so from step ``tail + 1`` on; up to then it carries its `prefix`.
+
+    Parameters
+    ----------
+    flow : ndarray of int32, shape (nodes, ports)
+        The flow of each out-arc, -1 if nothing is ever sent on it.
+    index : ndarray of int32, shape (nodes, ports)
+        Its position along the flow, modulo the length also off a cycle.
+    on_cycle : ndarray of bool, shape (nodes, ports)
+        Whether it is itself an arc of a cycle.
+    tail : ndarray of int32, shape (nodes, ports)
+        Its distance from the cycle: 0 on a cycle and on a chain.
+    length : ndarray of int32, shape (flows,)
+        The number of arcs of the cycle, 0 for a chain.
+    indptr : ndarray of int, shape (flows + 1,)
+        Flow k is ``arcs[indptr[k]:indptr[k + 1]]``.
+    arcs : ndarray of int32, shape (indptr[-1],)
+        The arcs along each flow, by index; an arc is ``node * ports + port``. A chain that
+        branches is one flow for each end, the common part repeated.
+    feeder : ndarray of int32, shape (nodes * ports,)
+        The feeder of each arc; itself if there is none.
+    injected : ndarray of int32, shape (nodes, ports)
+        The chunk that each arc carries in step 1, -1 for none.
+
+    Examples
+    --------
+    Two Hamiltonian cycles, each in both directions, are four flows along all nodes.
+
+    >>> from torusfabric.algorithms import find
+    >>> import torusfabric as tf
+    >>> flows = Flows.of(find("hamiltonian")(tf.Torus(4, 4), tf.parse_collective("allgather")))
+    >>> flows.length
+    array([16, 16, 16, 16], dtype=int32)
+    """
+
+    flow: IntArray
+    index: IntArray
+    on_cycle: BoolArray
+    tail: IntArray
+    length: IntArray
+    indptr: IntArray
+    arcs: IntArray
+    feeder: IntArray
+    injected: IntArray
+
+    @classmethod
+    def of(cls, pattern: Pattern | SumPattern) -> Self:
+        """The flows of a pattern, in time near-linear in the number of arcs."""
+        shape = pattern.feed.shape
+        feeder = _feeders(pattern)
+        cyclic, first = _on_cycles(feeder)
+        index, tail, ends = _positions(feeder, cyclic, first)
+        injects = pattern.inject.ravel() >= 0
+        names, flow = np.unique(ends, return_inverse=True)
+        indptr, arcs = _lay_out(feeder, cyclic, index, flow, names)
+        used = np.bincount(flow, injects, len(names)) > 0
+        used |= np.add.reduceat(injects[arcs], indptr[:-1]) > 0
+        length = np.where(cyclic[names], np.diff(indptr), 0)
+        number = np.where(used, np.cumsum(used) - 1, -1)
+        kept = np.repeat(used, np.diff(indptr))
+        return cls(
+            flow=number[flow].astype(np.int32).reshape(shape),
+            index=index.astype(np.int32).reshape(shape),
+            on_cycle=cyclic.reshape(shape),
+            tail=tail.astype(np.int32).reshape(shape),
+            length=length[used].astype(np.int32),
+            indptr=np.append(0, np.cumsum(np.diff(indptr)[used])),
+            arcs=arcs[kept].astype(np.int32),
+            feeder=feeder.astype(np.int32),
+            injected=pattern.inject.astype(np.int32),
+        )
+
+    def __len__(self) -> int:
+        return len(self.length)
+
+    def injected_along(self, flow: int) -> tuple[IntArray, IntArray]:
+        """What is injected along a flow, by index.
+
+        Returns
+        -------
+        origin, chunk : ndarray of int
+            The block injected at each index, -1 for none.
+        """
+        return self.blocks(self.arcs[self.indptr[flow] : self.indptr[flow + 1]])
+
+    def blocks(self, arcs: IntLike) -> tuple[IntArray, IntArray]:
+        """Origin and chunk of the blocks that arcs inject, -1 for none, elementwise."""
+        chunk = self.injected.ravel()[arcs]
+        return np.where(chunk >= 0, arcs // self.flow.shape[1], -1), chunk
+
+    def prefix(self, node: int, port: int) -> tuple[IntArray, IntArray]:
+        """What an arc off a cycle carries in steps 1 to ``tail``, as of `injected_along`."""
+        arcs = [node * self.flow.shape[1] + port]
+        for _ in range(self.tail[node, port]):
+            arcs.append(self.feeder[arcs[-1]])
+        return self.blocks(np.array(arcs[:-1], int))
+
+    def carried(self, step: int) -> tuple[IntArray, IntArray]:
+        """What all arcs carry in a step.
+
+        Returns
+        -------
+        origin, chunk : ndarray of int, shape (nodes, ports)
+            -1 on arcs that carry nothing.
+        """
+        flow, index, tail = self.flow.ravel(), self.index.ravel(), self.tail.ravel()
+        length = np.append(self.length, 0)[flow]
+        position = np.where(
+            length > 0, (index - step + 1) % np.maximum(length, 1), index - step + 1
+        )
+        live = np.nonzero((flow >= 0) & (position >= 0))[0]
+        source = self.arcs[self.indptr[flow[live]] + position[live]]
+        young = np.nonzero(tail[live] >= step)[0]
+        source[young] = live[young]
+        for _ in range(step - 1):
+            source[young] = self.feeder[source[young]]
+        carried = np.full((2, len(flow)), -1)
+        carried[:, live] = self.blocks(source)
+        origin, chunk = carried.reshape(2, *self.flow.shape)
+        return origin, chunk
+
+
+def _feeders(pattern: Pattern | SumPattern) -> IntArray:
+    """The feeder of each arc; itself if there is none."""
+    topology, feed = pattern.topology, pattern.feed
+    node, port = topology.feeding(feed)
+    fed = node.astype(np.int64) * topology.ports + port
+    return np.where(feed >= 0, fed, np.arange(feed.size).reshape(feed.shape)).ravel()
+
+
+def _doublings(count: int) -> range:
+    """How often to double a hop to go back further than any chain of so many arcs."""
+    return range(max(count, 2).bit_length())
+
+
+def _on_cycles(feeder: IntArray) -> tuple[BoolArray, IntArray]:
+    """Which arcs lie on cycles, and for these the least arc of the cycle, where it starts."""
+    arcs = np.arange(len(feeder))
+    far = feeder
+    for _ in _doublings(len(feeder)):
+        far = far[far]
+    cyclic = np.zeros(len(feeder), bool)
+    cyclic[far] = True
+    cyclic &= feeder != arcs
+    first, hop = arcs, np.where(cyclic, feeder, arcs)
+    for _ in _doublings(len(feeder)):
+        first = np.minimum(first, first[hop])
+        hop = hop[hop]
+    return cyclic, first
+
+
+def _climb(parent: IntArray) -> tuple[IntArray, IntArray]:
+    """The number of steps from each arc to the fixed point above it, and that point."""
+    steps = (parent != np.arange(len(parent))).astype(np.int64)
+    hop = parent
+    while (more := steps[hop]).any():
+        steps = steps + more
+        hop = hop[hop]
+    return steps, hop
+
+
+def _positions(
+    feeder: IntArray, cyclic: BoolArray, first: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """The index, the tail and the flow of each arc, a flow named by one of its arcs.
+
+    That is the first arc of a cycle, and the last of a chain.
+    """
+    arcs = np.arange(len(feeder))
+    depth, top = _climb(np.where(cyclic, arcs, feeder))
+    around, _ = _climb(np.where(cyclic & (first != arcs), feeder, arcs))
+    endless = cyclic[top]
+    length = np.bincount(first[cyclic], minlength=len(arcs))[first[top]]
+    index = np.where(endless, (around[top] + depth) % np.maximum(length, 1), depth)
+    # Along a chain that branches, each arc goes on with the least arc that it feeds.
+    child = arcs.copy()
+    fed = np.nonzero(~endless & (feeder != arcs))[0][::-1]
+    child[feeder[fed]] = fed
+    _, last = _climb(child)
+    return index, np.where(endless, depth, 0), np.where(endless, first[top], last)
+
+
+def _lay_out(
+    feeder: IntArray,
+    cyclic: BoolArray,
+    index: IntArray,
+    flow: IntArray,
+    names: IntArray,
+) -> tuple[IntArray, IntArray]:
+    """The arcs along each flow: where each begins, and all after another."""
+    size = np.bincount(flow[cyclic], minlength=len(names))
+    size = np.where(cyclic[names], size, index[names] + 1)
+    indptr = np.append(0, np.cumsum(size))
+    arcs = np.full(indptr[-1], -1)
+    own = np.nonzero(cyclic | ~cyclic[names[flow]])[0]
+    arcs[indptr[flow[own]] + index[own]] = own
+    # What is missing now are the common parts of chains that branch, from the branch upwards.
+    # The last arc of a flow is never missing, nor is the last of all, which is found before arc 0.
+    below = np.nonzero((arcs[1:] >= 0) & (arcs[:-1] < 0))[0]
+    while len(below):
+        arcs[below] = feeder[arcs[below + 1]]
+        below = below[arcs[below - 1] < 0] - 1
+    return indptr, arcs

@@ -29,7 +29,7 @@ import numpy as np
 
 from ....collective import Collective
 from ....schedule import Pattern, Schedule, SumPattern
-from ....schedule.flows import Flows
+from ....schedule.pattern import Flows
 from ....topology import Topology, Torus
 from ...algorithm import Algorithm, Options, every_port
 from .join import forward_table, join, ring_order
