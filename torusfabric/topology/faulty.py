@@ -101,6 +101,8 @@ class Faulty(Part):
             raise InputError(f"Faults of {whole} must be at least one link or node, not none")
         self.name += self.faults
         self._take(whole, kept, arcs)
+        if self.slow_links:
+            self.dimensions = 0
 
     @classmethod
     @override
@@ -149,11 +151,6 @@ class Faulty(Part):
     @override
     def one_latency(self) -> int | None:
         return None if self.slow_links else super().one_latency
-
-    @property
-    @override
-    def dimensions(self) -> int:
-        return 0 if self.slow_links else super().dimensions
 
     @classmethod
     @override

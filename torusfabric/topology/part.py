@@ -40,6 +40,7 @@ class Part(Graph):
         self.whole, self.kept = whole, np.flatnonzero(kept)
         self.nodes, self.ports = len(self.kept), whole.ports
         self.port_names, self.opposite = whole.port_names, whole.opposite
+        self.dimensions = whole.dimensions if self.nodes == whole.nodes else 0
         self.link_latency = whole.link_latency
         number = np.cumsum(kept) - 1
         there = arcs & whole.linked & kept[:, None] & kept[whole.neighbours]
@@ -54,11 +55,6 @@ class Part(Graph):
     def grid(self) -> tuple[tuple[int, ...], IntArray]:
         sides, coordinates = self.whole.grid
         return sides, coordinates[:, self.kept]
-
-    @property
-    @override
-    def dimensions(self) -> int:
-        return self.whole.dimensions if self.nodes == self.whole.nodes else 0
 
     @override
     def node_name(self, node: int) -> str:

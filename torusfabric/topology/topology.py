@@ -67,6 +67,8 @@ class Topology(metaclass=_Validated):
     opposite : ndarray of int, shape (ports,)
         The in-port of the neighbour by which a message leaving on a port arrives; different for all
         ports.
+    dimensions : int
+        Number of axes along which the topology can be cut into groups; 0 where it has none.
     link_latency : int or tuple of int
         Cycles from a router to the in-port of its neighbour: of all links, or of those of each axis
         where they differ. 1 is the register of the out-port alone.
@@ -90,6 +92,7 @@ class Topology(metaclass=_Validated):
     ports: int
     port_names: tuple[str, ...]
     opposite: IntArray
+    dimensions: int = 0
     link_latency: int | tuple[int, ...] = 1
 
     @classmethod
@@ -129,11 +132,6 @@ class Topology(metaclass=_Validated):
     @abstractmethod
     def grid(self) -> tuple[tuple[int, ...], IntArray]:
         """The sides of a grid, and where in it each node is drawn; no sides where there is none."""
-
-    @property
-    def dimensions(self) -> int:
-        """Number of axes along which the topology can be cut into groups; 0 where it has none."""
-        return 0
 
     def on_links(self, latency: Latency) -> Self:
         """The same topology with links of so many cycles: of all, or by axis.

@@ -62,17 +62,12 @@ class Torus(FromEntry, CayleyGraph):
             number = nodes if nodes < 10**20 else f"some 10^{int(math.log10(nodes))}"
             raise InputError(f"Torus must have at most {MAX_NODES} nodes, not {number}")
         self.name = "x".join(map(str, self.sides))
-        self.nodes = math.prod(self.sides)
+        self.nodes, self.dimensions = math.prod(self.sides), len(self.sides)
         self.ports = 2 * len(self.sides)
         self.port_names = tuple(f"{sign}{axis}" for axis in range(self.dimensions) for sign in "+-")
         self.opposite = np.arange(self.ports) ^ 1
         if link_latency != 1:
             self.link_latency = parse_latency(link_latency, self.dimensions, self.name)
-
-    @property
-    @override
-    def dimensions(self) -> int:
-        return len(self.sides)
 
     @override
     def validate(self) -> None:
