@@ -14,6 +14,7 @@ from amaranth.lib.wiring import In, Member, Out
 
 from ..program.mode import Range
 from .memories import address_width, choose, look_up
+from .modules import pulsed
 from .run_length import Lengths
 
 if TYPE_CHECKING:
@@ -153,27 +154,43 @@ class RunChoices:
             found.append((RunError.MODE, value("mode") >= self.modes))
         return found
 
-    def accepted(
-        self,
-        m: Module,
-        value: Callable[[str], Value],
-        others: Sequence[tuple[RunError, Value]],
-        error: Value | None,
-    ) -> Signal:
+    def add_begin(
+        self, m: Module, leaf: Leaf, last: Value, *, soon: int, most: int,
+        refusals: Sequence[tuple[RunError, Value]] = (),
+    ) -> Signal:  # fmt: skip
+        """Add what begins runs, and shows whether one is under way, and its cycles.
+
+        The leaf has those members of `Sequencer` that this takes; `last` is high in the last cycle
+        of a run, and the longest takes `most`; `refusals` are besides those of choices. What is
+        returned is high in the cycle in which a start is accepted.
+        """
+        free = leaf.idle if soon else ~leaf.busy
+        begin = self._accepted(m, leaf, [*refusals, (RunError.BUSY, ~free)])
+        if "accepted" in leaf.signature.members:
+            m.d.comb += leaf.accepted.eq(begin)
+        if self.operators:
+            self.keep_operator(m, leaf.value, begin, leaf.operator_code)
+        # Where one run follows another it is shown a cycle later. A longer chain of carries than is
+        # needed would limit the clock.
+        late, count = int(soon > 0), leaf.cycles[: most.bit_length()]
+        with m.If(pulsed(m, begin, late, name="begun")):
+            m.d.sync += [leaf.busy.eq(1), leaf.done.eq(0), count.eq(late)]
+        with m.Elif(leaf.busy):
+            m.d.sync += count.eq(count + 1)
+            with m.If(last):
+                m.d.sync += [leaf.busy.eq(0), leaf.done.eq(1)]
+        return begin
+
+    def _accepted(self, m: Module, leaf: Leaf, others: Sequence[tuple[RunError, Value]]) -> Signal:
         """High in the cycle in which a start is carried out; else the error tells why it was not.
 
-        Parameters
-        ----------
-        others : sequence of (RunError, Value)
-            What refuses a start besides its choices.
-        error : Value or None
-            What shows it from the next edge on, if anything does.
+        An error is shown from the next edge on, if it can be.
         """
-        start, refusals = value("start"), [*self.refusals(value), *others]
+        start, refusals = leaf.value("start"), [*self.refusals(leaf.value), *others]
         wrong, begin = Signal(len(refusals), name="wrong"), Signal(name="begins")
         m.d.comb += wrong.eq(Cat(condition for _, condition in refusals))
         m.d.comb += begin.eq(start & ~wrong.any())
-        if error is not None:
+        if "error" in leaf.signature.members:
             # A code in front of the registers would share tables with the start, and delay it.
             refused = Signal(len(wrong), name="refused")
             with m.If(start):
@@ -181,7 +198,7 @@ class RunChoices:
             code: Value = Const(RunError.NONE, ERROR_BITS)
             for (why, _), condition in zip(refusals, refused, strict=True):
                 code = Mux(condition, why, code)
-            m.d.comb += error.eq(code)
+            m.d.comb += leaf.error.eq(code)
         return begin
 
     def keep_operator(

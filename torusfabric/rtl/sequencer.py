@@ -3,60 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 
 import numpy as np
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ..program.fields import Order
+from ..program.fields import Loop, Order
 from ..program.timing import DISTRIBUTION, Timing
 from ..topology import IntArray
-from .memories import address_width, choose
+from .memories import Columns, address_width, choose, look_up
 from .modules import delayed, pulsed
 from .netlist import Leaf
 from .place import Column, Delays, Loops, Shown
 from .placement import Placement
-from .run_choices import ERROR_BITS, RunChoices, RunError
+from .run_choices import ERROR_BITS, RunChoices
 from .run_length import RunLength
-from .slots import FixedSlots, OpenSlots, Slots
+from .slots import Slot, open_slot
 
-__all__ = ["FOLLOWED", "Sequencer", "add_begin", "add_end", "window"]
+__all__ = ["FOLLOWED", "Outputs", "Sequencer", "add_end", "window"]
 
 #: The members for runs that may begin in the last cycle of others.
 FOLLOWED = {"over": In(1), "idle": Out(1), "ending": Out(1), "run_ends": Out(1)}
 
 #: The members for runs that can be aborted.
 ABORTED = {"abort": In(1), "aborted": Out(1)}
-
-
-def add_begin(
-    m: Module, leaf: Leaf, choices: RunChoices, last: Value, *, soon: int, most: int,
-    refusals: Sequence[tuple[RunError, Value]] = (),
-) -> Signal:  # fmt: skip
-    """Add what begins runs, and shows whether one is under way, and its cycles.
-
-    The leaf has those members of `Sequencer` that this takes; `last` is high in the last cycle of a
-    run, and the longest takes `most`; `refusals` are besides those of choices. What is returned is
-    high in the cycle in which a start is accepted.
-    """
-    members, free = leaf.signature.members, leaf.idle if soon else ~leaf.busy
-    error = leaf.error if "error" in members else None
-    begin = choices.accepted(m, leaf.value, [*refusals, (RunError.BUSY, ~free)], error)
-    if "accepted" in members:
-        m.d.comb += leaf.accepted.eq(begin)
-    if choices.operators:
-        choices.keep_operator(m, leaf.value, begin, leaf.operator_code)
-    # Where one run follows another it is shown a cycle later. A longer chain of carries than is
-    # needed would limit the clock.
-    late, count = int(soon > 0), leaf.cycles[: most.bit_length()]
-    with m.If(pulsed(m, begin, late, name="begun")):
-        m.d.sync += [leaf.busy.eq(1), leaf.done.eq(0), count.eq(late)]
-    with m.Elif(leaf.busy):
-        m.d.sync += count.eq(count + 1)
-        with m.If(last):
-            m.d.sync += [leaf.busy.eq(0), leaf.done.eq(1)]
-    return begin
 
 
 def add_end(
@@ -207,7 +179,6 @@ class Sequencer(Leaf):
         )
         if soon:
             self.idle = Signal(init=1, name="idle")
-        self._run_form: Value = Const(0, 1)
 
     def elaborate(self, platform: object) -> Module:
         """Build the pipeline of a slot.
@@ -218,30 +189,39 @@ class Sequencer(Leaf):
         m = Module()
         last = Signal(name="last")
         most = max(timing.cycles for timing in self._timings)
-        begin = add_begin(m, self, self._choices, last, soon=self._soon, most=most)
-        go = self._go(m, begin)
-        slots = self._slots(m, begin, go)
-        stages = self._stages(m, last, go | slots.running)
-        add_end(m, self, begin, last, partial(self._ended, stages), self._soon)
+        begin = self._choices.add_begin(m, self, last, soon=self._soon, most=most)
+        (wait,) = {timing.wait for timing in self._timings}
+        slot, form = self._slot(m, begin, pulsed(m, begin, wait, name="goes"))
+        stages = self._stages(m, last, slot.goes_on)
+        outputs = Outputs(m, self._loops, form, slot, stages, self.busy, self._bits)
+        add_end(m, self, begin, last, partial(self._ended, outputs), self._soon)
         if self._aborts:
-            self._abort(m, begin, last, slots)
-        slots.valid = stages[1]
+            self._abort(m, begin, last, slot)
         for k, column in enumerate(self._placement.selects):
-            shown = self._shown(m, slots, column)
-            leaving = self._leaving(m, column, shown, f"select_{k}", stages)
-            m.d.comb += self.select[k].eq(leaving)
-        windows: dict[bytes, list[Value]] = {}
+            m.d.comb += self.select[k].eq(outputs.leaving(column, f"select_{k}"))
         for name, column in self._placement.columns.items():
-            if column.shown is Shown.WINDOW:
-                strobe = self._of_window(m, slots, column, windows, stages)
-                m.d.comb += getattr(self, name).eq(strobe)
-                continue
             # At rest, readers pass on what the host asks for.
             idle = self.value("idle_address") if name.startswith("read_") else None
-            value = self._leaving(m, column, self._shown(m, slots, column), name, stages, idle)
-            m.d.comb += getattr(self, name).eq(value)
-        slots.rom.build(m, "table", alone=self.alone)
+            m.d.comb += getattr(self, name).eq(outputs.leaving(column, name, idle))
+        slot.rom.build(m, "table", alone=self.alone)
         return m
+
+    def _slot(self, m: Module, begin: Value, go: Value) -> tuple[Slot, Value]:
+        """What the slot under way is, and the form of the run; `go` is high before the first."""
+        loops, lengths = self._loops, self._choices.lengths
+        if lengths is None:
+            by_flit = loops.first.order is Order.FLIT
+            return (_by_flit if by_flit else _by_row)(m, loops.first, go), Const(0, 1)
+        form = self._choices.form(self.value) if loops.several else None
+        run = RunLength(m, lengths, loops, self.value("length"), form, begin)
+        slot = open_slot(m, loops, go, run)
+        # Nothing waits for the number of a row, which is shown far away.
+        m.d.sync += self.round.eq(slot.row - delayed(m, run.constant(loops.starts), 1))
+        if loops.several:
+            m.d.comb += self.run_form.eq(run.form)
+        if "skip" in self.signature.members:
+            m.d.comb += self.skip.eq(run.skip)
+        return slot, run.form
 
     def _stages(self, m: Module, last: Value, goes_on: Value) -> Value:
         """Whether a slot follows, is under way, and was so many cycles ago."""
@@ -264,10 +244,16 @@ class Sequencer(Leaf):
             if column.shown in (Shown.STROBE, Shown.WINDOW):
                 yield from (delay for delay in column.delays if delay is not None)
 
-    def _abort(self, m: Module, begin: Value, last: Value, slots: Slots) -> None:
+    def _ended(self, outputs: Outputs, early: int) -> Value:
+        """High so many cycles before the last one of a run: its last slot leaves the last stage."""
+        ages, stages = [t.drain - min(early, t.drain) for t in self._timings], outputs.stages
+        return outputs.of_form(ages, [stages[age + 1] & ~stages[age] for age in ages])
+
+    def _abort(self, m: Module, begin: Value, last: Value, slot: Slot) -> None:
         """Let no slot follow: the run ends as any other, once what is under way has come.
 
-        One that has not come to its first slot has that one.
+        One that has not come to its first slot has that one. The next run is counted from its
+        begin.
         """
         stopping = Signal(name="stopping")
         with m.If(self.value("abort") & self.busy & ~last):
@@ -277,146 +263,173 @@ class Sequencer(Leaf):
         with m.If(begin):
             m.d.sync += self.aborted.eq(0)
         with m.If(stopping):
-            slots.stop(m)
+            m.d.sync += [counter.eq(counter.init) for counter in slot.counters]
 
-    def _ended(self, stages: Value, early: int) -> Value:
-        """High so many cycles before the last one of a run: its last slot leaves the last stage."""
-        ages = [timing.drain - min(early, timing.drain) for timing in self._timings]
-        return self._of_form(ages, [stages[age + 1] & ~stages[age] for age in ages])
 
-    def _of_form(self, keys: Sequence[object], values: Sequence[Value]) -> Value:
+def _counter(name: str, count: int) -> Signal:
+    """A register that counts up to so many."""
+    return Signal(range(max(count, 2)), name=name)
+
+
+def _by_flit(m: Module, loop: Loop, go: Value) -> Slot:
+    """Count all rows for the first flit of messages of a fixed length, then for the second, .."""
+    row, flit = _counter("row", loop.rows), _counter("flit", loop.flits)
+    running = Signal(name="running")
+    goes_on, end_of_rows, end = go | running, row == loop.rows - 1, flit == loop.flits - 1
+    with m.If(goes_on):
+        m.d.sync += [row.eq(Mux(end_of_rows, 0, row + 1)), running.eq(~(end_of_rows & end))]
+    # Unless it is the only row, the first, at which `go` comes late, is not the last.
+    with m.If((running if loop.rows > 1 else goes_on) & end_of_rows):
+        m.d.sync += flit.eq(Mux(end, 0, flit + 1))
+    word, always = delayed(m, flit, 1), Const(1)
+    return Slot(row, goes_on, Columns(row), word, always, always, Const(0), [row, running, flit])
+
+
+def _by_row(m: Module, loop: Loop, go: Value) -> Slot:
+    """Count the cycles of each row, with messages of a fixed length."""
+    duration, words = loop.duration(loop.flits), loop.blocks * loop.flits
+    row, cycle = _counter("row", loop.rows), _counter("cycle", int(duration.max()))
+    running, rom, last = Signal(name="running"), Columns(row), (duration - 1).tolist()
+    goes_on, end_of_rows = go | running, row == loop.rows - 1
+    end_of_row = cycle == (look_up(last, row) if len({*last}) > 1 else Const(last[0]))
+    with m.If(goes_on):
+        m.d.sync += [cycle.eq(cycle + 1), running.eq(~(end_of_row & end_of_rows))]
+        with m.If(end_of_row):
+            m.d.sync += [cycle.eq(0), row.eq(Mux(end_of_rows, 0, row + 1))]
+    word = delayed(m, cycle, 1)
+    streams = Const(1) if (words >= duration).all() else word < rom.read(words)
+    return Slot(row, goes_on, rom, word, streams, word == 0, Const(0), [row, running, cycle])
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """What columns show, as late as it has to leave for the nodes.
+
+    Parameters
+    ----------
+    form : Value
+        That of the run.
+    stages : Value
+        Whether a slot follows, is under way, and was so many cycles ago.
+    bits : int
+        Of an address.
+    windows : dict of bytes to (list of Value)
+        Of each window so far, its strobes one cycle later, two, ..
+    """
+
+    m: Module
+    loops: Loops
+    form: Value
+    slot: Slot
+    stages: Value
+    busy: Value
+    bits: int
+    windows: dict[bytes, list[Value]] = field(default_factory=dict)
+
+    def of_form(self, keys: Sequence[object], values: Sequence[Value]) -> Value:
         """The value of the form of the run; those with equal keys are the same."""
-        if len(set(keys)) == 1:
-            return values[0]
-        return choose(values, self._run_form)
+        return values[0] if len(set(keys)) == 1 else choose(values, self.form)
 
-    def _later(
-        self,
-        m: Module,
-        value: Value,
-        delays: Sequence[int | None],
-        name: str,
-        stages: Value | None = None,
-    ) -> Value:
-        """A value later by as many cycles as the form says; None where that does not matter.
+    def leaving(self, column: Column, name: str, idle: Value | None = None) -> Value:
+        """What a column shows, as late as it has to leave; `idle`, if given, while at rest."""
+        if column.shown is Shown.WINDOW:
+            return self._of_window(column)
+        late = [None if delay is None else delay - DISTRIBUTION for delay in column.delays]
+        # Of several forms, the last register comes behind the choice: nodes are far away.
+        least = min((delay for delay in late if delay is not None), default=0)
+        held = int(self.loops.several and least > 0)
+        wanted = [None if delay is None else delay - held for delay in late]
+        value = self._later(self._shown(column), wanted, name, strobe=column.shown is Shown.STROBE)
+        if idle is not None:
+            value = Mux(self.busy, value, idle)
+        return delayed(self.m, value, held, f"{name}_next")
 
-        With `stages` it is a strobe: it shows nothing of a run before, which may have been earlier.
-        """
-        known = next((delay for delay in delays if delay is not None), 0)
-        wanted = [known if delay is None else delay for delay in delays]
-        taps, at = {}, 0
-        for delay in sorted(set(wanted)):
-            value, at = delayed(m, value, delay - at, name), delay
-            taps[delay] = value
-            if stages is not None and delay > min(wanted):
-                taps[delay] = value & stages[1 + delay]
-        return self._of_form(wanted, [taps[delay] for delay in wanted])
-
-    def _go(self, m: Module, begin: Value) -> Value:
-        """High in the cycle before the first slot."""
-        (wait,) = {timing.wait for timing in self._timings}
-        return pulsed(m, begin, wait, name="goes")
-
-    def _slots(self, m: Module, begin: Value, go: Value) -> Slots:
-        """What counts the slots."""
-        loops = self._loops
-        lengths = self._choices.lengths
-        if lengths is None:
-            return FixedSlots(m, loops.first, go)
-
-        form = self._choices.form(self.value) if loops.several else None
-        run = RunLength(m, lengths, loops, self.value("length"), form, begin)
-        self._run_form = run.form
-        slots = OpenSlots(m, loops, go, run)
-        # Nothing waits for the number of a row, which is shown far away.
-        m.d.sync += self.round.eq(slots.row - delayed(m, run.constant(loops.starts), 1))
-        if loops.several:
-            m.d.comb += self.run_form.eq(run.form)
-        if "skip" in self.signature.members:
-            m.d.comb += self.skip.eq(run.skip)
-        return slots
-
-    def _shown(self, m: Module, slots: Slots, column: Column) -> Value:
+    def _shown(self, column: Column) -> Value:
         """What a column shows in a slot."""
         if column.shown is Shown.VALUE:
-            return slots.column(m, column.values)
+            return self._value(column.values)
         if column.shown is Shown.STROBE:
-            return slots.valid & slots.streams & slots.rom.read(column.values)
+            return self._strobe(column.values)
         if column.shown is Shown.END:
-            return slots.ends_block
+            return self.slot.ends_block
+        return self._address(column)
+
+    def _value(self, values: IntArray) -> Value:
+        """A value of each row; some that follow from its number need no ROM."""
+        others = values[1:]
+        if len(others) and (values == np.arange(len(values))).all():
+            return delayed(self.m, self.slot.row, 1, "row")
+        if len(others) and values.max() <= 1 and (others != values[0]).all():
+            return self._first if values[0] else ~self._first
+        return self.slot.rom.read(values)
+
+    @cached_property
+    def _first(self) -> Value:
+        """Whether the row is the first."""
+        return delayed(self.m, self.slot.row == 0, 1, "first")
+
+    def _strobe(self, values: IntArray) -> Value:
+        """High while words of some rows are under way."""
+        return self.stages[1] & self.slot.streams & self.slot.rom.read(values)
+
+    def _address(self, column: Column) -> Value:
+        """First addresses of rows, plus the word."""
         counts = [
             pitch == loop.rows
             and loop.order is Order.FLIT
             and (column.values[span] == np.arange(loop.rows)).all()
             for pitch, loop, span in zip(
-                column.pitches, self._loops.loops, self._loops.spans, strict=True
+                column.pitches, self.loops.loops, self.loops.spans, strict=True
             )
         ]
-        given = [
-            pitch is not None and not counting
-            for pitch, counting in zip(column.pitches, counts, strict=True)
-        ]
-        address = slots.address(column.values)[: self._bits] if any(given) else None
-        if not any(counts):
-            assert address is not None
-            return address
+        address: Value = Const(0)
+        if any(pitch is not None and not counting
+               for pitch, counting in zip(column.pitches, counts, strict=True)):  # fmt: skip
+            address = self.slot.rom.address(column.values, self.slot.word)[: self.bits]
+            if not any(counts):
+                return address
         # Bases and pitches that take turns make a plain counter.
-        counter = Signal(self._bits, name="counter")
-        m.d.sync += counter.eq(Mux(slots.valid, counter + 1, 0))
-        if address is None:
-            return counter
-        return self._of_form(counts, [counter if counting else address for counting in counts])
+        plain = Signal(self.bits, name="counter")
+        self.m.d.sync += plain.eq(Mux(self.stages[1], plain + 1, 0))
+        return self.of_form(counts, [plain if counting else address for counting in counts])
 
-    def _leaving(
-        self,
-        m: Module,
-        column: Column,
-        value: Value,
-        name: str,
-        stages: Value,
-        idle: Value | None = None,
+    def _later(
+        self, value: Value, delays: Sequence[int | None], name: str, *, strobe: bool
     ) -> Value:
-        """What a column shows, as late as it has to leave for the nodes; while at rest `idle`."""
-        late = [None if delay is None else delay - DISTRIBUTION for delay in column.delays]
-        # Of several forms, the last register comes behind the choice: nodes are far away.
-        least = min((delay for delay in late if delay is not None), default=0)
-        held = int(self._loops.several and least > 0)
-        wanted = [None if delay is None else delay - held for delay in late]
-        strobe = stages if column.shown is Shown.STROBE else None
-        value = self._later(m, value, wanted, name, strobe)
-        if idle is not None:
-            value = Mux(self.busy, value, idle)
-        return delayed(m, value, held, f"{name}_next")
+        """A value later by as many cycles as the form says; None where that does not matter.
 
-    def _of_window(
-        self,
-        m: Module,
-        slots: Slots,
-        column: Column,
-        lines: dict[bytes, list[Value]],
-        stages: Value,
-    ) -> Value:
-        """A strobe of a window, as late as it has to leave for the nodes.
+        A strobe shows nothing of a run before, which may have been earlier.
+        """
+        known = next((delay for delay in delays if delay is not None), 0)
+        wanted = [known if delay is None else delay for delay in delays]
+        taps, at = {}, 0
+        for delay in sorted(set(wanted)):
+            value, at = delayed(self.m, value, delay - at, name), delay
+            taps[delay] = value
+            if strobe and delay > min(wanted):
+                taps[delay] = value & self.stages[1 + delay]
+        return self.of_form(wanted, [taps[delay] for delay in wanted])
+
+    def _of_window(self, column: Column) -> Value:
+        """A strobe of a window.
 
         A round ends with the write of its last flit: nothing of it shows in the next. Nor does
-        anything of a run in one of another form, which may store later. Of each window so far, its
-        strobes one cycle later, two, .. are in `lines`.
+        anything of a run in one of another form, which may store later.
         """
-        (delay,) = {delay for delay in column.delays if delay is not None}
+        (delay,) = {delay - DISTRIBUTION for delay in column.delays if delay is not None}
         key = column.values.tobytes()
-        line = lines.setdefault(key, [])
-        name = f"window_{[*lines].index(key)}"
-        strobe = slots.valid & slots.streams & slots.rom.read(column.values)
-        begins = slots.begins & slots.rom.read(self._begins(column.delays))
-        window(m, name, strobe, begins, line, delay - DISTRIBUTION)
-        strobe = line[delay - DISTRIBUTION - 1]
-        return strobe & stages[1 + delay - DISTRIBUTION] if self._loops.several else strobe
+        line = self.windows.setdefault(key, [])
+        name, strobe = f"window_{[*self.windows].index(key)}", self._strobe(column.values)
+        begins = self.slot.begins & self.slot.rom.read(self._begins(column.delays))
+        window(self.m, name, strobe, begins, line, delay)
+        late = line[delay - 1]
+        return late & self.stages[1 + delay] if self.loops.several else late
 
     def _begins(self, delays: Delays) -> IntArray:
         """Which rows begin a round, in forms in which that matters."""
         begins = []
-        for loop, delay in zip(self._loops.loops, delays, strict=True):
+        for loop, delay in zip(self.loops.loops, delays, strict=True):
             # Words of the last rows arrive while the first are shown again, unless rounds pause.
             first = np.diff(loop.rounds, prepend=-1) * (loop.order is Order.ROW and not loop.rests)
             begins.append(np.ones(loop.rows, int) if delay is None else first)
-        return self._loops.joined(begins)
+        return self.loops.joined(begins)

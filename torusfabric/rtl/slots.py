@@ -1,8 +1,9 @@
 """Slots: what the sequencer presents in each cycle, row by row and flit by flit.
 
-Of messages of any length, the flits of blocks, the blocks of rows, and pauses are counted. Whether
-a flit, or a block, is the last is found out with the one before: what ends a row decides on all
-counters, and would else come after the row, its look-up and two comparisons.
+Of messages of any length, the flits of blocks, the blocks of rows, and pauses are counted here; of
+those of a fixed length see `torusfabric.rtl.sequencer`. Whether a flit, or a block, is the last is
+found out with the one before: what ends a row decides on all counters, and would else come after
+the row, its look-up and two comparisons.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from amaranth.hdl import Const, Module, Mux, Signal, Value
 
-from ..program.fields import Loop, Order
+from ..program.fields import Order
 from .memories import Columns, look_up
 from .modules import delayed
 
@@ -21,127 +22,41 @@ if TYPE_CHECKING:
     from .place import Loops
     from .run_length import RunLength
 
-__all__ = ["FixedSlots", "OpenSlots", "Slots"]
+__all__ = ["Slot", "open_slot"]
 
 
-class Slots:
-    """Counts rows and flits, and says what the slot under way is.
+class Slot(NamedTuple):
+    """What the sequencer presents in a cycle.
 
     Counters are a cycle ahead of their slot, for they address the ROM, whose output is the slot's
     row.
 
     Parameters
     ----------
-    go : Value
-        High in the cycle before the first slot.
-
-    Attributes
-    ----------
-    row : Value
+    row : Signal
         The row, a cycle ahead of its slot.
-    running : Value
-        Whether the counters show a slot that is yet to come, after the first.
-    rom : Columns
+    goes_on : Value
+        Whether the counters show a slot that is yet to come.
     word : Value
-        Of the slot: where its word lies from the first address of the row.
-    valid : Value
-        Whether a slot is under way; set by the sequencer.
+        Where its word lies from the first address of the row.
     streams : Value
-        Of the slot: whether its word is one of the row, which pauses after its words.
+        Whether its word is one of the row, which pauses after its words.
     begins : Value
-        Of the slot: whether it is the first of its row.
+        Whether it is the first of its row.
     ends_block : Value
-        Of the slot: whether its word is the last of its block; in loops by rows of any length.
+        Whether its word is the last of its block; in loops by rows of any length.
+    counters : list of Signal
+        What is as after a reset when a run begins.
     """
 
+    row: Signal
+    goes_on: Value
+    rom: Columns
     word: Value
     streams: Value
     begins: Value
     ends_block: Value
-
-    def __init__(self, rows: int, go: Value) -> None:
-        self.go, self.valid = go, Value.cast(0)
-        self.row = Signal(range(max(rows, 2)), name="row")
-        self.running = Signal(name="running")
-        self.rom = Columns(self.row)
-        self._counters = [self.row, self.running]
-        self._late: dict[str, Value] = {}
-
-    def stop(self, m: Module) -> None:
-        """Let no slot follow, and count the next run from its begin."""
-        m.d.sync += [counter.eq(counter.init) for counter in self._counters]
-
-    def column(self, m: Module, values: np.ndarray) -> Value:
-        """A value of each row; some that follow from its number need no ROM."""
-        others = values[1:]
-        if len(others) and (values == np.arange(len(values))).all():
-            return self._once(m, "row", self.row)
-        if len(others) and values.max() <= 1 and (others != values[0]).all():
-            first = self._once(m, "first", self.row == 0)
-            return first if values[0] else ~first
-        return self.rom.read(values)
-
-    def _once(self, m: Module, name: str, value: Value) -> Value:
-        """A value of the counters as late as the slot, in one register however often it is used."""
-        if name not in self._late:
-            self._late[name] = delayed(m, value, 1, name)
-        return self._late[name]
-
-    def address(self, base: np.ndarray) -> Value:
-        """First addresses of rows, plus the word."""
-        return self.rom.address(base, self.word)
-
-    def _per_row(self, values: list[int]) -> Value:
-        """A value that depends on the row, with the counters."""
-        if len(set(values)) == 1:
-            return Const(values[0])
-        return look_up(values, self.row)
-
-
-class FixedSlots(Slots):
-    """The slots of a loop with messages of a fixed length."""
-
-    def __init__(self, m: Module, loop: Loop, go: Value) -> None:
-        super().__init__(loop.rows, go)
-        self._end_of_rows = self.row == loop.rows - 1
-        count = self._count_by_flit if loop.order is Order.FLIT else self._count_by_row
-        count(m, loop)
-
-    def _count_by_flit(self, m: Module, loop: Loop) -> None:
-        """Count all rows for the first flit, then for the second, .."""
-        flit = Signal(range(max(loop.flits, 2)), name="flit")
-        self._counters.append(flit)
-        end, moves = flit == loop.flits - 1, self.go | self.running
-        with m.If(moves):
-            m.d.sync += [
-                self.row.eq(Mux(self._end_of_rows, 0, self.row + 1)),
-                self.running.eq(~(self._end_of_rows & end)),
-            ]
-        # Unless it is the only row, the first, at which `go` comes late, is not the last.
-        with m.If((self.running if loop.rows > 1 else moves) & self._end_of_rows):
-            m.d.sync += flit.eq(Mux(end, 0, flit + 1))
-        self.word = delayed(m, flit, 1)
-        self.streams = self.begins = Const(1)
-
-    def _count_by_row(self, m: Module, loop: Loop) -> None:
-        """Count the cycles of each row."""
-        duration, words = loop.duration(loop.flits), loop.blocks * loop.flits
-        cycle = Signal(range(max(int(duration.max()), 2)), name="cycle")
-        self._counters.append(cycle)
-        end_of_row = cycle == self._per_row((duration - 1).tolist())
-        with m.If(self.go | self.running):
-            m.d.sync += [
-                cycle.eq(cycle + 1),
-                self.running.eq(~(end_of_row & self._end_of_rows)),
-            ]
-            with m.If(end_of_row):
-                m.d.sync += [
-                    cycle.eq(0),
-                    self.row.eq(Mux(self._end_of_rows, 0, self.row + 1)),
-                ]
-        self.word = delayed(m, cycle, 1)
-        self.begins = self.word == 0
-        self.streams = Const(1) if (words >= duration).all() else self.word < self.rom.read(words)
+    counters: list[Signal]
 
 
 class _Known(NamedTuple):
@@ -326,52 +241,56 @@ class BlockCounter:
             self._begin(self._next_row)
 
     def shown(self) -> dict[str, Value]:
-        """What the slot is, a cycle later, by the names of `Slots`."""
+        """What the slot is, a cycle later, by the names of `Slot`."""
         found = {"streams": ~self._pausing, "word": self.word, "begins": self._begins,
                  "ends_block": self._ends_block}  # fmt: skip
         return {name: delayed(self._m, value, 1, name) for name, value in found.items()}
 
 
-class OpenSlots(Slots):
-    """The slots of loops, of which a run goes through one; its length is known at its start."""
+def open_slot(m: Module, loops: Loops, go: Value, run: RunLength) -> Slot:
+    """Count the slots of loops, of which a run goes through one; its length is known at its start.
 
-    def __init__(self, m: Module, loops: Loops, go: Value, run: RunLength) -> None:
-        super().__init__(loops.rows, go)
-        orders = {loop.order for loop in loops.loops}
-        facts = RowFacts(m, loops, self.row, run)
-        counter = BlockCounter(m, loops, facts, run)
-        # The row follows at rest.
-        self._counters = [self.running, *counter.counters]
-        first, end_of_rows = run.constant(loops.starts), Signal(name="end_of_rows")
-        only_row, next_is_last = self._ends(loops, run)
-        next_row = Mux(end_of_rows, first, self.row + 1)
-        next_ends = Mux(end_of_rows, only_row, next_is_last)
-        with m.If(~(go | self.running)):
-            # At rest the ROM shows the first row of the form that was chosen last.
-            m.d.sync += [self.row.eq(first), end_of_rows.eq(only_row)]
-            facts.rest()
-            counter.rest()
-        if Order.FLIT in orders:
-            by_flit = run.constant([int(loop.order is Order.FLIT) for loop in loops.loops])
-            with m.Elif(by_flit):
-                m.d.sync += [self.row.eq(next_row), end_of_rows.eq(next_ends)]
-                m.d.sync += self.running.eq(~(end_of_rows & counter.last_flit))
-                counter.count_by_flit(end_of_rows)
-        if Order.ROW in orders:
-            with m.Else():
-                m.d.sync += self.running.eq(~(counter.end_of_row & end_of_rows))
-                counter.count_by_row()
-                with m.If(counter.end_of_row):
-                    m.d.sync += [self.row.eq(next_row), end_of_rows.eq(next_ends)]
-                    facts.follow()
-        for name, value in counter.shown().items():
-            setattr(self, name, value)
+    Parameters
+    ----------
+    go : Value
+        High in the cycle before the first slot.
+    """
+    row, running = Signal(range(max(loops.rows, 2)), name="row"), Signal(name="running")
+    orders = {loop.order for loop in loops.loops}
+    facts = RowFacts(m, loops, row, run)
+    counter = BlockCounter(m, loops, facts, run)
+    first, end_of_rows = run.constant(loops.starts), Signal(name="end_of_rows")
+    only_row, next_is_last = _ends(loops, row, run)
+    next_row = Mux(end_of_rows, first, row + 1)
+    next_ends = Mux(end_of_rows, only_row, next_is_last)
+    with m.If(~(go | running)):
+        # At rest the ROM shows the first row of the form that was chosen last.
+        m.d.sync += [row.eq(first), end_of_rows.eq(only_row)]
+        facts.rest()
+        counter.rest()
+    if Order.FLIT in orders:
+        by_flit = run.constant([int(loop.order is Order.FLIT) for loop in loops.loops])
+        with m.Elif(by_flit):
+            m.d.sync += [row.eq(next_row), end_of_rows.eq(next_ends)]
+            m.d.sync += running.eq(~(end_of_rows & counter.last_flit))
+            counter.count_by_flit(end_of_rows)
+    if Order.ROW in orders:
+        with m.Else():
+            m.d.sync += running.eq(~(counter.end_of_row & end_of_rows))
+            counter.count_by_row()
+            with m.If(counter.end_of_row):
+                m.d.sync += [row.eq(next_row), end_of_rows.eq(next_ends)]
+                facts.follow()
+    # The row follows at rest.
+    counters = [running, *counter.counters]
+    return Slot(row, go | running, Columns(row), **counter.shown(), counters=counters)
 
-    def _ends(self, loops: Loops, run: RunLength) -> tuple[Value, Value]:
-        """Whether the form has one row only, and whether the next row is its last."""
-        only = [loop.rows == 1 for loop in loops.loops]
-        before = [
-            start if single else start + loop.rows - 2
-            for start, single, loop in zip(loops.starts, only, loops.loops, strict=True)
-        ]
-        return run.constant(list(map(int, only))), self.row == run.constant(before)
+
+def _ends(loops: Loops, row: Value, run: RunLength) -> tuple[Value, Value]:
+    """Whether the form has one row only, and whether the next row is its last."""
+    only = [loop.rows == 1 for loop in loops.loops]
+    before = [
+        start if single else start + loop.rows - 2
+        for start, single, loop in zip(loops.starts, only, loops.loops, strict=True)
+    ]
+    return run.constant(list(map(int, only))), row == run.constant(before)

@@ -16,7 +16,7 @@ from .endpoint_builder import EndpointBuilder
 from .fabric_builder import ControlStage
 from .memories import add_memory
 from .router import Router, select_registers
-from .sequencer import Sequencer
+from .sequencer import Outputs, Sequencer
 
 __all__ = ["Stage", "code_of", "word_path"]
 
@@ -120,8 +120,8 @@ def _stages(program: Program, moments: list[Moment]) -> Iterator[tuple[int, str,
 def _control(slot: int, node: int) -> Iterator[tuple[int, str, int, int, Code]]:
     """What leads to the read of a word in a slot."""
     given = slot + ADDRESS - DISTRIBUTION
-    yield slot, "the sequencer shows the row of its slot", -1, -1, vars(Sequencer)["_slots"]
-    yield given, "the sequencer sends the address", -1, -1, vars(Sequencer)["_leaving"]
+    yield slot, "the sequencer shows the row of its slot", -1, -1, vars(Sequencer)["_slot"]
+    yield given, "the sequencer sends the address", -1, -1, vars(Outputs)["leaving"]
     what = "a register near the group of the node has it"
     yield slot + ADDRESS - 1, what, -1, -1, vars(ControlStage)["elaborate"]
     what = f"a register of node {node} has it"

@@ -13,7 +13,7 @@ from ..memories import address_width
 from ..modules import delayed, pulsed
 from ..netlist import Leaf
 from ..run_choices import ERROR_BITS, RunChoices, RunError, entry_members, found_entry
-from ..sequencer import FOLLOWED, add_begin, add_end, window
+from ..sequencer import FOLLOWED, add_end, window
 from .layout import TableLayout
 
 __all__ = ["FOR_HOST", "LoadedSequencer"]
@@ -97,8 +97,9 @@ class LoadedSequencer(Leaf):
         if not self._soon:
             entry, refusals = self._found(m)
         most = (1 << 32) - 1
-        begin = add_begin(m, self, self._choices, last, soon=self._soon, most=most,
-                          refusals=refusals)  # fmt: skip
+        begin = self._choices.add_begin(
+            m, self, last, soon=self._soon, most=most, refusals=refusals
+        )
         m.d.comb += self.mode_address.eq(Mux(begin, entry, self.run_form))
         with m.If(begin):
             m.d.sync += self.run_form.eq(entry)
