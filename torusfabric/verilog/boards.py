@@ -16,7 +16,7 @@ from .design import MANIFEST, TEXT, Design, require_folder
 from .expressions import range_of
 from .manifest import COMMON, PORTS, SOURCE, as_json, manifest
 from .module_text import MemoryRule, ModuleText
-from .ports import board_port_facts
+from .ports import port_facts
 from .text import contents_of, header, module_texts, top_structure, top_text
 
 __all__ = ["BoardKind", "board_kinds", "emit_boards", "write_boards"]
@@ -195,7 +195,7 @@ def system_manifest(
         "top": _top(system, 0),
         "interface": "boards",
         "read_latency": system.read_latency,
-        "ports": board_port_facts(system.netlists[0]),
+        "ports": port_facts(system.netlists[0]),
         **_boards(system),
     }
 

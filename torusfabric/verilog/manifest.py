@@ -18,7 +18,7 @@ from ..program.mode import Range
 from ..program.timing import ADDRESS, LINK, SETTING
 from ..rtl.bus import DATA_BITS, Bus, Field, Register, Window
 from ..rtl.fabric import Fabric, Top
-from ..rtl.streams import needs_commands
+from ..rtl.streams import StreamPort, needs_commands, stream_ports
 from ..rtl.streams.ports import COMMAND, LOAD, STATUS
 from ..topology import Faulty, Topology
 from .design import MANIFEST, TEXT
@@ -60,7 +60,9 @@ def manifest(
     modules : sequence of str
         The names of all modules that the files have.
     """
-    program = fabric.program
+    program, streams = fabric.program, list[StreamPort]()
+    if fabric.top is Top.STREAM:
+        streams = stream_ports(program, fabric.width, fabric.clocks, beat=fabric.beat)
     return {
         "manifest_version": MANIFEST_VERSION,
         "top": fabric.prefix + TOP,
@@ -68,7 +70,7 @@ def manifest(
         "interface": (fabric.bus or fabric.top).value,
         "files": files,
         "modules": list(modules),
-        "ports": port_facts(fabric),
+        "ports": port_facts(fabric.netlist, streams),
         "nodes": fabric.nodes,
         "width": fabric.width,
         "max_flits" if program.any_length else "flits": fabric.flits,

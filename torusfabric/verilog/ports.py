@@ -1,14 +1,13 @@
 """The ports of a top as data: how wide each is, and what it is for."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..rtl.fabric import Fabric, Top
 from ..rtl.netlist import Netlist
-from ..rtl.streams import StreamPort, stream_ports
+from ..rtl.streams import StreamPort
 from ..schedule.model import Choice
 
-__all__ = ["board_port_facts", "port_facts"]
+__all__ = ["port_facts"]
 
 
 class Protocol(Choice):
@@ -239,37 +238,37 @@ LINK_MEANINGS = _grouped(
 )
 
 
-def _meanings(fabric: Fabric) -> dict[str, PortMeaning]:
-    """What the ports of a fabric are for, by their names."""
-    if fabric.top is Top.STREAM:
-        return MEANINGS | _stream_meanings(fabric)
-    return MEANINGS
+def port_facts(netlist: Netlist, streams: Sequence[StreamPort] = ()) -> dict[str, dict[str, Any]]:
+    """Every port of a top: how wide it is, and what it is for.
 
+    Parameters
+    ----------
+    streams : sequence of StreamPort
+        Those of the ports that are some.
 
-def port_facts(fabric: Fabric) -> dict[str, dict[str, Any]]:
-    """Every port of the top: how wide it is, and what it is for."""
-    clocks = _stream_clocks(fabric) if fabric.top is Top.STREAM else {}
-    return _facts(fabric.netlist, _meanings(fabric), clocks)
-
-
-def board_port_facts(netlist: Netlist) -> dict[str, dict[str, Any]]:
-    """Every port of the top of a board, likewise."""
-    return _facts(netlist, MEANINGS, {})
-
-
-def _facts(
-    netlist: Netlist, meanings: Mapping[str, PortMeaning], clocks: Mapping[str, str | None]
-) -> dict[str, dict[str, Any]]:
-    """Every port of a netlist, given what each is for, and the clocks of those with another."""
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> from torusfabric.rtl.streams import stream_ports
+    >>> program = tf.compile(tf.plan("2", "allgather"))
+    >>> netlist = tf.Fabric(program, width=8, top="stream").netlist
+    >>> port_facts(netlist, stream_ports(program, 8))["m_axis_1_tid"]["role"]
+    'data'
+    """
+    meanings = MEANINGS | {
+        port.name: PortMeaning(_role(port), Protocol(port.protocol.lower()), port.meaning)
+        for port in streams
+    }
+    clocks = {port.name: port.clock for port in streams}
     links = {}
     for name in netlist.inputs | netlist.outputs:
         if name.startswith("link_"):
             _, link, what = name.split("_", 2)
             links[name] = LINK_MEANINGS[what], f"link_{link}_rx_clk"
     if links:
-        meanings = {**meanings, **BOARD_MEANINGS, **{name: it for name, (it, _) in links.items()}}
+        meanings |= BOARD_MEANINGS | {name: meaning for name, (meaning, _) in links.items()}
         own = {name: clock for name, (_, clock) in links.items() if "_rx_" in name}
-        clocks = {**clocks, **own, **dict.fromkeys(own.values())}
+        clocks |= own | dict.fromkeys(own.values())
     sides = {"input": {"clk": 1, "rst": 1} | netlist.inputs, "output": netlist.outputs}
     ports = {}
     for direction, nets in sides.items():
@@ -286,29 +285,6 @@ def _facts(
                 "meaning": known.meaning,
             }
     return ports
-
-
-def _stream_meanings(fabric: Fabric) -> dict[str, PortMeaning]:
-    """What each port is for, by its name.
-
-    Examples
-    --------
-    >>> import torusfabric as tf
-    >>> fabric = tf.Fabric(tf.compile(tf.plan("2", "allgather")), width=8, top="stream")
-    >>> _stream_meanings(fabric)["m_axis_1_tid"].role
-    'data'
-    """
-    ports = stream_ports(fabric.program, fabric.width, fabric.clocks, beat=fabric.beat)
-    return {
-        port.name: PortMeaning(_role(port), Protocol(port.protocol.lower()), port.meaning)
-        for port in ports
-    }
-
-
-def _stream_clocks(fabric: Fabric) -> dict[str, str | None]:
-    """In the domain of which clock each port is, None for a clock."""
-    ports = stream_ports(fabric.program, fabric.width, fabric.clocks, beat=fabric.beat)
-    return {port.name: port.clock for port in ports}
 
 
 def _role(port: StreamPort) -> str:
