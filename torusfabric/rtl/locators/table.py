@@ -11,7 +11,7 @@ from ...program import AddressMap, CycleMap, DirectMap, NodeMap, OffsetMap, Part
 from ...topology import CayleyGraph, IntArray, Topology, cayley
 from ..memories import Columns, constant_at
 from ..modules import delayed
-from . import Locator
+from . import Locator, affine
 
 __all__ = ["BlockTable", "CycleLocator", "TableLocator", "block_table"]
 
@@ -245,17 +245,12 @@ class CycleLocator(Locator):
 
 def _numbered(index: IntArray) -> tuple[IntArray, IntArray]:
     """Of each cycle, the number of that whose positions it goes by, and whether it goes back."""
-    nodes = index.shape[1]
     known: list[IntArray] = []
     numbering, back = np.zeros(len(index), int), np.zeros(len(index), bool)
     for cycle, positions in enumerate(index):
-        for number, base in enumerate(known):
-            ways = [(positions - sign * base) % nodes for sign in (1, -1)]
-            same = [bool((way == way[0]).all()) for way in ways]
-            if any(same):
-                numbering[cycle], back[cycle] = number, not same[0]
-                break
-        else:
-            numbering[cycle] = len(known)
+        ways = enumerate(affine(base, positions, len(positions)) for base in known)
+        number, way = next((each for each in ways if each[1]), (len(known), None))
+        numbering[cycle], back[cycle] = number, way is not None and way.sign < 0
+        if way is None:
             known.append(positions)
     return numbering, back
