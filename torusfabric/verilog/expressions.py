@@ -20,8 +20,8 @@ from amaranth.hdl import _ast as ast
 
 from ..errors import InputError
 
-__all__ = ["Case", "Expressions", "Names", "condition", "constant", "is_wild", "labels", "matches",
-           "no_verilog", "range_of"]  # fmt: skip
+__all__ = ["Case", "Expressions", "Names", "bits_of", "concatenated", "condition", "constant",
+           "is_wild", "labels", "matches", "no_verilog", "range_of"]  # fmt: skip
 
 #: What a helper is called, by the operator whose value it has.
 CALLED = {
@@ -223,7 +223,7 @@ class Expressions:
                 name = self._names.of(value)
                 if name is None:
                     return constant(value.init >> low, high - low)
-                return name if high - low == len(value) else _indexed(name, low, high)
+                return bits_of(name, low, high - low, len(value))
             case ast.Slice():
                 return self._within(value.value, value.start + low, value.start + high)
             case ast.Concat():
@@ -471,6 +471,16 @@ def condition(test: str, patterns: tuple[str, ...]) -> str:
         else:
             found.append(f"({_inside(test)} & {constant(mask, bits)}) == {wanted}")
     return found[0] if len(found) == 1 else " || ".join(f"({each})" for each in found)
+
+
+def concatenated(texts: Sequence[str]) -> str:
+    """Names side by side, the most significant first."""
+    return texts[0] if len(texts) == 1 else "{" + ", ".join(texts) + "}"
+
+
+def bits_of(name: str, start: int, width: int, of: int) -> str:
+    """Bits of a net of so many."""
+    return name if width == of else _indexed(name, start, start + width)
 
 
 def _indexed(name: str, low: int, high: int) -> str:

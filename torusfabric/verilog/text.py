@@ -28,7 +28,7 @@ from .compact import CompactTop
 from .design import Design, PlainNames, RomContents, RouterShape
 from .diagram import Diagram
 from .ecp5 import ECP5, multiplexer_body, sum_body
-from .expressions import range_of
+from .expressions import bits_of, concatenated, range_of
 from .flows import Flow
 from .flows.regions import in_rows, longest_link
 from .lut6 import LUT6, lut6_body
@@ -383,18 +383,14 @@ def _concatenation(netlist: Netlist, parts: Parts) -> str:
             joined[-1] = last._replace(width=last.width + part.width)
         else:
             joined.append(part)
-    texts = [_part(netlist, part) for part in reversed(joined)]
-    return texts[0] if len(texts) == 1 else "{" + ", ".join(texts) + "}"
-
-
-def _part(netlist: Netlist, part: Part | Fixed) -> str:
-    if isinstance(part, Fixed):
-        return f"{part.width}'d{part.value}"
-    if part.start == 0 and part.width == netlist.nets[part.net]:
-        return part.net
-    if part.width == 1:
-        return f"{part.net}[{part.start}]"
-    return f"{part.net}[{part.start + part.width - 1}:{part.start}]"
+    return concatenated(
+        [
+            f"{part.width}'d{part.value}"
+            if isinstance(part, Fixed)
+            else bits_of(part.net, part.start, part.width, netlist.nets[part.net])
+            for part in reversed(joined)
+        ]
+    )
 
 
 #: The ports of what lies here as a file; how wide they are is said by parameters.

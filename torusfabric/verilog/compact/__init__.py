@@ -16,11 +16,11 @@ from ...rtl.arrays import Array, Fixed, Numbers, OneOf, Part, Slice
 from ...rtl.memories import address_width
 from ...rtl.netlist import Netlist
 from ..design import PlainNames, RomContents
-from ..expressions import range_of
+from ..expressions import bits_of, range_of
 from ..module_text import Structure, declared, filled
 from .nets import Nets
 from .scope import Scope
-from .tables import WIDEST, Turns, bits_of, constant_of, local_name, unused, up
+from .tables import WIDEST, Turns, constant_of, local_name, unused, up
 
 __all__ = ["CompactTop"]
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from ...rtl.arrays import Array, Fixed, Part, Slice
 from ...rtl.netlist import Netlist
-from ..expressions import range_of
+from ..expressions import bits_of, concatenated, range_of
 from ..module_text import filled
-from .tables import Tables, bits_of, concatenated, local_name, unused
+from .tables import Tables, local_name, unused
 
 __all__ = ["Nets"]
 

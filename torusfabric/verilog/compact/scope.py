@@ -10,15 +10,10 @@ import numpy as np
 from ...rtl.arrays import Array, Fixed, Numbers, OneOf, Role, Slice, Source
 from ...rtl.memories import address_width
 from ...topology import IntArray
-from ..expressions import range_of
+from ..expressions import bits_of, concatenated, range_of
 from ..module_text import filled
 from .nets import Nets
-from .tables import (
-    bits_of,
-    concatenated,
-    entry_of,
-    up,
-)
+from .tables import entry_of, up
 
 __all__ = ["Scope"]
 

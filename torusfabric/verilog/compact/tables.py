@@ -7,7 +7,7 @@ first slice that has its other coordinates, moved around by as many as it is ahe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,10 +15,9 @@ import numpy as np
 from ...rtl.memories import address_width
 from ...topology import BoolArray, IntArray
 from ..design import pieces
-from ..expressions import range_of
+from ..expressions import concatenated, range_of
 
-__all__ = ["WIDEST", "Tables", "Turns", "bits_of", "concatenated", "constant_of", "entry_of",
-           "local_name", "unused", "up"]  # fmt: skip
+__all__ = ["WIDEST", "Tables", "Turns", "constant_of", "entry_of", "local_name", "unused", "up"]
 
 
 def local_name(pattern: str) -> str:
@@ -82,11 +81,6 @@ def constant_of(name: str, bits: int, value: int) -> list[str]:
     return [f"  localparam {range_of(bits)}{name} = {pieces(value, bits)};"]
 
 
-def concatenated(texts: Sequence[str]) -> str:
-    """Values side by side, the most significant first."""
-    return texts[0] if len(texts) == 1 else "{" + ", ".join(texts) + "}"
-
-
 def up(width: int) -> str:
     """Of an index, that it is the lowest of so many bits."""
     return f" +: {width}" if width > 1 else ""
@@ -95,13 +89,6 @@ def up(width: int) -> str:
 def entry_of(table: str, bits: int) -> str:
     """The entry of a member."""
     return f"{table}[k]" if bits == 1 else f"{table}[{bits} * k +: {bits}]"
-
-
-def bits_of(name: str, start: int, width: int, of: int) -> str:
-    """Bits of a net of so many."""
-    if width == of:
-        return name
-    return f"{name}[{start + width - 1}:{start}]" if width > 1 else f"{name}[{start}]"
 
 
 #: The widest rows that are compared as numbers of 64 bits.
