@@ -112,6 +112,7 @@ FAMILIES = {
         pnr="nextpnr-himbaechel-gowin",
         defines=(LUT4,),
         no_pads=" -noiopads",
+        pads="iopadmap -bits -inpad IBUF O:I -outpad OBUF I:O",
     ),
     "xilinx-7": _xilinx("xc7"),
     "xilinx-us": _xilinx("xcup"),

@@ -106,7 +106,10 @@ class Family:
     defines : tuple of str
         What is defined for the text to have the form that suits its cells.
     no_pads : str
-        What to add to the yosys command for a module whose ports are not pins.
+        What to add to the yosys command so that ports are not pins: of no module, for it would give
+        pads to those inside, too, which are kept apart.
+    pads : str
+        The yosys command that gives pads to a module, whose name follows.
     inputs : int
         Of a table.
     logic_cells : function of (module) -> int, optional
@@ -125,6 +128,7 @@ class Family:
     placers: tuple[str, ...] = ()
     defines: tuple[str, ...] = ()
     no_pads: str = ""
+    pads: str = ""
     inputs: int = 4
     logic_cells: Callable[[dict[str, Any]], int] | None = None
     block_shapes: tuple[tuple[int, int], ...] = ()
@@ -145,12 +149,12 @@ class Family:
         synth_ice40 -top node -run map_ffs:
         """
         more = self.compact if mapping is Mapping.COMPACT else ""
-        command = f"{self.synth}{more}{'' if pads else self.no_pads} -top {top}"
+        command = f"{self.synth}{more}{self.no_pads} -top {top}"
         if steps := self.before_registers:
             command = "\n".join(
                 (f"{command} -run begin:map_ffs", *steps, f"{command} -run map_ffs:")
             )
-        return f"{command}\n"
+        return f"{command}\n" + (f"{self.pads} {top}\n" if pads and self.pads else "")
 
     def price(self, kind: str) -> Cost | None:
         """What a cell of a type costs, or None if that is not known."""
