@@ -118,10 +118,13 @@ def _command(pid):
         return file.read()
 
 
-def test_no_scheduler():
-    pytest.importorskip("distributed")
+@pytest.mark.parametrize("address", ["nonsense://here", "here", "here:there", ""])
+def test_no_scheduler(address, monkeypatch):
+    """What is no address is refused before there is a client, which would not end for long."""
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(distributed, "Client", None)
     with pytest.raises(InputError, match=r"^Scheduler must be the address of a Dask scheduler"):
-        list(on_cluster([plan_step()], "nonsense://here"))
+        list(on_cluster([plan_step()], address))
 
 
 @pytest.mark.long

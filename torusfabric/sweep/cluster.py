@@ -33,7 +33,9 @@ def on_cluster(points: Iterable[Point], address: str) -> Generator[Row, None, No
     """
     with extras_named():
         from distributed import Client, as_completed
+        from distributed.comm import resolve_address
     try:
+        resolve_address(address)  # a client that cannot take it tries for long to end itself
         client = Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         raise InputError(
