@@ -124,10 +124,14 @@ def _job(fabric: "Fabric", text: str) -> "Job":
     from ..simulation.jobs import check_jobs
     from ..toolchain import values
 
-    chosen = {part.partition("=")[0]: part.partition("=")[2] for part in text.split(",") if part}
-    for name in chosen:
+    chosen = dict[str, str]()
+    for part in filter(None, text.split(",")):
+        name, _, value = part.partition("=")
         if name not in Job._fields:
             raise no_such("Choice of a job", name, Job._fields)
+        if name in chosen:
+            raise InputError(f"Job must choose its {name} once, not by {text}")
+        chosen[name] = value
     program, numbers = fabric.program, dict[str, int]()
     if "mode" in chosen:
         names = [program.name_of(mode) for mode in program.modes]

@@ -164,10 +164,10 @@ def check_jobs(fabric: Fabric, jobs: Sequence[Job]) -> None:
         raise InputError("Jobs must be at least one, not none")
     chosen = RunChoices.of(fabric.program).inputs
     for job in jobs:
-        for name in job.inputs:
+        for name, value in job.inputs.items():
             if name not in chosen:
                 raise InputError(
-                    f"{name.title()} must be left out for a fabric of one {name}, not {job}"
+                    f"{name.title()} must be left out for a fabric of one {name}, not {value}"
                 )
         fabric.program.length_of(job.length)
         mode = fabric.program.modes[fabric.program.mode_number(job.mode)]

@@ -101,7 +101,11 @@ def test_data(gateware, port, capsys, tmp_path):
             ("--job length=two", "Length must be "),
             ("--job length=5", "Length must be from 1 to 4 flits, not 5"),
             ("--job mode=1,operation=xor", "Operation must be add or max, not 'xor'"),
-            ("--job root=1", "Root must be left out for a fabric of one root"),
+            ("--job root=1", "Root must be left out for a fabric of one root, not 1"),
+            (
+                "--job length=1,length=2",
+                "Job must choose its length once, not by length=1,length=2",
+            ),
             ("-o x.npy", "Data must be given with --output, and that with --data"),
             ("--build nowhere", "Folder must be that of a build"),
         ],
