@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from torusfabric.analysis.check import check, check_rounds
 from torusfabric.analysis.check.pattern import pattern_is_static
-from torusfabric.collective import Collective
+from torusfabric.collective import Collective, parse_collective
 from torusfabric.errors import ScheduleError
 from torusfabric.schedule import Duplex, Pattern, Switching
 from torusfabric.topology import Torus
@@ -168,3 +168,17 @@ def test_large_pattern():
     """64 x 64 Hamiltonian cycles, both ways of checking."""
     schedule = hamiltonian_pattern(64, 64)
     assert check(schedule) == check_rounds(schedule)
+
+
+@pytest.mark.parametrize("prove", [check, check_rounds])
+def test_patterns_of_a_halo(prove):
+    """Only neighbours must hold a block in the end."""
+    torus = Torus(4, 4)
+    pattern = Pattern(
+        topology=torus, collective=parse_collective("halo", topology=torus), steps=1,
+        feed=np.full((16, 4), -1), inject=np.zeros((16, 4), int),
+    )  # fmt: skip
+    assert prove(pattern).transfers == 64
+    lacking = replace(pattern, inject=np.tile([0, 0, 0, -1], (16, 1)))
+    with pytest.raises(ScheduleError, match=r"^After 1 step: node 0 \(0,0\) ends without .*1, 0"):
+        prove(lacking)
