@@ -182,3 +182,15 @@ def test_patterns_of_a_halo(prove):
     lacking = replace(pattern, inject=np.tile([0, 0, 0, -1], (16, 1)))
     with pytest.raises(ScheduleError, match=r"^After 1 step: node 0 \(0,0\) ends without .*1, 0"):
         prove(lacking)
+
+
+@pytest.mark.parametrize("prove", [check, check_rounds])
+def test_patterns_are_of_one_group(prove):
+    """Blocks are numbered within a group, nodes across all."""
+    torus = Torus(4, 4)
+    pattern = Pattern(
+        topology=torus, collective=parse_collective("allgather@1", topology=torus), steps=2,
+        ports=2, feed=np.tile([-1, -1, 3, 2], (16, 1)), inject=np.tile([-1, -1, 0, 0], (16, 1)),
+    )  # fmt: skip
+    with pytest.raises(ScheduleError, match=r"^A pattern is of one group: what several do is Lift"):
+        prove(pattern)

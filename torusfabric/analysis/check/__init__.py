@@ -19,6 +19,7 @@ from ...schedule.file import given_schedule
 from ...schedule.quotient import Quotient
 from ...toolchain.destinations import AnyPath
 from .blocks import track_blocks
+from .fault import fault
 from .kept_sums import (
     check_sum_table,
     inspect_kept_sums,
@@ -103,6 +104,9 @@ def _inspect(schedule: Schedule) -> None:
     match schedule:
         case Lifted():
             _inspect(schedule.part)
+        case Pattern() | Table() | SumTable() | SumPattern() if schedule.collective.axes:
+            text = f"a {schedule.form} is of one group: what several do is Lifted from that"
+            raise fault(schedule, None, text)
         case Pattern():
             inspect_pattern(schedule)
         case Table():

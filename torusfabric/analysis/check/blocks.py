@@ -11,12 +11,13 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ...collective import Blocks
 from ...schedule import Everything, Grouped, Listed, Schedule, Transfers
 from ...topology import IntArray, IntLike
 from .fault import fault, unfinished
 from .traffic import Progress, Tally
 
-__all__ = ["Findings", "Words", "follow", "popcount", "track_blocks"]
+__all__ = ["Findings", "Held", "Words", "follow", "popcount", "set_bits", "track_blocks"]
 
 #: Bits of blocks.
 Words: TypeAlias = NDArray[np.uint64]
@@ -157,29 +158,59 @@ class Findings:
         return self.longest, self.received - self.fresh
 
 
-class _Window:
-    """The state of all nodes for blocks ``64 * first`` up to ``64 * last``.
+class Held:
+    """Which nodes hold which of some blocks, a bit each: at first those that they have to send.
 
-    ``held[word, node]`` has bit ``b % 64`` of word ``b // 64 - first`` set where the node holds
-    block ``b``.
+    ``words[k // 64, node]`` has bit ``k % 64`` set where the node holds the k-th of the blocks.
     """
 
+    def __init__(self, blocks: Blocks, ids: IntArray) -> None:
+        self.blocks, self.ids = blocks, ids
+        self.words = np.zeros((-(-len(ids) // 64), blocks.groups.topology.nodes), np.uint64)
+        nodes, _ = blocks.initial(ids)
+        set_bits(self.words, np.tile(np.arange(len(ids)), blocks.groups.count), nodes)
+
+    def lacking(self, column: IntArray, node: IntArray) -> IntArray:
+        """The places at which a node lacks a block, given by its place among the blocks."""
+        words = self.words[column >> 6, node]
+        found: IntArray = np.flatnonzero(words >> (column & 63).astype(np.uint64) & 1 == 0)
+        return found
+
+    def came(self) -> int:
+        """How many blocks nodes hold that they did not hold at first."""
+        start = self.blocks.groups.count * len(self.ids)
+        return int(popcount(self.words).sum(dtype=np.int64)) - start
+
+    def missing(self) -> tuple[int, int] | None:
+        """The lowest node that lacks any that it must hold in the end, and the lowest of these."""
+        node: IntArray
+        ids: IntArray
+        if self.blocks.collective.to_all:
+            full = np.zeros((len(self.words), 1), np.uint64)
+            set_bits(full, np.arange(len(self.ids)), 0)
+            nodes = np.flatnonzero(((self.words & full) != full).any(axis=0))[:1]
+            node, ids = np.repeat(nodes, len(self.ids)), np.tile(self.ids, len(nodes))
+        else:
+            node, ids = self.blocks.final(self.ids)
+        order = np.argsort(self.ids)
+        missing = self.lacking(order[np.searchsorted(self.ids, ids, sorter=order)], node)
+        return min(zip(node[missing].tolist(), ids[missing].tolist(), strict=True), default=None)
+
+
+def set_bits(state: Words, column: IntArray, position: IntLike) -> None:
+    """Set bits at positions in a state of shape (words, positions)."""
+    bit = np.uint64(1) << (column & 63).astype(np.uint64)
+    np.bitwise_or.at(state.reshape(-1), (column >> 6) * state.shape[1] + position, bit)
+
+
+class _Window(Held):
+    """The state of all nodes for blocks ``64 * first`` up to ``64 * last``."""
+
     def __init__(self, schedule: Schedule, first: int, last: int, found: Findings) -> None:
-        self.schedule, self.first, self.last, self.found = schedule, first, last, found
-        self.nodes = schedule.topology.nodes
-        self.held = np.zeros((last - first, self.nodes), np.uint64)
-        self.ids = np.arange(64 * first, min(64 * last, schedule.blocks.count))
-        self.set(*schedule.blocks.initial(self.ids))
-
-    def bits(self, node: IntLike, ids: IntArray) -> tuple[IntArray, Words]:
-        """Positions in the flat state, and bits, of blocks at nodes."""
-        word = (ids >> 6) - self.first
-        return word * self.nodes + node, np.uint64(1) << (ids & 63).astype(np.uint64)
-
-    def set(self, node: IntLike, ids: IntArray) -> None:
-        """Let nodes hold blocks."""
-        at, bit = self.bits(node, ids)
-        np.bitwise_or.at(self.held.reshape(-1), at, bit)
+        self.schedule, self.first, self.found = schedule, 64 * first, found
+        super().__init__(
+            schedule.blocks, np.arange(64 * first, min(64 * last, schedule.blocks.count))
+        )
 
     def move(self, number: int, transfers: Transfers) -> None:
         """Carry out one round."""
@@ -208,16 +239,15 @@ class _Window:
         ids = np.asarray(payload.ids, np.int64)
         mine: Any = slice(None)
         if len(self.ids) < self.schedule.blocks.count:
-            mine = (ids >= 64 * self.first) & (ids < 64 * self.last)
+            mine = (ids >= self.first) & (ids < self.first + len(self.ids))
         owner, ids = owner[mine], ids[mine]
-        at, bit = self.bits(transfers.source[owner], ids)
-        lacking = np.flatnonzero(self.held.reshape(-1)[at] & bit == 0)
+        lacking = self.lacking(ids - self.first, transfers.source[owner])
         if lacking.size:
             first = lacking[np.lexsort((ids[lacking], owner[lacking]))[0]]
             text = "sends {block} before it holds it"
             self.found.stop(number, transfers, owner[first], ids[first], text)
         self.found.received += len(ids)
-        self.set(target[owner], ids)
+        set_bits(self.words, ids - self.first, target[owner])
 
     def _move_held(
         self,
@@ -235,9 +265,9 @@ class _Window:
         counted = np.zeros(len(order), np.int64)
         if group is not None:
             group = group[order]
-        step = max(1, CHUNK // max(len(source), self.nodes))
-        for low in range(0, len(self.held), step):
-            part = self.held[low : low + step]
+        step = max(1, CHUNK // max(len(source), self.words.shape[1]))
+        for low in range(0, len(self.words), step):
+            part = self.words[low : low + step]
             moved = part[:, source]
             if masks is not None:
                 moved &= masks[low : low + step, group]
@@ -257,34 +287,15 @@ class _Window:
 
     def _group_masks(self, group: IntArray, wanted: IntArray) -> Words:
         """The blocks of each wanted group as bits: an array of shape (words, groups)."""
-        masks = np.zeros((len(self.held), len(wanted)), np.uint64)
+        masks = np.zeros((len(self.words), len(wanted)), np.uint64)
         mine = np.asarray(group)[self.ids]
         index = np.minimum(np.searchsorted(wanted, mine), len(wanted) - 1)
-        member = wanted[index] == mine
-        ids, index = self.ids[member], index[member]
-        bit = np.uint64(1) << (ids & 63).astype(np.uint64)
-        np.bitwise_or.at(masks, ((ids >> 6) - self.first, index), bit)
+        member = np.flatnonzero(wanted[index] == mine)
+        set_bits(masks, member, index[member])
         return masks
 
     def finish(self) -> None:
         """Check that every node holds what it must, and count what it came to hold."""
-        blocks = self.schedule.blocks
-        every = self.schedule.collective.to_all
-        start = blocks.groups.count * len(self.ids)
-        self.found.fresh += int(popcount(self.held).sum(dtype=np.int64)) - start
-        if every:
-            full = np.zeros(len(self.held), np.uint64)
-            bit = np.uint64(1) << (self.ids & 63).astype(np.uint64)
-            np.bitwise_or.at(full, (self.ids >> 6) - self.first, bit)
-            nodes = np.flatnonzero(((self.held & full[:, None]) != full[:, None]).any(axis=0))
-            if nodes.size:
-                at, bit = self.bits(nodes[0], self.ids)
-                lacking = self.held.reshape(-1)[at] & bit == 0
-                self.found.lacks(nodes[0], self.ids[lacking][0])
-        else:
-            node, ids = blocks.final(self.ids)
-            at, bit = self.bits(node, ids)
-            lacking = np.flatnonzero(self.held.reshape(-1)[at] & bit == 0)
-            if lacking.size:
-                first = lacking[np.lexsort((ids[lacking], node[lacking]))[0]]
-                self.found.lacks(node[first], ids[first])
+        self.found.fresh += self.came()
+        if missing := self.missing():
+            self.found.lacks(*missing)

@@ -13,13 +13,12 @@ every block is held before it is sent.
 """
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from ...schedule import Duplex, Pattern
 from ...topology import IntArray
-from .blocks import Words, popcount
+from .blocks import Held, Words, set_bits
 from .fault import check_entries_fed, check_ports_fed, fault, unfinished
 from .structure import ranks
 from .traffic import Progress, Traffic
@@ -119,42 +118,17 @@ def _follow_words(schedule: Pattern, feeders: "_Feeders", progress: Progress | N
     step = max(1, CHUNK // topology.nodes)
     for first in range(0, words, step):
         last = min(first + step, words)
-        column = np.arange(64 * first, min(64 * last, blocks.count))
-        ids = feeders.block_at[column]
-        held = np.zeros((last - first, topology.nodes), np.uint64)
-        _set_bits(held, column - 64 * first, blocks.precondition(ids))
+        held = Held(blocks, feeders.block_at[64 * first : 64 * last])
         for group in groups:
-            group.deliver(held, first, last)
-        fresh += int(popcount(held).sum(dtype=np.int64)) - len(ids)
-        missing += _lacking(held, ids, blocks.postcondition(ids))
+            group.deliver(held.words, first, last)
+        fresh += held.came()
+        missing += filter(None, [held.missing()])
         if progress:
             progress(last, words)
     if missing:
         node, block = min(missing)
         raise unfinished(schedule, node, block)
     return fresh
-
-
-def _set_bits(state: Words, column: IntArray, position: Any) -> None:
-    """Set the bits of columns at positions in a state of shape (words, positions)."""
-    bit = np.uint64(1) << (column & 63).astype(np.uint64)
-    np.bitwise_or.at(state, (column >> 6, position), bit)
-
-
-def _lacking(held: Words, ids: IntArray, required: IntArray) -> list[tuple[int, int]]:
-    """The lowest node that lacks one of the blocks it must hold, and the lowest such block."""
-    shift = np.arange(len(ids))
-    if required[0] < 0:
-        full = np.zeros((len(held), 1), np.uint64)
-        _set_bits(full, shift, 0)
-        nodes: IntArray = np.flatnonzero(((held & full) != full).any(axis=0))
-    else:
-        nodes = required[:1]
-    for node in nodes[:1]:
-        bits = held[shift >> 6, node] >> (shift & 63).astype(np.uint64) & np.uint64(1)
-        if not bits.all():
-            return [(int(node), int(ids[bits == 0].min()))]
-    return []
 
 
 class _Feeders:
@@ -250,7 +224,7 @@ class _Group:
         if low == high:
             return
         passed = np.zeros((last - first, self.size + 1), np.uint64)
-        _set_bits(passed, self.column[low:high] - 64 * first, self.arc[low:high])
+        set_bits(passed, self.column[low:high] - 64 * first, self.arc[low:high])
         for row, word in zip(passed, held, strict=True):
             for jump in self.jumps:
                 row |= row[jump]
