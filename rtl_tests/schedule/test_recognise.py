@@ -158,6 +158,18 @@ def test_one_transfer_less_is_irregular():
     assert recognise(broken) is broken
 
 
+@pytest.mark.parametrize("twice", [1, 3])
+def test_a_word_that_is_sent_twice_is_irregular(twice):
+    """By one node or by all: a table would send it once, and hide that an arc is taken twice."""
+    table = tf.plan("3", "allreduce", algorithm="ring-exchange", chunks=1)
+    (sent,) = table.rounds()
+    again = sent.of(np.append(np.arange(len(sent)), np.arange(6)[: 2 * twice : 2]))
+    schedule = Rounds(**table.head, transfers=(again,))
+    assert recognise(schedule) is schedule
+    with pytest.raises(tf.ScheduleError, match="carries two messages at once"):
+        tf.check(schedule)
+
+
 def test_circuits_stay_in_rounds():
     """A schedule over circuits is no table, even if all its paths are one hop."""
     step = Transfers(np.arange(3), np.zeros((3, 1), np.int8), Listed.single(np.arange(3)))
@@ -183,6 +195,16 @@ def test_groups_are_numbered_by_their_first_blocks():
         assert isinstance(found, Grouped)
         assert found.group.tolist() == [0, 0, 1, 2]
         assert found.wanted.tolist() == [0, 2]
+
+
+def test_a_message_without_a_block_is_of_no_group():
+    """It stays a list, for the checker to find."""
+    parts = Transfers(
+        np.array([0, 0]), np.array([[0], [1]], np.int8), Listed(np.array([0, 2, 2]), np.arange(2))
+    )
+    schedule = rounds(Torus([4]), "allgather", parts, chunks=3)
+    found = recognise(replace(schedule, switching=Switching.CIRCUIT))
+    assert isinstance(found.transfers[0].payload, Listed)
 
 
 @pytest.mark.parametrize(("chunks", "searched"), [(4, True), (2**25, False)])
