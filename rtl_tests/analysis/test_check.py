@@ -45,6 +45,8 @@ FAULTS = [
      r"Round 1: transfer 1 starts at node 5, not at one of 0 to 2", (1, None, None, None)),
     (explicit((3,), "broadcast", moves((1, [0]))),
      r"Round 1: node 1 \(1\) port \+0 sends a message without a block", (1, 1, 0, None)),
+    (explicit((4,), "broadcast", moves((0, [1]), (2, [1]))),
+     r"Round 1: node 2 \(2\) port -0 sends a message without a block", (1, 2, 1, None)),
     (explicit((3,), "broadcast", moves((0, [0], []))),
      r"Round 1: node 0 \(0\) port \+0 sends a message without a block", (1, 0, 0, None)),
     (explicit((3,), "broadcast", moves((0, [0], [3]))),
@@ -181,6 +183,9 @@ def test_several_passes_find_the_same(monkeypatch):
     check(explicit((2,), "reduce-scatter", moves((0, [0], [1]), (1, [0], [2]))))
     halves = moves((0, [0], [0]), (1, [0], [3])), moves((1, [0], [0, 2]), (0, [0], [1, 3]))
     check(explicit((2,), "allreduce", *halves, chunks=2))
+    early = explicit((3,), "reduce", moves((1, [1], [2]), (2, [0], [1])), chunks=2)
+    with pytest.raises(ScheduleError, match=r"^Round 1: node 2 .* sends block \(0, 1\) before it"):
+        check(early)
 
 
 @pytest.mark.parametrize("collective", ["allgather", "allreduce"])

@@ -118,6 +118,7 @@ def test_damaged_tables_of_sums(table, duplex, data):
             "Round 1: node 0 .* sends a block whose offset does not",
         ),
         ({"chunk": np.full((1, 2), 1)}, "Round 1: node 0 .* sends a block whose chunk does not"),
+        ({"chunk": np.full((1, 2), -1)}, "Round 1: node 0 .* sends a block whose chunk does not"),
         ({"chunk": np.zeros((2, 2), int)}, "The entries of a table must have shape"),
         ({"collective": Collective("alltoall")}, "A table for alltoall needs destinations"),
     ],

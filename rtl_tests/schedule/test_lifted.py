@@ -90,6 +90,21 @@ def test_groups_that_differ():
     assert isinstance(recognise(differing), Rounds)
     with pytest.raises(tf.InputError, match="must be the same in every group for hardware, not"):
         tf.compile(differing)
+    twice = replace(alike, transfers=(alike.transfers[0].of(np.array([0, 1, 2, 0])),))
+    assert isinstance(recognise(twice), Rounds)
+
+
+def test_the_lowest_node_of_all_groups_is_named():
+    """Of the columns of a square the first has what its upper node must have, and no more."""
+    sums = Listed.single(np.array([2]))
+    schedule = Rounds(
+        topology=tf.Torus(2, 2),
+        collective=Collective("reduce-scatter", None, (0,)),
+        ports=2,
+        transfers=(Transfers(np.array([2]), np.zeros((1, 1), np.int8), sums),),
+    )
+    with pytest.raises(tf.ScheduleError, match=r"^After 1 step: node 1 \(0,1\) ends without block"):
+        tf.check(schedule)
 
 
 @settings(max_examples=12, deadline=None)
