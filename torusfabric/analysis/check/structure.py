@@ -15,7 +15,7 @@ from ...schedule import (
 from ...topology import BoolArray, IntArray
 from .fault import busy_arc, busy_node, fault
 
-__all__ = ["inspect_round", "inspect_schedule", "ranks"]
+__all__ = ["check_arcs", "inspect_round", "inspect_schedule", "ranks"]
 
 
 def inspect_schedule(schedule: Schedule) -> None:
@@ -49,7 +49,7 @@ def inspect_round(schedule: Schedule, number: int, transfers: Transfers) -> tupl
     _check_payload(schedule, number, transfers)
     if not len(transfers):
         return 0, 0
-    _check_arcs(schedule, number, transfers)
+    check_arcs(schedule, number, transfers)
     lengths = transfers.lengths
     return int(lengths.max()), int(lengths.sum())
 
@@ -117,7 +117,7 @@ def _per_transfer(flags: BoolArray, indptr: IntArray) -> BoolArray:
     return total[indptr[1:]] > total[indptr[:-1]]
 
 
-def _check_arcs(schedule: Schedule, number: int, transfers: Transfers) -> None:
+def check_arcs(schedule: Schedule, number: int, transfers: Transfers) -> None:
     """Check that arcs are used once, and that no node sends or receives too many messages."""
     topology, hops = schedule.topology, transfers.hops
     nodes = transfers.walk(topology)

@@ -7,9 +7,9 @@ followed step by step.
 
 import numpy as np
 
-from ...schedule import SumPattern
-from ...schedule.model import Duplex
-from .fault import busy_arc, busy_node, check_entries_fed, check_ports_fed, fault, unfinished
+from ...schedule import ALL, SumPattern, Transfers
+from .fault import check_entries_fed, check_ports_fed, fault, unfinished
+from .structure import check_arcs
 from .traffic import Traffic
 
 __all__ = ["check_sum_pattern", "inspect_sum_pattern"]
@@ -42,25 +42,11 @@ def inspect_sum_pattern(schedule: SumPattern) -> None:
         )
     check_entries_fed(schedule, schedule.sums_of_owner - schedule.turns + 1, 1)
     if topology.nodes > 1:
-        _inspect_ports(schedule)
+        # In every step, all that are ever used are busy.
+        source, port = np.nonzero(schedule.inject >= 0)
+        check_arcs(schedule, 1, Transfers.hop(source, port, ALL))
         _inspect_cycles(schedule)
         _inspect_feeds(schedule)
-
-
-def _inspect_ports(schedule: SumPattern) -> None:
-    """Check that ports and links are kept free: in every step, all that are ever used are busy."""
-    topology = schedule.topology
-    used = schedule.inject >= 0
-    there = topology.upstream
-    for verb, busy in ("sends", used), ("receives", used[there]):
-        bad = np.argwhere(busy.sum(axis=1) > schedule.ports)
-        if len(bad):
-            node = bad[0][0]
-            raise busy_node(schedule, 1, verb, node, np.flatnonzero(busy[node])[schedule.ports])
-    if schedule.duplex == Duplex.HALF:
-        bad = np.argwhere(used & used[there])
-        if len(bad):
-            raise busy_arc(schedule, 1, *bad[0])
 
 
 def _inspect_cycles(schedule: SumPattern) -> None:
