@@ -13,7 +13,7 @@ from amaranth.lib.wiring import Out
 
 from ..program import Mode
 from ..rtl.arrays import Array, Slice
-from ..rtl.chosen_sum import ChosenSum
+from ..rtl.combiner import ChosenSum
 from ..rtl.fabric import Fabric
 from ..rtl.memories import LOOK_UP
 from ..rtl.modules import SharedModule, given_names
