@@ -264,11 +264,11 @@ class Fabric(wiring.Component):
         parts = [program.part(form) for form in range(len(program.forms))]
         # Of streams, addresses are nobody's, and words are counted as flits.
         beat = 1 if self.top is Top.STREAM else self.beat
-        layouts = [HostLayout(part, beat=beat) for part in parts]
+        layouts = [HostLayout.of(part, beat=beat) for part in parts]
         words = max(max(layout.send_words, layout.recv_words) for layout in layouts)
         if self.frame:
             words = program.topology.nodes * self.flits
-        return tuple(HostLayout(part, words, beat) for part in parts)
+        return tuple(HostLayout.of(part, words, beat) for part in parts)
 
     def _loaded(self, tables: Frame | Image | str) -> tuple[Frame | None, Sequence[LoadableMode]]:
         """What may be loaded, and what is; nothing where tables are fixed."""
@@ -363,9 +363,9 @@ class Fabric(wiring.Component):
         of_host = self.top is Top.HOST
         layouts: Sequence[HostLayout] = self.layouts if of_host else ()
         if self.frame:
-            from .loaded.host import LoadedHostLayout  # a guest
+            from .loaded.host import loaded_layout  # a guest
 
-            layouts = (LoadedHostLayout(self.frame),)
+            layouts = (loaded_layout(self.frame),)
         return add_bus(
             build,
             bus,

@@ -7,38 +7,21 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out
 
+from ...collective import Collective
 from ...program.frame import Frame
-from ...program.timing import division_cycles
 from ..locators import HostLayout, Locator
 from ..memories import address_width
 from ..modules import delayed
 from .layout import TableLayout
 from .sequencer import FOR_HOST
 
-__all__ = ["BlockLocator", "LoadedHostLayout"]
+__all__ = ["BlockLocator", "loaded_layout"]
 
 
-class LoadedHostLayout(HostLayout):
-    """Where the host finds words, whatever is loaded: by node, part of its memory, and flit."""
-
-    def __init__(self, frame: Frame) -> None:
-        flits = frame.flits
-        self.chunks = self.part_chunks = 1
-        self.in_turn = self.part_is_root = self.memory_by_chunk = False
-        self.nodes = self.send_parts = self.recv_parts = frame.nodes
-        self.flits = self.block_flits = self.part_flits = flits
-        self.send_words = self.recv_words = frame.nodes * flits
-        self.send_base, self.recv_base = 0, 1 << (self.send_words - 1).bit_length()
-        self.address_bits = address_width(2 * self.recv_base)
-        self.positions, self.image_words = None, TableLayout(frame).image_words
-
-    def block_cycles(self, parts: int) -> int:
-        """Cycles to find out in which part an address lies."""
-        return division_cycles(parts * self.flits, self.flits)
-
-    part_cycles = block_cycles
-    #: Chunks are found out with the mode.
-    chunk_cycles = 0
+def loaded_layout(frame: Frame) -> HostLayout:
+    """Where the host finds words, whatever is loaded: like those of an all-to-all."""
+    layout = Collective("alltoall").layout(frame.topology, 1)
+    return HostLayout(layout, frame.flits, image_words=TableLayout(frame).image_words)
 
 
 class BlockLocator(Locator):

@@ -28,7 +28,7 @@ from ..streams.commands import Commands
 from ..streams.endpoint import StreamEnds, sectioned
 from ..streams.ports import Clocks
 from ..tops import Built, add_single
-from .host import BlockLocator, LoadedHostLayout
+from .host import BlockLocator, loaded_layout
 from .image import Image
 from .image_loader import WORDS, ImageLoader
 from .layout import TableLayout
@@ -148,7 +148,7 @@ def add_loaded_top(build: LoadedBuilder, digest: int) -> Built:
     for name, bits in WORDS.items():
         build.add_input(name, bits)
     build.add_loader("loader", digest)
-    answer, addresses = build.placement.endpoints.answer, LoadedHostLayout(layout.frame)
+    answer, addresses = build.placement.endpoints.answer, loaded_layout(layout.frame)
     host = lambda: Host(
         [HostView(addresses, BlockLocator(layout), tuple(range(ports + 1)))],
         [HostWrites(addresses, None)],

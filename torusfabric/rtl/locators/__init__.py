@@ -6,6 +6,8 @@ translates anything. There is one for each form of address map; as these do, loc
 their positions in their group.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
@@ -15,10 +17,11 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Member, Out
 
-from ...program import DirectMap, Program, RouteMap
+from ...collective import Layout
+from ...program import DirectMap, Form, Program, RouteMap
 from ...program.fields import Order
 from ...program.patterns import Route
-from ...program.timing import block_cycles, chunk_cycles, part_cycles
+from ...program.timing import chunk_cycles, part_cycles
 from ...topology import IntArray
 from ..memories import Columns, address_width, memories_of
 from ..modules import delayed
@@ -31,19 +34,23 @@ class HostLayout:
 
     Parameters
     ----------
-    program : Program
-        Of one form.
+    flits : int
+        Of the longest message.
+    form : Form, optional
+        By which words are found that are not in the order of addresses.
+    in_turn : bool
+        Whether the words of a message go to its chunks in turn.
     words : int, optional
         The most words that a node sends or receives in any form.
     beat : int
         Flits of a word of the host.
+    image_words : int
+        Of the longest image, where tables are loaded.
 
     Attributes
     ----------
     chunks : int
         Of a message.
-    in_turn : bool
-        Whether the words of a message go to its chunks in turn.
     flits, block_flits, part_flits : int
         Words of a message, of a block, and of a part of a node's memory.
     send_base, recv_base : int
@@ -56,46 +63,53 @@ class HostLayout:
         Whether where a node keeps what it has received depends on which node is the root.
     positions : ndarray of int or None
         The position of each node in its group; None where it is its number.
-    image_words : int
-        Of the longest image, where tables are loaded.
 
     Examples
     --------
     >>> import torusfabric as tf
-    >>> layout = HostLayout(tf.compile(tf.plan(tf.Torus(3, 3), "allgather"), flits=4))
+    >>> layout = HostLayout.of(tf.compile(tf.plan(tf.Torus(3, 3), "allgather"), flits=4))
     >>> layout.send_words, layout.recv_words, layout.recv_base
     (4, 36, 64)
     """
 
-    image_words, beat = 0, 1
+    send_base = 0
 
-    def __init__(self, program: Program, words: int | None = None, beat: int = 1) -> None:
-        layout = program.layout
-        self._program, self.beat = program, beat
-        self.chunks, self.in_turn = program.schedule.chunks, program.any_length
-        self.nodes = program.topology.nodes
+    def __init__(
+        self, layout: Layout, flits: int, form: Form | None = None, *, in_turn: bool = False,
+        words: int = 0, beat: int = 1, image_words: int = 0,
+    ) -> None:  # fmt: skip
+        self._layout, self.in_turn, self.beat = layout, in_turn, beat
+        send = form.send_map if form else None
+        self.memory_by_chunk = isinstance(send, DirectMap) and send.by_chunk
+        self.part_is_root = form is not None and form.part_is_root
+        self.image_words = image_words
+        self.chunks, self.part_chunks = layout.blocks.chunks, layout.part_chunks
         self.send_parts, self.recv_parts = layout.send_parts, layout.recv_parts
-        self.part_chunks = layout.part_chunks
-        self.flits, self.block_flits = -(-program.flits // beat), -(-program.block_flits // beat)
+        self.flits = -(-flits // beat)
+        self.block_flits = layout.block_flits(self.flits)
         self.part_flits = layout.part_flits(self.flits)
         self.send_words = layout.send_words(self.flits)
         self.recv_words = layout.recv_words(self.flits)
-        self.send_base = 0
         # A power of two, so that one address bit chooses and no subtraction is needed.
         words = words or max(self.send_words, self.recv_words)
         self.recv_base = 1 << (words - 1).bit_length()
         self.address_bits = address_width(2 * self.recv_base)
-        self.part_is_root = program.form.part_is_root
-        send = program.form.send_map
-        self.memory_by_chunk = isinstance(send, DirectMap) and send.by_chunk
-        groups = program.groups
-        numbers = np.arange(self.nodes)
-        self.positions = groups.position if (groups.position != numbers).any() else None
+        position = layout.blocks.groups.position
+        self.nodes = len(position)
+        self.positions = position if (position != np.arange(self.nodes)).any() else None
+
+    @classmethod
+    def of(cls, program: Program, words: int = 0, beat: int = 1) -> HostLayout:
+        """That of a program of one form."""
+        return cls(
+            program.layout, program.flits, program.form, in_turn=program.any_length, words=words,
+            beat=beat,
+        )  # fmt: skip
 
     @property
     def root_bits(self) -> int:
         """Bits of the number of a root: of a position in a group."""
-        return address_width(self._program.groups.size)
+        return address_width(self._layout.blocks.groups.size)
 
     @property
     def position_bits(self) -> int:
@@ -110,16 +124,16 @@ class HostLayout:
 
     def block_cycles(self, parts: int) -> int:
         """Cycles to find out in which block, of so many parts, an address lies."""
-        return block_cycles(self._program.layout, parts, self.flits, any_length=self.in_turn)
+        return self.part_cycles(parts) + self.chunk_cycles
 
     def part_cycles(self, parts: int) -> int:
         """Cycles to find out in which of so many parts it lies."""
-        return part_cycles(self._program.layout, parts, self.flits, any_length=self.in_turn)
+        return part_cycles(self._layout, parts, self.flits, any_length=self.in_turn)
 
     @property
     def chunk_cycles(self) -> int:
         """Cycles to find out in which chunk of a part it lies."""
-        return chunk_cycles(self._program.layout, self.flits, any_length=self.in_turn)
+        return chunk_cycles(self._layout, self.flits, any_length=self.in_turn)
 
 
 class Locator(wiring.Component):
