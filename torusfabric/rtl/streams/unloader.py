@@ -134,7 +134,13 @@ class Unloader(StreamEnd):
         read = self._stage(m, advance, asked[0], asked[1:], "read")
         if shape.late:
             read = self._stage(m, advance, read[0], read[1:], "chosen")
-        tags, bits = read[1:], 1 + shape.id_bits
+        self._show(m, advance, read, shows, goes_on)
+        self._follow(m, runs, finishes, goes_on, (sought, asked, read))
+        return m
+
+    def _show(self, m: Module, advance: Value, read: Value, shows: Signal, goes_on: Signal) -> None:
+        """Show a word that has been read, and what is known of it; find out whether words go on."""
+        shape, tags, bits = self.shape, read[1:], 1 + self.shape.id_bits
         if shape.flit_bits:
             # Which flits of the beat are full, as the number of the last of them says.
             full = (tags[bits:] >= k for k in range(1, shape.beat))
@@ -149,13 +155,20 @@ class Unloader(StreamEnd):
         if shape.flit_bits:
             count = shape.keep_bits // shape.beat
             m.d.comb += self.tkeep.eq(Cat(*(full.replicate(count) for full in shown[1 + bits :])))
+
+    def _follow(
+        self, m: Module, runs: RunQueue, finishes: Value, goes_on: Value,
+        stages: tuple[Value, Value, Value],
+    ) -> None:  # fmt: skip
+        """Go on from run to run, and say when there is room for another."""
+        sought, asked, read = stages
         # What counts runs shares no level of logic with what counts words.
         turns, empty = self._goes_on(m, read[0], "runs"), self.value("run_empty")
         sections = [Const(k, self._sections.bits) for k in range(self._sections.count)]
         runs.add_turns(
             finishes=finishes,
             goes_on=turns,
-            at_rest=~there & ~sought[0] & ~asked[0],
+            at_rest=~runs.there & ~sought[0] & ~asked[0],
             brought=[self._takes_part(k) & ~empty[k.value] for k in sections],
         )
         last_asked = state(name="last_asked")
@@ -163,9 +176,8 @@ class Unloader(StreamEnd):
             m.d.sync += last_asked.eq(sought[0] & sought[1])
         cleared(m, self.value("clear"), last_asked)
         m.d.comb += self.free.eq(runs.add_claims(last_asked, turns))
-        if not shape.facts.by_form:
+        if not self.shape.facts.by_form:
             m.d.comb += self.rests.eq(runs.claimed == 0)
-        return m
 
     def _tags(self, finishes: Value, ends_packet: Value, packet: Value, section: Value) -> Value:
         """What is known of a word, all its way to the receiver."""
@@ -349,18 +361,9 @@ class RunQueue:
     def add_turns(
         self, *, finishes: Value, goes_on: Value, at_rest: Value, brought: Sequence[Value]
     ) -> None:
-        """Add what goes on from run to run.
+        """Add what goes on from run to run, given whether those of each section bring anything.
 
-        Parameters
-        ----------
-        finishes : Value
-            Whether a word that is there is the last of its run.
-        goes_on : Value
-            Whether it is asked for. This comes late.
-        at_rest : Value
-            Whether no word is there, or on its way to memory: no run is passed over before.
-        brought : sequence of Value
-            Whether the run in each section brings anything.
+        Such as do not are passed over while no word is on its way to memory: at rest.
         """
         m, there, ends, clear = self._m, self.there, self._value("run_ends"), self._value("clear")
         # The wires of what comes late are long: nothing but the last table is behind them.
@@ -387,22 +390,9 @@ class RunQueue:
         cleared(m, clear, self.run, there, self.skips)
 
     def add_claims(self, last_asked: Value, goes_on: Value) -> Value:
-        """Add what counts the runs that are claimed.
-
-        Parameters
-        ----------
-        last_asked : Value
-            Whether the last word of a run is asked for.
-        goes_on : Value
-            Whether words go on. This comes late.
-
-        Returns
-        -------
-        Value
-            Whether there is room for what another run brings.
-        """
+        """Add what counts the runs that are claimed; whether there is room for another."""
         m, clear = self._m, self._value("clear")
-        # The last word of a run leaves its memory.
+        # The last word of a run leaves its memory, once it was asked for.
         leaves = (goes_on & last_asked) | self.skips
         begins = self._value("run_begins")
         self.claimed, _ = tally(m, up=begins, down=leaves, clear=clear, name="claimed")
