@@ -15,7 +15,7 @@ from ..assembly import Assembly
 from ..fabric import Fabric, Top
 from ..fabric_builder import FabricBuilder
 from ..placement import place
-from ..tops import Built, add_host_top
+from ..tops import Built
 from .link_plan import LinkPlan
 from .system import BoardSystem, add_board, link_port
 
@@ -98,9 +98,7 @@ class Block(Fabric):
         )  # fmt: skip
 
     def _built(self, build: FabricBuilder) -> Built:
-        top = add_host_top(build, self.form_layouts)
-        add_board(build, self._plan)
-        return top
+        return add_board(build, self.form_layouts, self._plan)
 
     def close(self, m: Module, design: Assembly, platform: object) -> None:
         """Say which board it is, and loop the link ports back, or connect them."""

@@ -67,7 +67,7 @@ class BoardControl(Leaf):
 
     def __init__(self, plan: LinkPlan, *, error: bool) -> None:
         self._plan, self._refuses = plan, error
-        links, identity = plan.links, plan.fields["link"].width + plan.fields["board"].width
+        links = plan.links
         super().__init__(
             {"start": In(1)}
             | {name: In(bits) for name, bits in plan.choices.items()}
@@ -86,7 +86,7 @@ class BoardControl(Leaf):
                 for latency in plan.latencies
                 for name in ("due", "check_due")
             }
-            | {"peers": Out(links * identity)}
+            | {"peers": Out(links * plan.end_bits)}
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -130,16 +130,18 @@ class BoardControl(Leaf):
         """Where the boards above and below are, and who should be at each link port."""
         plan, boards = self._plan, self._plan.boards
         links, link_bits = plan.links, plan.fields["link"].width
-        identity = link_bits + plan.fields["board"].width
         peers = [
-            sum((end.link | end.board << link_bits) << identity * k for k, end in enumerate(ends))
+            sum(
+                (end.link | end.board << link_bits) << plan.end_bits * k
+                for k, end in enumerate(ends)
+            )
             for ends in boards.ends
         ]
         above = [0 if link < 0 else 1 << link for link in boards.above]
         below = [sum(1 << link for link in found) for found in boards.below]
         self._above, self._below = Signal(links, name="above"), Signal(links, name="below")
         m.d.comb += [
-            self.peers.eq(self._by_board(peers, links * identity)),
+            self.peers.eq(self._by_board(peers, links * plan.end_bits)),
             self._above.eq(self._by_board(above, links)),
             self._below.eq(self._by_board(below, links)),
         ]

@@ -218,6 +218,12 @@ class LinkPlan:
         return bits
 
     @property
+    def end_bits(self) -> int:
+        """Bits of what says who sends a message, which come first."""
+        bits: int = self.fields["link"].width + self.fields["board"].width
+        return bits
+
+    @property
     def message_words(self) -> int:
         """Words of a message, without the sum."""
         return -(-self.message_bits // self.width)

@@ -237,7 +237,6 @@ class Receiver(Leaf):
     def __init__(self, plan: LinkPlan, latency: int) -> None:
         self._plan, self._depth = plan, plan.depth(latency)
         self._bits = address_width(self._depth)
-        identity = plan.fields["link"].width + plan.fields["board"].width
         super().__init__(
             {
                 "count": In(self._bits + 1),
@@ -246,7 +245,7 @@ class Receiver(Leaf):
                 "due": In(1),
                 "check_due": In(1),
                 "frozen": In(1),
-                "peer": In(identity),
+                "peer": In(plan.end_bits),
                 "received": Out(plan.width),
                 "said": Out(plan.message_bits),
                 "heard": Out(1),

@@ -16,15 +16,16 @@ from ..fabric import Fabric, Top
 from ..fabric_builder import FabricBuilder
 from ..netlist import Fixed, Leaf, Part, Parts, Role
 from ..run_choices import RunChoices
-from ..tops import add_host_top, add_single
+from ..tops import Built, add_host_top, add_single
 from .control import BoardControl
 from .link_plan import PARALLEL, LinkPlan, Phy
 from .links import FRAME_BITS, Buffer, Receiver, Transmitter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ...topology.boards import Boards
+    from ..locators import HostLayout
     from ..netlist import Netlist
 
 __all__ = ["LINK_PORTS", "BoardSystem", "add_board", "link_port", "plan_links"]
@@ -47,8 +48,9 @@ def link_port(link: int, name: str) -> str:
     return f"link_{link}_{name}"
 
 
-def add_board(build: FabricBuilder, plan: LinkPlan) -> None:
+def add_board(build: FabricBuilder, layouts: Sequence[HostLayout], plan: LinkPlan) -> Built:
     """Put a fabric of the nodes of a board, with a host port, onto the board."""
+    top = add_host_top(build, layouts)
     inputs, outputs = build.enclose(
         {name: RUN + name for name in ("start", *plan.choices, *STATUS)}
     )
@@ -61,6 +63,7 @@ def add_board(build: FabricBuilder, plan: LinkPlan) -> None:
     _add_control(build, plan, error="error" in outputs)
     for link in range(plan.links):
         _add_link(build, plan, link)
+    return top
 
 
 def _add_control(build: FabricBuilder, plan: LinkPlan, *, error: bool) -> None:
@@ -96,11 +99,10 @@ def _add_link(build: FabricBuilder, plan: LinkPlan, link: int) -> None:
     build.add_input(ports["rx_frame"], FRAME_BITS)
     make = partial(Buffer, plan, latency)
     add_single(build, f"buffer_{latency}", Role.BUFFER, make, {}, nets, f"buffer_at_{link}")
-    identity = fields["link"].width + fields["board"].width
     heard = {"count": nets["count"], "head": nets["head"], "frozen": "frozen"}
     heard |= {name: f"{name}_{latency}" for name in ("due", "check_due")}
     takes: dict[str, Parts] = {name: build.whole(net) for name, net in heard.items()}
-    takes["peer"] = (Part("peers", link * identity, identity),)
+    takes["peer"] = (Part("peers", link * plan.end_bits, plan.end_bits),)
     make = partial(Receiver, plan, latency)
     add_single(build, f"receiver_{latency}", Role.BOARD, make, takes, nets, f"receiver_at_{link}")
 
@@ -203,7 +205,6 @@ class BoardSystem:
         placement, built = self.fabric.placement, []
         for board in range(self.boards.number):
             build = FabricBuilder(program, placement, width, Top.HOST, self.boards, board=board)
-            top = add_host_top(build, self.fabric.form_layouts)
-            add_board(build, self.plan)
+            top = add_board(build, self.fabric.form_layouts, self.plan)
             built.append((build.done(), top.read_latency))
         return tuple(built)
