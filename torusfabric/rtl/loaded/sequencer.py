@@ -187,8 +187,8 @@ class LoadedSequencer(Leaf):
         begins = Signal(name="row_begins")
         m.d.sync += [
             streams.eq(moves & has_flit),
-            # Nothing of a row is left when another, or none, is under way.
-            begins.eq(~mode["streams"] & (~moves | (count == 0))),
+            # Nothing of a row is left when another is under way, or none, which counts nothing.
+            begins.eq(~mode["streams"] & (count == 0)),
         ]
         # What leaves now is near the nodes a cycle later, and in them two.
         for name in layout.named:

@@ -144,15 +144,14 @@ class NodeFacts(Leaf):
         m.d.sync += [odd.eq(~odd), asked.eq(valid.bit_select(odd, 1)), section.eq(section ^ begins)]
         m.d.comb += [
             self.entry.eq(self.value("load_mode").word_select(odd, self._modes)),
-            # A command that has just gone may be followed by another.
-            self.known.eq(there & valid),
+            self.known.eq(there),
         ]
         for k in range(2):
             comes = Signal(name=f"comes_{k}")
             loads, later = (Signal(bits, name=f"{name}_{k}", reset_less=True)
                             for name, bits in (("loads", low), ("later", high)))  # fmt: skip
             unloads = Signal(high, name=f"unloads_{k}", reset_less=True)
-            m.d.comb += comes.eq(asked & (odd != k) & ~there[k])
+            m.d.comb += comes.eq(asked & (odd != k))
             m.d.sync += there[k].eq(valid[k] & (there[k] | comes))
             with m.If(comes):
                 m.d.sync += Cat(loads, later).eq(row)
