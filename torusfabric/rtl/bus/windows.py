@@ -103,8 +103,9 @@ class Beats:
             m.d.sync += changes.eq(
                 Mux(kind == FIXED, 0, Mux(kind == WRAP, around, ~Const(0, bits)))
             )
+        # Where a burst begins within its first beat, addresses are as far within the others, too.
         low = self.address[:bits]
-        following = ((low & ~(size - 1)[:bits]) + size)[:bits]
+        following = (low + size)[:bits]
         with m.If(self.step):
             m.d.sync += low.eq((low & ~changes) | (following & changes))
 
