@@ -1,12 +1,16 @@
 """Fabrics on several boards, with clocks of their own, errors on links and cables that are cut."""
 
+import zlib
+
 import numpy as np
 import pytest
-from helpers import few
+from helpers import few, simulated
 
 import torusfabric as tf
 from torusfabric.errors import InputError
 from torusfabric.rtl.boards import BoardSystem
+from torusfabric.rtl.boards.link_plan import SPARE
+from torusfabric.rtl.boards.links import ONES, Frame, Receiver
 from torusfabric.rtl.run_choices import RunError
 from torusfabric.simulation.boards import simulate_boards
 from torusfabric.simulation.boards.compiled import CBoardsRun, CompiledBoards
@@ -52,9 +56,9 @@ def test_what_is_lost_is_sent_again_or_said(pair):
         assert run.failed == (run.words_checked == 0)
 
 
-def step(boards, lengths, *, waits=(3, 40), edges=40_000):
+def step(boards, lengths, *, waits=(3, 40, 11, 25), edges=40_000):
     """Start all boards, each with a length; returns whether all have ended within some edges."""
-    cycles, starts = np.zeros(2, np.uint32), np.array(waits, np.uint64)
+    cycles, starts = np.zeros(len(boards.sessions), np.uint32), np.array(waits, np.uint64)
     for session, length in zip(boards.sessions, lengths, strict=True):
         session.choose(tf.Job(length=length))
     run = CBoardsRun(starts.ctypes.data, edges, cycles.ctypes.data)
@@ -70,6 +74,15 @@ def test_boards_that_are_told_different_things_do_not_run(pair):
         # What no fabric carries out is refused by all of them.
         assert step(boards, (0, 0))
         assert boards.said("error") == [RunError.LENGTH] * 2
+
+
+def test_boards_far_away_hear_who_was_told_something_else():
+    """The board between says what the first has found, and not only what lies behind it."""
+    with CompiledBoards(made((4,), "4", 14, max_flits=4), seed=1, link_errors=0.0) as boards:
+        assert step(boards, (3, 4, 4, 4))
+        assert boards.said("error") == [RunError.BOARDS] * 4
+        assert step(boards, (4, 4, 4, 4))
+        assert boards.said("error") == [0] * 4
 
 
 def test_who_waited_for_a_run_that_was_refused_does_not_wait_for_the_next(pair):
@@ -93,6 +106,18 @@ def test_a_cable_that_falls_silent_ends_the_run(pair, cut):
         cable.sender = sender
         assert step(boards, (4, 4))
         assert boards.said("error") == [0, 0]
+
+
+def test_a_cable_that_falls_silent_while_a_board_waits_ends_its_run(pair):
+    """Though something came by it since then."""
+    with CompiledBoards(pair, seed=1, link_errors=0.0) as boards:
+        assert not step(boards, (4, 4), waits=(3, 10**6), edges=2_000)
+        assert boards.said("busy") == [1, 0]
+        cable = next(cable for cable in boards.cables if cable.receiver == 0)
+        cable.sender = NOWHERE
+        assert not step(boards, (4, 4), waits=(10**6,) * 2)
+        assert boards.said("busy") == [0, 0]
+        assert boards.said("error") == [RunError.LINK, 0]
 
 
 @pytest.mark.parametrize("cut", few(1, [3, 0, 1, 2]))
@@ -124,15 +149,78 @@ def test_no_board_reports_success_where_another_fails(pair, cut):
 
 
 def test_cables_that_are_swapped_are_named(pair):
+    """And no more once they are swapped again."""
     with CompiledBoards(pair, seed=1, link_errors=0.0) as boards:
         first, second = boards.cables[0], boards.cables[1]
-        for name in ("word", "frame"):
-            here, there = getattr(first, name), getattr(second, name)
-            setattr(first, name, there)
-            setattr(second, name, here)
-        assert step(boards, (4, 4))
-        assert boards.said("error") == [RunError.LINK] * 2
-        assert boards.said("failed")[first.receiver] == 0b11
+        for error, failed in ((RunError.LINK, 0b11), (0, 0)):
+            for name in ("word", "frame"):
+                here, there = getattr(first, name), getattr(second, name)
+                setattr(first, name, there)
+                setattr(second, name, here)
+            # Messages come by all cables, as they are now.
+            assert not step(boards, (4, 4), waits=(10**6,) * 2, edges=500)
+            assert step(boards, (4, 4))
+            assert boards.said("error") == [error] * 2
+            assert boards.said("failed")[first.receiver] == failed
+
+
+def packet(frame, words):
+    """Words of a packet, with what each of them is, and its sum behind."""
+    total = (zlib.crc32(bytes(words)) ^ ONES).to_bytes(4, "little")
+    return [*((frame, word) for word in words), *((Frame.CHECK, word) for word in total)]
+
+
+def heard_of(plan, *packets):
+    """How often a receiver takes what comes for a message of its peer, and for one of another."""
+    receiver, words = Receiver(plan, plan.latencies[0]), [each for one in packets for each in one]
+    heard, strange = [], []
+
+    async def bench(ctx):
+        for came in range(len(words) + 20):
+            came = min(came, len(words))
+            ctx.set(receiver.count, (came ^ came >> 1) % (1 << len(receiver.count)))
+            at, size = ctx.get(receiver.at), 1 << len(receiver.at)
+            frame, word = [(Frame.NONE, 0), *words[at:came:size]][-1]
+            ctx.set(receiver.head, frame << plan.width | word)
+            await ctx.tick()
+            heard.append(ctx.get(receiver.heard))
+            strange.append(ctx.get(receiver.strange))
+
+    simulated(receiver, bench)
+    return sum(heard), sum(strange)
+
+
+def test_only_whole_messages_are_heard(pair):
+    """Not those of boards whose messages are longer or shorter, and not what a run has sent."""
+    plan = pair.plan
+    words = [*range(16, 16 + plan.message_words)]
+    of_peer, of_another = [0, *words[1:]], [255, *words[1:]]
+    assert heard_of(plan, packet(Frame.MESSAGE, of_peer)) == (1, 0)
+    assert heard_of(plan, packet(Frame.MESSAGE, of_another)) == (0, 1)
+    assert heard_of(plan, packet(Frame.MESSAGE, [*of_peer, 0])) == (0, 0)
+    assert heard_of(plan, packet(Frame.MESSAGE, of_peer[1:])) == (0, 0)
+    assert heard_of(plan, packet(Frame.RUN, of_peer)) == (0, 0)
+    assert heard_of(plan, packet(Frame.RUN, of_peer), packet(Frame.MESSAGE, of_peer)) == (1, 0)
+
+
+def test_words_for_which_there_is_no_room_are_lost(pair):
+    plan = pair.plan
+    receiver = Receiver(plan, plan.latencies[0])
+    depth = 1 << len(receiver.at)
+
+    async def bench(ctx):
+        ctx.set(receiver.frozen, 1)
+        ctx.set(receiver.head, Frame.RUN << plan.width)
+        for came in range(1, depth - SPARE + 1):
+            ctx.set(receiver.count, came ^ came >> 1)
+            await ctx.tick()
+        await ctx.tick().repeat(5)
+        assert ctx.get(receiver.lost) == 0
+        ctx.set(receiver.count, came + 1 ^ came + 1 >> 1)
+        await ctx.tick().repeat(5)
+        assert ctx.get(receiver.lost) == 1
+
+    simulated(receiver, bench)
 
 
 def test_latency_must_cover_the_crossing():
