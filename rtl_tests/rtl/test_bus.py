@@ -11,6 +11,7 @@ from helpers import few, simulated
 
 import torusfabric as tf
 from torusfabric.rtl.bus import Bus, attach
+from torusfabric.rtl.bus.register_map import IDENTIFICATION
 from torusfabric.rtl.bus.register_map import REGISTERS as ALL_REGISTERS
 from torusfabric.rtl.bus.registers import FlitParts, Registers, WindowAddress
 from torusfabric.verilog import manifest
@@ -81,6 +82,69 @@ def test_accesses_wait_for_the_memories_only():
     register, written, read = taken
     assert written == register + fabric.write_latency
     assert read == register + fabric.read_latency - 1
+
+
+def test_an_access_that_is_given_up_answers_no_other():
+    """The word of a window comes when nobody waits for it any more, but for that of a register."""
+    fabric = fabric_of("wishbone", "2")
+    bus = manifest(fabric, command="", files=[])["bus"]
+    _, received = sorted(each["offset"] for each in bus["windows"].values())[:2]
+
+    async def bench(ctx):
+        for held in range(1, fabric.read_latency + 8):
+            for port, value in (("cyc", 1), ("stb", 1), ("we", 0), ("adr", received // 4)):
+                ctx.set(getattr(fabric, f"wb_{port}"), value)
+            for _ in range(held):
+                await ctx.tick()
+                if ctx.get(fabric.wb_ack):
+                    return
+            ctx.set(fabric.wb_cyc, 0)
+            # What was checked meanwhile is still carried out.
+            await ctx.tick().repeat(4)
+            assert (await WishboneMaster(ctx, fabric, random.Random(1)).read(0)) == IDENTIFICATION
+            await ctx.tick().repeat(40)
+
+    simulated(fabric, bench)
+
+
+def test_reads_and_writes_take_turns():
+    fabric = fabric_of("axi-lite", "2")
+    length = fabric.register_map.register("length").offset
+    answers = {"b": 0, "r": 0}
+
+    async def bench(ctx):
+        for name, value in (("awaddr", length), ("araddr", length), ("wstrb", 0b1111), ("wdata", 1),
+                            *((f"{each}valid", 1) for each in ("aw", "w", "ar")),
+                            *((f"{each}ready", 1) for each in answers)):  # fmt: skip
+            ctx.set(getattr(fabric, f"s_axil_{name}"), value)
+        for _ in range(100):
+            await ctx.tick()
+            for each in answers:
+                answers[each] += ctx.get(getattr(fabric, f"s_axil_{each}valid"))
+
+    simulated(fabric, bench)
+    assert answers["b"] > 5
+    assert abs(answers["b"] - answers["r"]) <= 1
+
+
+def test_a_start_while_a_command_is_under_way_sends_none():
+    """Neither another command nor another word in that which is being sent."""
+    port, words = attach.CommandPort({"mode": 2, "length": 4}), []
+
+    async def bench(ctx):
+        for cycle in range(40):
+            # What is started first is sent, a word in every third cycle.
+            ctx.set(port.start, cycle % 4 == 1)
+            ctx.set(port.mode, 1 + (cycle > 1))
+            ctx.set(port.length, 9 - (cycle > 1))
+            ctx.set(port.tready, cycle % 3 == 0)
+            if cycle % 3 == 0 and ctx.get(port.tvalid):
+                words.append((ctx.get(port.tdata), ctx.get(port.tlast)))
+            await ctx.tick()
+        assert ctx.get(port.busy) == 1
+
+    simulated(port, bench)
+    assert words == [(1, 0), (9, 0), (0, 0), (0, 0), (0, 1)]
 
 
 # ---- faults

@@ -238,6 +238,41 @@ def test_a_beat_passes_in_every_cycle():
     assert read == [*range(asked + 9 + 5, asked + 9 + 53)]
 
 
+async def answers_late(bench):
+    """Bursts of a master that takes answers only when no more is asked for, or written."""
+    sent, received = bench.map.windows
+    size, full = bench.map.flit_bytes.bit_length() - 1, bench.map.flit_bytes
+    bench.ctx.set(bench.dut.s_axi_wvalid, 1)
+    bench.ctx.set(bench.dut.s_axi_wstrb, (1 << full) - 1)
+    taken = []
+    for channel, length, window in (("aw", 0, sent), ("ar", 40, received)):
+        for name, value in (("addr", window.offset), ("len", length), ("size", size),
+                            ("burst", INCR), ("id", 7), ("valid", 1)):  # fmt: skip
+            bench.ctx.set(bench.port(channel + name), value)
+        bursts = 0
+        for _ in range(120):
+            bursts += bench.ctx.get(bench.port(f"{channel}ready"))
+            await bench.tick()
+        bench.ctx.set(bench.port(f"{channel}valid"), 0)
+        taken.append(bursts)
+    writes, reads = taken
+    answers = [await bench.taken("b", "resp", "id") for _ in range(writes)]
+    assert answers == [[0, 7]] * writes
+    half = 1 << len(bench.dut.host_addr) - 1
+    for beat in range(41 * reads):
+        data, last = await bench.taken("r", "data", "last")
+        flit = beat % 41
+        assert (data, last) == (bench.word(0, half + flit), flit == 40)
+    return writes, reads
+
+
+def test_answers_wait_for_a_master_that_takes_none():
+    """As many as there is room for; nothing is lost, and then no more is asked for."""
+    writes, reads = simulate(*windows_of(16, "3", 64), answers_late, pace=0.3)
+    assert writes <= windows.WRITES + 2
+    assert reads == 2
+
+
 async def while_busy(bench):
     """What windows answer while a run is under way."""
     sent, received = bench.map.windows
