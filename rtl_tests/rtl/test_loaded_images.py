@@ -14,8 +14,10 @@ from torusfabric.program.fields import Stage
 from torusfabric.program.fitting import fitted, loadable_form
 from torusfabric.program.frame import Frame
 from torusfabric.program.loadable import LoadableMode
-from torusfabric.rtl.loaded.image import Image, read_image
-from torusfabric.rtl.loaded.image_loader import END
+from torusfabric.rtl.loaded import image as images
+from torusfabric.rtl.loaded.image import FILLS, Image, read_image
+from torusfabric.rtl.loaded.image_loader import END, ROWS_AT
+from torusfabric.rtl.loaded.layout import HEAD, RUN
 from torusfabric.simulation.engines.compiled import CompiledEngine
 
 #: Out-ports that send what their nodes read, and pass on nothing.
@@ -122,3 +124,17 @@ def test_what_readers_cannot_read():
     image = Image.of(frame, WIDTH, wanted(planned("scatter", frame), planned("allgather", frame)))
     fabric = fabric_of(image)
     assert tf.simulate(fabric, jobs=4, engine=CompiledEngine(fabric)).passed
+
+
+def test_runs_of_rows_are_as_long_as_a_word_can_say(frame, monkeypatch):
+    assert RUN == 1 << 32 - ROWS_AT
+    monkeypatch.setattr(images, "RUN", 4)
+    words, at, counts = (
+        Image.of(frame, WIDTH, wanted(planned("scatter", frame))).words,
+        FILLS + 2,
+        [],
+    )
+    while words[at] != END:
+        counts.append((words[at] >> ROWS_AT) + 1)
+        at += HEAD + counts[-1]
+    assert max(counts) == 4

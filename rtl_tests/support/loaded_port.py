@@ -80,11 +80,14 @@ class HostPort:
             self.ctx.set(getattr(self.fabric, name), value)
         await self.ctx.tick()
 
-    async def load(self, words, *, start=None):
-        """Load words, one an edge; the modes that are there some edges later, and the program."""
-        for k, word in enumerate(words):
-            # With one of them a run may start.
-            await self.set(load_we=1, load_first=k == 0, load_data=word, start=k == start)
+    async def load(self, words, *, start=None, follow=()):
+        """Load words, one an edge; the modes that are there some edges later, and the program.
+
+        Those of another image may follow, and a run may start with one of them.
+        """
+        for k, word in enumerate([*words, *follow]):
+            first = k in (0, len(words))
+            await self.set(load_we=1, load_first=first, load_data=word, start=k == start)
         for _ in range(self.fabric.image.settling):
             await self.set(load_we=0)
         return self.ctx.get(self.fabric.modes), self.ctx.get(self.fabric.loaded_program)

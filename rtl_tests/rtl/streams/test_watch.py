@@ -57,6 +57,30 @@ def test_who_rests_is_named():
     simulated(fabric, testbench)
 
 
+def test_who_waits_for_statuses_to_be_taken_names_nobody():
+    """All nodes have sent and taken, and no run begins; the search goes round and round."""
+    program = tf.compile(tf.plan("3", "allgather"), max_flits=2, barrier=True)
+    fabric = tf.Fabric(program, width=8, top="stream", timeout=20)
+
+    async def testbench(ctx):
+        for node in fabric.node:
+            ctx.set(node.receive.ready, 1)
+        ctx.set(fabric.command.payload.last, 1)
+        for _ in range(3):
+            ctx.set(fabric.command.valid, 1)
+            await ctx.tick().until(fabric.command.ready)
+            ctx.set(fabric.command.valid, 0)
+            await ctx.tick().repeat(10)
+            await send(ctx, fabric, 0, 1, 2)
+            await ctx.tick().repeat(60)
+            assert ctx.get(fabric.stalled) == 0
+        assert ctx.get(fabric.status.valid) == 1
+        for _ in range(10):
+            assert (await ticks(ctx, fabric, 1))[0] == 0
+
+    simulated(fabric, testbench)
+
+
 def test_without_a_timeout_there_is_no_watch():
     program = tf.compile(tf.plan("2", "allgather"), flits=1)
     assert "stalled" not in tf.Fabric(program, width=8, top="stream").netlist.outputs
