@@ -156,6 +156,14 @@ def test_another_fabric():
         ConnectedBoard(expected, BusAccess(SimulatedPort(other)))
 
 
+@pytest.mark.parametrize("bus", [None, "wishbone"])
+def test_words_of_the_bus_are_flits(bus):
+    """Whatever flits a fabric that is given takes with a word."""
+    program = tf.compile(tf.plan("2x2", "allgather"), flits=4)
+    fabric = tf.Fabric(program, width=8, bus=bus, beat=2)
+    assert tf.connect("sim", fabric).run().passed
+
+
 def test_torn_command():
     """A host that goes away in the middle of a command does not keep the next one out."""
     fabric = fabric_of("2x2", "allgather", "hamiltonian", width=8, flits=2)

@@ -31,14 +31,15 @@ TOLERANCE = 0.02
 
 
 def behind_bus(fabric: "Fabric") -> "Fabric":
-    """A fabric behind a Wishbone bus, if it is not there already.
+    """A fabric behind a Wishbone bus with a word for each flit, if it is not there already.
 
     Raises
     ------
     InputError
         If it does not have the host top.
     """
-    return fabric if fabric.bus is Bus.WISHBONE else fabric.behind(Bus.WISHBONE)
+    there = fabric.bus is Bus.WISHBONE and fabric.beat == 1
+    return fabric if there else fabric.behind(Bus.WISHBONE)
 
 
 class Bridge(wiring.Component):
