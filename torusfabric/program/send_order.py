@@ -41,7 +41,7 @@ def arrange(messages: list[list[int]], locations: Mapping[int, Location]) -> lis
     Returns
     -------
     list of (list of int)
-        The messages as they were where their lengths differ, or where there is no such order.
+        The messages as they were where their lengths differ, or where there is no other order.
 
     Examples
     --------
@@ -53,7 +53,8 @@ def arrange(messages: list[list[int]], locations: Mapping[int, Location]) -> lis
     >>> [locations[a].memory != locations[b].memory for a, b in zip(first, second)]
     [True, True]
     """
-    if len(messages) < 2 or len({len(message) for message in messages}) > 1:
+    lengths = {len(message) for message in messages}
+    if len(messages) < 2 or len(lengths) > 1 or max(lengths) < 2:
         return messages
     memories = sorted({locations[block].memory for message in messages for block in message})
     queues = [
