@@ -17,7 +17,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from typing_extensions import override
 
 from ..errors import InputError
 from ..schedule import Masked, Pattern
@@ -25,14 +24,12 @@ from .address_map import AddressMap, NodeMap, OffsetMap
 from .fields import Memory
 from .patterns import compile_pattern, tree_plan
 from .request import Request
-from .round_follower import BlockFollower, Message
+from .round_follower import BlockFollower
 from .round_plan import RoundPlan
 from .rounds import plan_rounds, program_of
-from .send_order import Location
 from .tables import compile_table
 
 if TYPE_CHECKING:
-    from ..schedule import Transfers
     from ..topology import IntArray
     from .program import Program
 
@@ -94,7 +91,7 @@ def _broadcast(request: Request) -> Program:
     if isinstance(schedule, Pattern) and schedule.streams:
         plan = tree_plan(schedule, by_chunk=True)
     else:
-        plan = _ChunkFollower(schedule, rests=False).follow()
+        plan = _by_chunk(BlockFollower(schedule, rests=False).follow())
     memory, source = plan.receipts.memory, plan.receipts.source
     memories = tuple(
         Memory(tuple(np.unique(source[memory == chunk]).tolist()), own=True)
@@ -104,33 +101,32 @@ def _broadcast(request: Request) -> Program:
     return program_of(request, plan, any_root=True)
 
 
-class _ChunkFollower(BlockFollower):
-    """Follows a broadcast in which each chunk has a memory and an injection port of its own.
+def _by_chunk(plan: RoundPlan) -> RoundPlan:
+    """The same broadcast with a memory and an injection port of its own for each chunk.
 
     Slot 0 of a memory is for what the root sends, slot 1 for what others receive.
     """
-
-    @override
-    def _own(self, block: int, number: int) -> Location:
-        return Location(block, 0)
-
-    @override
-    def _payloads(self, transfers: Transfers, group: IntArray | None) -> list[Message]:
-        payloads = super()._payloads(transfers, group)
-        most = max(map(len, payloads), default=0)
-        if most > 1:
-            raise InputError(
-                f"Root must be a node number where a message combines {most} chunks, not any"
-            )
-        return payloads
-
-    @override
-    def _injection(self, message: Message, number: int) -> int:
-        return next(iter(message), 0)
-
-    @override
-    def _place(self, node: int, port: int, payload: Message) -> Location:
-        return Location(payload[0], 1)
+    most = int(plan.blocks.max())
+    if most > 1:
+        raise InputError(
+            f"Root must be a node number where a message combines {most} chunks, not any"
+        )
+    bursts, receipts, ports = plan.bursts, plan.receipts, plan.select.shape[2]
+    chunk_at = np.zeros((*plan.depth.shape, int(plan.depth.max())), int)
+    chunk_at[np.arange(len(plan.depth))[:, None], plan.memory, plan.slot] = np.arange(
+        plan.memory.shape[1]
+    )
+    read = chunk_at[bursts.node, bursts.memory, bursts.slot]
+    stored = chunk_at[receipts.node, receipts.memory, receipts.slot]
+    injected = np.zeros_like(plan.select)
+    injected[bursts.round, bursts.node, bursts.injection] = read
+    entry = ports + np.take_along_axis(injected, np.maximum(plan.select - ports, 0), axis=2)
+    received = (bursts.memory < len(plan.memories)).astype(int)
+    return plan._replace(
+        select=np.where(plan.select < ports, plan.select, entry).astype(np.int16),
+        bursts=bursts._replace(injection=read, memory=read, slot=received),
+        receipts=receipts._replace(memory=stored, slot=np.ones_like(stored)),
+    )
 
 
 def _receive_map(program: Program) -> AddressMap:

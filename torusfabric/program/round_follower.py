@@ -98,12 +98,8 @@ class BlockFollower:
         blocks = self.schedule.blocks
         numbers = np.arange(blocks.count)
         for block, node in zip(numbers.tolist(), blocks.origin(numbers).tolist(), strict=True):
-            self.held[node][block] = [self._own(block, int(self.filled[node, SEND]))]
+            self.held[node][block] = [Location(SEND, int(self.filled[node, SEND]))]
             self.filled[node, SEND] += 1
-
-    def _own(self, block: int, number: int) -> Location:
-        """Where a node keeps a block of its own, given the number of those before it."""
-        return Location(SEND, number)
 
     def _payloads(self, transfers: Transfers, group: IntArray | None) -> list[Message]:
         """The blocks of each transfer, in the order they are sent.
@@ -168,8 +164,7 @@ class BlockFollower:
         injection = np.zeros(len(transfers), int)
         for k in np.argsort(transfers.hops[:, 0], kind="stable").tolist():
             queue = queues.setdefault(int(transfers.source[k]), {})
-            message = payloads[k]
-            injection[k] = queue.setdefault(tuple(message), self._injection(message, len(queue)))
+            injection[k] = queue.setdefault(tuple(payloads[k]), len(queue))
         sent = {
             node: dict(zip(queue.values(), self._send(node, queue), strict=True))
             for node, queue in queues.items()
@@ -177,10 +172,6 @@ class BlockFollower:
         chosen = zip(transfers.source.tolist(), injection.tolist(), strict=True)
         arranged = [sent[node][number] for node, number in chosen]
         return self.topology.ports + injection, arranged
-
-    def _injection(self, message: Message, number: int) -> int:
-        """The injection port of a message, given the number of those before it."""
-        return number
 
     def _send(self, node: int, queue: dict[tuple[int, ...], int]) -> list[Message]:
         """Read the messages of a node's injection ports; the messages as they are sent."""
