@@ -15,25 +15,19 @@ while they wait.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from typing_extensions import override
 
 from ..schedule import Table
-from ..topology import IntArray
 from .fields import Stage
-from .node_plan import NodePlan, PlannedMemory
-from .node_planner import Consumer, NodePlanner, Reads, SharedMemory, Word
-from .table_timing import Arrival, TableTiming, TableTransfers, by_cycle, by_step, in_order
+from .node_plan import FOREVER, NodePlan
+from .node_planner import Consumer, Moves, SharedMemory, Use, Word, plan_node
+from .table_timing import Arrival, Key, TableTiming, TableTransfers, by_cycle, in_order
 from .timing import MEMORY_AGE
 
-if TYPE_CHECKING:
-    from ..schedule import SumTable
-
-__all__ = ["plan_sums", "plan_table"]
+__all__ = ["plan_table"]
 
 #: A block of a node's own: (offset of the destination, chunk).
 SentBlock: TypeAlias = tuple[int, ...]
@@ -88,241 +82,115 @@ def plan_table(
         timing = by_cycle(transfers) if soon else in_order(transfers, table.round_count)
         # Where each block comes once, the last of its arrivals is the first.
         for latest in (True, False)[: 1 + any(len(a) > 1 for a in transfers.arrivals.values())]:
-            planner = _BlockPlanner(
-                table, transfers, timing, flits,
-                soon=soon, age=None if by_waves else age, latest=latest,
-            )  # fmt: skip
-            plans.append(planner.plan())
+            moves, least = _moves(transfers, timing, by_waves=by_waves, latest=latest), 1
+            if not by_waves:
+                least = _least_wait(moves, age)
+                steady = replace(timing, period=max(least, flits), by_cycle=False)
+                moves = replace(moves, timing=steady)
+            plan = plan_node(moves, flits, [*_received(moves), *_sent(moves)])
+            steps = np.arange(table.round_count)[:, None]
+            departure = np.where(plan.departure < 0, steps, plan.departure)
+            plans.append(replace(plan, period=least, departure=departure))
     return min(plans, key=lambda plan: (plan.rows_cycles, plan.cost))
 
 
-def plan_sums(
-    table: Table | SumTable, flits: int, latency: int = 0, *, any_length: bool = False
-) -> NodePlan:
-    """Plan what a node does.
+def _moves(
+    transfers: TableTransfers, timing: TableTiming, *, by_waves: bool, latest: bool
+) -> Moves:
+    """What every out-port takes when: of several arrivals of a block the latest, or the first."""
 
-    Where the length is open, nothing but the interval of the steps depends on it from some length
-    on. Shorter blocks go by at the least interval at which all is as for long ones: the period of
-    the plan. Where the longest blocks, in a plan of their own, take no more cycles than that, all
-    are filled up to their length.
-
-    Parameters
-    ----------
-    table : Table or SumTable
-        A reduction.
-    flits : int
-        Flits of a block.
-    latency : int
-        Cycles that the hardware of operators takes by itself.
-    any_length : bool
-        Whether blocks may have fewer flits.
-
-    Returns
-    -------
-    NodePlan
-        The one that takes fewer cycles: by the cycle, or by the step. Of any length by the step,
-        unless `padded`, or if nodes keep their sums.
-
-    Examples
-    --------
-    >>> import torusfabric as tf
-    >>> table = tf.plan(tf.Torus(3), "reduce-scatter", algorithm="matching")
-    >>> plan = plan_sums(table, flits=1)
-    >>> plan.by_waves, plan.duration
-    (True, 3)
-    >>> plan_sums(table, flits=100, any_length=True).period
-    1
-    >>> table = tf.plan(tf.Torus(4, 4), "allreduce", algorithm="matching")
-    >>> plan_sums(table, flits=2, any_length=True).padded
-    True
-    """
-    transfers = TableTransfers(table, latency)
-    timings = [by_cycle(transfers)]
-    if flits > 1 and isinstance(table, Table):
-        timings.append(by_step(transfers, table.round_count, flits))
-    plans = [NodePlanner(table, transfers, timing, flits).plan() for timing in timings]
-    # Rows by the cycle include those of a link.
-    longer = table.topology.longest_link - 1
-    duration = {plan: plan.duration + longer * (not plan.by_waves) for plan in plans}
-    longest = min(plans, key=duration.__getitem__)
-    if not any_length or not isinstance(table, Table):
-        return longest
-    plan = _plan_open_sums(table, flits, latency)
-    padded = duration[longest] <= plan.duration + longer
-    return replace(longest, padded=True) if padded else plan
-
-
-def _plan_open_sums(table: Table, flits: int, latency: int) -> NodePlan:
-    """The plan by the step in which the length of a run changes nothing but the interval."""
-    transfers = TableTransfers(table, latency)
-    long = transfers.reach + latency + MEMORY_AGE
-    timing = by_step(transfers, table.round_count, long)
-    wanted = NodePlanner(table, transfers, timing, flits).plan()
-    for period in range(1, long):
-        timing = replace(timing, period=period)
-        if timing.keeps_rules(transfers):
-            plan = NodePlanner(table, transfers, timing, flits).plan()
-            if plan.does_the_same(wanted):
-                return plan
-    return wanted
-
-
-class _BlockPlanner(NodePlanner):
-    """Plans one order of the words.
-
-    Parameters
-    ----------
-    timing : TableTiming
-        As if each row were a cycle.
-    soon : bool
-        Whether every block leaves as soon as it can; else in the step of the table.
-    age : int or None
-        The least cycles that a block waits, from its arrival on, where all flits of it move in each
-        step; None where all steps are for one flit.
-    latest : bool
-        Whether of several arrivals of a block the last is sent on; else the first.
-    """
-
-    table: Table
-
-    def __init__(
-        self,
-        table: Table,
-        transfers: TableTransfers,
-        timing: TableTiming,
-        flits: int,
-        *,
-        soon: bool,
-        age: int | None,
-        latest: bool,
-    ) -> None:
-        self._soon, self._age, self._latest = soon, age, latest
-        super().__init__(table, transfers, timing, flits)
-
-    def _there(self, arrival: Arrival) -> int:
+    def there(arrival: Arrival) -> int:
         """The first row in which what arrived can be sent on."""
-        return self.timing.row[arrival] + 1 + self._soon * self.transfers.longer[arrival.port]
+        return timing.row[arrival] + 1 + by_waves * transfers.longer[arrival.port]
 
-    @override
-    def _follow(self) -> None:
-        came = {
-            block: sorted(arrivals, key=self._there) if len(arrivals) > 1 else arrivals
-            for block, arrivals in self.transfers.arrivals.items()
+    came = {
+        block: sorted(arrivals, key=there) if len(arrivals) > 1 else arrivals
+        for block, arrivals in transfers.arrivals.items()
+    }
+    taken = []
+    for step, port, block, *_ in transfers.departures:
+        word = Word(Stage.INJECTION, block)
+        if block[0]:
+            before = came[block]
+            if len(before) > 1:
+                before = [arrival for arrival in before if there(arrival) <= timing.row[step, port]]
+            word = Word(Stage.PORT, before[-latest])
+        taken.append(Use(Consumer(port, adds=False), step, word))
+    table = transfers.table
+    personal, local, blocks = table.collective.personal, table.collective.local, table.blocks
+    # How each block arrives that is delivered, by offset, or its number, and chunk.
+    if local:
+        kept = {
+            (part, chunk): came[offset, part if personal else 0, chunk]
+            for part, offset in enumerate(blocks.targets[0].tolist())
+            for chunk in range(table.chunks)
         }
-        consumers, waits = [Consumer(port, adds=False) for port in range(self.ports)], []
-        for step, port, block, *_ in self.transfers.departures:
-            word = Word(Stage.INJECTION, block)
-            if block[0]:
-                row = self.timing.row[step, port]
-                before = came[block]
-                if len(before) > 1:
-                    before = [arrival for arrival in before if self._there(arrival) <= row]
-                arrival = before[-self._latest]
-                word = Word(Stage.PORT, arrival)
-                waits.append((step - arrival.step, self.transfers.longer[arrival.port]))
-            self.words[consumers[port]][step] = word
-        self._least = 1
-        if self._age is not None:
-            least = (-(-(longer + self._age) // steps) for steps, longer in waits)
-            self._least = max(least, default=1)
-            period = max(self._least, self.flits)
-            self.timing = replace(self.timing, period=period, by_cycle=False)
-        personal, blocks = self.table.destination is not None, self.table.blocks
-        # How each block arrives that is delivered, by offset, or its number, and chunk.
-        if self.table.collective.local:
-            kept = {
-                (part, chunk): came[offset, part if personal else 0, chunk]
-                for part, offset in enumerate(blocks.targets[0].tolist())
-                for chunk in range(self.table.chunks)
-            }
-        else:
-            kept = {
-                (offset, chunk): arrivals
-                for (offset, goal, chunk), arrivals in came.items()
-                if not personal or offset == goal
-            }
-        self.complete = {at: Word(Stage.PORT, first) for at, (first, *_) in kept.items()}
+    else:
+        kept = {
+            (offset, chunk): arrivals
+            for (offset, goal, chunk), arrivals in came.items()
+            if not personal or offset == goal
+        }
+    complete: dict[Key, Word] = {at: Word(Stage.PORT, first) for at, (first, *_) in kept.items()}
+    return Moves(transfers, timing, taken, complete)
 
-    @override
-    def plan(self) -> NodePlan:
-        return replace(super().plan(), period=self._least)
 
-    @override
-    def _departure(self) -> IntArray:
-        row = super()._departure()
-        return np.where(row < 0, np.arange(len(row))[:, None], row)
+def _least_wait(moves: Moves, age: int) -> int:
+    """The least cycles of a step in which blocks wait for so many from their arrival on."""
+    least = (
+        -(-(moves.transfers.longer[use.word.of[1]] + age) // (use.step - use.word.of[0]))
+        for use in moves.uses
+        if use.word.stage is Stage.PORT
+    )
+    return max(least, default=1)
 
-    @override
-    def _delivered(
-        self, location: dict[Word, tuple[int, int]], own: IntArray, own_slot: IntArray
-    ) -> tuple[IntArray, IntArray]:
-        memory, slot = np.full((2, self.table.blocks.parts, own.shape[1]), -1)
-        if not self.table.collective.local:
-            memory[0], slot[0] = own[0], own_slot[0]
-        for at, word in self.complete.items():
-            memory[at], slot[at] = location[word]
-        return memory, slot
 
-    @override
-    def _groups(
-        self, waiting: dict[tuple[int, Stage], Reads]
-    ) -> Iterator[tuple[int, SharedMemory, set[Word], bool]]:
-        """Of the words that leave in one row each is in a memory of its own."""
-        others: list[tuple[int, SharedMemory, set[Word], bool]] = []
-        for port in range(self.ports):
-            groups, leaving = [SharedMemory([], {}, 0)], defaultdict[int, list[Word]](list)
-            reads = waiting[port, Stage.PORT].items()
-            uses = (
-                (step, consumer, word) for consumer, each in reads for step, word in each.items()
-            )
-            for step, consumer, word in sorted(uses):
-                row = self.timing.row[step, consumer.port]
-                words = leaving[row]
-                if word not in words:
-                    words.append(word)
-                number = words.index(word)
-                if number == len(groups):
-                    groups.append(SharedMemory([], {}, 0))
-                groups[number].readers.append((consumer, step))
-                groups[number].rows[row] = word
-            yield port, groups[0], self._kept(port), False
-            others += [(port, group, set(), False) for group in groups[1:]]
-        yield from others
+def _received(moves: Moves) -> list[SharedMemory]:
+    """A memory of each in-port; of the words that leave in one row each is in one of its own."""
+    timing, longer = moves.timing, moves.transfers.longer
+    first: list[SharedMemory] = []
+    others: list[SharedMemory] = []
+    for port in range(moves.transfers.ports):
+        memories, leaving = [SharedMemory(port)], defaultdict[int, list[Word]](list)
+        for use in sorted(moves.waits[port, Stage.PORT], key=lambda use: (use.step, use.consumer)):
+            row = timing.row[use.step, use.consumer.port]
+            words = leaving[row]
+            if use.word not in words:
+                words.append(use.word)
+            number = words.index(use.word)
+            if number == len(memories):
+                memories.append(SharedMemory(port))
+            memories[number].add(use, row)
+        for memory in memories:
+            # A slot may be written again in the row in which it is read last.
+            rows = sorted(memory.rows.items())
+            memory.held = {word: row * timing.period + longer[word.of[1]] for row, word in rows}
+        memories[0].held |= moves.kept(port)
+        first.append(memories[0])
+        others += memories[1:]
+    return first + others
 
-    @override
-    def _until(self, group: SharedMemory) -> dict[Word, int]:
-        """A slot may be written again in the row in which it is read last."""
-        period, longer = self.timing.period, self.transfers.longer
-        rows = sorted(group.rows.items())
-        return {word: row * period + longer[word.of[1]] for row, word in rows}
 
-    @override
-    def _send_memories(self, first: int) -> tuple[tuple[PlannedMemory, ...], IntArray, IntArray]:
-        """Blocks that leave in one row are in different ones."""
-        shape = self.table.blocks.goals, self.table.chunks
-        sent: _Sent = defaultdict(list)
-        own = [(step, port, block[1:])
-               for step, port, block, *_ in self.transfers.departures if not block[0]]  # fmt: skip
-        for step, port, block in own:
-            sent[block].append((self.timing.row[step, port], port))
-        blocks: list[SentBlock] = list(np.ndindex(shape))
-        number = _number_apart(blocks, sent)
-        memory, slot = np.zeros((2, *shape), int)
-        depth = [0] * (max(number.values()) + 1)
-        # In the order in which they leave, unless one memory holds a message as the host writes it.
-        last = [(self.timing.rows, 0)]
-        order = sorted(number, key=lambda block: sent.get(block, last)[0])
-        in_order = len(depth) > 1 or self.table.destination is not None
-        for block in order if in_order else blocks:
-            memory[block], slot[block] = number[block], depth[number[block]]
-            depth[number[block]] += 1
-        read = np.full((len(depth), self.timing.rows), -1)
-        for step, port, block in own:
-            read[memory[block], self.timing.row[step, port]] = slot[block]
-            self.memory_of[Consumer(port, adds=False), step] = first + int(memory[block])
-        none = np.full(self.timing.rows, -1)
-        memories = tuple(PlannedMemory(-1, d, none, r) for d, r in zip(depth, read, strict=True))
-        return memories, memory, slot
+def _sent(moves: Moves) -> list[SharedMemory]:
+    """Memories of the node's own blocks; those that leave in one row are in different ones."""
+    table, timing = moves.transfers.table, moves.timing
+    own = [use for use in moves.taken if use.word.stage is Stage.INJECTION]
+    sent: _Sent = defaultdict(list)
+    for use in own:
+        row = timing.row[use.step, use.consumer.port]
+        sent[use.word.of[1:]].append((row, use.consumer.port))
+    blocks: list[SentBlock] = list(np.ndindex(table.blocks.goals, table.chunks))
+    number = _number_apart(blocks, sent)
+    memories = [SharedMemory() for _ in range(max(number.values()) + 1)]
+    # In the order in which they leave, unless one memory holds a message as the host writes it.
+    last = [(timing.rows, 0)]
+    order = sorted(number, key=lambda block: sent.get(block, last)[0])
+    in_order = len(memories) > 1 or table.collective.personal
+    for block in order if in_order else blocks:
+        memories[number[block]].held[Word(Stage.INJECTION, (0, *block))] = FOREVER
+    for use in own:
+        memories[number[use.word.of[1:]]].add(use, timing.row[use.step, use.consumer.port])
+    return memories
 
 
 def _number_apart(blocks: list[SentBlock], sent: _Sent) -> dict[SentBlock, int]:

@@ -75,6 +75,10 @@ class TableTransfers:
     ----------
     ports : int
         Of a node.
+    sums : bool
+        Whether words are combined.
+    opposite : list of int
+        The in-port at the other end of the link behind each port.
     kept : bool
         Whether nodes keep their sums: what leaves is a copy, of what had arrived before its step.
     combine : int
@@ -95,10 +99,12 @@ class TableTransfers:
 
     def __init__(self, table: Table | SumTable, latency: int = 0) -> None:
         topology = table.topology
+        self.table, self.sums = table, table.collective.reducing
+        self.opposite: list[int] = topology.opposite.tolist()
         self.kept = isinstance(table, SumTable)
         self.ports = topology.ports
         self.combine = COMBINE + latency
-        self.age = self.combine + 1
+        self.age = self.combine + PASS
         self.longer: list[int] = (topology.cycles_of_port - 1).tolist()
         self.reach = topology.ports * self.combine + self.age + 2 * max(self.longer, default=0)
         self.joins: dict[Key, list[Arrival]] = defaultdict(list)
@@ -112,7 +118,7 @@ class TableTransfers:
 
     def _follow(self, table: Table) -> None:
         """Follow blocks, and sums that belong to their owners."""
-        topology, goals, sums = table.topology, table.destination, table.collective.reducing
+        topology, goals, sums = table.topology, table.destination, self.sums
         steps, ports = np.nonzero(table.offset >= 0)
         there, chunk = table.offset[steps, ports], table.chunk[steps, ports]
         here = topology.subtract(there, topology.generators[ports])
@@ -147,7 +153,7 @@ class TableTransfers:
             for port in ports:
                 arrival = Arrival(step, port)
                 self.joins[0, row[port]].append(arrival)
-                last[int(table.topology.opposite[port]), row[port]] = arrival
+                last[self.opposite[port], row[port]] = arrival
 
     def feeding(self, leaving: Departure) -> list[Arrival]:
         """The arrivals that have to come before a sum leaves."""

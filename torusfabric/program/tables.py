@@ -3,7 +3,8 @@
 A table lets every node do the same in every step. So where a block lies, when it is read, and what
 feeds each out-port does not depend on the node: there is one variant, and the sequencer's ROM
 serves all nodes. A step takes a cycle for each flit of a block, and no pause is needed between
-steps. What a node does is planned by `table_planner`.
+steps. What a node does is planned by `table_planner`, or of
+sums by `sum_planner`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from ..topology import IntArray
 from .address_map import AddressMap, DirectMap, OffsetMap, PartMap
 from .fields import IDLE, Action, Field, Loop, Order, Point, fields_of, memories_of
 from .request import Request
-from .table_planner import plan_sums, plan_table
+from .sum_planner import plan_sums
+from .table_planner import plan_table
 from .timing import ADDRESS, LINK, SETTING, store_delay
 
 if TYPE_CHECKING:
