@@ -14,6 +14,7 @@ import numpy as np
 
 from ..topology import IntArray
 from .fields import Source, Sources, Stage
+from .timing import COMBINE
 
 __all__ = ["FOREVER", "NodePlan", "PlannedMemory", "number_sources", "slots_of"]
 
@@ -138,7 +139,9 @@ class NodePlan:
             return self.steps * self.period * self.flits + self.sources.latency
         # Where lengths are chosen, the period is that of short blocks: long ones follow at once.
         idle = max(self.period - self.flits, 0)
-        return self.steps * self.period + max(max(self.skew) + 1 + self.sources.latency - idle, 0)
+        return self.steps * self.period + max(
+            max(self.skew) + COMBINE + self.sources.latency - idle, 0
+        )
 
     def does_the_same(self, other: NodePlan) -> bool:
         """Whether another plan of sums differs in nothing but its period."""

@@ -28,7 +28,7 @@ from .fields import IDLE, Action, Field, Loop, Order, Sources, fields_of, memori
 from .request import Request
 from .round_plan import Bursts, Receipts, RoundPlan
 from .rounds import compile_rounds, program_of
-from .timing import ADDRESS, MEMORY_AGE, SETTING, store_delay
+from .timing import ADDRESS, MEMORY_AGE, PASS, SETTING, store_delay
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,11 +77,11 @@ def _compile_rows(
     least, apart = topology.longest_link, 1 if by_flit else block
     if by_flit or request.any_length:
         if not by_flit and (block > least or not isinstance(topology.link_latency, int)):
-            least += MEMORY_AGE - 1  # then whatever the length, all is in memory
-        age = least - links + 1
+            least += MEMORY_AGE - PASS  # then whatever the length, all is in memory
+        age = least - links + PASS
     else:
-        age = max(block, least) - links + 1
-    delayed, rests = np.flatnonzero(age == 2), np.flatnonzero(age >= MEMORY_AGE)
+        age = max(block, least) - links + PASS
+    delayed, rests = np.flatnonzero(age == PASS + 1), np.flatnonzero(age >= MEMORY_AGE)
     sources = Sources(
         ports, tuple(delayed.tolist()), injections=tuple((k,) for k in range(chunks + len(rests)))
     )

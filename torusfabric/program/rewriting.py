@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..topology import BoolArray, IntArray
 from .fields import IDLE, NEUTRAL, Action, Order, Point, Stage
 from .loadable import Loadable, operand_links
-from .timing import ADDRESS, LINK, MEMORY_AGE, PASS, SETTING
+from .timing import ADDRESS, MEMORY_AGE, PASS, SETTING
 
 if TYPE_CHECKING:
     from .address_map import AddressMap
@@ -91,11 +91,11 @@ class _Rewriting:
             _refuse("that adds at in-ports", program.schedule.algorithm)
         if sources.latency:
             _refuse("with operators of one cycle", program.schedule.algorithm)
-        longer = operand_links(program.topology) - 1
-        for action, delay in ((Action.SELECT, SETTING), (Action.OPERAND, LINK + longer)):
-            late = {field.delay - delay for field in loop.of(action)}
+        links = operand_links(program.topology)
+        for action, delay in ((Action.SELECT, 0), (Action.OPERAND, links)):
+            late = {field.delay - SETTING - delay for field in loop.of(action)}
             # Where rows pause, operators may change when the first words come to them.
-            self._early = action is Action.OPERAND and late == {-longer}
+            self._early = action is Action.OPERAND and late == {1 - links}
             if late - {0} and not self._early:
                 _refuse("whose ports change at once", program.schedule.algorithm)
 

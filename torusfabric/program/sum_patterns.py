@@ -23,7 +23,7 @@ from ..errors import InputError
 from ..schedule import SumPattern
 from .address_map import CycleMap, NodeMap
 from .fields import IDLE, Action, Field, Loop, Order, Point, Sources, memories_of, number_equal
-from .timing import ADDRESS, COMBINE, LINK, PASS, SETTING, store_delay
+from .timing import ADDRESS, COMBINE, SETTING, store_delay
 
 if TYPE_CHECKING:
     from ..topology import BoolArray, IntArray
@@ -55,8 +55,7 @@ def compile_sum_pattern(request: Request) -> Program:
             f"{pattern.topology.latency_text} cycles: sums in a table and along trees take any"
         )
     node = _Node(pattern)
-    longer = pattern.topology.one_latency - 1
-    rows = _Rows.of(pattern, COMBINE + PASS + request.latency + longer)
+    rows = _Rows.of(pattern, COMBINE + request.latency + pattern.topology.one_latency)
     loop = Loop(
         order=Order.FLIT,
         flits=block,
@@ -190,10 +189,10 @@ def _fields(rows: _Rows, node: _Node, request: Request) -> Iterator[Field]:
         values = np.where(hop >= 0, values, IDLE).astype(np.int16)
         yield Field(Point(Action.SELECT, port), values, SETTING)
     # With what arrives words are combined that are read, and with results nothing.
-    adds, place, late = (hop >= 0) & (hop < nodes), rows.place(0), ADDRESS + PASS + links - 1
+    adds, place, late = (hop >= 0) & (hop < nodes), rows.place(0), ADDRESS + links
     for reader, port in enumerate(live):
         own = np.where(adds, sources.first_injection + reader, sources.identity)
-        yield field(Action.OPERAND, port, reader, hop >= 0, own, LINK + links - 1)
+        yield field(Action.OPERAND, port, reader, hop >= 0, own, SETTING + links)
         yield field(Action.MEMORY, reader, reader, adds, len(live) + reader, late)
         yield field(Action.READ, reader, reader, adds, request.block * place[:, None], late)
     # Of each turn the last word is stored, or of an all-reduce the results of all owners.

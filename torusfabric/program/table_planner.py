@@ -25,7 +25,7 @@ from .fields import Stage
 from .node_plan import FOREVER, NodePlan
 from .node_planner import Consumer, Moves, SharedMemory, Use, Word, plan_node
 from .table_timing import Arrival, Key, TableTiming, TableTransfers, by_cycle, in_order
-from .timing import MEMORY_AGE
+from .timing import MEMORY_AGE, PASS
 
 __all__ = ["plan_table"]
 
@@ -75,7 +75,7 @@ def plan_table(
     if short or (longest == 1 and (any_length or flits == 1)):
         orders = [True]
     # Of any length, words that go on are all taken out of memories.
-    age = MEMORY_AGE if any_length else 1
+    age = MEMORY_AGE if any_length else PASS
     plans = []
     for by_waves in orders:
         soon = by_waves and longest > 1
@@ -101,7 +101,7 @@ def _moves(
 
     def there(arrival: Arrival) -> int:
         """The first row in which what arrived can be sent on."""
-        return timing.row[arrival] + 1 + by_waves * transfers.longer[arrival.port]
+        return timing.row[arrival] + PASS + by_waves * transfers.longer[arrival.port]
 
     came = {
         block: sorted(arrivals, key=there) if len(arrivals) > 1 else arrivals

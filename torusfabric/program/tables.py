@@ -21,7 +21,7 @@ from .fields import IDLE, Action, Field, Loop, Order, Point, fields_of, memories
 from .request import Request
 from .sum_planner import plan_sums
 from .table_planner import plan_table
-from .timing import ADDRESS, LINK, SETTING, store_delay
+from .timing import ADDRESS, SETTING, store_delay
 
 if TYPE_CHECKING:
     from ..topology import Topology
@@ -115,8 +115,8 @@ def _loop(plan: NodePlan, topology: Topology, block: int) -> Loop:
     """The rows: the steps of the table, or cycles in which sums move."""
     skew = plan.skew or (0,) * plan.sources.ports
     near, links = [skew[port] for port in topology.opposite.tolist()], topology.cycles_of_port
-    arriving = [late + cycles - 1 for late, cycles in zip(near, links.tolist(), strict=True)]
-    points = (Action.SELECT, SETTING, skew), (Action.OPERAND, LINK, arriving)
+    arriving = [late + cycles for late, cycles in zip(near, links.tolist(), strict=True)]
+    points = (Action.SELECT, SETTING, skew), (Action.OPERAND, SETTING, arriving)
     return Loop(
         order=Order.FLIT if plan.by_waves else Order.ROW,
         flits=block,
