@@ -30,6 +30,7 @@ from torusfabric.simulation.engines.choice import estimate
 from torusfabric.simulation.engines.host_port import CTask, from_chunks, to_chunks, watched
 from torusfabric.simulation.engines.layout import Layout
 from torusfabric.simulation.engines.model import build_model
+from torusfabric.simulation.engines.traffic import Traffic
 from torusfabric.simulation.report import throughput, throughput_bound
 from torusfabric.simulation.simulate import simulate
 from torusfabric.toolchain import cxx, processes
@@ -191,6 +192,23 @@ def test_progress_ends_at_all_words():
     totals = {total for _, total in seen}
     assert totals == {2 * fabric.nodes * (fabric.layout.send_words + fabric.layout.recv_words)}
     assert all(0 <= done <= total for done, total in seen)
+
+
+@needs_compiler
+@pytest.mark.parametrize("engine", [AmaranthEngine, CompiledEngine])
+@pytest.mark.parametrize("top", ["core", "stream"])
+def test_runs_need_a_host_port(top, engine):
+    fabric = tf.Fabric(tf.compile(tf.plan("2", "allgather")), width=8, top=top)
+    with pytest.raises(InputError, match=rf"^Top must be host for runs by a host port, not {top}$"):
+        engine(fabric).run(random_messages(fabric, 1))
+
+
+@needs_compiler
+@pytest.mark.parametrize("engine", [AmaranthEngine, CompiledEngine])
+def test_traffic_needs_streams(engine):
+    fabric = fabric_of("2", "allgather", width=8)
+    with pytest.raises(InputError, match=r"^Top must be stream for traffic of streams, not host$"):
+        engine(fabric).stream(Traffic([], [], seed=1, patience=1))
 
 
 def test_waves_need_a_folder(tmp_path):

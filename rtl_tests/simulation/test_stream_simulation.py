@@ -267,7 +267,7 @@ def test_only_ports_of_streams_rest():
 
 def test_an_engine_may_have_no_streams():
     class Ports(Engine):
-        name, run_many = "ports", None
+        name, run_all = "ports", None
 
     fabric = stream_fabric()
     with pytest.raises(

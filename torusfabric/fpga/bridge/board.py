@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from ...rtl.bus.register_map import DIGEST_OFFSET, IDENTIFICATION
 from ...rtl.fabric import Fabric
 from ...rtl.loaded.image import Image
 from ...rtl.run_choices import RunError
-from ...simulation.engines import Engine, EngineRun, Job, longest_job
+from ...simulation.engines import Engine, EngineRun, Job
 from ...simulation.engines.base import PATIENCE, Messages, Progress
 from ...simulation.engines.words import as_words
 from ...simulation.jobs import check_jobs, completed
@@ -71,20 +71,15 @@ class BoardEngine(Engine):
         super().__init__(fabric)
         self._map, self._access = registers, access
 
-    def run_many(
-        self,
-        batches: Iterable[Messages],
-        *,
-        jobs: Sequence[Job] = (),
-        progress: Progress | None = None,
+    def run_all(
+        self, batches: Sequence[Messages], jobs: Sequence[Job], progress: Progress | None
     ) -> list[EngineRun]:
         """Run several collectives one after another; see `Engine.run_many`."""
-        batches, runs = list(batches), []
-        for number, messages in enumerate(batches):
-            job = jobs[number] if jobs else longest_job(self.fabric)
+        runs = []
+        for number, (messages, job) in enumerate(zip(batches, jobs, strict=True), 1):
             runs.append(self._run(as_words(self.fabric, messages), job))
             if progress:
-                progress(number + 1, len(batches))
+                progress(number, len(batches))
         return runs
 
     def _run(self, messages: NDArray[Any], job: Job) -> EngineRun:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
@@ -16,7 +16,7 @@ from amaranth.sim import Simulator, SimulatorContext
 from ...rtl.assembly import Assembly
 from ...rtl.fabric import Fabric, Top
 from .amaranth_host import Clock, HostDriver, Testbench
-from .base import Engine, EngineRun, Job, Messages, Progress, longest_job
+from .base import Engine, EngineRun, Job, Messages, Progress
 from .gtkwave import wave_lines
 from .stream_bench import StreamBench
 from .traffic import Log, Traffic
@@ -58,16 +58,11 @@ class AmaranthEngine(Engine):
         """What is simulated."""
         return Assembly(self.fabric.netlist, gated=self._gated)
 
-    def run_many(
-        self,
-        batches: Iterable[Messages],
-        *,
-        jobs: Sequence[Job] = (),
-        progress: Progress | None = None,
+    def run_all(
+        self, batches: Sequence[Messages], jobs: Sequence[Job], progress: Progress | None
     ) -> list[EngineRun]:
         """Run several collectives one after another; see `Engine.run_many`."""
         runs: list[EngineRun] = []
-        batches = list(batches)
 
         def advance(done: int, total: int) -> None:
             if progress:
@@ -76,15 +71,14 @@ class AmaranthEngine(Engine):
         async def testbench(ctx: SimulatorContext) -> None:
             driver = HostDriver(ctx, Clock(ctx, self.design), self.fabric, self.design, advance)
             await driver.load_image()
-            for number, messages in enumerate(batches):
-                job = jobs[number] if jobs else longest_job(self.fabric)
+            for messages, job in zip(batches, jobs, strict=True):
                 words = Words(self.fabric, messages, job, through_port=self._through_port)
                 runs.append(await driver.run(words, job))
 
         self.simulate(testbench)
         return runs
 
-    def stream(self, traffic: Traffic, progress: Progress | None = None) -> Log:
+    def run_streams(self, traffic: Traffic, progress: Progress | None) -> Log:
         """Carry out all traffic of streams; see `Engine.stream`."""
         bench = StreamBench(self.design, traffic, progress)
         self.simulate(*bench.testbenches())

@@ -141,7 +141,6 @@ class Engine(ABC):
         jobs = () if job is None else [job]
         return self.run_many([messages], jobs=jobs, progress=progress)[0]
 
-    @abstractmethod
     def run_many(
         self,
         batches: Iterable[Messages],
@@ -164,9 +163,22 @@ class Engine(ABC):
 
         Raises
         ------
+        InputError
+            If the fabric has no host port.
         WorkFailed
             If the fabric does not come to an end.
         """
+        if self.fabric.top is not Top.HOST:
+            raise InputError(f"Top must be host for runs by a host port, not {self.fabric.top}")
+        batches = list(batches)
+        jobs = list(jobs) or [longest_job(self.fabric)] * len(batches)
+        return self.run_all(batches, jobs, progress)
+
+    @abstractmethod
+    def run_all(
+        self, batches: Sequence[Messages], jobs: Sequence[Job], progress: Progress | None
+    ) -> list[EngineRun]:
+        """What `run_many` does, with a job for each of the batches."""
 
     def stream(self, traffic: Traffic, progress: Progress | None = None) -> Log:
         """Send all there is to send into streams, and receive until nothing comes any more.
@@ -174,10 +186,17 @@ class Engine(ABC):
         Raises
         ------
         InputError
-            If it runs no streams, or none of nodes with clocks of their own.
+            If the fabric has no streams, or the engine runs none.
         WorkFailed
             If the fabric comes to rest before all has passed, or a word that waits changes.
         """
+        if self.fabric.top is not Top.STREAM:
+            raise InputError(f"Top must be stream for traffic of streams, not {self.fabric.top}")
+        return self.run_streams(traffic, progress)
+
+    def run_streams(self, traffic: Traffic, progress: Progress | None) -> Log:
+        """What `stream` does, of an engine that runs streams."""
+        del traffic, progress
         raise InputError(f"Engine of streams must be amaranth or compiled, not {self.name}")
 
 

@@ -6,13 +6,13 @@ to any word or cycle.
 
 import contextlib
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ...errors import InputError
 from ...rtl.fabric import Fabric
 from ...rtl.streams import Clocks
-from .base import Engine, EngineRun, Job, Messages, Progress, longest_job, words_moved
+from .base import Engine, EngineRun, Job, Messages, Progress, words_moved
 from .compiled_streams import run_streams
 from .host_port import PortRuns
 from .model import build_model
@@ -64,21 +64,15 @@ class CompiledEngine(Engine):
         self.model = build_model(fabric.netlist, word=fabric.width, node_cycles=self._work)
         self.build_seconds = time.perf_counter() - began
 
-    def run_many(
-        self,
-        batches: Iterable[Messages],
-        *,
-        jobs: Sequence[Job] = (),
-        progress: Progress | None = None,
+    def run_all(
+        self, batches: Sequence[Messages], jobs: Sequence[Job], progress: Progress | None
     ) -> list[EngineRun]:
         """Run several collectives one after another; see `Engine.run_many`."""
-        batches, each = list(batches), words_moved(self.fabric)
-        jobs = list(jobs) or [longest_job(self.fabric)] * len(batches)
         with self._session() as session:
             session.load()
             cells = None if self._through_port else session.cells()
             port = PortRuns(session.run, self.fabric, cells=cells, progress=progress,
-                            total=len(batches) * each)  # fmt: skip
+                            total=len(batches) * words_moved(self.fabric))  # fmt: skip
             runs = []
             for messages, job in zip(batches, jobs, strict=True):
                 session.choose(job)
@@ -86,7 +80,7 @@ class CompiledEngine(Engine):
                 runs.append(port.run(words, job))
             return runs
 
-    def stream(self, traffic: Traffic, progress: Progress | None = None) -> Log:
+    def run_streams(self, traffic: Traffic, progress: Progress | None) -> Log:
         """Carry out all traffic of streams; see `Engine.stream`."""
         with self._session() as session:
             return run_streams(session, self.fabric, traffic, progress)
