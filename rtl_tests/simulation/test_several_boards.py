@@ -1,6 +1,7 @@
 """Fabrics on several boards, with clocks of their own, errors on links and cables that are cut."""
 
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -43,6 +44,25 @@ def test_all_words_are_right_and_all_cycles_exact(pair):
         alone = pair.fabric.program.cycles(run.length)
         assert run.cycles == (alone + pair.plan.overhead,) * 2
         assert run.attempts == 1
+
+
+def test_all_that_a_report_says_counts(pair):
+    """Without errors on links; with them, runs may be repeated, and fail."""
+    report = simulate_boards(pair, jobs=2)
+    first, second = report.jobs
+    early, late = (
+        replace(run, cycles=tuple(cycles + change for cycles in run.cycles))
+        for run, change in ((first, -1), (second, 1))
+    )
+    one = replace(first, cycles=(first.cycles[0], first.cycles[1] + 1))
+    for changes in ({"jobs": (early, late)}, {"jobs": (one, second)}, {"words_wrong": 1}):
+        assert not replace(report, **changes).passed
+        assert not replace(report, link_errors=0.1, **changes).passed
+    for changes in ({"retries": 1}, {"failed": 1}):
+        assert not replace(report, **changes).passed
+        assert replace(report, link_errors=0.1, **changes).passed
+    assert replace(report, link_errors=None, retries=1).passed
+    assert not replace(report, link_errors=None, failed=1).passed
 
 
 def test_what_is_lost_is_sent_again_or_said(pair):

@@ -80,14 +80,14 @@ class StreamBench:
     ) -> Testbench:
         """Drive a clock, and set ports when it falls; None is that of the simulator itself.
 
-        What that one drives is looked at just before it rises.
+        What that one drives is looked at just before it rises, and the end of it is that of all.
         """
         half = period // 2
         early = half // 8 if clock is None else 0
 
         async def testbench(ctx: SimulatorContext) -> None:
             await ctx.delay(phase * 1e-15)
-            while not self._over:
+            while clock is not None or not self._over:
                 if clock is not None:
                     ctx.set(clock, 0)
                 for port in ports:
@@ -105,9 +105,10 @@ class StreamBench:
     def _look(self, ctx: SimulatorContext, ports: Sequence[_Port]) -> None:
         """Note the beats that pass with the next edge."""
         beats = sum([port.look(ctx, self._log.clocks) for port in ports])
-        self._left -= beats
-        if beats:
+        # What comes beyond what must may come for ever.
+        if beats and self._left > 0:
             self._quiet = -1  # up to the end of this cycle
+        self._left -= beats
 
     def _tick(self, ctx: SimulatorContext) -> None:
         """Note the end of a run, and errors, and that the fabric has one cycle less to go."""

@@ -198,9 +198,10 @@ int drive_streams(Machine &machine, StreamTask &task) {
         last_error = *task.error;
         machine.finish();
         task.clocks++;
+        // What comes beyond what must may come for ever.
+        quiet = passed && left ? 0 : quiet + 1;
         left -= passed < left ? passed : left;
         task.done = task.done + passed;
-        quiet = passed ? 0 : quiet + 1;
         if (task.stop)
             outcome = STOPPED;
         else if (machine.wave_error())

@@ -1,0 +1,189 @@
+"""What simulations compare: whatever is not as it should be is noticed."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from amaranth.hdl import Module, Signal
+from amaranth.lib.wiring import In
+from helpers import fabric_of
+
+import torusfabric as tf
+from torusfabric.errors import WorkFailed
+from torusfabric.rtl.streams.ports import STATUS
+from torusfabric.rtl.streams.unloader import Unloader
+from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine, Engine
+from torusfabric.simulation.engines.amaranth_host import HostDriver
+from torusfabric.simulation.engines.traffic import STATUS_SINK, Log
+from torusfabric.simulation.streams import simulate_streams
+from torusfabric.simulation.streams.comparison import Comparison
+from torusfabric.simulation.streams.messages import Exchange
+from torusfabric.toolchain import cxx
+
+needs_compiler = pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
+
+
+class Replays(Engine):
+    """Gives what another engine has found, with something changed in the last run."""
+
+    name = "replays"
+
+    def __init__(self, fabric, change):
+        super().__init__(fabric)
+        self._change = change
+
+    def run_all(self, batches, jobs, progress):
+        runs = AmaranthEngine(self.fabric).run_many(batches, jobs=jobs)
+        return [*runs[:-1], self._change(runs[-1])]
+
+    def run_streams(self, traffic, progress):
+        log = AmaranthEngine(self.fabric).stream(traffic)
+        self._change(log)
+        return log
+
+
+@pytest.mark.parametrize("width", [8, 40, 100])
+def test_every_bit_of_a_word_is_compared(width):
+    fabric = fabric_of("2", "allgather", width=width)
+    for bit in (0, width // 2, width - 1):
+
+        def flip(run, bit=bit):
+            words = np.array(run.words, object)
+            words[-1, -1] ^= 1 << bit
+            return run._replace(words=words)
+
+        report = tf.simulate(fabric, engine=Replays(fabric, flip))
+        assert (report.words_wrong, report.passed) == (1, False)
+        assert report.first_wrong.node == 1
+        assert report.first_wrong.expected ^ report.first_wrong.got == 1 << bit
+
+
+def test_cycles_are_compared_as_counted_inside_and_outside():
+    fabric = fabric_of("2", "allgather", width=8)
+    predicted = fabric.predicted_cycles
+    for cycles, edges in ((1, 1), (1, 0), (0, 1)):
+
+        def change(run, cycles=cycles, edges=edges):
+            return run._replace(cycles=run.cycles + cycles, edges=run.edges + edges)
+
+        report = tf.simulate(fabric, engine=Replays(fabric, change))
+        assert report.cycles == (predicted + 1 if cycles == edges else -1)
+        assert not report.passed
+
+
+def test_cycles_of_each_job_are_compared():
+    """Also where those of all jobs together are as predicted."""
+    fabric = tf.Fabric(tf.compile(tf.plan("2", "allgather"), max_flits=2), width=8)
+    report = tf.simulate(fabric)
+    first, second, *others = report.jobs
+    swapped = (
+        replace(first, cycles=first.cycles + 1),
+        replace(second, cycles=second.cycles - 1),
+        *others,
+    )
+    assert report.passed
+    assert not replace(report, jobs=swapped).passed
+
+
+def test_what_the_port_does_not_write_is_wrong(monkeypatch):
+    """Engines that reach memories do not put there what is to come through the port."""
+
+    async def nothing(driver, which, words):
+        pass
+
+    monkeypatch.setattr(HostDriver, "write", nothing)
+    fabric = fabric_of("6x6", "alltoall", width=8)
+    report = tf.simulate(fabric)
+    assert report.direct_words
+    assert report.words_wrong > 900
+
+
+#: What of the words that come at the last node is changed.
+CHANGES = {
+    "a word": lambda beats: [beats[0]._replace(word=beats[0].word ^ 0x80), *beats[1:]],
+    "its end": lambda beats: [beats[0]._replace(last=True), *beats[1:]],
+    "an origin": lambda beats: [*beats[:-1], beats[-1]._replace(number=0)],
+    "one too many": lambda beats: [*beats, beats[-1]],
+    "one too few": lambda beats: beats[:-1],
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_every_part_of_a_beat_is_compared(what):
+    program = tf.compile(tf.plan("2", "allgather"), flits=2)
+    fabric = tf.Fabric(program, width=8, top="stream", beat=1)
+
+    def change(log):
+        log.arrivals["m_axis_1"] = CHANGES[what](log.arrivals["m_axis_1"])
+
+    report = simulate_streams(fabric, jobs=[tf.Job()], engine=Replays(fabric, change))
+    assert (report.words_wrong, report.passed) == (1, False)
+    assert "node 1 " in report.first_wrong
+
+
+def test_cycles_of_streams_are_compared():
+    fabric = tf.Fabric(tf.compile(tf.plan("2", "allgather")), width=8, top="stream")
+
+    def change(log):
+        log.runs[-1] = log.runs[-1][0], log.runs[-1][1] + 1
+
+    report = tf.simulate(fabric, jobs=[tf.Job()] * 2, engine=Replays(fabric, change))
+    assert report.words_wrong == 0
+    assert not report.passed
+
+
+@pytest.mark.parametrize("part", range(len(STATUS)))
+def test_every_part_of_a_status_is_compared(part):
+    """What is said of the last run."""
+    plans = [tf.plan("2", name) for name in ("allgather", "allreduce")]
+    fabric = tf.Fabric(tf.compile(plans, max_flits=2), width=8, top="stream", beat=1)
+
+    def change(log):
+        statuses = log.arrivals[STATUS_SINK]
+        at = len(statuses) - len(STATUS) + part
+        statuses[at] = statuses[at]._replace(word=statuses[at].word + 1)
+
+    jobs = [tf.Job(mode=mode, length=1) for mode in (0, 1)]
+    report = tf.simulate(fabric, jobs=jobs, engine=Replays(fabric, change))
+    assert (report.words_wrong, report.passed) == (1, False)
+    assert report.first_wrong.startswith("status of run 1 is [")
+
+
+@pytest.mark.parametrize("shown", [[], [6], [6, 0, 7], [6, 0, 6, 0], [0, 6, 0]])
+def test_errors_that_are_shown_are_compared(shown):
+    found = Comparison([Exchange([], [])], Log())
+    found.compare_errors(Log(errors=shown), [0, 6, 6, 0, 6])
+    assert found.wrong == [1]
+    assert found.first_wrong.startswith("error ")
+
+
+class Restless(Unloader):
+    """An unloader one of whose outputs is another in every second cycle."""
+
+    changed = "tvalid"
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.inner = inner = Unloader(self.shape)
+        even = Signal()
+        m.d.sync += even.eq(~even)
+        for name, member in inner.signature.members.items():
+            if member.flow is In:
+                inner.bind(name, [self.value(name)])
+            else:
+                shown = getattr(inner, name)
+                m.d.comb += getattr(self, name).eq(shown ^ even if name == self.changed else shown)
+        return m
+
+
+@needs_compiler
+@pytest.mark.parametrize("engine", [AmaranthEngine, CompiledEngine])
+@pytest.mark.parametrize("changed", ["tvalid", "tlast", "tid"])
+def test_a_word_that_does_not_wait_is_found(engine, changed):
+    program = tf.compile(tf.plan("2x2", "allgather"), flits=2)
+    fabric = tf.Fabric(program, width=8, top="stream", beat=1)
+    made = type("Changing", (Restless,), {"changed": changed})
+    (shape,) = fabric.netlist.modules["unloader"].args
+    fabric.netlist.modules["unloader"] = lambda: made(shape)
+    with pytest.raises(WorkFailed, match=r"Word that waits at m_axis_\d must stay as it is"):
+        tf.simulate(fabric, stall=0.5, engine=engine(fabric))
