@@ -76,6 +76,15 @@ def test_roots_of_others(kind):
     assert tf.simulate(fabric, jobs=jobs, engine=CompiledEngine(fabric)).passed
 
 
+@pytest.mark.parametrize("flits", [1, 2])
+def test_fewer_flits_than_chunks(flits):
+    """Chunks that no message reaches lie behind the last, whatever the root."""
+    program = tf.compile([tf.plan("4", "scatter", chunks=3)], max_flits=flits, root="any")
+    fabric = tf.Fabric(program, width=8, tables="ram")
+    jobs = [tf.Job(length=length + 1, root=root) for root in range(4) for length in range(flits)]
+    assert tf.simulate(fabric, jobs=jobs, engine=CompiledEngine(fabric)).passed
+
+
 @pytest.mark.parametrize("kind", ["scatter", "gather", "broadcast", "reduce"])
 def test_programs_are_executed(kind):
     """Executed, the program of an image delivers what the collective says, whatever the root."""

@@ -148,8 +148,10 @@ class Loadable:
         positions = cayley(groups.torus).add(np.arange(groups.size), root)
         for of in (reads, received) if layout.send_parts > 1 else ():
             # What is for a node is what was for the node at its offset.
-            own, (part, at) = of[..., 0] == program.ports, np.divmod(of[..., 1], program.flits)
-            moved = positions[np.where(own, part, 0)] * program.flits + at
+            own = of[..., 0] == program.ports
+            # Chunks beyond the end of the last message begin behind it: nobody looks at them.
+            part = np.minimum(of[..., 1] // program.flits, groups.size - 1)
+            moved = of[..., 1] + (positions[np.where(own, part, 0)] - part) * program.flits
             of[..., 1] = np.where(own & (of[..., 1] >= 0), moved, of[..., 1])
         return replace(
             self, reads=reads, received=received, select=by_row(self.select),
