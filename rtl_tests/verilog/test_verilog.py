@@ -325,12 +325,15 @@ def test_unwritable_folder(tmp_path):
         (["allgather"], {"flits": 2}),
         (["alltoall", "gather"], {"max_flits": 3, "root": "any", "barrier": True}),
         (["allgather"], {"flits": 1, "clocks": "per-node"}),
+        (["alltoall@1"], {"max_flits": 3}),
+        (["exchange[+0]"], {"flits": 2}),
     ],
 )
 def test_linters_are_silent_about_streams(collectives, options, tmp_path):
     """Ports of modules are as wide as what they are connected to.
 
-    Two sections, four, and the mode more of a barrier; and clocks of nodes.
+    Two sections, four, and the mode more of a barrier; clocks of nodes; and fewer destinations
+    than nodes.
     """
     options = dict(options)
     clocks = options.pop("clocks", "one")

@@ -226,14 +226,18 @@ class Loader(StreamEnd):
         shape = self.shape
         if not shape.packet_bits:
             return Const(0)
-        sent, dest = state(max(shape.packets), name="sent"), self.value("tdest")
+        most, dest = max(shape.packets), self.value("tdest")
+        if most == 1:
+            return self._unknown(dest) & self._named()
+        # Ports are as wide as the number of a node, which groups and offsets do not need.
+        sent, bit = state(most, name="sent"), dest[: (most - 1).bit_length()]
         unknown = self._unknown(dest)
         with m.If(ends):
-            m.d.sync += sent.bit_select(dest, 1).eq(1)
+            m.d.sync += sent.bit_select(bit, 1).eq(1)
         with m.If(ends & last):
             m.d.sync += sent.eq(0)
         cleared(m, self.value("clear"), sent)
-        return (unknown | sent.bit_select(dest, 1)) & self._named()
+        return (unknown | sent.bit_select(bit, 1)) & self._named()
 
     def _last_packet(self) -> Value:
         """The index of the last packet of a message."""
