@@ -203,8 +203,8 @@ def test_a_message_without_a_block_is_of_no_group():
         np.array([0, 0]), np.array([[0], [1]], np.int8), Listed(np.array([0, 2, 2]), np.arange(2))
     )
     schedule = rounds(Torus([4]), "allgather", parts, chunks=3)
-    found = recognise(replace(schedule, switching=Switching.CIRCUIT))
-    assert isinstance(found.transfers[0].payload, Listed)
+    (found,) = recognise(replace(schedule, switching=Switching.CIRCUIT)).rounds()
+    assert isinstance(found.payload, Listed)
 
 
 @pytest.mark.parametrize(("chunks", "searched"), [(4, True), (2**25, False)])
