@@ -205,11 +205,20 @@ def test_all_stands_for_the_algorithms_that_know_the_collective(write):
             'topologies = ["4x4"]\ncollectives = ["allgather"]\nmappings = ["best"]',
             r"^Mapping must be compact or fast, not 'best'$",
         ),
+        (
+            'topologies = ["4"]\ncollectives = ["allgather"]\nlink_latencies = ["x"]',
+            r"^Link latency must be from 1 to 64 cycles, or AXIS:CYCLES,.., not x$",
+        ),
     ],
 )
 def test_misfit_descriptions(write, text, message):
     with pytest.raises(InputError, match=message):
         load(write(text))
+
+
+def test_link_latencies_need_not_fit_every_topology(write):
+    text = 'topologies = ["4", "3x3"]\ncollectives = ["allgather"]\nlink_latencies = ["1:2"]\n'
+    assert len(points(load(write(text)))) == 2
 
 
 def test_missing_description(tmp_path):

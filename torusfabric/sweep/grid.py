@@ -37,7 +37,7 @@ from ..planning import require_results
 from ..toolchain.cache import digest
 from ..toolchain.hints import no_such
 from ..toolchain.reading import listed_files, read_text
-from ..topology import parse_topology
+from ..topology import Topology, parse_topology, with_latency
 from .drawn_faults import draw_faults
 
 try:
@@ -214,8 +214,9 @@ def _list(given: dict[str, Any], name: str, entry: type, default: list[Any] | No
 
 def _check_names(grid: dict[str, Any]) -> None:
     """Find misspelt names before anything is done."""
-    for name in grid["topologies"]:
-        parse_topology(name)
+    topologies = [parse_topology(name) for name in grid["topologies"]]
+    for latency in filter(None, grid["link_latencies"]):
+        _check_latency(latency, topologies)
     for each in grid["collectives"]:
         for name in split_names(each):
             named = split_name(name)
@@ -233,6 +234,18 @@ def _check_names(grid: dict[str, Any]) -> None:
         for name in listed_files(each):
             if not os.path.isfile(name):
                 raise InputError(f"Plan must be a schedule file, not {name}")
+
+
+def _check_latency(latency: str, topologies: Sequence[Topology]) -> None:
+    """Refuse cycles of links that none of the topologies takes."""
+    faults = []
+    for topology in topologies:
+        try:
+            with_latency(topology, latency)
+        except InputError as error:
+            faults.append(error)
+    if faults and len(faults) == len(topologies):
+        raise faults[0]
 
 
 def points(grid: dict[str, Any], simulated: Simulated = Simulated.ALL) -> list[Point]:
