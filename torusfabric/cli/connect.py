@@ -1,6 +1,5 @@
 """Connecting to a board: which fabric it carries is selected as for a build, or was built."""
 
-import json
 import shlex
 from argparse import Namespace
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from ..errors import InputError
 from ..fpga.bridge import BAUD
 from ..toolchain.extras import extras_named
 from ..toolchain.files import AnyPath
+from ..toolchain.reading import parse_json, read_bytes
 
 if TYPE_CHECKING:
     from ..fpga.bridge.board import ConnectedBoard
@@ -193,21 +193,23 @@ def select_engine(arguments: Namespace) -> "Fabric | Sequence[Block]":
 
 def _built(folder: Path) -> "Fabric | Sequence[Block]":
     """The fabric that was built in a folder; of a block on pins, with all others."""
-    arguments = _arguments(_words(str(_report(folder)["command"]))[2:])
+    report = _report(folder)
+    if report is None:
+        raise InputError(f"Folder must be that of a build, with its report.json, not {folder}")
+    arguments = _arguments(_words(report["command"])[2:])
     if arguments.phy:
         arguments.block = None
     return select_engine(arguments)
 
 
-def _report(folder: Path) -> dict[str, Any]:
-    """The report of a build."""
+def _report(folder: Path) -> dict[str, Any] | None:
+    """The report of a build; None where there is none."""
     try:
-        report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        report = None
-    if not isinstance(report, dict) or not isinstance(report.get("command"), str):
-        raise InputError(f"Folder must be that of a build, with its report.json, not {folder}")
-    return report
+        report = parse_json(read_bytes(folder / "report.json", "Report"))
+    except ValueError:
+        return None
+    named = isinstance(report, dict) and isinstance(report.get("command"), str)
+    return report if named else None
 
 
 def _found(access: "BusAccess") -> "Fabric | Sequence[Block]":
@@ -217,7 +219,7 @@ def _found(access: "BusAccess") -> "Fabric | Sequence[Block]":
     digest = digest_on(access)
     for path in sorted(BUILDS.glob("*/report.json")):
         report = _report(path.parent)
-        if report.get("digest") == f"{digest:08x}":
+        if report and report.get("digest") == f"{digest:08x}":
             return _built(path.parent)
     raise InputError(
         f"Fabric on {access.name} ({digest:08x}) must be one of {BUILDS}/, or be given"

@@ -300,9 +300,13 @@ def test_folders_of_builds(tmp_path, monkeypatch):
         tf.connect("/dev/ttyUSB7")
     report_in(BUILDS / "another", command=command, digest="0")
     shutil.move(folder, BUILDS / "icestick")
+    for name, text in (("deep", "[" * 10**5), ("foreign", "{}")):
+        report_in(BUILDS / name)
+        (BUILDS / name / "report.json").write_text(text)
     assert tf.connect("/dev/ttyUSB7").run().passed
-    with pytest.raises(InputError, match=r"^Folder must be that of a build, with its report\.json"):
-        tf.connect("sim", tmp_path)
+    for other in (tmp_path, BUILDS / "deep", BUILDS / "foreign"):
+        with pytest.raises(InputError, match=r"^Folder must be that of a build, with its report\."):
+            tf.connect("sim", other)
 
 
 def test_tables_that_are_loaded(tmp_path, monkeypatch, capsys):
