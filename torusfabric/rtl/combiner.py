@@ -60,11 +60,7 @@ class ChosenSum(SharedModule):
     @property
     def about(self) -> str:
         """What it is."""
-        return (
-            f"A word plus one of {self.words} others"
-            + ", or plus nothing." * self.idles
-            + "." * (not self.idles)
-        )
+        return f"A word plus one of {self.words} others{', or plus nothing' * self.idles}."
 
     @property
     def words(self) -> int:
@@ -106,36 +102,6 @@ class ChosenSum(SharedModule):
             chosen.append(meant.logic(m, cut, [*select[k * size :][:size]]))
         m.d.comb += total.eq(word + Cat(*chosen))
         return m
-
-
-def add_chosen(
-    m: Module,
-    word: Value,
-    inputs: Sequence[Value],
-    slices: Sequence[Sequence[Value]],
-    width: int,
-    *,
-    name: str,
-) -> Signal:
-    """The sum of a word and one of several inputs, by an instance of the module.
-
-    Parameters
-    ----------
-    inputs : sequence of Value
-        Two or more; a constant, the last of them, is nothing.
-    slices : sequence of (sequence of Value)
-        The select bits of each slice, the lowest first.
-    width : int
-        Bits of a word.
-    name : str
-        Of the instance.
-    """
-    meant = ChosenSum(len(inputs), width, isinstance(inputs[-1], Const))
-    total = Signal(width, name=f"{name}_total")
-    words = Cat(*inputs[: meant.words])
-    select = Cat(*(bit for bits in slices for bit in bits))
-    m.submodules[name] = Use(meant, i_word=word, i_words=words, i_select=select, o_total=total)
-    return total
 
 
 class Combiner(Leaf):
@@ -247,7 +213,16 @@ class Combiner(Leaf):
             return Const(0, self._width)  # nothing that arrives here is combined
         name = f"at_port_{port}" if self.alone else None
         if name and self._unit.adds and len(inputs) > 1:
-            slices = held_slices(m, select, self._width, name=name)
-            return add_chosen(m, word, inputs, slices, self._width, name=name)
+            return self._sum(m, word, inputs, select, name)
         other = multiplexed(m, inputs, select, self._width, name=name, branched=True)
         return self._unit.combine(m, word, other, code, self._width)
+
+    def _sum(
+        self, m: Module, word: Value, inputs: Sequence[Value], select: Value, name: str
+    ) -> Signal:
+        """The sum of a word and one of several inputs; a constant, the last of them, is nothing."""
+        meant = ChosenSum(len(inputs), self._width, isinstance(inputs[-1], Const))
+        held = Cat(*map(Cat, held_slices(m, select, self._width, name=name)))
+        total, words = Signal(self._width, name=f"{name}_total"), Cat(*inputs[: meant.words])
+        m.submodules[name] = Use(meant, i_word=word, i_words=words, i_select=held, o_total=total)
+        return total
