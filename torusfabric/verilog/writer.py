@@ -1,44 +1,23 @@
 """Modules as Verilog, written from what Amaranth knows of them.
 
 What components have inside is part of their module, with names that begin with that of the
-component. Statements stay as they are written: a register is assigned where its design assigns it,
-under the same conditions.
+component.
 """
 # ruff: noqa: SLF001  Amaranth says in private members what statements and memories are made of.
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from amaranth.hdl import ClockDomain, Const, Elaboratable, Fragment, Instance, Signal, Value
+from amaranth.hdl import ClockDomain, Const, Elaboratable, Fragment, Instance, Signal
 from amaranth.hdl import _ast as ast
 from amaranth.hdl._mem import MemoryInstance
 from amaranth.lib.cdc import AsyncFFSynchronizer, FFSynchronizer
 
 from ..rtl.modules import SharedModule, Use
-from .expressions import (
-    Case,
-    Expressions,
-    condition,
-    constant,
-    is_wild,
-    labels,
-    matches,
-    no_verilog,
-    range_of,
-)
-from .fragments import (
-    Process,
-    driven_bits,
-    driven_by,
-    driven_within,
-    is_part,
-    only,
-    plain_last,
-    processes,
-)
+from .expressions import Case, Expressions, constant, range_of
 from .module_text import (
     AUTO,
     NOTHING,
@@ -52,6 +31,21 @@ from .module_text import (
     for_simulation,
     memory_attributes,
 )
+from .statements import (
+    LINE,
+    Process,
+    Statements,
+    decision,
+    driven_bits,
+    driven_by,
+    driven_within,
+    guarded,
+    indented,
+    is_part,
+    only,
+    plain_last,
+    processes,
+)
 
 __all__ = ["LUT4", "Heading", "write_module"]
 
@@ -61,9 +55,6 @@ LUT4 = "TORUSFABRIC_LUT4"
 
 #: What says that registers are a synchronizer: they stay beside each other.
 SYNCHRONIZER = '(* ASYNC_REG = "TRUE" *) '
-
-#: Characters that a statement may have on a line.
-LINE = 96
 
 #: Words of a memory that are set in one block: Yosys reads a block in quadratic time.
 BLOCK = 64
@@ -164,6 +155,7 @@ class _Writer:
         self._children = Counter[str]()
         self._shared: dict[str, SharedModule] = {}
         self._expressions = Expressions(self)
+        self._statements = Statements(self._expressions)
 
     # Names
 
@@ -183,12 +175,12 @@ class _Writer:
 
     def chosen(self, test: str, cases: list[Case], width: int) -> str:
         """The name of what a case statement, or a chain of conditions, chooses."""
-        text = "\n".join(_decided(test, [(each, [f"NAME = {text};"]) for each, text in cases]))
+        text = "\n".join(decision(test, [(each, [f"NAME = {text};"]) for each, text in cases]))
         if text not in self._helpers:
             self._helpers[text] = name = self._naming.new("by_" + test)
             self._nets.setdefault(f"reg {range_of(width)}", []).append(name)
             self._body.append(
-                "always @*\n" + "\n".join(_indented(text.replace("NAME", name).split("\n")))
+                "always @*\n" + "\n".join(indented(text.replace("NAME", name).split("\n")))
             )
         return self._helpers[text]
 
@@ -248,7 +240,7 @@ class _Writer:
             lines += [f"`{'elsif' if number else 'ifdef'} {define}", other]
         lines += ["`else"] * bool(instead)
         nets = [line for head, names in self._nets.items() for line in filled(head, names, ";")]
-        lines += _indented([*nets, *self._declared, *self._body, *self._contents])
+        lines += indented([*nets, *self._declared, *self._body, *self._contents])
         lines += ["`endif"] * bool(instead)
         return ModuleText(
             "\n".join([*lines, "endmodule\n"]),
@@ -334,30 +326,34 @@ class _Writer:
         self._registers |= clocked.keys()
         self._held |= clocked
         domain = process.domain
-        lines = self._statements(process.statements, "<=")
-        cleared = [
-            f"{self._names[id(signal)]} <= {constant(signal.init, len(signal))};"
-            for signal in process.signals
-            if domain.rst is not None and not signal.reset_less
-        ]
+        lines = self._statements.lines(process.statements, "<=")
+        reset_too = [each for each in process.signals if not each.reset_less]
+        cleared = self._initials(reset_too, "<=") if domain.rst is not None else []
         edge = f"{domain.clk_edge}edge {self.of(domain.clk)}"
         if cleared:
             reset = self.of(domain.rst)
             if domain.async_reset:
                 edge += f" or posedge {reset}"
-                lines = [f"if ({reset}) begin", *_indented(cleared), "end else begin",
-                         *_indented(lines), "end"]  # fmt: skip
+                lines = [f"if ({reset}) begin", *indented(cleared), "end else begin",
+                         *indented(lines), "end"]  # fmt: skip
             else:
-                lines += _guarded(f"if ({reset})", cleared)
-        self._body.append("\n".join(_guarded(f"always @({edge})", lines)))
+                lines += guarded(f"if ({reset})", cleared)
+        self._add(f"always @({edge})", lines)
         # What is loaded stays through a reset, and begins with what a fabric is built with.
-        first = [
-            f"{self._names[id(signal)]} = {constant(signal.init, len(signal))};"
-            for signal in process.signals
-            if signal.reset_less and signal.init
+        loaded = [each for each in process.signals if each.reset_less and each.init]
+        if loaded:
+            self._add("initial", self._initials(loaded, "="))
+
+    def _add(self, head: str, lines: Sequence[str]) -> None:
+        """Add lines behind a head to the body."""
+        self._body.append("\n".join(guarded(head, lines)))
+
+    def _initials(self, signals: Iterable[Signal], sign: str) -> list[str]:
+        """Lines that assign signals what they are at first."""
+        return [
+            f"{self._names[id(signal)]} {sign} {constant(signal.init, len(signal))};"
+            for signal in signals
         ]
-        if first:
-            self._body.append("\n".join(_guarded("initial", first)))
 
     def _write_logic(self, process: Process) -> None:
         """Write statements of logic."""
@@ -365,13 +361,10 @@ class _Writer:
             return
         if all(isinstance(each, ast.Assign) for each in process.statements):
             bits = Counter(bit for each in process.statements for bit in driven_bits(each.lhs))
-            if (
-                bits
-                and max(bits.values()) == 1
-                and not any(is_part(s.lhs) for s in process.statements)
-            ):
+            parts = any(is_part(each.lhs) for each in process.statements)
+            if {*bits.values()} == {1} and not parts:
                 for each in process.statements:
-                    for target, value in self._assigned(each):
+                    for target, value in self._statements.assigned(each):
                         self._body.append(f"assign {target} = {value};")
                 self._fill(process.signals, bits)
                 return
@@ -384,13 +377,9 @@ class _Writer:
             statements = process.statements
             if len(groups) > 1:
                 statements = only(statements, signals[0])
-            lines = [
-                f"{self._names[id(signal)]} = {constant(signal.init, len(signal))};"
-                for signal in signals
-            ]
-            lines += self._statements(statements, "=")
+            lines = self._initials(signals, "=") + self._statements.lines(statements, "=")
             self._registers |= {self._names[id(signal)] for signal in signals}
-            self._body.append("\n".join(_guarded("always @*", lines)))
+            self._add("always @*", lines)
 
     def _fill(self, signals: Iterable[Signal], bits: Counter[tuple[int, int]]) -> None:
         """Assign bits of signals that nothing drives."""
@@ -400,68 +389,6 @@ class _Writer:
                 assert len(signal) > 1, "a signal of one bit is driven or not"
                 name = self._names[id(signal)]
                 self._body.append(f"assign {name}[{k}] = {constant(signal.init >> k, 1)};")
-
-    def _assigned(self, assign: ast.Assign, *, at_once: bool = False) -> Iterator[tuple[str, str]]:
-        """Targets and values of an assignment: one for each part, unless all change at once."""
-        parts = [assign.lhs]
-        if not at_once and isinstance(assign.rhs, ast.Concat) and isinstance(parts[0], ast.Concat):
-            parts = assign.lhs.parts
-        start = 0
-        for part in parts:
-            stop = start + len(part)
-            if stop > start:
-                value = self._expressions.bits(assign.rhs, start, stop)
-                yield self._expressions.target(part), value
-            start = stop
-
-    def _statements(self, statements: Iterable[ast.Statement], sign: str) -> list[str]:
-        """The lines of statements."""
-        lines: list[str] = []
-        for each in statements:
-            if isinstance(each, ast.Assign):
-                found = self._assigned(each, at_once=sign == "=")
-                lines += [f"{target} {sign} {value};" for target, value in found]
-            elif isinstance(each, ast.Switch):
-                lines += self._switch(each, sign)
-            else:
-                raise no_verilog(each)
-        return lines
-
-    def _switch(self, switch: ast.Switch, sign: str) -> list[str]:
-        """The lines of a decision: of one with two outcomes, or with several."""
-        cases = [(patterns, self._statements(inner, sign)) for patterns, inner, _ in switch.cases]
-        if not any(lines for _, lines in cases):
-            return []
-        known = self._expressions.known(switch.test)
-        if known is not None:
-            return next((lines for patterns, lines in cases if matches(patterns, known)), [])
-        if all(patterns is None or _is_flag(patterns) for patterns, _ in cases):
-            return self._conditions(switch.test, cases)
-        return _decided(self._expressions.whole(switch.test), cases)
-
-    def _conditions(
-        self, test: Value, cases: list[tuple[tuple[str, ...] | None, list[str]]]
-    ) -> list[str]:
-        """The lines of if, else if, .., else: each case looks at one bit of a test."""
-        lines: list[str] = []
-        head = ""
-        for patterns, inner in cases:
-            if patterns is None:
-                if not head:
-                    return inner
-                return [*lines, *_guarded("else", inner)] if inner else lines
-            (pattern,) = patterns
-            wanted = "1" in pattern
-            place = len(pattern) - 1 - pattern.index("1" if wanted else "0")
-            asked = self._expressions.bits(test, place, place + 1)
-            if asked == constant(wanted, 1):
-                return [*lines, *(_guarded("else", inner) if head else inner)]
-            if asked == constant(not wanted, 1):
-                continue
-            asked = asked if wanted else f"!({asked})"
-            lines += _guarded(f"{head}if ({asked})", inner)
-            head = "else "
-        return lines
 
     # Memories and instances
 
@@ -490,7 +417,7 @@ class _Writer:
                     lines += [f"{word} <= {data};"] if port._en.value >> k & 1 else []
                     continue
                 enable = self._expressions.bits(port._en, k, k + 1)
-                lines += _guarded(f"if ({enable})", [f"{word} <= {data};"])
+                lines += guarded(f"if ({enable})", [f"{word} <= {data};"])
             self._clocked(memory.domains[port._domain], lines)
         for port in memory._read_ports:
             data, address = port._data, self._expressions.whole(port._addr)
@@ -504,7 +431,7 @@ class _Writer:
             self._held[shown] = len(data)
             lines = [f"{shown} <= {name}[{address}];"]
             if self._expressions.known(port._en) != "1":
-                lines = _guarded(f"if ({self._expressions.whole(port._en)})", lines)
+                lines = guarded(f"if ({self._expressions.whole(port._en)})", lines)
             self._clocked(memory.domains[port._domain], lines)
 
     def _initial(self, name: str, rows: Sequence[int], width: int) -> list[str]:
@@ -512,15 +439,14 @@ class _Writer:
         if any(rows):
             lines = [f"{name}[{k}] = {constant(row, width)};" for k, row in enumerate(rows)]
             blocks = (lines[k : k + BLOCK] for k in range(0, len(lines), BLOCK))
-            return ["\n".join(["initial begin", *_indented(block), "end"]) for block in blocks]
+            return ["\n".join(["initial begin", *indented(block), "end"]) for block in blocks]
         index = self._naming.new("index")
         self._nets.setdefault("integer ", []).append(index)
         loop = f"for ({index} = 0; {index} < {len(rows)}; {index} = {index} + 1)"
-        return _guarded(f"initial {loop}", [f"{name}[{index}] = {constant(0, width)};"])
+        return guarded(f"initial {loop}", [f"{name}[{index}] = {constant(0, width)};"])
 
     def _clocked(self, domain: ClockDomain, lines: list[str]) -> None:
-        edge = f"{domain.clk_edge}edge {self.of(domain.clk)}"
-        self._body.append("\n".join(_guarded(f"always @({edge})", lines)))
+        self._add(f"always @({domain.clk_edge}edge {self.of(domain.clk)})", lines)
 
     def _write_instance(self, instance: Instance, name: str) -> None:
         """Write an instance of another module."""
@@ -543,59 +469,9 @@ class _Writer:
         if len(head) + len(line) < LINE and "\n" not in line:
             self._body.append(f"{head}{line});")
             return
-        lines = [head, *_indented([f"{pin}," for pin in pins[:-1]]), *_indented(pins[-1:]), ");"]
+        lines = [head, *indented([f"{pin}," for pin in pins[:-1]]), *indented(pins[-1:]), ");"]
         self._body.append("\n".join(lines))
 
 
 def _parameter(value: object) -> str:
     return constant(value.value, len(value)) if isinstance(value, Const) else str(value)
-
-
-def _indented(lines: Iterable[str]) -> list[str]:
-    return [f"  {part}" if part else part for line in lines for part in line.split("\n")]
-
-
-def _guarded(head: str, lines: Sequence[str]) -> list[str]:
-    """Lines behind a head; in a block, unless there is one statement of one line.
-
-    A condition within another one is in a block: an ``else`` belongs to the last ``if`` before it.
-    """
-    nested = bool(lines) and lines[0].startswith("if") and head.startswith(("if", "else"))
-    if len(lines) == 1 and "\n" not in lines[0] and not nested:
-        return (
-            [f"{head} {lines[0]}"] if len(head) + len(lines[0]) < LINE else [head, f"  {lines[0]}"]
-        )
-    if (
-        head.startswith("always")
-        and len(lines) > 1
-        and lines[0].startswith("if (")
-        and (all(line.startswith("  ") for line in lines[1:]))
-    ):
-        return [head, *_indented(lines)]
-    return [f"{head} begin", *_indented(lines), "end"]
-
-
-def _decided(test: str, cases: Sequence[tuple[tuple[str, ...] | None, list[str]]]) -> list[str]:
-    """The lines of a decision between several: a case, or conditions where bits do not matter."""
-    cases = [case for case in cases if case[0] != ()]
-    if not any(is_wild(patterns) for patterns, _ in cases):
-        lines = []
-        for patterns, inner in cases:
-            label = f"{labels(patterns)}:"
-            lines += _guarded(label, inner) if inner else [f"{label} ;"]
-        if all(patterns is not None for patterns, _ in cases):
-            lines.append("default: ;")
-        return [f"case ({test})", *_indented(lines), "endcase"]
-    lines, head = [], ""
-    for patterns, inner in cases:
-        if patterns is None:
-            return [*lines, *_guarded("else", inner)] if inner else lines
-        # What follows an empty statement is not for its case.
-        lines += _guarded(f"{head}if ({condition(test, patterns)})", inner or [";"])
-        head = "else "
-    return lines
-
-
-def _is_flag(patterns: tuple[str, ...]) -> bool:
-    """Whether patterns look at one bit alone."""
-    return len(patterns) == 1 and len(patterns[0].replace("-", "")) == 1

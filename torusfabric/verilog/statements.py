@@ -1,17 +1,27 @@
-"""What the fragments of Amaranth drive, and their statements in groups that drive the same."""
+"""What the fragments of Amaranth drive, their statements in groups that drive the same, and lines.
+
+Statements stay as they are written: a register is assigned where its design assigns it, under the
+same conditions.
+"""
 # ruff: noqa: SLF001  Amaranth says in private members what statements and memories are made of.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from amaranth.hdl import ClockDomain, Fragment, Instance, Signal, Value
 from amaranth.hdl import _ast as ast
 from amaranth.hdl._mem import MemoryInstance
 
-__all__ = ["Process", "driven_bits", "driven_by", "driven_within", "is_part", "only", "plain_last",
+from .expressions import Expressions, condition, constant, is_wild, labels, matches, no_verilog
+
+__all__ = ["LINE", "Process", "Statements", "decision", "driven_bits", "driven_by",
+           "driven_within", "guarded", "indented", "is_part", "only", "plain_last",
            "processes"]  # fmt: skip
+
+#: Characters that a statement may have on a line.
+LINE = 96
 
 
 @dataclass
@@ -142,3 +152,123 @@ def is_part(value: Value) -> bool:
     return isinstance(value, ast.Part) or (
         isinstance(value, ast.Concat) and any(map(is_part, value.parts))
     )
+
+
+class Statements:
+    """Writes statements as lines."""
+
+    def __init__(self, expressions: Expressions) -> None:
+        self._expressions = expressions
+
+    def assigned(self, assign: ast.Assign, *, at_once: bool = False) -> Iterator[tuple[str, str]]:
+        """Targets and values of an assignment: one for each part, unless all change at once."""
+        parts = [assign.lhs]
+        if not at_once and isinstance(assign.rhs, ast.Concat) and isinstance(parts[0], ast.Concat):
+            parts = assign.lhs.parts
+        start = 0
+        for part in parts:
+            stop = start + len(part)
+            if stop > start:
+                value = self._expressions.bits(assign.rhs, start, stop)
+                yield self._expressions.target(part), value
+            start = stop
+
+    def lines(self, statements: Iterable[ast.Statement], sign: str) -> list[str]:
+        """The lines of statements."""
+        lines: list[str] = []
+        for each in statements:
+            if isinstance(each, ast.Assign):
+                found = self.assigned(each, at_once=sign == "=")
+                lines += [f"{target} {sign} {value};" for target, value in found]
+            elif isinstance(each, ast.Switch):
+                lines += self._switch(each, sign)
+            else:
+                raise no_verilog(each)
+        return lines
+
+    def _switch(self, switch: ast.Switch, sign: str) -> list[str]:
+        """The lines of a decision: of one with two outcomes, or with several."""
+        cases = [(patterns, self.lines(inner, sign)) for patterns, inner, _ in switch.cases]
+        if not any(lines for _, lines in cases):
+            return []
+        known = self._expressions.known(switch.test)
+        if known is not None:
+            return next((lines for patterns, lines in cases if matches(patterns, known)), [])
+        if all(patterns is None or _is_flag(patterns) for patterns, _ in cases):
+            return self._conditions(switch.test, cases)
+        return decision(self._expressions.whole(switch.test), cases)
+
+    def _conditions(
+        self, test: Value, cases: list[tuple[tuple[str, ...] | None, list[str]]]
+    ) -> list[str]:
+        """The lines of if, else if, .., else: each case looks at one bit of a test."""
+        lines: list[str] = []
+        head = ""
+        for patterns, inner in cases:
+            if patterns is None:
+                if not head:
+                    return inner
+                return [*lines, *guarded("else", inner)] if inner else lines
+            (pattern,) = patterns
+            wanted = "1" in pattern
+            place = len(pattern) - 1 - pattern.index("1" if wanted else "0")
+            asked = self._expressions.bits(test, place, place + 1)
+            if asked == constant(wanted, 1):
+                return [*lines, *(guarded("else", inner) if head else inner)]
+            if asked == constant(not wanted, 1):
+                continue
+            asked = asked if wanted else f"!({asked})"
+            lines += guarded(f"{head}if ({asked})", inner)
+            head = "else "
+        return lines
+
+
+def indented(lines: Iterable[str]) -> list[str]:
+    """Lines a step further in."""
+    return [f"  {part}" if part else part for line in lines for part in line.split("\n")]
+
+
+def guarded(head: str, lines: Sequence[str]) -> list[str]:
+    """Lines behind a head; in a block, unless there is one statement of one line.
+
+    A condition within another one is in a block: an ``else`` belongs to the last ``if`` before it.
+    """
+    nested = bool(lines) and lines[0].startswith("if") and head.startswith(("if", "else"))
+    if len(lines) == 1 and "\n" not in lines[0] and not nested:
+        return (
+            [f"{head} {lines[0]}"] if len(head) + len(lines[0]) < LINE else [head, f"  {lines[0]}"]
+        )
+    if (
+        head.startswith("always")
+        and len(lines) > 1
+        and lines[0].startswith("if (")
+        and (all(line.startswith("  ") for line in lines[1:]))
+    ):
+        return [head, *indented(lines)]
+    return [f"{head} begin", *indented(lines), "end"]
+
+
+def decision(test: str, cases: Sequence[tuple[tuple[str, ...] | None, list[str]]]) -> list[str]:
+    """The lines of a decision between several: a case, or conditions where bits do not matter."""
+    cases = [case for case in cases if case[0] != ()]
+    if not any(is_wild(patterns) for patterns, _ in cases):
+        lines = []
+        for patterns, inner in cases:
+            label = f"{labels(patterns)}:"
+            lines += guarded(label, inner) if inner else [f"{label} ;"]
+        if all(patterns is not None for patterns, _ in cases):
+            lines.append("default: ;")
+        return [f"case ({test})", *indented(lines), "endcase"]
+    lines, head = [], ""
+    for patterns, inner in cases:
+        if patterns is None:
+            return [*lines, *guarded("else", inner)] if inner else lines
+        # What follows an empty statement is not for its case.
+        lines += guarded(f"{head}if ({condition(test, patterns)})", inner or [";"])
+        head = "else "
+    return lines
+
+
+def _is_flag(patterns: tuple[str, ...]) -> bool:
+    """Whether patterns look at one bit alone."""
+    return len(patterns) == 1 and len(patterns[0].replace("-", "")) == 1
