@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ..program import RouteMap
+from ..program import Program, RouteMap
+from ..program.address_map import AddressMap
 from ..program.fields import Order
 from ..schedule import Listed
 from ..topology import IntArray
-
-if TYPE_CHECKING:
-    from ..program import Program
-    from ..program.address_map import AddressMap
 
 __all__ = ["core_address_map"]
 

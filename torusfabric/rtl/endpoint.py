@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Member, Out
@@ -26,10 +25,8 @@ from .memories import Cell, address_width, choose, constant_at, memory_cell
 from .modules import apart, delayed
 from .multiplexer import SLICE, cascade, extended_cascade, keeper, select_bits, select_code
 from .netlist import Leaf
+from .operator_unit import OperatorUnit
 from .place import Location
-
-if TYPE_CHECKING:
-    from .operator_unit import OperatorUnit
 
 __all__ = ["EndpointPorts", "EndpointSettings", "HostReads", "Inputs", "Reader"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
@@ -24,9 +24,8 @@ from .memories import (
 )
 from .modules import apart, delayed
 from .multiplexer import multiplexed
-
-if TYPE_CHECKING:
-    from .place import Location
+from .operator_unit import add_pair
+from .place import Location
 
 __all__ = ["Copy", "Endpoint", "EndpointBuilder", "asked"]
 
@@ -418,9 +417,6 @@ class EndpointBuilder:
             return Const(0, self.width)
         level, unit, made = words, self._settings.unit, 0
         late = self._settings.injection_delay
-        if len(level) > 1:
-            from .operator_unit import add_pair
-
         while len(level) > 1:
             assert unit is not None
             rest = [delayed(self.m, word, unit.latency) for word in level[len(level) & ~1 :]]

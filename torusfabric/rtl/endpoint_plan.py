@@ -10,10 +10,10 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..program import Program
 from ..program.fields import IDLE, NEUTRAL, Action, Order, Point
 from ..topology import BoolArray, IntArray
 from .endpoint_points import Points, Stores, known
@@ -21,9 +21,6 @@ from .endpoint_shape import EndpointMemory, EndpointReader, EndpointShape
 from .endpoint_wires import SHARED, EndpointWires, WiredEndpoints, memory_size
 from .multiplexer import select_code
 from .place import Column, Location, RowTables, Table
-
-if TYPE_CHECKING:
-    from ..program import Program
 
 __all__ = ["EndpointPlan", "plan_endpoints", "sharing"]
 

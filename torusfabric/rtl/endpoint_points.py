@@ -18,17 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
+from ..program import Program
 from ..program.fields import IDLE, NEUTRAL, Action, Loop, Order, Point
 from ..program.timing import ADDRESS
 from ..topology import BoolArray, IntArray
 from .place import Column, ColumnSet, Loops, Shown
-
-if TYPE_CHECKING:
-    from ..program import Program
 
 __all__ = ["Points", "Reading", "Stores", "known", "of_each"]
 

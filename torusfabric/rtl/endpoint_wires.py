@@ -12,16 +12,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+from ..program import Program
 from ..program.fields import IDLE
 from ..topology import IntArray
 from .endpoint_points import Points, Reading, known
-
-if TYPE_CHECKING:
-    from ..program import Program
 
 __all__ = ["SHARED", "EndpointWires", "WiredEndpoints", "memory_size"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib.wiring import In, Out
 
-from ..program import RouteMap
+from ..program import Program, RouteMap
 from ..program.fields import Order
 from ..program.timing import DISTRIBUTION
 from ..schedule.model import Choice
@@ -20,15 +20,14 @@ from .arrays import NodeGroups, OneOf, Slice
 from .memories import address_width
 from .modules import Leaf
 from .netlist import NetlistBuilder, Part, Parts, Role
+from .operator_unit import OperatorUnit
+from .place import RowTables
+from .placement import Placement
 from .run_choices import RunChoices
 
 if TYPE_CHECKING:
-    from ..program import Program
     from ..program.frame import Frame
     from ..topology.boards import Boards
-    from .operator_unit import OperatorUnit
-    from .place import RowTables
-    from .placement import Placement
 
 __all__ = ["BY_GROUP", "ControlStage", "Distribution", "FabricBuilder", "Top", "Words",
            "is_direct"]  # fmt: skip
@@ -269,11 +268,7 @@ class FabricBuilder(NetlistBuilder):
         """What combines words, where anything does."""
         # Anything may be combined, whatever is loaded.
         operators = self.frame.parsed_operators() if self.frame else self.program.operators
-        if not operators:
-            return None
-        from .operator_unit import OperatorUnit
-
-        return OperatorUnit(operators)
+        return OperatorUnit(operators) if operators else None
 
     @cached_property
     def choices(self) -> RunChoices:

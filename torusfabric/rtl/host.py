@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..program.timing import DISTRIBUTION, STORE, WRITE, table_digits
+from ..topology import IntArray
 from .arrays import NodeGroups
 from .locators import HostLayout, Locator
 from .memories import Columns, address_width, choose, constant_at, look_up
 from .modules import delayed, pulsed
 from .netlist import Leaf
-
-if TYPE_CHECKING:
-    from ..topology import IntArray
 
 __all__ = ["RADIX", "divide", "Host", "HostView", "HostWrites", "ReadMerge", "merge_levels",
            "suffix"]  # fmt: skip

@@ -6,15 +6,13 @@ A receiver has to know the origin of a word: what that takes is beside what a ta
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..program import Form, Program
 from .netlist import Netlist, Role
 from .place import Loops
-
-if TYPE_CHECKING:
-    from ..program import Form, Program
 
 __all__ = ["Inventory", "Origins", "tag_cost", "take_inventory"]
 

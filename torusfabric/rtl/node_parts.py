@@ -8,25 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..program import DirectMap, RenumberedMap
+from ..program import DirectMap, Form, RenumberedMap
 from ..program.timing import DISTRIBUTION
-from ..topology import IntArray, cayley
+from ..topology import Groups, IntArray, cayley
 from .arrays import Fixed, Numbers, OneOf, Parts, Role, Slice, Source
+from .combiner import Combiner
 from .endpoint import EndpointPorts, EndpointSettings
 from .endpoint_builder import Endpoint
 from .fabric_builder import ControlStage, FabricBuilder, Top
 from .memories import address_width
+from .operator_unit import OperatorUnit
 from .placement import RouterPlan, combiner_name
 from .router import Router
-
-if TYPE_CHECKING:
-    from ..program import Form
-    from ..topology import Groups
-    from .operator_unit import OperatorUnit
 
 __all__ = ["EndpointWiring", "add_combiners", "add_endpoints", "add_routers", "add_streams",
            "endpoint_settings"]  # fmt: skip
@@ -272,8 +268,6 @@ def _select(
 
 def add_combiners(build: FabricBuilder) -> None:
     """Add the operators of each node, one module a shape."""
-    from .combiner import Combiner
-
     placement, unit = build.placement, build.operator_unit
     assert unit is not None
     for number, plan in enumerate(placement.operands):

@@ -13,15 +13,13 @@ import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+from ..program import Program
 from ..program.fields import ACTIONS, Action, Holder, Loop, Point
 from ..topology import BoolArray, IntArray
-
-if TYPE_CHECKING:
-    from ..program import Program
 
 __all__ = ["Column", "ColumnSet", "Delays", "Location", "Loops", "RowTables", "Shown", "Table",
            "columns_of"]  # fmt: skip

@@ -13,10 +13,11 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+from ..program import Program
 from ..program.fields import ACTIONS, IDLE, Action, Holder, Point, Sources, number_equal
 from ..program.timing import ADDRESS, SETTING
 from ..topology import IntArray
@@ -24,9 +25,6 @@ from .endpoint_plan import EndpointPlan, plan_endpoints
 from .endpoint_points import known, of_each
 from .place import Column, ColumnSet, Delays, Location, Loops, RowTables, Shown, Table
 from .router import Crossbar, plan_crossbar
-
-if TYPE_CHECKING:
-    from ..program import Program
 
 __all__ = ["Placement", "RouterPlan", "combiner_name", "place"]
 

@@ -6,21 +6,17 @@ import enum
 from bisect import bisect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Member, Out
 
+from ..program import Program
 from ..program.mode import Range
 from .memories import address_width, choose, look_up
-from .modules import pulsed
+from .modules import Leaf, pulsed
+from .operator_unit import OperatorUnit
 from .run_length import Lengths
-
-if TYPE_CHECKING:
-    from ..program import Program
-    from .modules import Leaf
-    from .operator_unit import OperatorUnit
 
 __all__ = ["ERROR_BITS", "RunChoices", "RunError", "entry_members", "found_entry", "run_form"]
 
@@ -84,17 +80,14 @@ class RunChoices:
     def of(cls, program: Program, *, by_form: bool = False) -> RunChoices:
         """Those that a program leaves; with forms for modes where what starts runs knows forms."""
         modes = program.forms if by_form else program.modes
-        lengths = unit = None
+        unit = OperatorUnit(program.operators) if program.operators else None
+        lengths = None
         if program.any_length:
             lengths = Lengths(
                 program.flits,
                 tuple(form.schedule.chunks for form in program.forms),
                 tuple(form.beat for form in program.forms),
             )
-        if program.operators:
-            from .operator_unit import OperatorUnit
-
-            unit = OperatorUnit(program.operators)
         return cls(
             tuple(mode.groups.size if mode.any_root else None for mode in modes),
             tuple(bool(mode.operators) for mode in modes),

@@ -8,19 +8,17 @@ the row, its look-up and two comparisons.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from amaranth.hdl import Const, Module, Mux, Signal, Value
 
 from ..program.fields import Order
+from ..topology import IntArray
 from .memories import Columns, look_up
 from .modules import delayed
-
-if TYPE_CHECKING:
-    from ..topology import IntArray
-    from .place import Loops
-    from .run_length import RunLength
+from .place import Loops
+from .run_length import RunLength
 
 __all__ = ["Slot", "open_slot"]
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from amaranth.hdl import Const, Module, Signal
 from amaranth.lib.wiring import In, Out
 
-from ..program import CycleMap, DirectMap, RenumberedMap, RouteMap
+from ..program import AddressMap, CycleMap, DirectMap, Program, RenumberedMap, RouteMap
 from ..program.timing import direct_write_delay
-from ..topology import cayley
+from ..topology import CayleyGraph, cayley
 from .arrays import Slice
 from .fabric_builder import FabricBuilder
 from .host import RADIX, Host, HostView, HostWrites, ReadMerge, merge_levels
@@ -27,10 +27,6 @@ from .memories import address_width, choose
 from .netlist import Fixed, Leaf, Part, Parts, Role
 from .node_parts import add_combiners, add_endpoints, add_routers, add_streams
 from .sequencer import Sequencer
-
-if TYPE_CHECKING:
-    from ..program import AddressMap, Program
-    from ..topology import CayleyGraph
 
 __all__ = ["Built", "RootUnit", "add_core_top", "add_host", "add_host_port", "add_host_top",
            "add_inside", "add_read_tree", "add_root_unit", "add_sequencer", "add_single",
