@@ -164,6 +164,13 @@ def test_words_of_the_bus_are_flits(bus):
     assert tf.connect("sim", fabric).run().passed
 
 
+@pytest.mark.parametrize(("top", "bus"), [("core", None), ("stream", None), ("stream", "wishbone")])
+def test_only_a_host_port_stands_behind_a_bridge(top, bus):
+    program = tf.compile(tf.plan("2x2", "allgather"), flits=4)
+    with pytest.raises(InputError, match=f"^Top must be host for a .* bridge, not {top}$"):
+        tf.connect("sim", tf.Fabric(program, width=8, top=top, bus=bus))
+
+
 def test_torn_command():
     """A host that goes away in the middle of a command does not keep the next one out."""
     fabric = fabric_of("2x2", "allgather", "hamiltonian", width=8, flits=2)

@@ -12,6 +12,7 @@ from ...errors import InputError
 from ...rtl.assembly import Assembly
 from ...rtl.bus import Bus
 from ...rtl.bus.protocol import bus_members
+from ...rtl.fabric_builder import Top
 from .uart_bone import UartBone
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ def behind_bus(fabric: "Fabric") -> "Fabric":
     InputError
         If it does not have the host top.
     """
+    if fabric.top is not Top.HOST:
+        raise InputError(f"Top must be host for a fabric behind a bridge, not {fabric.top}")
     there = fabric.bus is Bus.WISHBONE and fabric.beat == 1
     return fabric if there else fabric.behind(Bus.WISHBONE)
 

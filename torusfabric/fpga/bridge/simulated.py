@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """Bridges that are simulated: the gateware of boards, without the bits of their serial lines.
 
 Several boards are each behind a bridge, with a clock of their own; what one sends on its links
