@@ -57,6 +57,26 @@ def test_who_rests_is_named():
     simulated(fabric, testbench)
 
 
+def test_nobody_is_named_while_a_run_is_under_way():
+    """Though messages wait for longer than that of the last node may take."""
+    program = tf.compile(tf.plan(tf.Torus(3, link_latency=40), "allgather"), flits=2)
+    fabric = tf.Fabric(program, width=8, top="stream", beat=1, timeout=20)
+
+    async def testbench(ctx):
+        await ctx.tick().repeat(20)
+        for nodes in ((0, 1), (0, 1), (2,)):
+            await send(ctx, fabric, *nodes)
+        await ctx.tick().until(fabric.busy)
+        seen = 0
+        while ctx.get(fabric.busy):
+            assert (await ticks(ctx, fabric, 1))[0] == 0
+            seen += 1
+        assert seen > 40
+        assert (await ticks(ctx, fabric, 45)) == (1, 2, 1)
+
+    simulated(fabric, testbench)
+
+
 def test_who_waits_for_statuses_to_be_taken_names_nobody():
     """All nodes have sent and taken, and no run begins; the search goes round and round."""
     program = tf.compile(tf.plan("3", "allgather"), max_flits=2, barrier=True)
