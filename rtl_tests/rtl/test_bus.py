@@ -147,6 +147,52 @@ def test_a_start_while_a_command_is_under_way_sends_none():
     assert words == [(1, 0), (9, 0), (0, 0), (0, 0), (0, 1)]
 
 
+def test_each_status_says_how_its_run_ended():
+    """Though others came before it."""
+    port = attach.CommandPort({})
+
+    async def bench(ctx):
+        ctx.set(port.tready, 1)
+        for run in range(1, 6):
+            ctx.set(port.start, 1)
+            await ctx.tick()
+            ctx.set(port.start, 0)
+            await ctx.tick().repeat(10)
+            assert (ctx.get(port.busy), ctx.get(port.done)) == (1, 0)
+            ctx.set(port.status_tvalid, 1)
+            for word, last in ((run + 3, 0), (run, 0), (run + 6, 1)):
+                ctx.set(port.status_tdata, word)
+                ctx.set(port.status_tlast, last)
+                await ctx.tick()
+            ctx.set(port.status_tvalid, 0)
+            assert (ctx.get(port.busy), ctx.get(port.done)) == (0, 1)
+            assert (ctx.get(port.error), ctx.get(port.cycles)) == (run, run + 6)
+
+    simulated(port, bench)
+
+
+def test_what_a_run_closes_ends_with_an_error():
+    """Another start, and the windows."""
+    fabric = fabric_of("wishbone", tf.Torus(2, link_latency=60), flits=2)
+    start = fabric.register_map.register("start").offset
+    sent, received = (window.offset for window in fabric.register_map.windows)
+
+    async def bench(ctx):
+        master = WishboneMaster(ctx, fabric, random.Random(1))
+        for _ in range(2):
+            assert await master.write(sent, 1, 0b1111)
+            assert await master.read(received) is not None
+            await master.wait(1)
+            assert await master.write(start, 1, 0b1111)
+            await master.wait(1)
+            assert not await master.write(sent, 1, 0b1111)
+            assert await master.read(received) is None
+            assert not await master.write(start, 1, 0b1111)
+            await master.wait(fabric.predicted_cycles)
+
+    simulated(fabric, bench)
+
+
 # ---- faults
 
 

@@ -290,6 +290,44 @@ def test_windows_are_closed_during_a_run():
     assert simulate(*windows_of(), while_busy) == [2, 2, {}]
 
 
+async def begins_meanwhile(bench):
+    """What a word is answered with that was asked for when a run begins."""
+    (_, received), size = bench.map.windows, bench.map.flit_bytes.bit_length() - 1
+    await bench.offer("ar", addr=received.offset, len=0, size=size, burst=INCR, id=0)
+    for _ in range(4):
+        await bench.tick()
+    bench.ctx.set(bench.dut.busy, 1)
+    return await bench.taken("r", "resp")
+
+
+def test_a_run_that_begins_fails_the_words_that_are_on_their_way():
+    assert simulate(*windows_of(), begins_meanwhile, pace=0) == [2]
+
+
+async def both_ways(bench):
+    """The cycles in which words are written, and read, where both could be in each."""
+    sent, received = bench.map.windows
+    full = bench.map.flit_bytes
+    for channel, window in (("aw", sent), ("ar", received)):
+        for name, value in (("addr", window.offset), ("len", 255), ("burst", INCR), ("valid", 1),
+                            ("size", full.bit_length() - 1)):  # fmt: skip
+            bench.ctx.set(bench.port(channel + name), value)
+    for name, value in (("wstrb", (1 << full) - 1), ("wvalid", 1), ("rready", 1)):
+        bench.ctx.set(bench.port(name), value)
+    written, read = [], []
+    for cycle in range(100):
+        written += [cycle] * bench.ctx.get(bench.dut.s_axi_wready)
+        read += [cycle] * bench.ctx.get(bench.dut.s_axi_rvalid)
+        await bench.tick()
+    return written, read
+
+
+def test_beats_of_both_ways_take_turns():
+    written, read = simulate(*windows_of(16, "3", 64), both_ways, pace=0)
+    assert set(map(int.__sub__, written[2:], written[1:])) == {2}
+    assert set(map(int.__sub__, read[2:], read[1:])) == {2}
+
+
 def sees(name, value):
     """Windows that see one of their inputs always as one value."""
 
