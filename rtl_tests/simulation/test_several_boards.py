@@ -96,6 +96,16 @@ def test_boards_that_are_told_different_things_do_not_run(pair):
         assert boards.said("error") == [RunError.LENGTH] * 2
 
 
+def test_a_board_that_waits_takes_no_other_start(pair):
+    with CompiledBoards(pair, seed=1, link_errors=0.0) as boards:
+        assert not step(boards, (3, 4), waits=(3, 10**6), edges=500)
+        assert not step(boards, (4, 4), waits=(3, 10**6), edges=500)
+        assert boards.said("error") == [RunError.BUSY, 0]
+        # What was chosen first is told to the other.
+        assert step(boards, (4, 4), waits=(10**6, 3)) is False
+        assert boards.said("error") == [RunError.BOARDS] * 2
+
+
 def test_boards_far_away_hear_who_was_told_something_else():
     """The board between says what the first has found, and not only what lies behind it."""
     with CompiledBoards(made((4,), "4", 14, max_flits=4), seed=1, link_errors=0.0) as boards:
