@@ -14,7 +14,9 @@ from torusfabric.program.frame import Frame
 from torusfabric.program.host_words import word_addresses
 from torusfabric.program.loadable import LoadableMode
 from torusfabric.proof import prove
-from torusfabric.rtl.loaded.image import Image, read_image
+from torusfabric.rtl.loaded.image import FILLS, Image, read_image
+from torusfabric.rtl.loaded.image_loader import END, PIECE_AT, ROWS_AT
+from torusfabric.rtl.loaded.layout import HEAD, TableLayout
 from torusfabric.simulation.engines.compiled import CompiledEngine
 from torusfabric.toolchain import tools
 
@@ -51,6 +53,30 @@ def test_forms_by_length_and_root(broadcast, tmp_path):
         assert job.cycles - form.timing_of(form.block_of(job.length)).cycles == 1  # for the mode
     broadcast.save(tmp_path / "a.bin")
     assert read_image(tmp_path / "a.bin", fabric.frame, 8).words == broadcast.words
+
+
+def rows_written(image):
+    """The rows of each table that an image writes, by the number of its owner."""
+    words, rows = image.words, {}
+    at = FILLS + TableLayout(image.frame).fill_words + 1
+    while words[at] != END:
+        owner, count = words[at] % (1 << PIECE_AT), (words[at] >> ROWS_AT) + 1
+        rows.setdefault(owner, set()).update(range(words[at + 1], words[at + 1] + count))
+        at += HEAD + count
+    return rows
+
+
+def test_what_lies_between_the_forms_of_a_mode_stays():
+    """Where others are filled all at once, what nobody asks for between them is written, too."""
+    short, long = (tf.plan("9", "broadcast", trees=trees) for trees in (1, 2))
+    several = [([short, long], False), ([short], False), ([long], False)]
+    modes = [LoadableMode.of([loadable_form(plan, LONG, ()) for plan in one]) for one, _ in several]
+    whole = Image.of(Frame.of(modes, rows=64), 8, several)
+    assert [place.number for place in whole.places] == [0, 3, 1, 2]
+    tables = [*TableLayout(whole.frame).single_tables]
+    rows = rows_written(whole.with_modes(several[:1], 0))
+    for name in ("modes", "starts"):
+        assert rows[whole.frame.nodes + tables.index(name)] == {0, 3}
 
 
 def with_wrong_start(fabric, bit):
