@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache, partial
+from operator import add, and_, or_, xor
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -286,10 +287,10 @@ def _read_entry_points() -> None:
 # The operators that there are. Those of bits are commutative and associative at any width.
 
 
-def _masked(ufunc: Callable[[Words, Words], Words], a: Words, b: Words, width: int) -> Words:
-    """What a function of numpy makes of words, without what is above their highest bit."""
+def _masked(of: Callable[[Any, Any], Any], a: Words, b: Words, width: int) -> Words:
+    """What a sign makes of words, without what is above their highest bit."""
     mask = (1 << width) - 1
-    result: Words = ufunc(a, b) & (mask if a.dtype == object else a.dtype.type(mask))
+    result: Words = of(a, b) & (mask if a.dtype == object else a.dtype.type(mask))
     return result
 
 
@@ -316,20 +317,15 @@ def _chosen_proof(a: str, b: str, width: int, *, least: bool, signed: bool) -> s
 
 
 def _of_bits(
-    name: str, sign: str, ufunc: Callable[[Words, Words], Words], *, ones: bool = False
+    name: str, sign: str, of: Callable[[Any, Any], Any], *, ones: bool = False
 ) -> Operator:
     """An operator that numpy, Amaranth and SystemVerilog write with the same sign."""
-    hardware: dict[str, Callable[[Module, Value, Value], Value]] = {
-        "+": lambda m, a, b: (a + b)[: len(a)],
-        "&": lambda m, a, b: a & b,
-        "|": lambda m, a, b: a | b,
-        "^": lambda m, a, b: a ^ b,
-    }
     return Operator(
         name,
-        partial(_masked, ufunc),
+        partial(_masked, of),
         lambda width: (1 << width) - 1 if ones else 0,
-        hardware[sign],
+        # Only a sum is wider than its words.
+        lambda m, a, b: of(a, b)[: len(a)] if sign == "+" else of(a, b),
         proof=lambda a, b, width: f"{width}'({a} {sign} {b})",
         idempotent=sign in "&|",
     )
@@ -354,12 +350,12 @@ def _comparing(name: str, *, least: bool, signed: bool) -> Operator:
 
 def _built_in() -> Iterator[Operator]:
     """The operators that every fabric knows."""
-    yield _of_bits("add", "+", np.add)
+    yield _of_bits("add", "+", add)
     for name in ("min", "max"):
         yield _comparing(name, least=name == "min", signed=False)
-    yield _of_bits("and", "&", np.bitwise_and, ones=True)
-    yield _of_bits("or", "|", np.bitwise_or)
-    yield _of_bits("xor", "^", np.bitwise_xor)
+    yield _of_bits("and", "&", and_, ones=True)
+    yield _of_bits("or", "|", or_)
+    yield _of_bits("xor", "^", xor)
     for name in ("min", "max"):
         yield _comparing(f"{name}:signed", least=name == "min", signed=True)
 
