@@ -1,0 +1,87 @@
+"""Programs of all kinds, executed: every node has in the end what its collective promises."""
+
+import numpy as np
+import pytest
+
+import torusfabric as tf
+
+#: Blocks, sums, trees and circuits; options under which nodes plan memories of several kinds.
+SCHEDULES = [
+    ("3x3", "allgather", "hamiltonian", {}),
+    ("3x3", "allgather", "hamiltonian", {"link_latency": 2}),
+    ("4x4", "alltoall", "matching", {}),
+    ("2x2x2", "halo", "matching", {"chunks": 3}),
+    ("4x3~1", "halo", "matching", {"chunks": 3}),
+    ("circulant:9:1,2", "exchange", "matching", {"chunks": 2}),
+    ("4x4", "alltoall", "necklace", {"link_latency": 3}),
+    ("3x3", "broadcast", "diagonal", {}),
+    ("mesh:3x3", "alltoall", "any-network", {}),
+    ("mesh:2x3", "allreduce", "any-network", {}),
+    ("3x3", "reduce-scatter", "matching", {"link_latency": (1, 3)}),
+    ("4x4", "allreduce", "necklace", {}),
+    ("4x4", "allreduce", "ring-exchange", {}),
+    ("3x3", "allreduce", "spanning-tree", {"link_latency": (3, 1)}),
+    ("5", "scatter", "farthest-first", {}),
+    ("4x4", "gather", "farthest-first", {}),
+    ("3x4", "alltoall@1", "matching", {}),
+]
+
+#: Of these each run chooses the root.
+ANY_ROOT = [
+    ("3x3", "broadcast", "diagonal", {}),
+    ("4x4", "broadcast", "necklace", {}),
+    ("3x3", "broadcast", "spanning-tree", {"link_latency": 2}),
+    ("4x4", "scatter", "farthest-first", {}),
+    ("3x3", "scatter", "matching", {}),
+    ("4x4", "gather", "farthest-first", {}),
+    ("3x3", "reduce", "spanning-tree", {}),
+    ("4x3", "scatter@0", "farthest-first", {}),
+]
+
+
+def wrong_words(program, **run):
+    """How many words of a run are not as they must be."""
+    number = program.form_of(run.get("mode"), run.get("length"))
+    layout = program.part(number).layout
+    shape = program.topology.nodes, layout.send_words(run.get("length") or program.flits)
+    words = np.random.default_rng(1).integers(0, 1 << 40, shape, np.uint64)
+    expected, receives = program.delivered(words, **run)
+    return int(((program.execute(words, **run) != expected) & receives).sum())
+
+
+@pytest.mark.parametrize(("topology", "collective", "algorithm", "options"), SCHEDULES)
+def test_of_one_length_and_of_any(topology, collective, algorithm, options):
+    schedule = tf.plan(topology, collective, algorithm=algorithm, **options)
+    for flits in (1, 3):
+        assert wrong_words(tf.compile(schedule, flits=flits * schedule.chunks)) == 0
+    program = tf.compile(schedule, max_flits=6 * schedule.chunks)
+    for length in {1, schedule.chunks + 1, 6 * schedule.chunks}:
+        assert wrong_words(program, length=length) == 0
+
+
+@pytest.mark.parametrize(("topology", "collective", "algorithm", "options"), ANY_ROOT)
+def test_from_and_to_each_root(topology, collective, algorithm, options):
+    schedule = tf.plan(topology, collective, algorithm=algorithm, **options)
+    program = tf.compile(schedule, max_flits=3 * schedule.chunks, root="any")
+    for root in (0, 1, program.groups.size - 1):
+        assert wrong_words(program, root=root, length=schedule.chunks + 1) == 0
+
+
+@pytest.mark.parametrize("names", [
+    ("allgather", "alltoall", "allreduce@0"), ("broadcast", "scatter", "gather"),
+    ("exchange", "reduce", "reduce-scatter@1"), ("scatter", "alltoall@0", "halo"),
+])  # fmt: skip
+@pytest.mark.parametrize("root", [None, "any"])
+def test_of_several_modes(names, root):
+    program = tf.compile([tf.plan("4x4", name) for name in names], max_flits=5, root=root)
+    for mode, length in ((0, 5), (1, 2), (2, 5), (1, 5)):
+        chosen = 3 if program.modes[mode].any_root else None
+        assert wrong_words(program, mode=mode, length=length, root=chosen) == 0
+
+
+def test_readers_that_a_mode_does_not_need():
+    """They read the word that changes nothing: of a minimum it is not 0."""
+    plans = [tf.plan("4x4", "reduce", algorithm=name) for name in ("max-flow", "diagonal")]
+    program = tf.compile(plans, max_flits=4, operators=["min"])
+    assert [len(part.loop.sources.injections[0]) for part in program.parts] == [9, 7]
+    assert [wrong_words(program, mode=mode) for mode in (0, 1)] == [0, 0]
