@@ -23,9 +23,9 @@ from .symbols import STANDS, UNKNOWN, multiplexed, number_of
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
-    from ..rtl.router import Crossbar
+    from ..rtl.router import Crossbar, Output
 
-__all__ = ["SLICE", "Operand", "Roms", "Sums", "Unit", "cycles_of_links", "units"]
+__all__ = ["SLICE", "Roms", "Sums", "Unit", "cycles_of_links", "units"]
 
 #: The bit of each word that is carried out, and the ports that have words.
 SLICE, WORDS = 0, ("rx", "inject", "result", "made", "sent", "arrived")
@@ -104,23 +104,6 @@ class Sums:
             sums = [2 * self.added((x - 2) // 2, (y - 2) // 2) + 2 for x, y in unique.T.tolist()]
             result[there] = np.array(sums, np.int32)[inverse.ravel()]
         return result
-
-
-@dataclass(frozen=True)
-class Operand:
-    """What an in-port's words can be combined with.
-
-    Parameters
-    ----------
-    source : int
-        A result, then an injection port; one beyond both is the word that changes nothing.
-    registers, bits : tuple of int
-        The select registers, and what they hold then.
-    """
-
-    source: int
-    registers: tuple[int, ...]
-    bits: tuple[int, ...]
 
 
 @dataclass(kw_only=True)
@@ -242,13 +225,16 @@ class Adder(Unit):
 
     Parameters
     ----------
+    operands : tuple of Output
+        Of each in-port, what its words can be combined with: a result, then an injection port; one
+        beyond both is the word that changes nothing.
     delayed : tuple of int
         The in-ports whose results have a second register.
     codes : tuple of int
         The control bits of each operator; empty where there are none.
     """
 
-    operands: tuple[tuple[Operand, ...], ...]
+    operands: tuple[Output, ...]
     delayed: tuple[int, ...]
     sums: Sums
     codes: tuple[int, ...] = ()
@@ -307,14 +293,14 @@ class Adder(Unit):
         results = []
         for port, operands in enumerate(self.operands):
             made: IntArray = np.full(self._shape, UNKNOWN, np.int32)
-            for operand in operands:
+            for number, source in enumerate(operands.sources):
                 here = right.copy()
-                for register, bit in zip(operand.registers, operand.bits, strict=True):
+                for register, bit in zip(operands.bits, operands.code(number), strict=True):
                     here &= select[register] == bit
-                if operand.source == len(words):
+                if source == len(words):
                     result = arriving[port]
                 else:
-                    result = self.sums.combined_bits(arriving[port], words[operand.source])
+                    result = self.sums.combined_bits(arriving[port], words[source])
                 made = np.where(here, result, made)
             results.append(made)
         return results
@@ -347,15 +333,8 @@ def units(fabric: Fabric, sums: Sums) -> dict[str, Unit]:
 def _adder(fabric: Fabric, crossbar: Crossbar, sums: Sums) -> Adder:
     """The operators of a shape."""
     sources, unit = fabric.program.loop.sources, fabric.operator_unit
-    operands = tuple(
-        tuple(
-            Operand(source, output.bits, tuple(output.code(k)))
-            for k, source in enumerate(output.sources)
-        )
-        for output in crossbar.outputs
-    )
     assert unit is not None  # what adds has one
     return Adder(
-        width=fabric.width, made=sources.made, operands=operands, sums=sums,
+        width=fabric.width, made=sources.made, operands=crossbar.outputs, sums=sums,
         delayed=sources.delayed_results, codes=unit.codes if unit.bits else (),
     )  # fmt: skip
