@@ -13,6 +13,9 @@ from helpers import few, misrouted
 from make_bench import have_bench, have_verilator_bench, run_bench, verilator_settings
 
 import torusfabric as tf
+from torusfabric.rtl.boards import BoardSystem
+from torusfabric.topology.boards import Boards
+from torusfabric.verilog.boards import write_boards
 
 pytestmark = pytest.mark.skipif(not have_bench(), reason="cocotb, make or Icarus is not installed")
 
@@ -53,6 +56,18 @@ def test_bench_of_each_interface_passes(tmp_path, interface):
     assert passed, text[-3000:]
     modes = EXPORTS[interface][1].count(",") + 1
     assert len(re.findall(r"flits: \d+ words in \d+ cycles", text)) == 3 * modes
+
+
+@pytest.mark.parametrize("fault", [None, misrouted])
+def test_bench_of_boards(tmp_path, fault):
+    torus = tf.Torus(4, link_latency=9)
+    program = tf.compile(tf.plan(torus, "alltoall"), max_flits=3)
+    fabric = tf.Fabric(fault(program) if fault else program, width=8)
+    write_boards(BoardSystem(fabric, Boards.parse("2", torus)), tmp_path, command="torusfabric")
+    passed, text = run_bench(tmp_path)
+    assert passed == (fault is None), text[-3000:]
+    wanted = r"flit \d from \d at node \d: 0x" if fault else r"run 3 of 3: alltoall of \d flits"
+    assert re.search(wanted, text)
 
 
 OWN = """

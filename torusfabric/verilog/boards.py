@@ -14,7 +14,7 @@ from ..toolchain.files import writable
 from ..toolchain.folders import made_folder
 from .design import MANIFEST, TEXT, Design, require_folder
 from .expressions import range_of
-from .manifest import COMMON, PORTS, SOURCE, as_json, manifest
+from .manifest import COMMON, SOURCE, as_json, manifest
 from .module_text import MemoryRule, ModuleText
 from .ports import port_facts
 from .text import contents_of, header, module_texts, top_structure, top_text
@@ -25,7 +25,11 @@ __all__ = ["BoardKind", "board_kinds", "emit_boards", "write_boards"]
 BENCH, WHOLE = "bench", "boards"
 
 #: The files of the bench, by the names of their sources.
-FILES = {name: name for name in COMMON} | PORTS["host"] | {"test_fabric.py": "test_boards.py"}
+FILES = {name: name for name in COMMON} | {
+    "fabric_port.py": "ports/boards.py",
+    "host_port.py": "ports/host.py",
+    "direct_port.py": "direct_port.py",
+}
 
 
 def write_boards(

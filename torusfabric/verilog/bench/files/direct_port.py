@@ -75,13 +75,7 @@ class DirectPort:
 
     async def abort(self, inputs: dict[str, int], after: int) -> None:
         """Start a run, and abort it some cycles later: it must end in time."""
-        chosen = [name for name in inputs if name in self.manifest["ports"]]
-        for name in chosen:
-            getattr(self.dut, name).value = inputs[name]
-        self.dut.start.value = 1
-        await self.edge()
-        self.dut.start.value = 0
-        self.stalls.scramble(*chosen)
+        await self.start(inputs)
         for _ in range(after):
             await self.edge()
         self.dut.abort.value = 1
