@@ -170,7 +170,9 @@ class Restless(Unloader):
         m.d.sync += even.eq(~even)
         for name, member in inner.signature.members.items():
             if member.flow is In:
-                inner.bind(name, [self.value(name)])
+                # A word that goes is not taken meanwhile, and comes again.
+                waits = (name, self.changed) == ("tready", "tvalid")
+                inner.bind(name, [self.value(name) & even if waits else self.value(name)])
             else:
                 shown = getattr(inner, name)
                 changed = type(self).change(shown, even) if name == self.changed else shown

@@ -124,7 +124,7 @@ def test_corners_and_a_sample_go_through_the_port():
     """1,000 words at random, the first and the last of the first node and of the last."""
     fabric = tf.Fabric(tf.compile(tf.plan("6x6", "allgather"), flits=2), width=8)
     run = Words(fabric, np.zeros((36, 2), np.uint64), tf.Job())
-    found = run.sample(cells=object())
+    found = next(run.asked(cells=object()))
     pairs = {*zip(found.nodes.tolist(), found.word[:, 0].tolist(), strict=True)}
     assert words.SAMPLE <= len(pairs) == found.number <= words.SAMPLE + 4
     assert {(0, 0), (0, 71), (35, 0), (35, 71)} <= pairs

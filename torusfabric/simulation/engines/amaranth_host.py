@@ -16,7 +16,7 @@ from ...rtl.endpoint import EndpointPorts
 from ...rtl.fabric import Fabric
 from ...rtl.netlist import Role
 from ...topology import IntArray
-from .base import PATIENCE, EngineRun, Job, Progress, words_moved
+from .base import PATIENCE, EngineRun, Job, Progress, image_edges, words_moved
 from .words import Cells, PortWords, Words
 
 __all__ = ["AmaranthCells", "Clock", "HostDriver", "Testbench"]
@@ -93,24 +93,17 @@ class HostDriver:
         design, ctx = self._design, self._ctx
         if not self._fabric.empty:
             return
-        ctx.set(design.load_we, 1)
-        ctx.set(design.load_first, 1)
-        for word in self._fabric.image.words:
-            ctx.set(design.load_data, word)
-            await self._clock.tick()
-            ctx.set(design.load_first, 0)
-        ctx.set(design.load_we, 0)
-        for _ in range(self._fabric.image.settling):
+        for inputs in image_edges(self._fabric.image):
+            for name, value in inputs.items():
+                ctx.set(getattr(design, name), value)
             await self._clock.tick()
         if not ctx.get(design.loaded):
             raise WorkFailed("Image must be taken by the fabric, not refused")
 
     async def take(self, words: Words) -> None:
         """Take what every node has received."""
-        sample = words.sample(self._cells)
-        words.fill(sample, await self.read(sample))
-        missing = words.take(self._cells)
-        words.fill(missing, await self.read(missing))
+        for asked in words.asked(self._cells):
+            words.fill(asked, await self.read(asked))
         self._advance(words.messages.size + words.received.size - self._done)
 
     async def write(self, which: PortWords, words: np.ndarray) -> None:

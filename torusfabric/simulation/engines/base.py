@@ -1,7 +1,7 @@
 """What an engine does: it runs a fabric, by its host port or its streams."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...rtl.fabric import Fabric, Top
+from ...rtl.loaded.image import Image
 from .traffic import Log, Traffic
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Job",
     "Messages",
     "Progress",
+    "image_edges",
     "node_cycles",
 ]
 
@@ -210,6 +212,14 @@ def longest_job(fabric: Fabric, mode: int = 0) -> Job:
         root=0 if of_mode.any_root else None,
         operation=0 if len(of_mode.operators) > 1 else None,
     )
+
+
+def image_edges(image: Image) -> Iterator[dict[str, int]]:
+    """The inputs by which a fabric is loaded with an image, edge by edge."""
+    for number, word in enumerate(image.words):
+        yield {"load_we": 1, "load_first": int(not number), "load_data": word}
+    for _ in range(image.settling):
+        yield {"load_we": 0, "load_first": 0}
 
 
 def node_cycles(fabric: Fabric, repeat: int) -> int:

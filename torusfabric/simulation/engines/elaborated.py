@@ -243,15 +243,15 @@ class Elaborated:
 
     def _parts(self, nets: Nets) -> Iterator[tuple[int | None, int, int]]:
         """Bits as parts of pieces; what is none of a register becomes a piece."""
-        at = 0
-        for run in runs_of(self.simple(nets)):
+        at, nets = 0, self.simple(nets)
+        for run in runs_of(nets):
             if run.cell is None:
                 yield None, run.low, run.width
             elif run.cell in self.pieces_of:
                 for number, low, width in self.split(run):
                     yield number, low, width
             else:
-                inner = self.simple(nets)[at : at + run.width]
+                inner = nets[at : at + run.width]
                 for low, size in cut(run.width, set(), self._word):
                     piece = Piece(-1, 0, size, 0, tuple(inner[low : low + size]))
                     yield self._add(piece), 0, size

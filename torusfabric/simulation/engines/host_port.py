@@ -146,10 +146,8 @@ class PortRuns:
         self.load(words)
         self._advance(before + words.messages.size)
         task = self.collect(job)
-        sample = words.sample(self._cells)
-        words.fill(sample, self._move(Step.READ, sample))
-        missing = words.take(self._cells)
-        words.fill(missing, self._move(Step.READ, missing))
+        for asked in words.asked(self._cells):
+            words.fill(asked, self._move(Step.READ, asked))
         self._advance(before + words.messages.size + words.received.size)
         return EngineRun(words.received, task.cycles, task.edges, self._clocks,
                          task.nanoseconds / 1e9, words.through_port, words.direct)  # fmt: skip

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...errors import WorkFailed
 from ...rtl.fabric import Fabric
-from .base import Job
+from .base import Job, image_edges
 from .gtkwave import WaveLine, wave_lines
 from .host_port import CTask, Step
 from .model import Model
@@ -129,13 +129,9 @@ class Session:
         place, word = np.zeros(1, np.uint32), np.zeros(-(-self._fabric.width // 32), np.uint32)
         edge = CTask(step=Step.READ, count=1, chunks=len(word), nodes=place.ctypes.data,
                      addresses=place.ctypes.data, words=word.ctypes.data)  # fmt: skip
-        self.inputs["load_we"][0] = self.inputs["load_first"][0] = 1
-        for given in self._fabric.image.words:
-            self.inputs["load_data"][0] = given
-            self.run(edge)
-            self.inputs["load_first"][0] = 0
-        self.inputs["load_we"][0] = 0
-        for _ in range(self._fabric.image.settling):
+        for inputs in image_edges(self._fabric.image):
+            for name, value in inputs.items():
+                self.inputs[name][0] = value
             self.run(edge)
         if not loaded[0]:
             raise WorkFailed("Image must be taken by the fabric, not refused")

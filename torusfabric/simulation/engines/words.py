@@ -113,10 +113,24 @@ class Words:
                 self.direct += np.count_nonzero(reached & ~chosen[rows])
         return self._through(chosen, self._layout.send_base)
 
-    def sample(self, cells: Cells | None) -> PortWords:
-        """The words that are to be read through the port in any case."""
-        self._known = self._sample(self.received.shape, cells)
-        return self._through(self._known, self._layout.recv_base)
+    def asked(self, cells: Cells | None) -> Iterator[PortWords]:
+        """The words that are to be read through the port: a sample, and what cannot be reached.
+
+        Each is noted before the next is asked for; all others are taken from memories meanwhile.
+        """
+        known = self._sample(self.received.shape, cells)
+        yield self._through(known, self._layout.recv_base)
+        missing = np.zeros_like(known)
+        if not known.all():
+            assert cells is not None
+            for rows, there, reached, places in self._places(cells, received=True):
+                received, sampled = self.received[rows], known[rows]
+                missing[rows] = there & ~reached & ~sampled
+                before = received[sampled]
+                received[reached] = cells.take(*places)
+                received[sampled] = before
+                self.direct += np.count_nonzero(reached & ~sampled)
+        yield self._through(missing, self._layout.recv_base)
 
     def fill(self, which: PortWords, words: NDArray[Any]) -> None:
         """Note what was read through the port."""
@@ -138,20 +152,6 @@ class Words:
             flits = self.messages[which.nodes, np.maximum(word, 0)].astype(object)
             found |= np.where(word >= 0, flits << k * self._fabric.width, 0)
         return found
-
-    def take(self, cells: Cells | None) -> PortWords:
-        """Take all words but the sample from memories; returns those that cannot be reached."""
-        missing = np.zeros_like(self._known)
-        if not self._known.all():
-            assert cells is not None
-            for rows, there, reached, places in self._places(cells, received=True):
-                received, known = self.received[rows], self._known[rows]
-                missing[rows] = there & ~reached & ~known
-                before = received[known]
-                received[reached] = cells.take(*places)
-                received[known] = before
-                self.direct += np.count_nonzero(reached & ~known)
-        return self._through(missing, self._layout.recv_base)
 
     @property
     def _ones(self) -> int | np.uint64:
