@@ -426,4 +426,6 @@ EXPORT void model_watch(void *model, const Tap *taps, uint64_t count) {
 
 EXPORT void model_begin(void *model) { static_cast<Model *>(model)->begin(); }
 
+EXPORT void model_tick(void *model) { static_cast<Model *>(model)->tick(); }
+
 EXPORT void model_close(void *model) { delete static_cast<Model *>(model); }

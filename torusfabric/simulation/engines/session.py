@@ -13,7 +13,7 @@ from ...errors import WorkFailed
 from ...rtl.fabric import Fabric
 from .base import Job, image_edges
 from .gtkwave import WaveLine, wave_lines
-from .host_port import CTask, Step
+from .host_port import CTask
 from .model import Model
 from .model_objects import CDesign, CNet, CompiledCells, CTap, Objects
 
@@ -82,7 +82,7 @@ class Session:
         self._library.model_run.argtypes = [ctypes.c_void_p, ctypes.POINTER(CTask)]
         self._library.model_run_streams.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
         self._library.model_watch.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64]
-        for name in ("model_begin", "model_close"):
+        for name in ("model_begin", "model_tick", "model_close"):
             getattr(self._library, name).argtypes = [ctypes.c_void_p]
         self._library.model_run_board.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p]
         self._library.model_run_boards.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
@@ -126,13 +126,10 @@ class Session:
         if not self._fabric.empty:
             return
         loaded = self.shown("loaded")
-        place, word = np.zeros(1, np.uint32), np.zeros(-(-self._fabric.width // 32), np.uint32)
-        edge = CTask(step=Step.READ, count=1, chunks=len(word), nodes=place.ctypes.data,
-                     addresses=place.ctypes.data, words=word.ctypes.data)  # fmt: skip
         for inputs in image_edges(self._fabric.image):
             for name, value in inputs.items():
                 self.inputs[name][0] = value
-            self.run(edge)
+            self._library.model_tick(self._handle)
         if not loaded[0]:
             raise WorkFailed("Image must be taken by the fabric, not refused")
 
