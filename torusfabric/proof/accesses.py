@@ -7,7 +7,7 @@ What nodes are given besides, and when, is a matter of the top: `Access` has a s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -59,13 +59,11 @@ def side_by_side(steps: Steps, first: int, count: int) -> Steps:
     def lanes(values: IntArray) -> IntArray:
         return np.moveaxis(values[first : first + count], 0, -1).reshape(1, values.shape[1], -1)
 
-    return Steps(
-        1,
-        {port: lanes(values) for port, values in steps.numbers.items()},
-        {},
-        steps.always,
-        steps.otherwise,
-        {port: np.repeat(known, count) for port, known in steps.known.items()},
+    return replace(
+        steps,
+        count=1,
+        numbers={port: lanes(values) for port, values in steps.numbers.items()},
+        known={port: np.repeat(known, count) for port, known in steps.known.items()},
     )
 
 

@@ -59,33 +59,30 @@ def _wires(system: BoardSystem, text: GateText) -> Wires:
 
 def _of_link(system: BoardSystem, text: GateText, link: int) -> Wires:
     """Those of a link port."""
-    names = {part: f"{part}_{link}" for part in ("transmitter",)}
-    names |= {part: f"{part}_at_{link}" for part in ("buffer", "receiver")}
-    transmitter, buffer, receiver = (
-        text.instances[names[part]].pins for part in ("transmitter", "buffer", "receiver")
-    )
+    sends, holds, takes = f"transmitter_{link}", f"buffer_at_{link}", f"receiver_at_{link}"
+    transmitter, buffer, receiver = (text.instances[n].pins for n in (sends, holds, takes))
     control = text.instances["the_board_control"].pins
     (node, port), latency = system.boards.links[link], system.boards.latency[link]
     sent = text.instances[f"router_at_{node}"].pins["tx"]
     width = system.fabric.width
-    yield names["transmitter"], "sent", [*transmitter["sent"]], sent[port * width :][:width]
+    yield sends, "sent", [*transmitter["sent"]], sent[port * width :][:width]
     number: list[Bit] = [str(link >> k & 1) for k in range(len(transmitter["link"]))]
-    yield names["transmitter"], "link", [*transmitter["link"]], number
+    yield sends, "link", [*transmitter["link"]], number
     for name in SENT:
-        yield names["transmitter"], name, [*transmitter[name]], control[name]
+        yield sends, name, [*transmitter[name]], control[name]
     for name in ("tx_word", "tx_frame"):
         out = link_port(link, name)
         yield "the top", out, [*text.outputs[out]], transmitter[name]
     for name in ("rx_clk", "rx_word", "rx_frame"):
-        yield names["buffer"], name, [*buffer[name]], text.inputs[link_port(link, name)]
-    yield names["buffer"], "at", [*buffer["at"]], receiver["at"]
+        yield holds, name, [*buffer[name]], text.inputs[link_port(link, name)]
+    yield holds, "at", [*buffer["at"]], receiver["at"]
     for name in ("head", "count"):
-        yield names["receiver"], name, [*receiver[name]], buffer[name]
+        yield takes, name, [*receiver[name]], buffer[name]
     given = {"frozen": "frozen", "due": f"due_{latency}", "check_due": f"check_due_{latency}"}
     for name, net in given.items():
-        yield names["receiver"], name, [*receiver[name]], control[net]
+        yield takes, name, [*receiver[name]], control[net]
     bits = len(receiver["peer"])
-    yield names["receiver"], "peer", [*receiver["peer"]], control["peers"][link * bits :][:bits]
+    yield takes, "peer", [*receiver["peer"]], control["peers"][link * bits :][:bits]
     for name in SAID:
         bits = len(receiver[name])
         heard = control[name][link * bits :][:bits]
