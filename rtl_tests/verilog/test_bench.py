@@ -120,9 +120,9 @@ ENGINE = ("8x8", "allgather,allreduce,alltoall", {"max_flits": 64}, {"bus": "axi
 #: What a sample of such a bench comes to, found by the emitted files without a simulator.
 DRAWN = """
 import json, random
-from runs import CYCLES, MANIFEST, RUNS, Run, choose, cycles_of_a_run, delivered, draw_sample
+from runs import CYCLES, MANIFEST, RUNS, Run, choose, delivered, draw_sample
 
-cycles, generator = cycles_of_a_run(3 * RUNS), random.Random(1)
+cycles, generator = CYCLES / (3 * RUNS), random.Random(1)
 for mode in MANIFEST["modes"]:
     for number in range(RUNS):
         run = choose(generator, mode, number, cycles)

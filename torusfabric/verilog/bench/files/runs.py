@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 from collectives import Combine, Words, combiner, expected_words, groups, parts_sent
 
 __all__ = [
+    "CYCLES",
     "MANIFEST",
     "RUNS",
     "SEED",
     "Run",
     "choose",
-    "cycles_of_a_run",
     "delivered",
     "draw_sample",
     "draw_words",
@@ -28,7 +28,8 @@ MANIFEST = json.loads(Path(__file__).parents[1].joinpath("manifest.json").read_t
 RUNS = int(os.environ.get("RUNS") or 3)
 SEED = int(os.environ.get("SEED") or 1)
 
-#: Cycles of a bench that ends within a minute, by what Icarus does for a node; or any number.
+#: Cycles of all runs with what is written and read: of a bench that ends within a minute, by what
+#: Icarus does for a node; or any number.
 CYCLES = float(os.environ.get("CYCLES") or 200_000 // MANIFEST["nodes"])
 
 
@@ -96,11 +97,6 @@ def members(mode: dict[str, Any]) -> list[list[int]]:
         return [[node for node in range(MANIFEST["nodes"]) if node not in mode["without"]]]
     found: list[list[int]] = groups(MANIFEST["topology"], MANIFEST["nodes"], mode["axes"])
     return found
-
-
-def cycles_of_a_run(runs: int) -> float:
-    """The cycles that one of some runs may take, with all that is written and read for it."""
-    return CYCLES / runs
 
 
 def draw_words(generator: random.Random, run: Run, most: float = math.inf) -> list[Words]:

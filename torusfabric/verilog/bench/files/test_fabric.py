@@ -11,7 +11,7 @@ from typing import Any
 
 import cocotb
 from fabric_port import FabricPort
-from runs import MANIFEST, SEED, Run, choose, cycles_of_a_run, draw_sample, runs_of
+from runs import CYCLES, MANIFEST, SEED, Run, choose, draw_sample, runs_of
 
 
 @cocotb.test()
@@ -21,7 +21,7 @@ async def random_words(dut: Any) -> None:
     port = FabricPort(dut, MANIFEST)
     await port.reset()
     modes = [(mode, number) for mode in MANIFEST["modes"] for number in range(runs_of(mode))]
-    cycles = cycles_of_a_run(len(modes))
+    cycles = CYCLES / len(modes)
     # Half of them are for the run, and of the rest half to write and half to read.
     most = cycles / 4 / port.cycles_of_a_word if port.cycles_of_a_word else math.inf
     for count, (mode, number) in enumerate(modes, 1):

@@ -18,12 +18,12 @@ from cocotb.triggers import RisingEdge
 from collectives import Words, parts_sent
 from packets import Choices, Packet, Spoiled, spoiled
 from runs import (
+    CYCLES,
     MANIFEST,
     RUNS,
     SEED,
     Run,
     choose,
-    cycles_of_a_run,
     delivered,
     draw_words,
     members,
@@ -217,7 +217,7 @@ def draw(generator: random.Random) -> list[Drawn]:
     extra = math.ceil(FAULTS * RUNS)
     counts = [runs_of(mode) for mode in MANIFEST["modes"]]
     barriers = RUNS + extra if BARRIER is not None else 0
-    cycles = cycles_of_a_run(sum(count + extra for count in counts) + barriers)
+    cycles = CYCLES / (sum(count + extra for count in counts) + barriers)
     runs = [
         (choose(generator, mode, k, cycles), k < count)
         for mode, count in zip(MANIFEST["modes"], counts, strict=True)
