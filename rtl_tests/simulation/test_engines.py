@@ -1,6 +1,7 @@
 """Engines: all give the same words in the same cycles, and say so when something is missing."""
 
 import contextlib
+import re
 import shutil
 import signal
 import threading
@@ -201,6 +202,14 @@ def test_runs_need_a_host_port(top, engine):
     fabric = tf.Fabric(tf.compile(tf.plan("2", "allgather")), width=8, top=top)
     with pytest.raises(InputError, match=rf"^Top must be host for runs by a host port, not {top}$"):
         engine(fabric).run(random_messages(fabric, 1))
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (2, 4), (1, 3), (3, 3)])
+def test_messages_are_those_of_all_nodes(shape):
+    fabric = fabric_of("2", "allgather", flits=3)
+    message = rf"^Messages must be of shape \(2, 3\), not {re.escape(str(shape))}$"
+    with pytest.raises(InputError, match=message):
+        AmaranthEngine(fabric).run(np.zeros(shape, int))
 
 
 @needs_compiler

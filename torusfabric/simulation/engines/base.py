@@ -166,7 +166,7 @@ class Engine(ABC):
         Raises
         ------
         InputError
-            If the fabric has no host port.
+            If the fabric has no host port, or messages are not as many, or as long, as they must.
         WorkFailed
             If the fabric does not come to an end.
         """

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import InputError
 from ...program.host_words import word_addresses
 from ...rtl.endpoint_shape import FlitRows
 from ...rtl.fabric import Fabric
@@ -84,6 +85,11 @@ class Words:
         What each node sends.
     through_port : bool
         Whether all of them go through the port.
+
+    Raises
+    ------
+    InputError
+        If messages are not as many, or as long, as the job says.
     """
 
     def __init__(
@@ -94,8 +100,11 @@ class Words:
         self._flits = job.length or fabric.flits
         self.messages = as_words(fabric, messages)
         part = fabric.program.part(fabric.program.form_of(job.mode, job.length))
-        shape = fabric.nodes, part.layout.recv_words(part.length_of(job.length))
-        wide = fabric.width > 64
+        length = part.length_of(job.length)
+        sent = fabric.nodes, part.layout.send_words(length)
+        if self.messages.shape != sent:
+            raise InputError(f"Messages must be of shape {sent}, not {self.messages.shape}")
+        shape, wide = (fabric.nodes, part.layout.recv_words(length)), fabric.width > 64
         self.received = np.zeros(shape, object if wide else np.min_scalar_type(self._ones))
         #: How many have gone through the port, and how many not.
         self.through_port = self.direct = 0
