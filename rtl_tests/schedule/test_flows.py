@@ -112,6 +112,7 @@ def test_a_branching_chain_is_one_flow_for_each_end():
     flows = assert_flows_match_the_rounds(pattern_of(torus, feed, inject))
     assert flows.length.tolist() == [0, 0, 0]
     assert np.diff(flows.indptr).tolist() == [2, 2, 2]
+    assert flows.flow[0, there] == flows.flow[1, 0], "an arc goes on with the least that it feeds"
     assert [flows.injected_along(k)[0].tolist() for k in range(3)] == [[0, -1]] * 3
 
 
