@@ -112,15 +112,9 @@ def lee_code_quotient(topology: Torus, collective: Collective, *, large: bool = 
     ----------
     large : bool
         Whether to deliver by pieces.
-
-    Raises
-    ------
-    ValueError
-        If the torus has other sides.
     """
     i = side_depth(topology)
-    if i is None:
-        raise ValueError(f"Torus must have three sides of 7^i, not {topology}")
+    assert i is not None, "the torus fits"
     gather, steps = concentration(i)
     for j in range(i, 0, -1):
         steps += [spread(i, j, SPREAD_A), spread(i, j, SPREAD_B)]
@@ -268,16 +262,9 @@ def lee_code_broadcast(topology: Torus, collective: Collective, options: Options
 
 
 def paths_of_rounds(topology: Torus) -> list[tuple[int, tuple[Path, ...]]]:
-    """How far apart the informed nodes are after each round, in hops, and the paths of the round.
-
-    Raises
-    ------
-    ValueError
-        If the torus does not fit.
-    """
+    """How far apart the informed nodes are after each round, in hops, and the paths of each."""
     fit = levels(topology)
-    if fit is None:
-        raise ValueError(f"Torus must have a perfect code, not {topology}")
+    assert fit is not None, "the torus fits"
     count, even = fit
     dimensions = len(topology.sides)
     base = 2 * dimensions + 1
