@@ -7,7 +7,7 @@ from helpers import few
 
 import torusfabric as tf
 from torusfabric.errors import InputError
-from torusfabric.topology import cayley
+from torusfabric.topology import Faulty, Graph, cayley
 from torusfabric.topology.validate import validate
 
 TWISTED = (
@@ -90,6 +90,14 @@ def test_known_figures():
     assert {*map(frozenset, cube.neighbours.tolist())} == {
         *map(frozenset, torus.neighbours.tolist())
     }
+
+
+def test_the_second_of_two_links_breaks_both_ways():
+    """Where the opposite port leads elsewhere, the second link there goes with the second back."""
+    graph = Graph([(0, 1, "a"), (0, 1, "b"), (1, 0, "c"), (1, 0, "d")])
+    faulty = Faulty(graph, ["0:b"])
+    assert faulty.linked.tolist() == [[True, False, False, False], [False, False, True, False]]
+    assert faulty.faults == "0:b"
 
 
 @pytest.mark.parametrize(("name", "diameter"), [("complete:1000", 1), ("circulant:5000:1,70", 56),
