@@ -100,6 +100,12 @@ def test_the_second_of_two_links_breaks_both_ways():
     assert faulty.faults == "0:b"
 
 
+def test_a_link_without_a_way_back_is_broken_as_a_whole():
+    """It is named as a link, not as one way of a link."""
+    graph = Graph([(0, 1, "a"), (1, 2, "a"), (2, 3, "a"), (3, 0, "a"), (0, 2, "b")])
+    assert [Faulty(graph, [link]).faults for link in ("0:b", "0:b:out")] == ["0:b", "0:b"]
+
+
 @pytest.mark.parametrize(("name", "diameter"), [("complete:1000", 1), ("circulant:5000:1,70", 56),
                                                 ("cube:13", 13)])  # fmt: skip
 def test_thousands_of_nodes(name, diameter):
