@@ -79,10 +79,10 @@ def test_page_needs_nothing_else():
 
 
 def test_too_much_to_show(monkeypatch):
-    monkeypatch.setattr("torusfabric.draw.animate.MAX_NODES", 8)
+    monkeypatch.setattr("torusfabric.draw.frame.MAX_NODES", 8)
     with pytest.raises(InputError, match=r"^Animation must have at most 8 nodes, not 9$"):
         animation(program_of("3x3", "allgather"))
-    monkeypatch.setattr("torusfabric.draw.animate.MAX_NODES", 9)
+    monkeypatch.setattr("torusfabric.draw.frame.MAX_NODES", 9)
     monkeypatch.setattr("torusfabric.draw.animate.MAX_BLOCKS", 100)
     with pytest.raises(InputError, match=r"^Animation must move at most 100 blocks"):
         animation(program_of("3x3", "allgather"))

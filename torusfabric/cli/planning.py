@@ -226,14 +226,15 @@ def _add_cycles(parser: ArgumentParser) -> None:
 
 def run_animate(arguments: Namespace) -> None:
     """Write the page."""
-    from ..draw.animate import animation, check_size
+    from ..draw import check_size
+    from ..draw.animate import animation
     from ..planning import compile
 
     check_drawing(arguments, arguments.output, PAGE)
     for name in ("word", "flit"):
         if getattr(arguments, name) is not None and not arguments.cycles:
             raise InputError(f"--{name} must come with --cycles")
-    before = lambda topology, _: check_size(topology)
+    before = lambda topology, _: check_size(topology, "Animation")
     schedule = choose_mode(arguments, flits=arguments.flits, before=before).schedule
     boards = drawn_boards(arguments, schedule.topology)
     with progress_bar("checking") as progress:

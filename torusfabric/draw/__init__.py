@@ -13,12 +13,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..errors import InputError
 from ..schedule import Lifted, Pattern, Schedule, SumPattern, Switching, Table
-from ..topology import Arrowhead, Groups, Topology
+from ..topology import Arrowhead, Groups
 from .boards import with_boards
 from .cycles import draw_cycles
-from .frame import MAX_PANELS, panels_of, titled
+from .frame import MAX_PANELS, check_size, panels_of, titled
 from .heat_map import heat_map
 from .page import paint
 from .picture import Picture, Sketch, Stroke
@@ -29,10 +28,6 @@ if TYPE_CHECKING:
     from ..topology.boards import Boards
 
 __all__ = ["check_size", "contents", "draw", "heat_map"]
-
-
-#: More nodes than this are a picture that nobody can read.
-MAX_NODES = 4096
 
 
 def draw(schedule: Schedule, boards: Boards | None = None) -> str:
@@ -60,12 +55,6 @@ def draw(schedule: Schedule, boards: Boards | None = None) -> str:
         panels = [replace(p, layout=with_boards(p.layout, boards)) for p in picture.panels]
         picture = replace(picture, panels=panels)
     return paint(picture)
-
-
-def check_size(topology: Topology) -> None:
-    """Refuse a topology of more nodes than a picture can show."""
-    if topology.nodes > MAX_NODES:
-        raise InputError(f"Drawing must have at most {MAX_NODES} nodes, not {topology.nodes}")
 
 
 def contents(schedule: Schedule) -> Picture:

@@ -12,13 +12,12 @@ from ..errors import InputError
 from ..program import Program
 from ..program.trace import arrivals
 from ..toolchain.quoting import filled, xml_text
-from ..topology import Topology
 from ..topology.boards import Boards
 from .boards import with_boards
-from .frame import rounds_in_words
+from .frame import check_size, rounds_in_words
 from .graph_layout import layout_of
 
-__all__ = ["animation", "check_size"]
+__all__ = ["animation"]
 
 #: What the page runs: each needs those before it.
 SCRIPTS = ("replay.js", "picture.js", "stages.js", "controls.js")
@@ -27,14 +26,8 @@ SCRIPTS = ("replay.js", "picture.js", "stages.js", "controls.js")
 #: name, file and line of the code that makes it.
 Stage: TypeAlias = tuple[int, str, int, int, str, str, int]
 
-#: More nodes, or blocks on the way, than this make a page that browsers do not like.
-MAX_NODES, MAX_BLOCKS = 4096, 1_000_000
-
-
-def check_size(topology: Topology) -> None:
-    """Refuse a topology of more nodes than browsers like."""
-    if topology.nodes > MAX_NODES:
-        raise InputError(f"Animation must have at most {MAX_NODES} nodes, not {topology.nodes}")
+#: More blocks on the way than this make a page that browsers do not like.
+MAX_BLOCKS = 1_000_000
 
 
 def animation(
@@ -63,7 +56,7 @@ def animation(
     """
     schedule, flits = program.schedule, program.flits
     topology = schedule.topology
-    check_size(topology)
+    check_size(topology, "Animation")
     subtitle = (
         f"{rounds_in_words(schedule)} of {step_length(schedule)}, {schedule.switching}, "
         f"{schedule.ports} ports; "

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from ..analysis.cost import step_length
-from ..errors import ScheduleError
+from ..errors import InputError, ScheduleError
 from ..schedule import Schedule
-from ..topology import Arrowhead
+from ..topology import Arrowhead, Topology
 from .graph_layout import layout_of
 from .layout import arrowhead_layout, hexagon_layout
 from .picture import Key, Panel, Picture, Sketch
@@ -18,6 +18,7 @@ __all__ = [
     "MAX_PANELS",
     "PLAIN",
     "SEQUENCE",
+    "check_size",
     "colour_bar",
     "panels_of",
     "roots",
@@ -32,11 +33,20 @@ COLOURS = ("#c8324a", "#1f6fb4", "#2b8a3e", "#d9820a", "#7a47a8", "#0b8f8a", "#8
 #: Colours of things in an order, first to last.
 SEQUENCE = ("#30123b", "#3f5fd0", "#1aa6b7", "#35b34a", "#c9a40a", "#e8651a", "#a01818")
 
+#: More nodes than this are a picture that nobody can read, and a page that browsers do not like.
+MAX_NODES = 4096
+
 #: More rounds than this are drawn in one panel.
 MAX_PANELS = 12
 
 #: The fill of the root, of things without a colour of their own, and of other nodes.
 BLACK, GREY, PLAIN = "#202124", "#9aa0a6", "#ffffff"
+
+
+def check_size(topology: Topology, what: str = "Drawing") -> None:
+    """Refuse a topology of more nodes than can be shown."""
+    if topology.nodes > MAX_NODES:
+        raise InputError(f"{what} must have at most {MAX_NODES} nodes, not {topology.nodes}")
 
 
 def rounds_in_words(schedule: Schedule) -> str:

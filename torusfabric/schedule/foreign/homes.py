@@ -57,7 +57,7 @@ class Homes:
         """Where a block or sum lies that leaves; of a partial sum nothing stays."""
         if not self.collective.reducing:
             return self._block(node, block)
-        location = self.partial.get((node, block), self._own(block))
+        location = self.partial.get((node, block), ("i", block))
         assert location is not None, "a checked schedule sends what is there"
         if not complete:
             self.partial[node, block] = None
@@ -67,7 +67,7 @@ class Homes:
         """Where a block or sum is put that arrives, and where the sum lies that it is added to."""
         if not self.collective.reducing:
             return self._block(node, block), None
-        before = self.partial.get((node, block), self._own(block))
+        before = self.partial.get((node, block), ("i", block))
         after = self._sum(node, block)
         self.partial[node, block] = after
         return after, None if complete else before
@@ -80,10 +80,6 @@ class Homes:
             for chunk in range(self.chunks):
                 offset = node * self.chunks + chunk
                 yield node, (("i", offset), ("o", offset))
-
-    def _own(self, block: int) -> Location:
-        """Where a node's own contribution to a sum lies."""
-        return "i", block
 
     def _sum(self, node: int, block: int) -> Location:
         """Where a node adds up a sum."""
