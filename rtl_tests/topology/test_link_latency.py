@@ -9,7 +9,14 @@ import torusfabric as tf
 from torusfabric.analysis.volume import limit
 from torusfabric.cli.several import each_selection
 from torusfabric.collective import parse_collective
-from torusfabric.topology import Faulty, parse_topology, topology_from_json, without_faults
+from torusfabric.topology import (
+    Faulty,
+    alike_along_axes,
+    parse_topology,
+    topology_from_json,
+    with_latency,
+    without_faults,
+)
 
 
 @pytest.mark.parametrize(
@@ -117,6 +124,13 @@ def test_groups_and_boards_have_links_alike_along_axes():
     groups = Namespace(topology="3x4!0:+1=4", collective="allgather@1,halo", root=None)
     each = {(one.topology, one.link_latency) for one in each_selection(groups)}
     assert each == {("3x4", "0:1,1:4")}
+
+
+def test_a_link_that_is_not_there_is_not_slow():
+    """Of a mesh whose links are all quicker than the others would be, also at its edges."""
+    mesh = with_latency(parse_topology("mesh:2x2"), "4,0:+0=2,1:+0=2")
+    assert alike_along_axes(mesh).latency_text == "0:2,1:4"
+    assert with_latency(parse_topology("mesh:3"), "4,0:+0=2,1:+0=2").longest_link == 2
 
 
 def test_an_engine_keeps_its_slow_link():
