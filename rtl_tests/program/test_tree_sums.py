@@ -128,6 +128,18 @@ def test_what_is_no_tree():
     assert sum_trees(replace(schedule, transfers=tuple(others))) is None
     assert sum_trees(tf.plan("4x4", "reduce", algorithm="max-flow")) is None
     assert sum_trees(tf.plan("4x4", "broadcast")) is None
+    assert sum_trees(replace(schedule, collective=tf.Collective("reduce", 1))) is None
+    one = tf.plan("4x4", "reduce", algorithm="spanning-tree", trees=1)
+    lists = [(sent, sent.listed) for sent in one.rounds()]
+    both = [
+        replace(sent, payload=tf.Listed(listed.indptr, 2 * listed.ids + chunk))
+        for chunk in range(2)
+        for sent, listed in lists
+    ]
+    alike = replace(one, chunks=2, transfers=tuple(both))
+    assert tf.check(alike).transfers == 2 * 15
+    assert sum_trees(one) is not None
+    assert sum_trees(alike) is None
 
 
 def test_what_are_no_trees_of_an_allreduce():
