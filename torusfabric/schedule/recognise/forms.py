@@ -200,9 +200,23 @@ def table_of_steps(schedule: Rounds, steps: Sequence[Step]) -> Table:
         destination=destination if exchange else None,
         reducing=(partial if shared else len(steps)) if collective.reducing else 0,
     )
-    if not agree(table, steps):
+    if not agree(table, steps) or (shared and not _from_owners(table)):
         raise Irregular
     return table
+
+
+def _from_owners(table: Table) -> bool:
+    """Whether all complete sums spread from their owners, at offset 0."""
+    there = {(0, chunk) for chunk in range(table.chunk.max() + 1)}
+    for offset, chunk in zip(
+        table.offset[table.reducing :], table.chunk[table.reducing :], strict=True
+    ):
+        (ports,) = np.nonzero(offset >= 0)
+        sender = table.topology.subtract(offset[ports], table.topology.generators[ports])
+        if not there.issuperset(zip(sender.tolist(), chunk[ports].tolist(), strict=True)):
+            return False
+        there.update(zip(offset[ports].tolist(), chunk[ports].tolist(), strict=True))
+    return True
 
 
 def sum_table_of(schedule: Rounds) -> SumTable:
