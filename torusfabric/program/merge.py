@@ -285,11 +285,11 @@ def _send_layout(program: Program) -> Hashable:
     match mapped:
         case DirectMap():
             by_chunk = mapped.by_chunk and mapped.chunks > 1
-            return "direct", facts, mapped.chunks, mapped.flits, by_chunk, mapped.base
+            return "direct", facts, mapped.chunks, mapped.flits, by_chunk
         case OffsetMap():
             tables = mapped.memory - _first_own(program), mapped.base
             groups = tuple(program.groups.ports)
-            return "offset", facts, groups, mapped.ahead, *(table.tobytes() for table in tables)
+            return "offset", facts, groups, *(table.tobytes() for table in tables)
         case PartMap():
             tables = mapped.memory - _first_own(program), mapped.base
             return "part", facts, *(table.tobytes() for table in tables)
