@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import torusfabric as tf
+from torusfabric.program import Order
 
 #: Blocks, sums, trees and circuits; options under which nodes plan memories of several kinds.
 SCHEDULES = [
@@ -23,6 +24,7 @@ SCHEDULES = [
     ("3x3", "allreduce", "spanning-tree", {"link_latency": (3, 1)}),
     ("5", "scatter", "farthest-first", {}),
     ("4x4", "gather", "farthest-first", {}),
+    ("2x3", "gather", "max-flow", {"link_latency": 5}),
     ("3x4", "alltoall@1", "matching", {}),
 ]
 
@@ -85,3 +87,11 @@ def test_readers_that_a_mode_does_not_need():
     program = tf.compile(plans, max_flits=4, operators=["min"])
     assert [len(part.loop.sources.injections[0]) for part in program.parts] == [9, 7]
     assert [wrong_words(program, mode=mode) for mode in (0, 1)] == [0, 0]
+
+
+def test_flit_by_flit_nodes_store_alike():
+    """Where they store several blocks of an in-port, and do not, all flits go in each row."""
+    for chunks, order in ((1, Order.FLIT), (2, Order.ROW)):
+        program = tf.compile(tf.plan("5", "scatter", algorithm="matching", chunks=chunks), flits=4)
+        assert program.loop.order is order
+        assert wrong_words(program) == 0
