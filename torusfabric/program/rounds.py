@@ -222,11 +222,10 @@ def _loop(plan: RoundPlan, block: int, distance: int) -> tuple[Loop, IntArray, I
 
 def _cut(plan: RoundPlan) -> tuple[IntArray, IntArray, IntArray]:
     """Of each row its round, and after how many blocks of that it begins and ends."""
-    bursts, receipts = plan.bursts, plan.receipts
+    bursts = plan.bursts
     cuts = [
         (bursts.round, bursts.at),
         (bursts.round, bursts.at + bursts.length),
-        (receipts.round, receipts.length),
         (np.arange(len(plan.blocks)), plan.blocks),
     ]
     if plan.rests:  # a block a row
