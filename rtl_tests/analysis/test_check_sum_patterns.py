@@ -73,6 +73,10 @@ FAULTS = {
     "no such chunk": (lambda s: changed(s, "inject", 4, 1, 7), "sends a block that does not exist"),
     "end of a cycle": (lambda s: changed(s, "inject", 4, 1, -1), "ends without"),
     "no cycle": (lambda s: without(s, 0), "ends without"),
+    "nothing": (
+        lambda s: replace(s, feed=np.full((9, 4), -1), inject=np.full((9, 4), -1)),
+        r"node 0 \(0,0\) ends without the sum",
+    ),
     "cycle twice": (
         lambda s: replace(s, inject=np.where(s.inject == 6, 5, s.inject)),
         "is counted twice",

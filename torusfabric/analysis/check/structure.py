@@ -47,11 +47,9 @@ def inspect_round(schedule: Schedule, number: int, transfers: Transfers) -> tupl
     """
     _check_paths(schedule, number, transfers)
     _check_payload(schedule, number, transfers)
-    if not len(transfers):
-        return 0, 0
     check_arcs(schedule, number, transfers)
     lengths = transfers.lengths
-    return int(lengths.max()), int(lengths.sum())
+    return int(lengths.max(initial=0)), int(lengths.sum())
 
 
 def _check_paths(schedule: Schedule, number: int, transfers: Transfers) -> None:
@@ -146,9 +144,9 @@ def check_arcs(schedule: Schedule, number: int, transfers: Transfers) -> None:
 def _overfull(values: IntArray, limit: int, size: int) -> int | None:
     """Position of the first value that occurs more than ``limit`` times up to there, or None."""
     if len(values) * 16 > size:
-        most = np.bincount(values).max()
+        most = np.bincount(values).max(initial=0)
     else:
-        most = np.unique(values, return_counts=True)[1].max()
+        most = np.unique(values, return_counts=True)[1].max(initial=0)
     if most <= limit:
         return None
     return int(np.flatnonzero(ranks(values) == limit)[0])
