@@ -284,3 +284,26 @@ def test_numbers_as_text():
     assert program.digest == compiled(max_flits=4, operators=["add", "max"]).digest
     assert program.cycles("3") == program.cycles(3)
     assert fabric(width="8").width == 8
+
+
+@pytest.mark.parametrize(
+    ("make", "thing"),
+    [
+        (lambda: tf.TwistedTorus(4, 2), "Sides of a twisted torus"),
+        (lambda: tf.TwistedTorus((4, 2), None), "Twists of 4x2"),
+        (lambda: tf.Circulant(8, None), "Offsets of a circulant"),
+        (lambda: tf.compare("3", "allgather", flits=None), "Flits"),
+        (lambda: tf.compare("3", "allgather", flits=1.5), "Flits"),
+        (lambda: plan(collective="allreduce", operators=[[1]]), "Operator"),
+    ],
+)
+def test_one_value_where_several_are_asked_for(make, thing):
+    with pytest.raises(tf.InputError, match=f"^{thing} .*must be [^\n]*$"):
+        make()
+
+
+def test_numbers_of_numpy():
+    row = tf.compare("3", "allgather", flits=np.int64(2))[0]
+    assert (row.algorithm, row.flits) == ("hamiltonian", 2)
+    given = {"collective": "allreduce", "algorithm": "matching"}
+    assert plan(**given, latency=np.int64(2)).digest == plan(**given, latency=2).digest

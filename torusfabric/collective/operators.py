@@ -107,9 +107,9 @@ class Operator:
         InputError
             If there is no such operator, or it is the same on signed words.
         """
-        if text not in _REGISTERED:
+        if isinstance(text, str) and text not in _REGISTERED:
             _read_entry_points()
-        if text not in _REGISTERED:
+        if not isinstance(text, str) or text not in _REGISTERED:
             raise no_such("Operator", text, [*_REGISTERED])
         return _REGISTERED[text]
 

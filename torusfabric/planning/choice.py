@@ -9,7 +9,7 @@ for total exchanges where nodes differ.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -319,7 +319,9 @@ def compare(
     64 spanning-tree 29 16
     """
     selection = select(topology, collective, root=root, **options)
-    lengths = [flits] if isinstance(flits, int | str) else list(flits)
+    lengths: Iterable[object] = [flits]
+    if isinstance(flits, Iterable) and not isinstance(flits, str):
+        lengths = flits
     numbers = [natural("Flits", length) for length in lengths]
     return tuple(
         row

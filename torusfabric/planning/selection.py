@@ -212,7 +212,8 @@ def select(
     for name in asked:
         if name not in (known := [option.name for option in fields(Options)]):
             raise no_such("Option", name, known)
-    any_latency = asked.get("latency") == "auto"
+    latency = asked.get("latency")
+    any_latency = isinstance(latency, str) and latency == "auto"
     if any_latency:
         del asked["latency"]
     chosen = Options(**asked)

@@ -47,7 +47,7 @@ class Circulant(FromEntry, CayleyGraph):
     entry = '{"kind": "circulant", "nodes": .., "offsets": [..]}'
 
     def __init__(self, nodes: int, offsets: Iterable[int]) -> None:
-        self.offsets = tuple(offsets)
+        self.offsets = tuple(offsets) if isinstance(offsets, Iterable) else (offsets,)
         if type(nodes) is not int or not 2 <= nodes <= MOST_NODES:
             raise InputError(f"Nodes of a circulant must be from 2 to {MOST_NODES}, not {nodes!r}")
         half = nodes // 2

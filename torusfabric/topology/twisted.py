@@ -55,7 +55,9 @@ class TwistedTorus(FromEntry, CayleyGraph):
     entry = '{"kind": "twisted-torus", "sides": [..], "twists": [..]}'
 
     def __init__(self, sides: Iterable[int], twists: Iterable[int]) -> None:
-        self.sides, self.twists = tuple(sides), tuple(twists)
+        self.sides, self.twists = (
+            tuple(each) if isinstance(each, Iterable) else (each,) for each in (sides, twists)
+        )
         written = "x".join(map(str, self.sides))
         count = len(self.sides)
         if count < 2 or any(type(side) is not int or side < 2 for side in self.sides):
