@@ -284,16 +284,11 @@ class Host(Leaf):
         wait = self._locating - self._choosing - self._read_cycles(view)
         address = delayed(m, self.value("host_addr")[: layout.address_bits - 1], 1 + wait)
         parts, name = layout.recv_parts, f"read{suffix(number)}"
-        origin, chunk, flit = _block(m, name, layout, address, parts)
+        block = _block(m, name, layout, address, parts)
         if layout.part_is_root:
-            origin = self.value("sampled_root")
+            block = self.value("sampled_root"), *block[1:]
         position = _position(m, layout, delayed(m, self._node, wait), suffix(number))
-        m.d.comb += [
-            locator.node.eq(delayed(m, position, layout.block_cycles(parts))),
-            locator.origin.eq(origin),
-            locator.chunk.eq(chunk),
-            locator.flit.eq(layout.first_flit(flit)),
-        ]
+        _ask(m, locator, layout, delayed(m, position, layout.block_cycles(parts)), block)
         if view.banks == tuple(range(len(view.banks))):
             return locator.bank, locator.address
         return constant_at(view.banks, locator.bank), locator.address
@@ -334,15 +329,10 @@ class Host(Leaf):
             return delayed(m, chunk, 1), layout.first_flit(delayed(m, flit, 1))
         parts, name = layout.send_parts, f"write{suffix(number)}"
         m.submodules[f"write_locator{suffix(number)}"] = locator
-        destination, chunk, flit = _block(m, name, layout, delayed(m, address[:-1], 1), parts)
+        block = _block(m, name, layout, delayed(m, address[:-1], 1), parts)
         node = delayed(m, self._node, wait)
         position = _position(m, layout, node, f"_written{suffix(number)}")
-        m.d.comb += [
-            locator.node.eq(delayed(m, position, layout.block_cycles(parts))),
-            locator.origin.eq(destination),
-            locator.chunk.eq(chunk),
-            locator.flit.eq(layout.first_flit(flit)),
-        ]
+        _ask(m, locator, layout, delayed(m, position, layout.block_cycles(parts)), block)
         return locator.bank, locator.address
 
 
@@ -359,6 +349,19 @@ def _position(m: Module, layout: HostLayout, node: Value, name: str) -> Value:
     position = table.read(layout.positions)
     table.build(m, f"positions{name}")
     return position
+
+
+def _ask(
+    m: Module, locator: Locator, layout: HostLayout, node: Value, block: tuple[Value, Value, Value]
+) -> None:
+    """Ask a locator for a part, chunk and flit of a node."""
+    part, chunk, flit = block
+    m.d.comb += [
+        locator.node.eq(node),
+        locator.origin.eq(part),
+        locator.chunk.eq(chunk),
+        locator.flit.eq(layout.first_flit(flit)),
+    ]
 
 
 def _block(

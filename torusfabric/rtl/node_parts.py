@@ -13,14 +13,13 @@ import numpy as np
 
 from ..program import DirectMap, Form, RenumberedMap
 from ..program.timing import DISTRIBUTION
-from ..topology import Groups, IntArray, cayley
+from ..topology import IntArray, cayley
 from .arrays import Fixed, Numbers, OneOf, Parts, Role, Slice, Source
 from .combiner import Combiner
 from .endpoint import EndpointPorts, EndpointSettings
 from .endpoint_builder import Endpoint
 from .fabric_builder import ControlStage, FabricBuilder, Top
 from .memories import address_width
-from .operator_unit import OperatorUnit
 from .placement import RouterPlan, combiner_name
 from .router import Router
 
@@ -82,6 +81,12 @@ def endpoint_settings(build: FabricBuilder) -> EndpointSettings:
     """What all endpoints have in common."""
     program = build.program
     halves = tuple(_half(form) for form in program.forms)
+    offsets = cayley(program.root_groups.torus).moduli if any(halves) else ()
+    adds = any(len(readers) > 1 for readers in build.sources.injections)
+    # A run begins some cycles after a message was loaded; but in the cycle after a write of a core.
+    spare = build.top is Top.STREAM
+    if build.top is Top.HOST:
+        spare = all(form.timing.spare for form in program.forms)
     private, groups = build.top is Top.CORE, build.distribution.groups
     pitch = 1
     if build.beat > 1:
@@ -105,18 +110,13 @@ def endpoint_settings(build: FabricBuilder) -> EndpointSettings:
         gathered=build.top is Top.HOST and build.nodes > 1,
         host_stages=build.placement.endpoints.read_stages,
         halves=halves,
-        offset_bits=_offset_bits(program.root_groups) if any(halves) else 0,
-        unit=_adding(build),
-        spare=_spare(build),
+        offset_bits=sum(map(address_width, offsets)),
+        unit=build.operator_unit if adds else None,
+        spare=spare,
         pitch=pitch,
         late=bool(build.frame and build.frame.late),
         links=build.topology.longest_link,
     )
-
-
-def _offset_bits(groups: Groups) -> int:
-    """Bits of the offset from the root of a group."""
-    return sum(map(address_width, cayley(groups.torus).moduli))
 
 
 def _half(form: Form) -> int:
@@ -125,20 +125,6 @@ def _half(form: Form) -> int:
     if isinstance(mapped, RenumberedMap):
         mapped = mapped.mapped
     return mapped.base if form.by_offset and isinstance(mapped, DirectMap) else 0
-
-
-def _spare(build: FabricBuilder) -> bool:
-    """Whether what was written last is there a cycle before the first read of any run."""
-    if build.top is Top.HOST:
-        return all(form.timing.spare for form in build.program.forms)
-    # A run begins some cycles after a message was loaded; but in the cycle after a write of a core.
-    return build.top is Top.STREAM
-
-
-def _adding(build: FabricBuilder) -> OperatorUnit | None:
-    """What combines words on their way to injection ports, where anything does."""
-    adds = any(len(readers) > 1 for readers in build.sources.injections)
-    return build.operator_unit if adds else None
 
 
 class EndpointWiring:
