@@ -184,6 +184,7 @@ WRONG = [
     (lambda: compiled().execute([1, 2]), None, "Words must be integers of shape"),
     (lambda: compiled().execute(np.ones((4, 4))), None, "Words must be integers of shape"),
     (lambda: compiled().execute(np.ones((4, 4), int), root=99), None, "Root must be from 0 to 3"),
+    (lambda: compiled().cycles(root=4), None, "Root must be from 0 to 3, not 4"),
     (lambda: tf.Fabric("x"), None, "Program must be a Program, as tf.compile returns it, not 'x'"),
     *[
         (lambda value=value: fabric(width=value), None, "Width must be a whole number, not")

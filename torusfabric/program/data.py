@@ -258,7 +258,23 @@ class ProgramData:
         share, chunk = np.divmod(chunk, layout.part_chunks)
         return message + share, chunk, turn * beat + within % beat
 
-    def cycles(self, length: int | None = None, *, mode: int | None = None) -> int:
+    def root_of(self, mode: int | None = None, root: int | None = None) -> int:
+        """The root of a run: a position within its group, 0 if nothing is said.
+
+        Raises
+        ------
+        InputError
+            If there is no such mode, or no such root.
+        """
+        size = self.modes[self.mode_number(mode)].groups.size
+        position = natural("Root", 0 if root is None else root)
+        if position >= size:
+            raise InputError(f"Root must be from 0 to {size - 1}, not {root}")
+        return position
+
+    def cycles(
+        self, length: int | None = None, *, mode: int | None = None, root: int | None = None
+    ) -> int:
         """Clock edges from the start pulse to done.
 
         Parameters
@@ -267,9 +283,19 @@ class ProgramData:
             Flits of a message, for a program of any length; by default as many as there may be.
         mode : int, optional
             Which of several collectives (default 0).
+        root : int, optional
+            The root of this run, for a program of any root (default 0).
+
+        Examples
+        --------
+        >>> import torusfabric as tf
+        >>> plans = [tf.plan("3x3", kind) for kind in ("allgather", "broadcast")]
+        >>> program = tf.compile(plans, max_flits=8, root="any")
+        >>> program.cycles(mode=1, length=7, root=3), program.cycles(7, mode=1)
+        (11, 11)
         """
         length = self.length_of(length)
-        form = self.forms[self.form_of(mode, length)]
+        form = self.forms[self.form_of(mode, length, self.root_of(mode, root))]
         return form.timing_of(form.block_of(length)).cycles
 
     def by_beats(self, beat: int) -> Self:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..collective import expected_words
 from ..errors import InputError
-from ..toolchain.values import natural, positive
+from ..toolchain.values import positive
 from .data import ProgramData
 from .execute import Run, carry_out
 
@@ -70,10 +70,8 @@ class Program(ProgramData):
         array([0, 1, 2, 3, 4, 5, 6, 7, 8])
         """
         number, words = self.mode_number(mode), np.asarray(words)
-        chosen, position = self.modes[number], natural("Root", root or 0)
-        if position >= chosen.groups.size:
-            raise InputError(f"Root must be from 0 to {chosen.groups.size - 1}, not {root}")
-        run = Run(self.length_of(length), position, chosen.operator_of(operation))
+        chosen = self.modes[number]
+        run = Run(self.length_of(length), self.root_of(number, root), chosen.operator_of(operation))
         layout = self.part(chosen.form_of(run.length, run.root)).layout
         shape = self.topology.nodes, layout.send_words(run.length)
         if words.shape != shape or words.dtype.kind not in "iuO":
