@@ -95,7 +95,7 @@ def test_registers_before_the_last_count_as_words():
         {"router": text},
         "router",
         {},
-        [("router", 1)],
+        classes=[("router", 1)],
         outports={"router": ("tx",)},
         inports={"router": {"in": "crossbar", "own": "injection"}},
     )

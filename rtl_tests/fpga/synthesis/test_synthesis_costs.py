@@ -42,7 +42,10 @@ def test_wave_router_costs_one_lut_and_one_flip_flop_a_bit(target):
 @pytest.mark.long
 def test_memories_adders_and_hierarchy_on_ice40():
     nested = Design(
-        {"store": STORE, "outer": OUTER}, "outer", {"outer": {"store": 2}}, [("store", 2)]
+        {"store": STORE, "outer": OUTER},
+        "outer",
+        {"outer": {"store": 2}},
+        classes=[("store", 2)],
     )
     report = synthesize(nested, "ice40-up5k")
     row = report.classes[0]
