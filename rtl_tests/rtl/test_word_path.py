@@ -76,11 +76,11 @@ def pairs_of(program):
 
 @pytest.mark.parametrize(("topology", "words", "flits"), few(5, [*CASES]))
 def test_every_word(topology, words, flits):
-    """Every link that a first or last word is on is one of the trace; the last ends the run."""
+    """Links of the first and last words of chunks are of the trace; the last word ends the run."""
     program = compiled(topology, words, flits)
     neighbours, links, last, most = program.topology.neighbours, links_of(program), 0, 0
     for origin, destination in pairs_of(program):
-        for flit in sorted({0, flits - 1}):
+        for flit in sorted({0, min(program.block_flits, flits) - 1, flits - 1}):
             moments = follow(program, origin, destination, flit)
             assert moments[0][:3] == (0, Holder.MEMORY, origin)
             assert moments[-1][1:3] == (Holder.MEMORY, destination)
