@@ -34,7 +34,6 @@ def test_a_claim_of_what_is_not_there_is_refused():
         solve(model.harness("it is 0"))
 
 
-@pytest.mark.long
 def test_streams_that_count_chunks_are_proved():
     """Where chunks are no bits of the number of a word, registers count them."""
     plans = [tf.plan("2x2", name) for name in ("reduce", "allreduce@1", "reduce-scatter@1")]

@@ -145,15 +145,20 @@ def _add_faults(model: Model, shape: LoaderShape) -> None:
     model.register("length_so_far", "ends_message ? 0 : beat ? bad_length : length_so_far")
     bad_destination = "destination_so_far"
     if shape.packet_bits:
-        seen = 1 << shape.packet_bits
-        model.register(
-            "seen", f"ends_message ? 0 : ends_packet ? seen | ({seen}'d1 << tdest) : seen", seen
-        )
         # A destination with all bits set needs one bit more to be less than the number of them.
-        unknown = f"{{1'b0, tdest}} >= {by_value(shape.packets, 'mode')}"
+        wrong = f"{{1'b0, tdest}} >= {by_value(shape.packets, 'mode')}"
+        most_packets = max(shape.packets)
+        if most_packets > 1:
+            # One that there is not may be taken for another: its message is wrong as it is.
+            bits = (most_packets - 1).bit_length()
+            seen, at = 1 << bits, f"tdest[{bits - 1}:0]"
+            model.register(
+                "seen", f"ends_message ? 0 : ends_packet ? seen | ({seen}'d1 << {at}) : seen", seen
+            )
+            model.claim("knows_its_destinations", f"sent == seen[{most_packets - 1}:0]")
+            wrong += f" || seen[{at}]"
         named = by_value(shape.named, "mode")
-        bad_destination += f" || (ends_packet && {named} && ({unknown} || seen[tdest]))"
-        model.claim("knows_its_destinations", f"sent == seen[{max(shape.packets) - 1}:0]")
+        bad_destination += f" || (ends_packet && {named} && ({wrong}))"
     model.wire("bad_destination", bad_destination)
     model.register(
         "destination_so_far", "ends_message ? 0 : beat ? bad_destination : destination_so_far"
