@@ -12,7 +12,8 @@ measured on the checked schedule. The bounds: on rounds, by the load of arcs (Pr
 and 4.7, not relaxed); on hops, the diameter; on units, what a node receives by six ports.
 
 Clock cycles are those of the hardware, which takes one to start a round, one a hop and one a flit,
-and one more in all: predicted, and simulated, all words of all nodes compared.
+and three more in all, two of them from the sequencer to the nodes: predicted, and simulated, all
+words of all nodes compared.
 
     python sim/circuit_gossip.py
     python sim/circuit_gossip.py --long              # with 343x343x343, planned and checked
@@ -29,6 +30,7 @@ from paper_costs import tau_large, tau_short
 import torusfabric as tf
 from torusfabric.analysis.cost import schedule_cost
 from torusfabric.cli.output import notices_shown, print_json, progress_bar
+from torusfabric.program.timing import DISTRIBUTION
 from torusfabric.simulation.engines import choose_engine
 from torusfabric.topology import Torus
 
@@ -62,7 +64,7 @@ def case(i, large, deepest, largest, flits):
     cost = schedule_cost(schedule, traffic)
     found |= {"floor rounds": tf.bound(schedule, traffic), "planned rounds": cost.rounds}
     found |= {"planned hops": cost.delta, "planned units": cost.tau}
-    found["predicted"] = cost.rounds + cost.delta + cost.tau * flits + 1
+    found["predicted"] = cost.rounds + cost.delta + cost.tau * flits + 1 + DISTRIBUTION
     if torus.nodes <= largest:
         found["simulated"] = run(schedule, flits)
     return found
