@@ -26,7 +26,7 @@ SHORT = {
 LONG_ENOUGH = [
     ("4", "allgather", {"flits": 3}),
     pytest.param("3x3", "alltoall", {"flits": 1}, marks=pytest.mark.long),
-    pytest.param("3x3", "allgather,scatter", {"max_flits": 1}, marks=pytest.mark.long),
+    pytest.param("3x3", "allgather,scatter", {"max_flits": 2}, marks=pytest.mark.long),
 ]
 
 
