@@ -15,7 +15,7 @@ from torusfabric import verilog
 from torusfabric.collective import random_messages
 from torusfabric.rtl.assembly import Assembly
 from torusfabric.rtl.modules import delayed
-from torusfabric.rtl.run_length import RunLength, divided
+from torusfabric.rtl.run_length import divided, hold_length
 from torusfabric.simulation.engines import CompiledEngine, Job
 from torusfabric.simulation.jobs import default_jobs, random_jobs
 from torusfabric.toolchain import cxx
@@ -174,12 +174,12 @@ def test_commands_that_cannot_be_carried_out():
 
 def late_length(m, lengths, loops, length, mode, begin):
     """Plant a fault: the length is sampled a cycle after the start."""
-    return RunLength(m, lengths, loops, length, mode, delayed(m, begin, 1))
+    return hold_length(m, lengths, loops, length, mode, delayed(m, begin, 1))
 
 
 def test_a_length_sampled_late_is_found(monkeypatch):
     """A fabric that takes the length a cycle late does not do what is expected."""
-    monkeypatch.setattr("torusfabric.rtl.sequencer.RunLength", late_length)
+    monkeypatch.setattr("torusfabric.rtl.sequencer.hold_length", late_length)
     fabric = engine_of("2x3", "allgather", "matching", {}, 5)
     design, seen = Assembly(fabric.netlist), []
 

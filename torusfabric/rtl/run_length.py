@@ -17,7 +17,7 @@ from ..program.timing import MODE_SETUP, RUN_SETUP, TABLE_BITS
 from .memories import address_width, choose, constant_at, look_up
 from .place import Loops
 
-__all__ = ["Lengths", "RunLength", "divided"]
+__all__ = ["Lengths", "RunLength", "divided", "hold_length"]
 
 assert (RUN_SETUP, MODE_SETUP) == (1, 1), "a register holds what a run follows, another the form"
 
@@ -62,22 +62,14 @@ class Lengths:
         return tuple(beat * -(-self.most // (beat * chunks)) for beat, chunks in self.cuts)
 
 
+@dataclass(frozen=True, eq=False)
 class RunLength:
-    """Registers that hold what follows from the length, and the form, of the run under way.
-
-    They are there a cycle after the run is accepted, and one more if there are several forms.
+    """What follows from the length, and the form, of the run under way.
 
     Parameters
     ----------
-    form : Value or None
-        Of several.
-    begin : Value
-        High in the cycle in which a run is accepted.
-
-    Attributes
-    ----------
     form : Value
-        The form of the run, a cycle after that.
+        The form of the run, a cycle after it is accepted.
     last : Signal
         The number of the last flit of a block.
     single : Signal
@@ -92,62 +84,76 @@ class RunLength:
         Whether there are none.
     """
 
-    def __init__(
-        self,
-        m: Module,
-        lengths: Lengths,
-        loops: Loops,
-        length: Value,
-        form: Value | None,
-        begin: Value,
-    ) -> None:
-        self._loops, before = loops, (length - 1)[: lengths.bits]
-        self.form: Value = Const(0, 1)
-        settled = begin
-        if form is not None:
-            # Some form is known before the first run, too, for simulators with four states.
-            self.form = Signal(len(form), name="run_form")
-            held = Signal(len(before), name="flits_before", reset_less=True)
-            with m.If(begin):
-                m.d.sync += [self.form.eq(form), held.eq(before)]
-            before, settled = held, Const(1)
-        quotients = {cut: _last_of_block(before, *cut) for cut in dict.fromkeys(lengths.cuts)}
-        last = self.of_form(
-            [
-                Const(loop.flits - 1) if loop.padded else quotients[cut]
-                for loop, cut in zip(loops.loops, lengths.cuts, strict=True)
-            ]
-        )
-        block = self.constant(lengths.blocks)
-        least = max(loop.least for loop in loops.loops)
-        self.last = Signal(address_width(max(lengths.blocks)), reset_less=True, name="last")
-        self.single = Signal(name="single_flit", reset_less=True)
-        self.skip = Signal(range(max(lengths.blocks) + 1), reset_less=True, name="skip")
-        self.idle = Signal(range(max(least, 2)), reset_less=True, name="idle")
-        self.never_idle = Signal(name="never_idle", reset_less=True)
-        self.next_single = Mux(settled, last == 0, self.single)
-        with m.If(settled):
-            m.d.sync += [self.last.eq(last), self.single.eq(self.next_single)]
-            m.d.sync += self.skip.eq(block - last)
-            if least > 1:
-                rests = [
-                    Mux(last < loop.least - 1, loop.least - 1 - last, 0)
-                    if loop.least > 1
-                    else Const(0)
-                    for loop in loops.loops
-                ]
-                idle = self.of_form(rests)
-                m.d.sync += [self.idle.eq(idle), self.never_idle.eq(idle == 0)]
-
-    def of_form(self, values: Sequence[Value]) -> Value:
-        """The value that belongs to the form."""
-        if all(value is values[0] for value in values):
-            return values[0]
-        return choose(values, self.form)
+    form: Value
+    last: Signal
+    single: Signal
+    next_single: Value
+    skip: Signal
+    idle: Signal
+    never_idle: Signal
 
     def constant(self, values: Sequence[int]) -> Value:
         """The constant that belongs to the form."""
         return constant_at(values, self.form)
+
+
+def hold_length(
+    m: Module, lengths: Lengths, loops: Loops, length: Value, form: Value | None, begin: Value
+) -> RunLength:
+    """Add registers of what follows from the length, and the form, of a run.
+
+    They are there a cycle after the run is accepted, and one more if there are several forms.
+
+    Parameters
+    ----------
+    form : Value or None
+        Of several.
+    begin : Value
+        High in the cycle in which a run is accepted.
+    """
+    before, settled, held_form = (length - 1)[: lengths.bits], begin, Const(0, 1)
+    if form is not None:
+        # Some form is known before the first run, too, for simulators with four states.
+        held_form = Signal(len(form), name="run_form")
+        held = Signal(len(before), name="flits_before", reset_less=True)
+        with m.If(begin):
+            m.d.sync += [held_form.eq(form), held.eq(before)]
+        before, settled = held, Const(1)
+    quotients = {cut: _last_of_block(before, *cut) for cut in dict.fromkeys(lengths.cuts)}
+    last = _of_form(
+        [
+            Const(loop.flits - 1) if loop.padded else quotients[cut]
+            for loop, cut in zip(loops.loops, lengths.cuts, strict=True)
+        ],
+        held_form,
+    )
+    leasts, most = [loop.least for loop in loops.loops], max(lengths.blocks)
+    single = Signal(name="single_flit", reset_less=True)
+    run = RunLength(
+        form=held_form,
+        last=Signal(address_width(most), reset_less=True, name="last"),
+        single=single,
+        next_single=Mux(settled, last == 0, single),
+        skip=Signal(range(most + 1), reset_less=True, name="skip"),
+        idle=Signal(range(max(*leasts, 2)), reset_less=True, name="idle"),
+        never_idle=Signal(name="never_idle", reset_less=True),
+    )
+    with m.If(settled):
+        m.d.sync += [run.last.eq(last), single.eq(run.next_single)]
+        m.d.sync += run.skip.eq(run.constant(lengths.blocks) - last)
+        if max(leasts) > 1:
+            rests = [
+                Mux(last < least - 1, least - 1 - last, 0) if least > 1 else Const(0)
+                for least in leasts
+            ]
+            idle = _of_form(rests, held_form)
+            m.d.sync += [run.idle.eq(idle), run.never_idle.eq(idle == 0)]
+    return run
+
+
+def _of_form(values: Sequence[Value], form: Value) -> Value:
+    """The value that belongs to the form."""
+    return values[0] if all(value is values[0] for value in values) else choose(values, form)
 
 
 def _last_of_block(last: Value, beat: int, chunks: int) -> Value:

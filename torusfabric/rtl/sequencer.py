@@ -19,7 +19,7 @@ from .netlist import Leaf
 from .place import Column, Delays, Loops, Shown
 from .placement import Placement
 from .run_choices import ERROR_BITS, RunChoices
-from .run_length import RunLength
+from .run_length import hold_length
 from .slots import Slot, open_slot
 
 __all__ = ["FOLLOWED", "Outputs", "Sequencer", "add_end", "window"]
@@ -213,7 +213,7 @@ class Sequencer(Leaf):
             by_flit = loops.first.order is Order.FLIT
             return (_by_flit if by_flit else _by_row)(m, loops.first, go), Const(0, 1)
         form = self._choices.form(self.value) if loops.several else None
-        run = RunLength(m, lengths, loops, self.value("length"), form, begin)
+        run = hold_length(m, lengths, loops, self.value("length"), form, begin)
         slot = open_slot(m, loops, go, run)
         # Nothing waits for the number of a row, which is shown far away.
         m.d.sync += self.round.eq(slot.row - delayed(m, run.constant(loops.starts), 1))
