@@ -8,6 +8,7 @@ the row, its look-up and two comparisons.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -65,6 +66,7 @@ class _Known(NamedTuple):
     at_rest: Value
 
 
+@dataclass(frozen=True, eq=False)
 class RowFacts:
     """Registers of what is known of a row: nothing in it has to wait for a look-up.
 
@@ -74,15 +76,14 @@ class RowFacts:
         The row under way.
     run : RunLength
         Whose form says which row is the first.
+    known : list of _Known
+        The registers so far.
     """
 
-    def __init__(self, m: Module, loops: Loops, row: Value, run: RunLength) -> None:
-        self._m, self._row, self._run = m, row, run
-        self._starts = np.array(loops.starts)
-        self._following = np.arange(loops.rows) + 1
-        for span in loops.spans:
-            self._following[span.stop - 1] = span.start
-        self._known: list[_Known] = []
+    loops: Loops
+    row: Value
+    run: RunLength
+    known: list[_Known] = field(default_factory=list)
 
     def register(self, name: str, values: IntArray, *, changes: bool = False) -> Value:
         """What is known of each row, at its begin if that changes; else a constant may be.
@@ -99,22 +100,24 @@ class RowFacts:
         if (values == values[0]).all() and not changes:
             return Const(int(values[0]), width)
         register = Signal(width, name=name, init=int(values[0]))
-        self._known.append(_Known(register, *self.ahead(values)))
+        self.known.append(_Known(register, *self.ahead(values)))
         return register
 
     def ahead(self, values: IntArray) -> tuple[Value, Value]:
         """What is known of the next row, and of the first of the form, given that of each row."""
-        values = values.astype(int)
-        next_row = look_up(values[self._following].tolist(), self._row)
-        return next_row, self._run.constant(values[self._starts].tolist())
+        values, following = values.astype(int), np.arange(self.loops.rows) + 1
+        for span in self.loops.spans:
+            following[span.stop - 1] = span.start
+        next_row = look_up(values[following].tolist(), self.row)
+        return next_row, self.run.constant(values[[*self.loops.starts]].tolist())
 
-    def follow(self) -> None:
+    def follow(self, m: Module) -> None:
         """The row changes to the next."""
-        self._m.d.sync += [known.register.eq(known.next_row) for known in self._known]
+        m.d.sync += [known.register.eq(known.next_row) for known in self.known]
 
-    def rest(self) -> None:
+    def rest(self, m: Module) -> None:
         """The row is the first of the form."""
-        self._m.d.sync += [known.register.eq(known.at_rest) for known in self._known]
+        m.d.sync += [known.register.eq(known.at_rest) for known in self.known]
 
 
 class _Idle(NamedTuple):
@@ -137,8 +140,8 @@ class BlockCounter:
         In loops by rows, whether the cycle is the last of its row.
     """
 
-    def __init__(self, m: Module, loops: Loops, facts: RowFacts, run: RunLength) -> None:
-        self._m, self._loops, self._run = m, loops, run
+    def __init__(self, facts: RowFacts) -> None:
+        self._run, loops = facts.run, facts.loops
         by_row = [loop for loop in loops.loops if loop.order is Order.ROW]
         most = max((int(loop.blocks.max()) for loop in by_row), default=1)
         flits = max(loop.flits for loop in loops.loops)
@@ -158,8 +161,8 @@ class BlockCounter:
 
     def _count_pause(self, facts: RowFacts) -> None:
         """Find out whether a row ends: with its words, or with the pause that follows."""
-        loops, run = self._loops.loops, self._run
-        pauses = self._loops.joined([loop.pause for loop in loops])
+        loops, run = facts.loops.loops, self._run
+        pauses = facts.loops.joined([loop.pause for loop in loops])
         longest = max(int(pauses.max()), *(loop.least for loop in loops))
         self._left = Signal(range(longest + 1), name="pause_left")
         self._last_pause = Signal(name="last_of_pause")
@@ -171,54 +174,46 @@ class BlockCounter:
             self._pause = Mux(rests, run.idle, self._pause)
             none = Mux(rests, run.never_idle, none)
         self.end_of_row = Mux(self._pausing, self._last_pause, self._ends_words & none)
-        least = self._loops.joined([np.full(loop.rows, loop.least) for loop in loops])
-        self._next_row, self._first_row = self._idle_rows(facts, np.maximum(least, pauses))
-
-    def _idle_rows(self, facts: RowFacts, cycles: IntArray) -> tuple[_Idle | None, _Idle | None]:
-        """What is known of the next row, and of the first; None if something moves in all."""
-        idle = self._loops.joined([loop.blocks for loop in self._loops.loops]) == 0
-        if not idle.any():
-            return None, None
-        following, first = zip(facts.ahead(idle), facts.ahead(cycles), strict=True)
-        return _Idle(*following), _Idle(*first)
+        least = facts.loops.joined([np.full(loop.rows, loop.least) for loop in loops])
+        self._next_row, self._first_row = _idle_rows(facts, np.maximum(least, pauses))
 
     @property
     def counters(self) -> list[Signal]:
         """What is as after a reset when a run begins, and not loaded at rest."""
         return [self.word, self._block, self._begins, self._first_flit, self._pausing]
 
-    def rest(self) -> None:
+    def rest(self, m: Module) -> None:
         """No run is under way: the first flit of the next may be the last of its block."""
-        self._m.d.sync += self.last_flit.eq(self._run.next_single)
-        self._begin(self._first_row)
+        m.d.sync += self.last_flit.eq(self._run.next_single)
+        self._begin(m, self._first_row)
 
-    def _begin(self, row: _Idle | None) -> None:
+    def _begin(self, m: Module, row: _Idle | None) -> None:
         """A row in which nothing moves pauses from its begin."""
         if row is None:
             return
-        self._m.d.sync += self._pausing.eq(row.idle)
-        with self._m.If(row.idle):
-            self._m.d.sync += [self._left.eq(row.cycles), self._last_pause.eq(row.cycles == 1)]
+        m.d.sync += self._pausing.eq(row.idle)
+        with m.If(row.idle):
+            m.d.sync += [self._left.eq(row.cycles), self._last_pause.eq(row.cycles == 1)]
 
-    def _pass_flit(self, last: Value) -> None:
+    def _pass_flit(self, m: Module, last: Value) -> None:
         """A flit, maybe the last of its block; none follows that if all rows have passed it."""
         left = Mux(self._first_flit, self._run.last, self._flits_left)
-        self._m.d.sync += [
+        m.d.sync += [
             self._first_flit.eq(last),
             self._flits_left.eq(left - 1),
             self.last_flit.eq(left == 1),
         ]
 
-    def count_by_flit(self, end_of_rows: Value) -> None:
+    def count_by_flit(self, m: Module, end_of_rows: Value) -> None:
         """A cycle of a loop that passes all rows for each flit."""
-        with self._m.If(end_of_rows):
-            self._m.d.sync += self.word.eq(Mux(self.last_flit, 0, self.word + 1))
-            self._pass_flit(self.last_flit)
+        with m.If(end_of_rows):
+            m.d.sync += self.word.eq(Mux(self.last_flit, 0, self.word + 1))
+            self._pass_flit(m, self.last_flit)
 
-    def count_by_row(self) -> None:
+    def count_by_row(self, m: Module) -> None:
         """A cycle of a loop that passes all flits for each row."""
-        m, last = self._m, self.last_flit | self._pausing
-        self._pass_flit(last)
+        last = self.last_flit | self._pausing
+        self._pass_flit(m, last)
         with m.If(last):
             m.d.sync += self.last_flit.eq(self._run.single)
         m.d.sync += self._begins.eq(self.end_of_row)
@@ -236,13 +231,22 @@ class BlockCounter:
             m.d.sync += self.word.eq(self.word + 1)
         with m.If(self.end_of_row):
             m.d.sync += [self.word.eq(0), self._block.eq(0), self._pausing.eq(0)]
-            self._begin(self._next_row)
+            self._begin(m, self._next_row)
 
-    def shown(self) -> dict[str, Value]:
+    def shown(self, m: Module) -> dict[str, Value]:
         """What the slot is, a cycle later, by the names of `Slot`."""
         found = {"streams": ~self._pausing, "word": self.word, "begins": self._begins,
                  "ends_block": self._ends_block}  # fmt: skip
-        return {name: delayed(self._m, value, 1, name) for name, value in found.items()}
+        return {name: delayed(m, value, 1, name) for name, value in found.items()}
+
+
+def _idle_rows(facts: RowFacts, cycles: IntArray) -> tuple[_Idle | None, _Idle | None]:
+    """What is known of the next row, and of the first; None if something moves in all."""
+    idle = facts.loops.joined([loop.blocks for loop in facts.loops.loops]) == 0
+    if not idle.any():
+        return None, None
+    following, first = zip(facts.ahead(idle), facts.ahead(cycles), strict=True)
+    return _Idle(*following), _Idle(*first)
 
 
 def open_slot(m: Module, loops: Loops, go: Value, run: RunLength) -> Slot:
@@ -255,8 +259,8 @@ def open_slot(m: Module, loops: Loops, go: Value, run: RunLength) -> Slot:
     """
     row, running = Signal(range(max(loops.rows, 2)), name="row"), Signal(name="running")
     orders = {loop.order for loop in loops.loops}
-    facts = RowFacts(m, loops, row, run)
-    counter = BlockCounter(m, loops, facts, run)
+    facts = RowFacts(loops, row, run)
+    counter = BlockCounter(facts)
     first, end_of_rows = run.constant(loops.starts), Signal(name="end_of_rows")
     only_row, next_is_last = _ends(loops, row, run)
     next_row = Mux(end_of_rows, first, row + 1)
@@ -264,24 +268,24 @@ def open_slot(m: Module, loops: Loops, go: Value, run: RunLength) -> Slot:
     with m.If(~(go | running)):
         # At rest the ROM shows the first row of the form that was chosen last.
         m.d.sync += [row.eq(first), end_of_rows.eq(only_row)]
-        facts.rest()
-        counter.rest()
+        facts.rest(m)
+        counter.rest(m)
     if Order.FLIT in orders:
         by_flit = run.constant([int(loop.order is Order.FLIT) for loop in loops.loops])
         with m.Elif(by_flit):
             m.d.sync += [row.eq(next_row), end_of_rows.eq(next_ends)]
             m.d.sync += running.eq(~(end_of_rows & counter.last_flit))
-            counter.count_by_flit(end_of_rows)
+            counter.count_by_flit(m, end_of_rows)
     if Order.ROW in orders:
         with m.Else():
             m.d.sync += running.eq(~(counter.end_of_row & end_of_rows))
-            counter.count_by_row()
+            counter.count_by_row(m)
             with m.If(counter.end_of_row):
                 m.d.sync += [row.eq(next_row), end_of_rows.eq(next_ends)]
-                facts.follow()
+                facts.follow(m)
     # The row follows at rest.
     counters = [running, *counter.counters]
-    return Slot(row, go | running, Columns(row), **counter.shown(), counters=counters)
+    return Slot(row, go | running, Columns(row), **counter.shown(m), counters=counters)
 
 
 def _ends(loops: Loops, row: Value, run: RunLength) -> tuple[Value, Value]:
