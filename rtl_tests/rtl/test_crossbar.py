@@ -9,11 +9,9 @@ from helpers import simulated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torusfabric.rtl.modules import Register
 from torusfabric.rtl.multiplexer import (
     SLICE,
     Multiplexer,
-    Selector,
     bit_count,
     branch_bits,
     branched_cascade,
@@ -92,13 +90,14 @@ def test_text_has_a_module_for_each_shape(branched):
     out = Signal(sum(map(len, passed)))
     m.d.comb += out.eq(Cat(*passed))
     ports = {f"port_{k}": port for k, port in enumerate([*words, select, out])}
-    wide = Selector(5, SLICE + 3, branched)
+    wide = Multiplexer(5, SLICE + 3, branched).selector
     text = write_module(Heading("slices"), m, ports)
-    assert {*text.shared} == {wide, Selector(2, 9, branched), Register(2, clears=False)}
+    of_two = Multiplexer(2, 9, branched).selector
+    assert {each.name for each in text.shared} == {wide.name, of_two.name, "register_2"}
     inner = write_module(Heading("wide"), wide.module(given := wide.ports()),
                          {port.name: port for port in given})  # fmt: skip
-    halves = {Multiplexer(5, width, branched) for width in (9, 10)}
-    assert {*inner.shared} == {*halves, Register(len(select), clears=False)}
+    halves = {Multiplexer(5, width, branched).shared.name for width in (9, 10)}
+    assert {each.name for each in inner.shared} == {*halves, f"register_{len(select)}"}
     assert inner.children[f"register_{len(select)}"] == 2
 
 

@@ -61,9 +61,9 @@ class Shared(Leaf):
     def elaborate(self, platform):
         m = Module()
         for shape in SHAPES:
-            *inputs, output = shape.ports()
+            *inputs, output = shape.shared.ports()
             ports = {f"i_{port.name}": Signal(len(port)) for port in inputs}
-            m.submodules += Use(shape, **ports, **{f"o_{output.name}": output})
+            m.submodules += Use(shape.shared, **ports, **{f"o_{output.name}": output})
         return m
 
 
@@ -77,7 +77,7 @@ def codes(shape):
 def comparison(number, shape):
     """Text that gives both forms of a module the same, and says that they do the same."""
     size, known = codes(shape)
-    *inputs, output = shape.ports()
+    *inputs, output = shape.shared.ports()
     cases = "".join(f"{index}: code = {size}'d{code}; " for index, code in enumerate(known))
     text = ""
     for port in inputs:
@@ -98,7 +98,7 @@ def comparison(number, shape):
     for form, prefix in (("usual", "usual_"), ("ecp5", "")):
         wire = f"{form}_{number}"
         text += f"wire [{len(output) - 1}:0] {wire};\n"
-        text += f"{prefix}{shape.name} the_{wire} ({pins}.{output.name}({wire}));\n"
+        text += f"{prefix}{shape.shared.name} the_{wire} ({pins}.{output.name}({wire}));\n"
     return text + f"always @* assert (usual_{number} == ecp5_{number});\n"
 
 
@@ -108,7 +108,7 @@ def texts():
     netlist = NetlistBuilder()
     netlist.add_module("shared", Shared)
     modules = module_texts(netlist.done())
-    return {shape: modules[shape.name].text for shape in SHAPES}
+    return {shape: modules[shape.shared.name].text for shape in SHAPES}
 
 
 def prove(folder, texts, other=None, *, define=ECP5):
@@ -286,6 +286,6 @@ def test_fabrics_of_these_cells_do_the_same(tmp_path, topology, collective, widt
 
 def test_names_say_all():
     """Modules are found by the names of their instances."""
-    names = [shape.name for shape in SHAPES]
+    names = [shape.shared.name for shape in SHAPES]
     assert len(set(names)) == len(names)
     assert all(re.fullmatch(r"[a-z]\w*", name) for name in names)

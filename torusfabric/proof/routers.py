@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..rtl.operator_unit import OperatorPair, OperatorUnit
+from ..rtl.operator_unit import OperatorUnit, operator_pair
 from ..rtl.placement import combiner_name
 from .model import Model, earlier
 from .sums import cycles_of_links
@@ -92,7 +92,7 @@ def operator_modules(fabric: Fabric, design: Design) -> list[str]:
     """The module of operators inside endpoints, if there is one."""
     if fabric.operator_unit is None:
         return []
-    name = fabric.prefix + OperatorPair(fabric.operator_unit, fabric.width).name
+    name = fabric.prefix + operator_pair(fabric.operator_unit, fabric.width).name
     return [name] if name in design.modules else []
 
 

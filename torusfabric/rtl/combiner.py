@@ -30,7 +30,7 @@ assert COMBINE == 1, "a result has one register, besides those of the operator's
 
 
 @dataclass(frozen=True)
-class ChosenSum(SharedModule):
+class ChosenSum:
     """The sum of a word and one of several others, or nothing.
 
     Parameters
@@ -44,23 +44,13 @@ class ChosenSum(SharedModule):
 
     Examples
     --------
-    >>> ChosenSum(4, 16, idles=True).name
+    >>> ChosenSum(4, 16, idles=True).shared.name
     'sum_idle_4_16'
     """
 
     count: int
     width: int
     idles: bool
-
-    @property
-    def name(self) -> str:
-        """The name of its module."""
-        return f"sum_{'idle_' * self.idles}{self.count}_{self.width}"
-
-    @property
-    def about(self) -> str:
-        """What it is."""
-        return f"A word plus one of {self.words} others{', or plus nothing' * self.idles}."
 
     @property
     def words(self) -> int:
@@ -77,31 +67,35 @@ class ChosenSum(SharedModule):
         """The first bit of each slice, and that after its last; each has its select bits."""
         return slice_bounds(self.width, -(-self.width // SLICE))
 
-    def ports(self) -> list[Signal]:
-        """The ports of the module: the word, the others, select bits, the lowest slice first, sum.
+    @property
+    def shared(self) -> SharedModule:
+        """Its module: the word, the others, select bits, and the sum.
 
-        Of the others, the first is in the lowest bits.
+        Of the others, the first is in the lowest bits; of select bits, those of the lowest slice.
         """
-        return [
-            Signal(self.width, name="word"),
-            Signal(self.words * self.width, name="words"),
-            Signal(len(self.slices) * self.select_bits, name="select"),
-            Signal(self.width, name="total"),
-        ]
+        return SharedModule(
+            f"sum_{'idle_' * self.idles}{self.count}_{self.width}",
+            f"A word plus one of {self.words} others{', or plus nothing' * self.idles}.",
+            {
+                "word": self.width,
+                "words": self.words * self.width,
+                "select": len(self.slices) * self.select_bits,
+                "total": self.width,
+            },
+            self._fill,
+            self,
+        )
 
-    def module(self, ports: Sequence[Signal]) -> Module:
-        """The module, with what `ports` has made."""
-        m, size = Module(), self.select_bits
-        word, words, select, total = ports
+    def _fill(self, m: Module, word: Value, words: Value, select: Value, total: Value) -> None:
+        """Add what is inside."""
+        size, nothing = self.select_bits, [Const(0, self.width)] * self.idles
         inputs = [words[k : k + self.width] for k in range(0, len(words), self.width)]
-        nothing = [Const(0, self.width)] * self.idles
         chosen = []
         for k, (low, high) in enumerate(self.slices):
             meant = Multiplexer(self.count, high - low, branched=True)
             cut = [each[low:high] for each in [*inputs, *nothing]]
             chosen.append(meant.logic(m, cut, [*select[k * size :][:size]]))
         m.d.comb += total.eq(word + Cat(*chosen))
-        return m
 
 
 class Combiner(Leaf):
@@ -224,5 +218,6 @@ class Combiner(Leaf):
         meant = ChosenSum(len(inputs), self._width, isinstance(inputs[-1], Const))
         held = Cat(*map(Cat, held_slices(m, select, self._width, name=name)))
         total, words = Signal(self._width, name=f"{name}_total"), Cat(*inputs[: meant.words])
-        m.submodules[name] = Use(meant, i_word=word, i_words=words, i_select=held, o_total=total)
+        pins = {"i_word": word, "i_words": words, "i_select": held, "o_total": total}
+        m.submodules[name] = Use(meant.shared, **pins)
         return total

@@ -11,8 +11,7 @@ module, which synthesis keeps.
 from __future__ import annotations
 
 import contextlib
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -33,7 +32,7 @@ from amaranth.lib import wiring
 
 from .memories import MemoryShape, memories_of
 
-__all__ = ["Leaf", "SharedModule", "Use", "apart", "delayed", "given_names", "pulsed"]
+__all__ = ["Leaf", "SharedModule", "Use", "apart", "delayed", "given_names", "pulsed", "register"]
 
 
 class Leaf(wiring.Component):
@@ -102,34 +101,49 @@ def given_names() -> Iterator[None]:
         tracer.get_var_name = found
 
 
-class SharedModule(ABC):
-    """A module that many have instances of."""
+@dataclass(frozen=True, eq=False)
+class SharedModule:
+    """A module that many have instances of; there is one of a name.
 
-    #: Whether synthesis has to keep it as a module.
-    kept = False
+    Parameters
+    ----------
+    name : str
+        Says what it depends on.
+    about : str
+        What it is, in a line.
+    widths : dict of str to int
+        Bits of its ports, apart from a clock; the last of them is its output.
+    fill : function of (Module, Signal, ..) -> None
+        Adds what is inside, given the ports.
+    shape : object
+        What it is known by where there are other texts of it.
+    clocked : bool
+        Whether it has a clock and a reset, be they used or not.
+    kept : bool
+        Whether synthesis has to keep it as a module.
+    """
 
-    @property
-    def clocked(self) -> bool:
-        """Whether it has a clock and a reset, be they used or not."""
-        return False
+    name: str
+    about: str
+    widths: Mapping[str, int]
+    fill: Callable[..., None]
+    shape: object = None
+    clocked: bool = False
+    kept: bool = False
 
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """Its name, which says what it depends on."""
-
-    @property
-    @abstractmethod
-    def about(self) -> str:
-        """What it is, in a line."""
-
-    @abstractmethod
     def ports(self) -> list[Signal]:
-        """Its ports, apart from a clock."""
+        """Its ports; those of no bits are left out."""
+        return [
+            Signal(width, name=name, reset_less=True)
+            for name, width in self.widths.items()
+            if width
+        ]
 
-    @abstractmethod
     def module(self, ports: Sequence[Signal]) -> Module:
         """What is inside, with what `ports` has made."""
+        m = Module()
+        self.fill(m, *ports)
+        return m
 
 
 class Use(Elaboratable):
@@ -149,52 +163,30 @@ class Use(Elaboratable):
         return Instance(self.module.name, **self._ports)
 
 
-@dataclass(frozen=True)
-class Register(SharedModule):
-    """A register that stays a module.
-
-    Parameters
-    ----------
-    clears : bool
-        Whether an input makes it 0.
+def register(width: int, *, clears: bool) -> SharedModule:
+    """A register that stays a module; an input may make it 0.
 
     Examples
     --------
-    >>> Register(4, clears=False).name
+    >>> register(4, clears=False).name
     'register_4'
     """
+    return SharedModule(
+        f"register{'_cleared' * clears}_{width}",
+        "A register that synthesis does not join with others that hold the same.",
+        {"given": width, "clear": int(clears), "held": width},
+        _hold,
+        kept=True,
+    )
 
-    width: int
-    clears: bool
-    kept = True
 
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return f"register{'_cleared' * self.clears}_{self.width}"
-
-    @property
-    def about(self) -> str:
-        """What it is."""
-        return "A register that synthesis does not join with others that hold the same."
-
-    def ports(self) -> list[Signal]:
-        """What is given, whether that is nothing, and what is held."""
-        clear = [Signal(name="clear")] * self.clears
-        return [
-            Signal(self.width, name="given"), *clear,
-            Signal(self.width, name="held", reset_less=True),
-        ]  # fmt: skip
-
-    def module(self, ports: Sequence[Signal]) -> Module:
-        """What is inside."""
-        m = Module()
-        given, *clear, held = ports
-        m.d.sync += held.eq(given)
-        for zero in clear:
-            with m.If(zero):
-                m.d.sync += held.eq(0)
-        return m
+def _hold(m: Module, given: Value, *ports: Value) -> None:
+    """Add what is inside a register, maybe with what makes it 0."""
+    *clear, held = ports
+    m.d.sync += held.eq(given)
+    for zero in clear:
+        with m.If(zero):
+            m.d.sync += held.eq(0)
 
 
 def apart(m: Module, value: Value, *, name: str, alone: bool, clear: Value | None = None) -> Value:
@@ -208,17 +200,12 @@ def apart(m: Module, value: Value, *, name: str, alone: bool, clear: Value | Non
         Whether it is 0 a cycle later.
     """
     held = Signal(len(value), name=name, reset_less=True)
+    given = {"i_given": value} | ({} if clear is None else {"i_clear": clear})
     if not alone:
-        m.d.sync += held.eq(value)
-        if clear is not None:
-            with m.If(clear):
-                m.d.sync += held.eq(0)
+        _hold(m, *given.values(), held)
         return held
-    inputs = {} if clear is None else {"i_clear": clear}
-    m.submodules[f"{name}_register"] = Use(
-        Register(len(value), clear is not None),
-        i_clk=ClockSignal(), i_given=value, **inputs, o_held=held,
-    )  # fmt: skip
+    module = register(len(value), clears=clear is not None)
+    m.submodules[f"{name}_register"] = Use(module, i_clk=ClockSignal(), **given, o_held=held)
     return held
 
 

@@ -41,7 +41,7 @@ from amaranth.hdl import Cat, ClockSignal, Const, Module, Mux, Signal, Value
 
 from .modules import SharedModule, Use, apart
 
-__all__ = ["SLICE", "Keep", "Multiplexer", "Selector", "bit_count", "branch_bits", "branch_luts",
+__all__ = ["SLICE", "Keep", "Multiplexer", "bit_count", "branch_bits", "branch_luts",
            "branched_cascade", "branches", "cascade", "extended_cascade", "held_slices", "keeper",
            "lut_count", "multiplexed", "select_bits", "select_code", "slice_bounds"]  # fmt: skip
 
@@ -237,7 +237,7 @@ LEAST_WITH_CONSTANT = 4
 
 
 @dataclass(frozen=True)
-class Multiplexer(SharedModule):
+class Multiplexer:
     """One of several words.
 
     Parameters
@@ -252,24 +252,13 @@ class Multiplexer(SharedModule):
 
     Examples
     --------
-    >>> Multiplexer(7, 16, branched=True).name
+    >>> Multiplexer(7, 16, branched=True).shared.name
     'branches_7_16'
     """
 
     count: int
     width: int
     branched: bool
-
-    @property
-    def name(self) -> str:
-        """The name of its module."""
-        return f"{'branches' if self.branched else 'cascade'}_{self.count}_{self.width}"
-
-    @property
-    def about(self) -> str:
-        """What it is."""
-        form = "two branches" if self.branched else "a chain of stages"
-        return f"One of {self.count} words, in {form} of look-up tables."
 
     @property
     def select_bits(self) -> int:
@@ -281,45 +270,41 @@ class Multiplexer(SharedModule):
         form = branched_cascade if self.branched else cascade
         return form(inputs, [*select], self.width, keeper(m, self.width))[: self.width]
 
-    def ports(self) -> list[Signal]:
-        """The ports of the module: words, the first in the lowest bits, select bits, a word."""
-        return [
-            Signal(self.count * self.width, name="words"),
-            Signal(self.select_bits, name="select"),
-            Signal(self.width, name="word"),
-        ]
-
-    def module(self, ports: Sequence[Signal]) -> Module:
-        """The module, with what `ports` has made."""
-        m = Module()
-        words, select, word = ports
-        inputs = [words[k : k + self.width] for k in range(0, len(words), self.width)]
-        m.d.comb += word.eq(self.logic(m, inputs, select))
-        return m
-
-
-class Selector(Multiplexer):
-    """One of several words, by select bits that are given a cycle before.
-
-    Examples
-    --------
-    >>> Selector(7, 64, branched=True).name
-    'selector_7_64'
-    """
+    @property
+    def shared(self) -> SharedModule:
+        """Its module."""
+        name, form = (
+            ("branches", "two branches") if self.branched else ("cascade", "a chain of stages")
+        )
+        about = f"One of {self.count} words, in {form} of look-up tables."
+        return self._module(name, about, self.logic, self)
 
     @property
-    def name(self) -> str:
-        """The name of its module."""
-        return f"selector_{'' if self.branched else 'cascade_'}{self.count}_{self.width}"
+    def selector(self) -> SharedModule:
+        """A module that is given the select bits a cycle before, and holds them for each slice.
 
-    @property
-    def about(self) -> str:
-        """What it is."""
-        return f"One of {self.count} words; each slice of it holds its select bits."
+        Examples
+        --------
+        >>> Multiplexer(7, 64, branched=True).selector.name
+        'selector_7_64'
+        """
+        logic = lambda m, inputs, select: _sliced(
+            m, inputs, select, self.width, branched=self.branched
+        )
+        about = f"One of {self.count} words; each slice of it holds its select bits."
+        return self._module("selector" if self.branched else "selector_cascade", about, logic)
 
-    def logic(self, m: Module, inputs: Sequence[Value], select: Value | Sequence[Value]) -> Value:
-        """The word that is selected; synthesis keeps registers of select bits for each slice."""
-        return _sliced(m, inputs, Cat(*select), self.width, branched=self.branched)
+    def _module(
+        self, name: str, about: str, logic: Callable[..., Value], shape: object = None
+    ) -> SharedModule:
+        """A module: words, the first in the lowest bits, select bits, and the word selected."""
+
+        def fill(m: Module, words: Value, select: Value, word: Value) -> None:
+            inputs = [words[k : k + self.width] for k in range(0, len(words), self.width)]
+            m.d.comb += word.eq(logic(m, inputs, select))
+
+        widths = {"words": self.count * self.width, "select": self.select_bits, "word": self.width}
+        return SharedModule(f"{name}_{self.count}_{self.width}", about, widths, fill, shape)
 
 
 def multiplexed(
@@ -348,16 +333,16 @@ def multiplexed(
         return Const(0, width)
     if len(inputs) == 1:
         return inputs[0][:width]
+    meant = Multiplexer(len(inputs), width, branched)
     if name is None:
-        return Multiplexer(len(inputs), width, branched).logic(m, inputs, select)
+        return meant.logic(m, inputs, select)
     constant = any(isinstance(word, Const) for word in inputs)
     if constant and len(inputs) < LEAST_WITH_CONSTANT:
         return _sliced(m, inputs, select, width, branched=branched, name=name)
     word = Signal(width, name=f"{name}_word")
     words = Cat(*(each[:width] for each in inputs))
-    selector = Selector(len(inputs), width, branched)
     m.submodules[name] = Use(
-        selector, i_clk=ClockSignal(), i_words=words, i_select=select, o_word=word
+        meant.selector, i_clk=ClockSignal(), i_words=words, i_select=select, o_word=word
     )
     return word
 
@@ -385,7 +370,7 @@ def _sliced(
             continue
         word = Signal(high - low, name=f"{name}_{k}_word")
         m.submodules[f"{name}_{k}"] = Use(
-            meant, i_words=Cat(*cut), i_select=Cat(*bits), o_word=word
+            meant.shared, i_words=Cat(*cut), i_select=Cat(*bits), o_word=word
         )
         passed.append(word)
     return Cat(*passed)

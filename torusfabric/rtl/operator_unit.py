@@ -28,7 +28,7 @@ from .memories import address_width
 from .modules import SharedModule, Use, delayed
 from .multiplexer import keeper
 
-__all__ = ["OperatorPair", "OperatorUnit", "add_pair"]
+__all__ = ["OperatorUnit", "add_pair", "operator_pair"]
 
 assert DISTRIBUTION <= SETTING, "control bits come before the words that they concern"
 
@@ -248,41 +248,21 @@ def _placed(wanted: Sequence[Bit], columns: list[list[Bit]]) -> _Control:
     return _Control(len(columns) - 1, flipped=False)
 
 
-@dataclass(frozen=True)
-class OperatorPair(SharedModule):
-    """Combines two words."""
+def operator_pair(unit: OperatorUnit, width: int) -> SharedModule:
+    """A module that combines two words."""
 
-    unit: OperatorUnit
-    width: int
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return f"operator_{self.width}"
-
-    @property
-    def about(self) -> str:
-        """What it is."""
-        return "What the operator of a run makes of two words."
-
-    @property
-    def clocked(self) -> bool:
-        """Whether operators have registers."""
-        return self.unit.latency > 0
-
-    def ports(self) -> list[Signal]:
-        """Two words, the control bits of the operator if there are any, and the result."""
-        code = [Signal(self.unit.bits, name="code")] if self.unit.bits else []
-        words = [Signal(self.width, name=name) for name in ("a", "b")]
-        return [*words, *code, Signal(self.width, name="result")]
-
-    def module(self, ports: Sequence[Signal]) -> Module:
-        """What is inside."""
-        m = Module()
-        a, b, *code, result = ports
+    def fill(m: Module, a: Value, b: Value, *ports: Value) -> None:
+        *code, result = ports
         chosen = code[0] if code else Const(0, 0)
-        m.d.comb += result.eq(self.unit.combine(m, a, b, chosen, self.width))
-        return m
+        m.d.comb += result.eq(unit.combine(m, a, b, chosen, width))
+
+    return SharedModule(
+        f"operator_{width}",
+        "What the operator of a run makes of two words.",
+        {"a": width, "b": width, "code": unit.bits, "result": width},
+        fill,
+        clocked=unit.latency > 0,
+    )
 
 
 def add_pair(
@@ -300,7 +280,7 @@ def add_pair(
     a, b = words
     if name is None:
         return unit.combine(m, a, b, code, len(a))
-    pair, result = OperatorPair(unit, len(a)), Signal(len(a), name=f"combined_{name}")
+    pair, result = operator_pair(unit, len(a)), Signal(len(a), name=f"combined_{name}")
     inputs = {"i_a": a, "i_b": b} | ({"i_code": code} if unit.bits else {})
     if pair.clocked:
         inputs |= {"i_clk": ClockSignal(), "i_rst": ResetSignal(allow_reset_less=True)}

@@ -446,7 +446,7 @@ def _add_shared(texts: dict[str, ModuleText], prefix: str, shared: Sequence[Shar
 
 
 #: The other bodies of modules that many share, by what is defined for devices with such cells.
-BODIES: dict[type[SharedModule], dict[str, Callable[[Any], str | None]]] = {
+BODIES: dict[type, dict[str, Callable[[Any], str | None]]] = {
     Multiplexer: {ECP5: multiplexer_body, LUT6: lut6_body},
     ChosenSum: {ECP5: sum_body},
 }
@@ -454,7 +454,7 @@ BODIES: dict[type[SharedModule], dict[str, Callable[[Any], str | None]]] = {
 
 def _shared_text(shared: SharedModule, prefix: str) -> ModuleText:
     """A module that others share, where it pays with other bodies for some devices."""
-    bodies = {define: of(shared) for define, of in BODIES.get(type(shared), {}).items()}
+    bodies = {define: of(shared.shape) for define, of in BODIES.get(type(shared.shape), {}).items()}
     ports = shared.ports()
     text = write_module(
         Heading(shared.name, prefix, shared.about, shared.kept, shared.clocked),
