@@ -1,18 +1,16 @@
-"""The endpoint: memories with their ports, injected words, and the host's word."""
+"""What is in an endpoint: memories with their ports, and injected words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Protocol
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..program.fields import NEUTRAL
 from ..program.timing import ADDRESS, SETTING, STORE
-from .endpoint import EndpointPorts, HostReads, Inputs, Reader
+from .endpoint import EndpointPorts, Inputs, Reader
 from .endpoint_shape import EndpointMemory, FlitRows, bank_name, wide_memories
-from .host import suffix
 from .memories import (
     Cell,
     ReadPort,
@@ -27,7 +25,7 @@ from .multiplexer import multiplexed
 from .operator_unit import add_pair
 from .place import Location
 
-__all__ = ["Copy", "Endpoint", "EndpointBuilder", "asked"]
+__all__ = ["Copy", "EndpointBuilder", "Outside", "asked"]
 
 
 #: Never high.
@@ -52,11 +50,37 @@ class Copy(NamedTuple):
     beat: Value
 
 
+class Outside(Protocol):
+    """By what the memories of an endpoint are written and read, beside the fabric."""
+
+    def depth(self, rows: int) -> int:
+        """Rows of a memory as it is built, of which a run uses so many."""
+
+    def copies(self, group: Sequence[EndpointMemory], readers: Sequence[Reader]) -> Iterator[Copy]:
+        """Memories that are written and read as one, with copies for readers."""
+
+    def write(self, memory: EndpointMemory, rows: FlitRows) -> WritePort:
+        """The write port of a memory."""
+
+    def read(
+        self, memory: EndpointMemory, readers: list[Reader], *, copy: int, early: bool
+    ) -> ReadPort:
+        """The read port of a copy of a memory; without readers it is for outside alone."""
+
+    def code(self, index: int, reader: Reader) -> Value | None:
+        """Select bits of the memory that a reader reads."""
+
+    def show(self, read: list[Value], words: dict[int, Value]) -> None:
+        """Show the word that is asked for: of a reader, or of memories by their numbers."""
+
+
 class EndpointBuilder:
     """Builds one endpoint.
 
-    A guest whose nodes are written and read in another way than by the host may have `memories`,
-    `words`, `write`, `read`, `early` and `show` otherwise, with what is public besides.
+    Parameters
+    ----------
+    outside : function of (EndpointBuilder) -> Outside
+        By what it is written and read.
 
     Attributes
     ----------
@@ -66,18 +90,16 @@ class EndpointBuilder:
         Bits of a flit.
     """
 
-    def __init__(self, endpoint: EndpointPorts) -> None:
+    def __init__(
+        self, endpoint: EndpointPorts, outside: Callable[[EndpointBuilder], Outside]
+    ) -> None:
         self.m, self.endpoint = Module(), endpoint
         self._inputs = Inputs(self.m, endpoint)
         self._shape, self._settings = endpoint.shape, endpoint.settings
         self.width = endpoint.settings.width
         self._registers: dict[str, Value] = {}
         self._stored: dict[int, WritePort] = {}
-
-    @cached_property
-    def _host(self) -> HostReads:
-        """The host's side of reads."""
-        return HostReads(self.m, self.endpoint)
+        self._outside = outside(self)
 
     def value(self, name: str) -> Value:
         """What drives an input."""
@@ -91,38 +113,21 @@ class EndpointBuilder:
         words: dict[tuple[int, int], Value] = {}
         for_host: dict[int, Value] = {}
         for group in wide_memories(shape, private=self._settings.private):
-            for memory, reading, word, beat in self.memories(group, readers):
+            for memory, reading, word, beat in self._outside.copies(group, readers):
                 words |= {(memory.number, index): word for index in reading}
                 if memory.host_reads:
                     for_host.setdefault(memory.number, beat)
         waiting = [k for k, reader in enumerate(shape.readers) if NEUTRAL in reader.memories]
         if waiting:
             words |= dict.fromkeys(((NEUTRAL, index) for index in waiting), self._neutral())
-        host = shape.host_reader
-        read = [
-            self._word_read(index, reader, words, for_host=index == host)
-            for index, reader in enumerate(readers)
-        ]
+        read = [self._word_read(index, reader, words) for index, reader in enumerate(readers)]
         for number, members in enumerate(shape.injections):
-            word = self._combined([read[index] for index in members], number)
+            word = self.combined([read[index] for index in members], number)
             m.d.comb += self.endpoint.inject.word_select(number, self.width).eq(word)
-        self.show(read, for_host)
+        self._outside.show(read, for_host)
         return m
 
-    def show(self, read: list[Value], words: dict[int, Value]) -> None:
-        """Show the host the word that it asks for: of a reader, or of memories by their numbers."""
-        host = self._shape.host_reader
-        if host is not None:
-            self._host.show(read[host])
-        elif words:
-            constant = {
-                m.number
-                for m in self._shape.memories
-                if m.depth and self.words(m, self.rows(m, 0)) == 1
-            }
-            self._host.show_one(words, constant=constant)
-
-    def _held(self, value: Value, name: str) -> Value:
+    def held(self, value: Value, name: str) -> Value:
         """A value a cycle later, in registers of this node alone; there is one of a name."""
         if name not in self._registers:
             self._registers[name] = apart(self.m, value, name=name, alone=self.endpoint.alone)
@@ -130,16 +135,14 @@ class EndpointBuilder:
 
     # Memories
 
-    def memories(
-        self, group: Sequence[EndpointMemory], readers: Sequence[Reader]
-    ) -> Iterator[Copy]:
+    def copies(self, group: Sequence[EndpointMemory], readers: Sequence[Reader]) -> Iterator[Copy]:
         """Memories that are written and read as one wide memory, with copies for readers."""
         first = group[0]
         writes: dict[FlitRows, WritePort] = {}
         for number, reading in enumerate(first.groups or [()] * first.host_reads):
             rows = self.rows(first, number)
             if rows not in writes:
-                each = [self.write(memory, rows) for memory in group]
+                each = [self._outside.write(memory, rows) for memory in group]
                 writes[rows] = self._wide_write(each, first)
             write = writes[rows]
             served = [reading]
@@ -147,7 +150,8 @@ class EndpointBuilder:
                 served = [memory.groups[0] if memory.groups else () for memory in group]
             name = bank_name(first.number, number)
             early = self.early(group, reading)
-            read = self.read(first, [readers[i] for i in reading], copy=number, early=early)
+            of_copy = [readers[index] for index in reading]
+            read = self._outside.read(first, of_copy, copy=number, early=early)
             read, flit = self.row_read(first, read, rows, copy=number)
             word = add_memory(
                 self.m,
@@ -185,8 +189,11 @@ class EndpointBuilder:
     def row_read(
         self, memory: EndpointMemory, read: ReadPort, rows: FlitRows, *, copy: int
     ) -> tuple[ReadPort, Value]:
-        """The row that is read, and which of its flits, as late as the row is there."""
-        if rows.beat == 1:
+        """The row that is read, and which of its flits, as late as the row is there.
+
+        An unloader counts rows.
+        """
+        if rows.beat == 1 or (self._shape.sectioned and memory.own is None):
             return read, Const(0, 0)
         row, number = rows.parts(read.address)
         flit = Signal(rows.bits, name=f"flit_{memory.number}_{copy}", reset_less=True)
@@ -203,7 +210,8 @@ class EndpointBuilder:
         if name in self.endpoint.cells:
             return self.endpoint.cells[name]
         width = rows.beat * self.width * len(group)
-        return memory_cell(name, width=width, depth=self.words(group[0], rows), parts=parts)
+        depth = self._outside.depth(rows.depth(group[0].depth))
+        return memory_cell(name, width=width, depth=depth, parts=parts)
 
     def early(self, group: Sequence[EndpointMemory], reading: tuple[int, ...]) -> bool:
         """Whether memories are read a cycle early, and a register takes the word.
@@ -211,16 +219,13 @@ class EndpointBuilder:
         A block RAM is slow to show a word, and has its own register for addresses. So the register
         in front of it goes behind it. What is stored could then not be read as soon, so that this
         is for memories that a run only writes, and for those that it only reads, if what the host
-        wrote last is there in time.
+        wrote last is there in time. An unloader has a register behind its choice.
         """
-        words = self.words(group[0], FlitRows())
+        words = self._outside.depth(group[0].depth)
         large = words > 1 and self.width * len(group) * words >= BLOCK_RAM
-        stored = any(memory.sources for memory in group)
-        return large and (not reading or (self._settings.spare and not stored))
-
-    def words(self, memory: EndpointMemory, rows: FlitRows) -> int:
-        """Rows of a memory as it is built."""
-        return rows.depth(memory.depth)
+        if not reading:
+            return large and not self._shape.sectioned
+        return large and self._settings.spare and not any(memory.sources for memory in group)
 
     def _wide_write(self, writes: list[WritePort], first: EndpointMemory) -> WritePort:
         """The write port of a wide memory."""
@@ -231,39 +236,12 @@ class EndpointBuilder:
         enable = Cat(*enables) if first.own is not None else enables[0]
         return WritePort(addresses[0], Cat(*data), enable)
 
-    def write(self, memory: EndpointMemory, rows: FlitRows) -> WritePort:
-        """The write port of a memory: what arrives comes before what the host writes."""
-        if memory.own is None:
-            if memory.sources:
-                return rows.written(self.stored(memory))
-            return WritePort(Const(0, 1), Const(0, rows.beat * self.width), NEVER)
-        place = self.value("write_node")
-        chosen = self.value("write_enable") & (place == self.value("node")[: len(place)])
-        way = suffix(memory.layout)
-        if self._settings.own[memory.layout] > 1:
-            chosen = chosen & (self.value(f"write_bank{way}") == memory.own)
-        chosen, data = (
-            delayed(self.m, chosen, 1, f"write_{memory.number}"),
-            self.value("write_data"),
-        )
-        if self._settings.private:
-            data = delayed(self.m, data, 1)
-        host, _ = rows.parts(self._address(f"write_address{way}", memory.depth))
-        if not memory.sources:
-            return WritePort(host, data, chosen)
-        stored, port = self.stored(memory), rows.written(self.stored(memory))
-        return WritePort(
-            Mux(stored.enable, port.address, host),
-            Mux(stored.enable, port.data, data),
-            port.enable | (chosen.replicate(rows.beat) if rows.beat > 1 else chosen),
-        )
-
-    def _address(self, name: str, depth: int) -> Value:
+    def address(self, name: str, depth: int) -> Value:
         """An address that is given to all nodes, as memories of a depth are given it."""
         if depth == 1:
             return Const(0, 1)
         bits = address_width(depth)
-        return self._held(self.value(name)[:bits], f"{name}_of_{bits}")
+        return self.held(self.value(name)[:bits], f"{name}_of_{bits}")
 
     def stored(self, memory: EndpointMemory) -> WritePort:
         """What a memory stores of what arrives; all copies of it store the same."""
@@ -273,13 +251,15 @@ class EndpointBuilder:
 
     def _stores(self, memory: EndpointMemory) -> WritePort:
         """What a memory stores, at addresses of the sequencer or its own."""
+        if not memory.sources:
+            return WritePort(Const(0, 1), Const(0, self.width), NEVER)
         word, central = self.arriving(memory), None
         if memory.chooses:
             return self._chosen(memory, word)
         if memory.columns is not None:
             write, store = memory.columns
-            enable = self._held(self.value(f"store_{store}"), f"store_{store}_here")
-            central = WritePort(self._address(f"write_{write}", memory.depth), word, enable)
+            enable = self.held(self.value(f"store_{store}"), f"store_{store}_here")
+            central = WritePort(self.address(f"write_{write}", memory.depth), word, enable)
             if not memory.strobes:
                 return central
         own = self._appended(memory, word)
@@ -302,7 +282,7 @@ class EndpointBuilder:
         resting = ~streams & choose([NEVER, *strobes], code)
         enable = delayed(m, passing | resting, 1, f"store_{memory.number}")
         address = self.value("write_0")[: address_width(memory.depth)]
-        return WritePort(self._held(address, "stores_at"), word, enable)
+        return WritePort(self.held(address, "stores_at"), word, enable)
 
     def _appended(self, memory: EndpointMemory, word: Value) -> WritePort:
         """What a node stores on its own, one word after the other."""
@@ -322,7 +302,7 @@ class EndpointBuilder:
             reset_less=True,
         )
         if memory.depth > 1:
-            with m.If(~self._held(self.value("busy"), "busy_here")):
+            with m.If(~self.held(self.value("busy"), "busy_here")):
                 m.d.sync += pointer.eq(self._inputs.of_form(memory.start.constants))
             with m.Elif(enable):
                 m.d.sync += pointer.eq(pointer + step)
@@ -354,24 +334,6 @@ class EndpointBuilder:
             return made[: self.width]
         return self.endpoint.words("rx", self.width)[source]
 
-    def read(
-        self, memory: EndpointMemory, readers: list[Reader], *, copy: int, early: bool
-    ) -> ReadPort:
-        """The read port of a copy of a memory; the host reads the first copy."""
-        busy, host = self.value("busy"), self._host
-        host_reads = memory.host_reads and not copy
-        enable = busy | host.chosen if host_reads else busy
-        if not readers:
-            address, enable = host.address, host.chosen
-        else:
-            address = asked(memory, readers)
-            if host_reads and not self._passes_host(readers):
-                address = Mux(busy, address, host.address)
-        if memory.depth == 1:
-            return ReadPort(Const(0, 1), NEVER)
-        address = address[: address_width(memory.depth)]
-        return self.port(address, enable, memory, copy=copy, early=early)
-
     def port(
         self, address: Value, enable: Value, memory: EndpointMemory, *, copy: int, early: bool
     ) -> ReadPort:
@@ -379,39 +341,26 @@ class EndpointBuilder:
         if early:
             return ReadPort(address, enable)
         name = f"read_{memory.number}" + (f"_copy_{copy}" if copy else "")
-        held = self._held(Cat(address, enable), f"{name}_here")
+        held = self.held(Cat(address, enable), f"{name}_here")
         return ReadPort(held[:-1], held[-1])
-
-    def _passes_host(self, readers: list[Reader]) -> bool:
-        """Whether the address of the host comes by way of the sequencer's column."""
-        central = not any(reader.shape.address.at_node for reader in readers)
-        one = len({reader.shape.column for reader in readers}) == 1
-        direct = not (self._settings.private or any(self._settings.halves) or self._host.waits)
-        return central and one and direct
 
     # Words read
 
-    def _word_read(
-        self, index: int, reader: Reader, words: dict[tuple[int, int], Value], *, for_host: bool
-    ) -> Value:
-        """The word of a reader; if for the host, of the memory that it asks for while at rest."""
-        memories = reader.shape.memories
-        inputs = [words[memory, index] for memory in memories]
-        if len(inputs) == 1:
+    def _word_read(self, index: int, reader: Reader, words: dict[tuple[int, int], Value]) -> Value:
+        """The word of a reader."""
+        inputs = [words[memory, index] for memory in reader.shape.memories]
+        code = self._outside.code(index, reader)
+        if code is None:
             return inputs[0]
-        assert reader.code is not None
-        code = reader.code
-        if for_host:
-            code = Mux(self.value("busy"), code, self._host.code(memories))
         select = self._select(delayed(self.m, code, 1, f"code_{index}"), f"select_{index}")
         name = f"of_reader_{index}" if self.endpoint.alone else None
         return multiplexed(self.m, inputs, select, self.width, name=name)
 
     def _select(self, early: Value, name: str) -> Value:
         """Select bits for a multiplexer, which in the text holds them for a cycle."""
-        return early if self.endpoint.alone else self._held(early, name)
+        return early if self.endpoint.alone else self.held(early, name)
 
-    def _combined(self, words: list[Value], injection: int) -> Value:
+    def combined(self, words: list[Value], injection: int) -> Value:
         """What the readers of an injection port read, combined in a tree; all as late."""
         if not words:
             return Const(0, self.width)
@@ -437,7 +386,7 @@ class EndpointBuilder:
     def _code(self) -> Value:
         """The control bits of the operator."""
         several = self._settings.unit and self._settings.unit.bits
-        return self._held(self.value("operator_code"), "operator_here") if several else Const(0, 0)
+        return self.held(self.value("operator_code"), "operator_here") if several else Const(0, 0)
 
 
 def asked(memory: EndpointMemory, readers: Sequence[Reader]) -> Value:
@@ -447,11 +396,3 @@ def asked(memory: EndpointMemory, readers: Sequence[Reader]) -> Value:
         if reader.address is not address:
             address = Mux(reader.reads(memory.number), reader.address, address)
     return address
-
-
-class Endpoint(EndpointPorts):
-    """Holds what a node sends, and what it has received."""
-
-    def elaborate(self, platform: object) -> Module:
-        """Build memories, readers and what selects between them."""
-        return EndpointBuilder(self).build()

@@ -17,7 +17,7 @@ from ..topology import IntArray, cayley
 from .arrays import Fixed, Numbers, OneOf, Parts, Role, Slice, Source
 from .combiner import Combiner
 from .endpoint import EndpointPorts, EndpointSettings
-from .endpoint_builder import Endpoint
+from .endpoint_host import Endpoint
 from .fabric_builder import ControlStage, FabricBuilder, Top
 from .memories import address_width
 from .placement import RouterPlan, combiner_name

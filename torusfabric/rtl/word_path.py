@@ -106,7 +106,7 @@ def _stages(program: Program, moments: list[Moment]) -> Iterator[tuple[int, str,
             yield cycle, f"a memory of node {node} gives the word", node, -1, add_memory
             if number in shared:
                 what = f"an operator of node {node} combines what it reads"
-                yield cycle, what, node, -1, vars(EndpointBuilder)["_combined"]
+                yield cycle, what, node, -1, EndpointBuilder.combined
         elif holder is Holder.LINK:
             if _made(program, node, number):
                 what = f"an operator of node {node} combines it on its way to the out-port"
@@ -125,7 +125,7 @@ def _control(slot: int, node: int) -> Iterator[tuple[int, str, int, int, Code]]:
     what = "a register near the group of the node has it"
     yield slot + ADDRESS - 1, what, -1, -1, vars(ControlStage)["elaborate"]
     what = f"a register of node {node} has it"
-    yield slot + ADDRESS, what, node, -1, vars(EndpointBuilder)["_held"]
+    yield slot + ADDRESS, what, node, -1, EndpointBuilder.held
 
 
 def _behind_port(program: Program, moment: Moment) -> tuple[str, int, int, Code]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Member, Out
 
 from ..endpoint import EndpointPorts, EndpointSettings, Reader
@@ -91,39 +91,45 @@ class StreamEndpoint(EndpointPorts):
         kept: bool,
     ) -> None:
         self.ends, self.kept = streams, kept
-        super().__init__(shape, settings)
-        self.read_data = Signal(streams.loader.data_bits, reset_less=True, name="read_data")
+        several = len(unloaded(shape, kept=kept)) > 1
+        super().__init__(shape, settings, _members(streams, kept=kept, several=several))
 
     @property
     def unloaded(self) -> tuple[int, ...]:
         """The numbers of the memories that are unloaded, in the order of select bits."""
         return unloaded(self.shape, kept=self.kept)
 
-    def outside(self) -> dict[str, Member]:
-        """Members of all shapes: what nodes are given, and by what they are written and read."""
-        loader, several = self.ends.loader, len(self.unloaded) > 1
-        number_bits = self.ends.sections.number_bits
-        return {
-            "busy": In(1),
-            "clear": In(1),
-            "run_begins": In(1),
-            "write_enable": In(1),
-            "write_address": In(loader.address_bits),
-            "write_data": In(loader.width),
-            "write_section": In(number_bits),
-            "read_advance": In(1),
-            "read_address": In(loader.address_bits),
-            "read_section": In(number_bits),
-            "read_data": Out(loader.data_bits),
-            "write_kept": In(int(self.kept)),
-            "write_index": In(loader.words.index_bits * self.kept),
-            "write_bank": In(loader.memory_bits),
-            "read_code": In(self.ends.unloader.memory_bits * several),
-        }
-
     def elaborate(self, platform: object) -> Module:
         """Build memories, readers and what selects between them."""
-        return StreamEndpointBuilder(self).build()
+        sections = self.ends.sections
+        # Of the run under way, before its first address; the first one begins by turning it to 0.
+        section = state(sections.bits, name="section", init=sections.count - 1)
+        build = EndpointBuilder(self, lambda build: _StreamSide(build, self, section))
+        build.m.d.sync += section.eq(sections.following(section, self.value("run_begins")))
+        cleared(build.m, self.value("clear"), section)
+        return build.build()
+
+
+def _members(ends: StreamEnds, *, kept: bool, several: bool) -> dict[str, Member]:
+    """What nodes are given, and by what they are written and read."""
+    loader, number_bits = ends.loader, ends.sections.number_bits
+    return {
+        "busy": In(1),
+        "clear": In(1),
+        "run_begins": In(1),
+        "write_enable": In(1),
+        "write_address": In(loader.address_bits),
+        "write_data": In(loader.width),
+        "write_section": In(number_bits),
+        "read_advance": In(1),
+        "read_address": In(loader.address_bits),
+        "read_section": In(number_bits),
+        "read_data": Out(loader.data_bits),
+        "write_kept": In(int(kept)),
+        "write_index": In(loader.words.index_bits * kept),
+        "write_bank": In(loader.memory_bits),
+        "read_code": In(ends.unloader.memory_bits * several),
+    }
 
 
 def unloaded(shape: EndpointShape, *, kept: bool) -> tuple[int, ...]:
@@ -131,61 +137,46 @@ def unloaded(shape: EndpointShape, *, kept: bool) -> tuple[int, ...]:
     return (*sorted(shape.host_memories), *([KEPT] if kept else []))
 
 
-class StreamEndpointBuilder(EndpointBuilder):
-    """Builds an endpoint of a node with streams."""
+class _StreamSide:
+    """How streams write and read an endpoint: its loader, and its unloader."""
 
-    def __init__(self, endpoint: StreamEndpoint) -> None:
-        super().__init__(endpoint)
-        self._ends, self._unloaded = endpoint.ends, endpoint.unloaded
-        self._sections = sections = endpoint.ends.sections
-        # Of the run under way, before its first address; the first one begins by turning it to 0.
-        self._section = state(sections.bits, name="section", init=sections.count - 1)
+    def __init__(self, build: EndpointBuilder, endpoint: StreamEndpoint, section: Signal) -> None:
+        self._build, self._m, self._value = build, build.m, build.value
+        self._endpoint, self._ends, self._section = endpoint, endpoint.ends, section
+        self._sections = endpoint.ends.sections
 
-    def build(self) -> Module:
-        """The module."""
-        following = self._sections.following(self._section, self.value("run_begins"))
-        self.m.d.sync += self._section.eq(following)
-        cleared(self.m, self.value("clear"), self._section)
-        return super().build()
+    def depth(self, rows: int) -> int:
+        """Rows of a memory as it is built; each section begins at a power of two."""
+        return rows + ((self._sections.count - 1) << section_bits(rows))
 
-    def memories(
-        self, group: Sequence[EndpointMemory], readers: Sequence[Reader]
-    ) -> Iterator[Copy]:
+    def copies(self, group: Sequence[EndpointMemory], readers: Sequence[Reader]) -> Iterator[Copy]:
         """Memories with copies for readers; of any root, what is sent lies apart from the rest.
 
         The loader writes the one while the other stores what arrives.
         """
         memory = group[0]
         if memory.own is None or not memory.sources:
-            yield from super().memories(group, readers)
+            yield from self._build.copies(group, readers)
             return
-        received = FlitRows(self._shape.beat, self._settings.pitch)
-        bits, arriving = section_bits(memory.depth) - 1, self.stored(memory)
+        received = FlitRows(self._endpoint.shape.beat, self._endpoint.settings.pitch)
+        bits, arriving = section_bits(memory.depth) - 1, self._build.stored(memory)
         for number, reading in enumerate(memory.groups):
-            here = self.read(
-                memory, [readers[index] for index in reading], copy=number, early=False
-            )
+            of_copy = [readers[index] for index in reading]
+            here = self.read(memory, of_copy, copy=number, early=False)
             write = arriving if reading else received.written(arriving)
             stored = self._part(memory, f"copy_{number}", here, write, self._section)
             if not reading:
                 yield Copy(memory, reading, stored, stored)
                 continue
-            row, flit = self.row_read(memory, here, self.rows(memory, number), copy=number)
+            rows = self._build.rows(memory, number)
+            row, flit = self._build.row_read(memory, here, rows, copy=number)
             section = self._of_number("write_section")
             sent = self._part(memory, f"sent_{number}", row, self._loaded(memory), section)
             chosen = Signal(name=f"received_{memory.number}_{number}", reset_less=True)
-            with self.m.If(here.enable):
-                self.m.d.sync += chosen.eq(here.address[bits])
-            word = Mux(chosen, stored, self.flit(sent, flit))
+            with self._m.If(here.enable):
+                self._m.d.sync += chosen.eq(here.address[bits])
+            word = Mux(chosen, stored, self._build.flit(sent, flit))
             yield Copy(memory, reading, word, word)
-
-    def row_read(
-        self, memory: EndpointMemory, read: ReadPort, rows: FlitRows, *, copy: int
-    ) -> tuple[ReadPort, Value]:
-        """The row that is read, and which of its flits; the unloader counts rows."""
-        if memory.own is None:
-            return read, Const(0, 0)
-        return super().row_read(memory, read, rows, copy=copy)
 
     def _part(
         self, memory: EndpointMemory, name: str, read: ReadPort, write: WritePort, section: Value
@@ -193,45 +184,40 @@ class StreamEndpointBuilder(EndpointBuilder):
         """What is read of what is sent, or of what is received, of a memory that has both."""
         # What is received begins at the power of two below the depth.
         width = len(write.data)
-        bits = section_bits(memory.depth) - section_bits(width // self.width) - 1
+        bits = section_bits(memory.depth) - section_bits(width // self._build.width) - 1
         words, of_run = 1 << bits, read.address[-self._sections.bits :]
         bank = f"bank_{memory.number}_{name}"
         depth = self._sections.count * words
         return add_memory(
-            self.m,
+            self._m,
             bank,
             memory_cell(bank, width=width, depth=depth, parts=len(write.enable)),
             write=write._replace(address=in_section(write.address, words, section)),
             read=read._replace(address=Cat(read.address[:bits], of_run)),
         )
 
-    def words(self, memory: EndpointMemory, rows: FlitRows) -> int:
-        """Rows of a memory as it is built; each section begins at a power of two."""
-        depth = rows.depth(memory.depth)
-        return depth + ((self._sections.count - 1) << section_bits(depth))
-
     def write(self, memory: EndpointMemory, rows: FlitRows) -> WritePort:
         """The write port: what arrives goes to the section of the run, what is loaded to others."""
-        if memory.own is None:
-            if not memory.sources:
-                return super().write(memory, rows)
-            port, section = rows.written(self.stored(memory)), self._section
-        else:
+        if memory.own is not None:
             port, section = self._loaded(memory), self._of_number("write_section")
+        elif memory.sources:
+            port, section = rows.written(self._build.stored(memory)), self._section
+        else:
+            return self._build.stored(memory)
         depth = rows.depth(memory.depth)
         return port._replace(address=in_section(port.address, depth, section))
 
     def _of_number(self, name: str) -> Value:
         """The section of the message or run whose number is given."""
-        return self._sections.of(self.value(name))
+        return self._sections.of(self._value(name))
 
     def _loaded(self, memory: EndpointMemory) -> WritePort:
         """What the loader writes into a memory."""
-        enable = self.value("write_enable")
+        enable = self._value("write_enable")
         if self._ends.loader.memory_bits:
             bank = self._ends.own.index(memory.number)
-            enable = enable & (self.value("write_bank") == bank)
-        return WritePort(self.value("write_address"), self.value("write_data"), enable)
+            enable = enable & (self._value("write_bank") == bank)
+        return WritePort(self._value("write_address"), self._value("write_data"), enable)
 
     def read(
         self, memory: EndpointMemory, readers: list[Reader], *, copy: int, early: bool
@@ -239,26 +225,28 @@ class StreamEndpointBuilder(EndpointBuilder):
         """The read port of a copy: of the readers, or of the unloader."""
         if not readers:
             section = self._of_number("read_section")
-            depth = memory.rows(self._shape.beat, self._settings.pitch).depth(memory.depth)
-            address = in_section(self.value("read_address"), depth, section)
-            return ReadPort(address, self.value("read_advance"))
+            depth = self._build.rows(memory, copy).depth(memory.depth)
+            address = in_section(self._value("read_address"), depth, section)
+            return ReadPort(address, self._value("read_advance"))
         address = in_section(asked(memory, readers), memory.depth, self._section)
-        return self.port(address, self.value("busy"), memory, copy=copy, early=early)
+        return self._build.port(address, self._value("busy"), memory, copy=copy, early=early)
 
-    def early(self, group: Sequence[EndpointMemory], reading: tuple[int, ...]) -> bool:
-        """Whether readers read a cycle early; the unloader has a register behind its choice."""
-        return bool(reading) and super().early(group, reading)
+    def code(self, index: int, reader: Reader) -> Value | None:
+        """Select bits of the memory that a reader reads."""
+        return reader.code
 
     def show(self, read: list[Value], words: dict[int, Value]) -> None:
         """Show the word that is unloaded."""
-        m, advance = self.m, self.value("read_advance")
-        inputs = [self._kept() if number == KEPT else words[number] for number in self._unloaded]
+        m, advance = self._m, self._value("read_advance")
+        inputs = [
+            self._kept() if number == KEPT else words[number] for number in self._endpoint.unloaded
+        ]
         if not inputs:
             return
         code = Signal(bit_count(len(inputs)), name="unloaded", reset_less=True)
         with m.If(advance):
             if len(code):
-                m.d.sync += code.eq(self.value("read_code"))
+                m.d.sync += code.eq(self._value("read_code"))
         width = self._ends.loader.width
         keep = keeper(m, width)
         first, rest = inputs[:AT_ONCE], inputs[AT_ONCE:]
@@ -274,17 +262,17 @@ class StreamEndpointBuilder(EndpointBuilder):
                 m.d.sync += [Cat(*later).eq(Cat(*now))]
             chosen = extended_cascade(chosen, rest, [*code], keep)
         with m.If(advance):
-            m.d.sync += self.endpoint.read_data.eq(chosen)
+            m.d.sync += self._endpoint.read_data.eq(chosen)
 
     def _kept(self) -> Value:
         """What a node gets from itself: of all messages from that which is loaded to that which is
         unloaded, which are more than those on one side."""
-        most, value = self._ends.loader.words.most, self.value
+        most, value = self._ends.loader.words.most, self._value
         write = in_section(value("write_index"), most, value("write_section"))
         read = in_section(value("read_address"), most, value("read_section"))
         words = most + ((2 * self._sections.count - 1) << section_bits(most))
         return add_memory(
-            self.m,
+            self._m,
             "kept",
             memory_cell("kept", width=self._ends.loader.width, depth=words),
             write=WritePort(write, value("write_data"), value("write_kept")),
