@@ -181,7 +181,7 @@ class Combiner(Leaf):
         made = [Const(0, width)] * len(outputs) if self._made else []
         words = [*there, *made, *injected, unit.identity(code, width)]
         results = [
-            self._result(m, port, word, [words[k] for k in output.sources], select, code)
+            self.combined(m, port, word, [words[k] for k in output.sources], select, code)
             for port, (word, output, select) in enumerate(
                 zip(arriving, outputs, selects, strict=True)
             )
@@ -193,7 +193,7 @@ class Combiner(Leaf):
             m.d.sync += self.result.eq(Cat(*results, *(there[q] for q in self._delayed)))
         return m
 
-    def _result(
+    def combined(
         self,
         m: Module,
         port: int,

@@ -191,7 +191,7 @@ class Sequencer(Leaf):
         most = max(timing.cycles for timing in self._timings)
         begin = self._choices.add_begin(m, self, last, soon=self._soon, most=most)
         (wait,) = {timing.wait for timing in self._timings}
-        slot, form = self._slot(m, begin, pulsed(m, begin, wait, name="goes"))
+        slot, form = self.slot(m, begin, pulsed(m, begin, wait, name="goes"))
         stages = self._stages(m, last, slot.goes_on)
         outputs = Outputs(m, self._loops, form, slot, stages, self.busy, self._bits)
         add_end(m, self, begin, last, partial(self._ended, outputs), self._soon)
@@ -206,7 +206,7 @@ class Sequencer(Leaf):
         slot.rom.build(m, "table", alone=self.alone)
         return m
 
-    def _slot(self, m: Module, begin: Value, go: Value) -> tuple[Slot, Value]:
+    def slot(self, m: Module, begin: Value, go: Value) -> tuple[Slot, Value]:
         """What the slot under way is, and the form of the run; `go` is high before the first."""
         loops, lengths = self._loops, self._choices.lengths
         if lengths is None:

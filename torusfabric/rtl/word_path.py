@@ -110,9 +110,9 @@ def _stages(program: Program, moments: list[Moment]) -> Iterator[tuple[int, str,
         elif holder is Holder.LINK:
             if _made(program, node, number):
                 what = f"an operator of node {node} combines it on its way to the out-port"
-                yield cycle - 1, what, node, -1, vars(Combiner)["_result"]
+                yield cycle - 1, what, node, -1, Combiner.combined
             what = f"{_name(program, moment)} has it"
-            yield cycle, what, node, number, vars(Router)["elaborate"]
+            yield cycle, what, node, number, Router.elaborate
         else:
             yield cycle, *_behind_port(program, moment)
 
@@ -120,10 +120,10 @@ def _stages(program: Program, moments: list[Moment]) -> Iterator[tuple[int, str,
 def _control(slot: int, node: int) -> Iterator[tuple[int, str, int, int, Code]]:
     """What leads to the read of a word in a slot."""
     given = slot + ADDRESS - DISTRIBUTION
-    yield slot, "the sequencer shows the row of its slot", -1, -1, vars(Sequencer)["_slot"]
-    yield given, "the sequencer sends the address", -1, -1, vars(Outputs)["leaving"]
+    yield slot, "the sequencer shows the row of its slot", -1, -1, Sequencer.slot
+    yield given, "the sequencer sends the address", -1, -1, Outputs.leaving
     what = "a register near the group of the node has it"
-    yield slot + ADDRESS - 1, what, -1, -1, vars(ControlStage)["elaborate"]
+    yield slot + ADDRESS - 1, what, -1, -1, ControlStage.elaborate
     what = f"a register of node {node} has it"
     yield slot + ADDRESS, what, node, -1, EndpointBuilder.held
 
@@ -133,11 +133,11 @@ def _behind_port(program: Program, moment: Moment) -> tuple[str, int, int, Code]
     _, holder, node, number = moment
     where = f"in-port {program.topology.port_names[number]} of node {node}"
     if holder is Holder.RESULT:
-        return f"the operator at {where} has combined it", node, -1, vars(Combiner)["_result"]
+        return f"the operator at {where} has combined it", node, -1, Combiner.combined
     if holder is Holder.LATER:
-        return f"a register behind {where} has it", node, -1, vars(Router)["elaborate"]
+        return f"a register behind {where} has it", node, -1, Router.elaborate
     what = f"a register behind the operator at {where} has it"
-    return what, node, -1, vars(Combiner)["elaborate"]
+    return what, node, -1, Combiner.elaborate
 
 
 def _name(program: Program, moment: Moment) -> str:
