@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import SimpleNamespace
@@ -23,6 +22,7 @@ from ..toolchain.values import natural, of_type, shown
 from .assembly import Assembly
 from .core_address_map import core_address_map
 from .fabric_builder import FabricBuilder, Top, is_direct
+from .fabric_options import check_prefix, check_top
 from .inventory import Origins, tag_cost
 from .locators import HostLayout
 from .placement import place
@@ -37,34 +37,7 @@ if TYPE_CHECKING:
     from .bus import Bus, RegisterMap
     from .loaded.image import Image
 
-__all__ = ["Fabric", "Top", "check_prefix"]
-
-#: The longest prefix of names of modules, and all prefixes.
-MAX_PREFIX = 64
-PREFIX = rf"([a-z_]\w{{0,{MAX_PREFIX - 1}}})?"
-
-
-def check_prefix(prefix: str) -> None:
-    """Check that the names of modules in Verilog can begin with a prefix.
-
-    Raises
-    ------
-    InputError
-        If they cannot.
-
-    Examples
-    --------
-    >>> check_prefix("left_")
-    >>> check_prefix("2nd_")
-    Traceback (most recent call last):
-    torusfabric.errors.InputError: Prefix must be a letter or _, then letters, digits and _, \
-up to 64 in all, not '2nd_'
-    """
-    if not isinstance(prefix, str) or not re.fullmatch(PREFIX, prefix, re.ASCII | re.IGNORECASE):
-        raise InputError(
-            "Prefix must be a letter or _, then letters, digits and _, up to "
-            f"{MAX_PREFIX} in all, not {prefix!r}"
-        )
+__all__ = ["Fabric", "Top"]
 
 
 def _bus(bus: Bus | str) -> Bus:
@@ -195,7 +168,8 @@ class Fabric(wiring.Component):
         self.bus, self.clocks = None if bus is None else _bus(bus), Clocks(clocks)
         self.timeout = natural("Timeout", timeout)
         self.aborts = abort
-        self._check_top()
+        check_top(program, self.top, bus=bool(self.bus), clocks=self.clocks, timeout=self.timeout,
+                  abort=abort)  # fmt: skip
         self.frame, self.loadable = self._loaded(tables)
         self.empty = bool(self.frame) and empty
         if self.frame:
@@ -305,31 +279,6 @@ class Fabric(wiring.Component):
             if node.isdecimal():
                 found[int(node)][name] = getattr(self, port)
         return tuple(SimpleNamespace(**ports) for ports in found)
-
-    def _check_top(self) -> None:
-        """See to it that the top is one for the program, and for what else is wanted."""
-        program, kind = self.program, self.program.schedule.collective.kind
-        of_host = {
-            "messages of any length": program.any_length,
-            f"{kind} from any root": program.form.part_is_root,
-            "several operators": len(program.operators) > 1,
-        }
-        for what, wanted in of_host.items():
-            if wanted and self.top is Top.CORE:
-                raise InputError(f"Top must be host for {what}, not core")
-        if self.bus and self.top is Top.CORE:
-            raise InputError("Top must be host or stream for a fabric behind a bus, not core")
-        of_stream = {
-            "a barrier": program.barrier,
-            "clocks of the nodes": self.clocks is not Clocks.ONE,
-            "a timeout of nodes": self.timeout > 0,
-        }
-        for what, wanted in of_stream.items():
-            if wanted and self.top is not Top.STREAM:
-                raise InputError(f"Top must be stream for {what}, not {self.top}")
-        if self.aborts and (self.top is Top.STREAM or self.streaming):
-            what = "streams of nodes" if self.top is Top.STREAM else "nodes without memories"
-            raise InputError(f"Abort must be left out for {what}, whose words cannot be taken back")
 
     def _levels(self, ports: Mapping[str, int]) -> list[tuple[str, int]]:
         """Ports that are none of a stream, with their widths."""
