@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
@@ -39,24 +39,15 @@ WRITES = 16
 TURNAROUND = 4
 
 
-class Beats:
+class Beats(NamedTuple):
     """The beats of one burst after another, as the address channel asks for them.
-
-    Where a burst follows another that is not of a single beat, there is no cycle between them.
 
     Parameters
     ----------
-    channel : str
-        ``aw`` or ``ar``.
-    room : Value
-        Whether a burst may begin.
-
-    Attributes
-    ----------
     active : Signal
         Whether there is a beat.
-    address, id : Signal
-        Its own.
+    address, master : Signal
+        Its own, and the number of the master that asks.
     last : Value
         Whether it is the last of its burst.
     begins : Value
@@ -65,55 +56,66 @@ class Beats:
         To be driven: the beat is done.
     """
 
-    def __init__(self, m: Module, ports: Leaf, channel: str, *, room: Value) -> None:
-        port = lambda name: ports.value(f"s_axi_{channel}{name}")
-        self.active = Signal(name=f"{channel}_active")
-        self.step = Signal(name=f"{channel}_step")
-        self.address = Signal(len(port("addr")), name=f"{channel}_beat")
-        self.id = Signal(ID_BITS, name=f"{channel}_of", reset_less=True)
-        left = Signal(8, name=f"{channel}_left")
-        self.last = left == 0
-        waits = Signal(name=f"{channel}_waits")
-        asked = {
-            name: Signal(len(port(name)), name=f"{channel}_{name}_asked", reset_less=True)
-            for name in ("addr", "id", "len", "size", "burst")
-        }
-        m.d.comb += getattr(ports, f"s_axi_{channel}ready").eq(~waits)
-        with m.If(~waits):
-            m.d.sync += waits.eq(port("valid"))
-            m.d.sync += [held.eq(port(name)) for name, held in asked.items()]
-        self.begins = waits & room & (~self.active | (self.step & self.last))
-        with m.If(self.step):
-            m.d.sync += [left.eq(left - 1), self.active.eq(~self.last)]
-        self._count(m, channel, asked)
-        with m.If(self.begins):
-            m.d.sync += [waits.eq(0), self.active.eq(1), left.eq(asked["len"])]
-            m.d.sync += [self.id.eq(asked["id"]), self.address.eq(asked["addr"])]
-
-    def _count(self, m: Module, channel: str, asked: Mapping[str, Signal]) -> None:
-        """The address of the next beat: bits that change are counted, the others stay."""
-        bits = min(len(self.address), PAGE_BITS)
-        size = Signal(bits, name=f"{channel}_size", reset_less=True)
-        changes = Signal(bits, name=f"{channel}_changes", reset_less=True)
-        first, kind = (Const(1, 1) << asked["size"])[:bits], asked["burst"]
-        all_bytes = fitting(asked["len"] << asked["size"], bits)
-        around = all_bytes | (first - 1)[:bits]
-        with m.If(self.begins):
-            m.d.sync += size.eq(first)
-            m.d.sync += changes.eq(
-                Mux(kind == FIXED, 0, Mux(kind == WRAP, around, ~Const(0, bits)))
-            )
-        # Where a burst begins within its first beat, addresses are as far within the others, too.
-        low = self.address[:bits]
-        following = (low + size)[:bits]
-        with m.If(self.step):
-            m.d.sync += low.eq((low & ~changes) | (following & changes))
+    active: Signal
+    address: Signal
+    master: Signal
+    last: Value
+    begins: Value
+    step: Signal
 
 
-class Queue:
-    """Words that wait for the master to take them; there must be room for those that come.
+def add_beats(m: Module, ports: Leaf, channel: str, *, room: Value) -> Beats:
+    """Add what takes bursts from an address channel, ``aw`` or ``ar``, as long as there is room.
 
-    Attributes
+    Where a burst follows another that is not of a single beat, there is no cycle between them.
+    """
+    port = lambda name: ports.value(f"s_axi_{channel}{name}")
+    active, step = Signal(name=f"{channel}_active"), Signal(name=f"{channel}_step")
+    address = Signal(len(port("addr")), name=f"{channel}_beat")
+    master = Signal(ID_BITS, name=f"{channel}_of", reset_less=True)
+    left, waits = Signal(8, name=f"{channel}_left"), Signal(name=f"{channel}_waits")
+    last = left == 0
+    asked = {
+        name: Signal(len(port(name)), name=f"{channel}_{name}_asked", reset_less=True)
+        for name in ("addr", "id", "len", "size", "burst")
+    }
+    m.d.comb += getattr(ports, f"s_axi_{channel}ready").eq(~waits)
+    with m.If(~waits):
+        m.d.sync += waits.eq(port("valid"))
+        m.d.sync += [held.eq(port(name)) for name, held in asked.items()]
+    begins = waits & room & (~active | (step & last))
+    with m.If(step):
+        m.d.sync += [left.eq(left - 1), active.eq(~last)]
+    beats = Beats(active, address, master, last, begins, step)
+    _count(m, channel, beats, asked)
+    with m.If(begins):
+        m.d.sync += [waits.eq(0), active.eq(1), left.eq(asked["len"])]
+        m.d.sync += [master.eq(asked["id"]), address.eq(asked["addr"])]
+    return beats
+
+
+def _count(m: Module, channel: str, beats: Beats, asked: Mapping[str, Signal]) -> None:
+    """The address of the next beat: bits that change are counted, the others stay."""
+    bits = min(len(beats.address), PAGE_BITS)
+    size = Signal(bits, name=f"{channel}_size", reset_less=True)
+    changes = Signal(bits, name=f"{channel}_changes", reset_less=True)
+    first, kind = (Const(1, 1) << asked["size"])[:bits], asked["burst"]
+    all_bytes = fitting(asked["len"] << asked["size"], bits)
+    around = all_bytes | (first - 1)[:bits]
+    with m.If(beats.begins):
+        m.d.sync += size.eq(first)
+        m.d.sync += changes.eq(Mux(kind == FIXED, 0, Mux(kind == WRAP, around, ~Const(0, bits))))
+    # Where a burst begins within its first beat, addresses are as far within the others, too.
+    low = beats.address[:bits]
+    following = (low + size)[:bits]
+    with m.If(beats.step):
+        m.d.sync += low.eq((low & ~changes) | (following & changes))
+
+
+class Queue(NamedTuple):
+    """Words that wait for the master to take them.
+
+    Parameters
     ----------
     valid, word : Value
         What is offered.
@@ -121,40 +123,37 @@ class Queue:
         Whether there is room for one more of those that are announced.
     """
 
-    def __init__(
-        self, m: Module, name: str, *, depth: int, announced: Value, comes: Value, word: Value,
-        ready: Value,
-    ) -> None:  # fmt: skip
-        bits = (depth - 1).bit_length()
-        into, out = Signal(bits, name=f"{name}_into"), Signal(bits, name=f"{name}_out")
-        stored = Signal(range(depth + 1), name=f"{name}_stored")
-        owed = Signal(range(depth + 1), name=f"{name}_owed")
-        self.valid = Signal(name=f"{name}_valid")
-        self.room = owed != depth
-        fetch = Signal(name=f"{name}_fetch")
-        m.d.comb += fetch.eq((stored != 0) & (~self.valid | ready))
-        cell = memory_cell(f"{name}_words", width=len(word), depth=depth)
-        self.word = add_memory(
-            m, name, cell, write=WritePort(into, word, comes), read=ReadPort(out, fetch)
-        )
-        m.d.sync += [
-            into.eq(into + comes),
-            out.eq(out + fetch),
-            stored.eq(stored + comes - fetch),
-            owed.eq(owed + announced - (self.valid & ready)),
-            self.valid.eq(fetch | (self.valid & ~ready)),
-        ]
+    valid: Signal
+    word: Value
+    room: Value
 
 
-class FlitBytes:
+def add_queue(
+    m: Module, name: str, *, depth: int, announced: Value, comes: Value, word: Value, ready: Value
+) -> Queue:
+    """Add a queue; there must be room for words that come."""
+    bits = (depth - 1).bit_length()
+    into, out = Signal(bits, name=f"{name}_into"), Signal(bits, name=f"{name}_out")
+    stored = Signal(range(depth + 1), name=f"{name}_stored")
+    expected = Signal(range(depth + 1), name=f"{name}_owed")
+    valid, fetch = Signal(name=f"{name}_valid"), Signal(name=f"{name}_fetch")
+    m.d.comb += fetch.eq((stored != 0) & (~valid | ready))
+    cell = memory_cell(f"{name}_words", width=len(word), depth=depth)
+    shown = add_memory(m, name, cell, write=WritePort(into, word, comes), read=ReadPort(out, fetch))
+    m.d.sync += [
+        into.eq(into + comes),
+        out.eq(out + fetch),
+        stored.eq(stored + comes - fetch),
+        expected.eq(expected + announced - (valid & ready)),
+        valid.eq(fetch | (valid & ~ready)),
+    ]
+    return Queue(valid, shown, expected != depth)
+
+
+class FlitBytes(NamedTuple):
     """The bytes of a flit that is being written, by one beat or by several narrow ones.
 
     Parameters
-    ----------
-    width : int
-        Bits of a flit: bytes above them need not be written.
-
-    Attributes
     ----------
     flit : Signal
         The bytes so far, a cycle after they came.
@@ -164,22 +163,26 @@ class FlitBytes:
         Whether this beat is for another flit, and the one before was not whole.
     """
 
-    def __init__(
-        self, m: Module, width: int, *, take: Value, place: Value, data: Value, strobes: Value
-    ) -> None:
-        count = -(-width // 8)
-        at = Signal(len(place), name="held_place")
-        there = Signal(count, name="held_bytes")
-        self.flit = Signal(8 * count, name="held", reset_less=True)
-        known = Mux(at == place, there, 0)
-        now = known | strobes[:count]
-        self.whole = strobes.any() & now.all()
-        self.lost = strobes.any() & (at != place) & there.any()
-        with m.If(take & strobes.any()):
-            m.d.sync += [at.eq(place), there.eq(Mux(now.all(), 0, now))]
-        for k in range(count):
-            with m.If(take & strobes[k]):
-                m.d.sync += self.flit.word_select(k, 8).eq(data.word_select(k, 8))
+    flit: Signal
+    whole: Value
+    lost: Value
+
+
+def gathered(
+    m: Module, width: int, *, take: Value, place: Value, data: Value, strobes: Value
+) -> FlitBytes:
+    """Gather the bytes of flits of so many bits; bytes above them need not be written."""
+    count = -(-width // 8)
+    at, there = Signal(len(place), name="held_place"), Signal(count, name="held_bytes")
+    flit = Signal(8 * count, name="held", reset_less=True)
+    now = Mux(at == place, there, 0) | strobes[:count]
+    with m.If(take & strobes.any()):
+        m.d.sync += [at.eq(place), there.eq(Mux(now.all(), 0, now))]
+    for k in range(count):
+        with m.If(take & strobes[k]):
+            m.d.sync += flit.word_select(k, 8).eq(data.word_select(k, 8))
+    lost = strobes.any() & (at != place) & there.any()
+    return FlitBytes(flit, strobes.any() & now.all(), lost)
 
 
 class Windows(Leaf):
@@ -231,8 +234,8 @@ class Windows(Leaf):
         m = Module()
         take, turn, asked = Signal(name="take"), Signal(name="turn"), Signal(name="asked")
         write = self._write(m, take)
-        read = self._read(m, asked)
-        wanted = read.active & self._room
+        read, room = self._read(m, asked)
+        wanted = read.active & room
         m.d.comb += [
             self.s_axi_wready.eq(write.active & (~wanted | turn)),
             take.eq(self.s_axi_wready & self.value("s_axi_wvalid")),
@@ -257,11 +260,11 @@ class Windows(Leaf):
     def _write(self, m: Module, take: Value) -> Beats:
         """Gather flits, write them, and answer each burst once they are in memory."""
         room, strobes = Signal(name="room_for_writes"), self.value("s_axi_wstrb")
-        beats = Beats(m, self, "aw", room=room)
+        beats = add_beats(m, self, "aw", room=room)
         at = self._at(beats.address)
         place = beats.address[(self._map.flit_bytes - 1).bit_length() :]
-        held = FlitBytes(m, self._width, take=take, place=place,
-                         data=self.value("s_axi_wdata"), strobes=strobes)  # fmt: skip
+        held = gathered(m, self._width, take=take, place=place,
+                        data=self.value("s_axi_wdata"), strobes=strobes)  # fmt: skip
         served = at.serves(Const(1, 1)) & ~self.value("busy")
         failed, answer = Signal(name="failed"), Signal(name="answer")
         failing = failed | (strobes.any() & (~served | held.lost))
@@ -270,10 +273,10 @@ class Windows(Leaf):
         m.d.sync += self.host_we.eq(take & held.whole & served)
         m.d.comb += [answer.eq(take & beats.last), self.host_wdata.eq(held.flit[: self._width])]
         latency = self._write_latency
-        queue = Queue(
+        queue = add_queue(
             m, "answers", depth=WRITES, announced=beats.begins,
             comes=pulsed(m, answer, latency, name="answered"),
-            word=delayed(m, Cat(failing, beats.id), latency, "answer_to"),
+            word=delayed(m, Cat(failing, beats.master), latency, "answer_to"),
             ready=self.value("s_axi_bready"),
         )  # fmt: skip
         m.d.comb += [
@@ -284,19 +287,18 @@ class Windows(Leaf):
         ]
         return beats
 
-    def _read(self, m: Module, asked: Value) -> Beats:
-        """Ask for flits as long as there is room for them."""
-        beats = Beats(m, self, "ar", room=Const(1, 1))
+    def _read(self, m: Module, asked: Value) -> tuple[Beats, Value]:
+        """Ask for flits; returned is as well whether there is room for one more."""
+        beats = add_beats(m, self, "ar", room=Const(1, 1))
         refused = ~self._at(beats.address).serves(Const(0, 1)) | self.value("busy")
         latency = 1 + self._read_latency
-        of = delayed(m, Cat(refused, beats.last, beats.id), latency, "read_of")
+        of = delayed(m, Cat(refused, beats.last, beats.master), latency, "read_of")
         word = Cat(of[0] | self.value("busy"), of[1:], self.value("host_rdata"))
-        queue = Queue(
+        queue = add_queue(
             m, "words", depth=1 << (latency + TURNAROUND - 1).bit_length(), announced=asked,
             comes=pulsed(m, asked, latency, name="read"), word=word,
             ready=self.value("s_axi_rready"),
         )  # fmt: skip
-        self._room = queue.room
         m.d.comb += [
             self.s_axi_rvalid.eq(queue.valid),
             self.s_axi_rresp.eq(Mux(queue.word[0], SLAVE_ERROR, 0)),
@@ -304,4 +306,4 @@ class Windows(Leaf):
             self.s_axi_rid.eq(queue.word[2 : 2 + ID_BITS]),
             self.s_axi_rdata.eq(queue.word[2 + ID_BITS :]),
         ]
-        return beats
+        return beats, queue.room
