@@ -1,6 +1,9 @@
 """Registers and windows: carries out one access of the bus after another."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
@@ -18,33 +21,44 @@ __all__ = ["FlitParts", "Registers", "WindowAddress"]
 SETTLED = 1
 
 
+@dataclass(frozen=True)
 class WindowAddress:
-    """An address of a bus word, taken apart: quarter, node, flit and part, from the top.
+    """An address of a bus word, taken apart: quarter, node, flit and part, from the top."""
 
-    Attributes
-    ----------
-    quarter : Value
-    node, flit : Value
-    part : Value
-        The number of the bus word within the flit.
-    place : Value
-        Node and flit.
-    """
+    register_map: RegisterMap
+    address: Value
 
-    def __init__(self, register_map: RegisterMap, address: Value) -> None:
-        self._map = register_map
-        part_bits, quarter_bits = register_map.part_bits, register_map.quarter_bits
-        self.part, self.place = address[:part_bits], address[part_bits:quarter_bits]
-        self.flit = self.place[: register_map.flit_bits]
-        self.node = self.place[register_map.flit_bits :]
-        self.quarter = address[quarter_bits:]
+    @property
+    def quarter(self) -> Value:
+        """The number of a quarter."""
+        return self.address[self.register_map.quarter_bits :]
+
+    @property
+    def place(self) -> Value:
+        """Node and flit."""
+        return self.address[self.register_map.part_bits : self.register_map.quarter_bits]
+
+    @property
+    def node(self) -> Value:
+        """The number of a node."""
+        return self.place[self.register_map.flit_bits :]
+
+    @property
+    def flit(self) -> Value:
+        """The number of a flit of the node."""
+        return self.place[: self.register_map.flit_bits]
+
+    @property
+    def part(self) -> Value:
+        """The number of the bus word within the flit."""
+        return self.address[: self.register_map.part_bits]
 
     def serves(self, write: Value) -> Value:
         """Whether there is such a word, and it is one to be written or read."""
-        send, receive, *_ = self._map.windows
+        send, receive, *_ = self.register_map.windows
         return (
             (self.node < send.nodes)
-            & (self.part < self._map.parts)
+            & (self.part < self.register_map.parts)
             & (
                 (self.quarter == 1) & write & (self.flit < send.flits)
                 | (self.quarter == 2) & ~write & (self.flit < receive.flits)
@@ -52,6 +66,7 @@ class WindowAddress:
         )
 
 
+@dataclass(frozen=True)
 class FlitParts:
     """The bus words of a flit that is being written; low word first.
 
@@ -59,38 +74,52 @@ class FlitParts:
     ----------
     at : WindowAddress
         Of the bus word that is written now.
-
-    Attributes
-    ----------
-    fits : Value
-        Whether it is the first of a flit, or the next of the flit before.
-    last : Value
-        Whether it is the last of a flit.
-    flit : Value
-        The whole flit, if it is.
+    held : tuple of Signal
+        Those that were before it.
+    held_place, expected : Signal
+        Where they belong, and the number of the next.
     """
 
-    def __init__(self, parts: int, at: WindowAddress, data: Value) -> None:
-        self._at, self._data = at, data
-        self._held = [Signal(DATA_BITS, name=f"held_{k}") for k in range(parts - 1)]
-        self._place = Signal(len(at.place), name="held_place")
-        self._next = Signal(range(parts), name="next_part")
-        self.fits: Value = Const(1)
-        self.last: Value = Const(1)
-        if parts > 1:
-            follows = (at.part == self._next) & (at.place == self._place)
-            self.fits, self.last = (at.part == 0) | follows, at.part == parts - 1
-        self.flit = Cat(*self._held, data)
+    at: WindowAddress
+    data: Value
+    held: tuple[Signal, ...]
+    held_place: Signal
+    expected: Signal
+
+    @classmethod
+    def of(cls, at: WindowAddress, data: Value) -> FlitParts:
+        """Those before a bus word."""
+        parts = at.register_map.parts
+        held = tuple(Signal(DATA_BITS, name=f"held_{k}") for k in range(parts - 1))
+        place = Signal(len(at.place), name="held_place")
+        return cls(at, data, held, place, Signal(range(parts), name="next_part"))
+
+    @property
+    def fits(self) -> Value:
+        """Whether it is the first of a flit, or the next of the flit before."""
+        if not self.held:
+            return Const(1)
+        part = self.at.part
+        return (part == 0) | ((part == self.expected) & (self.at.place == self.held_place))
+
+    @property
+    def last(self) -> Value:
+        """Whether it is the last of a flit."""
+        return self.at.part == len(self.held) if self.held else Const(1)
+
+    @property
+    def flit(self) -> Value:
+        """The whole flit, if it is."""
+        return Cat(*self.held, self.data)
 
     def take(self, m: Module) -> None:
         """Hold the word, and expect the next."""
-        if not self._held:
+        if not self.held:
             return
-        at = self._at
-        for k, held in enumerate(self._held):
-            with m.If(at.part == k):
-                m.d.sync += held.eq(self._data)
-        m.d.sync += [self._place.eq(at.place), self._next.eq(at.part + 1)]
+        for k, held in enumerate(self.held):
+            with m.If(self.at.part == k):
+                m.d.sync += held.eq(self.data)
+        m.d.sync += [self.held_place.eq(self.at.place), self.expected.eq(self.at.part + 1)]
 
 
 class Registers(Leaf):
@@ -157,7 +186,7 @@ class Registers(Leaf):
         given = self._given(m, idle)
         write = given["access_write"]
         at = WindowAddress(self._map, given["access_address"])
-        parts = FlitParts(self._map.parts, at, given["access_data"])
+        parts = FlitParts.of(at, given["access_data"])
         left = Signal(range(max(self._read_latency, self._write_latency, 1)), name="left")
         refused = Signal(name="refused")
         checked = self._checked(m, given, at, parts)
