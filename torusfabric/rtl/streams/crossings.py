@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from amaranth.hdl import Cat, ClockDomain, ClockSignal, Module, ResetSignal, Signal, Value
@@ -80,14 +80,13 @@ class Crossing(Leaf):
         m.submodules.words = words
         write, read = words.write_port(domain=into), words.read_port(domain=out)
         writes, reads = Signal(name="writes"), Signal(name="reads")
-        written = _Pointer(m, "written", writes, into)
-        fetched = _Pointer(m, "fetched", reads, out)
-        seen_written, seen_fetched = written.seen(m, out), fetched.seen(m, into)
+        written = _pointer(m, "written", writes, into, out)
+        fetched = _pointer(m, "fetched", reads, out, into)
         # The whole queue apart: all bits of counters but the two highest are the same.
-        full = seen_fetched ^ (0b11 << len(seen_fetched) - 2)
+        full = fetched.seen ^ (0b11 << len(fetched.seen) - 2)
         m.d.comb += [
             self.in_tready.eq(written.gray != full),
-            self.out_tvalid.eq(fetched.gray != seen_written),
+            self.out_tvalid.eq(fetched.gray != written.seen),
             writes.eq(self.value("in_tvalid") & self.in_tready),
             reads.eq(self.value("out_tready") & self.out_tvalid),
             write.en.eq(writes),
@@ -100,33 +99,34 @@ class Crossing(Leaf):
         return m
 
 
-class _Pointer:
-    """Counts the words that have passed an end of a queue.
+class _Pointer(NamedTuple):
+    """How many words have passed an end of a queue, up to twice as many as it has.
 
-    Attributes
+    Parameters
     ----------
     number, gray : Signal
-        The count, up to twice the words of the queue, and the same in Gray code: registers.
+        The count, and the same in Gray code: registers.
     following : Signal
         The count after the next edge.
+    seen : Signal
+        That in Gray code, as the other end sees it.
     """
 
-    def __init__(self, m: Module, name: str, passes: Value, domain: str) -> None:
-        bits = QUEUE.bit_length()
-        self.number, self.gray = Signal(bits, name=name), Signal(bits, name=f"{name}_gray")
-        self.following = Signal(bits, name=f"{name}_next")
-        m.d.comb += self.following.eq(self.number + passes)
-        m.d[domain] += [
-            self.number.eq(self.following),
-            self.gray.eq(self.following ^ (self.following >> 1)),
-        ]
-        self._name = name
+    number: Signal
+    gray: Signal
+    following: Signal
+    seen: Signal
 
-    def seen(self, m: Module, domain: str) -> Signal:
-        """The count in Gray code as the other end sees it."""
-        seen = Signal.like(self.gray, name=f"{self._name}_seen")
-        m.submodules[f"{self._name}_cdc"] = FFSynchronizer(self.gray, seen, o_domain=domain)
-        return seen
+
+def _pointer(m: Module, name: str, passes: Value, domain: str, other: str) -> _Pointer:
+    """Count the words that pass the end of a queue in one domain; the other end is in another."""
+    bits = QUEUE.bit_length()
+    number, gray = Signal(bits, name=name), Signal(bits, name=f"{name}_gray")
+    following, seen = Signal(bits, name=f"{name}_next"), Signal(bits, name=f"{name}_seen")
+    m.d.comb += following.eq(number + passes)
+    m.d[domain] += [number.eq(following), gray.eq(following ^ (following >> 1))]
+    m.submodules[f"{name}_cdc"] = FFSynchronizer(gray, seen, o_domain=other)
+    return _Pointer(number, gray, following, seen)
 
 
 def add_crossings(build: FabricBuilder, ports: Iterable[StreamPort]) -> None:
