@@ -13,12 +13,11 @@ from amaranth.lib import data
 from amaranth.lib.wiring import In, Member, Out
 
 from ...program.mode import Range
-from ..memories import choose
+from ..memories import choose, constant_at
 from ..modules import Leaf
 from ..run_choices import ERROR_BITS, RunError, entry_members, found_entry, run_form
 from .ports import COMMAND, COMMAND_BITS, LOAD, STATUS, command_members
 from .shapes import RunFacts
-from .words import by_form
 
 __all__ = ["CommandShape", "Commands"]
 
@@ -255,14 +254,14 @@ class Commands(Leaf):
         mode = self._mode(command)
         error: Value = Const(RunError.NONE, ERROR_BITS)
         if shape.operation_bits:
-            known = by_form(shape.operations, mode)
+            known = constant_at(shape.operations, mode)
             unknown = (known != 0) & (command["operation"] >= known)
             error = Mux(unknown, RunError.OPERATION, error)
         length = command["length"]
         fits = length <= shape.most if shape.any_length else (length == 0) | (length == shape.most)
         error = Mux(fits, error, RunError.LENGTH)
         if shape.facts.root_bits:
-            known = by_form([count or 0 for count in shape.roots], mode)
+            known = constant_at([count or 0 for count in shape.roots], mode)
             error = Mux((known != 0) & (command["root"] >= known), RunError.ROOT, error)
         unknown = command["mode"] >= len(shape.roots)
         if not shape.starts:

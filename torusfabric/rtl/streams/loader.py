@@ -12,11 +12,12 @@ from itertools import pairwise
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
+from ..memories import constant_at
 from ..modules import apart
 from ..multiplexer import keeper
 from .ports import stream_signals
 from .shapes import LoaderShape, StreamEnd
-from .words import WordCounter, by_form, cleared, registered_outputs, state, tally
+from .words import WordCount, cleared, counted, registered_outputs, state, tally
 
 __all__ = ["BAD_DESTINATION", "BAD_LENGTH", "Loader"]
 
@@ -101,7 +102,7 @@ class Loader(StreamEnd):
             # What is taken in the cycle of a reset is forgotten with all else.
             beat.eq(self.value("tvalid") & may & sends),
         ]
-        counter = WordCounter(m, shape.words, self._form, beat=beat, restart=last)
+        counter = counted(m, shape.words, self._form, beat=beat, restart=last)
         beyond, at_last = self._limits(m, counter, beat)
         ends_packet = self.value("tvalid") & last & may_end & sends
         first_packet, last_packet = self._packets(m, ends_packet)
@@ -146,14 +147,14 @@ class Loader(StreamEnd):
         m.d.comb += may.eq(~full & commanded)
         return may, ~ends_full & commanded
 
-    def _limits(self, m: Module, counter: WordCounter, beat: Value) -> tuple[Signal, Signal]:
+    def _limits(self, m: Module, counter: WordCount, beat: Value) -> tuple[Signal, Signal]:
         """Whether a word is beyond the longest packet, and whether it is the last of that."""
         end = self.shape.words.most - 1
         full, at_last = state(name="full"), state(name="at_last", init=not end)
         with m.If(beat):
             m.d.sync += [
                 full.eq(~self.value("tlast") & (full | at_last)),
-                at_last.eq(counter.next_index == end),
+                at_last.eq(counter.following == end),
             ]
         cleared(m, self.value("clear"), full, at_last)
         return full, at_last
@@ -171,7 +172,7 @@ class Loader(StreamEnd):
         return count == 0, last
 
     def _lengths(
-        self, m: Module, counter: WordCounter, ends: Value, first: Value, at_last: Value
+        self, m: Module, counter: WordCount, ends: Value, first: Value, at_last: Value
     ) -> tuple[Value, Value]:
         """The length of the first packet of a message, and whether that of another is wrong."""
         shape, number = self.shape, counter.index
@@ -253,9 +254,9 @@ class Loader(StreamEnd):
             for count, named in zip(shape.packets, shape.named, strict=True)
             if named
         )
-        return dest >= by_form(shape.packets, self._form) if gaps else Const(0)
+        return dest >= constant_at(shape.packets, self._form) if gaps else Const(0)
 
-    def _write(self, m: Module, counter: WordCounter, beat: Value, section: Value) -> None:
+    def _write(self, m: Module, counter: WordCount, beat: Value, section: Value) -> None:
         """Write a word a cycle after it was taken, when the ROM shows where its chunk begins."""
         shape = self.shape
         within = Signal(shape.words.within_bits, name="within_here", reset_less=True)
@@ -276,7 +277,7 @@ class Loader(StreamEnd):
             cleared(m, self.value("clear"), self.write_kept)
         cleared(m, self.value("clear"), self.write_enable)
 
-    def _looked_up(self, m: Module, counter: WordCounter) -> Value | None:
+    def _looked_up(self, m: Module, counter: WordCount) -> Value | None:
         """Where the chunk of a word begins, a cycle after it was taken, if not always at 0."""
         shape = self.shape
         if self._facts:

@@ -14,10 +14,10 @@ from amaranth.hdl import Cat, Const, Mux, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import Member
 
-from ..memories import choose, fitting
+from ..memories import choose, constant_at, fitting
 from ..modules import Leaf
 from .sections import Sections
-from .words import WordShape, by_form
+from .words import WordShape
 
 __all__ = ["EndShape", "LoaderShape", "RowKey", "RunFacts", "StreamEnd", "UnloaderShape"]
 
@@ -364,7 +364,7 @@ class StreamEnd(Leaf):
         if self._facts:
             return data.View(self._facts, form)[name]
         if constants:
-            return by_form(constants, form)
+            return constant_at(constants, form)
         given = self.value(name)
         return given.word_select(form, len(given) // len(self.shape.packets))
 
@@ -378,7 +378,7 @@ class StreamEnd(Leaf):
         if not any(at_root):
             return passes
         is_root = self._root_of(number) == self._fact("position", form)
-        return Mux(by_form(at_root, form), is_root, passes)
+        return Mux(constant_at(at_root, form), is_root, passes)
 
     def _base(self, row: Value, form: Value) -> Value:
         """The address at which a chunk begins, given what its row says of it."""

@@ -14,13 +14,13 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
-from ..memories import choose, fitting
+from ..memories import choose, constant_at, fitting
 from ..modules import Leaf, apart
 from ..multiplexer import keeper, select_code
 from .ports import stream_signals
 from .sections import Sections
 from .shapes import StreamEnd, UnloaderShape
-from .words import WordCounter, by_form, cleared, registered_outputs, state, tally
+from .words import WordCount, cleared, counted, registered_outputs, state, tally
 
 __all__ = ["Unloader"]
 
@@ -111,7 +111,7 @@ class Unloader(StreamEnd):
         goes_on, ends_packet = Signal(name="goes_on"), state(name="ends_packet")
         finishes, restart = state(name="finishes"), ends_packet | ~there
         last_chunk = self._fact("last_chunk", self._form) if self._facts else None
-        counter = WordCounter(
+        counter = counted(
             m, shape.words, self._form, beat=goes_on, restart=restart, last_chunk=last_chunk
         )
         following = runs.following(finishes)
@@ -124,7 +124,7 @@ class Unloader(StreamEnd):
                 key = shape.rows.value(counter.chunk, known_by, self._form)
             m.d.comb += self.key.eq(key[: shape.key_bits])
         with m.If(goes_on | ~there):
-            ends = counter.next_index == self._last(following)[shape.flit_bits :]
+            ends = counter.following == self._last(following)[shape.flit_bits :]
             m.d.sync += [ends_packet.eq(ends), finishes.eq(ends & last_follows)]
         cleared(m, self.value("clear"), ends_packet, finishes, *counter.registers)
         tags = self._tags(finishes, ends_packet, packet, section)
@@ -215,8 +215,8 @@ class Unloader(StreamEnd):
         packet = state((max(packets) - 1).bit_length(), name="packet")
         last, last_follows = state(name="last_packet"), Signal(name="last_follows")
         # Of the first word of a run, and of others; a packet stays until it ends.
-        single = by_form([int(count == 1) for count in packets], self._form_of(following))
-        before = packet == by_form([max(count - 2, 0) for count in packets], self._form)
+        single = constant_at([int(count == 1) for count in packets], self._form_of(following))
+        before = packet == constant_at([max(count - 2, 0) for count in packets], self._form)
         if self.shape.lacking:
             single = self._fact("own_last", self._form_of(following)) == 0
             before = packet + 1 == self._fact("own_last", self._form)
@@ -250,7 +250,7 @@ class Unloader(StreamEnd):
         if self._facts:
             # Of several packets the first is of origin 0.
             return fitting(packet | self._fact("origin", self._form), self.shape.id_bits)
-        number = packet | by_form(self.shape.roots, self._form)
+        number = packet | constant_at(self.shape.roots, self._form)
         if self.shape.lacking:
             at = Cat(packet, self._form[: self.shape.facts.form_bits])
             number = self.value("own_numbers").word_select(at, self.shape.id_bits)
@@ -261,9 +261,9 @@ class Unloader(StreamEnd):
         by_root = self.shape.by_root
         if not any(by_root):
             return number
-        return Mux(by_form(by_root, self._form), self._root_of(section), number)
+        return Mux(constant_at(by_root, self._form), self._root_of(section), number)
 
-    def _address(self, m: Module, advance: Value, counter: WordCounter, run: Value) -> None:
+    def _address(self, m: Module, advance: Value, counter: WordCount, run: Value) -> None:
         """Ask for a word: where its chunk begins, and how far it is from there."""
         shape = self.shape
         by_word = bool(shape.kept and shape.row_bits) and counter.within is not counter.index

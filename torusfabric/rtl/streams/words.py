@@ -8,15 +8,15 @@ accept nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
-from ..memories import address_width, choose, fitting
+from ..memories import address_width, constant_at, fitting
 from ..modules import Leaf
 
-__all__ = ["WordCounter", "WordShape", "by_form", "cleared", "registered_outputs", "state", "tally"]
+__all__ = ["WordCount", "WordShape", "cleared", "counted", "registered_outputs", "state", "tally"]
 
 
 def state(bits: int = 1, *, name: str, init: int = 0) -> Signal:
@@ -88,14 +88,6 @@ def tally(m: Module, *, up: Value, down: Value, clear: Value, name: str) -> tupl
     return count, following
 
 
-def by_form(values: Sequence[int], form: Value) -> Value:
-    """The constant of a form."""
-    width = max(max(values).bit_length(), 1)
-    if len(set(values)) == 1:
-        return Const(values[0], width)
-    return choose([Const(value, width) for value in values], form)
-
-
 @dataclass(frozen=True)
 class WordShape:
     """How the words of a packet are divided into chunks.
@@ -157,8 +149,31 @@ class WordShape:
         return divisor.bit_length() - 1
 
 
-class WordCounter:
-    """Counts words.
+class WordCount(NamedTuple):
+    """Which word of a packet passes.
+
+    Parameters
+    ----------
+    index, following : Signal
+        Its number, and that of the next.
+    chunk, within : Value
+        The number of its chunk, and its address, counted from that of the first word of that.
+    registers : tuple of Signal
+        What the caller sets back with its own `cleared`.
+    """
+
+    index: Signal
+    following: Signal
+    chunk: Value
+    within: Value
+    registers: tuple[Signal, ...]
+
+
+def counted(
+    m: Module, shape: WordShape, form: Value, *, beat: Value, restart: Value,
+    last_chunk: Value | None = None,
+) -> WordCount:  # fmt: skip
+    """Count the words of packets.
 
     Parameters
     ----------
@@ -170,84 +185,55 @@ class WordCounter:
         Whether it is the last of its packet.
     last_chunk : Value, optional
         The number of the last chunk, by default that of the form.
-
-    Attributes
-    ----------
-    index, next_index : Signal
-        The number of the word, and of the next.
-    chunk : Value
-        That of its chunk.
-    within : Value
-        Its address, counted from that of the first word of the chunk.
-    registers : list of Signal
-        What the caller sets back with its own `cleared`.
     """
+    index, following = (
+        state(shape.index_bits, name="index"),
+        Signal(shape.index_bits, name="next_index"),
+    )
+    m.d.comb += following.eq(Mux(restart, 0, index + 1))
+    with m.If(beat):
+        m.d.sync += index.eq(following)
+    if shape.divisor_bits is not None:
+        return WordCount(index, following, *_split(shape, shape.divisor_bits, index), (index,))
+    if shape.chunk_bits:
+        if last_chunk is None:
+            last_chunk = constant_at([chunks - 1 for chunks in shape.chunks], form)
+        places = _divided(m, shape, form, last_chunk, beat=beat, restart=restart)
+        return WordCount(index, following, *places, (index, *places))
+    if max(shape.pitch) == 1:
+        return WordCount(index, following, Const(0, 1), index, (index,))
+    within = state(shape.within_bits, name="within_chunk")
+    with m.If(beat):
+        m.d.sync += within.eq(Mux(restart, 0, within + constant_at(shape.pitch, form)))
+    return WordCount(index, following, Const(0, 1), within, (index, within))
 
-    def __init__(
-        self,
-        m: Module,
-        shape: WordShape,
-        form: Value,
-        *,
-        beat: Value,
-        restart: Value,
-        last_chunk: Value | None = None,
-    ) -> None:
-        self._m, self._shape, self._beat, self._restart = m, shape, beat, restart
-        self._last_chunk = last_chunk
-        self._pitch = by_form(shape.pitch, form)
-        self.index = state(shape.index_bits, name="index")
-        self.registers = [self.index]
-        self.next_index = Signal(shape.index_bits, name="next_index")
-        m.d.comb += self.next_index.eq(Mux(restart, 0, self.index + 1))
-        with m.If(beat):
-            m.d.sync += self.index.eq(self.next_index)
-        self.chunk: Value = Const(0, 1)
-        self.within: Value = self.index
-        if shape.divisor_bits is not None:
-            self._split(shape.divisor_bits)
-        elif shape.chunk_bits:
-            self._divide(form)
-        elif max(shape.pitch) > 1:
-            self.within = self._register(shape.within_bits, "within_chunk")
-            self._count(self.within, self._pitch, beat, restart)
 
-    def _register(self, bits: int, name: str) -> Signal:
-        register = state(bits, name=name)
-        self.registers.append(register)
-        return register
+def _split(shape: WordShape, bits: int, index: Signal) -> tuple[Value, Value]:
+    """Chunks, and addresses within them, from the bits of the number of a word."""
+    low, high = index[:bits], index[bits:]
+    chunk, word = (low, high) if shape.in_turn else (high, low)
+    apart = Cat(Const(0, shape.pitch[0].bit_length() - 1), word)
+    return fitting(chunk, shape.chunk_bits), fitting(apart, shape.within_bits)
 
-    def _count(self, count: Signal, step: Value, passes: Value, restart: Value) -> None:
-        with self._m.If(passes):
-            self._m.d.sync += count.eq(Mux(restart, 0, count + step))
 
-    def _split(self, bits: int) -> None:
-        """Take chunks, and words within them, from the bits of the number of a word."""
-        shape = self._shape
-        low, high = self.index[:bits], self.index[bits:]
-        chunk, within = (low, high) if shape.in_turn else (high, low)
-        self.chunk = fitting(chunk, shape.chunk_bits)
-        apart = Cat(Const(0, shape.pitch[0].bit_length() - 1), within)
-        self.within = fitting(apart, shape.within_bits)
-
-    def _divide(self, form: Value) -> None:
-        """Count chunks, and words within them."""
-        shape, m, restart = self._shape, self._m, self._restart
-        chunk = self._register(shape.chunk_bits, "chunk")
-        within = self._register(shape.within_bits, "within_chunk")
-        ends = Signal(name="ends_chunks" if shape.in_turn else "ends_chunk")
-        following = Signal.like(chunk, name="next_chunk")
-        self.chunk, self.within = chunk, within
-        if shape.in_turn:
-            last = self._last_chunk
-            if last is None:
-                last = by_form([chunks - 1 for chunks in shape.chunks], form)
-            m.d.comb += ends.eq(chunk == last)
-            m.d.comb += following.eq(Mux(ends | restart, 0, chunk + 1))
-            self._count(within, self._pitch, self._beat & (ends | restart), restart)
-        else:
-            m.d.comb += ends.eq(within == (shape.block - 1) * shape.pitch[0])
-            m.d.comb += following.eq(Mux(restart, 0, chunk + ends))
-            self._count(within, self._pitch, self._beat, restart | ends)
-        with m.If(self._beat):
-            m.d.sync += chunk.eq(following)
+def _divided(
+    m: Module, shape: WordShape, form: Value, last: Value, *, beat: Value, restart: Value
+) -> tuple[Signal, Signal]:
+    """Count chunks, and addresses within them."""
+    chunk = state(shape.chunk_bits, name="chunk")
+    within = state(shape.within_bits, name="within_chunk")
+    ends = Signal(name="ends_chunks" if shape.in_turn else "ends_chunk")
+    following = Signal.like(chunk, name="next_chunk")
+    if shape.in_turn:
+        m.d.comb += ends.eq(chunk == last)
+        m.d.comb += following.eq(Mux(ends | restart, 0, chunk + 1))
+        passes, returns = beat & (ends | restart), restart
+    else:
+        m.d.comb += ends.eq(within == (shape.block - 1) * shape.pitch[0])
+        m.d.comb += following.eq(Mux(restart, 0, chunk + ends))
+        passes, returns = beat, restart | ends
+    with m.If(passes):
+        m.d.sync += within.eq(Mux(returns, 0, within + constant_at(shape.pitch, form)))
+    with m.If(beat):
+        m.d.sync += chunk.eq(following)
+    return chunk, within
