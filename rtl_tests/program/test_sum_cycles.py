@@ -1,5 +1,6 @@
 """The cycles of sums whose length is chosen at the start of a run."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -52,6 +53,34 @@ def test_filled_up_runs_add_what_is_there(length):
     words = np.random.default_rng(length).integers(0, 1 << 20, (16, length))
     received = program.execute(words, length=length)
     assert (received == words.sum(axis=0)).all()
+
+
+@pytest.mark.parametrize("topology", few(2, ["3", "2x3", "complete:4"], tuples=True))
+def test_sums_are_complete_away_from_their_owners(topology):
+    """The nodes that complete the sums of an all-reduce, and spread them, may be any."""
+    table = tf.plan(topology, "allreduce", algorithm="matching")
+    moved = table.topology.add(np.maximum(table.offset, 0), 1)
+    offset = np.where(table.offset < 0, -1, moved)
+    away = replace(table, offset=offset)
+    tf.check(away)
+    assert tf.compile(away).cycles() == tf.compile(table).cycles()
+    fabric = tf.Fabric(tf.compile(away, max_flits=40), width=8)
+    assert tf.simulate(fabric, jobs=[tf.Job(length=33)]).passed
+
+
+def test_a_node_sends_its_own_word_before_others_come():
+    """What comes later belongs to a sum without it: around a ring, from each owner to itself."""
+    around = tf.schedule.Table(
+        topology=tf.Torus(4),
+        collective=tf.Collective("reduce-scatter"),
+        offset=np.array([[1, -1], [2, -1], [3, -1], [0, -1]]),
+        chunk=np.zeros((4, 2), int),
+        reducing=4,
+    )
+    tf.check(around)
+    words = np.arange(16).reshape(4, 4) ** 2
+    received = tf.compile(around).execute(words)
+    assert received.ravel().tolist() == words.sum(axis=0).tolist()
 
 
 def test_ports_wait_for_each_other_up_to_a_limit():

@@ -21,7 +21,7 @@ from ..schedule import SumTable, Table
 from .fields import Stage
 from .node_plan import FOREVER, NodePlan
 from .node_planner import Consumer, Moves, SharedMemory, Use, Word, plan_node
-from .table_timing import Arrival, Key, TableTiming, TableTransfers, by_cycle, by_step
+from .table_timing import Arrival, TableTiming, TableTransfers, by_cycle, by_step
 from .timing import MEMORY_AGE
 
 __all__ = ["plan_sums"]
@@ -107,21 +107,20 @@ def _plan(transfers: TableTransfers, timing: TableTiming, flits: int) -> NodePla
 def _moves(transfers: TableTransfers, timing: TableTiming) -> Moves:
     """What every consumer takes when."""
     moves = Moves(transfers, timing, [], {})
-    results: dict[Key, Word] = {}
 
-    def add(arrival: Arrival, word: Word) -> Word:
-        """Combine an arrival with a word; the result."""
-        adder = Consumer(transfers.opposite[arrival.port], adds=True)
-        moves.taken.append(Use(adder, arrival.step, word))
-        return Word(Stage.RESULT, arrival)
-
-    for key, arrivals in transfers.joins.items():
-        before = Word(Stage.INJECTION, key)
+    def added(arrivals: Iterable[Arrival], word: Word) -> Word:
+        """Combine arrivals with a word, one after another; the result."""
         for arrival in sorted(arrivals, key=moves.arrives):
-            before = results[key] = add(arrival, before)
-    moves.complete.update({key: word for key, word in results.items() if key[0] == 0})
-    for key, arrival in transfers.passes.items():
-        moves.complete[key] = add(arrival, Word(Stage.IDENTITY))
+            adder = Consumer(transfers.opposite[arrival.port], adds=True)
+            moves.taken.append(Use(adder, arrival.step, word))
+            word = Word(Stage.RESULT, arrival)
+        return word
+
+    joined = {key: added(came, Word(Stage.INJECTION, key)) for key, came in transfers.joins.items()}
+    passed = {key: added(came, Word(Stage.IDENTITY)) for key, came in transfers.passes.items()}
+    last = joined | passed
+    to_all = transfers.table.collective.to_all
+    moves.complete.update({key: word for key, word in last.items() if to_all or key[0] == 0})
     for leaving in transfers.departures:
         word = own = Word(Stage.INJECTION, leaving.key)
         if leaving.passed:
@@ -130,7 +129,7 @@ def _moves(transfers: TableTransfers, timing: TableTiming) -> Moves:
             come = [Word(Stage.RESULT, a) for a in transfers.feeding(leaving)]
             word = max(come, key=moves.written, default=own)
         else:
-            word = (results if leaving.partial else moves.complete).get(leaving.key, own)
+            word = (joined if leaving.partial else last).get(leaving.key, own)
         moves.taken.append(Use(Consumer(leaving.port, adds=False), leaving.step, word))
     return moves
 

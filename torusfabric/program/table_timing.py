@@ -90,11 +90,11 @@ class TableTransfers:
     reach : int
         Steps further apart than this keep all rules.
     joins : dict of Key to (list of Arrival)
-        The arrivals that go into each partial sum.
+        The arrivals that a node adds to its own contribution to a sum.
+    passes : dict of Key to (list of Arrival)
+        Those of the sum after the one with its own contribution has left.
     arrivals : dict of Key to (list of Arrival)
         Those of each block, where nothing is combined.
-    passes : dict of Key to Arrival
-        The arrival of each complete sum at a node that does not own it.
     """
 
     def __init__(self, table: Table | SumTable, latency: int = 0) -> None:
@@ -108,36 +108,53 @@ class TableTransfers:
         self.longer: list[int] = (topology.cycles_of_port - 1).tolist()
         self.reach = topology.ports * self.combine + self.age + 2 * max(self.longer, default=0)
         self.joins: dict[Key, list[Arrival]] = defaultdict(list)
+        self.passes: dict[Key, list[Arrival]] = defaultdict(list)
         self.arrivals: dict[Key, list[Arrival]] = defaultdict(list)
-        self.passes: dict[Key, Arrival] = {}
         self.departures: list[Departure] = []
         if isinstance(table, SumTable):
             self._follow_kept(table)
+        elif self.sums:
+            self._follow_sums(table)
         else:
-            self._follow(table)
+            self._follow_blocks(table)
 
-    def _follow(self, table: Table) -> None:
-        """Follow blocks, and sums that belong to their owners."""
-        topology, goals, sums = table.topology, table.destination, self.sums
+    def _follow_blocks(self, table: Table) -> None:
+        """Follow blocks."""
+        topology, goals = table.topology, table.destination
         steps, ports = np.nonzero(table.offset >= 0)
         there, chunk = table.offset[steps, ports], table.chunk[steps, ports]
         here = topology.subtract(there, topology.generators[ports])
         goal = np.zeros_like(there) if goals is None else goals[steps, ports]
         columns = (steps, ports, there, here, goal, chunk)
-        key: Key
-        joins: Key
         for step, port, to, by, target, part in zip(*(x.tolist() for x in columns), strict=True):
-            partial, arrival = step < table.reducing, Arrival(step, port)
-            key, joins = (
-                ((by, part), (to, part)) if sums else ((by, target, part), (to, target, part))
-            )
-            self.departures.append(Departure(step, port, key, partial, joins))
-            if partial:
-                self.joins[joins].append(arrival)
-            elif sums:
-                self.passes.setdefault(joins, arrival)
-            elif to:
-                self.arrivals[joins].append(arrival)
+            key, joins = (by, target, part), (to, target, part)
+            self.departures.append(Departure(step, port, key, partial=False, joins=joins))
+            if to:
+                self.arrivals[joins].append(Arrival(step, port))
+
+    def _follow_sums(self, table: Table) -> None:
+        """Follow sums: a partial one moves, of a complete one a copy leaves."""
+        topology = table.topology
+        #: Contributions that have come together, and those who have sent their own.
+        count, gone = defaultdict[Key, int](lambda: 1), set[Key]()
+        for step, (offset, chunk) in enumerate(zip(table.offset, table.chunk, strict=True)):
+            ports = np.flatnonzero(offset >= 0)
+            by = topology.subtract(offset[ports], topology.generators[ports])
+            columns = (ports, by, offset[ports], chunk[ports])
+            leaving = [
+                Departure(step, port, (here, part), count[here, part] < topology.nodes, (to, part))
+                for port, here, to, part in zip(*(x.tolist() for x in columns), strict=True)
+            ]
+            carried = [count[sent.key] for sent in leaving]
+            for sent in leaving:
+                if sent.partial:
+                    count[sent.key] = 0
+                    gone.add(sent.key)
+            for sent, contributions in zip(leaving, carried, strict=True):
+                count[sent.joins] += contributions
+                arrivals = self.passes if sent.joins in gone else self.joins
+                arrivals[sent.joins].append(Arrival(step, sent.port))
+            self.departures += leaving
 
     def _follow_kept(self, table: SumTable) -> None:
         """Follow sums that nodes keep: each node is the owner of its own."""
@@ -157,10 +174,10 @@ class TableTransfers:
 
     def feeding(self, leaving: Departure) -> list[Arrival]:
         """The arrivals that have to come before a sum leaves."""
-        if leaving.partial or leaving.key[0] == 0:
-            joined = self.joins.get(leaving.key, [])
-            return [a for a in joined if a.step < leaving.step] if self.kept else joined
-        return [self.passes[leaving.key]]
+        if not leaving.partial and leaving.key in self.passes:
+            return self.passes[leaving.key]
+        joined = self.joins.get(leaving.key, [])
+        return [a for a in joined if a.step < leaving.step] if self.kept else joined
 
 
 @dataclass(frozen=True)
@@ -299,7 +316,7 @@ def _rules(transfers: TableTransfers) -> tuple[set[_Rule], set[_Rule]]:
     for leaving in transfers.departures:
         step, port = leaving.step, leaving.port
         ages |= {_Rule(step - a.step, a.port, port) for a in transfers.feeding(leaving)}
-    for arrivals in transfers.joins.values():
+    for arrivals in (*transfers.joins.values(), *transfers.passes.values()):
         for k, later in enumerate(arrivals):
             apart |= {_Rule(later.step - a.step, a.port, later.port) for a in arrivals[:k]}
     return ages, apart

@@ -206,7 +206,7 @@ def table_of_steps(schedule: Rounds, steps: Sequence[Step]) -> Table:
 
 
 def _from_owners(table: Table) -> bool:
-    """Whether all complete sums spread from their owners, at offset 0."""
+    """Whether all complete sums spread from their owners; others are quicker as rounds."""
     there = {(0, chunk) for chunk in range(table.chunk.max() + 1)}
     for offset, chunk in zip(
         table.offset[table.reducing :], table.chunk[table.reducing :], strict=True
