@@ -35,9 +35,9 @@ def add_commands(commands: Commands) -> None:
         --measure NAME: build square all-gathers for this board (or .py file) until the largest that
             place and route fits is found, and print what to enter in the board's file; takes
             minutes, on a large device hours
-        --width W: bits of a flit to measure with (default 8)
+        --width W: with --measure: bits of a flit (default 8)
         """,
-        width=(positive, 8),
+        width=positive,
     )
     build = add_command(commands, "build", run_build)
     flash = add_command(commands, "flash", run_build)
@@ -243,6 +243,8 @@ def run_boards(arguments: Namespace) -> None:
     if arguments.measure:
         _measure(arguments)
         return
+    if arguments.width is not None:
+        raise InputError("--width must come with --measure, whose builds are of that width")
     rows = [_described(name, board) for name, board in load_boards().items()]
     if arguments.json:
         print_json({"boards": rows})
@@ -294,7 +296,7 @@ def _measure(arguments: Namespace) -> None:
     from ..rtl import Fabric
     from ..toolchain.folders import work_folder
 
-    board, width = find_board(arguments.measure), arguments.width
+    board, width = find_board(arguments.measure), arguments.width or 8
     gather = lambda side: compile(plan(f"{side}x{side}", "allgather", check=False))
     make_fabric = lambda side: Fabric(gather(side), width=width)
     start = board.limit.side if board.limit else 2

@@ -110,11 +110,11 @@ def _add_synth_options(synth: ArgumentParser) -> None:
             with a part behind (xilinx-us-vu9p) or the largest that is known
         --mapping: few LUTs, or wide multiplexers where the device has them (default compact)
         --pnr: place and route too, for clock frequencies
-        --seeds N: placements to try; the median counts (default 1)
+        --seeds N: with --pnr: placements to try; the median counts (default 1)
         """,
         target={"required": True},
         mapping={"choices": ("compact", "fast"), "default": "compact"},
-        seeds=(positive, 1),
+        seeds=positive,
     )
 
 
@@ -191,7 +191,10 @@ def run_synth(arguments: Namespace) -> None:
     from ..fpga.synthesis.target import find_target
 
     device = find_target(arguments.target)
-    require_results("--seeds", arguments.seeds)
+    seeds = arguments.seeds or 1
+    require_results("--seeds", seeds)
+    if arguments.seeds is not None and not arguments.pnr:
+        raise InputError("--seeds must come with --pnr, which places as often")
     made = make_fabric(arguments, any_root=True)
     with progress_bar("writing Verilog"):
         rule = arguments.ram or fitting_rule(made.fabric, device)
@@ -202,7 +205,7 @@ def run_synth(arguments: Namespace) -> None:
             arguments.target,
             pnr=arguments.pnr,
             mapping=arguments.mapping,
-            seeds=tuple(range(1, arguments.seeds + 1)),
+            seeds=tuple(range(1, seeds + 1)),
             progress=progress,
         )
     root = _root_cost(arguments, made) if made.fabric.program.any_root else None
