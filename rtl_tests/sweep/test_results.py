@@ -138,3 +138,16 @@ def test_what_failed_is_reported_and_tried_again(tmp_path):
         outcome = run([point], results, lambda todo: (r for r in [failed]))
         assert outcome["failed"] == ["plan 4x4 allgather best: no luck"]
         assert point not in results
+
+
+def test_no_file_is_left_where_nothing_could_begin(tmp_path):
+    """What was there before stays, and so does what has a row."""
+    new, empty, begun = (tmp_path / name for name in ("new", "empty", "begun"))
+    empty.touch()
+    for path in (new, empty, begun):
+        with pytest.raises(InputError), Results(path) as results:
+            if path == begun:
+                results.add({"key": "0", "status": "done"})
+            raise InputError("Scheduler must answer")
+    assert sorted(tmp_path.iterdir()) == [begun, empty]
+    assert begun.read_text() == '{"key": "0", "status": "done"}\n'

@@ -44,7 +44,8 @@ class Results:
     Parameters
     ----------
     path : path
-        It is made if need be; ``-`` is standard output.
+        It is made if need be, and goes if an error comes before the first row; ``-`` is standard
+        output.
 
     Raises
     ------
@@ -57,6 +58,7 @@ class Results:
         require_plain("Results", path)
         self._path = Path(path)
         self._rows: dict[str, Row] = {}
+        self._is_new = not os.path.lexists(path)
         with contextlib.ExitStack() as stack:
             self._file = stack.enter_context(_opened(path))
             self._kept = self._file.seekable() and self._file.readable()
@@ -74,6 +76,9 @@ class Results:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if kind is not None and self._kept and self._is_new and not self._rows:
+            with contextlib.suppress(OSError):  # Windows removes no open file
+                self._path.unlink()
         self._stack.__exit__(kind, error, trace)
 
     def __contains__(self, point: Point) -> bool:
