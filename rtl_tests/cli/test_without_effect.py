@@ -13,8 +13,65 @@ from torusfabric.cli import main
             "synth 2x2 allgather --target ice40-hx8k --seeds 2",
             "--seeds must come with --pnr, which places as often",
         ),
+        (
+            "simulate 2x2 allgather --image a.bin",
+            "--image must come with --fabric, into which it is loaded",
+        ),
+        (
+            "prove 2x2 allgather --image a.bin",
+            "--image must come with --fabric, into which it is loaded",
+        ),
     ],
 )
 def test_what_an_option_needs_is_said(capsys, line, message):
     status, (out, err) = main(line.split()), capsys.readouterr()
     assert (status, out, err) == (1, "", f"torusfabric: {message}\n")
+
+
+@pytest.fixture(scope="module")
+def fabric(tmp_path_factory):
+    """The manifest of a fabric that is loaded, and an image for it."""
+    folder = tmp_path_factory.mktemp("fabric")
+    line = "verilog 3 allgather --tables ram --rows 32 --inputs all --width 8 --max-flits 4 --quiet"
+    assert main([*line.split(), "-o", str(folder)]) == 0
+    manifest, image = f"{folder}/manifest.json", f"{folder}/a.bin"
+    assert main(["image", "--fabric", manifest, "3", "alltoall", "-o", image]) == 0
+    return ["--fabric", manifest, "--image", image]
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("simulate 3 allgather", "TOPOLOGY"),
+        ("simulate --width 9", "--width"),
+        ("simulate --op max", "--op"),
+        ("simulate --top stream", "--top"),
+        ("simulate --broken-link 0:+0", "--broken-link"),
+        ("prove 4x4 alltoall", "TOPOLOGY"),
+        ("prove --plan plan.json", "--plan"),
+        ("prove --max-flits 3", "--max-flits"),
+    ],
+)
+def test_the_manifest_says_what_a_fabric_is(capsys, fabric, line, name):
+    command, *words = line.split()
+    capsys.readouterr()
+    assert main([command, *fabric, *words]) == 1
+    assert capsys.readouterr().err == (
+        f"torusfabric: {name} must be left out with --fabric, whose manifest says it\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["--flits", "3", "--jobs", "2"],
+            "--jobs must be left out with --flits, which runs each mode once",
+        ),
+        (["--flits", "0"], "Length must be from 1 to 4 flits, not 0"),
+    ],
+)
+def test_runs_of_a_fabric_that_exists(capsys, fabric, words, message):
+    capsys.readouterr()
+    assert main(["simulate", *fabric, *words]) == 1
+    assert capsys.readouterr().err == f"torusfabric: {message}\n"

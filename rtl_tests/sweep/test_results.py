@@ -140,14 +140,20 @@ def test_what_failed_is_reported_and_tried_again(tmp_path):
         assert point not in results
 
 
+def _stop_after(path, rows):
+    """Add some rows, and end with an error."""
+    with Results(path) as results:
+        for row in rows:
+            results.add(row)
+        raise InputError("Scheduler must answer")
+
+
 def test_no_file_is_left_where_nothing_could_begin(tmp_path):
     """What was there before stays, and so does what has a row."""
     new, empty, begun = (tmp_path / name for name in ("new", "empty", "begun"))
     empty.touch()
-    for path in (new, empty, begun):
-        with pytest.raises(InputError), Results(path) as results:
-            if path == begun:
-                results.add({"key": "0", "status": "done"})
-            raise InputError("Scheduler must answer")
+    for path, rows in ((new, []), (empty, []), (begun, [{"key": "0", "status": "done"}])):
+        with pytest.raises(InputError):
+            _stop_after(path, rows)
     assert sorted(tmp_path.iterdir()) == [begun, empty]
     assert begun.read_text() == '{"key": "0", "status": "done"}\n'

@@ -5,7 +5,7 @@ import logging
 import re
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, TypeAlias
 
 from ..errors import InputError
@@ -15,7 +15,7 @@ from .arguments import add_options
 from .output import print_line
 from .purposes import by_purpose
 
-__all__ = ["CommandParser", "Commands", "Help", "Parser", "add_command"]
+__all__ = ["CommandParser", "Commands", "Help", "Parser", "add_command", "given_beside"]
 
 #: The parsers of all commands, by name.
 Commands: TypeAlias = Mapping[str, ArgumentParser]
@@ -51,6 +51,13 @@ class Parser(argparse.ArgumentParser):
     def _print_message(self, message: str, file: object = None) -> None:
         """Print help or version; argparse would not say that it cannot be written."""
         print_line(message.rstrip("\n"))
+
+    def given(self, arguments: Namespace) -> Iterator[tuple[str, str]]:
+        """The attribute and the name of each argument that differs from its default."""
+        for action in self._actions:
+            if getattr(arguments, action.dest, action.default) != action.default:
+                names = [name for name in action.option_strings if name.startswith("--")]
+                yield action.dest, names[0] if names else str(action.metavar)
 
     def _refuse_unknown(self, words: Sequence[str]) -> None:
         """Raise an error if some words are options that this parser does not have."""
@@ -124,5 +131,12 @@ def add_command(
         LOGGER.setLevel(logging.ERROR if arguments.quiet else level)
         return run(arguments)
 
-    parser.set_defaults(run=run_at_level)
+    parser.set_defaults(run=run_at_level, parser=parser)
     return parser
+
+
+def given_beside(arguments: Namespace, *attributes: str) -> Iterator[str]:
+    """The names of all arguments that differ from their defaults, but for some."""
+    usual = ("json", "quiet", "verbose", *attributes)
+    given: Iterator[tuple[str, str]] = arguments.parser.given(arguments)
+    return (name for attribute, name in given if attribute not in usual)

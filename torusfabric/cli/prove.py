@@ -11,7 +11,7 @@ from .output import print_facts, print_json, print_line, print_table, progress_b
 from .parser import Commands, add_command
 from .selection_options import add_selection
 from .several_boards import add_boards_options, check_one_chip, make_boards
-from .tables import add_fabric_file, fabric_of_file
+from .tables import add_fabric_file, check_fabric_file, fabric_of_file
 
 __all__ = ["add_commands"]
 
@@ -48,6 +48,7 @@ def run_prove(arguments: Namespace) -> None:
 
     check_output(arguments, arguments.wave, VCD)
     check_compact(arguments, "boards", "fabric")
+    check_fabric_file(arguments, "wave", "force")
     if arguments.boards is not None:
         _, system = make_boards(arguments, waves=True)
         proved = partial(prove_boards, system)

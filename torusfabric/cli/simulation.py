@@ -24,7 +24,7 @@ from .output import print_report, progress_bar, raise_if_wrong
 from .parser import Commands, add_command
 from .selection_options import add_selection
 from .several_boards import add_boards_options, add_error_option, check_one_chip, run_boards
-from .tables import add_fabric_file, add_tables_options, fabric_with_image
+from .tables import add_fabric_file, add_tables_options, check_fabric_file, fabric_with_image
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
@@ -48,6 +48,11 @@ OF_SEVERAL = ("topology", "nodes", "width", "flits", "origins", "cycles", "predi
               "words_checked", "words_wrong", "port_words", "direct_words")  # fmt: skip
 OF_STREAMS = ("topology", "collective", "operator", "algorithm", "nodes", "width", "flits")
 COUNTS_OF_STREAMS = ("cycles", "predicted_cycles", "words_checked", "words_wrong", "stall")
+
+
+#: The attributes of what says how a fabric is run.
+RUN = ("data_seed", "repeat", "through_port", "jobs", "flits", "stall", "faults", "engine", "wave",
+       "trace", "force")  # fmt: skip
 
 
 def add_commands(commands: Commands) -> None:
@@ -106,6 +111,7 @@ def run_simulate(arguments: Namespace) -> None:
         run_boards(arguments)
         return
     check_one_chip(arguments)
+    check_fabric_file(arguments, *RUN)
     if arguments.fabric and _has_streams(arguments.fabric):
         arguments.top = "stream"
     streams, latency = arguments.top == "stream", None
@@ -217,7 +223,9 @@ def _jobs(arguments: Namespace, fabric: "Fabric") -> "tuple[Job, ...]":
 
     program, draw = fabric.program, jobs_with_drawn
     no_choice = not program.any_length and len(program.operators) < 2
-    if arguments.fabric and arguments.flits:
+    if arguments.fabric and arguments.flits is not None:
+        if arguments.jobs is not None:
+            raise InputError("--jobs must be left out with --flits, which runs each mode once")
         each = (longest_job(fabric, mode) for mode in range(len(program.modes)))
         return tuple(job._replace(length=arguments.flits) for job in each)
     if arguments.top == "stream":

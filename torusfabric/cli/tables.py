@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError
 from .arguments import add_options, positive
 from .output import progress_bar
+from .parser import given_beside
 from .several import choose_schedules
 
 if TYPE_CHECKING:
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from ..program.frame import Frame
     from ..rtl import Fabric
 
-__all__ = ["add_fabric_file", "add_tables_options", "fabric_of_file", "fabric_with_image",
-           "frame_of", "require_lengths"]  # fmt: skip
+__all__ = ["add_fabric_file", "add_tables_options", "check_fabric_file", "fabric_of_file",
+           "fabric_with_image", "frame_of", "require_lengths"]  # fmt: skip
 
 
 def add_tables_options(parser: argparse.ArgumentParser) -> None:
@@ -81,15 +82,24 @@ def add_fabric_file(parser: argparse.ArgumentParser, *, required: bool = False) 
     add_options(parser, text, fabric={"required": required})
 
 
+def check_fabric_file(arguments: Namespace, *others: str) -> None:
+    """Refuse what says what a fabric is where one exists, and an image where none does.
+
+    Others are the attributes of what says what is done with it.
+    """
+    if arguments.fabric is not None:
+        for name in given_beside(arguments, "fabric", "image", *others):
+            raise InputError(f"{name} must be left out with --fabric, whose manifest says it")
+    elif arguments.image is not None:
+        raise InputError("--image must come with --fabric, into which it is loaded")
+
+
 def fabric_with_image(arguments: Namespace) -> tuple[Fabric, dict[str, Any]]:
     """A fabric that exists and into which an image is to be loaded, and what is known of it."""
     from ..analysis.facts import facts_together, schedule_facts
 
     if arguments.image is None:
         raise InputError("--image must be given with --fabric")
-    for name in ("topology", "collective", "plan"):
-        if getattr(arguments, name, None) is not None:
-            raise InputError(f"{name.upper()} must be left out with --fabric")
     fabric, found = fabric_of_file(arguments, empty=True), []
     for mode in fabric.program.modes:
         with progress_bar("checking") as progress:
