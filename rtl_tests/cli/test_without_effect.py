@@ -18,6 +18,28 @@ from torusfabric.cli import main
             "--image must come with --fabric, into which it is loaded",
         ),
         (
+            "compare 2x4 allgather --map gray",
+            "--map must come with --plan and a file of MSCCL, FILE.xml",
+        ),
+        (
+            "compare --plan p.json --topology 2x4",
+            "--topology must come with --plan and a file of MSCCL, FILE.xml",
+        ),
+        (
+            "compare 2x2 allgather --flits 1:4 --op max",
+            "--op must be left out for allgather, which combines nothing (reduce, reduce-scatter "
+            "and allreduce do)",
+        ),
+        (
+            "compare 2x2 allreduce --flits 1:4 --signed",
+            "--signed must come with --op min or --op max, not with add",
+        ),
+        (
+            "compare 2x2 allgather --forms long",
+            "Unrecognized arguments: --forms (did you mean --ports or --force?) (see torusfabric "
+            "compare --help)",
+        ),
+        (
             "prove 2x2 allgather --image a.bin",
             "--image must come with --fabric, into which it is loaded",
         ),

@@ -43,7 +43,7 @@ def add_commands(commands: Commands) -> None:
     flash = add_command(commands, "flash", run_build)
     for parser in (build, flash):
         add_selection(parser, several=True)
-        add_fabric_options(parser, any_length=True)
+        add_fabric_options(parser)
         add_tables_options(parser)
         group = parser.add_argument_group("board")
         text = "--board NAME: see the boards command; or a .py file\n"

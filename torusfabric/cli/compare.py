@@ -18,7 +18,7 @@ from ..toolchain.reading import listed_files
 from .arguments import PICTURE, add_force, add_options, check_drawing
 from .compare_together import HEADS, compare_fabrics, hardware_of, heads_for, print_uncounted
 from .foreign import add_import_options
-from .hardware_options import add_fabric_options
+from .hardware_options import add_fabric_options, operators_of
 from .output import print_json, print_line, print_table, progress_bar
 from .parser import Commands, add_command
 from .selection import parse_plan, parse_selection
@@ -36,7 +36,7 @@ def add_commands(commands: Commands) -> None:
     """Add the command to a parser."""
     compare = add_command(commands, "compare", run_compare)
     add_selection(compare, algorithm=False, several=True)
-    add_fabric_options(compare, any_length=True, ranges=True)
+    add_fabric_options(compare, compared=True)
     add_import_options(compare.add_argument_group("MSCCL XML after --plan"))
     text = """--plot FILE.svg: draw the figures as bars, those of files first; over a range of
         lengths as curves
@@ -63,6 +63,7 @@ def run_compare(arguments: Namespace) -> None:
         given = arguments.flits
         text = f"{given[0]}:{given[-1]}" if isinstance(given, range) else given
         raise InputError(f"--flits must be left out with --max-flits, not {text}")
+    _check_import(arguments)
     if isinstance(arguments.flits, range):
         _compare_lengths(arguments)
         return
@@ -84,6 +85,15 @@ def run_compare(arguments: Namespace) -> None:
     if arguments.table:
         write_table(arguments.table, *_table(found.entries, arguments.target))
     _print_comparison(arguments, selection, found, faults)
+
+
+def _check_import(arguments: Namespace) -> None:
+    """Refuse what says how files of another system lie on a topology where there are none."""
+    if any(map(_is_foreign, listed_files(arguments.plan or ""))):
+        return
+    for attribute, name in arguments.parser.given(arguments):
+        if attribute in ("onto", "placement", "switching"):
+            raise InputError(f"{name} must come with --plan and a file of MSCCL, FILE.xml")
 
 
 def _print_comparison(
@@ -135,6 +145,7 @@ def _compare_lengths(arguments: Namespace) -> None:
     check_table(arguments, LENGTH)
     selection, ends = parse_selection(arguments), (arguments.flits[0], arguments.flits[-1])
     topology, collective = selection.topology, selection.collective
+    operators_of(arguments, collective)
     require_hardware(topology, collective, flits=ends[1])
     powers = (2**n for n in range(ends[1].bit_length()))
     lengths = sorted({*ends, *(n for n in powers if n in arguments.flits)})
@@ -189,11 +200,16 @@ def _selected(arguments: Namespace) -> tuple[Selection, dict[str, Schedule]]:
 
 def _read(arguments: Namespace, path: str) -> Schedule:
     """The schedule of a file: ours, or MSCCL XML by its name."""
-    if path.removesuffix(".gz").endswith(".xml"):
+    if _is_foreign(path):
         return import_schedule(
             path, arguments.onto, placement=arguments.placement, switching=arguments.switching
         )
     return load(path)
+
+
+def _is_foreign(path: str) -> bool:
+    """Whether a file is MSCCL XML."""
+    return path.removesuffix(".gz").endswith(".xml")
 
 
 def _plot(selection: Selection, found: "Comparison") -> str:

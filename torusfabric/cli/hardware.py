@@ -65,7 +65,7 @@ def add_commands(commands: Commands) -> None:
     synth = add_command(commands, "synth", run_synth)
     for parser in (verilog, synth):
         add_selection(parser, several=True)
-        add_fabric_options(parser, any_length=True)
+        add_fabric_options(parser)
         add_top_options(parser, "host", "core", "stream")
         add_bus_option(parser)
         add_tables_options(parser)

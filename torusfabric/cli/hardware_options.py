@@ -25,33 +25,32 @@ TOPS = {
 }
 
 
-def add_fabric_options(
-    parser: argparse.ArgumentParser, *, any_length: bool = False, ranges: bool = False
-) -> None:
-    """Add the arguments that say what hardware to build of a selection."""
+def add_fabric_options(parser: argparse.ArgumentParser, *, compared: bool = False) -> None:
+    """Add the arguments that say what hardware to build of a selection, or to compare."""
     group = parser.add_argument_group("hardware")
     text = "--width W: bits of a flit, 1 to 1024 (default 32)\n"
     add_options(group, text, width=(natural, 32))
-    add_flits_option(group, ranges=ranges)
-    if any_length:
+    add_flits_option(group, ranges=compared)
+    text = """
+        --max-flits L: in place of --flits: the length is chosen for each run, up to so many flits
+        """
+    add_options(group, text, max_flits=natural)
+    if not compared:
         add_options(
             group,
             """
-            --max-flits L: in place of --flits: the length is chosen for each run, up to so many
-                flits
             --forms: with --max-flits, of algorithms of which each is the best for some lengths,
                 that for short messages alone, that for long ones, or all, chosen by the length of a
                 run (default all; below 64 flits one, by cycles and look-up tables)
             --barrier: with --top stream and --max-flits: a mode more, after all others, in which
                 every node sends a word and receives one when all have come
             """,
-            max_flits=natural,
             forms={"choices": tuple(map(str, FormChoice)), "default": str(FormChoice.AUTO)},
         )
-    several = "; several (add,max,max:signed) are chosen among for each run" * any_length
     text = f"""
         --op NAME: how a reduction combines words: {", ".join(OPERATORS)} (default add), or
-            {" or ".join(SIGNED)} of two's complement{several}
+            {" or ".join(SIGNED)} of two's complement; several (add,max,max:signed) are chosen among
+            for each run
         --signed: min and max are min:signed and max:signed
         """
     add_options(group, text)

@@ -40,7 +40,7 @@ def add_commands(commands: Commands) -> None:
     load.add_argument("image", metavar="IMAGE", help="what is to be loaded")
     for parser in (monitor, run):
         add_selection(parser, several=True, topology_help=OR_BUILT)
-        add_fabric_options(parser, any_length=True)
+        add_fabric_options(parser)
         add_tables_options(parser)
         _add_port(parser)
         add_options(

@@ -20,7 +20,7 @@ def add_commands(commands: Commands) -> None:
     """Add the command to a parser."""
     prove = add_command(commands, "prove", run_prove)
     add_selection(prove, several=True)
-    add_fabric_options(prove, any_length=True)
+    add_fabric_options(prove)
     add_top_options(prove, "host", "core", "stream")
     add_bus_option(prove)
     add_boards_options(prove)

@@ -59,7 +59,7 @@ def add_commands(commands: Commands) -> None:
     """Add the commands to a parser."""
     simulate = add_command(commands, "simulate", run_simulate)
     add_selection(simulate, several=True)
-    add_fabric_options(simulate, any_length=True)
+    add_fabric_options(simulate)
     add_top_options(simulate, "host", "stream")
     add_tables_options(simulate)
     add_fabric_file(simulate)
