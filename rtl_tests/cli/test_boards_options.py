@@ -51,6 +51,7 @@ def test_what_boards_cannot_do_is_said(words, line, capsys):
     (["--boards", "2", "--block", "2"], "Block must be from 0 to 1 on 2 boards, not 2"),
     (["--boards", "2", "--block", "0,1"], "Block must be from 0 to 1 on 2 boards, not 0,1"),
     (["--retries", "1"], "--retries must come with --boards"),
+    (["--lanes", "1"], "--lanes must come with --boards"),
 ])  # fmt: skip
 def test_a_board_has_one_block(words, line, capsys):
     assert main(["run", "2", "allgather", "--width", "8", "--port", "sim", *words]) == 1

@@ -97,3 +97,8 @@ def test_runs_of_a_fabric_that_exists(capsys, fabric, words, message):
     capsys.readouterr()
     assert main(["simulate", *fabric, *words]) == 1
     assert capsys.readouterr().err == f"torusfabric: {message}\n"
+
+
+def test_what_is_loaded_lies_on_one_board(capsys):
+    assert main(["load", "a.bin", "--port", "sim", "--boards", "2x1", "--block", "0,0"]) == 1
+    assert "Unrecognized arguments: --boards" in capsys.readouterr().err

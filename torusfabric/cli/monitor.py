@@ -43,6 +43,7 @@ def add_commands(commands: Commands) -> None:
         add_fabric_options(parser)
         add_tables_options(parser)
         _add_port(parser)
+        add_block_options(parser)
         add_options(
             parser,
             """
@@ -82,7 +83,6 @@ def _add_port(parser: ArgumentParser) -> None:
             one in {BUILDS}/ whose fabric is on the board)
         """
     add_options(group, text)
-    add_block_options(parser)
     add_baud(group)
 
 

@@ -88,9 +88,9 @@ def add_error_option(parser: ArgumentParser) -> None:
 
 def check_one_chip(arguments: Namespace) -> None:
     """Refuse what is said of boards where there is one chip."""
-    for name in ("ppm", "retries", "link_errors", "phy"):
+    for name in ("ppm", "retries", "link_errors", "phy", "pairs"):
         if getattr(arguments, name, None) is not None:
-            option = f"--{name.replace('_', '-')}"
+            option = "--lanes" if name == "pairs" else f"--{name.replace('_', '-')}"
             raise InputError(f"{option} must come with --boards, whose links and clocks it is of")
 
 
