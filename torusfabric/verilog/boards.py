@@ -13,10 +13,10 @@ from ..rtl.netlist import Netlist
 from ..toolchain.files import writable
 from ..toolchain.folders import made_folder
 from .design import MANIFEST, TEXT, Design, require_folder
-from .expressions import range_of
 from .manifest import COMMON, SOURCE, as_json, manifest
 from .module_text import MemoryRule, ModuleText
 from .ports import port_facts
+from .syntax import range_of
 from .text import contents_of, header, module_texts, top_structure, top_text
 
 __all__ = ["BoardKind", "board_kinds", "emit_boards", "write_boards"]

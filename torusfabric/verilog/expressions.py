@@ -8,20 +8,28 @@ what stands around it, no carry is lost, and no tool finds a width that it would
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator
 from typing import Protocol
 
-import numpy as np
 from amaranth.hdl import Signal, Value
 from amaranth.hdl import _ast as ast
 
 from ..errors import InputError
+from .syntax import (
+    CONSTANT,
+    bits_of,
+    condition,
+    constant,
+    either,
+    indexed,
+    inside,
+    joined,
+    matches,
+    number_of,
+)
 
-__all__ = ["Case", "Expressions", "Names", "bits_of", "concatenated", "condition", "constant",
-           "is_wild", "labels", "matches", "no_verilog", "range_of"]  # fmt: skip
+__all__ = ["Case", "Expressions", "Names", "no_verilog"]
 
 #: What a helper is called, by the operator whose value it has.
 CALLED = {
@@ -34,11 +42,6 @@ BITWISE = frozenset("&|^~")
 
 #: Operators of which each bit depends on no higher bit of the operands.
 CARRYING = frozenset("+-*")
-
-CONSTANT = re.compile(r"(\d+)'([dh])([0-9a-f]+)")
-
-#: Characters that an expression may have on a line.
-LINE = 84
 
 #: The patterns of a case, None of the default, and what it chooses.
 Case = tuple[tuple[str, ...] | None, str]
@@ -74,47 +77,6 @@ def no_verilog(what: object) -> InputError:
     Hardware must be made of logic, registers and memories, not (sig a)
     """
     return InputError(f"Hardware must be made of logic, registers and memories, not {what!r}")
-
-
-def range_of(width: int) -> str:
-    """The range of a declaration, with a space behind it; nothing for a single bit."""
-    return f"[{width - 1}:0] " if width > 1 else ""
-
-
-def constant(value: int, width: int) -> str:
-    """A constant of so many bits.
-
-    Examples
-    --------
-    >>> constant(5, 3), constant(255, 8), constant(-1, 4)
-    ("3'd5", "8'hff", "4'd15")
-    """
-    value &= (1 << width) - 1
-    return f"{width}'d{value}" if value < 16 else f"{width}'h{value:x}"
-
-
-def _plain(text: str) -> bool:
-    """Whether an expression needs no parentheses wherever it stands."""
-    if text[0] == "{":
-        depth = np.cumsum([(char == "{") - (char == "}") for char in text])
-        return bool((depth[:-1] > 0).all())
-    return re.fullmatch(r"[\w']+(?:\[[\w:]+\])?", text) is not None
-
-
-def _inside(text: str) -> str:
-    return text if _plain(text) else f"({text})"
-
-
-def _either(test: str, yes: str, no: str) -> str:
-    """One expression or another, by a bit."""
-    if yes == no:
-        return yes
-    match yes, no:
-        case "1'd1", "1'd0":
-            return test
-        case "1'd0", "1'd1":
-            return f"~{_inside(test)}"
-    return f"{_inside(test)} ? {_inside(yes)} : {_inside(no)}"
 
 
 def _pieces(value: Value, low: int, high: int) -> Iterator[tuple[Value, int, int]]:
@@ -179,11 +141,11 @@ class Expressions:
         if not len(value):
             return ""
         text = self.whole(value)
-        return f"{_number(text)[1]:0{len(value)}b}" if CONSTANT.fullmatch(text) else None
+        return f"{number_of(text)[1]:0{len(value)}b}" if CONSTANT.fullmatch(text) else None
 
     def true(self, value: Value) -> str:
         """Whether any bit of a value is 1."""
-        return self.whole(value) if len(value) == 1 else f"|{_inside(self.whole(value))}"
+        return self.whole(value) if len(value) == 1 else f"|{inside(self.whole(value))}"
 
     def bits(self, value: Value, low: int, high: int) -> str:
         """The bits of a value from one up to, and without, another."""
@@ -255,7 +217,7 @@ class Expressions:
         zeros = ("0" * len(value.test),)
         if patterns == zeros and len(others) == 1 and others[0][0] is None:
             yes, no = (self.bits(each, low, high) for each in (others[0][1], first))
-            return _either(self.true(value.test), yes, no)
+            return either(self.true(value.test), yes, no)
         if not value.test._rhs_signals():
             raise no_verilog(value)
         texts = [(patterns, self.bits(chosen, low, high)) for patterns, chosen in value.cases]
@@ -269,14 +231,14 @@ class Expressions:
         if plain and len(value.test) == 1:
             (patterns, one), (_, other) = texts
             yes, no = (other, one) if patterns == ("0",) else (one, other)
-            return _either(self.whole(value.test), yes, no)
+            return either(self.whole(value.test), yes, no)
         test = self.whole(value.test)
         different = {text for _, text in texts}
         if plain and len(different) == 2 and high - low == 1:
             patterns, one = min(texts[:-1], key=lambda case: len(case[0] or ()))
             (other,) = different - {one}
             if len(patterns or ()) <= COMPARED:
-                return _either(condition(test, patterns or ()), one, other)
+                return either(condition(test, patterns or ()), one, other)
         return self._names.chosen(test, texts, high - low)
 
     def _part(self, value: ast.Part, low: int, high: int) -> str:
@@ -286,9 +248,9 @@ class Expressions:
             size = max(len(whole), high)
             text = f"$signed({self.bits(whole, 0, size)}) >>> {start}"
             name = self._names.helper(text, size, called="selected")
-            return name if size == 1 else _indexed(name, low, high)
+            return name if size == 1 else indexed(name, low, high)
         return self._cut(
-            f"{_inside(self.whole(whole))} >> {start}", len(whole), low, high, "selected"
+            f"{inside(self.whole(whole))} >> {start}", len(whole), low, high, "selected"
         )
 
     def _scaled(self, offset: Value, stride: int) -> str:
@@ -296,7 +258,7 @@ class Expressions:
         if not stride & stride - 1:
             below = stride.bit_length() - 1
             text = self.whole(offset)
-            return f"{{{text}, {constant(0, below)}}}" if below else _inside(text)
+            return f"{{{text}, {constant(0, below)}}}" if below else inside(text)
         bits = len(offset) + stride.bit_length()
         return f"({self.bits(offset, 0, bits)} * {constant(stride, bits)})"
 
@@ -307,7 +269,7 @@ class Expressions:
         if low >= size:
             return constant(0, high - low)
         name = self._names.helper(text, size, called=called)
-        found = name if size == 1 else _indexed(name, low, min(high, size))
+        found = name if size == 1 else indexed(name, low, min(high, size))
         return found if high <= size else f"{{{constant(0, high - size)}, {found}}}"
 
     def _operator(self, value: ast.Operator, low: int, high: int) -> str:
@@ -320,13 +282,13 @@ class Expressions:
                 neutral = -1 if sign == "&" else 0
                 same = constant(neutral, high - low)
                 texts = [text for each in operands if (text := self.bits(each, low, high)) != same]
-                return f" {sign} ".join(map(_inside, texts)) or same
+                return f" {sign} ".join(map(inside, texts)) or same
             if isinstance(operands[0], ast.Operator) and operands[0].operator == "~":
                 return self.bits(operands[0].operands[0], low, high)
             text = self.bits(operands[0], low, high)
             if CONSTANT.fullmatch(text):
-                return constant(~_number(text)[1], high - low)
-            return f"~{_inside(text)}"
+                return constant(~number_of(text)[1], high - low)
+            return f"~{inside(text)}"
         if sign in CARRYING:
             return self._cut(self._carrying(value, high), high, low, high, CALLED[sign])
         if sign in COMPARING:
@@ -334,18 +296,18 @@ class Expressions:
         if sign in ("b", "r|", "r&", "r^"):
             if len(operands[0]) == 1:
                 return self.whole(operands[0])
-            return f"{sign[-1].replace('b', '|')}{_inside(self.whole(operands[0]))}"
+            return f"{sign[-1].replace('b', '|')}{inside(self.whole(operands[0]))}"
         if sign in ("//", "%"):
-            return _indexed(self._divided(sign, *operands), low, high)
+            return indexed(self._divided(sign, *operands), low, high)
         a, b = operands
         size = high if sign == "<<" else len(a)
-        first, amount = self.bits(a, 0, size), _inside(self.whole(b))
+        first, amount = self.bits(a, 0, size), inside(self.whole(b))
         if sign == ">>" and a.shape().signed:
             # An expression is signed where it stands by itself alone.
             name = self._names.helper(f"$signed({first}) >>> {amount}", size, called="shifted")
-            return name if size == 1 else _indexed(name, low, high)
+            return name if size == 1 else indexed(name, low, high)
         if sign in ("<<", ">>"):
-            return self._cut(f"{_inside(first)} {sign} {amount}", size, low, high, "shifted")
+            return self._cut(f"{inside(first)} {sign} {amount}", size, low, high, "shifted")
         raise no_verilog(value)
 
     def _divided(self, sign: str, a: Value, b: Value) -> str:
@@ -364,17 +326,17 @@ class Expressions:
         over, nothing = f"{top} {'/' if sign == '//' else '%'} {bottom}", constant(0, size)
         if signed:
             rest = helper(f"$signed({top}) % $signed({bottom})", size, called="rest")
-            below = helper(f"(|{rest}) & ({_indexed(rest, size - 1, size)} ^ "
-                           f"{_indexed(bottom, size - 1, size)})", 1, called="below")  # fmt: skip
+            below = helper(f"(|{rest}) & ({indexed(rest, size - 1, size)} ^ "
+                           f"{indexed(bottom, size - 1, size)})", 1, called="below")  # fmt: skip
             over = f"{below} ? ({rest} + {bottom}) : {rest}"
             if sign == "//":
                 towards = helper(f"$signed({top}) / $signed({bottom})", size, called="towards_zero")
                 over = f"{towards} - {joined([constant(0, size - 1), below])}"
-        text = f"(|{bottom}) ? {_inside(over)} : {nothing}"
+        text = f"(|{bottom}) ? {inside(over)} : {nothing}"
         return helper(text, size, called=CALLED[sign])
 
     def _carrying(self, value: ast.Operator, size: int) -> str:
-        texts = [_inside(self.bits(each, 0, size)) for each in value.operands]
+        texts = [inside(self.bits(each, 0, size)) for each in value.operands]
         return f"-{texts[0]}" if len(texts) == 1 else f" {value.operator} ".join(texts)
 
     def _comparison(self, sign: str, a: Value, b: Value) -> str:
@@ -383,105 +345,7 @@ class Expressions:
         width = max(len(each) + (signed and not each.shape().signed) for each in (a, b))
         texts = [self.bits(each, 0, width) for each in (a, b)]
         if sign == "==" and width == 1 and texts[1] in ("1'd0", "1'd1"):
-            return texts[0] if texts[1] == "1'd1" else f"~{_inside(texts[0])}"
+            return texts[0] if texts[1] == "1'd1" else f"~{inside(texts[0])}"
         if signed and sign not in ("==", "!="):
             return f" {sign} ".join(f"$signed({text})" for text in texts)
-        return f" {sign} ".join(map(_inside, texts))
-
-
-def joined(parts: Sequence[str]) -> str:
-    """A concatenation, the highest part first; on lines of their own if parts are long.
-
-    Examples
-    --------
-    >>> joined(["a", "{b, c}"]), joined(["a"])
-    ('{a, b, c}', 'a')
-    """
-    if len(parts) == 1:
-        return parts[0]
-    flat: list[str] = []
-    for part in chain.from_iterable(map(_parts, parts)):
-        if flat and CONSTANT.fullmatch(flat[-1]) and CONSTANT.fullmatch(part):
-            part = _both(flat.pop(), part)
-        flat.append(part)
-    if len(flat) == 1:
-        return flat[0]
-    short = ", ".join(flat)
-    if len(short) <= LINE and "\n" not in short:
-        return f"{{{short}}}"
-    lines = ",\n".join(flat).replace("\n", "\n  ")
-    return f"{{\n  {lines}\n}}"
-
-
-def _both(high: str, low: str) -> str:
-    """Two constants as one."""
-    above, below = _number(high), _number(low)
-    return constant(above[1] << below[0] | below[1], above[0] + below[0])
-
-
-def _number(text: str) -> tuple[int, int]:
-    """Bits and value of a constant."""
-    width, base, digits = re.split(r"'([dh])", text)
-    return int(width), int(digits, 16 if base == "h" else 10)
-
-
-def _parts(text: str) -> list[str]:
-    """The parts of a concatenation on one line, if it is one and has no other in it."""
-    inner = text[1:-1]
-    plain = text[0] == "{" and not re.search(r"[{}?\n]", inner)
-    return inner.split(", ") if plain else [text]
-
-
-def matches(patterns: tuple[str, ...] | None, bits: str) -> bool:
-    """Whether bits are of a case."""
-    return patterns is None or any(
-        all(a in ("-", b) for a, b in zip(pattern, bits, strict=True)) for pattern in patterns
-    )
-
-
-def labels(patterns: tuple[str, ...] | None) -> str:
-    """The labels of a case, all of whose bits matter."""
-    if patterns is None:
-        return "default"
-    return ", ".join(constant(int(each, 2), len(each)) for each in patterns)
-
-
-def is_wild(patterns: tuple[str, ...] | None) -> bool:
-    """Whether some bits of a case do not matter."""
-    return any("-" in each for each in patterns or ())
-
-
-def condition(test: str, patterns: tuple[str, ...]) -> str:
-    """Whether a test has one of some patterns, of which bits may not matter.
-
-    Examples
-    --------
-    >>> condition("test", ("1-0", "011")), condition("{a, b}", ("--",))
-    ("((test & 3'd5) == 3'd4) || (test == 3'd3)", "1'd1")
-    """
-    found = []
-    for pattern in patterns:
-        bits = len(pattern)
-        mask = sum((bit != "-") << k for k, bit in enumerate(reversed(pattern)))
-        wanted = constant(int(pattern.replace("-", "0"), 2), bits)
-        if not mask:
-            return constant(1, 1)
-        if mask == 2**bits - 1:
-            found.append(f"{_inside(test)} == {wanted}")
-        else:
-            found.append(f"({_inside(test)} & {constant(mask, bits)}) == {wanted}")
-    return found[0] if len(found) == 1 else " || ".join(f"({each})" for each in found)
-
-
-def concatenated(texts: Sequence[str]) -> str:
-    """Names side by side, the most significant first."""
-    return texts[0] if len(texts) == 1 else "{" + ", ".join(texts) + "}"
-
-
-def bits_of(name: str, start: int, width: int, of: int) -> str:
-    """Bits of a net of so many."""
-    return name if width == of else _indexed(name, start, start + width)
-
-
-def _indexed(name: str, low: int, high: int) -> str:
-    return f"{name}[{low}]" if high - low == 1 else f"{name}[{high - 1}:{low}]"
+        return f" {sign} ".join(map(inside, texts))

@@ -8,6 +8,7 @@ cascade, it takes up to twice as many tables.
 from collections.abc import Sequence
 
 from ..rtl.multiplexer import Multiplexer, branch_bits, branches
+from .syntax import range_of
 
 __all__ = ["LUT6", "lut6_body"]
 
@@ -43,7 +44,7 @@ class _Tables:
     """The tables of a multiplexer, each the same for all bits of a word."""
 
     def __init__(self, width: int) -> None:
-        self._range = f"[{width - 1}:0] " if width > 1 else ""
+        self._range = range_of(width)
         self.lines: list[str] = []
 
     def add(self, condition: str, value: str, other: str) -> str:

@@ -10,9 +10,8 @@ from __future__ import annotations
 import enum
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import groupby
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -20,16 +19,9 @@ from ..errors import InputError
 from ..rtl.modules import SharedModule
 
 __all__ = ["AUTO", "NOTHING", "Memory", "MemoryRule", "MemoryStyle", "ModuleText", "Naming",
-           "Port", "Structure", "declared", "filled", "for_simulation",
-           "memory_attributes"]  # fmt: skip
-
-#: Characters that lists of nets and pins may have on a line.
-LINE = 98
+           "Port", "Structure", "for_simulation", "memory_attributes"]  # fmt: skip
 
 NONE: Mapping[str, int] = MappingProxyType({})
-
-#: The number of a node in the name of one of its ports.
-NUMBER = re.compile(r"(?<=_)\d+(?=_|$)")
 
 #: The words of Verilog and SystemVerilog, which are no names.
 WORDS = frozenset(
@@ -129,35 +121,6 @@ class ModuleText(NamedTuple):
     children: dict[str, int]
     shared: tuple[SharedModule, ...] = ()
     inner: bool = False
-
-
-def declared(ports: Mapping[str, str]) -> Iterator[str]:
-    """The lines of the declarations of ports, those of a node side by side.
-
-    Examples
-    --------
-    >>> for line in declared({"clk": "input clk", "a_1": "input a_1", "b_1": "input b_1"}):
-    ...     print(line)
-      input clk,
-      input a_1, input b_1
-    """
-    last = [*ports][-1]
-    for _, each in groupby(ports, lambda name: NUMBER.findall(name) or name):
-        names = [*each]
-        yield from filled("  ", [ports[name] for name in names], "" if names[-1] == last else ",")
-
-
-def filled(head: str, items: Sequence[str], end: str) -> list[str]:
-    """A list behind a head, on as few lines as have room for it; each has at least one of it."""
-    deeper = " " * (len(head) - len(head.lstrip()) + 2)
-    lines, line, start = [], head, head
-    for number, item in enumerate(items):
-        piece = item + (end if number == len(items) - 1 else ",")
-        if line != start and len(line) + len(piece) >= LINE:
-            lines.append(line.rstrip())
-            line = start = deeper
-        line += f"{piece} "
-    return [*lines, line.rstrip()]
 
 
 class Naming:

@@ -1,4 +1,4 @@
-"""What the fragments of Amaranth drive, their statements in groups that drive the same, and lines.
+"""What the fragments of Amaranth drive, and their statements, in groups that drive the same.
 
 Statements stay as they are written: a register is assigned where its design assigns it, under the
 same conditions.
@@ -7,21 +7,19 @@ same conditions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from amaranth.hdl import ClockDomain, Fragment, Instance, Signal, Value
 from amaranth.hdl import _ast as ast
 from amaranth.hdl._mem import MemoryInstance
 
-from .expressions import Expressions, condition, constant, is_wild, labels, matches, no_verilog
+from .expressions import Expressions, no_verilog
+from .lines import decision, guarded
+from .syntax import constant, matches
 
-__all__ = ["LINE", "Process", "Statements", "decision", "driven_bits", "driven_by",
-           "driven_within", "guarded", "indented", "is_part", "only", "plain_last",
-           "processes"]  # fmt: skip
-
-#: Characters that a statement may have on a line.
-LINE = 96
+__all__ = ["Process", "Statements", "driven_bits", "driven_by", "driven_within", "is_part", "only",
+           "plain_last", "processes"]  # fmt: skip
 
 
 @dataclass
@@ -221,52 +219,6 @@ class Statements:
             lines += guarded(f"{head}if ({asked})", inner)
             head = "else "
         return lines
-
-
-def indented(lines: Iterable[str]) -> list[str]:
-    """Lines a step further in."""
-    return [f"  {part}" if part else part for line in lines for part in line.split("\n")]
-
-
-def guarded(head: str, lines: Sequence[str]) -> list[str]:
-    """Lines behind a head; in a block, unless there is one statement of one line.
-
-    A condition within another one is in a block: an ``else`` belongs to the last ``if`` before it.
-    """
-    nested = bool(lines) and lines[0].startswith("if") and head.startswith(("if", "else"))
-    if len(lines) == 1 and "\n" not in lines[0] and not nested:
-        return (
-            [f"{head} {lines[0]}"] if len(head) + len(lines[0]) < LINE else [head, f"  {lines[0]}"]
-        )
-    if (
-        head.startswith("always")
-        and len(lines) > 1
-        and lines[0].startswith("if (")
-        and (all(line.startswith("  ") for line in lines[1:]))
-    ):
-        return [head, *indented(lines)]
-    return [f"{head} begin", *indented(lines), "end"]
-
-
-def decision(test: str, cases: Sequence[tuple[tuple[str, ...] | None, list[str]]]) -> list[str]:
-    """The lines of a decision between several: a case, or conditions where bits do not matter."""
-    cases = [case for case in cases if case[0] != ()]
-    if not any(is_wild(patterns) for patterns, _ in cases):
-        lines = []
-        for patterns, inner in cases:
-            label = f"{labels(patterns)}:"
-            lines += guarded(label, inner) if inner else [f"{label} ;"]
-        if all(patterns is not None for patterns, _ in cases):
-            lines.append("default: ;")
-        return [f"case ({test})", *indented(lines), "endcase"]
-    lines, head = [], ""
-    for patterns, inner in cases:
-        if patterns is None:
-            return [*lines, *guarded("else", inner)] if inner else lines
-        # What follows an empty statement is not for its case.
-        lines += guarded(f"{head}if ({condition(test, patterns)})", inner or [";"])
-        head = "else "
-    return lines
 
 
 def _is_flag(patterns: tuple[str, ...]) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ..toolchain.quoting import line_comment
-from .expressions import range_of
+from .syntax import range_of
 
 __all__ = ["INSTANCE", "SVA", "instance_text", "sva_text", "template_files"]
 

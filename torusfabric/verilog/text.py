@@ -28,12 +28,13 @@ from .compact import CompactTop
 from .design import Design, PlainNames, RomContents, RouterShape
 from .diagram import Diagram
 from .ecp5 import ECP5, multiplexer_body, sum_body
-from .expressions import bits_of, concatenated, range_of
 from .flows import Flow
 from .flows.regions import in_rows, longest_link
+from .lines import declared, filled
 from .lut6 import LUT6, lut6_body
 from .manifest import TOP, files_beside
-from .module_text import AUTO, MemoryRule, ModuleText, Port, Structure, declared, filled
+from .module_text import AUTO, MemoryRule, ModuleText, Port, Structure
+from .syntax import bits_of, concatenated, range_of
 from .writer import Heading, write_module
 
 __all__ = ["contents_of", "emit", "header", "module_texts", "top_structure", "top_text"]

@@ -17,7 +17,8 @@ from amaranth.hdl._mem import MemoryInstance
 from amaranth.lib.cdc import AsyncFFSynchronizer, FFSynchronizer
 
 from ..rtl.modules import SharedModule, Use
-from .expressions import Case, Expressions, constant, range_of
+from .expressions import Case, Expressions
+from .lines import LINE, decision, filled, guarded, indented
 from .module_text import (
     AUTO,
     NOTHING,
@@ -27,25 +28,21 @@ from .module_text import (
     Naming,
     Port,
     Structure,
-    filled,
     for_simulation,
     memory_attributes,
 )
 from .statements import (
-    LINE,
     Process,
     Statements,
-    decision,
     driven_bits,
     driven_by,
     driven_within,
-    guarded,
-    indented,
     is_part,
     only,
     plain_last,
     processes,
 )
+from .syntax import constant, range_of
 
 __all__ = ["LUT4", "Heading", "write_module"]
 

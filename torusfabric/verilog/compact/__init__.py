@@ -16,8 +16,9 @@ from ...rtl.arrays import Array, Fixed, Numbers, OneOf, Part, Slice
 from ...rtl.memories import address_width
 from ...rtl.netlist import Netlist
 from ..design import PlainNames, RomContents
-from ..expressions import bits_of, range_of
-from ..module_text import Structure, declared, filled
+from ..lines import declared, filled
+from ..module_text import Structure
+from ..syntax import bits_of, range_of
 from .nets import Nets
 from .scope import Scope
 from .tables import WIDEST, Turns, constant_of, local_name, unused, up

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from ...rtl.arrays import Array, Fixed, Part, Slice
 from ...rtl.netlist import Netlist
-from ..expressions import bits_of, concatenated, range_of
-from ..module_text import filled
+from ..lines import filled
+from ..syntax import bits_of, concatenated, range_of
 from .tables import Tables, local_name, unused
 
 __all__ = ["Nets"]

@@ -1,0 +1,155 @@
+"""Verilog's expressions as text: constants, bits of names, concatenations, conditions."""
+
+import re
+from collections.abc import Sequence
+from itertools import accumulate, chain
+
+__all__ = ["CONSTANT", "bits_of", "concatenated", "condition", "constant", "either", "indexed",
+           "inside", "is_wild", "joined", "labels", "matches", "number_of", "range_of"]  # fmt: skip
+
+#: A constant of so many bits.
+CONSTANT = re.compile(r"(\d+)'([dh])([0-9a-f]+)")
+
+#: Characters that an expression may have on a line.
+LINE = 84
+
+
+def range_of(width: int) -> str:
+    """The range of a declaration, with a space behind it; nothing for a single bit."""
+    return f"[{width - 1}:0] " if width > 1 else ""
+
+
+def constant(value: int, width: int) -> str:
+    """A constant of so many bits.
+
+    Examples
+    --------
+    >>> constant(5, 3), constant(255, 8), constant(-1, 4)
+    ("3'd5", "8'hff", "4'd15")
+    """
+    value &= (1 << width) - 1
+    return f"{width}'d{value}" if value < 16 else f"{width}'h{value:x}"
+
+
+def number_of(text: str) -> tuple[int, int]:
+    """Bits and value of a constant."""
+    width, base, digits = re.split(r"'([dh])", text)
+    return int(width), int(digits, 16 if base == "h" else 10)
+
+
+def _plain(text: str) -> bool:
+    """Whether an expression needs no parentheses wherever it stands."""
+    if text[0] == "{":
+        depths = accumulate((char == "{") - (char == "}") for char in text[:-1])
+        return min(depths) > 0
+    return re.fullmatch(r"[\w']+(?:\[[\w:]+\])?", text) is not None
+
+
+def inside(text: str) -> str:
+    """An expression as an operand: in parentheses, unless it needs none."""
+    return text if _plain(text) else f"({text})"
+
+
+def either(test: str, yes: str, no: str) -> str:
+    """One expression or another, by a bit."""
+    if yes == no:
+        return yes
+    match yes, no:
+        case "1'd1", "1'd0":
+            return test
+        case "1'd0", "1'd1":
+            return f"~{inside(test)}"
+    return f"{inside(test)} ? {inside(yes)} : {inside(no)}"
+
+
+def bits_of(name: str, start: int, width: int, of: int) -> str:
+    """Bits of a net of so many."""
+    return name if width == of else indexed(name, start, start + width)
+
+
+def indexed(name: str, low: int, high: int) -> str:
+    """The bits of a name from one up to, and without, another."""
+    return f"{name}[{low}]" if high - low == 1 else f"{name}[{high - 1}:{low}]"
+
+
+def concatenated(texts: Sequence[str]) -> str:
+    """Names side by side, the most significant first."""
+    return texts[0] if len(texts) == 1 else "{" + ", ".join(texts) + "}"
+
+
+def joined(parts: Sequence[str]) -> str:
+    """A concatenation, the highest part first; on lines of their own if parts are long.
+
+    Examples
+    --------
+    >>> joined(["a", "{b, c}"]), joined(["a"])
+    ('{a, b, c}', 'a')
+    """
+    if len(parts) == 1:
+        return parts[0]
+    flat: list[str] = []
+    for part in chain.from_iterable(map(_parts, parts)):
+        if flat and CONSTANT.fullmatch(flat[-1]) and CONSTANT.fullmatch(part):
+            part = _both(flat.pop(), part)
+        flat.append(part)
+    if len(flat) == 1:
+        return flat[0]
+    short = ", ".join(flat)
+    if len(short) <= LINE and "\n" not in short:
+        return f"{{{short}}}"
+    lines = ",\n".join(flat).replace("\n", "\n  ")
+    return f"{{\n  {lines}\n}}"
+
+
+def _both(high: str, low: str) -> str:
+    """Two constants as one."""
+    above, below = number_of(high), number_of(low)
+    return constant(above[1] << below[0] | below[1], above[0] + below[0])
+
+
+def _parts(text: str) -> list[str]:
+    """The parts of a concatenation on one line, if it is one and has no other in it."""
+    inner = text[1:-1]
+    plain = text[0] == "{" and not re.search(r"[{}?\n]", inner)
+    return inner.split(", ") if plain else [text]
+
+
+def matches(patterns: tuple[str, ...] | None, bits: str) -> bool:
+    """Whether bits are of a case."""
+    return patterns is None or any(
+        all(a in ("-", b) for a, b in zip(pattern, bits, strict=True)) for pattern in patterns
+    )
+
+
+def labels(patterns: tuple[str, ...] | None) -> str:
+    """The labels of a case, all of whose bits matter."""
+    if patterns is None:
+        return "default"
+    return ", ".join(constant(int(each, 2), len(each)) for each in patterns)
+
+
+def is_wild(patterns: tuple[str, ...] | None) -> bool:
+    """Whether some bits of a case do not matter."""
+    return any("-" in each for each in patterns or ())
+
+
+def condition(test: str, patterns: tuple[str, ...]) -> str:
+    """Whether a test has one of some patterns, of which bits may not matter.
+
+    Examples
+    --------
+    >>> condition("test", ("1-0", "011")), condition("{a, b}", ("--",))
+    ("((test & 3'd5) == 3'd4) || (test == 3'd3)", "1'd1")
+    """
+    found = []
+    for pattern in patterns:
+        bits = len(pattern)
+        mask = sum((bit != "-") << k for k, bit in enumerate(reversed(pattern)))
+        wanted = constant(int(pattern.replace("-", "0"), 2), bits)
+        if not mask:
+            return constant(1, 1)
+        if mask == 2**bits - 1:
+            found.append(f"{inside(test)} == {wanted}")
+        else:
+            found.append(f"({inside(test)} & {constant(mask, bits)}) == {wanted}")
+    return found[0] if len(found) == 1 else " || ".join(f"({each})" for each in found)
