@@ -14,7 +14,8 @@ from ..toolchain.files import writable
 from ..toolchain.folders import made_folder
 from .design import MANIFEST, TEXT, Design, require_folder
 from .manifest import COMMON, SOURCE, as_json, manifest
-from .module_text import MemoryRule, ModuleText
+from .memory_rule import MemoryRule
+from .module_text import ModuleText
 from .ports import port_facts
 from .syntax import range_of
 from .text import contents_of, header, module_texts, top_structure, top_text

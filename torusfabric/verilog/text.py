@@ -33,7 +33,8 @@ from .flows.regions import in_rows, longest_link
 from .lines import declared, filled
 from .lut6 import LUT6, lut6_body
 from .manifest import TOP, files_beside
-from .module_text import AUTO, MemoryRule, ModuleText, Port, Structure
+from .memory_rule import AUTO, MemoryRule
+from .module_text import ModuleText, Port, Structure
 from .syntax import bits_of, concatenated, range_of
 from .writer import Heading, write_module
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from amaranth.hdl import ClockDomain, Const, Elaboratable, Fragment, Instance, Signal
 from amaranth.hdl import _ast as ast
@@ -19,18 +20,9 @@ from amaranth.lib.cdc import AsyncFFSynchronizer, FFSynchronizer
 from ..rtl.modules import SharedModule, Use
 from .expressions import Case, Expressions
 from .lines import LINE, decision, filled, guarded, indented
-from .module_text import (
-    AUTO,
-    NOTHING,
-    Memory,
-    MemoryRule,
-    ModuleText,
-    Naming,
-    Port,
-    Structure,
-    for_simulation,
-    memory_attributes,
-)
+from .memory_rule import AUTO, MemoryRule, for_simulation, memory_attributes
+from .module_text import Memory, ModuleText, Port, Structure
+from .naming import Naming
 from .statements import (
     Process,
     Statements,
@@ -92,7 +84,7 @@ def write_module(
     ports: Mapping[str, Signal],
     *,
     outputs: Collection[str] = (),
-    instead: Mapping[str, str] = NOTHING,
+    instead: Mapping[str, str] = MappingProxyType({}),
     rule: MemoryRule = AUTO,
 ) -> ModuleText:
     """Write a module.
