@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ..rtl.operator_unit import OperatorUnit, operator_pair
 from ..rtl.placement import combiner_name
 from .model import Model, earlier
-from .sums import cycles_of_links
+from .sums import registers_of_links
 
 if TYPE_CHECKING:
     from ..collective import Operator
@@ -246,7 +246,7 @@ def _claim_unit(model: Model, unit: OperatorUnit, width: int) -> None:
 
 def link_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
     """What is proved of the modules of links, at their real width."""
-    for name, registers in cycles_of_links(fabric).items():
+    for name, registers in registers_of_links(fabric).items():
         model = Model(design, name, resets=False, shows=("at",))
         model.input("sent", fabric.width)
         if model.has("at"):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..rtl import Fabric
     from ..rtl.router import Crossbar, Output
 
-__all__ = ["SLICE", "Roms", "Sums", "Unit", "cycles_of_links", "units"]
+__all__ = ["SLICE", "Roms", "Sums", "Unit", "registers_of_links", "units"]
 
 #: The bit of each word that is carried out, and the ports that have words.
 SLICE, WORDS = 0, ("rx", "inject", "result", "made", "sent", "arrived")
@@ -306,14 +306,14 @@ class Adder(Unit):
         return results
 
 
-def cycles_of_links(fabric: Fabric) -> dict[str, int]:
+def registers_of_links(fabric: Fabric) -> dict[str, int]:
     """By how many cycles words come later out of each module of links than they went in."""
     found = {}
     for name, role in fabric.netlist.roles.items():
         if role is Role.LINK:
             link = fabric.netlist.modules[name]()
             assert isinstance(link, Link)
-            found[name] = link.cycles - 1
+            found[name] = link.registers
     return found
 
 
@@ -326,7 +326,7 @@ def units(fabric: Fabric, sums: Sums) -> dict[str, Unit]:
     }
     return found | {
         fabric.prefix + name: Line(registers=registers, width=fabric.width)
-        for name, registers in cycles_of_links(fabric).items()
+        for name, registers in registers_of_links(fabric).items()
     }
 
 

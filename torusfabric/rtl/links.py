@@ -39,14 +39,19 @@ class Link(Leaf):
     -------
     sent : In(width)
     arrived : Out(width)
-        The word of ``cycles - 1`` cycles ago.
+        The word of ``registers`` cycles ago.
+
+    Attributes
+    ----------
+    registers : int
+        Those between the out-port and the in-port, each a cycle: all but that of the out-port.
     """
 
     # It holds what a link beside it may hold.
     kept = True
 
     def __init__(self, cycles: int, width: int) -> None:
-        self.cycles, self._registers, self._width = cycles, cycles - 1, width
+        self.registers, self._width = cycles - 1, width
         super().__init__({"sent": In(width), "arrived": Out(width)})
         self.arrived = Signal(width, reset_less=True, name="arrived")
 
@@ -54,10 +59,10 @@ class Link(Leaf):
         """Build the chain, or the delay line."""
         m = Module()
         word = self.value("sent")
-        if self._registers > MOST_REGISTERS:
+        if self.registers > MOST_REGISTERS:
             m.d.comb += self.arrived.eq(self._delay_line(m))
             return m
-        for number in range(1, self._registers):
+        for number in range(1, self.registers):
             stage = Signal(self._width, reset_less=True, name=f"on_the_way_{number}")
             m.d.sync += stage.eq(word)
             word = stage
@@ -66,7 +71,7 @@ class Link(Leaf):
 
     def _delay_line(self, m: Module) -> Signal:
         """A memory that is written all around; what is read next is overwritten a cycle later."""
-        depth = self._registers
+        depth = self.registers
         bits = address_width(depth)
         # Wherever it begins, it is within the line a cycle later; the reset is for simulators.
         at, after = Signal(bits, name="at"), Signal(bits, name="after")
