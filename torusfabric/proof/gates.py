@@ -22,9 +22,9 @@ from ..toolchain.folders import work_folder
 from ..topology import IntArray
 from ..verilog.design import Design
 
-__all__ = ["CHOSEN", "TO_GATES", "Bit", "Flop", "Gate", "GateModule", "GateText", "Ram",
-           "RomParameters", "TopInstance", "as_module", "cone", "converted",
-           "read_gates"]  # fmt: skip
+__all__ = ["CHOSEN", "TO_GATES", "WORDS", "WORDS_IN", "WORDS_OUT", "Bit", "Flop", "Gate",
+           "GateModule", "GateText", "Ram", "RomParameters", "TopInstance", "as_module", "cone",
+           "converted", "read_gates"]  # fmt: skip
 
 #: From processes to gates, registers and memories; the first pass may turn a product into adders.
 #: Large cases become tables; what none selects there is 0, so that a choice among zeros is 0.
@@ -67,6 +67,11 @@ module {name} #(
 endmodule
 """
 
+
+#: The ports in which words come to modules, in which modules give words away, and both.
+WORDS_IN = frozenset({"rx", "inject", "write_data", "sent"})
+WORDS_OUT = frozenset({"tx", "inject", "read_data", "arrived", "result", "made"})
+WORDS = WORDS_IN | WORDS_OUT
 
 #: Bits from this number on are none of Yosys.
 FRESH = 1 << 32

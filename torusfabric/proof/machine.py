@@ -19,15 +19,16 @@ import numpy as np
 from ..rtl.netlist import Role
 from ..topology import IntArray
 from .gate_program import GateProgram
-from .gates import CHOSEN, Bit, GateText
+from .gates import CHOSEN, WORDS_OUT, Bit, GateText
 from .snapshot import Snapshot
-from .sums import SLICE, Roms, Sums, units
 from .symbols import UNKNOWN
+from .units import SLICE, Roms, units
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
+    from .sums import Sums
 
-__all__ = ["WORDS", "Machine", "Override"]
+__all__ = ["Machine", "Override"]
 
 #: What drives inputs of the instances of a module in place of the nets: by port, of shape
 #: (bits that matter, instances, runs).
@@ -35,9 +36,6 @@ Override = Mapping[str, IntArray]
 
 #: What is not carried out: arguments of their own cover it, and somebody else drives its nets.
 APART = {Role.HOST, Role.READ_TREE, Role.BUS, Role.STREAM}
-
-#: The ports in which modules give words away.
-WORDS = frozenset({"tx", "arrived", "inject", "read_data", "result", "made"})
 
 
 @dataclass
@@ -124,7 +122,8 @@ class Machine:
         found, width, wanted = self.text.modules[module], self._width, {}
         for port, bits in found.outputs.items():
             whole = len(bits) - len(bits) % width
-            wanted[port] = [*(range(SLICE, whole, width) if port in WORDS else range(len(bits)))]
+            has_words = port in WORDS_OUT
+            wanted[port] = [*(range(SLICE, whole, width) if has_words else range(len(bits)))]
         program = GateProgram(found, wanted, sums=self.sums)
         pins = [self.text.instances[name].pins for name in names]
 
@@ -240,7 +239,7 @@ class Machine:
         v = group.program.finish(self.values[module], now.states[module], given)
         for port, numbers in group.outputs.items():
             shown = group.program.outputs_of(v, port)
-            steady = len(self._active) < len(self._order) and port not in WORDS
+            steady = len(self._active) < len(self._order) and port not in WORDS_OUT
             if steady and (self.nets[numbers].reshape(shown.shape) != shown).any():
                 raise ValueError(f"Output {port} of {module} must stay while all else is at rest")
             self._drive(numbers, shown)
@@ -251,8 +250,7 @@ class Machine:
             if "tx" in group.outputs:
                 self.nets[group.outputs["tx"]] = UNKNOWN
         for adder in self.adders.values():
-            if adder.has_words:
-                adder.show(adder.unknown(), self.nets)
+            adder.forget_words(self.nets)
 
     def _drive(self, numbers: IntArray, values: IntArray) -> None:
         self.nets[numbers] = values.reshape(*numbers.shape, -1)

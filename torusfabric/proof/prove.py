@@ -15,10 +15,9 @@ from ..toolchain.cache import Cache, digest, source_digest
 from ..toolchain.processes import parallel
 from ..verilog import emit
 from .bridges import bridge_harness
-from .gates import GateText, read_gates
+from .gates import WORDS, GateText, read_gates
 from .host import check_host
 from .loaded import check_same, loaded
-from .machine import WORDS
 from .modules import alike, check_roms
 from .report import ModuleProof, Proof, Refuted, refuted
 from .routers import link_harnesses, operator_modules, router_harnesses
@@ -216,9 +215,6 @@ ROOMS = ("collective", "program", "proof", "rtl", "schedule", "topology", "veril
 #: How it is proved of a module that all bits of words are treated alike.
 STRUCTURE = "comparison of structure"
 
-#: The ports in which words come and go.
-WORD_PORTS = WORDS | {"rx", "write_data"}
-
 
 class Lemma(NamedTuple):
     """Something that holds: how it is proved, and what it says, in a line.
@@ -274,7 +270,7 @@ def of_modules(
         if role in (Role.ROUTER, Role.ENDPOINT):
             module = text.modules[fabric.prefix + name]
             yield Lemma(name, STRUCTURE, "all bits of words are treated alike",
-                        partial(alike, module, WORD_PORTS, fabric.width))  # fmt: skip
+                        partial(alike, module, WORDS, fabric.width))  # fmt: skip
 
 
 def whole_runs(whole: Whole, progress: Progress) -> Lemma:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ..rtl.operator_unit import OperatorUnit, operator_pair
 from ..rtl.placement import combiner_name
 from .model import Model, earlier
-from .sums import registers_of_links
+from .units import registers_of_links
 
 if TYPE_CHECKING:
     from ..collective import Operator

@@ -13,8 +13,8 @@ from ..verilog.manifest import interface
 from .messages import Run, owed_words, sent_words
 from .runs import Meanwhile, Runs, run_refuted
 from .snapshot import Snapshot, of_all, spread
-from .sums import SLICE
 from .symbols import UNKNOWN, named
+from .units import SLICE
 
 if TYPE_CHECKING:
     from ..rtl import Fabric

@@ -13,18 +13,19 @@ from vcd import VCDWriter
 from ..rtl.fabric import Top
 from ..topology import IntArray
 from .accesses import Access, CoreAccess
-from .gates import Bit, GateText
+from .gates import WORDS_OUT, Bit, GateText
 from .host import HostPorts
 from .host_access import HostAccess
-from .machine import WORDS, Machine
+from .machine import Machine
 from .messages import Run, owed_words
 from .report import Refuted
 from .runs import LANES, MemoryRuns, Runs
 from .snapshot import Snapshot, same, with_either
 from .stream_runs import StreamAccess, StreamRuns
 from .streaming import StreamingRuns
-from .sums import SLICE, Sums
+from .sums import Sums
 from .symbols import named
+from .units import SLICE
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
@@ -183,7 +184,7 @@ class Recorder:
             bit
             for instance in text.instances.values()
             for port, bits in instance.pins.items()
-            if port in WORDS
+            if port in WORDS_OUT
             for bit in bits
         }
         self._words: dict[str, int] = {}

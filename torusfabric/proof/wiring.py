@@ -15,7 +15,7 @@ import numpy as np
 from ..rtl.fabric_builder import BY_GROUP
 from ..rtl.host import merge_levels
 from ..rtl.netlist import Fixed, Role
-from .gates import Bit, GateText, TopInstance, cone
+from .gates import WORDS_IN, Bit, GateText, TopInstance, cone
 from .host import HostPorts
 from .report import refuted
 
@@ -39,9 +39,6 @@ WIRING = (
     "comparison",
     "each in-port is wired to the opposite out-port of the neighbour there, and words stay whole",
 )
-
-#: The ports in which words come to instances.
-WORDS_IN = ("rx", "inject", "write_data")
 
 #: The ports of a node that has memories, less its number.
 PORTS = ("write_bank", "write_address", "write_data", "write_enable", "read_bank", "read_address",
@@ -202,7 +199,7 @@ def _check_words(fabric: Fabric, text: GateText) -> int:
                for k, bit in enumerate(bits)}  # fmt: skip
     count, width = 0, fabric.width
     for name, instance in made.items():
-        for port in WORDS_IN:
+        for port in sorted(WORDS_IN):
             bits = instance.pins.get(port, [])
             for start in range(0, len(bits) - width + 1, width):
                 found = [driver.get(bit) for bit in bits[start : start + width]]
