@@ -15,30 +15,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..program.timing import WRITE
 from ..topology import BoolArray, IntArray
-from .accesses import side_by_side
-from .messages import Run, in_beats, owed_words
 from .report import Counterexample, Refuted, refuted
-from .snapshot import (
-    Snapshot,
-    arrays,
-    of_all,
-    picked,
-    repeated,
-    same,
-    spread,
-    unchanged,
-    with_arrays,
-)
+from .snapshot import Snapshot, picked, same
 from .starts import Starts
 from .symbols import UNKNOWN, named
 
 if TYPE_CHECKING:
-    from .accesses import Access, Steps
+    from .accesses import Access
     from .machine import Override
+    from .messages import Run
 
-__all__ = ["LANES", "Meanwhile", "MemoryRuns", "Runs", "Variant", "run_refuted"]
+__all__ = ["LANES", "Meanwhile", "Runs", "Variant", "run_refuted"]
 
 #: Nodes times runs that are carried out at once.
 LANES = 4096
@@ -179,121 +167,3 @@ class Runs(ABC):
             now = later
         message = f"A fabric that is done must come to rest within {RESTING} cycles, not go on"
         raise refuted("whole runs", "busy", message)
-
-
-class MemoryRuns(Runs):
-    """Runs of a fabric whose nodes have memories: written before, and read after.
-
-    They start at any time after all that was written is in the memories, or as early as they may.
-    """
-
-    variants: tuple[Variant, ...] = (Variant(0, every=True), Variant(1, every=False))
-
-    def prove(
-        self, runs: Sequence[Run], rest: Snapshot, variant: int = 0, *, compares: bool = True
-    ) -> Snapshot:
-        """Carry out runs, in variant 1 as early as they may start."""
-        early = variant == 1
-        cycles = self._prepare(runs)
-        access, begin = self.access, spread(rest, len(runs))
-        writes = access.writes(runs)
-        # The step of writes in the cycle of the start.
-        first = writes.count - access.overlap if early else writes.count + WRITE
-        begin = self._written(begin, writes, first)
-        if not early:
-            begin = self._settled(spread(rest, len(runs)), begin)
-            access.check_others(begin)
-        meanwhile = Meanwhile(overrides=lambda cycle: access.at(writes, first + 1 + cycle))
-        now, left = self._run(runs, cycles, begin, meanwhile)
-        if compares:
-            self._read(runs, cycles, now, left)
-        return of_all(left, len(runs))
-
-    def _written(self, begin: Snapshot, writes: Steps, count: int) -> Snapshot:
-        """The state after so many steps of writes; all but the nodes is at rest."""
-        machine, access = self.machine, self.access
-        machine.settle(begin, self.access.given())
-        machine.forget_words()
-        for step in range(count):
-            machine.settle(begin, self.access.given(), access.at(writes, step), only=access.nodes)
-            begin = machine.after(begin)
-        return begin
-
-    def _settled(self, rest: Snapshot, written: Snapshot) -> Snapshot:
-        """The state at rest with the words that memories hold; some memories are of one word.
-
-        A register is one of them if it holds a word that stays, whatever else is at rest.
-        """
-        machine = self.machine
-        now = with_arrays(
-            written,
-            [np.where(w > 1, w, r) for w, r in zip(arrays(written), arrays(rest), strict=True)],
-        )
-        while True:
-            machine.settle(now, self.access.given())
-            later = machine.after(now)
-            stays = [
-                np.where((a > 1) & (a != b), r, a)
-                for a, b, r in zip(arrays(now), arrays(later), arrays(rest), strict=True)
-            ]
-            settled = with_arrays(later, stays)
-            if same(settled, now):
-                return settled
-            now = settled
-
-    def _read(self, runs: Sequence[Run], cycles: IntArray, now: Snapshot, left: Snapshot) -> None:
-        """Read what is owed, and compare; what came after a run was done is too late."""
-        machine, access = self.machine, self.access
-        reads: Steps = access.reads(runs)
-        now, owed = unchanged(self._rested(now), left), self._owed(runs)
-        # Reads are carried out side by side, with nothing known of those before and after.
-        most = max(1, LANES // (self.program.topology.nodes * len(runs)))
-        for first in range(0, reads.count, most):
-            count = min(most, reads.count - first)
-            machine.prepare(len(runs) * count)
-            each, asked = repeated(now, count), side_by_side(reads, first, count)
-            machine.settle(each, self.access.given())
-            machine.forget_words()
-            for step in range(access.answer + 1):
-                given = access.at(asked, step)
-                machine.settle(each, self.access.given(), given, only=access.nodes)
-                if step < access.answer:
-                    each = machine.after(each)
-            for at in range(first, first + count):
-                lanes = slice(at - first, None, count)
-                self._compare_step(runs, cycles, owed, at, lanes)
-
-    def _owed(self, runs: Sequence[Run]) -> list[IntArray]:
-        """What each run owes, by beats, and to whom; UNKNOWN where it is nothing."""
-        owed = []
-        for run in runs:
-            words, receives = owed_words(self.program, run, self.machine.sums)
-            wanted = np.where(receives, words, UNKNOWN)
-            owed.append(in_beats(wanted, run.length, self.access.beat))
-        return owed
-
-    def _compare_step(
-        self,
-        runs: Sequence[Run],
-        cycles: IntArray,
-        owed: list[IntArray],
-        at: int,
-        lanes: slice = slice(None),
-    ) -> None:
-        """Compare a beat of each run; which lanes are theirs may be said."""
-        for k, words in enumerate(owed):
-            if at < words.shape[1]:
-                lane = range(self.machine.runs)[lanes][k]
-                self._compare(runs[k], lane, words[:, at], int(cycles[k]), at)
-
-    def _compare(self, run: Run, k: int, wanted: IntArray, cycle: int, at: int) -> None:
-        """Compare a beat of all nodes that are owed any of it."""
-        for module, nodes in self.access.nodes.items():
-            owed = wanted[nodes].T
-            shown = self.machine.output(module, "read_data")[: len(owed), :, k]
-            wrong = (shown != owed) & (owed != UNKNOWN)
-            if wrong.any():
-                flit, place = np.argwhere(wrong)[0].tolist()
-                what = [named(int(bits[flit, place])) for bits in (owed, shown)]
-                message, word = f"must be {what[0]}, not {what[1]}", at * len(owed) + flit
-                raise run_refuted(run, cycle, f"received word {word}", message, nodes[place])

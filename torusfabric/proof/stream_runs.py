@@ -19,9 +19,10 @@ from ..rtl.multiplexer import select_code
 from ..rtl.streams.packets import KEPT, Packets, packets_received, packets_sent
 from ..topology import BoolArray, IntArray
 from .accesses import Access, Steps, of_runs
+from .memory_runs import MemoryRuns
 from .messages import Places, Run, in_beats, received_places, sent_places
 from .report import refuted
-from .runs import Meanwhile, MemoryRuns, Variant
+from .runs import Meanwhile, Variant
 from .snapshot import Snapshot, arrays, of_all, spread, unchanged, with_arrays
 from .symbols import UNKNOWN
 

@@ -13,16 +13,17 @@ from vcd import VCDWriter
 from ..rtl.fabric import Top
 from ..topology import IntArray
 from .accesses import Access, CoreAccess
+from .direct_runs import DirectRuns
 from .gates import WORDS_OUT, Bit, GateText
 from .host import HostPorts
 from .host_access import HostAccess
 from .machine import Machine
+from .memory_runs import MemoryRuns
 from .messages import Run, owed_words
 from .report import Refuted
-from .runs import LANES, MemoryRuns, Runs
+from .runs import LANES, Runs
 from .snapshot import Snapshot, same, with_either
 from .stream_runs import StreamAccess, StreamRuns
-from .streaming import StreamingRuns
 from .sums import Sums
 from .symbols import named
 from .units import SLICE
@@ -48,7 +49,7 @@ def all_runs(fabric: Fabric) -> list[Run]:
 def _runs(fabric: Fabric, machine: Machine, ports: HostPorts) -> Runs:
     """How runs of a fabric are carried out, by its top."""
     if fabric.streaming:
-        return StreamingRuns(fabric, Access(fabric, machine))
+        return DirectRuns(fabric, Access(fabric, machine))
     match fabric.top:
         case Top.STREAM:
             return StreamRuns(StreamAccess(fabric, machine))

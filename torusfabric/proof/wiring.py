@@ -59,7 +59,7 @@ def check_wiring(fabric: Fabric, text: GateText, ports: HostPorts | None = None)
 
 def check_core_ports(fabric: Fabric, text: GateText) -> int:
     """Check that each port of a node of a core is wired to that node."""
-    wires = _streams(fabric, text) if fabric.streaming else _memories(fabric, text)
+    wires = _direct(fabric, text) if fabric.streaming else _memories(fabric, text)
     return compared(text, wires, "node ports")
 
 
@@ -222,7 +222,7 @@ def _memories(fabric: Fabric, text: GateText) -> Wires:
                 yield endpoint.name, port, [*pins[port]], text.nets[name][: len(pins[port])]
 
 
-def _streams(fabric: Fabric, text: GateText) -> Wires:
+def _direct(fabric: Fabric, text: GateText) -> Wires:
     """Ports of nodes without memories: a word of each in-port."""
     for node, arriving in enumerate(_arriving(fabric, text)):
         name = f"receive_{node}"

@@ -1,4 +1,4 @@
-"""Runs of a core without memories: words enter and leave in the cycles that the manifest says."""
+"""Runs of a direct core: words enter and leave in the cycles that the manifest says."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from ..rtl import Fabric
     from .accesses import Access
 
-__all__ = ["StreamingRuns"]
+__all__ = ["DirectRuns"]
 
 
-class StreamingRuns(Runs):
+class DirectRuns(Runs):
     """Runs of a core whose nodes inject and receive words in cycles that are known.
 
     An injected word is known in the one cycle in which it counts.
