@@ -95,6 +95,11 @@ class Access:
     #: Cycles after a reset in which nothing can begin, as it has not come to the nodes yet.
     until_reset = 0
 
+    #: In how many of the last cycles of a run the next one may begin, and in how many of its first
+    #: ones it is not shown yet.
+    follows = 0
+    unshown = 0
+
     def __init__(self, fabric: Fabric, machine: Machine) -> None:
         self.program, self.machine = fabric.program, machine
         self.beat, self._width = fabric.beat, fabric.width

@@ -44,13 +44,13 @@ class DirectRuns(Runs):
     ) -> Snapshot:
         """Carry out runs; they may start at any time."""
         del variant, compares
-        cycles = self._prepare(runs)
+        cycles = self.prepare(runs)
         for run in runs:
             found = self._own(run)
             meanwhile = Meanwhile(
                 driven=partial(self._injected, run), look=partial(self._look, run, found)
             )
-            _, left = self._run(runs, cycles, spread(rest, len(runs)), meanwhile)
+            _, left = self.carry_out(runs, cycles, spread(rest, len(runs)), meanwhile)
             self._compare(run, found, int(cycles[0]))
         return of_all(left, len(runs))
 
@@ -85,13 +85,13 @@ class DirectRuns(Runs):
         """Check what the core says of a cycle, and take what has arrived."""
         shown = self._flit_of(cycle, self._shows, every=self._steps)
         if shown is not None:
-            self._check([run], cycle, "tx_address", shown)
+            self.check([run], cycle, "tx_address", shown)
         at = cycle - self._receives
         here = 0 <= at < self._steps * self._flits
-        self._check([run], cycle, "rx_enable", int(here))
+        self.check([run], cycle, "rx_enable", int(here))
         if not here:
             return
-        self._check([run], cycle, "rx_address", at)
+        self.check([run], cycle, "rx_address", at)
         flit, step = divmod(at, self._steps)
         for node, ports in enumerate(self._arrivals):
             words = self.machine.shown(f"receive_{node}")[SLICE :: self._width, 0]

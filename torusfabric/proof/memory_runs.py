@@ -34,22 +34,22 @@ class MemoryRuns(Runs):
     ) -> Snapshot:
         """Carry out runs, in variant 1 as early as they may start."""
         early = variant == 1
-        cycles = self._prepare(runs)
+        cycles = self.prepare(runs)
         access, begin = self.access, spread(rest, len(runs))
         writes = access.writes(runs)
         # The step of writes in the cycle of the start.
         first = writes.count - access.overlap if early else writes.count + WRITE
-        begin = self._written(begin, writes, first)
+        begin = self.written(begin, writes, first)
         if not early:
-            begin = self._settled(spread(rest, len(runs)), begin)
+            begin = self.settled(spread(rest, len(runs)), begin)
             access.check_others(begin)
         meanwhile = Meanwhile(overrides=lambda cycle: access.at(writes, first + 1 + cycle))
-        now, left = self._run(runs, cycles, begin, meanwhile)
+        now, left = self.carry_out(runs, cycles, begin, meanwhile)
         if compares:
             self._read(runs, cycles, now, left)
         return of_all(left, len(runs))
 
-    def _written(self, begin: Snapshot, writes: Steps, count: int) -> Snapshot:
+    def written(self, begin: Snapshot, writes: Steps, count: int) -> Snapshot:
         """The state after so many steps of writes; all but the nodes is at rest."""
         machine, access = self.machine, self.access
         machine.settle(begin, self.access.given())
@@ -59,7 +59,7 @@ class MemoryRuns(Runs):
             begin = machine.after(begin)
         return begin
 
-    def _settled(self, rest: Snapshot, written: Snapshot) -> Snapshot:
+    def settled(self, rest: Snapshot, written: Snapshot) -> Snapshot:
         """The state at rest with the words that memories hold; some memories are of one word.
 
         A register is one of them if it holds a word that stays, whatever else is at rest.
@@ -85,7 +85,7 @@ class MemoryRuns(Runs):
         """Read what is owed, and compare; what came after a run was done is too late."""
         machine, access = self.machine, self.access
         reads: Steps = access.reads(runs)
-        now, owed = unchanged(self._rested(now), left), self._owed(runs)
+        now, owed = unchanged(self.rested(now), left), self.owed(runs)
         # Reads are carried out side by side, with nothing known of those before and after.
         most = max(1, LANES // (self.program.topology.nodes * len(runs)))
         for first in range(0, reads.count, most):
@@ -101,9 +101,9 @@ class MemoryRuns(Runs):
                     each = machine.after(each)
             for at in range(first, first + count):
                 lanes = slice(at - first, None, count)
-                self._compare_step(runs, cycles, owed, at, lanes)
+                self.compare_step(runs, cycles, owed, at, lanes)
 
-    def _owed(self, runs: Sequence[Run]) -> list[IntArray]:
+    def owed(self, runs: Sequence[Run]) -> list[IntArray]:
         """What each run owes, by beats, and to whom; UNKNOWN where it is nothing."""
         owed = []
         for run in runs:
@@ -112,7 +112,7 @@ class MemoryRuns(Runs):
             owed.append(in_beats(wanted, run.length, self.access.beat))
         return owed
 
-    def _compare_step(
+    def compare_step(
         self,
         runs: Sequence[Run],
         cycles: IntArray,

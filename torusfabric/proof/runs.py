@@ -84,10 +84,6 @@ class Runs(ABC):
 
     #: The ways in which runs can come about.
     variants: tuple[Variant, ...] = (Variant(0, every=True),)
-    #: In how many of the last cycles of a run the next one may begin.
-    follows = 0
-    #: In how many of its first cycles a run is not shown yet.
-    unshown = 0
 
     @abstractmethod
     def prove(
@@ -100,13 +96,13 @@ class Runs(ABC):
         not as it should be.
         """
 
-    def _prepare(self, runs: Sequence[Run]) -> IntArray:
+    def prepare(self, runs: Sequence[Run]) -> IntArray:
         """Get ready for runs; returns the cycles that each takes."""
         self.machine.prepare(len(runs))
         self.machine.choose([run.operation for run in runs])
         return np.array([self.program.cycles(run.length, mode=run.mode) for run in runs])
 
-    def _run(
+    def carry_out(
         self, runs: Sequence[Run], cycles: IntArray, now: Snapshot, meanwhile: Meanwhile
     ) -> tuple[Snapshot, Snapshot]:
         """Go on until all runs are done; the state in the end, and each run's when it was."""
@@ -118,24 +114,24 @@ class Runs(ABC):
         for edge in range(int(cycles.max()) + 1):
             under_way: BoolArray = edge < cycles
             # Whatever the start is meanwhile, it is ignored.
-            ignored = edge < cycles - self.follows
+            ignored = edge < cycles - self.access.follows
             given = self.access.given(start=np.where(ignored, UNKNOWN, 0))
             machine.settle(now, given | meanwhile.driven(edge), meanwhile.overrides(edge))
             meanwhile.look(edge)
-            shows = edge >= self.unshown
-            self._check(runs, edge, "busy", under_way & shows)
+            shows = edge >= self.access.unshown
+            self.check(runs, edge, "busy", under_way & shows)
             if shows:
-                self._check(runs, edge, "done", ~under_way)
+                self.check(runs, edge, "done", ~under_way)
             if not edge and self.starts.chosen:
-                self._check(runs, edge, self.starts.error, 0)
+                self.check(runs, edge, self.starts.error, 0)
             ending: BoolArray = np.equal(cycles, edge)
             if ending.any():
                 left = picked(ending, now, left, len(runs))
-                self._check(runs, edge, "cycles", edge, there=ending)
+                self.check(runs, edge, "cycles", edge, there=ending)
             now = machine.after(now)
         return now, left
 
-    def _check(
+    def check(
         self,
         runs: Sequence[Run],
         edge: int,
@@ -155,7 +151,7 @@ class Runs(ABC):
                 message = f"must be {int(np.asarray(bits)[at])}, not {named(int(shown[at]))}"
                 raise run_refuted(runs[at], edge, name, message)
 
-    def _rested(self, now: Snapshot) -> Snapshot:
+    def rested(self, now: Snapshot) -> Snapshot:
         """The state once nothing changes any more but in nodes; what links carry is forgotten."""
         machine = self.machine
         for _ in range(RESTING):

@@ -51,6 +51,8 @@ class StreamAccess(Access):
     resets = MappingProxyType({"clear": 1})
     begins = MappingProxyType({"run_begins": 1})
     until_reset = 1
+    follows = 1
+    unshown = 1
 
     def __init__(self, fabric: Fabric, machine: Machine) -> None:
         super().__init__(fabric, machine)
@@ -179,8 +181,6 @@ class StreamAccess(Access):
 class StreamRuns(MemoryRuns):
     """Runs of each number; loaders and unloaders of others do anything meanwhile."""
 
-    follows = 1
-    unshown = 1
     access: StreamAccess
 
     def __init__(self, access: StreamAccess) -> None:
@@ -200,20 +200,20 @@ class StreamRuns(MemoryRuns):
         self, runs: Sequence[Run], rest: Snapshot, variant: int = 0, *, compares: bool = True
     ) -> Snapshot:
         """Carry out runs of a number."""
-        cycles = self._prepare(runs)
+        cycles = self.prepare(runs)
         access = self.access
         access.number = variant
         begin = self._with_section(spread(rest, len(runs)), variant - 1)
         writes = access.writes(runs)
-        begin = self._written(begin, writes, writes.count + WRITE)
+        begin = self.written(begin, writes, writes.count + WRITE)
         resting = self._with_section(spread(rest, len(runs)), variant - 1)
-        begin = self._settled(resting, begin)
+        begin = self.settled(resting, begin)
         loading = [self._loading(variant + ahead) for ahead in self._ahead]
         meanwhile = Meanwhile(overrides=lambda cycle: loading[cycle % len(loading)])
-        now, left = self._run(runs, cycles, begin, meanwhile)
+        now, left = self.carry_out(runs, cycles, begin, meanwhile)
         self._check_section(left)
         if compares:
-            now = unchanged(self._rested(now), left)
+            now = unchanged(self.rested(now), left)
             self._survive(now)
             self._compare_all(runs, cycles, now)
         return of_all(left, len(runs))
@@ -271,12 +271,12 @@ class StreamRuns(MemoryRuns):
         """Unload, and compare; the receiver waits before every word."""
         machine, access = self.machine, self.access
         reads, pause = access.reads(runs), access.at(access.pause(), 0)
-        owed = self._owed(runs)
+        owed = self.owed(runs)
         machine.settle(now, self.access.given())
         machine.forget_words()
         for step in range(reads.count + access.answer):
             for asked in (pause, access.at(reads, step)):
                 machine.settle(now, self.access.given(), asked, only=access.nodes)
                 if step >= access.answer:
-                    self._compare_step(runs, cycles, owed, step - access.answer)
+                    self.compare_step(runs, cycles, owed, step - access.answer)
                 now = machine.after(now)
