@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import torusfabric as tf
 from torusfabric.proof import prove
-from torusfabric.proof.loaded import loaded
+from torusfabric.proof.prove import loaded
 from torusfabric.toolchain.cache import Cache
 
 __all__ = ["CHOICE", "FABRICS", "OTHER_WAY", "Fault", "fabric_of", "names", "refutation"]

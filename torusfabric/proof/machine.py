@@ -3,7 +3,7 @@
 Every instance of the top is carried out as gates, or, where an argument of its own covers it, by
 what is proved of it: ROMs show the row they were asked for a cycle ago, operators behind in-ports
 combine what `routers` proves that they do, and links bring words as late as it proves. Of each
-word one bit is carried out: `modules` shows that the text treats all bits of a word alike.
+word one bit is carried out: `alike` shows that the text treats all bits of a word alike.
 """
 
 from __future__ import annotations

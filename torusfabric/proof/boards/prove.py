@@ -14,17 +14,8 @@ from ...verilog.boards import board_kinds, emit_boards
 from ...verilog.memory_rule import MemoryRule
 from ..gates import GateText, read_gates
 from ..host import check_host
-from ..prove import (
-    ASSUMPTIONS,
-    STRUCTURE,
-    Lemma,
-    Steps,
-    as_far_as_it_holds,
-    check_provable,
-    of_modules,
-    of_top,
-    whole_runs,
-)
+from ..lemmas import STRUCTURE, Lemma, Steps, of_modules, of_top, whole_runs
+from ..prove import ASSUMPTIONS, as_far_as_it_holds, check_provable
 from ..report import ModuleProof, Proof
 from ..routers import link_harnesses, operator_modules, router_harnesses
 from ..solver import Harness

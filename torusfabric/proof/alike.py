@@ -1,7 +1,4 @@
-"""What is proved of modules by their gates: what ROMs show, and that bits of words are alike.
-
-A ROM shows, a cycle later, the row of its contents that is at its address. All other modules treat
-all bits of words alike, which is compared in the structure of gates.
+"""That modules treat all bits of words alike, which is compared in the structure of gates.
 
 What the bits of words at one position depend on is compared with what those at another do: gate by
 gate, memory by memory, with registers told apart as far as what they are given tells them apart
@@ -11,31 +8,21 @@ one position by carrying out gates is found of the other.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from graphlib import TopologicalSorter
-from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-
-from .gate_program import GateProgram
 from .gates import (
-    TO_GATES,
     Bit,
     GateModule,
-    GateText,
-    RomParameters,
-    as_module,
     cone,
-    converted,
 )
 from .report import refuted
 
 if TYPE_CHECKING:
-    from ..toolchain.cache import Cache
-    from ..verilog.design import Design
+    pass
 
-__all__ = ["alike", "check_roms"]
+__all__ = ["alike"]
 
 #: What tells bits apart.
 Colour: TypeAlias = int
@@ -151,64 +138,3 @@ class _Slice:
         if bit in self.kept:
             return "held", self.kept[bit]
         return self._leaves.get(bit, bit)
-
-
-SCRIPT = (
-    """\
-read_verilog text.v
-hierarchy -check -top roms
-proc
-"""
-    + TO_GATES
-)
-
-#: ROMs that are converted at once.
-BATCH = 64
-
-
-def check_roms(text: GateText, design: Design, cache: Cache | None = None) -> int:
-    """Check, and count, the rows of all different ROMs; past the end it is the last row."""
-    different = dict.fromkeys(i.rom for i in text.instances.values() if i.rom is not None)
-    count, left = 0, iter(different)
-    while batch := list(islice(left, BATCH)):
-        module = _converted(batch, design, cache)
-        for number, rom in enumerate(batch):
-            _check(module, number, rom)
-            count += 1 << rom.address
-    return count
-
-
-def _converted(batch: list[RomParameters], design: Design, cache: Cache | None) -> GateModule:
-    """Some ROMs side by side, as gates."""
-    verilog = design.modules[design.rom] + "\n".join(_side_by_side(batch, design.rom))
-    return as_module("roms", converted(SCRIPT, verilog, cache)["modules"]["roms"])
-
-
-def _side_by_side(batch: list[RomParameters], module: str) -> Iterator[str]:
-    """A module with some ROMs."""
-    ports = [f"a{k}, d{k}" for k in range(len(batch))]
-    yield f"module roms(clk, {', '.join(ports)});\n  input clk;"
-    for k, rom in enumerate(batch):
-        yield f"  input [{rom.address - 1}:0] a{k};\n  output [{rom.width - 1}:0] d{k};"
-        bits = rom.depth * rom.width
-        yield (
-            f"  {module} #(.DEPTH({rom.depth}), .WIDTH({rom.width}), .ADDRESS({rom.address}), "
-            f".CONTENTS({bits}'h{rom.contents:x})) r{k} (.clk(clk), .address(a{k}), .data(d{k}));"
-        )
-    yield "endmodule\n"
-
-
-def _check(module: GateModule, number: int, rom: RomParameters) -> None:
-    """Compare what a ROM shows with its contents."""
-    program = GateProgram(module, {f"d{number}": [*range(rom.width)]})
-    address = np.arange(1 << rom.address)
-    bits = (address[None] >> np.arange(rom.address)[:, None] & 1).astype(np.int32)
-    state = program.unknown(len(address))
-    live = program.inputs[f"a{number}"]
-    now = program.after(program.values(state, {f"a{number}": bits[live]}), state)
-    shown = program.outputs_of(program.values(now, {}), f"d{number}")
-    wanted = rom.table.T
-    if (shown != wanted).any():
-        at = int(np.nonzero((shown != wanted).any(axis=0))[0][0])
-        message = f"A ROM of {rom.depth} rows must show row {at}, not something else"
-        raise refuted("rom", "data", message)
