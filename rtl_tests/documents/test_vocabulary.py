@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers import few
+from commands import command_reference
 
 import torusfabric as tf
+from torusfabric.cli import make_parser
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,7 +22,7 @@ PAGES += sorted((ROOT / "docs").rglob("*.md"))
 
 #: In prose: words that are never used, and those that are used otherwise.
 PROSE = re.compile(
-    r"\b(lanes?|owed|owes|told|views?|farms?|echo(?:es)?"
+    r"\b(lanes?|owed?|owes|told|views?|farms?|echo(?:es)?"
     r"|(?:a|an|the|its|their|that|this|one|each|which|whose|own|no|any|and) places?(?! and route)"
     r"|kinds?(?! of\b))\b",
     re.IGNORECASE,
@@ -82,7 +83,13 @@ def test_pages(page: Path) -> None:
     assert [found[0] for found in PROSE.finditer(prose(page.read_text("utf-8")))] == []
 
 
-@pytest.mark.parametrize("room", few(6, [*ROOMS], tuples=True))
+def test_help() -> None:
+    """Nor does what commands say of themselves, but for names of options."""
+    text = prose(make_parser().format_help() + command_reference())
+    assert [found[0] for found in PROSE.finditer(re.sub(r"--[\w-]+", " ", text))] == []
+
+
+@pytest.mark.parametrize("room", ROOMS)
 def test_names(room: str) -> None:
     """No public name or module has a word that is ruled out; to place ranks is no noun."""
     paths = sorted((ROOT / "torusfabric" / room).rglob("*.py"))

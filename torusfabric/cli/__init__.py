@@ -25,7 +25,7 @@ examples:
 
 exit status: 0 done, 1 bad input, 2 the work failed, 3 a tool is missing,
   130 interrupted, 143 terminated
-errors: one line; with --verbose a second one names the place in docs/reference/errors.md
+errors: one line; with --verbose a second one names a section of docs/reference/errors.md
 """
 
 

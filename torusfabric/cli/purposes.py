@@ -67,7 +67,7 @@ hardware
         plan around broken links for a fabric whose tables are loaded, and try the image
         torusfabric repair --fabric out/manifest.json --broken-link 5:+0 -o b.bin
     prove prove prove
-        prove that the Verilog of a fabric delivers what its collectives owe, for all data
+        prove that the Verilog of a fabric delivers what its collectives say, for all data
         torusfabric prove 8x8 alltoall
 
 boards

@@ -25,7 +25,7 @@ COUNTS = ("round", "cycles")
 
 
 #: The inputs for a word but the word itself, given its part and number.
-Place: TypeAlias = Callable[[int, int], dict[str, int]]
+Access: TypeAlias = Callable[[int, int], dict[str, int]]
 
 
 def host_scene(fabric: Fabric) -> Scene:
@@ -49,7 +49,7 @@ def host_scene(fabric: Fabric) -> Scene:
 
 
 def accessed_scene(
-    fabric: Fabric, write: Place, read: Place, written: list[str], found: list[str]
+    fabric: Fabric, write: Access, read: Access, written: list[str], found: list[str]
 ) -> Scene:
     """Words are written at a node, a run, words are read at another.
 
