@@ -13,6 +13,7 @@ from pages import Block, Shown, blocks_of, parts_of
 from session import Failed, carry_out
 from shown import files_of, text_of
 
+import torusfabric as tf
 from torusfabric.cli import make_parser
 from torusfabric.cli.purposes import PURPOSES
 
@@ -140,6 +141,13 @@ def test_reference_has_all_commands_and_options():
             for option in action.option_strings:
                 assert option in section or option in {"--help", "-h"}
     assert "\\@" in text
+
+
+def test_reference_has_all_public_names():
+    """Each once."""
+    text = (DOCS / "reference" / "python.md").read_text(encoding="utf-8")
+    named = re.findall(r"^   (\w+)$", text, re.M)
+    assert sorted(named) == sorted({*tf.__all__} - {"__version__"})
 
 
 def test_dark_pictures_keep_hues():
