@@ -3,12 +3,15 @@
 import importlib.util
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "matrix_vector.py"
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "matrix_vector.py"
+PAGE = ROOT / "docs" / "tutorials" / "matrix-vector.md"
 
 
 @pytest.fixture
@@ -51,5 +54,7 @@ def test_a_wrong_word_is_found(example, monkeypatch, capsys):
 
 @pytest.mark.long
 def test_sixteen_elements(example, monkeypatch, capsys):
+    """What the page shows is what it prints."""
     monkeypatch.setattr(example, "TORUS", "4x4")
-    assert "in 64 of each" in run_example(example, monkeypatch, capsys)
+    printed = run_example(example, monkeypatch, capsys)
+    assert textwrap.indent(printed, " " * 4) in PAGE.read_text(encoding="utf-8")
