@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -58,6 +59,17 @@ def test_plan_and_check_a_file(capsys, tmp_path, name):
     checked = run_json(capsys, "check", path)
     for key in ("algorithm", "rounds", "bound", "delta", "tau", "transfers", "checked"):
         assert planned[key] == checked[key]
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["animate 2x2 allgather", "export 2x2 allgather --format csv", "verilog 2x2 allgather",
+     "verilog 2x2 allgather,alltoall"],
+)  # fmt: skip
+def test_what_was_checked_is_said(capsys, tmp_path, words):
+    """In words, of one and of several, by whatever plans."""
+    _, out, _ = run(capsys, *words.split(), "-o", str(tmp_path / "a.html"))
+    assert re.search(r"^checked  +every block reaches every node that must hold it", out, re.M)
 
 
 def test_check_finds_a_fault(capsys, tmp_path):

@@ -25,6 +25,9 @@ __all__ = [
 #: Flits of the longest message for which a limit is of use.
 MOST_FLITS = 2**32
 
+#: What was found of a schedule that is right.
+_CHECKED = "every block reaches every node that must hold it, and no arc is used twice"
+
 
 def require_length(flits: int) -> None:
     """Refuse messages of no flits, or of too many."""
@@ -193,6 +196,8 @@ def in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
         "delta": f"{facts['delta']} hop{'s' * (facts['delta'] != 1)}",
         "tau": f"{facts['tau']} message times; no schedule takes less than {facts['tau_bound']}",
     }
+    if facts.get("checked"):
+        words["checked"] = _CHECKED
     if "forms" in facts:
         words["forms"] = forms_in_words(facts["forms"])
     if "links" in facts:
@@ -270,4 +275,6 @@ def _several_in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
         if "file" in mode:
             parts.append(f"in {mode['file']}")
         words[f"mode {number}"] = f"{mode['collective']} by {mode['algorithm']}: {', '.join(parts)}"
+    if all(mode.get("checked") for mode in facts["modes"]):
+        words["checked"] = _CHECKED
     return words

@@ -100,7 +100,7 @@ def run_import(arguments: Namespace) -> None:
         with progress_bar("writing the schedule"):
             save(schedule, arguments.output, force=arguments.force)
         facts["file"] = arguments.output
-    shown = in_words(facts) | {"checked": "every block reaches every node that must hold it"}
+    shown = in_words(facts)
     shown |= {"map": _map_in_words(facts["map"]), "ours": _in_words(facts["ours"])}
     print_report(arguments, facts, shown)
 

@@ -100,12 +100,6 @@ def run_algorithms(arguments: Namespace) -> None:
         )
 
 
-def _print(arguments: Namespace, facts: dict[str, Any]) -> None:
-    """Print what is known of a schedule, or of several."""
-    checked = "every block reaches every node that must hold it, and no arc is used twice"
-    print_report(arguments, facts, in_words(facts) | {"checked": checked})
-
-
 def run_plan(arguments: Namespace) -> None:
     """Plan, check, and write a schedule, or several."""
     began = time.perf_counter()
@@ -116,7 +110,8 @@ def run_plan(arguments: Namespace) -> None:
         with progress_bar("writing the schedule"):
             save(one.schedule, file, force=arguments.force)
         facts["file"] = file
-    _print(arguments, facts_together(found) | _seconds(began))
+    facts = facts_together(found) | _seconds(began)
+    print_report(arguments, facts, in_words(facts))
 
 
 def _facts(arguments: Namespace, chosen: Chosen) -> dict[str, Any]:
@@ -163,7 +158,8 @@ def run_draw(arguments: Namespace) -> None:
         text = _picture(schedule, arguments, boards)
     facts = _facts(arguments, chosen)
     write_file(arguments.output, text)
-    _print(arguments, facts | _seconds(began) | {"file": arguments.output})
+    facts |= _seconds(began) | {"file": arguments.output}
+    print_report(arguments, facts, in_words(facts))
 
 
 def _picture(schedule: Schedule, arguments: Namespace, boards: "Boards | None") -> str:
@@ -189,7 +185,8 @@ def run_check(arguments: Namespace) -> None:
     if links:
         chosen = tuple(replace(one, schedule=_around(one.schedule, links)) for one in chosen)
     found = [_facts(arguments, one) for one in chosen]
-    _print(arguments, facts_together(found) | _seconds(began))
+    facts = facts_together(found) | _seconds(began)
+    print_report(arguments, facts, in_words(facts))
 
 
 def _taken_from_files(arguments: Namespace) -> list[str | Path]:
