@@ -20,6 +20,7 @@ from torusfabric.fpga.bridge.simulated import PERIOD, SimulatedPins, SimulatedPo
 from torusfabric.fpga.pairs import LvdsLinks
 from torusfabric.fpga.pairs.words import TRUSTED, Bits, PairReceiver, PairSender, WordTimer
 from torusfabric.rtl.boards import Block, BoardSystem
+from torusfabric.rtl.boards.block import OnBoard
 from torusfabric.rtl.boards.link_plan import LVDS
 from torusfabric.rtl.run_choices import RunError
 from torusfabric.simulation.boards import simulate_boards
@@ -123,12 +124,6 @@ def test_boards_run_on_pairs():
         assert boards.said("error") == [RunError.LINK] * 2
 
 
-class Looped(Block):
-    """A block alone, whose pairs lead back to it."""
-
-    _plan = property(lambda self: replace(self.system.plan, boards=self.system.boards.alone))
-
-
 class OwnPins(SimulatedPins):
     """Those of a board that is the only one."""
 
@@ -136,15 +131,18 @@ class OwnPins(SimulatedPins):
         m.domains += ClockDomain(self.sending(0), reset_less=True)
 
 
-def test_a_block_runs_over_pairs():
+def test_a_block_runs_over_pairs(monkeypatch):
     """The link ports of an image, each on a pair of its own, which are not equally late."""
+    # A block alone, whose pairs lead back to it.
+    alone = property(lambda board: replace(board.system.plan, boards=board.system.boards.alone))
+    monkeypatch.setattr(OnBoard, "plan", alone)
     ring = tf.Torus(2, link_latency=16)
     fabric = tf.Fabric(tf.compile(tf.plan(ring, "allgather"), flits=2), width=16)
     system = BoardSystem(fabric, Boards.parse("2", ring), phy=LVDS)
     pairs = LvdsLinks(system, 1, find_board("ulx3s-85f").make_platform())
     pairs.ends = [(1, 0)]
     OwnPins(pairs, 1, {}, [3, 17])
-    block = Looped(system, 1, links=pairs)
+    block = Block(system, 1, links=pairs)
     port = SimulatedPort(block)
     port._simulator.add_clock(PERIOD / pairs.units.cycles, domain=pair_domain(1))  # noqa: SLF001
     for _ in range(4):  # until it is known where words begin

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from amaranth.hdl import Module
@@ -25,7 +25,7 @@ from .fabric_builder import FabricBuilder, Top, is_direct
 from .fabric_options import check_prefix, check_top
 from .inventory import Origins, tag_cost
 from .locators import HostLayout
-from .placement import place
+from .placement import Placement, place
 from .streams import Clocks
 from .streams.ports import connect_streams, is_stream, stream_members
 from .streams.sections import AUTO, by_beats
@@ -37,7 +37,12 @@ if TYPE_CHECKING:
     from .bus import Bus, RegisterMap
     from .loaded.image import Image
 
-__all__ = ["Fabric", "Top"]
+__all__ = ["Fabric", "Subset", "Top"]
+
+
+def _number_of(text: str) -> int:
+    """A number of 32 bits that tells a text from others."""
+    return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
 
 
 def _bus(bus: Bus | str) -> Bus:
@@ -45,6 +50,34 @@ def _bus(bus: Bus | str) -> Bus:
     from .bus import Bus  # a guest
 
     return Bus(bus)
+
+
+class Subset(Protocol):
+    """Some of the nodes of a fabric, which are built, and what stands for all else."""
+
+    @property
+    def name(self) -> str:
+        """What tells it from all others of the fabric."""
+
+    def builder(self, program: Program, placement: Placement, width: int) -> FabricBuilder:
+        """What takes the parts of the netlist."""
+
+    def add(self, build: FabricBuilder, layouts: Sequence[HostLayout]) -> Built:
+        """Fill the netlist."""
+
+    def behind(self, bus: Bus | str | None) -> Fabric:
+        """Its fabric behind another bus, or none."""
+
+    def close(self, m: Module, design: Assembly, platform: object) -> None:
+        """Drive what does not stand behind the bus, in a design that has all of it."""
+
+    def cycles(self, run: int) -> int:
+        """Clock edges from the start to done of a run that takes so many on all nodes."""
+
+    def delivered(
+        self, fabric: Fabric, words: np.ndarray, chosen: Mapping[str, int]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """What nodes receive, and which of it is known."""
 
 
 class Fabric(wiring.Component):
@@ -82,6 +115,8 @@ class Fabric(wiring.Component):
         default what the program needs, or an image what is there at first. Not of a core.
     empty : bool
         Whether an image has to be loaded first; else the program is there at first.
+    subset : Subset, optional
+        Of a fabric on several boards, the nodes of one; see `torusfabric.rtl.boards`.
 
     Attributes
     ----------
@@ -160,6 +195,7 @@ class Fabric(wiring.Component):
         abort: bool = False,
         tables: Frame | Image | str = "rom",
         empty: bool = False,
+        subset: Subset | None = None,
     ) -> None:
         of_type("Program", program, Program, "a Program, as tf.compile returns it")
         self.width, self.prefix = require_width(width, program.operators), prefix
@@ -167,7 +203,7 @@ class Fabric(wiring.Component):
         self.program, self.flits, self.top = program, program.flits, Top(top)
         self.bus, self.clocks = None if bus is None else _bus(bus), Clocks(clocks)
         self.timeout = natural("Timeout", timeout)
-        self.aborts = abort
+        self.aborts, self.subset = abort, subset
         check_top(program, self.top, bus=bool(self.bus), clocks=self.clocks, timeout=self.timeout,
                   abort=abort)  # fmt: skip
         self.frame, self.loadable = self._loaded(tables)
@@ -207,6 +243,8 @@ class Fabric(wiring.Component):
 
     def behind(self, bus: Bus | str | None) -> Fabric:
         """What carries out the same behind another bus, or none."""
+        if self.subset:
+            return self.subset.behind(bus)
         how: dict[str, Any] = {"tables": self.image, "empty": self.empty} if self.frame else {}
         return type(self)(self.program, width=self.width, top=self.top, bus=bus, **how)
 
@@ -230,6 +268,8 @@ class Fabric(wiring.Component):
             image = None if self.empty else self.image
             return LoadedBuilder(program, self.frame, self.width, image)
         placement = place(program, self.beat)
+        if self.subset:
+            return self.subset.builder(program, placement, self.width)
         return FabricBuilder(program, placement, self.width, self.top, abort=self.aborts)
 
     def _form_layouts(self) -> tuple[HostLayout, ...]:
@@ -294,6 +334,8 @@ class Fabric(wiring.Component):
             if self.top is Top.STREAM:
                 return add_loaded_stream_top(build, self.digest, self.clocks, self.timeout)
             return add_loaded_top(build, self.digest)
+        if self.subset:
+            return self.subset.add(build, self.form_layouts)
         if self.top is Top.HOST:
             return add_host_top(build, self.form_layouts)
         if self.top is Top.CORE:
@@ -304,6 +346,8 @@ class Fabric(wiring.Component):
 
     def close(self, m: Module, design: Assembly, platform: object) -> None:
         """Drive those ports that do not stand behind the bus, in a design that has all of it."""
+        if self.subset:
+            self.subset.close(m, design, platform)
 
     def _behind_bus(self, build: FabricBuilder, bus: Bus) -> RegisterMap:
         """Put the host port behind a bus."""
@@ -330,8 +374,8 @@ class Fabric(wiring.Component):
         """A number of 32 bits that tells which fabric it is: of the program and the width."""
         if self.frame:
             return self.frame.digest(self.width)
-        text = f"{self.program.digest} {self.width}"
-        return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
+        whole = _number_of(f"{self.program.digest} {self.width}")
+        return _number_of(f"{whole} {self.subset.name}") if self.subset else whole
 
     @cached_property
     def image(self) -> Image:
@@ -351,14 +395,17 @@ class Fabric(wiring.Component):
     @property
     def predicted_cycles(self) -> int:
         """Clock edges from the start pulse to done, of the longest messages in the slowest mode."""
-        return max(self.program.cycles(mode=mode) for mode in range(len(self.program.modes)))
+        return max(self.cycles_of(mode=mode) for mode in range(len(self.program.modes)))
 
     def cycles_of(self, length: int | None = None, *, mode: int | None = None) -> int:
         """Clock edges from the start pulse to done; see `Program.cycles`."""
-        return self.program.cycles(length, mode=mode)
+        cycles = self.program.cycles(length, mode=mode)
+        return self.subset.cycles(cycles) if self.subset else cycles
 
     def delivered(self, words: np.ndarray, **chosen: int) -> tuple[np.ndarray, np.ndarray]:
         """What nodes receive, and which of it is known; see `Program.delivered`."""
+        if self.subset:
+            return self.subset.delivered(self, words, chosen)
         return self.program.delivered(words, **chosen, width=self.width)
 
     @property

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from amaranth.hdl import ClockSignal, Module
 
 from ...errors import InputError
+from ...program import Program
 from ...program.alone import alone
 from ..assembly import Assembly
 from ..fabric import Fabric, Top
 from ..fabric_builder import FabricBuilder
-from ..placement import place
+from ..placement import Placement
 from ..tops import Built
 from .link_plan import LinkPlan
 from .system import BoardSystem, add_board, link_port
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ..bus import Bus
+    from ..locators import HostLayout
 
-__all__ = ["Block"]
+__all__ = ["Block", "OnBoard"]
 
 #: The most link ports that a register shows.
 MOST_LINKS = 32
@@ -35,6 +37,66 @@ class Links(Protocol):
 
     def connect(self, m: Module, design: Assembly, platform: object) -> None:
         """Connect the link ports of a design, that of a board."""
+
+
+@dataclass(frozen=True)
+class OnBoard:
+    """The nodes on one of several boards; what carries the words of its links, if not itself."""
+
+    system: BoardSystem
+    number: int
+    links: Links | None
+
+    @cached_property
+    def plan(self) -> LinkPlan:
+        """Of a board that has links to none but itself, unless something carries them."""
+        plan = self.system.plan
+        return plan if self.links else replace(plan, boards=plan.boards.alone)
+
+    @property
+    def name(self) -> str:
+        """Which block of which boards it is."""
+        plan = self.system.plan
+        name = f"{self.system.boards} {self.number} {plan.ppm} {plan.retries}"
+        return f"{name} {self.system.phy.name}" if self.links else name
+
+    def builder(self, program: Program, placement: Placement, width: int) -> FabricBuilder:
+        """What takes the parts of the netlist."""
+        boards = self.plan.boards
+        return FabricBuilder(program, placement, width, Top.HOST, boards, board=self.number)
+
+    def add(self, build: FabricBuilder, layouts: Sequence[HostLayout]) -> Built:
+        """Fill the netlist."""
+        return add_board(build, layouts, self.plan)
+
+    def behind(self, bus: Bus | str | None) -> Block:
+        """The same block behind another bus, or none."""
+        return Block(self.system, self.number, bus=bus, links=self.links)
+
+    def close(self, m: Module, design: Assembly, platform: object) -> None:
+        """Say which board it is, and loop the link ports back, or connect them."""
+        m.d.comb += design.net("board").eq(self.number)
+        if self.links:
+            self.links.connect(m, design, platform)
+            return
+        for link, end in enumerate(self.plan.boards.ends[self.number]):
+            m.d.comb += design.net(link_port(link, "rx_clk")).eq(ClockSignal())
+            for what in ("word", "frame"):
+                came = design.net(link_port(link, f"rx_{what}"))
+                m.d.comb += came.eq(design.net(link_port(end.link, f"tx_{what}")))
+
+    def cycles(self, run: int) -> int:
+        """Clock edges from the start to done, without the wait for all boards."""
+        return self.system.plan.cycles(run)
+
+    def delivered(
+        self, fabric: Fabric, words: np.ndarray, chosen: Mapping[str, int]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """What nodes receive, and which of it comes from nodes of the block alone."""
+        program, width = fabric.program, fabric.width
+        found, known = alone(program, self.system.boards, self.number, words, **chosen, width=width)
+        _, receives = program.delivered(words, **chosen, width=width)
+        return found, known & receives
 
 
 class Block(Fabric):
@@ -78,60 +140,5 @@ class Block(Fabric):
             raise InputError(
                 f"Link ports of a block must be at most {MOST_LINKS}, not {system.plan.links}"
             )
-        fabric = system.fabric
-        super().__init__(fabric.program, width=fabric.width, bus=bus, beat=fabric.beat)
-
-    def behind(self, bus: Bus | str | None) -> Block:
-        """The same behind another bus, or none."""
-        return type(self)(self.system, self.number, bus=bus, links=self.links)
-
-    @cached_property
-    def _plan(self) -> LinkPlan:
-        """Of a board that has links to none but itself, unless something carries them."""
-        plan = self.system.plan
-        return plan if self.links else replace(plan, boards=plan.boards.alone)
-
-    def _builder(self) -> FabricBuilder:
-        return FabricBuilder(
-            self.program, place(self.program, self.beat), self.width, Top.HOST, self._plan.boards,
-            board=self.number,
-        )  # fmt: skip
-
-    def _built(self, build: FabricBuilder) -> Built:
-        return add_board(build, self.form_layouts, self._plan)
-
-    def close(self, m: Module, design: Assembly, platform: object) -> None:
-        """Say which board it is, and loop the link ports back, or connect them."""
-        m.d.comb += design.net("board").eq(self.number)
-        if self.links:
-            self.links.connect(m, design, platform)
-            return
-        for link, end in enumerate(self._plan.boards.ends[self.number]):
-            m.d.comb += design.net(link_port(link, "rx_clk")).eq(ClockSignal())
-            for what in ("word", "frame"):
-                came = design.net(link_port(link, f"rx_{what}"))
-                m.d.comb += came.eq(design.net(link_port(end.link, f"tx_{what}")))
-
-    @property
-    def digest(self) -> int:
-        """A number of 32 bits that tells which block of which fabric it is."""
-        plan = self.system.plan
-        text = f"{super().digest} {self.system.boards} {self.number} {plan.ppm} {plan.retries}"
-        text += f" {self.system.phy.name}" if self.links else ""
-        return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
-
-    @property
-    def predicted_cycles(self) -> int:
-        """Clock edges from the start to done of the longest run."""
-        return self.system.plan.cycles(super().predicted_cycles)
-
-    def cycles_of(self, length: int | None = None, *, mode: int | None = None) -> int:
-        """Clock edges from the start to done, without the wait for all boards."""
-        return self.system.plan.cycles(super().cycles_of(length, mode=mode))
-
-    def delivered(self, words: np.ndarray, **chosen: int) -> tuple[np.ndarray, np.ndarray]:
-        """What nodes receive, and which of it comes from nodes of the block alone."""
-        boards = self.system.boards
-        found, known = alone(self.program, boards, self.number, words, **chosen, width=self.width)
-        _, receives = super().delivered(words, **chosen)
-        return found, known & receives
+        whole, subset = system.fabric, OnBoard(system, board, links)
+        super().__init__(whole.program, width=whole.width, bus=bus, beat=whole.beat, subset=subset)
