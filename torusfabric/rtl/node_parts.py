@@ -6,10 +6,12 @@ In a core without memories it has ports in place of the endpoint.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
+from amaranth.lib.wiring import Out
 
 from ..program import DirectMap, Form, RenumberedMap
 from ..program.timing import DISTRIBUTION
@@ -20,6 +22,7 @@ from .endpoint import EndpointPorts, EndpointSettings
 from .endpoint_host import Endpoint
 from .fabric_builder import ControlStage, FabricBuilder, Top
 from .memories import address_width
+from .modules import Leaf
 from .placement import RouterPlan, combiner_name
 from .router import Router
 
@@ -244,64 +247,38 @@ def _add_ports(build: FabricBuilder, node: int, bits: Mapping[str, int]) -> None
     build.add_output("read_data", build.word, node=node)
 
 
-def _select(
-    build: FabricBuilder, nodes: IntArray, of_each: Sequence[tuple[int, ...]], bits: Sequence[int]
-) -> list[Slice]:
-    """Some of the columns that nodes are given by the sequencer, given which of each."""
-    whole, columns = build.distribution.near_each("select", nodes), np.array(of_each)
-    return [Slice.made(whole.net, whole.number, columns[:, bit], 1) for bit in bits]
+class _Shape(NamedTuple):
+    """A module with a crossbar, and which columns of the plan its select bits are."""
+
+    module: str
+    plan: RouterPlan
+    make: Callable[[], Leaf]
+    columns: Sequence[int]
 
 
 def add_combiners(build: FabricBuilder) -> None:
     """Add the operators of each node, one module a shape."""
-    placement, unit = build.placement, build.operator_unit
-    assert unit is not None
-    for number, plan in enumerate(placement.operands):
-        make = partial(
-            Combiner,
-            plan.crossbar,
-            unit=unit,
-            delayed=build.sources.delayed_results,
-            made=build.sources.made,
-            injections=plan.word_count,
-            width=build.width,
+    placement, sources = build.placement, build.sources
+    assert build.operator_unit is not None
+    make = partial(
+        Combiner,
+        unit=build.operator_unit,
+        delayed=sources.delayed_results,
+        made=sources.made,
+        width=build.width,
+    )
+    shapes = [
+        _Shape(
+            combiner_name(placement, number),
+            plan,
+            partial(make, plan.crossbar, injections=plan.word_count),
+            [bit.column for bit in plan.bits if bit.column is not None],
         )
-        build.add_module(combiner_name(placement, number), make, role=Role.COMBINER)
-    sources, width = build.sources, build.width
-    given = {"result": (build.ports + len(sources.delayed_results)) * width}
-    if sources.made:
-        given["made"] = build.ports * width
-    near = build.distribution.near_each
+        for number, plan in enumerate(placement.operands)
+    ]
     # By offset nothing is combined but what is alike at all nodes.
-    variant_of = build.variant_of
-    number_of = placement.operands_of[variant_of]
-    with build.together():
-        for number, plan in enumerate(placement.operands):
-            if not len(nodes := np.flatnonzero(number_of == number)):
-                continue
-            inputs: dict[str, Sequence[Source]] = {
-                "enable": (near("busy", nodes),),
-                "rx": build.arriving(nodes),
-            }
-            variants = variant_of[nodes].tolist()
-            if plan.word_count:
-                inputs["inject"] = build.words(nodes, np.array([plan.words[k] for k in variants]))
-            if plan.row_bits:
-                tables = build.placement.router_tables
-                build.add_row_roms("operand", nodes, "setting_row", plan.row_bits, tables)
-                inputs["select"] = (Slice("operand_{}", nodes, 0, plan.row_bits),)
-            elif plan.bits:
-                bits = [bit.column for bit in plan.bits if bit.column is not None]
-                inputs["select"] = _select(build, nodes, [plan.columns[k] for k in variants], bits)
-            if unit.bits:
-                inputs["operator_code"] = (near("operator_code", nodes),)
-            build.add_array(
-                "combiner_at_{}",
-                combiner_name(placement, number),
-                nodes,
-                inputs=inputs,
-                outputs={name: (f"{name}_{{}}", bits) for name, bits in given.items()},
-            )
+    number_of = placement.operands_of[build.variant_of]
+    _add_crossbars(build, Role.COMBINER, shapes, number_of, build.variant_of)
 
 
 def add_routers(build: FabricBuilder) -> list[tuple[str, int]]:
@@ -312,59 +289,82 @@ def add_routers(build: FabricBuilder) -> list[tuple[str, int]]:
     list of (str, int)
         Each module, and for how many nodes.
     """
-    control = build.placement
-    for number, router in enumerate(control.routers):
-        make = partial(
-            Router,
-            router.crossbar,
-            given=router.given,
-            row_bits=router.row_bits,
-            delayed=build.sources.delayed,
-            injections=router.word_count,
-            width=build.width,
-            unit=build.operator_unit,
+    make = partial(
+        Router, delayed=build.sources.delayed, width=build.width, unit=build.operator_unit
+    )
+    shapes = [
+        _Shape(
+            f"router_{number}",
+            plan,
+            partial(
+                make,
+                plan.crossbar,
+                given=plan.given,
+                row_bits=plan.row_bits,
+                injections=plan.word_count,
+            ),
+            range(plan.column_count),
         )
-        build.add_module(f"router_{number}", make, role=Role.ROUTER)
+        for number, plan in enumerate(build.placement.routers)
+    ]
     # By offset all nodes have one router.
-    one = build.program.by_offset
-    shown = np.zeros_like(build.variant_of) if one else build.variant_of
-    number_of = control.router_of[shown]
+    shown = np.zeros_like(build.variant_of) if build.program.by_offset else build.variant_of
+    number_of = build.placement.router_of[shown]
+    _add_crossbars(build, Role.ROUTER, shapes, number_of, shown)
+    counts = np.bincount(number_of, minlength=len(shapes)).tolist()
+    return [(shape.module, count) for shape, count in zip(shapes, counts, strict=True)]
+
+
+#: What instances with a crossbar are called, the net of the row of each, and the input that has it.
+CROSSBARS = {
+    Role.COMBINER: ("combiner_at_{}", "operand", "select"),
+    Role.ROUTER: ("router_at_{}", "setting", "setting"),
+}
+
+
+def _add_crossbars(
+    build: FabricBuilder,
+    role: Role,
+    shapes: Sequence[_Shape],
+    number_of: IntArray,
+    variant_of: IntArray,
+) -> None:
+    """Add routers, or operators, given the shape and the variant of each node, and their ROMs."""
+    name, row, port = CROSSBARS[role]
+    near = build.distribution.near_each
+    for shape in shapes:
+        build.add_module(shape.module, shape.make, role=role)
     with build.together():
-        for number, router in enumerate(control.routers):
+        for number, (module, plan, make, columns) in enumerate(shapes):
             if not len(nodes := np.flatnonzero(number_of == number)):
                 continue
-            _add_routers(build, nodes, f"router_{number}", router, shown[nodes].tolist())
-    counts = np.bincount(number_of, minlength=len(control.routers)).tolist()
-    return [(f"router_{number}", count) for number, count in enumerate(counts)]
-
-
-def _add_routers(
-    build: FabricBuilder, nodes: IntArray, module: str, router: RouterPlan, variants: Sequence[int]
-) -> None:
-    """The routers of some nodes, and their ROMs, given the variant of each."""
-    near, width = build.distribution.near_each, build.width
-    inputs: dict[str, Sequence[Source]] = {
-        "enable": (near("busy", nodes),),
-        "rx": build.arriving(nodes),
-    }
-    if router.word_count:
-        inputs["inject"] = build.words(nodes, np.array([router.words[k] for k in variants]))
-    if _needs_code(build, router):
-        inputs["operator_code"] = (near("operator_code", nodes),)
-    if router.column_count:
-        of_each = [router.columns[k] for k in variants]
-        inputs["select"] = _select(build, nodes, of_each, range(router.column_count))
-    if router.row_bits:
-        tables = build.placement.router_tables
-        build.add_row_roms("setting", nodes, "setting_row", router.row_bits, tables)
-        inputs["setting"] = (Slice("setting_{}", nodes, 0, router.row_bits),)
-    outputs = {"tx": ("tx_{}", build.ports * width)}
-    build.add_array("router_at_{}", module, nodes, inputs=inputs, outputs=outputs)
-
-
-def _needs_code(build: FabricBuilder, router: RouterPlan) -> bool:
-    """Whether what out-ports select depends on the operator: the word that changes nothing may."""
-    neutral = build.sources.first_result + router.word_count
-    selected = any(neutral in output.sources for output in router.crossbar.outputs)
-    unit = build.operator_unit if selected else None
-    return unit is not None and unit.identity_bits(build.width) > 0
+            members, variants = make().signature.members, variant_of[nodes].tolist()
+            inputs: dict[str, Sequence[Source]] = {
+                "enable": (near("busy", nodes),),
+                "rx": build.arriving(nodes),
+            }
+            if plan.word_count:
+                inputs["inject"] = build.words(nodes, np.array([plan.words[k] for k in variants]))
+            coded = "operator_code" in members
+            if coded and role is Role.ROUTER:
+                inputs["operator_code"] = (near("operator_code", nodes),)
+            if columns:
+                whole, of_each = (
+                    near("select", nodes),
+                    np.array([plan.columns[k] for k in variants]),
+                )
+                inputs["select"] = [
+                    Slice.made(whole.net, whole.number, of_each[:, column], 1) for column in columns
+                ]
+            if plan.row_bits:
+                tables = build.placement.router_tables
+                build.add_row_roms(row, nodes, "setting_row", plan.row_bits, tables)
+                inputs[port] = (Slice(f"{row}_{{}}", nodes, 0, plan.row_bits),)
+            if coded and role is Role.COMBINER:  # of which it is the last in the text
+                inputs["operator_code"] = (near("operator_code", nodes),)
+            outputs = {
+                output: (f"{output}_{{}}", member.shape)
+                for output, member in members.items()
+                if member.flow is Out
+            }
+            build.add_array(name, module, nodes, inputs=inputs, outputs=outputs)
