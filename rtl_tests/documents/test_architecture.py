@@ -20,6 +20,10 @@ CIRCLES = [
      "topology.validate"},
 ]  # fmt: skip
 
+#: Classes that are left: their constructors add hardware, or a base asks what they do otherwise.
+CONSTRUCTORS = {"Beats", "FlitBytes", "Queue", "RunQueue", "WordCounter", "_Pointer"}
+HOOKS = {"LoadedBuilder", "LoaderShape", "UnloaderShape"}
+
 
 @cache
 def imports(path):
@@ -82,6 +86,51 @@ def test_no_two_modules_import_each_other():
                 graph.add_edge(name, target)
     circles = [part for part in networkx.strongly_connected_components(graph) if len(part) > 1]
     assert [part for part in circles if not any(part <= circle for circle in CIRCLES)] == []
+
+
+def hardware_classes():
+    """The classes of the room of hardware, by their names, with what they define."""
+    return {
+        node.name: node
+        for path in (PACKAGE / "rtl").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    }
+
+
+def methods(node):
+    """The methods of a class, properties among them."""
+    return {each.name: each for each in node.body if isinstance(each, ast.FunctionDef)}
+
+
+def test_no_constructor_is_given_a_module():
+    """What adds hardware is a function, or a component that is elaborated."""
+    found = set()
+    for name, node in hardware_classes().items():
+        if "__init__" in methods(node):
+            given = methods(node)["__init__"].args
+            kinds = [each.annotation for each in (*given.args, *given.kwonlyargs)]
+            if any(kind is not None and ast.unparse(kind) == "Module" for kind in kinds):
+                found.add(name)
+    assert found - CONSTRUCTORS == set()
+
+
+def test_no_base_asks_what_classes_do_otherwise():
+    """What differs is a value, or a function, that is given; but components are elaborated."""
+    classes = hardware_classes()
+
+    def above(node):
+        for base in node.bases:
+            if (known := classes.get(ast.unparse(base))) is not None:
+                yield from (known, *above(known))
+
+    found = {
+        name
+        for name, node in classes.items()
+        for base in above(node)
+        if methods(node).keys() & methods(base).keys() - {"__init__", "elaborate"}
+    }
+    assert found - HOOKS == set()
 
 
 def test_no_script_hides_a_package(pytestconfig):
