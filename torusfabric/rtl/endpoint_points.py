@@ -26,7 +26,8 @@ from ..program import Program
 from ..program.fields import IDLE, NEUTRAL, Action, Loop, Order, Point
 from ..program.timing import ADDRESS
 from ..topology import BoolArray, IntArray
-from .place import Column, ColumnSet, Loops, Shown
+from .loops import Loops
+from .place import Column, ColumnSet, Shown
 
 __all__ = ["Points", "Reading", "Stores", "known", "of_each"]
 
