@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import chain
 from operator import or_
+from typing import NamedTuple
 
 import numpy as np
 from amaranth.hdl import Cat, Const, Module, Signal, Value
@@ -133,10 +134,7 @@ def plan_crossbar(
     >>> plan_crossbar(np.arange(8)[:, None].repeat(4, axis=1)).luts_per_bit
     16
     """
-    registers: list[IntArray] = []
-    delays_of: list[Delays] = []
-    outputs = []
-    delays, late = [(0,)] * select.shape[1] if delays is None else list(delays), late or {}
+    late = late or {}
     selected = [
         sorted({int(s) for s in column if s >= 0}, key=lambda s: (s == zero, late.get(s, 0), s))
         for column in select.T
@@ -144,18 +142,36 @@ def plan_crossbar(
     idles = [zero in sources and len(sources) > LEAST_TO_IDLE for sources in selected]
     counts = [len(sources) - idle for sources, idle in zip(selected, idles, strict=True)]
     others = {source for source in chain(*selected) if source >= len(selected)}
-    branches = [branched or each for each in _branched(counts, len(others))]
-    for delay, column, sources, branched, idle in zip(
-        delays, select.T, selected, branches, idles, strict=True
+    registers: list[_Register] = []
+    outputs = []
+    for port, (sources, idle, cheap) in enumerate(
+        zip(selected, idles, _branched(counts, len(others)), strict=True)
     ):
-        planned = Output(tuple(sources), (), branched, idle)
-        width = len(planned.code(0)) if sources else 0
-        rows = [planned.code(sources.index(s)) if s >= 0 else [-1] * width for s in column.tolist()]
-        wanted = np.array(rows, np.int8).reshape(len(rows), width)
-        bits = tuple(_share(registers, delays_of, delay, wanted[:, k]) for k in range(width))
+        planned = Output(tuple(sources), (), branched or cheap, idle)
+        wanted = _codes(planned, select[:, port])
+        delay = delays[port] if delays else (0,)
+        bits = tuple(_share(registers, _Register(column, delay)) for column in wanted.T)
         outputs.append(replace(planned, bits=bits))
-    rom = np.stack(registers, axis=1) if registers else np.zeros((len(select), 0), np.int8)
-    return Crossbar(tuple(outputs), np.maximum(rom, 0), tuple(delays_of))
+    rom = np.array([register.values for register in registers], np.int8).reshape(-1, len(select)).T
+    return Crossbar(
+        tuple(outputs), np.maximum(rom, 0), tuple(register.delay for register in registers)
+    )
+
+
+class _Register(NamedTuple):
+    """A select register: its value in each setting, -1 where it does not matter, and its delay."""
+
+    values: IntArray
+    delay: Delays
+
+
+def _codes(output: Output, selected: IntArray) -> IntArray:
+    """The select bits of an out-port by setting, given what feeds it."""
+    width = len(output.code(0)) if output.sources else 0
+    rows = [
+        output.code(output.sources.index(s)) if s >= 0 else [-1] * width for s in selected.tolist()
+    ]
+    return np.array(rows, np.int8).reshape(len(rows), width)
 
 
 def _branched(counts: Sequence[int], others: int) -> list[bool]:
@@ -169,14 +185,14 @@ def _branched(counts: Sequence[int], others: int) -> list[bool]:
     return [not dear or branch_luts(count) <= lut_count(count) for count in counts]
 
 
-def _share(registers: list[IntArray], delays: list[Delays], delay: Delays, wanted: IntArray) -> int:
-    """The first register that can serve a column of select bits (-1: does not matter)."""
-    for k, column in enumerate(registers):
-        if delays[k] == delay and not ((column != wanted) & (column >= 0) & (wanted >= 0)).any():
-            registers[k] = np.where(column >= 0, column, wanted)
-            return k
+def _share(registers: list[_Register], wanted: _Register) -> int:
+    """The first register that can serve as the one that is wanted."""
+    theirs = wanted.values
+    for number, (mine, delay) in enumerate(registers):
+        if delay == wanted.delay and not ((mine != theirs) & (mine >= 0) & (theirs >= 0)).any():
+            registers[number] = _Register(np.maximum(mine, theirs), delay)
+            return number
     registers.append(wanted)
-    delays.append(delay)
     return len(registers) - 1
 
 
