@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ..program.loadable import LoadableMode
     from .bus import Bus, RegisterMap
     from .loaded.image import Image
+    from .loaded.top import LoadedTables
 
 __all__ = ["Fabric", "Subset", "Top"]
 
@@ -261,16 +262,23 @@ class Fabric(wiring.Component):
 
     def _builder(self) -> FabricBuilder:
         """What takes the parts of the netlist."""
-        program = self.program
-        if self.frame:
-            from .loaded.top import LoadedBuilder  # a guest
-
-            image = None if self.empty else self.image
-            return LoadedBuilder(program, self.frame, self.width, image)
+        program, tables = self.program, self._tables
+        if tables:
+            placement = tables.layout.of_node.placement(program)
+            return FabricBuilder(program, placement, self.width, self.top, add_rows=tables.add_rows)
         placement = place(program, self.beat)
         if self.subset:
             return self.subset.builder(program, placement, self.width)
         return FabricBuilder(program, placement, self.width, self.top, abort=self.aborts)
+
+    @cached_property
+    def _tables(self) -> LoadedTables | None:
+        """The tables that are loaded, if they are."""
+        if not self.frame:
+            return None
+        from .loaded.top import LoadedTables  # a guest
+
+        return LoadedTables(self.frame, None if self.empty else self.image)
 
     def _form_layouts(self) -> tuple[HostLayout, ...]:
         """What lies where in the memories of nodes, in each form."""
@@ -327,13 +335,12 @@ class Fabric(wiring.Component):
 
     def _built(self, build: FabricBuilder) -> Built:
         """Fill the netlist."""
-        if self.frame:
-            from .loaded.top import LoadedBuilder, add_loaded_stream_top, add_loaded_top  # a guest
+        if self._tables:
+            from .loaded.top import add_loaded_stream_top, add_loaded_top  # a guest
 
-            assert isinstance(build, LoadedBuilder)
             if self.top is Top.STREAM:
-                return add_loaded_stream_top(build, self.digest, self.clocks, self.timeout)
-            return add_loaded_top(build, self.digest)
+                return add_loaded_stream_top(build, self._tables, self.clocks, self.timeout)
+            return add_loaded_top(build, self._tables)
         if self.subset:
             return self.subset.add(build, self.form_layouts)
         if self.top is Top.HOST:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import zip_longest
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from amaranth.hdl import Cat, Module, Signal
@@ -26,11 +26,13 @@ from .placement import Placement
 from .run_choices import RunChoices
 
 if TYPE_CHECKING:
-    from ..program.frame import Frame
     from ..topology.boards import Boards
 
-__all__ = ["BY_GROUP", "ControlStage", "Distribution", "FabricBuilder", "Top", "Words",
-           "is_direct"]  # fmt: skip
+__all__ = ["AddRows", "BY_GROUP", "ControlStage", "Distribution", "FabricBuilder", "Top", "Words",
+           "add_row_roms", "is_direct"]  # fmt: skip
+
+#: What adds tables of rows at nodes, as `add_row_roms`.
+AddRows: TypeAlias = "Callable[[FabricBuilder, str, IntArray, str, int, RowTables], None]"
 
 #: What changes a state of nodes that stays, so that nothing may be left of it after a reset.
 STROBES = frozenset({"run_begins", "run_ends", "load_valid", "message_valid"})
@@ -202,6 +204,71 @@ class Distribution:
                 given = {name: (Slice(nets[name], groups, 0, widths[name]),) for name in widths}
 
 
+def add_row_roms(
+    build: FabricBuilder, name: str, nodes: IntArray, row: str, bits: int, tables: RowTables
+) -> None:
+    """A ROM of each of some nodes that the sequencer steps through.
+
+    Where any form is by offset, it has room for all offsets, and shows what is for that of the
+    node.
+
+    Parameters
+    ----------
+    name : str
+        Of the nets that show what is read, without the number of the node.
+    row : str
+        The net of the row, of which each node has a ROM.
+    """
+    address: tuple[Slice, ...] = (build.distribution.near_each(row, nodes),)
+    different, which = np.unique(build.variant_of[nodes], return_inverse=True)
+    rows = [tables.contents[variant] for variant in different.tolist()]
+    if build.program.by_offset:
+        kept = different if _mixed(build.program) else [0] * len(different)
+        known = {variant: _by_offset(build.program, tables, address[0].width, variant)
+                 for variant in {*map(int, kept)}}  # fmt: skip
+        rows = [known[int(variant)] for variant in kept]
+        address += build.offset(nodes)
+    contents = {each: number for number, each in enumerate(dict.fromkeys(rows))}
+    build.add_roms(
+        f"rom_{name}_{{}}",
+        nodes,
+        contents=[*contents],
+        which=np.array([contents[each] for each in rows])[which.ravel()],
+        width=bits,
+        address=address,
+        output=f"{name}_{{}}",
+    )
+
+
+def _mixed(program: Program) -> bool:
+    """Whether what a node does depends on its offset from the root in some forms only."""
+    return len({form.by_offset for form in program.forms}) > 1
+
+
+def _by_offset(program: Program, tables: RowTables, bits: int, variant: int) -> tuple[int, ...]:
+    """Contents for all offsets, addressed by so many bits and then by coordinates."""
+    groups = program.root_groups
+    torus = cayley(groups.torus)
+    coordinates = torus.coordinates(np.arange(groups.size))
+    key, shift = np.zeros(groups.size, int), bits
+    for coordinate, side in zip(coordinates, torus.moduli, strict=True):
+        key |= coordinate << shift
+        shift += address_width(side)
+    by_offset = [program.forms[form].by_offset for form in tables.forms]
+    table = [0] * (int(key.max()) + (1 << bits))
+    for offset, start in enumerate(key.tolist()):
+        rows = tables.contents[int(program.variant_at[groups.members[0, offset]])]
+        if _mixed(program):
+            rows = tuple(
+                chosen if here else fixed
+                for chosen, fixed, here in zip_longest(
+                    rows, tables.contents[variant], by_offset, fillvalue=0
+                )
+            )
+        table[start : start + len(rows)] = rows
+    return tuple(table)
+
+
 class FabricBuilder(NetlistBuilder):
     """Takes the parts of the netlist of a fabric, and knows what they are parts of.
 
@@ -209,10 +276,12 @@ class FabricBuilder(NetlistBuilder):
     ----------
     width : int
         Bits of a flit.
-    boards : Boards, optional
-        Those that the nodes lie on, of which one is built.
+    part : (Boards, int), optional
+        The boards that the nodes lie on, and which of them is built.
     abort : bool
         Whether runs can be aborted.
+    add_rows : function
+        What adds a table of rows at each of some nodes, as `add_row_roms`.
 
     Attributes
     ----------
@@ -233,23 +302,21 @@ class FabricBuilder(NetlistBuilder):
         The registers between what there is once and the nodes.
     """
 
-    #: What may be loaded, where tables are.
-    frame: Frame | None = None
-
     def __init__(
         self,
         program: Program,
         placement: Placement,
         width: int,
         top: Top,
-        boards: Boards | None = None,
         *,
-        board: int = 0,
+        part: tuple[Boards, int] | None = None,
         abort: bool = False,
+        add_rows: AddRows = add_row_roms,
     ) -> None:
         super().__init__()
         self.program, self.placement, self.width, self.top = program, placement, width, top
-        self.boards, self.abort = boards, abort
+        boards, board = part or (None, 0)
+        self.boards, self.abort, self.add_rows = boards, abort, partial(add_rows, self)
         self.topology, self.sources = program.topology, program.loop.sources
         self.ports = self.topology.ports
         self.here = boards.nodes[board].tolist() if boards else [*range(self.topology.nodes)]
@@ -267,12 +334,15 @@ class FabricBuilder(NetlistBuilder):
     def operator_unit(self) -> OperatorUnit | None:
         """What combines words, where anything does."""
         # Anything may be combined, whatever is loaded.
-        operators = self.frame.parsed_operators() if self.frame else self.program.operators
+        frame = self.placement.frame
+        operators = frame.parsed_operators() if frame else self.program.operators
         return OperatorUnit(operators) if operators else None
 
     @cached_property
     def choices(self) -> RunChoices:
         """What is chosen at the start of a run."""
+        if self.placement.frame:
+            return RunChoices.of_frame(self.placement.frame)
         return RunChoices.of(self.program, by_form=self.top is Top.STREAM)
 
     @cached_property
@@ -365,66 +435,3 @@ class FabricBuilder(NetlistBuilder):
             Slice(f"offset_{axis}_{{}}", at, 0, self.nets[f"offset_{axis}_0"])
             for axis, at in enumerate(coordinates)
         )
-
-    def add_row_roms(
-        self, name: str, nodes: IntArray, row: str, bits: int, tables: RowTables
-    ) -> None:
-        """A ROM of each of some nodes that the sequencer steps through.
-
-        Where any form is by offset, it has room for all offsets, and shows what is for that of the
-        node.
-
-        Parameters
-        ----------
-        name : str
-            Of the nets that show what is read, without the number of the node.
-        row : str
-            The net of the row, of which each node has a ROM.
-        """
-        address: tuple[Slice, ...] = (self.distribution.near_each(row, nodes),)
-        different, which = np.unique(self.variant_of[nodes], return_inverse=True)
-        rows = [tables.contents[variant] for variant in different.tolist()]
-        if self.program.by_offset:
-            kept = different if self._mixed else [0] * len(different)
-            known = {variant: self._by_offset(tables, address[0].width, variant)
-                     for variant in {*map(int, kept)}}  # fmt: skip
-            rows = [known[int(variant)] for variant in kept]
-            address += self.offset(nodes)
-        contents = {each: number for number, each in enumerate(dict.fromkeys(rows))}
-        self.add_roms(
-            f"rom_{name}_{{}}",
-            nodes,
-            contents=[*contents],
-            which=np.array([contents[each] for each in rows])[which.ravel()],
-            width=bits,
-            address=address,
-            output=f"{name}_{{}}",
-        )
-
-    @property
-    def _mixed(self) -> bool:
-        """Whether what a node does depends on its offset from the root in some forms only."""
-        return len({form.by_offset for form in self.program.forms}) > 1
-
-    def _by_offset(self, tables: RowTables, bits: int, variant: int) -> tuple[int, ...]:
-        """Contents for all offsets, addressed by so many bits and then by coordinates."""
-        program, groups = self.program, self.program.root_groups
-        torus = cayley(groups.torus)
-        coordinates = torus.coordinates(np.arange(groups.size))
-        key, shift = np.zeros(groups.size, int), bits
-        for coordinate, side in zip(coordinates, torus.moduli, strict=True):
-            key |= coordinate << shift
-            shift += address_width(side)
-        by_offset = [program.forms[form].by_offset for form in tables.forms]
-        table = [0] * (int(key.max()) + (1 << bits))
-        for offset, start in enumerate(key.tolist()):
-            rows = tables.contents[int(program.variant_at[groups.members[0, offset]])]
-            if self._mixed:
-                rows = tuple(
-                    chosen if here else fixed
-                    for chosen, fixed, here in zip_longest(
-                        rows, tables.contents[variant], by_offset, fillvalue=0
-                    )
-                )
-            table[start : start + len(rows)] = rows
-        return tuple(table)

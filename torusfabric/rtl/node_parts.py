@@ -117,7 +117,7 @@ def endpoint_settings(build: FabricBuilder) -> EndpointSettings:
         unit=build.operator_unit if adds else None,
         spare=spare,
         pitch=pitch,
-        late=bool(build.frame and build.frame.late),
+        late=bool(build.placement.frame and build.placement.frame.late),
         links=build.topology.longest_link,
     )
 
@@ -198,7 +198,7 @@ class EndpointWiring:
         if "offset" in bits:
             inputs["offset"] = build.offset(nodes)
         if "row" in bits:
-            build.add_row_roms("row", nodes, "row", self._shape.row_bits, endpoints.tables)
+            build.add_rows("row", nodes, "row", self._shape.row_bits, endpoints.tables)
             inputs["row"] = (Slice("row_{}", nodes, 0, self._shape.row_bits),)
         if self._inject_bits:
             outputs["inject"] = ("inject_{}", self._inject_bits)
@@ -358,7 +358,7 @@ def _add_crossbars(
                 ]
             if plan.row_bits:
                 tables = build.placement.router_tables
-                build.add_row_roms(row, nodes, "setting_row", plan.row_bits, tables)
+                build.add_rows(row, nodes, "setting_row", plan.row_bits, tables)
                 inputs[port] = (Slice(f"{row}_{{}}", nodes, 0, plan.row_bits),)
             if coded and role is Role.COMBINER:  # of which it is the last in the text
                 inputs["operator_code"] = (near("operator_code", nodes),)

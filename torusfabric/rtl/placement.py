@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from .endpoint_points import known, of_each
 from .loops import Loops
 from .place import Column, ColumnSet, Delays, Location, RowTables, Shown, Table
 from .router import Crossbar, plan_crossbar
+
+if TYPE_CHECKING:
+    from ..program.frame import Frame
 
 __all__ = ["Placement", "RouterPlan", "combiner_name", "place"]
 
@@ -91,6 +94,8 @@ class Placement:
         In front of the operators, if there are any: one of each shape.
     operands_of : ndarray of int, shape (variants,)
     router_of : ndarray of int, shape (variants,)
+    frame : Frame or None
+        What there is room for in the tables at the nodes, where these are loaded.
     """
 
     selects: tuple[Column, ...]
@@ -101,6 +106,7 @@ class Placement:
     router_of: IntArray
     endpoints: EndpointPlan
     router_tables: RowTables
+    frame: Frame | None = None
 
 
 def combiner_name(placement: Placement, number: int) -> str:

@@ -6,6 +6,7 @@ import enum
 from bisect import bisect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
@@ -17,6 +18,9 @@ from .memories import address_width, choose, look_up
 from .modules import Leaf, pulsed
 from .operator_unit import OperatorUnit
 from .run_length import Lengths
+
+if TYPE_CHECKING:
+    from ..program.frame import Frame
 
 __all__ = ["ERROR_BITS", "RunChoices", "RunError", "entry_members", "found_entry", "run_form"]
 
@@ -97,6 +101,18 @@ class RunChoices:
             if by_form
             else tuple(mode.numbered for mode in program.modes),
         )
+
+    @classmethod
+    def of_frame(cls, frame: Frame) -> RunChoices:
+        """Those of a fabric that is loaded; the entries of a mode say which of them it has."""
+        operators, entries = frame.parsed_operators(), frame.entries
+        unit = OperatorUnit(operators) if operators else None
+        # With streams, commands find the entry of a root.
+        chosen = frame.roots and not frame.streams
+        root = 1 << address_width(frame.nodes) if chosen else None
+        lengths = Lengths(frame.flits, (1,) * entries)
+        several = unit if unit and unit.bits else None
+        return cls((root,) * entries, (True,) * entries, lengths, several)
 
     @property
     def modes(self) -> int:

@@ -62,8 +62,8 @@ class OnBoard:
 
     def builder(self, program: Program, placement: Placement, width: int) -> FabricBuilder:
         """What takes the parts of the netlist."""
-        boards = self.plan.boards
-        return FabricBuilder(program, placement, width, Top.HOST, boards, board=self.number)
+        part = self.plan.boards, self.number
+        return FabricBuilder(program, placement, width, Top.HOST, part=part)
 
     def add(self, build: FabricBuilder, layouts: Sequence[HostLayout]) -> Built:
         """Fill the netlist."""

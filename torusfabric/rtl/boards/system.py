@@ -204,7 +204,7 @@ class BoardSystem:
         program, width = self.fabric.program, self.fabric.width
         placement, built = self.fabric.placement, []
         for board in range(self.boards.number):
-            build = FabricBuilder(program, placement, width, Top.HOST, self.boards, board=board)
+            build = FabricBuilder(program, placement, width, Top.HOST, part=(self.boards, board))
             top = add_board(build, self.fabric.form_layouts, self.plan)
             built.append((build.done(), top.read_latency))
         return tuple(built)

@@ -231,7 +231,7 @@ class NodeTables:
         operand = plan(operators, self.operand_bits, sources.first_injection)
         operands = (operand,) if self.frame.operators else ()
         endpoints = EndpointPlan((self.shape,), one, (self._wires,), (), none, {}, 0)
-        return Placement((), {}, operands, one, (router,), one, endpoints, none)
+        return Placement((), {}, operands, one, (router,), one, endpoints, none, self.frame)
 
     def coded(self, table: Table, values: IntArray) -> list[list[int]]:
         """The settings of a table, node by node, of the values of its columns."""

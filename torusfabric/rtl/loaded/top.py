@@ -4,25 +4,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from ...program import Program
 from ...program.frame import Frame
 from ...topology import IntArray
 from .. import tops
 from ..arrays import Slice, Source
-from ..fabric_builder import FabricBuilder, Top
+from ..fabric_builder import FabricBuilder
 from ..host import Host, HostView, HostWrites
 from ..memories import address_width
 from ..modules import Leaf
 from ..netlist import Fixed, Part, Parts, Role
 from ..node_parts import add_endpoints
 from ..place import RowTables
-from ..run_choices import RunChoices
-from ..run_length import Lengths
 from ..streams import nodes as streams
 from ..streams.commands import Commands
 from ..streams.endpoint import StreamEnds, sectioned
@@ -37,7 +35,7 @@ from .sequencer import LoadedSequencer
 from .stream_ends import NodeFacts, command_shape, stream_ends
 from .table import LoadedTable, part_bits
 
-__all__ = ["LoadedBuilder", "add_loaded_stream_top", "add_loaded_top"]
+__all__ = ["LoadedTables", "add_loaded_stream_top", "add_loaded_top"]
 
 #: What is shown of what is loaded.
 SHOWN = ("loaded", "loaded_program", "modes")
@@ -47,8 +45,9 @@ LOOKED_UP = {"load_valid": "known", "load_facts": "load_facts", "unload_facts": 
              "row": "unload_row"}  # fmt: skip
 
 
-class LoadedBuilder(FabricBuilder):
-    """Takes the parts of a fabric whose tables are loaded.
+@dataclass(frozen=True, eq=False)
+class LoadedTables:
+    """The tables of a fabric that are loaded.
 
     Parameters
     ----------
@@ -56,98 +55,97 @@ class LoadedBuilder(FabricBuilder):
         What is there at first.
     """
 
-    def __init__(self, program: Program, frame: Frame, width: int, image: Image | None) -> None:
-        self.frame, self.layout, self.image = frame, TableLayout(frame), image
-        top = Top.STREAM if frame.streams else Top.HOST
-        super().__init__(program, self.layout.of_node.placement(program), width, top)
-        self._contents = image.contents if image else [[] for _ in self.layout.tables]
-        self._known: dict[object, str] = {}
+    frame: Frame
+    image: Image | None
 
     @cached_property
-    def choices(self) -> RunChoices:
-        """What is chosen at the start of a run."""
-        frame, unit = self.layout.frame, self.operator_unit
-        lengths = Lengths(frame.flits, (1,) * frame.entries)
-        # Which modes have a choice of it their entries say; with streams commands find these.
-        chosen = frame.roots and not frame.streams
-        root = 1 << address_width(frame.nodes) if chosen else None
-        several = unit if unit and unit.bits else None
-        return RunChoices((root,) * frame.entries, (True,) * frame.entries, lengths, several)
+    def layout(self) -> TableLayout:
+        """Which bits are what."""
+        return TableLayout(self.frame)
 
-    def _add_table(
-        self, name: str, number: int, addresses: Sequence[Parts], bus: Mapping[str, Parts],
-        parts: Mapping[str, tuple[Sequence[Bits], int]], net: str, node: int | None = None,
+    def contents(self, number: int) -> tuple[tuple[int, ...], ...]:
+        """The first rows of tables of one owner."""
+        tables = self.image.contents[number] if self.image else []
+        return tuple(tuple(max(row, 0) for row in rows) for rows in tables)
+
+    def add_rows(
+        self, build: FabricBuilder, name: str, nodes: IntArray, row: str, bits: int,
+        tables: RowTables,
     ) -> None:  # fmt: skip
-        """Add tables of one owner, which shows all rows if it is not asked for one.
+        """Add the tables of nodes where ROMs would be: one module for those of equal contents.
 
-        Those of the same contents are of one module. Nets have names of the parts that they show.
+        What endpoints look up, and routers and operators do, lies in one table.
         """
-        whole = not addresses
-        tables, given = self.layout.tables[number], self.layout.bus
-        contents = tuple(tuple(max(row, 0) for row in rows) for rows in self._contents[number])
-        key = tables, contents, tuple(parts.items()), whole
-        module = self._known.setdefault(key, f"table_{name}" if contents else f"empty_{name}")
-        make = partial(LoadedTable, tables, given, contents, parts, whole=whole)
-        self.add_module(module, make, role=Role.TABLE)
-        self.add(
-            f"the_table_{name}",
-            module,
-            inputs={
-                "number": (Fixed(number, given["load_table"]),),
-                **{f"address_{k}": address for k, address in enumerate(addresses)},
-                **bus,
-            },
-            outputs={
-                part: (net.format(part), part_bits(runs)) for part, (runs, _) in parts.items()
-            },
-            node=node,
-        )
-
-    def add_row_roms(
-        self, name: str, nodes: IntArray, row: str, bits: int, tables: RowTables
-    ) -> None:
-        """Tables that are loaded, where ROMs would be: one for all that a node looks up."""
         if name != "row":
             return
-        layout, near = self.layout, self.distribution.near
+        layout, near, parts = self.layout, build.distribution.near, self.layout.node_parts
         asked_here = {"unload_key": layout.unload_facts["first_row"].width,
-                      "entry": layout.entry_bits} if layout.frame.streams else {}  # fmt: skip
+                      "entry": layout.entry_bits} if self.frame.streams else {}  # fmt: skip
+        modules = dict[tuple[tuple[int, ...], ...], str]()
         for node in nodes.tolist():
+            contents = self.contents(node)
+            if contents not in modules:
+                modules[contents] = self._add_module(build, f"node_{node}", node, parts)
             bus = {name: near(name, node) for name in layout.bus}
             asked: list[Parts] = [near(name, node) for name in layout.named]
             asked += [(Part(f"{name}_{node}", 0, bits),) for name, bits in asked_here.items()]
-            net = f"{{}}_{node}"
-            self._add_table(f"node_{node}", node, asked, bus, layout.node_parts, net, node)
+            build.add(
+                f"the_table_node_{node}",
+                modules[contents],
+                inputs=self._inputs(node, asked, bus),
+                outputs={part: (f"{part}_{node}", part_bits(runs))
+                         for part, (runs, _) in parts.items()},
+                node=node,
+            )  # fmt: skip
 
-    def add_loader(self, name: str, digest: int) -> None:
+    def add_loader(self, build: FabricBuilder, name: str) -> None:
         """Add what takes the words of images, and the tables that there are once."""
-        layout = self.layout
+        layout, frame = self.layout, self.frame
         there = self.image.there if self.image else (0, 0, 0)
-        make = partial(ImageLoader, digest, layout.bus, layout.frame.entries, there)
-        bus = add_single(self, name, Role.LOADER, make)
-        shared: dict[str, Parts] = {member: bus[member] for member in layout.bus}
-        shared["load_every"] = (Fixed(0, 1),)
-        for number, (table, (rows, bits)) in enumerate(
-            layout.single_tables.items(), layout.frame.nodes
-        ):
+        make = partial(ImageLoader, frame.digest(build.width), layout.bus, frame.entries, there)
+        bus: Mapping[str, Parts] = add_single(build, name, Role.LOADER, make)
+        bus = {**{member: bus[member] for member in layout.bus}, "load_every": (Fixed(0, 1),)}
+        for number, (table, (rows, bits)) in enumerate(layout.single_tables.items(), frame.nodes):
             whole, one = table == "starts", table.removesuffix("s")
             width, net = (rows * bits, table) if whole else (bits, f"{one}_word")
             asked = [] if whole else [(Part(f"{one}_address", 0, address_width(rows)),)]
-            self._add_table(table, number, asked, shared, {"row": (((0, width),), 0)}, net)
+            module = self._add_module(
+                build, table, number, {"row": (((0, width),), 0)}, whole=whole
+            )
+            inputs = self._inputs(number, asked, bus)
+            build.add(f"the_table_{table}", module, inputs=inputs, outputs={"row": (net, width)})
 
-    def add_sequencer(self, soon: int = 0, **how: Any) -> None:
+    def _add_module(
+        self, build: FabricBuilder, name: str, number: int,
+        parts: Mapping[str, tuple[Sequence[Bits], int]], *, whole: bool = False,
+    ) -> str:  # fmt: skip
+        """Declare the tables of one owner; the name of the module."""
+        tables, contents = self.layout.tables[number], self.contents(number)
+        module = f"table_{name}" if contents else f"empty_{name}"
+        make = partial(LoadedTable, tables, self.layout.bus, contents, parts, whole=whole)
+        build.add_module(module, make, role=Role.TABLE)
+        return module
+
+    def _inputs(
+        self, number: int, addresses: Sequence[Parts], bus: Mapping[str, Parts]
+    ) -> dict[str, Parts]:
+        """What the tables of one owner are given."""
+        own: dict[str, Parts] = {"number": (Fixed(number, self.layout.bus["load_table"]),)}
+        return own | {f"address_{k}": each for k, each in enumerate(addresses)} | {**bus}
+
+    def add_sequencer(self, build: FabricBuilder, soon: int = 0, **how: Any) -> None:
         """Add the sequencer."""
-        make = partial(LoadedSequencer, self.layout, self.choices, soon=soon)
-        self.sequenced.update(add_single(self, "sequencer", Role.SEQUENCER, make, **how))
+        make = partial(LoadedSequencer, self.layout, build.choices, soon=soon)
+        build.sequenced.update(add_single(build, "sequencer", Role.SEQUENCER, make, **how))
 
 
-def add_loaded_top(build: LoadedBuilder, digest: int) -> Built:
+def add_loaded_top(build: FabricBuilder, tables: LoadedTables) -> Built:
     """One memory-mapped port serves all nodes; another takes what is loaded."""
-    layout, ports = build.layout, build.ports
+    layout, ports = tables.layout, build.ports
     tops.add_starts(build)
     for name, bits in WORDS.items():
         build.add_input(name, bits)
-    build.add_loader("loader", digest)
+    tables.add_loader(build, "loader")
     answer, addresses = build.placement.endpoints.answer, loaded_layout(layout.frame)
     host = lambda: Host(
         [HostView(addresses, BlockLocator(layout), tuple(range(ports + 1)))],
@@ -155,7 +153,7 @@ def add_loaded_top(build: LoadedBuilder, digest: int) -> Built:
         width=build.width, address_bits=layout.of_node.base_bits, answer=answer,
     )  # fmt: skip
     latency = tops.add_host_port(build, host)
-    build.add_sequencer()
+    tables.add_sequencer(build)
     routers = tops.add_inside(build, add_endpoints)
     tops.add_status(build)
     for name in SHOWN:
@@ -163,15 +161,17 @@ def add_loaded_top(build: LoadedBuilder, digest: int) -> Built:
     return Built(routers, latency)
 
 
-def add_loaded_stream_top(build: LoadedBuilder, digest: int, clocks: Clocks, timeout: int) -> Built:
+def add_loaded_stream_top(
+    build: FabricBuilder, tables: LoadedTables, clocks: Clocks, timeout: int
+) -> Built:
     """Every node has streams, and those of commands take what is loaded."""
-    ends = stream_ends(build.layout, build.width)
+    ends = stream_ends(tables.layout, build.width)
 
     def add_control() -> None:
-        commands = partial(Commands, command_shape(build.layout, build.choices))
+        commands = partial(Commands, command_shape(tables.layout, build.choices))
         streams.add_control(build, ends.loader, commands, renamed={"load_valid": "message_valid"})
-        build.add_loader("image_loader", digest)
-        build.add_sequencer(streams.SOON, renamed=streams.RENAMED)
+        tables.add_loader(build, "image_loader")
+        tables.add_sequencer(build, streams.SOON, renamed=streams.RENAMED)
         for name in SHOWN:
             build.add_output(name, build.nets[name])
 
