@@ -16,7 +16,7 @@ from ..topology import IntArray, cayley
 from .data import ProgramData
 from .fields import Action, Loop, Order
 from .host_words import word_addresses
-from .timing import starts
+from .timing import PASS, starts
 
 if TYPE_CHECKING:
     from ..collective import Operator
@@ -162,7 +162,7 @@ class Machine:
         self.upstream = topology.upstream
         self.link = self.idle()
         # What is on links behind the registers of out-ports, the newest first.
-        self.late = topology.cycles_of_arc - 1
+        self.late = topology.cycles_of_arc - PASS
         self.under_way: deque[Words] = deque()
         self.result, self.later, self.later_result = self.link, self.link, self.link
         # What is inside operators, the newest first.

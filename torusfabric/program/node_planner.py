@@ -153,7 +153,7 @@ class Moves:
             if stage in LATER:
                 port = self.in_port(use.word)
                 age = self.takes(use) - self.written(use.word)
-                if age >= MEMORY_AGE - COMBINE:
+                if age >= MEMORY_AGE - PASS:
                     stage = Stage.INJECTION
                 elif age:
                     stage = LATER[stage]

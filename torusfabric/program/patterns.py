@@ -81,7 +81,8 @@ def _compile_rows(
         age = least - links + PASS
     else:
         age = max(block, least) - links + PASS
-    delayed, rests = np.flatnonzero(age == PASS + 1), np.flatnonzero(age >= MEMORY_AGE)
+    rests = np.flatnonzero(age >= MEMORY_AGE)
+    delayed = np.flatnonzero((age > PASS) & (age < MEMORY_AGE))
     sources = Sources(
         ports, tuple(delayed.tolist()), injections=tuple((k,) for k in range(chunks + len(rests)))
     )

@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..topology import BoolArray, IntArray
 from .fields import IDLE, NEUTRAL, Action, Order, Point, Stage
 from .loadable import Loadable, operand_links
-from .timing import ADDRESS, MEMORY_AGE, PASS, SETTING
+from .timing import ADDRESS, COMBINE, MEMORY_AGE, PASS, SETTING
 
 if TYPE_CHECKING:
     from .address_map import AddressMap
@@ -95,7 +95,7 @@ class _Rewriting:
         for action, delay in ((Action.SELECT, 0), (Action.OPERAND, links)):
             late = {field.delay - SETTING - delay for field in loop.of(action)}
             # Where rows pause, operators may change when the first words come to them.
-            self._early = action is Action.OPERAND and late == {1 - links}
+            self._early = action is Action.OPERAND and late == {PASS - links}
             if late - {0} and not self._early:
                 _refuse("whose ports change at once", program.schedule.algorithm)
 
@@ -168,7 +168,7 @@ class _Rewriting:
                     _refuse("whose blocks lie flit after flit", self._program.schedule.algorithm)
                 self._kept[row, node, port] = stage is Stage.PORT
                 # A result is stored as soon as it is made.
-                stores[row, node, port] = late - (stage is Stage.RESULT)
+                stores[row, node, port] = late - COMBINE * (stage is Stage.RESULT)
                 blocks.append((int(row), int(node), int(port), (number, base)))
         return sorted(blocks)
 

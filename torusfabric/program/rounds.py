@@ -270,7 +270,8 @@ def _least(plan: RoundPlan, round_of: IntArray, begin: IntArray) -> int:
     known = stored[at] == read
     at, apart = at[known], row[known] - there[at[known]]
     assert (apart > 0).all(), "a block is sent on in a later row"
-    return int(np.max(-(-(1 + round_pause(links[at])) // apart), initial=1))
+    least = SETTING - ADDRESS + round_pause(links[at])
+    return int(np.max(-(-least // apart), initial=1))
 
 
 def _reads(

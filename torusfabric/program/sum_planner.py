@@ -73,7 +73,7 @@ def plan_sums(
         timings.append(by_step(transfers, table.round_count, flits))
     plans = [_plan(transfers, timing, flits) for timing in timings]
     # Rows by the cycle include those of a link.
-    longer = table.topology.longest_link - 1
+    longer = max(transfers.longer)
     duration = {plan: plan.duration + longer * (not plan.by_waves) for plan in plans}
     longest = min(plans, key=duration.__getitem__)
     if not any_length or not isinstance(table, Table):

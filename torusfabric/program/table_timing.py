@@ -105,8 +105,8 @@ class TableTransfers:
         self.ports = topology.ports
         self.combine = COMBINE + latency
         self.age = self.combine + PASS
-        self.longer: list[int] = (topology.cycles_of_port - 1).tolist()
-        self.reach = topology.ports * self.combine + self.age + 2 * max(self.longer, default=0)
+        self.longer: list[int] = (topology.cycles_of_port - PASS).tolist()
+        self.reach = topology.ports * self.combine + self.age + 2 * max(self.longer)
         self.joins: dict[Key, list[Arrival]] = defaultdict(list)
         self.passes: dict[Key, list[Arrival]] = defaultdict(list)
         self.arrivals: dict[Key, list[Arrival]] = defaultdict(list)
@@ -235,7 +235,8 @@ def by_cycle(transfers: TableTransfers) -> TableTiming:
             before = [arrived[a] for a in transfers.feeding(leaving)]
             time = max(before, default=-transfers.age) + transfers.age
         if transfers.kept:
-            # What a later step adds to a sum comes after all that sums of that step have.
+            # What a later step adds to a sum comes in a later cycle than all that sums of that step
+            # have.
             earlier = [arrived[a] + 1 for a in transfers.feeding(leaving)]
             time = max([time, *earlier])
         clashes = joined[joins] if partial else set()
@@ -246,9 +247,9 @@ def by_cycle(transfers: TableTransfers) -> TableTiming:
         used[port].add(time)
         if partial:
             clashes.update(range(there - transfers.combine + 1, there + transfers.combine))
-    # An adder reads memories a row later than an out-port.
-    rows = 1 + max(at.values()) if transfers.arrivals else 2 + max(arrived.values())
-    return TableTiming(at, rows, 1, [0] * transfers.ports, by_cycle=True)
+    # An adder takes words as they arrive, and reads memories as late as an out-port passes them on.
+    last = max(at.values()) if transfers.arrivals else max(arrived.values()) + PASS
+    return TableTiming(at, last + 1, 1, [0] * transfers.ports, by_cycle=True)
 
 
 def in_order(transfers: TableTransfers, steps: int) -> TableTiming:

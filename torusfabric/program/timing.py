@@ -66,7 +66,8 @@ STORE = 1
 #: Cycles from the arrival of a word to its departure by way of a memory: it is written, read, sent.
 MEMORY_AGE = STORE + LINK - ADDRESS
 
-#: Cycles from the arrival of a word to its departure as it came.
+#: Cycles of the register of an out-port: from the arrival of a word to its departure as it came,
+#: and the first of those of any link.
 PASS = LINK - SETTING
 
 #: Cycles of a round beyond its hops and flits: the write of the last flit.

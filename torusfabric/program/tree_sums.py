@@ -21,7 +21,7 @@ from .address_map import OffsetMap
 from .fields import IDLE, Memory, Sources
 from .round_plan import Added, Bursts, Receipts, RoundPlan
 from .rounds import program_of
-from .timing import ADDRESS, COMBINE, ROUND_SETUP, SETTING
+from .timing import COMBINE, PASS, ROUND_SETUP
 
 if TYPE_CHECKING:
     from ..schedule.sum_trees import SumTrees
@@ -42,7 +42,8 @@ class _Times(NamedTuple):
     sent : ndarray of int
         When its sum is in the register of its out-port, or at the root could be, counted alike.
     leaving : int
-        Cycles from the result of the last child to that register: none, or one.
+        Cycles from the result of the last child to that register: none where it leaves as it is
+        made, or those of the register.
     after : ndarray of int
         The in-port of the child after whose words its own come next in the chain of its parent;
         -1 for the first.
@@ -64,9 +65,9 @@ class _Times(NamedTuple):
 
     @property
     def stored(self) -> IntArray:
-        """Cycles from the last results until nodes store the sum, of shape (chunks, nodes)."""
-        # Results stay a cycle longer in their registers where sums leave as they are made.
-        return np.where(self.down > 0, self.down, 1 - self.leaving)
+        """Cycles until nodes store the sum, from in front of out-ports, shape (chunks, nodes)."""
+        # Where sums leave as they are made, results are in registers of their own just then.
+        return np.where(self.down > 0, self.down, PASS - self.leaving)
 
     @property
     def duration(self) -> int:
@@ -96,7 +97,7 @@ def _times(topology: Topology, trees: SumTrees, latency: int, leaving: int) -> _
     parent = np.where(ports >= 0, topology.neighbours[nodes, ports], nodes)
     depth = _depth(topology.neighbours, ports, trees.roots, np.ones_like(topology.neighbours))
     # By what a link is longer than the register of an out-port.
-    longer = topology.cycles_of_arc[nodes, ports] - 1
+    longer = topology.cycles_of_arc[nodes, ports] - PASS
     height, rank = np.zeros((2, *parent.shape), int)
     after, last, children = np.full((3, *parent.shape), -1)
     children[:] = 0
@@ -120,7 +121,7 @@ def _times(topology: Topology, trees: SumTrees, latency: int, leaving: int) -> _
         late = leaving + step * (1 + rank[tree, child]) + longer[tree, child]
         sent[tree, child] = sent[tree, parent[tree, child]] - late
     # Of a leaf the word goes from the reader into the register of the out-port.
-    read = sent - np.where(children > 0, leaving + step * children, 1)
+    read = sent - np.where(children > 0, leaving + step * children, PASS)
     first = int(read.min())
     stays = (trees.down < 0).all()
     above, cycles = topology.upstream[0], topology.cycles_of_arc[topology.upstream]
@@ -148,7 +149,7 @@ def compile_tree_sums(request: Request, trees: SumTrees) -> Program:
     topology, ports = request.topology, request.topology.ports
     chunks, nodes = np.arange(len(trees.up)), np.arange(topology.nodes)
     made, to_root = request.fixed, request.schedule.collective.to_root
-    times = _times(topology, trees, request.latency, int(not made))
+    times = _times(topology, trees, request.latency, 0 if made else PASS)
     count, reader = _readers(times.read)
     sources = Sources(ports, results=True, injections=tuple((k,) for k in range(count)), made=made)
     kept = _kept(trees, times, sources, to_root=to_root)
@@ -168,7 +169,7 @@ def compile_tree_sums(request: Request, trees: SumTrees) -> Program:
         blocks=np.ones(1, int),
         bursts=Bursts(none, node, reader.ravel(), none, none, received + chunk, none, none + 1),
         receipts=Receipts(
-            stored, at, memory, kept.source[at, memory], 1 + kept.links[at, memory], stored,
+            stored, at, memory, kept.source[at, memory], kept.links[at, memory], stored,
             stored + 1,
         ),
         depth=depth,
@@ -176,7 +177,7 @@ def compile_tree_sums(request: Request, trees: SumTrees) -> Program:
         memory=located[0],
         slot=located[1],
         streams=streams,
-        added=Added(operand, late.tolist(), times.cycles - 1 - (SETTING - ADDRESS), made),
+        added=Added(operand, late.tolist(), times.cycles - PASS, made),
         receive_map=None if to_root else OffsetMap(topology, chunks[None], 0 * chunks[None]),
     )  # fmt: skip
     return program_of(request, plan)
@@ -192,7 +193,7 @@ class _Kept(NamedTuple):
     source : ndarray of int, shape (nodes, memories)
         What it stores; -1 for nothing.
     links : ndarray of int, shape (nodes, memories)
-        How many cycles after the last results.
+        As `_Times.stored` says.
     memory : ndarray of int, shape (chunks,)
         That of each chunk at the root.
     """
@@ -212,7 +213,7 @@ def _kept(trees: SumTrees, times: _Times, sources: Sources, *, to_root: bool) ->
         source = np.full((times.last.shape[1], len(results)), IDLE)
         source[roots[0]] = sources.first_result + results
         ports = tuple((port,) for port in results.tolist())
-        return _Kept(ports, source, np.full_like(source, 1 - times.leaving), memory)
+        return _Kept(ports, source, np.full_like(source, PASS - times.leaving), memory)
     # Results at its root, what arrives elsewhere.
     source = trees.down.copy()
     source[chunk, roots] = sources.first_result + last
@@ -247,7 +248,7 @@ def _settings(
     out = trees.up[tree, child]
     select[0, child, out] = passed[tree, child]
     late = np.zeros((nodes, ports), int)
-    late[child, out] = times.sent[tree, child] - 1
+    late[child, out] = times.sent[tree, child] - PASS
     parent, port = topology.neighbours[child, out], topology.opposite[out]
     after = times.after[tree, child]
     earlier = sources.first_result + after
@@ -258,5 +259,5 @@ def _settings(
     above = trees.down[tree, child]
     parent, port = (end[child, above] for end in topology.upstream)
     select[0, parent, port] = source[tree, parent]
-    late[parent, port] = times.cycles - 1 + times.down[tree, parent]
+    late[parent, port] = times.cycles - PASS + times.down[tree, parent]
     return select, operand, late
