@@ -4,6 +4,11 @@ import pytest
 
 from torusfabric.cli import main
 
+FORMS = (
+    "--forms must come with --max-flits and a collective to plan, for lengths of which each has "
+    "its form"
+)
+
 
 @pytest.mark.parametrize(
     ("line", "message"),
@@ -17,6 +22,9 @@ from torusfabric.cli import main
             "simulate 2x2 allgather --image a.bin",
             "--image must come with --fabric, into which it is loaded",
         ),
+        ("verilog 3x3 broadcast --forms long -o out", FORMS),
+        ("simulate 3x3 broadcast --flits 64 --forms short", FORMS),
+        ("simulate 3x3 broadcast,gather --forms all", FORMS),
         (
             "compare 2x4 allgather --map gray",
             "--map must come with --plan and a file of MSCCL, FILE.xml",

@@ -15,7 +15,7 @@ __all__ = ["add_bus_option", "add_fabric_options", "add_flits_option", "add_ram_
 #: Further options in the order in which they are said again, and what is not said.
 IN_ORDER = ("top", "bus", "prefix", "barrier", "abort", "forms", "clocks", "beat", "timeout", "ram",
             "tables", "rows", "depth", "inputs")  # fmt: skip
-USUAL = {"forms": "all", "clocks": "one", "beat": "auto", "ram": "auto", "tables": "rom"}
+USUAL = {"clocks": "one", "beat": "auto", "ram": "auto", "tables": "rom"}
 
 #: The tops of a fabric, and how one meets it.
 TOPS = {
@@ -154,7 +154,8 @@ def hardware_words(arguments: Namespace, *, width: int, length: int) -> tuple[st
     most = given.get("max_flits") is not None
     values = {"op": arguments.op, "signed": arguments.signed, "width": width}
     values["max-flits" if most else "flits"] = length
-    values |= {name: given.get(name) for name in IN_ORDER if most or name != "forms"}
+    chosen = most or given.get("forms") != str(FormChoice.AUTO)
+    values |= {name: given.get(name) for name in IN_ORDER if chosen or name != "forms"}
     words: list[str] = []
     for name, value in values.items():
         if value and value != USUAL.get(name):

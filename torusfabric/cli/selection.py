@@ -43,6 +43,8 @@ class Chosen:
         Steps from the arrival of a block to its departure; None where a file does not say.
     why : str
         Why its algorithm was chosen; empty where it was named.
+    asked : tuple of str
+        The words as they were given, which leave open what was chosen.
     forms : tuple of Schedule
         Where several serve, each for some lengths: all of them, the last of which is `schedule`.
     """
@@ -52,6 +54,7 @@ class Chosen:
     root: Literal["any"] | None = None
     latency: int | None = None
     why: str = ""
+    asked: tuple[str, ...] = ()
     forms: tuple[Schedule, ...] = ()
 
     @property
@@ -93,6 +96,12 @@ def choose_schedule(
         If a name is unknown, no algorithm fits, the file is not valid, or memory does not suffice.
     """
     path = parse_plan(arguments, any_root=any_root)
+    given = vars(arguments)
+    if given.get("forms", "auto") != "auto" and not (path is None and any_length and flits):
+        raise InputError(
+            "--forms must come with --max-flits and a collective to plan, for lengths of which "
+            "each has its form"
+        )
     root: Literal["any"] | None = "any" if arguments.root == "any" else None
     if path is not None:
         with progress_bar("reading"):
@@ -104,9 +113,9 @@ def choose_schedule(
     selection = parse_selection(arguments, any_root=any_root)
     before(selection.topology, selection.collective)
     with progress_bar("planning"):
-        given = vars(arguments)
+        asked = (*_words(selection, arguments), *_open(root))
         if any_length and flits and ("forms" in given or given.get("tables") == "ram"):
-            return _of_forms(selection, flits, root, arguments)
+            return replace(_of_forms(selection, flits, root, arguments), asked=asked)
         if root:
             from ..planning import plan_any_root  # here, since it imports what compiles
 
@@ -115,7 +124,7 @@ def choose_schedule(
             selection = resolve(selection, flits=flits, any_length=any_length)
             schedule = plan_selection(selection)
     words = (*_words(selection, arguments), *_open(root))
-    return Chosen(schedule, words, root, selection.options.latency, selection.why)
+    return Chosen(schedule, words, root, selection.options.latency, selection.why, asked)
 
 
 def _of_forms(
@@ -145,7 +154,7 @@ def _of_forms(
     schedules, last = tuple(map(plan_selection, each)), each[-1]
     words = (*_words(last if len(each) == 1 else selection, arguments), *_open(root))
     forms = schedules if several else ()
-    return Chosen(schedules[-1], words, root, last.options.latency, last.why, forms)
+    return Chosen(schedules[-1], words, root, last.options.latency, last.why, forms=forms)
 
 
 def _open(root: Literal["any"] | None) -> tuple[str, ...]:

@@ -174,12 +174,25 @@ def joined_words(chosen: tuple[Chosen, ...]) -> tuple[str, ...]:
         return (first, ",".join(one.words[1] for one in chosen), *most[2:])
     network = shared_network(one.schedule.topology for one in chosen)
     names = (_in_full(one, network) for one in chosen)
-    rest = most[4 if most[2:3] == ("--algorithm",) else 2 :]
-    return (str(network), ",".join(names), *rest)
+    options = max((_algorithm_and_options(one.asked)[1] for one in chosen), key=len)
+    return (str(network), ",".join(names), *options)
 
 
 def _in_full(one: Chosen, network: Topology) -> str:
-    """A collective with its algorithm, if it has one for all lengths, and its own broken links."""
-    words, faults = one.words, faults_within(network, one.schedule.topology)
-    algorithm = f":{words[3]}" if words[2:3] == ("--algorithm",) else ""
-    return f"{words[1]}{algorithm}{faults}"
+    """A collective with its algorithm, if it has one for all lengths, and its own broken links.
+
+    Without one where options were chosen with it, which others need not have.
+    """
+    faults = faults_within(network, one.schedule.topology)
+    algorithm, options = _algorithm_and_options(one.words)
+    named, given = _algorithm_and_options(one.asked)
+    algorithm = algorithm if options == given else named
+    return f"{one.words[1]}{algorithm and f':{algorithm}'}{faults}"
+
+
+def _algorithm_and_options(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """The algorithm that words name after topology and collective, if any, and all else."""
+    if "--algorithm" not in words:
+        return "", words[2:]
+    at = words.index("--algorithm")
+    return words[at + 1], words[2:at] + words[at + 2 :]
