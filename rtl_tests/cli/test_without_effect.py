@@ -4,6 +4,7 @@ import pytest
 
 from torusfabric.cli import main
 
+SELECTED = "{} must come with TOPOLOGY and COLLECTIVE, or with --plan FILE"
 FORMS = (
     "--forms must come with --max-flits and a collective to plan, for lengths of which each has "
     "its form"
@@ -21,6 +22,13 @@ FORMS = (
         (
             "simulate 2x2 allgather --image a.bin",
             "--image must come with --fabric, into which it is loaded",
+        ),
+        ("run --port sim --width 8", SELECTED.format("--width")),
+        ("monitor --port sim --build build/x --max-flits 4", SELECTED.format("--max-flits")),
+        ("run --port sim --boards 2x1", SELECTED.format("--boards")),
+        (
+            "run 2 allgather --width 8 --port sim --build build/x",
+            "--build must be left out where a fabric is selected",
         ),
         ("verilog 3x3 broadcast --forms long -o out", FORMS),
         ("simulate 3x3 broadcast --flits 64 --forms short", FORMS),
@@ -46,6 +54,10 @@ FORMS = (
             "compare 2x2 allgather --forms long",
             "Unrecognized arguments: --forms (did you mean --ports or --force?) (see torusfabric "
             "compare --help)",
+        ),
+        (
+            "simulate 2x2 allgather --boards 2x1 --image a.bin",
+            "--image must come with --fabric, into which it is loaded",
         ),
         (
             "prove 2x2 allgather --image a.bin",

@@ -11,7 +11,7 @@ from .arguments import add_force, add_options, check_output, natural, positive
 from .connect import BUILDS, connect, select_engine
 from .hardware_options import add_fabric_options
 from .output import print_json, print_line, print_report, progress_bar, raise_if_wrong
-from .parser import Commands, add_command
+from .parser import Commands, add_command, given_beside
 from .selection_options import TOPOLOGY, add_selection
 from .several_boards import add_block_options
 from .tables import add_tables_options
@@ -26,6 +26,10 @@ __all__ = ["add_baud", "add_commands"]
 
 #: What TOPOLOGY is for a command that takes what was built in place of it.
 OR_BUILT = f"{TOPOLOGY}; both may be left out where the fabric is one that was built"
+
+#: The attributes of what is said of a fabric that was built.
+OF_BUILT = ("board", "port", "build", "baud", "image", "data_seed", "jobs", "job", "data", "output",
+            "force")  # fmt: skip
 
 #: Runs that a monitor watches.
 WATCHED = 20
@@ -95,6 +99,13 @@ def add_baud(parser: Any) -> None:
 def _connected(arguments: Namespace) -> Any:
     """The fabric that is selected, or was built, behind its bridge, or all of several boards."""
     port, fabric = arguments.port, arguments.build
+    selects = (getattr(arguments, name, None) for name in ("topology", "collective", "plan"))
+    selected = any(given is not None for given in selects)
+    if selected and fabric is not None:
+        raise InputError("--build must be left out where a fabric is selected")
+    if not selected:
+        for name in given_beside(arguments, *OF_BUILT):
+            raise InputError(f"{name} must come with TOPOLOGY and COLLECTIVE, or with --plan FILE")
     if arguments.board:
         from ..fpga.board import find_board
 
@@ -104,7 +115,7 @@ def _connected(arguments: Namespace) -> Any:
             fabric = BUILDS / board.name
     if port is None:
         raise InputError("Port must be given, by --port or --board")
-    if getattr(arguments, "topology", None) or getattr(arguments, "plan", None):
+    if selected:
         fabric = select_engine(arguments)
     return connect(port, fabric, image=arguments.image, baud=arguments.baud)
 

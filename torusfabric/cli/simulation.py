@@ -107,11 +107,11 @@ def _add_runs(simulate: ArgumentParser) -> None:
 
 def run_simulate(arguments: Namespace) -> None:
     """Simulate; the status is 2 if a word is wrong or the cycles are not those predicted."""
+    check_fabric_file(arguments, *RUN)
     if arguments.boards is not None:
         run_boards(arguments)
         return
     check_one_chip(arguments)
-    check_fabric_file(arguments, *RUN)
     if arguments.fabric and _has_streams(arguments.fabric):
         arguments.top = "stream"
     streams, latency = arguments.top == "stream", None
