@@ -133,7 +133,7 @@ def fabric_row(case, progress):
     else:
         program, what = engine(case.topology, ENGINE), ENGINE.replace(",", ", ")
     fabric = tf.Fabric(program, width=case.width, top=case.top)
-    design = replace(tf.emit(fabric), classes=[])
+    design = replace(tf.emit(fabric), classes={})
     seeds = range(1, 1 + FABRIC_PLACEMENTS)
     found = tf.synthesize(design, case.device, pnr=True, seeds=seeds, progress=progress).fabric
     measured = found["fmax_mhz"]

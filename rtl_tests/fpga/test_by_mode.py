@@ -88,8 +88,14 @@ def synthesized(monkeypatch):
         inputs = len(design.files)  # anything
         costs = {"luts": 50 * len(given), "ffs": inputs, "brams": 0}
         routers = [
-            {"name": name, "nodes": nodes, "least_luts": 30, **costs, "luts": 40 + 8 * len(given)}
-            for name, nodes in design.classes
+            {
+                "name": name,
+                "nodes": each.nodes,
+                "least_luts": 30,
+                **costs,
+                "luts": 40 + 8 * len(given),
+            }
+            for name, each in design.classes.items()
         ]
         return SynthesisReport(
             target, mapping, "host", routers, costs | {"capacity": {}}, {}, [], [], [], [], {}

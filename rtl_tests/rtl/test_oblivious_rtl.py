@@ -114,7 +114,7 @@ def router_texts(topology, algorithm):
     assert len(texts) == len(design.classes) == len(set(texts))
     nodes = design.instances["fabric"]
     assert sum(n for name, n in nodes.items() if re.fullmatch(r"router_\d+", name)) == sum(
-        count for _, count in design.classes
+        each.nodes for each in design.classes.values()
     )
     return set(texts)
 

@@ -2,7 +2,8 @@
 
 import dataclasses
 
-from torusfabric.verilog.design import Design, RouterShape
+from torusfabric.verilog.design import Design
+from torusfabric.verilog.routers import RouterClass, RouterShape
 
 PORTS = 4
 
@@ -46,8 +47,7 @@ def design(width=8, nodes=4, *, extra=""):
         modules={"router": router(width, extra=extra), "fabric": ring(width, nodes)},
         top="fabric",
         instances={"fabric": {"router": nodes}},
-        classes=[("router", nodes)],
-        outports={"router": tuple(f"out_{p}" for p in range(PORTS))},
+        classes={"router": RouterClass(nodes, outports=tuple(f"out_{p}" for p in range(PORTS)))},
     )
 
 
@@ -88,9 +88,7 @@ SHAPE = RouterShape(ports=PORTS, own_words=1, width=8, settings=4)
 
 def described(width=8):
     """The same fabric with all that the report can use."""
-    return dataclasses.replace(
-        design(width, 4),
-        inports={"router": {f"in_{p}": "crossbar" for p in range(PORTS)} | {"own": "injection"}},
-        shapes={"router": SHAPE},
-        parts={"fabric": "other"},
-    )
+    plain = design(width, 4)
+    inports = {f"in_{p}": "crossbar" for p in range(PORTS)} | {"own": "injection"}
+    routers = dataclasses.replace(plain.classes["router"], inports=inports, shape=SHAPE)
+    return dataclasses.replace(plain, classes={"router": routers}, parts={"fabric": "other"})

@@ -127,7 +127,7 @@ def test_one_module_a_node_class(topology, collective, algorithm, classes):
     """However large the torus, there is one router module for each class of nodes."""
     design = verilog.emit(fabric_of(topology, collective, algorithm), command="")
     assert len(router_modules(design.text)) <= classes
-    assert sum(count for _, count in design.classes) == design.instances["fabric"].get(
+    assert sum(each.nodes for each in design.classes.values()) == design.instances["fabric"].get(
         "endpoint", sum(n for name, n in design.instances["fabric"].items() if "endpoint" in name)
     )
 
@@ -349,8 +349,8 @@ def test_linters_are_silent_about_streams(collectives, options, tmp_path):
 def test_routers_with_a_rom_in_front_have_as_many_settings_as_it_has_rows():
     """The others are given their select bits."""
     program = tf.compile(tf.plan("5x5", "gather", algorithm="max-flow"), flits=1)
-    shapes = tf.emit(tf.Fabric(program, width=2)).shapes.values()
-    assert {shape.settings for shape in shapes} == {0, program.loop.rows}
+    routers = tf.emit(tf.Fabric(program, width=2)).classes.values()
+    assert {router.shape.settings for router in routers} == {0, program.loop.rows}
 
 
 def test_routers_take_no_more_than_full_crossbars_of_their_inputs():
@@ -358,7 +358,7 @@ def test_routers_take_no_more_than_full_crossbars_of_their_inputs():
     names = "allgather", "allreduce"
     plans = [tf.plan_forms("4x4", name, max_flits=64, forms="all") for name in names]
     fabric = tf.Fabric(tf.compile(plans, max_flits=64), width=2)
-    for name, shape in tf.emit(fabric).shapes.items():
-        crossbar = fabric.netlist.modules[name]().crossbar
+    for name, router in tf.emit(fabric).classes.items():
+        crossbar, shape = fabric.netlist.modules[name]().crossbar, router.shape
         full = shape.ports * lut_count(shape.ports + shape.own_words)
         assert shape.ports * lut_count(2 * shape.ports) < crossbar.luts_per_bit < full

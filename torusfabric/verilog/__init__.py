@@ -11,7 +11,8 @@ from .design import MANIFEST, TEXT, Design, require_folder
 from .diagram import Diagram
 from .manifest import manifest
 from .module_text import ModuleText, Port, Structure
-from .text import emit, module_texts
+from .modules import module_texts
+from .text import emit
 
 __all__ = ["Design", "Diagram", "ModuleText", "Port", "Structure", "emit", "manifest",
            "module_texts", "write"]  # fmt: skip

@@ -16,9 +16,12 @@ from .design import MANIFEST, TEXT, Design, require_folder
 from .manifest import COMMON, SOURCE, as_json, manifest
 from .memory_rule import MemoryRule
 from .module_text import ModuleText
+from .modules import module_texts
 from .ports import port_facts
+from .rom_contents import RomContents, contents_of
 from .syntax import range_of
-from .text import contents_of, header, module_texts, top_structure, top_text
+from .text import header
+from .top import instance_counts, top_structure, top_text
 
 __all__ = ["BoardKind", "board_kinds", "emit_boards", "write_boards"]
 
@@ -66,36 +69,20 @@ def emit_boards(
     (True, False)
     """
     prefix, kinds = system.fabric.prefix, board_kinds(system, MemoryRule.parse(ram))
-    texts = {name: text for kind in kinds for name, text in kind.texts.items()}
-    contents = {kind.top: contents_of(kind.netlist) for kind in kinds}
-    tops = {
-        kind.top: top_text(
-            kind.netlist,
-            kind.top,
-            prefix,
-            {name: text.structure for name, text in kind.texts.items()},
-            {value: name for name, value in contents[kind.top].items()},
-        )
-        for kind in kinds
-    }
-    counts = {
-        kind.top: {prefix + name: count for name, count in kind.netlist.counts.items()}
-        for kind in kinds
-    }
-    return Design(
-        modules={name: text.text for name, text in texts.items()} | tops,
-        top=kinds[0].top,
-        instances={n: text.children for n, text in texts.items() if text.children} | counts,
-        structures={name: text.structure for name, text in texts.items()}
-        | {kind.top: top_structure(kind.netlist) for kind in kinds},
-        contents={
-            f"{top}_{name}": value for top, own in contents.items() for name, value in own.items()
-        },
-        inner=frozenset(name for name, text in texts.items() if text.inner),
+    modules = {name: text for kind in kinds for name, text in kind.texts.items()}
+    contents: dict[str, RomContents] = {}
+    for kind in kinds:
+        own = contents_of(kind.netlist)
+        modules[kind.top] = _top_module(kind, prefix, own)
+        contents |= {f"{kind.top}_{name}": value for name, value in own.items()}
+    return Design.of(
+        modules,
+        kinds[0].top,
+        contents=contents,
         interface="boards",
         prefix=prefix,
         header=header(system.fabric, command, _about(system)),
-        files=_files(system, kinds, [*texts, *tops], command=command),
+        files=_files(system, kinds, [*modules], command=command),
     )
 
 
@@ -111,6 +98,17 @@ class BoardKind(NamedTuple):
     top: str
     netlist: Netlist
     texts: Mapping[str, ModuleText]
+
+
+def _top_module(kind: BoardKind, prefix: str, contents: Mapping[str, RomContents]) -> ModuleText:
+    """The top of a kind of board; beside others, its contents have names that begin with its."""
+    names = {value: name for name, value in contents.items()}
+    counted_as = {value: f"{kind.top}_{name}" for name, value in contents.items()}
+    return ModuleText(
+        top_text(kind.netlist, kind.top, prefix, kind.texts, names),
+        top_structure(kind.netlist),
+        instance_counts(kind.netlist, prefix, counted_as),
+    )
 
 
 def board_kinds(system: BoardSystem, rule: MemoryRule) -> list[BoardKind]:

@@ -2,19 +2,21 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ..rtl.netlist import ROM
 from ..toolchain.files import writable
 from ..toolchain.folders import locked
 from ..toolchain.owned import owned_files, remove_owned, require_owned, write_owned
 from ..toolchain.values import path_of
-from .module_text import Structure
+from .module_text import ModuleText, Structure
+from .rom_contents import RomContents
+from .routers import RouterClass
 
-__all__ = ["MANIFEST", "TEXT", "Design", "PlainNames", "RomContents", "RouterShape", "pieces",
-           "require_folder"]  # fmt: skip
+__all__ = ["MANIFEST", "TEXT", "Design", "PlainNames", "require_folder"]
 
 #: The file that lists the others.
 MANIFEST = "manifest.json"
@@ -22,96 +24,11 @@ MANIFEST = "manifest.json"
 #: What writes the files.
 MAKER = "verilog"
 
-
 #: The name of the file of all modules.
 TEXT = "fabric.v"
 
 #: No name is a net unless it is declared, up to the end of the file.
 NO_NETS, ANY_NETS = "`default_nettype none\n", "`default_nettype wire\n"
-
-#: Bits of contents in a line of text.
-LINE_BITS = 320
-
-#: Lines of contents that are joined at a time. Verilator takes a time that grows with the square of
-#: what is in one pair of braces: 4.1 s for 480,000 bits in one, 0.25 s in groups.
-JOINED = 32
-
-
-@dataclass(frozen=True)
-class RouterShape:
-    """The outer form of a router, whatever it selects.
-
-    Parameters
-    ----------
-    own_words : int
-        Words that are chosen among beside those of in-ports: of memories, sums, and those of the
-        registers behind in-ports; at least one.
-    settings : int
-        Rows of the ROM of its settings; 0 where its select registers are given from outside.
-    """
-
-    ports: int
-    own_words: int
-    width: int
-    settings: int
-
-
-@dataclass(frozen=True)
-class RomContents:
-    """What a ROM holds.
-
-    Parameters
-    ----------
-    width : int
-        Bits of a row.
-    """
-
-    rows: tuple[int, ...]
-    width: int
-
-    @property
-    def address_bits(self) -> int:
-        """Bits of its address."""
-        return max((len(self.rows) - 1).bit_length(), 1)
-
-    @property
-    def bits(self) -> int:
-        """Bits of all rows."""
-        return len(self.rows) * self.width
-
-    def parameters(self, contents: str | None = None) -> str:
-        """The parameters of the module in Verilog, with the name of a constant or with all rows."""
-        return (
-            f".DEPTH({len(self.rows)}), .WIDTH({self.width}), .ADDRESS({self.address_bits}), "
-            f".CONTENTS({contents or self.constant})"
-        )
-
-    @property
-    def constant(self) -> str:
-        """All rows as one constant in Verilog, the last row first."""
-        return pieces(self.value, self.bits)
-
-    @property
-    def value(self) -> int:
-        """All rows as one number, the first least significant."""
-        return sum(row << k * self.width for k, row in enumerate(self.rows))
-
-
-def pieces(value: int, bits: int) -> str:
-    """A constant with a line for so many bits, for there are tools that do not take any length."""
-    digits, some = f"{value:0{-(-bits // 4)}x}", LINE_BITS // 4
-    first = len(digits) % some or some
-    texts = [digits[:first], *(digits[k : k + some] for k in range(first, len(digits), some))]
-    high = bits - LINE_BITS * (len(texts) - 1)
-    sizes = [high, *[LINE_BITS] * (len(texts) - 1)]
-    every = [f"{size}'h{text.lstrip('0') or '0'}" for size, text in zip(sizes, texts, strict=True)]
-    while len(every) > JOINED:
-        every = [_joined(every[k : k + JOINED]) for k in range(0, len(every), JOINED)]
-    return _joined(every)
-
-
-def _joined(texts: Sequence[str]) -> str:
-    return "{" + ",\n    ".join(texts) + "}"
 
 
 @dataclass(frozen=True)
@@ -165,24 +82,13 @@ class Design:
         may be left out.
     structures : dict of str to Structure
         Module -> what it is made of: its ports, signals and memories, by their names in the text.
-    classes : list of (str, int)
-        (Router module, number of nodes it serves), one entry a node class.
-    outports : dict of str to tuple of str
-        Router module -> its output ports that drive links. Where given, the report has the
-        cost of each out-port bit; other outputs (delivery to the node) are not counted as such.
-    inports : dict of str to dict
-        Router module -> {input port that brings data: part of the report for the tables that read
-        it first}. Where given, the report shows where a router's tables go.
-    shapes : dict of str to RouterShape
-        Router module -> its outer form. Where given, the report compares it with a full crossbar.
+    classes : dict of str to RouterClass
+        Router module -> what a report says of it.
     parts : dict of str to str
         Module, or name of contents -> the part of the fabric that it belongs to; routers may be
         left out.
     contents : dict of str to RomContents
         The different contents of the ROM module; each has the name of the first instance with it.
-    settings : dict of str to dict
-        Router module -> {input port: {contents of the ROMs that drive it: number of nodes}}; only
-        inputs that ROMs drive.
     interface : str
         That of the top: ``host`` or ``core``; empty where it is neither.
     prefix : str
@@ -205,13 +111,9 @@ class Design:
     top: str
     instances: dict[str, dict[str, int]]
     structures: Mapping[str, Structure] = field(default_factory=dict)
-    classes: list[tuple[str, int]] = field(default_factory=list)
-    outports: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    inports: dict[str, dict[str, str]] = field(default_factory=dict)
-    shapes: dict[str, RouterShape] = field(default_factory=dict)
+    classes: Mapping[str, RouterClass] = field(default_factory=dict)
     parts: dict[str, str] = field(default_factory=dict)
     contents: dict[str, RomContents] = field(default_factory=dict)
-    settings: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
     interface: str = ""
     prefix: str = ""
     inner: frozenset[str] = frozenset()
@@ -220,6 +122,18 @@ class Design:
     header: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
     plain_names: PlainNames = field(default_factory=PlainNames)
+
+    @classmethod
+    def of(cls, modules: Mapping[str, ModuleText], top: str, **facts: Any) -> "Design":
+        """A design of modules as they were written, with facts that have the names of fields."""
+        return cls(
+            modules={name: module.text for name, module in modules.items()},
+            top=top,
+            instances={name: m.children for name, m in modules.items() if m.children},
+            structures={name: module.structure for name, module in modules.items()},
+            inner=frozenset(name for name, module in modules.items() if module.inner),
+            **facts,
+        )
 
     @property
     def counted(self) -> list[str]:
@@ -267,13 +181,14 @@ class Design:
         names : iterable of str, optional
             The modules of the routers.
         """
-        chosen = [name for name, _ in self.classes] if names is None else list(names)
+        chosen = set(self.classes if names is None else names)
         wanted = set(chosen)
         for name in reversed(self.modules):  # parents come before their children
             if name in wanted:
                 wanted.update(self.instances.get(name, {}))
-        settings = {name: self.settings[name] for name in chosen if name in self.settings}
-        used = {rom for ports in settings.values() for roms in ports.values() for rom in roms}
+        classes = {name: router for name, router in self.classes.items() if name in wanted}
+        used = {rom for name in chosen for roms in self.classes[name].settings.values()
+                for rom in roms}  # fmt: skip
         modules = {
             name: text
             for name, text in self.modules.items()
@@ -284,12 +199,8 @@ class Design:
             next(name for name in reversed(modules) if name != self.rom),
             {name: children for name, children in self.instances.items() if name in wanted},
             {name: self.structures[name] for name in modules if name in self.structures},
-            [row for row in self.classes if row[0] in wanted],
-            outports={name: self.outports[name] for name in chosen},
-            inports={name: self.inports[name] for name in chosen},
-            shapes={name: self.shapes[name] for name in chosen},
+            classes,
             contents={name: self.contents[name] for name in self.contents if name in used},
-            settings=settings,
             prefix=self.prefix,
             inner=self.inner & wanted,
         )

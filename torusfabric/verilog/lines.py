@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
-from .syntax import condition, is_wild, labels
+from .syntax import condition, is_wild, labels, range_of
 
-__all__ = ["LINE", "decision", "declared", "filled", "guarded", "indented"]
+__all__ = ["LINE", "decision", "declared", "filled", "guarded", "indented", "wires"]
 
 #: Characters that a statement may have on a line.
 LINE = 96
@@ -45,6 +45,13 @@ def filled(head: str, items: Sequence[str], end: str) -> list[str]:
             line = start = deeper
         line += f"{piece} "
     return [*lines, line.rstrip()]
+
+
+def wires(indent: str, widths: Mapping[str, int]) -> Iterator[str]:
+    """The declarations of nets, those of a width side by side."""
+    for width in dict.fromkeys(widths.values()):
+        nets = [net for net, each in widths.items() if each == width]
+        yield from filled(f"{indent}wire {range_of(width)}", nets, ";")
 
 
 def indented(lines: Iterable[str]) -> list[str]:

@@ -10,7 +10,8 @@ from printed import printed
 from torusfabric.fpga.synthesis.cones import fewest_tables
 from torusfabric.fpga.synthesis.full_crossbar import full_crossbar, select_bits
 from torusfabric.fpga.synthesis.synthesize import Workplace, synthesize
-from torusfabric.verilog.design import Design, RouterShape
+from torusfabric.verilog.design import Design
+from torusfabric.verilog.routers import RouterClass, RouterShape
 
 
 @pytest.mark.long
@@ -91,14 +92,8 @@ def test_registers_before_the_last_count_as_words():
       end
     endmodule
     """
-    one = Design(
-        {"router": text},
-        "router",
-        {},
-        classes=[("router", 1)],
-        outports={"router": ("tx",)},
-        inports={"router": {"in": "crossbar", "own": "injection"}},
-    )
+    found = RouterClass(1, outports=("tx",), inports={"in": "crossbar", "own": "injection"})
+    one = Design({"router": text}, "router", {}, classes={"router": found})
     row = synthesize(one, "ice40-hx8k").classes[0]
     assert row["least_luts"] == 4 * 2
     assert sum(row["parts"].values()) == row["luts"]

@@ -11,6 +11,7 @@ from torusfabric.fpga.synthesis.synthesize import synthesize
 from torusfabric.fpga.synthesis.target import find_target
 from torusfabric.toolchain import tools
 from torusfabric.verilog.design import Design
+from torusfabric.verilog.routers import RouterClass
 
 KEPT = """\
 (* keep_hierarchy = "yes" *)
@@ -52,7 +53,7 @@ def test_gowin(runs):
 def test_gowin_clock_rate():
     text = router(2).replace("(posedge clk) begin", "(posedge clk) if (enable) begin")
     text = text.replace("input inject", "input inject, input enable", 1)
-    alone = Design({"router": text}, "router", {}, classes=[("router", 1)])
+    alone = Design({"router": text}, "router", {}, classes={"router": RouterClass(1)})
     row = synthesize(alone, "gowin-gw1nr-9", pnr=True, mapping="fast").classes[0]
     assert 20 < row["fmax_mhz"] <= row["logic_mhz"]
     # The router's own, and one for each of its inputs and outputs.

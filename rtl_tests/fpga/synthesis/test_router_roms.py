@@ -7,7 +7,9 @@ from printed import printed
 from torusfabric import verilog
 from torusfabric.fpga.synthesis.synthesize import synthesize
 from torusfabric.rtl.netlist import ROM, Role
-from torusfabric.verilog.design import Design, RomContents
+from torusfabric.verilog.design import Design
+from torusfabric.verilog.rom_contents import RomContents
+from torusfabric.verilog.routers import RouterClass
 
 SWITCH = """
 module router(input clk, input select, input [7:0] own, input [7:0] in, output reg [7:0] out);
@@ -37,12 +39,16 @@ def with_roms():
         modules={ROM: rom, "router": SWITCH, "fabric": top},
         top="fabric",
         instances={"fabric": {"router": 3, "dear": 1, "cheap": 2}},
-        classes=[("router", 3)],
-        outports={"router": ("out",)},
-        inports={"router": {"in": "crossbar", "own": "injection"}},
+        classes={
+            "router": RouterClass(
+                nodes=3,
+                outports=("out",),
+                inports={"in": "crossbar", "own": "injection"},
+                settings={"select": {"dear": 1, "cheap": 2}},
+            )
+        },
         parts={"dear": "settings", "cheap": "settings"},
         contents=contents,
-        settings={"router": {"select": {"dear": 1, "cheap": 2}}},
     )
 
 

@@ -16,6 +16,7 @@ from torusfabric.fpga.synthesis.synthesize import synthesize
 from torusfabric.fpga.synthesis.target import TARGETS, find_target
 from torusfabric.rtl.placement import place
 from torusfabric.verilog.design import Design
+from torusfabric.verilog.routers import RouterClass
 
 
 @pytest.mark.parametrize("target", ["ice40-hx8k", pytest.param("ecp5-25k", marks=pytest.mark.long)])
@@ -45,7 +46,7 @@ def test_memories_adders_and_hierarchy_on_ice40():
         {"store": STORE, "outer": OUTER},
         "outer",
         {"outer": {"store": 2}},
-        classes=[("store", 2)],
+        classes={"store": RouterClass(2)},
     )
     report = synthesize(nested, "ice40-up5k")
     row = report.classes[0]

@@ -52,9 +52,10 @@ class Flow:
         inner, others = self.design.has(name)
         text = "\n".join(self.design.modules[each] for each in [*sorted(inner), name])
         children = sorted({self._module(child) for child in others})
+        router = self.design.classes.get(name)
         ports: dict[str, Any] = {
-            "outports": list(self.design.outports.get(name, ())),
-            "inports": self.design.inports.get(name, {}),
+            "outports": list(router.outports) if router else [],
+            "inports": dict(router.inports) if router else {},
         }
         stubs = [self.design.modules[child] for child in children]
         synth = self._script(_escape(name))

@@ -11,7 +11,8 @@ saved by the schedule, and by nothing else.
 
 import random
 
-from ...verilog.design import Design, RouterShape
+from ...verilog.design import Design
+from ...verilog.routers import RouterShape
 
 __all__ = ["full_crossbar", "select_bits"]
 

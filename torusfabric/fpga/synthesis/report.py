@@ -9,6 +9,7 @@ from rich.console import Console, Group
 from rich.table import Table
 
 from ...verilog import Design
+from ...verilog.routers import RouterClass
 from .family import Cost
 
 __all__ = ["SynthesisReport", "class_row", "luts_by_part", "module_rows", "per_bit", "rom_rows",
@@ -219,13 +220,11 @@ def per_bit(cost: Cost, outports: dict[str, int]) -> dict[str, Any]:
     return {"outport_bits": bits, **each, "why": why if max(luts, ffs) > _LEAN else None}
 
 
-def class_row(
-    design: Design, name: str, nodes: int, mapped: dict[str, Any], cost: Cost
-) -> dict[str, Any]:
+def class_row(name: str, router: RouterClass, mapped: dict[str, Any], cost: Cost) -> dict[str, Any]:
     """The report of a node class, clock rates aside."""
     ports = mapped["outports"]
-    row: dict[str, Any] = {"name": name, "nodes": nodes, **cost.to_json()}
-    if name in design.outports:
+    row: dict[str, Any] = {"name": name, "nodes": router.nodes, **cost.to_json()}
+    if router.outports:
         bits = per_bit(cost, ports)
         row |= {"bits_why": bits.pop("why"), **bits}
     if ports["parts"]:

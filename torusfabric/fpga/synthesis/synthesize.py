@@ -26,7 +26,7 @@ from ...toolchain.cache import Cache
 from ...toolchain.folders import work_folder
 from ...toolchain.values import flag, positive
 from ...verilog import Design, emit
-from ...verilog.design import RouterShape
+from ...verilog.routers import RouterShape
 from .family import Cost, Mapping, find_mapping
 from .flow import Flow
 from .full_crossbar import full_crossbar
@@ -183,11 +183,10 @@ class _Steps:
 def _synthesize(flow: Flow, seeds: list[int], steps: _Steps) -> SynthesisReport:
     """Run all steps and put the report together."""
     design, device = flow.design, flow.device
-    routers = list(dict.fromkeys(name for name, _ in design.classes))
     yardsticks = _full_flows(flow)
     designs = [design, *(each.design for each in yardsticks.values())]
     steps.total = sum(len(each.counted) + len(_batches(each)) for each in designs)
-    steps.total += (len({*routers, design.top}) * (1 + len(seeds))) if seeds else 0
+    steps.total += (len({*design.classes, design.top}) * (1 + len(seeds))) if seeds else 0
     mapped = _map(flow, steps)
     references = {shape: _map(f, steps) for shape, f in yardsticks.items()}
     totals = _totals(design, mapped)
@@ -195,7 +194,7 @@ def _synthesize(flow: Flow, seeds: list[int], steps: _Steps) -> SynthesisReport:
         shape: _totals(yardsticks[shape].design, result)["full"].luts
         for shape, result in references.items()
     }
-    dearest = {name: _dearest(design, totals, name) for name in routers}
+    dearest = {name: _dearest(design, totals, name) for name in design.classes}
     costs = {
         name: reduce(Cost.plus, (totals[rom] for rom in roms.values()), totals[name])
         for name, roms in dearest.items()
@@ -210,12 +209,12 @@ def _synthesize(flow: Flow, seeds: list[int], steps: _Steps) -> SynthesisReport:
         fitting = {name: dearest.get(name, {}) for name in over if not over[name]}
         clocks |= _clocks(flow, fitting, mapped, seeds, steps)
     classes = []
-    for name, nodes in design.classes:
-        row = class_row(design, name, nodes, mapped[name], costs[name])
+    for name, router in design.classes.items():
+        row = class_row(name, router, mapped[name], costs[name])
         row |= {"roms": sorted({*dearest[name].values()})} if dearest[name] else {}
         row |= clocks[name]
-        if shape := design.shapes.get(name):
-            row |= savings(costs[name].luts, full[shape])
+        if router.shape:
+            row |= savings(costs[name].luts, full[router.shape])
         why = "; ".join(filter(None, (row.pop("bits_why", None), clocks[name]["why"])))
         classes.append(row | {"why": why or None})
     modules = module_rows(design, mapped)
@@ -239,7 +238,9 @@ def _synthesize(flow: Flow, seeds: list[int], steps: _Steps) -> SynthesisReport:
 def _full_flows(flow: Flow) -> dict[RouterShape, Flow]:
     """How to map the full crossbar of each shape of routers: with few LUTs, to be fair."""
     flows: dict[RouterShape, Flow] = {}
-    for shape in dict.fromkeys(flow.design.shapes.values()):
+    for shape in dict.fromkeys(router.shape for router in flow.design.classes.values()):
+        if shape is None:
+            continue
         folder = flow.folder / f"full-crossbar-{len(flows)}"
         folder.mkdir(exist_ok=True)
         flows[shape] = dataclasses.replace(
@@ -281,7 +282,7 @@ def _totals(design: Design, mapped: Mapped) -> dict[str, Cost]:
 def _dearest(design: Design, totals: dict[str, Cost], router: str) -> dict[str, str]:
     """The dearest contents of the ROM at each input of a router that a ROM drives."""
     price = lambda name: (totals[name].brams, totals[name].luts, totals[name].ffs)
-    ports = design.settings.get(router, {})
+    ports = design.classes[router].settings
     return {port: max(contents, key=price) for port, contents in ports.items()}
 
 

@@ -15,10 +15,12 @@ import numpy as np
 from ...rtl.arrays import Array, Fixed, Numbers, OneOf, Part, Slice
 from ...rtl.memories import address_width
 from ...rtl.netlist import Netlist
-from ..design import PlainNames, RomContents
-from ..lines import declared, filled
-from ..module_text import Structure
-from ..syntax import bits_of, range_of
+from ..design import PlainNames
+from ..lines import declared, filled, wires
+from ..module_text import ModuleText
+from ..rom_contents import RomContents
+from ..syntax import bits_of
+from ..top import declarations, top_structure
 from .nets import Nets
 from .scope import Scope
 from .tables import WIDEST, Turns, constant_of, local_name, unused, up
@@ -38,18 +40,19 @@ class CompactTop:
         What the names of all other modules begin with.
     """
 
-    def __init__(self, netlist: Netlist, prefix: str, modules: Mapping[str, Structure]) -> None:
+    def __init__(self, netlist: Netlist, prefix: str, modules: Mapping[str, ModuleText]) -> None:
         self._netlist, self._nets = netlist, Nets(netlist)
         self._prefix, self._modules = prefix, modules
 
-    def text(self, top: str, ports: Mapping[str, str]) -> str:
-        """The text of the module, given the declarations of its ports."""
+    def text(self, top: str) -> str:
+        """The text of the module."""
         nets, netlist = self._nets, self._netlist
         loops = [line for scope in nets.scopes for line in self._loop(scope)]
         alone = [line for array in netlist.arrays if not array.scope
                  for line in self._instance(array, "  ")]  # fmt: skip
-        lines = [f"module {top} (", *declared(ports), ");"]
-        lines += _wires("  ", {net: bits for net, bits in nets.singles.items() if net not in ports})
+        structure = top_structure(netlist, compact=True)
+        lines = [f"module {top} (", *declared(declarations(structure)), ");"]
+        lines += wires("  ", structure.signals)
         lines += [*nets.tables.text(), *nets.joined]
         for name, parts in netlist.wired.items():
             lines.append(f"  assign {name} = {nets.parts(parts)};")
@@ -95,7 +98,7 @@ class CompactTop:
         instances = [line for name, each in by_name.items()
                      for line in self._instances(inside, name, each)]  # fmt: skip
         yield f"    for (k = 0; k < {inside.size}; k = k + 1) begin : {scope}"
-        yield from _wires("      ", widths)
+        yield from wires("      ", widths)
         yield from nets.inside[scope]
         yield from inside.declared
         yield from instances
@@ -119,7 +122,7 @@ class CompactTop:
         self, array: Array, indent: str, inside: Scope | None = None, name: str = ""
     ) -> list[str]:
         """An instance alone, or that of the member k of a scope."""
-        known = self._modules[self._prefix + array.module].ports
+        known = self._modules[self._prefix + array.module].structure.ports
         pins = [f".{name}({name})" for name in ("clk", "rst") if name in known]
         for port, sources in array.inputs.items():
             if port in known and inside is None:
@@ -170,10 +173,3 @@ def _part(source: Slice | OneOf | Numbers) -> Part | Fixed:
     """What drives bits of an instance alone."""
     every: Iterator[Part | Fixed] = source.parts(1)
     return next(every)
-
-
-def _wires(indent: str, widths: Mapping[str, int]) -> Iterator[str]:
-    """The declarations of nets."""
-    for width in dict.fromkeys(widths.values()):
-        nets = [net for net, each in widths.items() if each == width]
-        yield from filled(f"{indent}wire {range_of(width)}", nets, ";")

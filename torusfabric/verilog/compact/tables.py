@@ -14,7 +14,7 @@ import numpy as np
 
 from ...rtl.memories import address_width
 from ...topology import BoolArray, IntArray
-from ..design import pieces
+from ..rom_contents import pieces
 from ..syntax import concatenated, range_of
 
 __all__ = ["WIDEST", "Tables", "Turns", "constant_of", "entry_of", "local_name", "unused", "up"]
