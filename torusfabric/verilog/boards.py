@@ -13,7 +13,8 @@ from ..rtl.netlist import Netlist
 from ..toolchain.files import writable
 from ..toolchain.folders import made_folder
 from .design import MANIFEST, TEXT, Design, require_folder
-from .manifest import COMMON, SOURCE, as_json, manifest
+from .files import BENCH, as_json, bench_files
+from .manifest import manifest
 from .memory_rule import MemoryRule
 from .module_text import ModuleText
 from .modules import module_texts
@@ -25,11 +26,11 @@ from .top import instance_counts, top_structure, top_text
 
 __all__ = ["BoardKind", "board_kinds", "emit_boards", "write_boards"]
 
-#: Where the bench lies, and the module that connects all boards in it.
-BENCH, WHOLE = "bench", "boards"
+#: The module that connects all boards in the bench.
+WHOLE = "boards"
 
-#: The files of the bench, by the names of their sources.
-FILES = {name: name for name in COMMON} | {
+#: The files of the bench that others have not.
+FILES = {
     "fabric_port.py": "ports/boards.py",
     "host_port.py": "ports/host.py",
     "direct_port.py": "direct_port.py",
@@ -165,13 +166,7 @@ def _files(
     system: BoardSystem, kinds: list[BoardKind], modules: list[str], *, command: str
 ) -> dict[str, str]:
     """The files beside the text of some modules."""
-    texts = {
-        f"{BENCH}/{name}": SOURCE.joinpath(source).read_text(encoding="utf-8")
-        for name, source in FILES.items()
-    }
-    makefile, both = f"{BENCH}/Makefile", f"$(abspath ../fabric.v {WHOLE}.v)"
-    texts[makefile] = texts[makefile].replace("{top}", WHOLE)
-    texts[makefile] = texts[makefile].replace("$(abspath ../fabric.v)", both)
+    texts = bench_files(FILES, WHOLE, f"{WHOLE}.v")
     texts[f"{BENCH}/{WHOLE}.v"] = _whole(system, kinds)
     names = [TEXT, *sorted(texts)]
     said = system_manifest(system, command=command, files=names, modules=modules)

@@ -17,9 +17,10 @@ from ..topology import IntArray, Topology
 from .compact import CompactTop
 from .design import Design, PlainNames
 from .diagram import Diagram
+from .files import files_beside
 from .flows import Flow
 from .flows.regions import in_rows, longest_link
-from .manifest import TOP, files_beside
+from .manifest import TOP
 from .memory_rule import MemoryRule
 from .module_text import ModuleText
 from .modules import module_texts
