@@ -17,7 +17,8 @@ from torusfabric.fpga.board.plan import plan_build
 from torusfabric.fpga.bridge.board import ConnectedBoard
 from torusfabric.fpga.bridge.bus_access import BusAccess
 from torusfabric.fpga.bridge.simulated import PERIOD, SimulatedPins, SimulatedPort, pair_domain
-from torusfabric.fpga.pairs import LvdsLinks
+from torusfabric.fpga.pairs import PairLinks, pair_links
+from torusfabric.fpga.pairs.lvds import lvds_layer
 from torusfabric.fpga.pairs.words import TRUSTED, Bits, PairReceiver, PairSender, WordTimer
 from torusfabric.rtl.boards import Block, BoardSystem
 from torusfabric.rtl.boards.block import OnBoard
@@ -139,9 +140,10 @@ def test_a_block_runs_over_pairs(monkeypatch):
     ring = tf.Torus(2, link_latency=16)
     fabric = tf.Fabric(tf.compile(tf.plan(ring, "allgather"), flits=2), width=16)
     system = BoardSystem(fabric, Boards.parse("2", ring), phy=LVDS)
-    pairs = LvdsLinks(system, 1, find_board("ulx3s-85f").make_platform())
-    pairs.ends = [(1, 0)]
-    OwnPins(pairs, 1, {}, [3, 17])
+    platform = find_board("ulx3s-85f").make_platform()
+    layer = lvds_layer(platform)
+    own = layer._replace(pins=OwnPins(layer.units, 1, [(1, 0)], {}, [3, 17]))
+    pairs = PairLinks(system, 1, own, platform)
     block = Block(system, 1, links=pairs)
     port = SimulatedPort(block)
     port._simulator.add_clock(PERIOD / pairs.units.cycles, domain=pair_domain(1))  # noqa: SLF001
@@ -155,7 +157,7 @@ def test_a_block_runs_over_pairs(monkeypatch):
 def test_all_clocks_are_constrained():
     """Of the bits that come, and of the words that are made of them."""
     system, board = pair(), find_board("ulx3s-85f")
-    block = Block(system, 1, links=LvdsLinks(system, 1, board.make_platform()))
+    block = Block(system, 1, links=pair_links(system, 1, board.make_platform()))
     text = str(plan_build(block, board)[0].files["fabric.lpf"])
     clocks = dict(re.findall(r'FREQUENCY NET "[\w.]*bundle_0\.(\w+)" (\d+)', text))
     assert clocks == {"lvds_rx_0_clock": "300000000", "lvds_rx_0_words_0": "25000000"}

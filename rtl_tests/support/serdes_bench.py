@@ -8,7 +8,7 @@ from typing import NamedTuple
 from amaranth.back import rtlil
 from amaranth.hdl import Elaboratable, IOPort, Module, Signal
 
-from torusfabric.fpga.pairs import SerdesLinks
+from torusfabric.fpga.pairs import pair_links
 from torusfabric.rtl.boards.system import LINK_PORTS, link_port
 from torusfabric.toolchain import tools
 
@@ -63,7 +63,7 @@ class Board(Elaboratable):
     """Link ports on transceivers."""
 
     def __init__(self, system, platform):
-        self._links, width = SerdesLinks(system, 0, platform), system.fabric.width
+        self._links, width = pair_links(system, 0, platform), system.fabric.width
         bits = {"word": width, "frame": 2, "clk": 1}
         self.nets = {
             name: Signal(bits[name.rpartition("_")[2]], name=name)

@@ -291,9 +291,9 @@ def _on_pairs(
         raise InputError(
             "--block must be left out with --phy to run boards: those that are linked run together"
         )
-    from ..fpga.pairs import LINKS
+    from ..fpga.pairs import pair_links
 
-    return LINKS[arguments.phy](system, number, platform, arguments.pairs)
+    return pair_links(system, number, platform, arguments.pairs)
 
 
 def _check_lanes(arguments: Namespace) -> None:
@@ -311,13 +311,13 @@ def make_linked(arguments: Namespace) -> list[Block]:
         If there are no such boards, or they do not carry the links.
     """
     from ..fpga.bridge.simulated import linked_blocks
-    from ..fpga.pairs import LINKS
+    from ..fpga.pairs import LAYERS
 
     if getattr(arguments, "image", None) is not None:
         raise InputError("--image must be left out for several boards, whose tables are fixed")
     _check_lanes(arguments)
     platform, (_, system) = None, make_boards(arguments)
-    if arguments.phy in LINKS:
+    if arguments.phy in LAYERS:
         from ..fpga.board import find_board
 
         if arguments.board in (None, "sim"):

@@ -20,8 +20,9 @@ from ...rtl.assembly import Assembly
 from ...rtl.boards import Block, BoardSystem
 from ...rtl.boards.system import link_port
 from ...simulation.engines.amaranth_host import Clock
-from ..pairs import LINKS, PairLinks
-from ..pairs.links import Pins
+from ..pairs import LAYERS, PairLinks
+from ..pairs.links import bundle_ends
+from ..pairs.words import Units
 from .gateware import Bridge
 
 if TYPE_CHECKING:
@@ -148,11 +149,13 @@ def pair_domain(board: int) -> str:
     return f"pairs_{board}"
 
 
-class SimulatedPins(Pins):
+class SimulatedPins:
     """The wires of all pairs of a board, in place of the pins of its links.
 
     Parameters
     ----------
+    ends : sequence of (int, int)
+        As of `bundle_ends`.
     wires : dict
         What goes over the bundles of all boards, which is shared by them.
     late : sequence of int
@@ -161,14 +164,14 @@ class SimulatedPins(Pins):
 
     def __init__(
         self,
-        links: PairLinks,
+        units: Units,
         board: int,
+        ends: Sequence[tuple[int, int]],
         wires: dict[tuple[int, int], Signal],
         late: Sequence[int],
     ) -> None:
-        self._units, self._ends, self._board = links.units, links.ends, board
+        self._units, self._board, self._ends = units, board, ends
         self._wires, self._late = wires, late
-        links.pins = self
 
     def sending(self, bundle: int) -> str:
         """The same of all bundles."""
@@ -207,13 +210,13 @@ def linked_blocks(
     wires: dict[tuple[int, int], Signal] = {}
     blocks = []
     for board in range(system.boards.number):
-        if system.phy.name not in LINKS:
+        if system.phy.name not in LAYERS:
             blocks.append(Block(system, board, links=Wires(system, board, wires)))
             continue
-        links = LINKS[system.phy.name](system, board, platform, pairs)
-        each = LATE[system.phy.name]
+        layer, each = LAYERS[system.phy.name](platform), LATE[system.phy.name]
         late = [each[(board + k) % len(each)] for k in range(system.plan.links)]
-        SimulatedPins(links, board, wires, late)
+        pins = SimulatedPins(layer.units, board, bundle_ends(system, board), wires, late)
+        links = PairLinks(system, board, layer._replace(pins=pins), platform, pairs)
         blocks.append(Block(system, board, links=links))
     return blocks
 

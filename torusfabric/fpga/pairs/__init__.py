@@ -1,10 +1,21 @@
 """Links between boards on differential pairs of an ECP5."""
 
-from .links import PairLinks
-from .lvds import LvdsLinks
-from .serdes import SerdesLinks
+from collections.abc import Callable
+from typing import Any
 
-__all__ = ["LINKS", "LvdsLinks", "PairLinks", "SerdesLinks"]
+from ...rtl.boards import BoardSystem
+from .links import Layer, PairLinks
+from .lvds import lvds_layer
+from .serdes import serdes_layer
 
-#: Links by the name of their physical layer.
-LINKS: dict[str, type[PairLinks]] = {links.name: links for links in (LvdsLinks, SerdesLinks)}
+__all__ = ["LAYERS", "PairLinks", "pair_links"]
+
+#: What makes each physical layer for a platform, by its name.
+LAYERS: dict[str, Callable[[Any], Layer]] = {"lvds": lvds_layer, "serdes": serdes_layer}
+
+
+def pair_links(
+    system: BoardSystem, board: int, platform: Any, given: int | None = None
+) -> PairLinks:
+    """The links of a board at the pins of its platform; parameters and errors of `PairLinks`."""
+    return PairLinks(system, board, LAYERS[system.phy.name](platform), platform, given)

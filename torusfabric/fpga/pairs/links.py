@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from amaranth.build.res import ResourceError
 from amaranth.hdl import Cat, DomainRenamer, Module, Signal, Value
@@ -16,30 +15,42 @@ from ...rtl.boards.links import FRAME_BITS
 from ...rtl.boards.system import link_port
 from .words import PairReceiver, PairSender, Units, WordTimer
 
-__all__ = ["PairLinks", "Pins"]
+__all__ = ["Layer", "PairLinks", "Pins", "bundle_ends", "pairs_of"]
 
 
-class Pins(ABC):
+class Pins(Protocol):
     """What stands between the units of pairs and their wires."""
 
-    @abstractmethod
     def begin(self, m: Module, platform: Any) -> None:
         """Make what all bundles share."""
 
-    @abstractmethod
     def sending(self, bundle: int) -> str:
         """The domain of what sends on the pairs of a bundle."""
 
-    @abstractmethod
     def receiving(self, bundle: int) -> str:
         """The domain of what receives on them."""
 
-    @abstractmethod
     def attach(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
         """Send the units of all pairs of a bundle, in its domain; returns those that come."""
 
 
-class PairLinks(ABC):
+class Layer(NamedTuple):
+    """A physical layer: how words go over pairs.
+
+    Parameters
+    ----------
+    resource : str
+        The name of the platform's resource for each bundle of pairs.
+    units : Units
+        What goes on a pair for a word.
+    """
+
+    resource: str
+    units: Units
+    pins: Pins
+
+
+class PairLinks:
     """Pairs for the links of a board: a bundle to each neighbour.
 
     A pair carries the words of some links, and what they are, which is the same for all.
@@ -56,8 +67,7 @@ class PairLinks(ABC):
     Attributes
     ----------
     units : Units
-        What goes on a pair for a word.
-    pins : Pins
+        Of the layer.
 
     Raises
     ------
@@ -65,16 +75,16 @@ class PairLinks(ABC):
         If the links do not go on so many pairs, or the platform has none.
     """
 
-    #: The name of the resource.
-    name: str
-    units: Units
-    pins: Pins
-
     def __init__(
-        self, system: BoardSystem, board: int, platform: Any, given: int | None = None
+        self,
+        system: BoardSystem,
+        board: int,
+        layer: Layer,
+        platform: Any,
+        given: int | None = None,
     ) -> None:
-        self._width, self.mhz = system.fabric.width, platform.default_clk_frequency / 1e6
-        self._begin(platform)
+        self._width, self._mhz = system.fabric.width, platform.default_clk_frequency / 1e6
+        self._pins, self.units = layer.pins, layer.units
         self._per_pair = (self.units.bits - FRAME_BITS) // self._width
         ends = system.boards.ends[board]
         to = {end.board: list[int]() for end in ends}
@@ -82,14 +92,8 @@ class PairLinks(ABC):
             to[end.board].append(link)
         #: Of each bundle, the links that it sends, and those that it receives: as the other sends.
         self._bundles = [(own, sorted(own, key=lambda k: ends[k].link)) for own in to.values()]
-        #: Of each bundle, the other board, and the number of the bundle there.
-        self.ends = [(to_, _neighbours(system, to_).index(board)) for to_ in to]
         for number, (links, _) in enumerate(self._bundles):
-            self._check(len(links), pairs_of(platform, self.name, number), number, given)
-
-    @abstractmethod
-    def _begin(self, platform: Any) -> None:
-        """Find out what goes on a pair."""
+            self._check(len(links), pairs_of(platform, layer.resource, number), number, given)
 
     def _check(self, links: int, there: int, number: int, given: int | None) -> None:
         """See that there are pairs for some links."""
@@ -99,14 +103,14 @@ class PairLinks(ABC):
         if not self._per_pair:
             raise InputError(
                 f"Width must be at most {bits - FRAME_BITS} bits for a pair that takes {bits} a "
-                f"cycle of {self.mhz:g} MHz, not {self._width}"
+                f"cycle of {self._mhz:g} MHz, not {self._width}"
             )
         needed, most = -(-links // self._per_pair), min(there, given or there)
         if needed > most:
-            rate = links * self._width * self.mhz
+            rate = links * self._width * self._mhz
             raise InputError(
                 f"Pairs must be at least {needed} for {links} links of {self._width} bits at "
-                f"{self.mhz:g} MHz ({rate:g} Mbit/s; a pair takes {bits} bits a cycle, which are "
+                f"{self._mhz:g} MHz ({rate:g} Mbit/s; a pair takes {bits} bits a cycle, which are "
                 f"{self._per_pair} links and {FRAME_BITS} bits more), not {most}"
             )
 
@@ -114,19 +118,19 @@ class PairLinks(ABC):
         """Connect the link ports of a design to pins."""
         turned = Signal(name="turned")
         m.d.sync += turned.eq(~turned)
-        self.pins.begin(m, platform)
+        self._pins.begin(m, platform)
         for number, (sent, received) in enumerate(self._bundles):
             m.submodules[f"bundle_{number}"] = bundle = Module()
-            domain = self.pins.sending(number)
+            domain = self._pins.sending(number)
             timer = DomainRenamer(domain)(WordTimer(self.units.cycles))
             bundle.submodules.timer = timer
             bundle.submodules.turned_known = FFSynchronizer(turned, timer.turned, o_domain=domain)
             units = self._sends(bundle, design, sent, timer.load, domain)
-            came = self.pins.attach(bundle, number, units, platform)
-            clocks = self._receives(bundle, design, received, came, self.pins.receiving(number))
+            came = self._pins.attach(bundle, number, units, platform)
+            clocks = self._receives(bundle, design, received, came, self._pins.receiving(number))
             if platform is not None:
                 for clock in clocks:
-                    platform.add_clock_constraint(clock, 1e6 * self.mhz)
+                    platform.add_clock_constraint(clock, 1e6 * self._mhz)
 
     def _by_pair(self, links: Sequence[int]) -> list[Sequence[int]]:
         """The links of each pair."""
@@ -170,7 +174,13 @@ class PairLinks(ABC):
         return clocks
 
 
-def _neighbours(system: BoardSystem, board: int) -> list[int]:
+def bundle_ends(system: BoardSystem, board: int) -> list[tuple[int, int]]:
+    """Of each bundle of a board, the other board, and the number of the bundle there."""
+    near = neighbours(system, board)
+    return [(other, neighbours(system, other).index(board)) for other in near]
+
+
+def neighbours(system: BoardSystem, board: int) -> list[int]:
     """The boards to which a board has links, in the order of its bundles."""
     return list(dict.fromkeys(end.board for end in system.boards.ends[board]))
 

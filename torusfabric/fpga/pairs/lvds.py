@@ -9,10 +9,10 @@ from amaranth.lib import io
 
 from ...errors import InputError
 from ..board.platforms import pll
-from .links import PairLinks, Pins, pairs_of
+from .links import Layer, pairs_of
 from .words import Bits
 
-__all__ = ["LvdsLinks"]
+__all__ = ["lvds_layer"]
 
 #: Mbit/s of a pair with gears of four bits, by the speed grade of an ECP5: its data sheet,
 #: FPGA-DS-02012, external switching characteristics of GDDRX2.
@@ -21,6 +21,9 @@ RATES = {"6": 624, "7": 700, "8": 800}
 #: The least cycles of the faster clock in one of the fabric.
 LEAST_CYCLES = 5
 
+#: The resource with the pairs to a neighbour and from it.
+RESOURCE = "lvds"
+
 #: The domain of what sends on all pairs, and what its name and that of others begin with.
 SENDING = "lvds"
 
@@ -28,25 +31,27 @@ SENDING = "lvds"
 CLOCK = 0b0101
 
 
-class LvdsLinks(PairLinks):
-    """Pairs for data, and one for their clock, to and from each neighbour."""
+def lvds_layer(platform: Any) -> Layer:
+    """Pairs for data, and one for their clock, to and from each neighbour of a board.
 
-    name = "lvds"
+    Raises
+    ------
+    InputError
+        If the platform has no such pairs, or its clock is too fast for them.
+    """
+    rate, mhz = RATES.get(getattr(platform, "speed", ""), 0), platform.default_clk_frequency / 1e6
+    if not rate or not pairs_of(platform, RESOURCE, 0):
+        raise InputError("Board for lvds must be an ECP5 with a resource lvds, not without")
+    cycles = int(rate // (Bits.gear * mhz))
+    if cycles < LEAST_CYCLES:
+        raise InputError(
+            f"Clock of the board must be at most {rate / Bits.gear / LEAST_CYCLES:g} MHz for "
+            f"pairs of {rate} Mbit/s, not {mhz:g}"
+        )
+    return Layer(RESOURCE, Bits(cycles), LvdsPins(cycles, mhz))
 
-    def _begin(self, platform: Any) -> None:
-        rate = RATES.get(getattr(platform, "speed", ""), 0)
-        if not rate or not pairs_of(platform, self.name, 0):
-            raise InputError("Board for lvds must be an ECP5 with a resource lvds, not without")
-        cycles = int(rate // (Bits.gear * self.mhz))
-        if cycles < LEAST_CYCLES:
-            raise InputError(
-                f"Clock of the board must be at most {rate / Bits.gear / LEAST_CYCLES:g} MHz for "
-                f"pairs of {rate} Mbit/s, not {self.mhz:g}"
-            )
-        self.units, self.pins = Bits(cycles), LvdsPins(cycles, self.mhz)
 
-
-class LvdsPins(Pins):
+class LvdsPins:
     """Gears of four bits at the pins of an ECP5."""
 
     def __init__(self, cycles: int, mhz: float) -> None:
@@ -66,7 +71,7 @@ class LvdsPins(Pins):
 
     def attach(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
         """Add the pins of a bundle."""
-        port = platform.request(LvdsLinks.name, bundle, dir="-")
+        port = platform.request(RESOURCE, bundle, dir="-")
         _send_pairs(m, port, sent, *self._edges)
         came, clock = _receive_pairs(m, port, len(sent) // Bits.gear, self.receiving(bundle))
         platform.add_clock_constraint(clock, 2e6 * self._cycles * self._mhz)

@@ -8,10 +8,13 @@ from amaranth.build.res import ResourceError
 from amaranth.hdl import ClockDomain, ClockSignal, Instance, Module, Signal, Value
 
 from ...errors import InputError
-from .links import PairLinks, Pins
+from .links import Layer
 from .words import Bytes
 
-__all__ = ["FABRIC_MHZ", "SerdesLinks"]
+__all__ = ["FABRIC_MHZ", "serdes_layer"]
+
+#: The resource with a pair to a neighbour and one from it, at a transceiver.
+RESOURCE = "serdes"
 
 #: Mbit/s of a pair: what transceivers of all speed grades carry, and what logic behind them can
 #: take; 5,000 would be 250 MHz. Ten bits are a byte.
@@ -27,23 +30,25 @@ FABRIC_MHZ = RATE / 10 / Bytes.gear / CYCLES
 RESET = 1024
 
 
-class SerdesLinks(PairLinks):
-    """A pair to and from each neighbour, at a transceiver."""
+def serdes_layer(platform: Any) -> Layer:
+    """A pair to and from each neighbour of a board, at a transceiver.
 
-    name = "serdes"
+    Raises
+    ------
+    InputError
+        If the platform has no transceivers.
+    """
+    try:
+        platform.lookup(RESOURCE, 0)
+        oscillator = platform.oscillator_mhz
+    except (ResourceError, AttributeError):
+        raise InputError(
+            "Board for serdes must be an ECP5 with a resource serdes, not without"
+        ) from None
+    return Layer(RESOURCE, Bytes(CYCLES), SerdesPins(oscillator))
 
-    def _begin(self, platform: Any) -> None:
-        try:
-            platform.lookup(self.name, 0)
-            oscillator = platform.oscillator_mhz
-        except (ResourceError, AttributeError):
-            raise InputError(
-                "Board for serdes must be an ECP5 with a resource serdes, not without"
-            ) from None
-        self.units, self.pins = Bytes(CYCLES), SerdesPins(oscillator)
 
-
-class SerdesPins(Pins):
+class SerdesPins:
     """Transceivers of an ECP5, by LiteICLink."""
 
     def __init__(self, oscillator: float) -> None:
@@ -76,7 +81,7 @@ class SerdesPins(Pins):
         )
         for name, text in files.items():
             platform.add_file(name, text)
-        port = platform.request(SerdesLinks.name, bundle, dir="-")
+        port = platform.request(RESOURCE, bundle, dir="-")
         came = Signal(len(sent), name="came")
         clocks = {}
         for way, domain in (("tx", self.sending(bundle)), ("rx", self.receiving(bundle))):
