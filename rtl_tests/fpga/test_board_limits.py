@@ -1,7 +1,6 @@
 """What boards hold: the figures on record, how they are measured, and the message of a misfit."""
 
 import json
-import sys
 from dataclasses import replace
 
 import pytest
@@ -117,7 +116,7 @@ def test_measured_board(monkeypatch, capsys):
         used = {"ICESTORM_LC": {"used": 7, "available": 9}, "NONE": {"used": 1, "available": 0}}
         return Built(folder, {"resources": used, "fmax_mhz": 50.0}, False)
 
-    monkeypatch.setattr(sys.modules["torusfabric.fpga.board.build"], "build", built)
+    monkeypatch.setattr("torusfabric.fpga.board.limits.build", built)
     what = ["boards", "--measure", "icestick", "--width", "2"]
     assert main(what) == 0
     said = capsys.readouterr()
@@ -128,7 +127,7 @@ def test_measured_board(monkeypatch, capsys):
     assert main([*what, "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert (result["limit"]["side"], result["limit"]["algorithm"]) == (3, "hamiltonian")
-    monkeypatch.setattr(sys.modules["torusfabric.fpga.board.build"], "build", _misfit)
+    monkeypatch.setattr("torusfabric.fpga.board.limits.build", _misfit)
     assert main(what) == 0
     assert capsys.readouterr().out == "no square torus of 2 bits fits\n"
 

@@ -2,15 +2,15 @@
 
 The same fabric for the same board gives the same bytes: no tool is given a random seed or a time,
 and where there are several placers or routers they are tried in the order of the board. Only a
-placer that runs out of time may do so on one machine, and not on a faster one. To measure a board,
-fabrics are built for it until the largest that fits is found.
+placer that runs out of time may do so on one machine, and not on a faster one.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,24 +24,21 @@ from ...toolchain.owned import remove_owned, require_owned, write_owned
 from ...verilog.manifest import manifest
 from ..bridge import BAUD
 from ..bridge.gateware import behind_bus
-from .catalogue import Board, Misfit
+from .catalogue import Board
 from .needs import check_fabric
 from .plan import REPORT, SCRIPT, plan_build
-from .run import LOGS, SCARCE, STAGES, Progress, run_plans
+from .run import LOGS, STAGES, Progress, run_plans
 
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
 
-__all__ = ["Attempt", "Built", "build", "fabric_facts", "find_limit", "try_board"]
+__all__ = ["Built", "build", "fabric_facts"]
 
 #: Counted up when what is kept under the same key changes its form or meaning.
 _FORMAT = 3
 
 #: What writes the files.
 _MAKER = "build"
-
-#: The largest side that is tried.
-MOST = 32
 
 #: What stands in a report as in the manifest of the fabric behind its bus.
 FACTS = ("nodes", "width", "flits", "max_flits", "stride", "bus", "modes", "tables")
@@ -116,16 +113,13 @@ def build(  # noqa: PLR0913 (one choice of a user each)
     folder, cache = Path(folder), cache or Cache()
     check_fabric(board, fabric)
 
-    def waiting() -> None:
-        if progress is not None:
-            progress(0, STAGES, f"waiting for another build in {folder}, or of the same")
-
     with made_folder(folder):
         writable(folder / "report.json")
         names = ("report.json", *board.products)
         require_owned(folder, _MAKER, names, force=force)
         plan, platform = plan_build(fabric, board, baud=baud)
         versions = {tool: tools.version(tool) for tool in ("yosys", *board.packer)}
+        waiting = partial(_wait, progress, folder)
         ways = board.placers, board.routers
         key = digest(_FORMAT, "bitstream", plan.script, dict(plan.files), ways, versions)
         kept = (*board.products, REPORT, SCRIPT, *LOGS)
@@ -147,6 +141,12 @@ def build(  # noqa: PLR0913 (one choice of a user each)
             contents["report.json"] = (json.dumps(report, indent=2) + "\n").encode()
             write_owned(folder, _MAKER, contents, force=force)
     return Built(folder, report, cached)
+
+
+def _wait(progress: Progress | None, folder: Path) -> None:
+    """Say that somebody else is building."""
+    if progress is not None:
+        progress(0, STAGES, f"waiting for another build in {folder}, or of the same")
 
 
 def _report_of(
@@ -192,83 +192,3 @@ def fabric_facts(fabric: "Fabric") -> dict[str, Any]:
         "predicted_cycles": fabric.predicted_cycles,
         **{name: facts[name] for name in FACTS if name in facts},
     }
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """A build that was tried.
-
-    Parameters
-    ----------
-    side : int
-        Nodes in a row and in a column.
-    why : str
-        The resources that it takes, or the reason why it does not fit.
-    """
-
-    side: int
-    fits: bool
-    why: str
-
-
-def find_limit(
-    attempt: Callable[[int], Attempt],
-    *,
-    start: int = 2,
-    most: int = MOST,
-    progress: Callable[[Attempt], None] | None = None,
-) -> tuple[int | None, list[Attempt]]:
-    """The largest side that fits: up by growing steps, then the gap is halved.
-
-    Parameters
-    ----------
-    attempt : function of int -> Attempt
-        Builds the square torus of a side.
-    start, most : int
-        The first and the largest side that are tried. A good guess saves builds.
-
-    Returns
-    -------
-    side : int or None
-        None if not even the smallest torus fits.
-    attempts : list of Attempt
-    """
-    attempts = []
-
-    def fits(side: int) -> bool:
-        found = attempt(side)
-        attempts.append(found)
-        if progress is not None:
-            progress(found)
-        return found.fits
-
-    low, high, step = 1, min(start, most), 1
-    while fits(high):
-        if high == most:
-            return most, attempts
-        low, high, step = high, min(high + step, most), 2 * step
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return (low if low > 1 else None), attempts
-
-
-def try_board(
-    board: Board, make_fabric: Callable[[int], "Fabric"], folder: AnyPath
-) -> Callable[[int], Attempt]:
-    """A function that builds the fabric of a side for a board, in a folder, for `find_limit`."""
-    unknown = replace(board, limit=None)  # what is on record is not to be believed
-
-    def attempt(side: int) -> Attempt:
-        try:
-            built = build(make_fabric(side), unknown, Path(folder, f"side-{side}"))
-        except Misfit as error:
-            return Attempt(side, fits=False, why=str(error).split(" (log: ")[0])
-        report = built.report
-        counts = [
-            (name, report["resources"][name]) for name in SCARCE if name in report["resources"]
-        ]
-        used = [f"{count['used']} of {count['available']} {name}" for name, count in counts]
-        return Attempt(side, fits=True, why=", ".join([*used, f"{report['fmax_mhz']} MHz"]))
-
-    return attempt
