@@ -21,24 +21,22 @@ from torusfabric.rtl.netlist import Instance, Leaf, Part, Role
 __all__ = ["CASES", "compiled"]
 
 #: A table, a pattern, long circuits, circuits that are held longer than they are read for, sums by
-#: the step, groups of nodes, several in one fabric: topology, collectives, options of `compile`.
+#: the step, groups of nodes, trees and others in one fabric: topology, collectives, options of
+#: `compile`.
 CASES = [
     ("3x3", ["allgather:matching"], {"flits": 2}),
     ("3x3", ["allgather:hamiltonian"], {"flits": 2}),
-    ("4x4", ["broadcast"], {"flits": 3}),
+    ("4x4", ["broadcast:max-flow"], {"flits": 3}),
     ("3x3", ["gather:max-flow"], {"flits": 3}),
-    ("3x3", ["allreduce"], {"flits": 9}),
+    ("2x3", ["allreduce:matching"], {"flits": 6}),
     ("2x3", ["allgather@1"], {"flits": 2}),
-    ("3", ["alltoall", "allreduce", "broadcast"], {"max_flits": 3}),
+    ("3", ["alltoall", "allreduce:matching", "broadcast:spanning-tree"], {"max_flits": 3}),
 ]
 
 
 def compiled(topology, collectives, options):
     """The program of a case."""
-    schedules = []
-    for name in collectives:
-        collective, _, algorithm = name.partition(":")
-        schedules.append(tf.plan(topology, collective, algorithm=algorithm or None))
+    schedules = [tf.plan(topology, name) for name in collectives]
     return tf.compile(schedules if len(schedules) > 1 else schedules[0], **options)
 
 
