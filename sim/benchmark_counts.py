@@ -4,7 +4,7 @@ A count is worse if it is larger than that kept in ``sim/measured/counts.json``.
 depend on the version of Yosys, which is kept beside them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torusfabric as tf
@@ -102,19 +102,9 @@ def count_hardware(progress: Progress) -> Counts:
 
 def fabric_of(case: Hardware) -> tf.Fabric:
     """The fabric of a case."""
-    schedules = [
-        tf.plan(case.topology, name, algorithm=algorithm or None)
-        for name, algorithm in named(case.collectives)
-    ]
+    schedules = [tf.plan(case.topology, name) for name in case.collectives.split(",")]
     plans = schedules if len(schedules) > 1 else schedules[0]
     return tf.Fabric(tf.compile(plans, max_flits=case.most), width=case.width, top=case.top)
-
-
-def named(collectives: str) -> Iterator[tuple[str, str]]:
-    """Collectives, each with its algorithm or nothing."""
-    for text in collectives.split(","):
-        name, _, algorithm = text.partition(":")
-        yield name, algorithm
 
 
 def yosys() -> str:

@@ -16,10 +16,7 @@ from torusfabric.verilog import text as text_module
 
 
 def fabric_of(topology, *names, root=None, **options):
-    schedules = []
-    for name in names:
-        collective, _, algorithm = name.partition(":")
-        schedules.append(tf.plan(topology, collective, algorithm=algorithm or None))
+    schedules = [tf.plan(topology, name) for name in names]
     return tf.Fabric(tf.compile(schedules, max_flits=4, root=root, **options), width=8)
 
 

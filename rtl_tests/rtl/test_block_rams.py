@@ -28,8 +28,7 @@ def every_memory(monkeypatch):
 def program_of(name):
     """The program of a fabric by its name."""
     topology, collective, options = FABRICS[name]
-    kind, _, algorithm = collective.partition(":")
-    return tf.compile(tf.plan(topology, kind, algorithm=algorithm or None), **options)
+    return tf.compile(tf.plan(topology, collective), **options)
 
 
 def simulated(fabric, runs=5, **options):

@@ -44,15 +44,10 @@ MIXES = [
 ]
 
 
-def plans_of(topology, names):
-    """Schedules by the names that a user gives."""
-    parts = (name.partition(":") for name in names)
-    return [tf.plan(topology, kind, algorithm=algorithm or None) for kind, _, algorithm in parts]
-
-
 def engine_of(topology, names, most=4, *, width=WIDTH, **options):
     """A fabric of several collectives for messages of up to so many flits."""
-    return tf.Fabric(tf.compile(plans_of(topology, names), max_flits=most, **options), width=width)
+    plans = [tf.plan(topology, name) for name in names]
+    return tf.Fabric(tf.compile(plans, max_flits=most, **options), width=width)
 
 
 def few_jobs(fabric, count):

@@ -40,9 +40,8 @@ CASES = [
 
 def compiled(topology, words, flits):
     """A program of a topology, a collective with its algorithm or latency if named, and flits."""
-    words, _, latency = words.partition("+")
-    collective, _, algorithm = words.partition(":")
-    schedule = tf.plan(topology, collective, algorithm=algorithm or None)
+    collective, _, latency = words.partition("+")
+    schedule = tf.plan(topology, collective)
     slow = replace(tf.Operator.parse("add"), name="slow", latency=int(latency or 0))
     return tf.compile(schedule, flits=flits, operators=[slow] if latency else [])
 

@@ -32,8 +32,7 @@ LONG_ENOUGH = [
 
 def program_of(topology, collectives, options):
     """What is compiled for a fabric, by its name."""
-    chosen = [name.partition(":") for name in collectives.split(",")]
-    plans = [tf.plan(topology, name, algorithm=by or None) for name, _, by in chosen]
+    plans = [tf.plan(topology, name) for name in collectives.split(",")]
     return tf.compile(plans if len(plans) > 1 else plans[0], **options)
 
 

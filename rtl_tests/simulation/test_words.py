@@ -39,10 +39,7 @@ MORE = [
 
 def fabric_of_case(topology, collectives, settings, width):
     """The fabric of a case."""
-    plans = []
-    for name in collectives.split(","):
-        kind, _, algorithm = name.partition(":")
-        plans.append(tf.plan(topology, kind, **({"algorithm": algorithm} if algorithm else {})))
+    plans = [tf.plan(topology, name) for name in collectives.split(",")]
     return tf.Fabric(tf.compile(plans if len(plans) > 1 else plans[0], **settings), width=width)
 
 

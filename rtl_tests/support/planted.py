@@ -119,10 +119,8 @@ ALGORITHMS = {
 def fabric_of(name):
     """A small fabric, by what it is for."""
     topology, collectives, options, hardware = FABRICS[name]
-    schedules = []
-    for collective in collectives:
-        kind, _, algorithm = collective.partition(":")
-        schedules.append(tf.plan(topology, kind, algorithm=algorithm or ALGORITHMS[kind]))
+    names = [name if ":" in name else f"{name}:{ALGORITHMS[name]}" for name in collectives]
+    schedules = [tf.plan(topology, name) for name in names]
     whole = schedules if len(schedules) > 1 else schedules[0]
     return tf.Fabric(tf.compile(whole, **options), **({"width": 3} | hardware))
 
