@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib.data import View
+from amaranth.lib.data import StructLayout, View
 from amaranth.lib.wiring import In, Out
 
 from ..memories import address_width, choose
@@ -88,22 +88,7 @@ class BoardControl(Leaf):
             }
             | {"peers": Out(links * plan.end_bits)}
         )
-
-    def elaborate(self, platform: object) -> Module:
-        """Build the barrier, what times a run and what is after it, and the agreement."""
-        m = Module()
-        self._signals()
-        self._tree(m)
-        self._barrier(m)
-        self._time(m)
-        self._agreement(m)
-        self._run(m)
-        self._send(m)
-        return m
-
-    def _signals(self) -> None:
-        """What the parts of it give each other."""
-        plan = self._plan
+        # What its parts give each other.
         flag: Callable[[str], Signal] = lambda name: Signal(name=name)
         # A start was given; the others have not arrived yet.
         self._waiting = flag("waiting")
@@ -119,8 +104,30 @@ class BoardControl(Leaf):
         self._ended, self._known = flag("ended"), flag("known")
         self._settled, self._verdict = Signal(2, name="settled"), Signal(2, name="verdict")
         self._ends = flag("ends")
-        self._quiet = Signal(plan.links, name="quiet")
+        self._quiet = Signal(links, name="quiet")
         self._over = Signal(plan.fields["over"].width, name="over")
+        # The link ports to the board above, and to those below; what that one says, if it does now.
+        self._above, self._below = Signal(links, name="above"), Signal(links, name="below")
+        self._told, self._hears = Signal(plan.fields, name="told"), flag("hears")
+        # Words of sums are sent; what links have lost in a run.
+        self._summing, self._failed = flag("summing"), Signal(links, name="lost_in_run")
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the barrier, what times a run and what is after it, and the agreement."""
+        m = Module()
+        self._tree(m)
+        self._barrier(m)
+        self._time(m)
+        self._agreement(m)
+        self._run(m)
+        self._send(m)
+        return m
+
+    @property
+    def _said(self) -> list[View[StructLayout]]:
+        """What comes by each link port."""
+        words = self.words("said", self._plan.message_bits)
+        return [View(self._plan.fields, word) for word in words]
 
     def _by_board(self, values: Sequence[int], width: int) -> Value:
         """A constant of this board."""
@@ -139,19 +146,13 @@ class BoardControl(Leaf):
         ]
         above = [0 if link < 0 else 1 << link for link in boards.above]
         below = [sum(1 << link for link in found) for found in boards.below]
-        self._above, self._below = Signal(links, name="above"), Signal(links, name="below")
         m.d.comb += [
             self.peers.eq(self._by_board(peers, links * plan.end_bits)),
             self._above.eq(self._by_board(above, links)),
             self._below.eq(self._by_board(below, links)),
         ]
-        # What the board above says, and whether it says it now.
-        said = self.words("said", plan.message_bits)
-        self._said = [View(plan.fields, word) for word in said]
-        self._told = Signal(plan.fields, name="told")
-        self._hears = Signal(name="hears")
         chosen: Value = Const(0, plan.message_bits)
-        for link, word in enumerate(said):
+        for link, word in enumerate(self.words("said", plan.message_bits)):
             chosen = chosen | Mux(self._above[link], word, 0)
         m.d.comb += [
             self._told.eq(chosen),
@@ -213,7 +214,7 @@ class BoardControl(Leaf):
         """Say when words of a run are sent, and when they are due; count the cycles after it."""
         plan = self._plan
         busy = self.value("run_busy")
-        was_busy, summing = Signal(name="was_busy"), Signal(name="summing")
+        was_busy, summing = Signal(name="was_busy"), self._summing
         m.d.sync += was_busy.eq(busy)
         m.d.comb += [
             self._ended.eq(was_busy & ~busy),
@@ -241,17 +242,15 @@ class BoardControl(Leaf):
                 getattr(self, f"due_{latency}").eq(due),
                 getattr(self, f"check_due_{latency}").eq(check_due),
             ]
-        self._summing = summing
 
     def _agreement(self, m: Module) -> None:
         """Find out whether all links of all boards have lost nothing."""
         plan = self._plan
-        lost, failed = self.value("lost"), Signal(plan.links, name="lost_in_run")
+        lost, failed = self.value("lost"), self._failed
         with m.If(self._after == plan.checked):
             m.d.sync += [self._known.eq(1), failed.eq(lost)]
         with m.Elif(self.run_start):
             m.d.sync += self._known.eq(0)
-        self._failed = failed
         below = Signal(plan.links, name="settled_below")
         bad = Signal(plan.links, name="bad_below")
         for link, said in enumerate(self._said):
