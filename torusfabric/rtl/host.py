@@ -241,9 +241,9 @@ class Host(Leaf):
     def elaborate(self, platform: object) -> Module:
         """Build the pipelines of reads and writes."""
         m = Module()
-        self._node = self._number(m)
-        self._read(m)
-        self._write(m)
+        node = self._number(m)
+        self._read(m, node)
+        self._write(m, node)
         return m
 
     def _number(self, m: Module) -> Value:
@@ -258,9 +258,9 @@ class Host(Leaf):
         m.d.comb += number.eq(found)
         return number
 
-    def _read(self, m: Module) -> None:
+    def _read(self, m: Module, node: Value) -> None:
         """Find what is asked for in every form, and choose that of the last run."""
-        found = [self._read_in(m, k, view) for k, view in enumerate(self._views)]
+        found = [self._read_in(m, k, view, node) for k, view in enumerate(self._views)]
         bank, address = found[0]
         if self._choosing:
             # The sequencer may be far away, and nobody reads while the form changes.
@@ -273,7 +273,7 @@ class Host(Leaf):
             self.read_address.eq(delayed(m, address, self._choosing)),
         ]
 
-    def _read_in(self, m: Module, number: int, view: HostView) -> tuple[Value, Value]:
+    def _read_in(self, m: Module, number: int, view: HostView, node: Value) -> tuple[Value, Value]:
         """Memory and address of what is asked for, in a form."""
         layout, locator = view.layout, view.locator
         m.submodules[f"locator{suffix(number)}"] = locator
@@ -287,24 +287,24 @@ class Host(Leaf):
         block = _block(m, name, layout, address, parts)
         if layout.part_is_root:
             block = self.value("sampled_root"), *block[1:]
-        position = _position(m, layout, delayed(m, self._node, wait), suffix(number))
+        position = _position(m, layout, delayed(m, node, wait), suffix(number))
         _ask(m, locator, layout, delayed(m, position, layout.block_cycles(parts)), block)
         if view.banks == tuple(range(len(view.banks))):
             return locator.bank, locator.address
         return constant_at(view.banks, locator.bank), locator.address
 
-    def _write(self, m: Module) -> None:
+    def _write(self, m: Module, node: Value) -> None:
         """Find where words go by every send map, and pass the rest of the write on as late."""
         latency = self.write_cycles
         for number, way in enumerate(self._writes):
-            bank, address = self._write_by(m, number, way, latency - way.latency)
+            bank, address = self._write_by(m, number, way, node)
             m.d.comb += [
                 getattr(self, f"write_bank{suffix(number)}").eq(bank),
                 getattr(self, f"write_address{suffix(number)}").eq(address),
             ]
         sends = ~self.value("host_addr")[-1]
-        node = delayed(m, self.value("host_node"), latency - 1)
-        place, group = node[: self._groups.place_bits], node[self._groups.place_bits :]
+        asked, bits = delayed(m, self.value("host_node"), latency - 1), self._groups.place_bits
+        place, group = asked[:bits], asked[bits:]
         enable = self._pulses(m, self.value("host_we") & sends, group)
         m.d.comb += [
             self.write_node.eq(delayed(m, place, 1)),
@@ -318,9 +318,11 @@ class Host(Leaf):
         chosen = Cat(early & (group == number) for number in range(self._groups.count))
         return pulsed(m, chosen, 1, name="write_enable_now")
 
-    def _write_by(self, m: Module, number: int, way: HostWrites, wait: int) -> tuple[Value, Value]:
-        """Memory and address of what is written, by a send map, after some cycles more."""
-        layout, locator = way.layout, way.locator
+    def _write_by(
+        self, m: Module, number: int, way: HostWrites, node: Value
+    ) -> tuple[Value, Value]:
+        """Memory and address of what is written, by a send map; all are found as late."""
+        layout, locator, wait = way.layout, way.locator, self.write_cycles - way.latency
         address = delayed(m, self.value("host_addr"), wait)
         if locator is None:
             chunk, flit = Const(0), address[:-1]
@@ -330,8 +332,7 @@ class Host(Leaf):
         parts, name = layout.send_parts, f"write{suffix(number)}"
         m.submodules[f"write_locator{suffix(number)}"] = locator
         block = _block(m, name, layout, delayed(m, address[:-1], 1), parts)
-        node = delayed(m, self._node, wait)
-        position = _position(m, layout, node, f"_written{suffix(number)}")
+        position = _position(m, layout, delayed(m, node, wait), f"_written{suffix(number)}")
         _ask(m, locator, layout, delayed(m, position, layout.block_cycles(parts)), block)
         return locator.bank, locator.address
 
