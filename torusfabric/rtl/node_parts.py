@@ -26,8 +26,8 @@ from .modules import Leaf
 from .placement import RouterPlan, combiner_name
 from .router import Router
 
-__all__ = ["EndpointWiring", "add_combiners", "add_endpoints", "add_routers", "add_streams",
-           "endpoint_settings"]  # fmt: skip
+__all__ = ["add_combiners", "add_endpoint_array", "add_endpoint_module", "add_endpoints",
+           "add_routers", "add_streams", "endpoint_settings"]  # fmt: skip
 
 
 def add_streams(build: FabricBuilder) -> None:
@@ -66,18 +66,17 @@ def add_endpoints(build: FabricBuilder) -> None:
     endpoints, settings = build.placement.endpoints, endpoint_settings(build)
     one = build.program.by_offset
     number_of = endpoints.shape_of[np.zeros_like(build.variant_of) if one else build.variant_of]
-    wirings = []
-    for number, shape in enumerate(endpoints.shapes):
-        make = partial(Endpoint, shape, settings)
-        build.add_module(f"endpoint_{number}", make, role=Role.ENDPOINT)
-        wirings.append(EndpointWiring(build, number, make()))
+    ports = [
+        add_endpoint_module(build, number, partial(Endpoint, shape, settings))
+        for number, shape in enumerate(endpoints.shapes)
+    ]
     if build.top is Top.CORE:
         for node, number in enumerate(number_of.tolist()):
-            _add_ports(build, node, wirings[number].bits)
+            _add_ports(build, node, ports[number])
     with build.together():
-        for number, wiring in enumerate(wirings):
+        for number, bits in enumerate(ports):
             if len(nodes := np.flatnonzero(number_of == number)):
-                wiring.add(nodes, *_outside(build, nodes, wiring.bits))
+                add_endpoint_array(build, number, bits, nodes, *_outside(build, nodes, bits))
 
 
 def endpoint_settings(build: FabricBuilder) -> EndpointSettings:
@@ -130,92 +129,81 @@ def _half(form: Form) -> int:
     return mapped.base if form.by_offset and isinstance(mapped, DirectMap) else 0
 
 
-class EndpointWiring:
-    """Adds instances of one endpoint module.
+def add_endpoint_module(
+    build: FabricBuilder, number: int, make: Callable[[], EndpointPorts]
+) -> dict[str, int]:
+    """Declare the module of a shape of endpoints; the bits of its ports."""
+    build.add_module(f"endpoint_{number}", make, role=Role.ENDPOINT)
+    return {name: member.shape for name, member in make().signature.members.items()}
+
+
+def add_endpoint_array(
+    build: FabricBuilder,
+    number: int,
+    bits: Mapping[str, int],
+    nodes: IntArray,
+    inputs: Mapping[str, Sequence[Source]],
+    outputs: Mapping[str, tuple[str, int]],
+) -> None:
+    """Add the endpoints of some nodes, and their ROMs.
 
     Parameters
     ----------
-    number : int
-        Of the module.
-
-    Attributes
-    ----------
-    bits : dict of str to int
-        The ports of the module.
+    number, bits : int, dict of str to int
+        Of the module, and its ports.
+    nodes : ndarray of int, shape (nodes,)
+    inputs, outputs : dict
+        What is not the fabric's: by what the memories of nodes are written and read.
     """
-
-    def __init__(self, build: FabricBuilder, number: int, module: EndpointPorts) -> None:
-        self._build, self._number = build, number
-        self._shape = build.placement.endpoints.shapes[number]
-        self.bits = {name: member.shape for name, member in module.signature.members.items()}
-        self._inject_bits = self.bits.get("inject", 0)
-        # What is the same for all nodes. A row is read from a ROM, and of addresses each node has
-        # its own.
-        self._common = [
-            name
-            for name in build.sequenced
-            if name in self.bits and name != "row" and not name.startswith("read_")
-        ]
-        if build.top is Top.HOST:
-            self._common += [name for name in build.from_host if name in self.bits]
-        self._form = "form" in self.bits
-
-    def add(
-        self,
-        nodes: IntArray,
-        inputs: Mapping[str, Sequence[Source]],
-        outputs: Mapping[str, tuple[str, int]],
-    ) -> None:
-        """Add the endpoints of some nodes, and their ROMs.
-
-        Parameters
-        ----------
-        nodes : ndarray of int, shape (nodes,)
-        inputs, outputs : dict
-            What is not the fabric's: by what the memories of nodes are written and read.
-        """
-        build, bits = self._build, self.bits
-        near, endpoints = build.distribution.near_each, build.placement.endpoints
-        inputs, outputs = {**inputs}, {**outputs}
-        wires = [endpoints.wires[variant] for variant in build.variant_of[nodes].tolist()]
-        if wires[0].words:
-            chosen = np.array([each.words for each in wires])[..., 0]
-            inputs["rx"] = build.words(nodes, chosen)
-        for name in self._common:
+    near, endpoints = build.distribution.near_each, build.placement.endpoints
+    inputs, outputs = {**inputs}, {**outputs}
+    wires = [endpoints.wires[variant] for variant in build.variant_of[nodes].tolist()]
+    if wires[0].words:
+        chosen = np.array([each.words for each in wires])[..., 0]
+        inputs["rx"] = build.words(nodes, chosen)
+    # What is the same for all nodes. A row is read from a ROM, and of addresses each node has its
+    # own.
+    common = [name for name in build.sequenced if name != "row" and not name.startswith("read_")]
+    common += build.from_host if build.top is Top.HOST else []
+    for name in common:
+        if name in bits:
             inputs[name] = (near(name, nodes, bits[name]),)
-        for k in range(len(wires[0].reads)):
-            columns = [each.reads[k] for each in wires]
-            inputs[f"read_{k}"] = (self._column("read", columns, nodes, bits[f"read_{k}"]),)
-        for k in range(len(wires[0].strobes)):
-            columns = [each.strobes[k] for each in wires]
-            if (name := f"strobe_{k}") in bits:
-                inputs[name] = (self._column("store", columns, nodes),)
-            if (name := f"strobe_ends_{k}") in bits:
-                columns = [endpoints.ends[column] for column in columns]
-                inputs[name] = (self._column("ends", columns, nodes),)
-        if self._form:
-            inputs["form"] = (near("run_form", nodes),)
-        if "offset" in bits:
-            inputs["offset"] = build.offset(nodes)
-        if "row" in bits:
-            build.add_rows("row", nodes, "row", self._shape.row_bits, endpoints.tables)
-            inputs["row"] = (Slice("row_{}", nodes, 0, self._shape.row_bits),)
-        if self._inject_bits:
-            outputs["inject"] = ("inject_{}", self._inject_bits)
-        build.add_array("endpoint_at_{}", f"endpoint_{self._number}", nodes,
-                        inputs=inputs, outputs=outputs)  # fmt: skip
+    for k in range(len(wires[0].reads)):
+        columns = [each.reads[k] for each in wires]
+        inputs[f"read_{k}"] = (_column(build, "read", columns, nodes, bits[f"read_{k}"]),)
+    for k in range(len(wires[0].strobes)):
+        columns = [each.strobes[k] for each in wires]
+        if (name := f"strobe_{k}") in bits:
+            inputs[name] = (_column(build, "store", columns, nodes),)
+        if (name := f"strobe_ends_{k}") in bits:
+            columns = [endpoints.ends[column] for column in columns]
+            inputs[name] = (_column(build, "ends", columns, nodes),)
+    if "form" in bits:
+        inputs["form"] = (near("run_form", nodes),)
+    if "offset" in bits:
+        inputs["offset"] = build.offset(nodes)
+    if "row" in bits:
+        build.add_rows("row", nodes, "row", bits["row"], endpoints.tables)
+        inputs["row"] = (Slice("row_{}", nodes, 0, bits["row"]),)
+    if "inject" in bits:
+        outputs["inject"] = ("inject_{}", bits["inject"])
+    build.add_array("endpoint_at_{}", f"endpoint_{number}", nodes, inputs=inputs, outputs=outputs)
 
-    def _column(
-        self, name: str, columns: Sequence[int], nodes: IntArray, bits: int | None = None
-    ) -> Slice | OneOf:
-        """What the sequencer gives in a column of each of some nodes."""
-        build = self._build
-        if len({*columns}) == 1:
-            return build.distribution.near_each(f"{name}_{columns[0]}", nodes, bits)
-        # All nodes choose among all columns.
-        used = build.columns[name]
-        slices = build.distribution.one_near([f"{name}_{k}" for k in used], nodes, bits)
-        return OneOf(slices, np.searchsorted(used, columns))
+
+def _column(
+    build: FabricBuilder,
+    name: str,
+    columns: Sequence[int],
+    nodes: IntArray,
+    bits: int | None = None,
+) -> Slice | OneOf:
+    """What the sequencer gives in a column of each of some nodes."""
+    if len({*columns}) == 1:
+        return build.distribution.near_each(f"{name}_{columns[0]}", nodes, bits)
+    # All nodes choose among all columns.
+    used = build.columns[name]
+    slices = build.distribution.one_near([f"{name}_{k}" for k in used], nodes, bits)
+    return OneOf(slices, np.searchsorted(used, columns))
 
 
 def _outside(

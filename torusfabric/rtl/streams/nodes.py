@@ -15,7 +15,7 @@ from ...program.timing import DISTRIBUTION
 from ...topology import IntArray
 from ..arrays import Numbers, Slice, Source
 from ..netlist import Fixed, Part, Parts, Role
-from ..node_parts import EndpointWiring, endpoint_settings
+from ..node_parts import add_endpoint_array, add_endpoint_module, endpoint_settings
 from ..tops import Built, add_inside, add_sequencer, add_single
 from .commands import Commands
 from .control import StreamControl, add_tree, add_watch
@@ -144,19 +144,18 @@ def _add_endpoints(
     inner: str,
 ) -> None:
     """Add the endpoints of some nodes, and their module."""
-    build.add_module(f"endpoint_{number}", make, role=Role.ENDPOINT)
-    wiring = EndpointWiring(build, number, make())
+    ports = add_endpoint_module(build, number, make)
     near = build.distribution.near_each
     inputs: dict[str, Sequence[Source]] = {
         name: (near(name, nodes),) for name in ("run_begins", "clear")
     }
-    for name, bits in wiring.bits.items():
+    for name, bits in ports.items():
         # Columns of the sequencer have numbers.
         column = name.rpartition("_")[2].isdecimal()
         if name.startswith(("write_", "read_")) and name != "read_data" and not column:
             inputs[name] = (Slice(f"{name}_{{}}", nodes, 0, bits),)
-    word = {"read_data": (f"m_axis_{{}}_tdata{inner}", wiring.bits["read_data"])}
-    wiring.add(nodes, inputs, word)
+    word = {"read_data": (f"m_axis_{{}}_tdata{inner}", ports["read_data"])}
+    add_endpoint_array(build, number, ports, nodes, inputs, word)
 
 
 def _add_ends(
