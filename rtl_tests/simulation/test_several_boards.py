@@ -11,7 +11,8 @@ import torusfabric as tf
 from torusfabric.errors import InputError
 from torusfabric.rtl.boards import BoardSystem
 from torusfabric.rtl.boards.link_plan import SPARE
-from torusfabric.rtl.boards.links import ONES, Frame, Receiver
+from torusfabric.rtl.boards.links import Frame, Receiver
+from torusfabric.rtl.crc import ONES
 from torusfabric.rtl.run_choices import RunError
 from torusfabric.simulation.boards import simulate_boards
 from torusfabric.simulation.boards.compiled import CBoardsRun, CompiledBoards

@@ -14,8 +14,8 @@ from graphlib import TopologicalSorter
 from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
-from ...rtl.boards.link_plan import CRC_BITS
-from ...rtl.boards.links import ONES, POLYNOMIAL, Frame
+from ...rtl.boards.links import Frame
+from ...rtl.crc import CRC_BITS, ONES, POLYNOMIAL
 from ..gates import Bit, GateModule, cone
 from ..model import Model
 from ..report import refuted

@@ -19,12 +19,10 @@ from amaranth.lib.data import StructLayout
 
 from ...errors import InputError
 from ...topology.boards import Boards
+from ..crc import CRC_BITS
 from ..memories import address_width
 
-__all__ = ["CRC_BITS", "CROSSING", "LVDS", "LinkPlan", "PARALLEL", "PHYS", "Phy", "SERDES", "START"]
-
-#: Bits of the sum that follows the words of a run, and each message between runs.
-CRC_BITS = 32
+__all__ = ["CROSSING", "LVDS", "LinkPlan", "PARALLEL", "PHYS", "Phy", "SERDES", "START"]
 
 #: The most cycles that a cable takes, beyond what its clock takes as well.
 CABLE = 0.25
@@ -230,7 +228,7 @@ class LinkPlan:
 
     @property
     def check_words(self) -> int:
-        """Words of a sum."""
+        """Words of the sum that follows those of a run, and each message between runs."""
         return -(-CRC_BITS // self.width)
 
     @property

@@ -5,7 +5,6 @@ with a sum; transmitters; elastic buffers, and receivers, which find what is in 
 from __future__ import annotations
 
 import enum
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from amaranth.hdl import (
@@ -23,24 +22,18 @@ from amaranth.lib import memory
 from amaranth.lib.cdc import FFSynchronizer
 from amaranth.lib.wiring import In, Out
 
+from ..crc import CRC_BITS, ONES, crc_after
 from ..memories import address_width
 from ..modules import Leaf
-from .link_plan import CRC_BITS, SPARE
+from .link_plan import SPARE
 
 if TYPE_CHECKING:
     from .link_plan import LinkPlan
 
-__all__ = ["FRAME_BITS", "ONES", "POLYNOMIAL", "Buffer", "Frame", "Receiver", "Transmitter",
-           "crc_after"]  # fmt: skip
+__all__ = ["FRAME_BITS", "Buffer", "Frame", "Receiver", "Transmitter"]
 
 #: Bits of what a word is.
 FRAME_BITS = 2
-
-#: The sum before the first word of a packet.
-ONES = (1 << CRC_BITS) - 1
-
-#: The polynomial of CRC-32, the least significant bit first.
-POLYNOMIAL = 0xEDB88320
 
 #: The domain of the clock that comes with the words.
 LINK = "link"
@@ -60,22 +53,6 @@ class Frame(enum.IntEnum):
     RUN = 2
     #: Of the sum of all words before, the low bits first.
     CHECK = 3
-
-
-def crc_after(crc: Value, word: Value) -> Value:
-    """The CRC-32 of a packet with a word more, whose low bits come first."""
-    both = Cat(crc, word)
-    return Cat((both & Const(mask, len(both))).xor() for mask in _masks(len(word)))
-
-
-@lru_cache
-def _masks(width: int) -> tuple[int, ...]:
-    """On which bits of the sum before, and of the word, each bit of the sum depends."""
-    bits = [1 << k for k in range(CRC_BITS)]
-    for k in range(width):
-        fed = bits[0] ^ 1 << CRC_BITS + k
-        bits = [low ^ fed * (POLYNOMIAL >> place & 1) for place, low in enumerate([*bits[1:], 0])]
-    return tuple(bits)
 
 
 class Transmitter(Leaf):

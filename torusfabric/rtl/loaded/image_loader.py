@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import enum
-import zlib
 from collections.abc import Mapping
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import memory
 from amaranth.lib.wiring import In, Out
 
+from ..crc import CRC_BITS, ONES, crc_masks
 from ..memories import ReadPort, WritePort, add_memory, address_width
 from ..netlist import Leaf
 from .layout import PIECE
@@ -210,9 +210,7 @@ class ImageLoader(Leaf):
 
 def _checked(m: Module, check: Value, word: Value) -> Value:
     """The check after one more word, as `zlib.crc32`: each bit is the parity of some of both."""
-    ones = (1 << 32) - 1
-    moved = [zlib.crc32(bytes(4), ones ^ 1 << k) ^ ones for k in range(32)]
-    rows = [sum((to >> k & 1) << bit for bit, to in enumerate(moved)) for k in range(32)]
-    mixed = Signal(32, name="mixed")
+    mixed = Signal(CRC_BITS, name="mixed")
     m.d.comb += mixed.eq(check ^ word)
-    return Cat((mixed & row).xor() for row in rows)
+    # On a bit of the word it depends as on that bit of the check.
+    return Cat((mixed & (mask & ONES)).xor() for mask in crc_masks(CRC_BITS))
