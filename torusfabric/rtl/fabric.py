@@ -25,7 +25,7 @@ from .fabric_builder import FabricBuilder, Top, is_direct
 from .fabric_options import check_prefix, check_top
 from .inventory import Origins, tag_cost
 from .locators import HostLayout
-from .placement import Placement, place
+from .placement import place
 from .streams import Clocks
 from .streams.ports import connect_streams, is_stream, stream_members
 from .streams.sections import AUTO, by_beats
@@ -34,6 +34,7 @@ from .tops import Built, add_core_top, add_host_top
 if TYPE_CHECKING:
     from ..program.frame import Frame
     from ..program.loadable import LoadableMode
+    from ..topology.boards import Boards
     from .bus import Bus, RegisterMap
     from .loaded.image import Image
     from .loaded.top import LoadedTables
@@ -60,8 +61,9 @@ class Subset(Protocol):
     def name(self) -> str:
         """What tells it from all others of the fabric."""
 
-    def builder(self, program: Program, placement: Placement, width: int) -> FabricBuilder:
-        """What takes the parts of the netlist."""
+    @property
+    def part(self) -> tuple[Boards, int]:
+        """The boards that nodes lie on, and which of them is built."""
 
     def add(self, build: FabricBuilder, layouts: Sequence[HostLayout]) -> Built:
         """Fill the netlist."""
@@ -266,10 +268,9 @@ class Fabric(wiring.Component):
         if tables:
             placement = tables.layout.of_node.placement(program)
             return FabricBuilder(program, placement, self.width, self.top, add_rows=tables.add_rows)
+        part = self.subset.part if self.subset else None
         placement = place(program, self.beat)
-        if self.subset:
-            return self.subset.builder(program, placement, self.width)
-        return FabricBuilder(program, placement, self.width, self.top, abort=self.aborts)
+        return FabricBuilder(program, placement, self.width, self.top, part=part, abort=self.aborts)
 
     @cached_property
     def _tables(self) -> LoadedTables | None:

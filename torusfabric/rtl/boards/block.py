@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Protocol
 from amaranth.hdl import ClockSignal, Module
 
 from ...errors import InputError
-from ...program import Program
 from ...program.alone import alone
 from ..assembly import Assembly
-from ..fabric import Fabric, Top
+from ..fabric import Fabric
 from ..fabric_builder import FabricBuilder
-from ..placement import Placement
 from ..tops import Built
 from .link_plan import LinkPlan
 from .system import BoardSystem, add_board, link_port
@@ -23,6 +21,7 @@ from .system import BoardSystem, add_board, link_port
 if TYPE_CHECKING:
     import numpy as np
 
+    from ...topology.boards import Boards
     from ..bus import Bus
     from ..locators import HostLayout
 
@@ -60,10 +59,10 @@ class OnBoard:
         name = f"{self.system.boards} {self.number} {plan.ppm} {plan.retries}"
         return f"{name} {self.system.phy.name}" if self.links else name
 
-    def builder(self, program: Program, placement: Placement, width: int) -> FabricBuilder:
-        """What takes the parts of the netlist."""
-        part = self.plan.boards, self.number
-        return FabricBuilder(program, placement, width, Top.HOST, part=part)
+    @property
+    def part(self) -> tuple[Boards, int]:
+        """The boards that nodes lie on, and which of them is built."""
+        return self.plan.boards, self.number
 
     def add(self, build: FabricBuilder, layouts: Sequence[HostLayout]) -> Built:
         """Fill the netlist."""

@@ -102,12 +102,8 @@ class LinkPlan:
         What is chosen at the start of a run, and its bits: all boards must choose the same.
     longest : int
         Cycles of the longest run on one board.
-    ppm : float
-        By how much the frequency of each oscillator may be off, in millionths.
-    retries : int
-        How often a run is repeated of which a link lost something.
-    phy : Phy
-        What carries words between boards.
+    ppm, retries, phy : float, int, Phy
+        As of `torusfabric.rtl.boards.BoardSystem`.
 
     Raises
     ------
