@@ -18,11 +18,11 @@ from ..errors import InputError
 from ..program import Program
 from ..program.data import require_width
 from ..program.timing import WRITE
-from ..toolchain.values import natural, of_type, shown
+from ..toolchain.values import natural, of_type
 from .assembly import Assembly
 from .core_address_map import core_address_map
 from .fabric_builder import FabricBuilder, Top, is_direct
-from .fabric_options import check_prefix, check_top
+from .fabric_options import check_prefix, check_top, loaded_tables
 from .inventory import Origins, tag_cost
 from .locators import HostLayout
 from .placement import place
@@ -33,7 +33,6 @@ from .tops import Built, add_core_top, add_host_top
 
 if TYPE_CHECKING:
     from ..program.frame import Frame
-    from ..program.loadable import LoadableMode
     from ..topology.boards import Boards
     from .bus import Bus, RegisterMap
     from .loaded.image import Image
@@ -209,7 +208,9 @@ class Fabric(wiring.Component):
         self.aborts, self.subset = abort, subset
         check_top(program, self.top, bus=bool(self.bus), clocks=self.clocks, timeout=self.timeout,
                   abort=abort)  # fmt: skip
-        self.frame, self.loadable = self._loaded(tables)
+        self.frame, self.loadable = loaded_tables(
+            program, tables, self.top, bus=bool(self.bus), abort=abort
+        )
         self.empty = bool(self.frame) and empty
         if self.frame:
             self.program = program = self.image.program
@@ -292,33 +293,6 @@ class Fabric(wiring.Component):
         if self.frame:
             words = program.topology.nodes * self.flits
         return tuple(HostLayout.of(part, words, beat) for part in parts)
-
-    def _loaded(self, tables: Frame | Image | str) -> tuple[Frame | None, Sequence[LoadableMode]]:
-        """What may be loaded, and what is; nothing where tables are fixed."""
-        if tables == "rom":
-            return None, ()
-        if isinstance(tables, str) and tables != "ram":
-            raise InputError(f"Tables must be rom or ram, not {shown(tables)}")
-        if self.top is Top.CORE:
-            raise InputError(f"Tables must be rom for a fabric with the top {self.top}, not ram")
-        if self.top is Top.STREAM and self.bus:
-            raise InputError("Bus must be left out for streams with loaded tables, not given")
-        if self.aborts:
-            raise InputError("Tables must be rom for runs that are aborted, not ram")
-        from ..program.fitting import loadable_modes  # a guest
-        from ..program.frame import Frame
-        from .loaded.image import Image
-
-        streams = self.top is Top.STREAM
-        given = tables.frame if isinstance(tables, Image) else tables
-        frame = given if isinstance(given, Frame) else None
-        if frame and frame.streams is not streams:
-            of = "streams" if streams else "a host port"
-            raise InputError(f"Tables must be those of a fabric with {of}, not another")
-        if isinstance(tables, Image):
-            return tables.frame, tables.modes
-        modes = loadable_modes(self.program, frame)
-        return frame or Frame.of(modes, streams=streams), modes
 
     def _ports_of_nodes(self) -> tuple[SimpleNamespace, ...]:
         """The ports of each node of a core, by their names without its number."""
