@@ -90,17 +90,18 @@ def address_width(depth: int) -> int:
 
 
 def choose(values: Sequence[Value], index: Value) -> Value:
-    """The value at an index; past the end, the last one."""
+    """The value at an index; past the end, the last one. One that all are needs no choice."""
+    if all(value is values[0] for value in values):
+        return values[0]
     padding = [values[-1]] * ((1 << len(index)) - len(values))
     return Array([*values, *padding])[index]
 
 
 def constant_at(values: Sequence[int], index: Value) -> Value:
-    """The constant at an index, as `choose`; one that all are needs no choice."""
+    """The constant at an index, as `choose`."""
     width = max(max(values).bit_length(), 1)
-    if len(set(values)) == 1:
-        return Const(values[0], width)
-    return choose([Const(value, width) for value in values], index)
+    known = {value: Const(value, width) for value in values}
+    return choose([known[value] for value in values], index)
 
 
 def look_up(values: Sequence[int], index: Value) -> Value:

@@ -120,7 +120,7 @@ def hold_length(
             m.d.sync += [held_form.eq(form), held.eq(before)]
         before, settled = held, Const(1)
     quotients = {cut: _last_of_block(before, *cut) for cut in dict.fromkeys(lengths.cuts)}
-    last = _of_form(
+    last = choose(
         [
             Const(loop.flits - 1) if loop.padded else quotients[cut]
             for loop, cut in zip(loops.loops, lengths.cuts, strict=True)
@@ -146,14 +146,9 @@ def hold_length(
                 Mux(last < least - 1, least - 1 - last, 0) if least > 1 else Const(0)
                 for least in leasts
             ]
-            idle = _of_form(rests, held_form)
+            idle = choose(rests, held_form)
             m.d.sync += [run.idle.eq(idle), run.never_idle.eq(idle == 0)]
     return run
-
-
-def _of_form(values: Sequence[Value], form: Value) -> Value:
-    """The value that belongs to the form."""
-    return values[0] if all(value is values[0] for value in values) else choose(values, form)
 
 
 def _last_of_block(last: Value, beat: int, chunks: int) -> Value:

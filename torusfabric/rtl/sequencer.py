@@ -248,7 +248,8 @@ class Sequencer(Leaf):
     def _ended(self, outputs: Outputs, early: int) -> Value:
         """High so many cycles before the last one of a run: its last slot leaves the last stage."""
         ages, stages = [t.drain - min(early, t.drain) for t in self._timings], outputs.stages
-        return outputs.of_form(ages, [stages[age + 1] & ~stages[age] for age in ages])
+        ended = {age: stages[age + 1] & ~stages[age] for age in ages}
+        return choose([ended[age] for age in ages], outputs.form)
 
     def _abort(self, m: Module, begin: Value, last: Value, slot: Slot) -> None:
         """Let no slot follow: the run ends as any other, once what is under way has come.
@@ -327,10 +328,6 @@ class Outputs:
     bits: int
     windows: dict[bytes, list[Value]] = field(default_factory=dict)
 
-    def of_form(self, keys: Sequence[object], values: Sequence[Value]) -> Value:
-        """The value of the form of the run; those with equal keys are the same."""
-        return values[0] if len(set(keys)) == 1 else choose(values, self.form)
-
     def leaving(self, column: Column, name: str, idle: Value | None = None) -> Value:
         """What a column shows, as late as it has to leave; `idle`, if given, while at rest."""
         if column.shown is Shown.WINDOW:
@@ -392,7 +389,7 @@ class Outputs:
         # Bases and pitches that take turns make a plain counter.
         plain = Signal(self.bits, name="counter")
         self.m.d.sync += plain.eq(Mux(self.stages[1], plain + 1, 0))
-        return self.of_form(counts, [plain if counting else address for counting in counts])
+        return choose([plain if counting else address for counting in counts], self.form)
 
     def _later(
         self, value: Value, delays: Sequence[int | None], name: str, *, strobe: bool
@@ -409,7 +406,7 @@ class Outputs:
             taps[delay] = value
             if strobe and delay > min(wanted):
                 taps[delay] = value & self.stages[1 + delay]
-        return self.of_form(wanted, [taps[delay] for delay in wanted])
+        return choose([taps[delay] for delay in wanted], self.form)
 
     def _of_window(self, column: Column) -> Value:
         """A strobe of a window.
