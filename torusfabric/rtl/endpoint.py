@@ -198,11 +198,8 @@ class EndpointPorts(Leaf):
 
     def _from_sequencer(self) -> dict[str, Member]:
         """Members for what is read and stored at addresses of the sequencer."""
-        readers, memories, bits = (
-            self.shape.readers,
-            self.shape.memories,
-            self.settings.address_bits,
-        )
+        readers, memories = self.shape.readers, self.shape.memories
+        bits = self.settings.address_bits
         reads = {reader.column for reader in readers}
         reads |= {reader.own for reader in readers if reader.own is not None}
         places = [m.address.column for m in memories if m.address is not None]

@@ -337,10 +337,8 @@ def _add_crossbars(
             if coded and role is Role.ROUTER:
                 inputs["operator_code"] = (near("operator_code", nodes),)
             if columns:
-                whole, of_each = (
-                    near("select", nodes),
-                    np.array([plan.columns[k] for k in variants]),
-                )
+                whole = near("select", nodes)
+                of_each = np.array([plan.columns[k] for k in variants])
                 inputs["select"] = [
                     Slice.made(whole.net, whole.number, of_each[:, column], 1) for column in columns
                 ]

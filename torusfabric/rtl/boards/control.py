@@ -163,10 +163,8 @@ class BoardControl(Leaf):
         """Find out when all boards below have arrived, and when the run begins."""
         plan = self._plan
         root = self._above == 0
-        arrived, differing = (
-            Signal(plan.links, name="arrived"),
-            Signal(plan.links, name="differing"),
-        )
+        arrived = Signal(plan.links, name="arrived")
+        differing = Signal(plan.links, name="differing")
         own = Cat(self._chosen(name) for name in plan.choices)
         # Messages may still be on their way that say who waited for a run that was not carried out.
         recent = Signal(range(plan.stale + 1), name="recent")
@@ -342,10 +340,8 @@ class BoardControl(Leaf):
     def _silent(self, m: Module) -> Value:
         """By which link ports nothing has come for long."""
         timer = Signal(range(SILENCE), name="timer")
-        alive, silent = (
-            Signal(self._plan.links, name="heard_of"),
-            Signal(self._plan.links, name="silent"),
-        )
+        alive = Signal(self._plan.links, name="heard_of")
+        silent = Signal(self._plan.links, name="silent")
         m.d.sync += [timer.eq(timer + 1), alive.eq(alive | self.value("alive"))]
         with m.If(~self._waiting):
             m.d.sync += [timer.eq(0), alive.eq(0), silent.eq(0)]

@@ -280,11 +280,8 @@ class Receiver(Leaf):
         left = Signal(address_width(checks), init=checks - 1, name="checks_left")
         held = Signal(words * width, name="held", reset_less=True)
         count = Signal(range(words + 2), name="words_held")
-        wrong, was_wrong, first = (
-            Signal(name="wrong"),
-            Signal(name="was_wrong"),
-            Signal(name="first"),
-        )
+        wrong, was_wrong = Signal(name="wrong"), Signal(name="was_wrong")
+        first = Signal(name="first")
         check, part = kind == Frame.CHECK, min(width, CRC_BITS)
         m.d.comb += [
             first.eq(before != kind),
