@@ -36,14 +36,10 @@ def test_nodes_that_know_no_mode():
     table = Table(members=2, spans=[slice(0, 2), slice(2, 4)], by_form=False)
     assert table.place(values) == Location(1, (0, 0), start=0)
     assert [table.rows(member) for member in range(2)] == [(1, 1, 0, 0), (1, 1, 0, 1)]
-    columns = ColumnSet()
-    place = partial(table.place, columns=columns, given=[True, False])
-    given = place(values, column=Column(values[0], (4, 4)))
-    assert given == Location(1, (0, 0), start=1, column=0)
-    assert [column.values.tolist() for column in columns.all] == [[1, 1, 0, 0]]
+    place = partial(table.place, column=0, given=[True, False])
+    assert place(values) == Location(1, (0, 0), start=1, column=0)
     assert [row >> 1 for row in table.rows(1)] == [0, 0, 0, 1]
-    everywhere = place(values[:1], column=Column(values[0], (4, 4)))
-    assert everywhere == Location(1, (0, 0), column=0)
+    assert place(values[:1]) == Location(1, (0, 0), column=0)
 
 
 def test_columns_that_are_shown_in_different_ways():

@@ -250,8 +250,7 @@ class _ShapePlanner:
             return None
         return self.table.place(
             np.full((len(self.members), len(stores.start)), IDLE),
-            columns=self._points.columns["write"],
-            column=stores.address,
+            column=self._points.columns["write"].add(stores.address),
             given=[True] * len(stores.alike),
         )
 
@@ -283,10 +282,13 @@ class _ShapePlanner:
         """A place for when a memory stores: which strobe counts, from 1, where that differs."""
         if not any(stores.alike) and not strobes:
             return None
+        column = None
+        if any(stores.alike):
+            shown = np.where(self.table.rows_of(stores.alike), stores.enable.values, 0)
+            column = self._points.columns["store"].add(replace(stores.enable, values=shown))
         return self.table.place(
             np.where(strobe >= 0, np.searchsorted(strobes, strobe) + 1, 0),
-            columns=self._points.columns["store"] if any(stores.alike) else None,
-            column=stores.enable,
+            column=column,
             given=stores.alike,
         )
 

@@ -226,8 +226,7 @@ class Table:
         self,
         values: IntArray,
         *,
-        columns: ColumnSet | None = None,
-        column: Column | int | None = None,
+        column: int | None = None,
         given: Sequence[bool] = (),
         words: IntArray | None = None,
     ) -> Location:
@@ -237,10 +236,8 @@ class Table:
         ----------
         values : ndarray of int, shape (members, rows)
             -1 where they do not matter.
-        columns : ColumnSet, optional
-            Those of the sequencer, if it is to be one of them.
-        column : Column or int, optional
-            What the sequencer would give, or the number of that if it does.
+        column : int, optional
+            The number of that of the sequencer which gives them.
         given : sequence of bool
             In which forms it does, for all nodes that look have the same value, be it in other
             shapes. Where the value lies elsewhere, the column is 0 as early: nothing of the run
@@ -248,13 +245,8 @@ class Table:
         words : ndarray of int, shape (rows,)
             Of first addresses, how many words follow from each.
         """
-        number, shift, joins = None, None, False
-        if isinstance(column, Column) and columns is not None:
-            shown = np.where(self.rows_of(given), column.values, 0)
-            number = columns.add(replace(column, values=shown))
-        elif isinstance(column, int):
-            number = column
-        if number is not None:
+        shift, joins = None, False
+        if column is not None:
             here = self.rows_of(given)
             if words is not None:
                 looked = (values >= 0).any(axis=0)
@@ -263,8 +255,8 @@ class Table:
             values = np.where(here, np.minimum(values, 0), values)
         if shift:
             values = np.where(values > 0, values >> shift, values)
-        at = self._at_node(values, given=number is not None)
-        return replace(at, column=number, shift=shift, joins=joins)
+        at = self._at_node(values, given=column is not None)
+        return replace(at, column=column, shift=shift, joins=joins)
 
     def rows_of(self, forms: Sequence[bool]) -> BoolArray:
         """Whether each row is one of some forms."""
