@@ -205,7 +205,7 @@ def _add_queue(model: Model, shape: UnloaderShape) -> None:
 
 def _add_memory(model: Model, shape: UnloaderShape) -> None:
     """Where the word lies that is asked for: its row comes a cycle after it was sought."""
-    low, row, wide = shape.kept_bits, "row", shape.facts.sections.number_bits
+    low, row, wide = int(shape.kept), "row", shape.facts.sections.number_bits
     model.register("sought_within", "advance ? word_within : sought_within",
                    shape.words.within_bits)  # fmt: skip
     model.register("sought_index", "advance ? at : sought_index", shape.words.index_bits)

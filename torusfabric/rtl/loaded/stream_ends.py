@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Out
 
 from ..memories import address_width
@@ -62,6 +63,7 @@ def stream_ends(layout: TableLayout, width: int) -> StreamEnds:
         "packets": (frame.nodes,),
         "shifts": (0,),
         "at_root": (False,),
+        "by_position": False,
         "address_bits": layout.of_node.base_bits,
         "kept": True,
         "width": width,
@@ -75,8 +77,8 @@ def stream_ends(layout: TableLayout, width: int) -> StreamEnds:
         words=WordShape(**words),
         rows=RowKey((0,), (0,)),
         packet_bits=number_bits,
+        row=StructLayout({}),
         memory_bits=0,
-        base_bits=0,
         named=(True,),
         some=True,
         **both,
@@ -86,12 +88,11 @@ def stream_ends(layout: TableLayout, width: int) -> StreamEnds:
         words=WordShape(**words, chunks=(1, frame.chunks), pitch=(1, 1)),
         rows=RowKey((row_bits,), (0,)),
         packet_bits=row_bits,
+        row=row,
         memory_bits=bit_count(frame.ports + 1),
-        base_bits=row["base"].width,
         by_root=(False,),
         roots=(0,),
         id_bits=number_bits,
-        listed=row,
         memories=frame.ports + 1,
         late=frame.ports + 1 > AT_ONCE,
         lacking=True,

@@ -7,9 +7,11 @@ as long as no run is under way.
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import pairwise
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from ..memories import constant_at
@@ -86,16 +88,21 @@ class Loader(StreamEnd):
         )
         written = ("enable", "kept", "index", "data", "section")
         registered_outputs(self, *(f"write_{name}" for name in written))
-        self._form: Value = Const(0, 1)
+        #: Of the message that is loaded, the lowest bits of its number.
+        self._section = state(sections.number_bits, name="section")
+
+    @cached_property
+    def _form(self) -> Value:
+        """The form of the message, or all facts of it."""
+        return self._form_of(self._section[0])
 
     def elaborate(self, platform: object) -> Module:
         """Build the counters, the write, and the queue of what is known of messages."""
         m, shape = Module(), self.shape
-        both, section = state(name="both"), state(self._sections.number_bits, name="section")
+        both, section = state(name="both"), self._section
         ends, both_next = Signal(name="ends_message"), Signal(name="both_next")
-        self._form = self._form_of(section[0])
         sends, beat, last = Signal(name="sends_now"), Signal(name="beat"), self.value("tlast")
-        may, may_end = self._room(m, section, ends, (both, both_next))
+        may, may_end = self._room(m, ends, (both, both_next))
         m.d.comb += [
             sends.eq(self._takes_part(section[0])),
             self.tready.eq(may & sends & ~self.value("clear")),
@@ -119,15 +126,13 @@ class Loader(StreamEnd):
             m.d.sync += so_far.eq(found & ~(last & last_packet).replicate(2))
         with m.If(ends):
             m.d.sync += section.eq(section + 1)
-        self._write(m, counter, beat & ~beyond, section)
+        self._write(m, counter, beat & ~beyond)
         known = Cat(found & sends.replicate(2), sends)
         self._queue(m, ends, (both, both_next), known, length)
         cleared(m, self.value("clear"), section, so_far, *counter.registers)
         return m
 
-    def _room(
-        self, m: Module, section: Value, ends: Value, both: tuple[Signal, Signal]
-    ) -> tuple[Signal, Value]:
+    def _room(self, m: Module, ends: Value, both: tuple[Signal, Signal]) -> tuple[Signal, Value]:
         """Whether words are accepted: for the port, and again for what ends of messages change.
 
         Two messages wait at most; with two sections, also only one while a run is under way.
@@ -142,7 +147,7 @@ class Loader(StreamEnd):
         # Synthesis would share a level of logic with what every word changes, and put another one
         # behind it; it cannot share what comes from a register of its own.
         ends_full = apart(m, following, name="ends_full", alone=self.alone, clear=clear)
-        commanded = self._said("valid", section[0], 1, otherwise=1)
+        commanded = self._said("valid", self._section[0], 1, otherwise=1)
         may = Signal(name="may_load")
         m.d.comb += may.eq(~full & commanded)
         return may, ~ends_full & commanded
@@ -256,14 +261,14 @@ class Loader(StreamEnd):
         )
         return dest >= constant_at(shape.packets, self._form) if gaps else Const(0)
 
-    def _write(self, m: Module, counter: WordCount, beat: Value, section: Value) -> None:
+    def _write(self, m: Module, counter: WordCount, beat: Value) -> None:
         """Write a word a cycle after it was taken, when the ROM shows where its chunk begins."""
         shape = self.shape
         within = Signal(shape.words.within_bits, name="within_here", reset_less=True)
         m.d.sync += [
             self.write_enable.eq(beat),
             self.write_data.eq(self.value("tdata")[: shape.width]),
-            self.write_section.eq(section),
+            self.write_section.eq(self._section),
             within.eq(counter.within),
         ]
         base = self._looked_up(m, counter)
@@ -291,13 +296,13 @@ class Loader(StreamEnd):
             m.d.comb += self.key.eq(shape.rows.value(counter.chunk, dest, self._form))
         if not shape.row_bits:
             return None
-        row = self.value("row")
+        row = data.View(shape.row, self.value("row"))
         form = Signal(shape.shift_form_bits, name="form_here", reset_less=True)
         if len(form):
             m.d.sync += form.eq(self._form)
         if shape.memory_bits:
-            m.d.comb += self.write_bank.eq(row[: shape.memory_bits])
-        return self._base(row[shape.memory_bits :], form) if shape.base_bits else None
+            m.d.comb += self.write_bank.eq(row.memory)
+        return self._base(row.base, form) if shape.base_bits else None
 
     def _named(self) -> Value:
         """Whether packets have destinations."""

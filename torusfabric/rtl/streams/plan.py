@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
+from amaranth.lib.data import StructLayout
 
 from ...program.mode import Range
 from ...topology import IntArray
@@ -142,6 +143,8 @@ def _loaders(
         LoaderShape, build, facts, sent,
         bases=[each.base for each in sent],
         below=[bank_of[each.memory] for each in sent],
+        said={"memory": (len(own) - 1).bit_length()},
+        by_position="s_axis_0_tdest" in ports or any(each.at_root for each in sent),
         packet_bits=ports.get("s_axis_0_tdest", 0),
         memory_bits=(len(own) - 1).bit_length(),
         kept=kept,
@@ -158,14 +161,17 @@ def _unloaders(
 ) -> tuple[UnloaderShape, EndPlan]:
     """What unloaders do; of each node, `orders` has the memories among which it chooses."""
     kept = any(KEPT in order for order in orders)
+    code_bits = max(bit_count(len(order)) for order in orders if order)
     return _planned(
         UnloaderShape, build, facts, received,
         # What is kept is read word by word, which is the same where chunks follow one another.
         bases=[np.where(np.isin(each.memory, (KEPT, NOWHERE)), 0, each.base) for each in received],
         below=[(each.memory == KEPT) * kept | _codes(each.memory, orders) << kept
                for each in received],
+        said={"kept": int(kept), "code": code_bits},
+        by_position=any(each.at_root for each in received),
         packet_bits=(max(each.memory.shape[1] for each in received) - 1).bit_length(),
-        memory_bits=max(bit_count(len(order)) for order in orders if order),
+        memory_bits=code_bits,
         kept=kept,
         by_root=tuple(each.by_root for each in received),
         roots=tuple(each.root or 0 for each in received),
@@ -182,9 +188,10 @@ def _planned(
     packets: Sequence[Packets],
     bases: Sequence[IntArray],
     below: Sequence[IntArray],
+    said: Mapping[str, int],
     **own: Any,
 ) -> tuple[Shape, EndPlan]:
-    """What ends do: rows of their ROMs say in the lowest bits what is `below`, and then bases.
+    """What ends do: rows of their ROMs say what is `below`, in fields of so many bits, then bases.
 
     Rows are those of each form by packet, and then by chunk.
     """
@@ -208,7 +215,7 @@ def _planned(
         rows=key,
         shifts=shifts,
         at_root=tuple(each.at_root for each in packets),
-        base_bits=_bits(used, shifts),
+        row=StructLayout({**said, "base": _bits(used, shifts)}),
         # Of a memory, or of what a node gets from itself.
         address_bits=max(build.address_bits - (build.beat.bit_length() - 1), address_width(beats)),
         width=build.word,
@@ -221,7 +228,7 @@ def _planned(
     for form, (base, low) in enumerate(zip(used, below, strict=True)):
         packet, chunk = np.ogrid[: base.shape[1], : base.shape[2]]
         rows = key.starts[form] + (packet << key.chunk_bits[form]) + chunk
-        above = base >> shifts[form] << shape.row_bits - shape.base_bits
+        above = base >> shifts[form] << shape.row["base"].offset
         joined[:, rows] = low[:, :, : base.shape[2]] | above
     return shape, EndPlan(tuple(packets), tuple(map(tuple, joined.tolist())))
 

@@ -170,13 +170,18 @@ class EndShape:
         in the ROM.
     at_root : tuple of bool
         Of each form, whether the root of the run alone sends, or receives.
+    by_position : bool
+        Whether it matters which destination, or root, a node is.
     packet_bits : int
         Bits of what a packet is known by: of its destination; or of its number, or of a root by
         which rows are found. 0 where there is only one.
-    memory_bits, base_bits : int
-        Bits of a row of the ROM: of the number of a memory of what is sent, or of the select bits
-        of one that is unloaded; and of the address at which a chunk begins. 0 where there is
-        nothing to look up.
+    row : data.StructLayout
+        What is looked up of a chunk, in a ROM or a table that is loaded: the `memory`, or select
+        bits of it as `code`, whether the node has it from itself as `kept`, word by word, the
+        `base` at which it begins, and the `origin` of the packet; as much as there is to look up.
+    memory_bits : int
+        Bits of the number of a memory of what is sent, or of the select bits of one that is
+        unloaded.
     address_bits : int
         Bits of the address of a memory.
     kept : bool
@@ -195,9 +200,10 @@ class EndShape:
     rows: RowKey
     shifts: tuple[int, ...]
     at_root: tuple[bool, ...]
+    by_position: bool
     packet_bits: int
+    row: data.StructLayout
     memory_bits: int
-    base_bits: int
     address_bits: int
     kept: bool
     width: int
@@ -227,8 +233,13 @@ class EndShape:
 
     @property
     def row_bits(self) -> int:
-        """Bits of a row of the ROM."""
-        return self.memory_bits + self.base_bits
+        """Bits of what is looked up of a chunk."""
+        return int(self.row.size)
+
+    @property
+    def base_bits(self) -> int:
+        """Bits of what is looked up of the address at which a chunk begins."""
+        return int(self.row["base"].width) if "base" in self.row.members else 0
 
     @property
     def key_bits(self) -> int:
@@ -250,16 +261,12 @@ class EndShape:
     @property
     def position_bits(self) -> int:
         """Bits of the positions of a node in the groups of each form, where they matter."""
-        return self.facts.position_bits * len(self.packets) * self._by_position
+        return self.facts.position_bits * len(self.packets) * self.by_position
 
     @property
     def passes_bits(self) -> int:
         """Bits that say of each form whether anything passes at the node."""
         return len(self.packets) * self.facts.by_form
-
-    @property
-    def _by_position(self) -> bool:
-        return any(self.at_root)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -276,10 +283,6 @@ class LoaderShape(EndShape):
 
     named: tuple[bool, ...]
     some: bool
-
-    @property
-    def _by_position(self) -> bool:
-        return self.packet_bits > 0 or any(self.at_root)
 
     @property
     def length_bits(self) -> int:
@@ -304,10 +307,9 @@ class UnloaderShape(EndShape):
         Whether a word comes three cycles after its address, and not two.
     lacking : bool
         Whether nodes lack some packets of a form, so that each knows the numbers of its own.
-    listed : data.StructLayout or None
-        Where tables are loaded, the fields of a row: the number of one of so many `memories`, the
-        last of what the node has from itself, a base, and the origin of the packet if that is
-        listed.
+    memories : int
+        How many memories rows tell apart, where these say the number of one; the last is of what
+        the node has from itself.
     """
 
     by_root: tuple[bool, ...]
@@ -315,23 +317,12 @@ class UnloaderShape(EndShape):
     id_bits: int
     late: bool
     lacking: bool
-    listed: data.StructLayout | None = None
     memories: int = 0
 
     @property
     def count_bits(self) -> int:
         """Bits of the index of a packet in each form, where nodes lack some."""
         return (max(self.packets) - 1).bit_length() * self.lacking
-
-    @property
-    def kept_bits(self) -> int:
-        """The lowest bits of a row: whether the node has it from itself, word by word."""
-        return int(self.kept)
-
-    @property
-    def row_bits(self) -> int:
-        """Bits of a row of the ROM, or of the table."""
-        return self.listed.size if self.listed else self.kept_bits + super().row_bits
 
 
 class StreamEnd(Leaf):
@@ -380,10 +371,10 @@ class StreamEnd(Leaf):
         is_root = self._root_of(number) == self._fact("position", form)
         return Mux(constant_at(at_root, form), is_root, passes)
 
-    def _base(self, row: Value, form: Value) -> Value:
+    def _base(self, base: Value, form: Value) -> Value:
         """The address at which a chunk begins, given what its row says of it."""
         shifts = self.shape.shifts
-        found = [Cat(Const(0, shift), row[: self.shape.base_bits]) for shift in shifts]
+        found = [Cat(Const(0, shift), base) for shift in shifts]
         if len(set(shifts)) == 1:
             return found[0]
         longest = max(map(len, found))

@@ -9,6 +9,8 @@ that no word needs a place in between.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
@@ -91,19 +93,21 @@ class Unloader(StreamEnd):
             shape.facts.unloads,
         )
         registered_outputs(self, "read_code", "read_address", "read_section")
-        self._form: Value = Const(0, 1)
-        self._origin: Value = Const(0, 0)
+        self._runs = RunQueue.of(self, sections)
+
+    @cached_property
+    def _form(self) -> Value:
+        """The form of the run that is unloaded, or all facts of it."""
+        return self._form_of(self._runs.section)
 
     def elaborate(self, platform: object) -> Module:
         """Build what counts words, and the pipeline that reads them.
 
         What the receiver says decides only whether words go on, and never where they go.
         """
-        m, shape = Module(), self.shape
-        runs = RunQueue(m, self, self._sections)
-        there, section = runs.there, runs.section
+        m, shape, runs = Module(), self.shape, self._runs
+        there = runs.there
         shows, advance = Signal(name="shows"), Signal(name="advance")
-        self._form = self._form_of(section)
         m.d.comb += [
             advance.eq(~shows | self.value("tready")),
             self.read_advance.eq(advance),
@@ -118,24 +122,24 @@ class Unloader(StreamEnd):
         packet, last_follows = self._packets(m, goes_on, there, ends_packet, following)
         if shape.key_bits:
             if self._facts:
-                key = self._first_row(m, goes_on, runs, ends_packet, finishes) + counter.chunk
+                key = self._first_row(m, goes_on, ends_packet, finishes) + counter.chunk
             else:
-                known_by = self._of_root(section, packet)
+                known_by = self._of_root(packet)
                 key = shape.rows.value(counter.chunk, known_by, self._form)
             m.d.comb += self.key.eq(key[: shape.key_bits])
         with m.If(goes_on | ~there):
             ends = counter.following == self._last(following)[shape.flit_bits :]
             m.d.sync += [ends_packet.eq(ends), finishes.eq(ends & last_follows)]
         cleared(m, self.value("clear"), ends_packet, finishes, *counter.registers)
-        tags = self._tags(finishes, ends_packet, packet, section)
+        tags = self._tags(finishes, ends_packet, packet)
         sought = self._stage(m, advance, there, tags, "sought")
-        self._address(m, advance, counter, runs.run)
-        asked = self._stage(m, advance, sought[0], Cat(sought[2:], self._origin), "asked")
+        origin = self._address(m, advance, counter)
+        asked = self._stage(m, advance, sought[0], Cat(sought[2:], origin), "asked")
         read = self._stage(m, advance, asked[0], asked[1:], "read")
         if shape.late:
             read = self._stage(m, advance, read[0], read[1:], "chosen")
         self._show(m, advance, read, shows, goes_on)
-        self._follow(m, runs, finishes, goes_on, (sought, asked, read))
+        self._follow(m, finishes, goes_on, (sought, asked, read))
         return m
 
     def _show(self, m: Module, advance: Value, read: Value, shows: Signal, goes_on: Signal) -> None:
@@ -157,15 +161,15 @@ class Unloader(StreamEnd):
             m.d.comb += self.tkeep.eq(Cat(*(full.replicate(count) for full in shown[1 + bits :])))
 
     def _follow(
-        self, m: Module, runs: RunQueue, finishes: Value, goes_on: Value,
-        stages: tuple[Value, Value, Value],
-    ) -> None:  # fmt: skip
+        self, m: Module, finishes: Value, goes_on: Value, stages: tuple[Value, Value, Value]
+    ) -> None:
         """Go on from run to run, and say when there is room for another."""
-        sought, asked, read = stages
+        runs, (sought, asked, read) = self._runs, stages
         # What counts runs shares no level of logic with what counts words.
         turns, empty = self._goes_on(m, read[0], "runs"), self.value("run_empty")
         sections = [Const(k, self._sections.bits) for k in range(self._sections.count)]
         runs.add_turns(
+            m,
             finishes=finishes,
             goes_on=turns,
             at_rest=~runs.there & ~sought[0] & ~asked[0],
@@ -175,16 +179,18 @@ class Unloader(StreamEnd):
         with m.If(goes_on):
             m.d.sync += last_asked.eq(sought[0] & sought[1])
         cleared(m, self.value("clear"), last_asked)
-        m.d.comb += self.free.eq(runs.add_claims(last_asked, turns))
+        claimed = runs.claimed(m, last_asked, turns)
+        # There are never more than there are buffers.
+        m.d.comb += self.free.eq(~claimed[1] if self._sections.two else ~claimed.all())
         if not self.shape.facts.by_form:
-            m.d.comb += self.rests.eq(runs.claimed == 0)
+            m.d.comb += self.rests.eq(claimed == 0)
 
-    def _tags(self, finishes: Value, ends_packet: Value, packet: Value, section: Value) -> Value:
+    def _tags(self, finishes: Value, ends_packet: Value, packet: Value) -> Value:
         """What is known of a word, all its way to the receiver."""
-        tags, bits = Cat(finishes, ends_packet, self._id(packet, section)), self.shape.flit_bits
+        tags, bits = Cat(finishes, ends_packet, self._id(packet)), self.shape.flit_bits
         if not bits:
             return tags
-        return Cat(tags, self._last(section)[:bits] | (~ends_packet).replicate(bits))
+        return Cat(tags, self._last(self._runs.section)[:bits] | (~ends_packet).replicate(bits))
 
     def _goes_on(self, m: Module, shown_next: Value, name: str) -> Value:
         """Whether words go on, for a few registers to which that comes late.
@@ -232,10 +238,9 @@ class Unloader(StreamEnd):
         cleared(m, self.value("clear"), packet, last)
         return packet, last_follows
 
-    def _first_row(
-        self, m: Module, goes_on: Value, runs: RunQueue, ends_packet: Value, finishes: Value
-    ) -> Value:
+    def _first_row(self, m: Module, goes_on: Value, ends_packet: Value, finishes: Value) -> Value:
         """The first row of a packet: those of a run follow one another."""
+        runs = self._runs
         first = self._fact("first_row", self._form_of(runs.following(finishes)))
         row = Signal(len(first), name="row_of_packet", reset_less=True)
         with m.If(goes_on | ~runs.there):
@@ -243,9 +248,9 @@ class Unloader(StreamEnd):
             m.d.sync += row.eq(Mux(runs.there & ~finishes, row + step, first))
         return row
 
-    def _id(self, packet: Value, section: Value) -> Value:
+    def _id(self, packet: Value) -> Value:
         """The origin of a packet; forms of a root have but one. Nothing yet, where rows say it."""
-        if self.shape.listed and "origin" in self.shape.listed.members:
+        if "origin" in self.shape.row.members:
             return Const(0, 0)
         if self._facts:
             # Of several packets the first is of origin 0.
@@ -254,52 +259,56 @@ class Unloader(StreamEnd):
         if self.shape.lacking:
             at = Cat(packet, self._form[: self.shape.facts.form_bits])
             number = self.value("own_numbers").word_select(at, self.shape.id_bits)
-        return fitting(self._of_root(section, number), self.shape.id_bits)
+        return fitting(self._of_root(number), self.shape.id_bits)
 
-    def _of_root(self, section: Value, number: Value) -> Value:
+    def _of_root(self, number: Value) -> Value:
         """The root of a run, in forms in which a packet is of that; in others a number."""
         by_root = self.shape.by_root
         if not any(by_root):
             return number
-        return Mux(constant_at(by_root, self._form), self._root_of(section), number)
+        return Mux(constant_at(by_root, self._form), self._root_of(self._runs.section), number)
 
-    def _address(self, m: Module, advance: Value, counter: WordCount, run: Value) -> None:
-        """Ask for a word: where its chunk begins, and how far it is from there."""
+    def _address(self, m: Module, advance: Value, counter: WordCount) -> Value:
+        """Ask for a word: where its chunk begins, and how far it is from there.
+
+        What is returned is the origin of its packet, if its row says that.
+        """
         shape = self.shape
         by_word = bool(shape.kept and shape.row_bits) and counter.within is not counter.index
         form = self._form[: shape.shift_form_bits]
-        known = {"run": run, "within": counter.within, "form": form, "index": counter.index}
+        known = {
+            "run": self._runs.run,
+            "within": counter.within,
+            "form": form,
+            "index": counter.index,
+        }
         known |= {} if by_word else {"index": Const(0, 0)}
         fields = data.StructLayout({name: len(value) for name, value in known.items()})
         # Of the word whose row is there.
         place = Signal(fields, name="place", reset_less=True)
         with m.If(advance):
             m.d.sync += place.eq(Cat(known.values()))
-        within = place.within
-        if shape.row_bits:
-            row = self._decoded(self._held_row(m, advance))
-            if by_word:
-                within = Mux(row[0], place.index, within)
+        row = data.View(shape.row, self._held_row(m, advance) if shape.row_bits else Const(0, 0))
+        kept, code = self._memory(row)
+        within = Mux(kept, place.index, place.within) if by_word else place.within
         if shape.base_bits:
-            base = self._base(row[shape.kept_bits + shape.memory_bits :], place.form)
+            base = self._base(row.base, place.form)
             # Where words lie farther apart than bases, no carry is needed.
             within = base | within if shape.apart else base + within
         with m.If(advance):
             m.d.sync += self.read_address.eq(within)
             m.d.sync += self.read_section.eq(place.run)
             if shape.memory_bits:
-                m.d.sync += self.read_code.eq(row[shape.kept_bits :][: shape.memory_bits])
+                m.d.sync += self.read_code.eq(code)
+        return row.origin if "origin" in shape.row.members else Const(0, 0)
 
-    def _decoded(self, row: Value) -> Value:
-        """A row with the select bits of its memory, as ROMs have them; it may say the origin."""
-        shape = self.shape
-        if not shape.listed:
-            return row
-        found, count = data.View(shape.listed, row), shape.memories
-        if "origin" in shape.listed.members:
-            self._origin = found.origin
-        codes = [Const(select_code(count, k), shape.memory_bits) for k in range(count)]
-        return Cat(found.memory == count - 1, choose(codes, found.memory), found.base)
+    def _memory(self, row: data.View) -> tuple[Value, Value]:
+        """Whether the node has a word from itself, and the select bits of its memory."""
+        count, bits = self.shape.memories, self.shape.memory_bits
+        if not count:
+            return row.kept, row.code
+        codes = [Const(select_code(count, k), bits) for k in range(count)]
+        return row.memory == count - 1, choose(codes, row.memory)
 
     def _held_row(self, m: Module, advance: Value) -> Value:
         """The row of a word, as long as it waits; the ROM shows it for the first cycle of that."""
@@ -323,8 +332,9 @@ class Unloader(StreamEnd):
         return Cat(there, known)
 
 
+@dataclass(frozen=True)
 class RunQueue:
-    """Counts the runs that wait to be unloaded at a node, and the one that is.
+    """The runs that wait to be unloaded at a node, and the one that is.
 
     A run is claimed from its begin until its last word leaves memory; it is complete from its end
     until its last word is asked for. What a run brings is known before its end.
@@ -333,9 +343,6 @@ class RunQueue:
     ----------
     leaf : Leaf
         With the inputs `clear`, `run_begins` and `run_ends`.
-
-    Attributes
-    ----------
     run : Signal
         The number of the run that is unloaded, or will be next.
     there : Signal
@@ -344,39 +351,47 @@ class RunQueue:
         High in the cycle in which a run is passed over that has brought nothing.
     """
 
-    def __init__(self, m: Module, leaf: Leaf, sections: Sections) -> None:
-        self._m, self._leaf, self._sections = m, leaf, sections
-        self.run = state(sections.number_bits, name="run")
-        self.there, self.skips = state(name="there"), state(name="skips")
+    leaf: Leaf
+    sections: Sections
+    run: Signal
+    there: Signal
+    skips: Signal
+
+    @classmethod
+    def of(cls, leaf: Leaf, sections: Sections) -> RunQueue:
+        """Those of a module."""
+        run = state(sections.number_bits, name="run")
+        return cls(leaf, sections, run, state(name="there"), state(name="skips"))
 
     @property
     def section(self) -> Value:
         """Where the words of the run lie."""
-        return self._sections.of(self.run)
+        return self.sections.of(self.run)
 
     def following(self, finishes: Value) -> Value:
         """Where the next word lies, given whether this one is the last of its run."""
-        return self._sections.following(self.section, (self.there & finishes) | self.skips)
+        return self.sections.following(self.section, (self.there & finishes) | self.skips)
 
     def add_turns(
-        self, *, finishes: Value, goes_on: Value, at_rest: Value, brought: Sequence[Value]
-    ) -> None:
+        self, m: Module, *, finishes: Value, goes_on: Value, at_rest: Value,
+        brought: Sequence[Value],
+    ) -> None:  # fmt: skip
         """Add what goes on from run to run, given whether those of each section bring anything.
 
         Such as do not are passed over while no word is on its way to memory: at rest.
         """
-        m, there, ends, clear = self._m, self.there, self._value("run_ends"), self._value("clear")
+        there, (ends, clear) = self.there, map(self.leaf.value, ("run_ends", "clear"))
         # The wires of what comes late are long: nothing but the last table is behind them.
         keep, turns = keeper(m, 1), there | self.skips
         passes = (keep(there & finishes) & goes_on) | self.skips
         complete, _ = tally(m, up=ends, down=passes, clear=clear, name="complete")
-        known = Signal(self._sections.count, name="brought")
+        known = Signal(self.sections.count, name="brought")
         # Other nodes may hold the same.
-        held = apart(m, Cat(*brought), name="brought_here", alone=self._leaf.alone)
+        held = apart(m, Cat(*brought), name="brought_here", alone=self.leaf.alone)
         m.d.comb += known.eq(held)
         this, following = (
             known.bit_select(section, 1)
-            for section in (self.section, self._sections.following(self.section))
+            for section in (self.section, self.sections.following(self.section))
         )
         stays = keep(there & ~(finishes & goes_on))
         brings = keep(Mux(turns, following, this))
@@ -389,16 +404,9 @@ class RunQueue:
             m.d.sync += self.run.eq(self.run + 1)
         cleared(m, clear, self.run, there, self.skips)
 
-    def add_claims(self, last_asked: Value, goes_on: Value) -> Value:
-        """Add what counts the runs that are claimed; whether there is room for another."""
-        m, clear = self._m, self._value("clear")
+    def claimed(self, m: Module, last_asked: Value, goes_on: Value) -> Signal:
+        """Count the runs that are claimed."""
         # The last word of a run leaves its memory, once it was asked for.
         leaves = (goes_on & last_asked) | self.skips
-        begins = self._value("run_begins")
-        self.claimed, _ = tally(m, up=begins, down=leaves, clear=clear, name="claimed")
-        # There are never more than there are buffers.
-        return ~self.claimed[1] if self._sections.two else ~self.claimed.all()
-
-    def _value(self, name: str) -> Value:
-        """What drives an input."""
-        return self._leaf.value(name)
+        begins, clear = map(self.leaf.value, ("run_begins", "clear"))
+        return tally(m, up=begins, down=leaves, clear=clear, name="claimed")[0]
