@@ -21,6 +21,9 @@ from .shapes import RunFacts
 
 __all__ = ["CommandShape", "Commands"]
 
+#: No reason why a command cannot be carried out.
+NONE = Const(RunError.NONE, ERROR_BITS)
+
 
 @dataclass(frozen=True)
 class CommandShape:
@@ -150,7 +153,6 @@ class Commands(Leaf):
                 **{name: Out(bits) for name, bits in facts.unload_widths.items()},
             }
         )
-        self._next_section = Signal(facts.sections.bits, name="next_section")
         #: How many beats of a command there are.
         self._number = Signal(range(len(COMMAND) + 1), name="number")
 
@@ -161,14 +163,17 @@ class Commands(Leaf):
         under_way, ends = Signal(2, name="under_way"), self.value("run_over")
         rests = under_way == 0
         command = self._collect(m, there, taken)
-        image: Value = Const(0)
-        if self.shape.starts:
-            self._find(m, command, self.shape.starts)
-            image = self._load(m, command, there, taken, rests)
         error, fine = Signal(ERROR_BITS, name="refusal"), Signal(name="fine")
-        m.d.comb += error.eq(self._error(command))
         carried_out = error == RunError.NONE
-        m.d.comb += fine.eq(carried_out & ~image if self.shape.starts else carried_out)
+        if self.shape.starts:
+            form, refusal = self._find(m, command, self.shape.starts)
+            loads, loaded = self._load(m, command, there, taken, rests)
+            refusal = Mux(loads, Mux(loaded, NONE, RunError.IMAGE), refusal)
+            carried_out &= ~loads
+        else:
+            form, refusal = self._choose(command)
+        m.d.comb += error.eq(refusal)
+        m.d.comb += fine.eq(carried_out)
         odd, put, refused = Signal(name="odd"), Signal(name="put"), Signal(name="refused")
         m.d.comb += [
             put.eq(there & fine & ~self.load_valid.bit_select(odd, 1)),
@@ -177,7 +182,7 @@ class Commands(Leaf):
             taken.eq(put | refused),
         ]
         m.d.sync += [odd.eq(odd ^ put), under_way.eq(under_way + put - ends)]
-        tag, idle = self._runs(m, command, put, odd)
+        tag, idle = self._runs(m, {**command, "mode": form}, put, odd)
         carried_out = (self.value("error") == RunError.NONE) & ~idle
         cycles = Mux(carried_out, self.value("cycles"), 0)
         made = Cat(tag, self.value("error"), cycles)
@@ -202,8 +207,10 @@ class Commands(Leaf):
             m.d.sync += number.eq(number + (number != len(COMMAND)))
         return command
 
-    def _find(self, m: Module, command: dict[str, Value], starts: data.StructLayout) -> None:
-        """Find the entry of a command, and why there may be none."""
+    def _find(
+        self, m: Module, command: dict[str, Value], starts: data.StructLayout
+    ) -> tuple[Value, Value]:
+        """Find the entry of a command; and why it cannot be carried out."""
         bits = self.shape.root_bits
         chosen = {
             "mode": command["mode"][: self.shape.facts.form_bits],
@@ -211,14 +218,17 @@ class Commands(Leaf):
             "root": command["root"][:bits],
         }
         beyond = command["root"][bits:].any()
-        self._entry, *self._refusals = found_entry(m, self, starts, chosen, beyond)
+        entry, no_root, missing = found_entry(m, self, starts, chosen, beyond)
+        unknown = missing | (command["mode"] >= len(self.shape.roots))
+        none = Mux(self.value("loaded"), RunError.MODE, RunError.IMAGE)
+        refusal = Mux(no_root, RunError.ROOT, self._other_refusal(command))
+        return entry, Mux(unknown, none, refusal)
 
     def _load(
         self, m: Module, command: dict[str, Value], there: Signal, taken: Signal, rests: Value
-    ) -> Value:
-        """Pass on the image behind a command; whether it has one."""
-        settled = self.shape.settled
-        self._loads = loads = Signal(name="loads")
+    ) -> tuple[Value, Value]:
+        """Pass on the image behind a command; whether it has one, and whether that is there."""
+        settled, loads = self.shape.settled, Signal(name="loads")
         ends, begun = Signal(name="image_ends"), Signal(name="image_begun")
         left = Signal(range(settled + 1), name="settles")
         words, was_loaded = Signal(name="at_image"), Signal(name="was_loaded")
@@ -233,7 +243,7 @@ class Commands(Leaf):
             m.d.comb += self.tready.eq(rests & self.value("all_rest") & ~ends)
             m.d.comb += self.load_we.eq(self.value("tvalid") & self.tready)
         # What is there whole was not for a while.
-        self._there = image_there = Signal(name="image_there")
+        image_there = Signal(name="image_there")
         m.d.sync += [
             was_loaded.eq(self.value("loaded")),
             image_there.eq(begun & (image_there | (self.value("loaded") & ~was_loaded))),
@@ -246,13 +256,20 @@ class Commands(Leaf):
             m.d.sync += left.eq(left - 1)
             with m.If(left == 0):
                 m.d.sync += [ends.eq(0), there.eq(1)]
-        return loads
+        return loads, image_there
 
-    def _error(self, command: dict[str, Value]) -> Value:
-        """Why a command cannot be carried out, a `RunError`."""
+    def _choose(self, command: dict[str, Value]) -> tuple[Value, Value]:
+        """The form of a command; and why it cannot be carried out, a `RunError`."""
+        length = self.shape.length(command["length"])
+        form = run_form(self.shape.served, self._mode(command), length)
+        unknown = command["mode"] >= len(self.shape.roots)
+        return form, Mux(unknown, RunError.MODE, self._other_refusal(command))
+
+    def _other_refusal(self, command: dict[str, Value]) -> Value:
+        """The same but for its mode, and for roots that modes have in tables."""
         shape = self.shape
         mode = self._mode(command)
-        error: Value = Const(RunError.NONE, ERROR_BITS)
+        error: Value = NONE
         if shape.operation_bits:
             known = constant_at(shape.operations, mode)
             unknown = (known != 0) & (command["operation"] >= known)
@@ -263,53 +280,39 @@ class Commands(Leaf):
         if shape.facts.root_bits:
             known = constant_at([count or 0 for count in shape.roots], mode)
             error = Mux((known != 0) & (command["root"] >= known), RunError.ROOT, error)
-        unknown = command["mode"] >= len(shape.roots)
-        if not shape.starts:
-            return Mux(unknown, RunError.MODE, error)
-        no_root, missing = self._refusals
-        none = Mux(self.value("loaded"), RunError.MODE, RunError.IMAGE)
-        image = Mux(self._there, Const(RunError.NONE, ERROR_BITS), RunError.IMAGE)
-        error = Mux(missing | unknown, none, Mux(no_root, RunError.ROOT, error))
-        return Mux(self._loads, image, error)
+        return error
 
     def _mode(self, command: dict[str, Value]) -> Value:
         """The mode of a command that can be carried out."""
         return command["mode"][: max(self.shape.mode_bits, 1)]
 
-    def _form(self, command: dict[str, Value]) -> Value:
-        """The form of the run of a command, or the entry."""
-        if self.shape.starts:
-            return self._entry
-        length = self.shape.length(command["length"])
-        return run_form(self.shape.served, self._mode(command), length)
-
     def _runs(
         self, m: Module, command: dict[str, Value], put: Value, odd: Value
     ) -> tuple[Value, Value]:
-        """Keep what is known of commands until their runs begin, and of runs until they end.
+        """Keep what commands say until their runs begin, with forms for modes, and of runs until
+        they end.
 
         Of the run under way, find out the tag, and whether it is a barrier: there is nothing to do.
         """
-        begins, section = self.value("run_begins"), self._next_section
+        begins, sections = self.value("run_begins"), self.shape.facts.sections
+        section = Signal(sections.bits, name="next_section")
         following = section[0]
         # In its first cycle, a run may be told that the one before has ended.
         tag, begun = Signal(COMMAND_BITS, name="run_tag"), Signal(name="has_begun")
         m.d.sync += begun.eq(begins)
         with m.If(begins):
             m.d.sync += self.load_valid.bit_select(following, 1).eq(0)
-            m.d.sync += section.eq(self.shape.facts.sections.following(section))
+            m.d.sync += section.eq(sections.following(section))
         with m.If(put):
             m.d.sync += self.load_valid.bit_select(odd, 1).eq(1)
         idle: Value = Const(0)
         waits: Value = Const(0)
-        form = self._form(command)
         for name, bits in self.shape.bits.items():
             if not bits:
                 continue
             both = Signal(2 * bits, name=f"{name}_under_way", reset_less=True)
             with m.If(put):
-                kept = form if name == "mode" else command[name]
-                m.d.sync += both.word_select(odd, bits).eq(kept[:bits])
+                m.d.sync += both.word_select(odd, bits).eq(command[name][:bits])
             chosen = both.word_select(following, bits)
             if name == "tag":
                 with m.If(begun):
