@@ -138,7 +138,14 @@ def takes_part(shape: LoaderShape | UnloaderShape, port: str, mode: str, root: s
 
 def key_of(shape: LoaderShape | UnloaderShape, packet: str) -> str:
     """What a ROM of rows is asked for: the row of a packet and a chunk, of those of the form."""
-    return shape.rows.text("word_chunk", packet, "mode")
+    key, texts = shape.rows, []
+    for start, packets, chunks in zip(key.starts, key.packet_bits, key.chunk_bits, strict=True):
+        found = [f"{key.bits}'d{start}"]
+        found += [f"{key.bits}'({packets}'({packet})) << {chunks}"] * (packets > 0)
+        found += [f"{key.bits}'({chunks}'(word_chunk))"] * (chunks > 0)
+        texts.append("(" + " | ".join(f"({each})" for each in found) + ")")
+    *others, last = texts
+    return "(" + "".join(f"mode == {k} ? {text} : " for k, text in enumerate(others)) + last + ")"
 
 
 def full_beats(shape: LoaderShape | UnloaderShape) -> list[str]:

@@ -32,7 +32,7 @@ def run_facts(layout: TableLayout) -> RunFacts:
     """What commands say of a run, which is its entry, and what nodes look up of that."""
     return RunFacts(
         commanded=True, form_bits=layout.entry_bits, root_bits=0, position_bits=0,
-        sections=Sections(), loads=layout.load_facts, unloads=layout.unload_facts,
+        sections=Sections(), looked_up={"load": layout.load_facts, "unload": layout.unload_facts},
     )  # fmt: skip
 
 
@@ -67,7 +67,6 @@ def stream_ends(layout: TableLayout, width: int) -> StreamEnds:
         "address_bits": layout.of_node.base_bits,
         "kept": True,
         "width": width,
-        "data_bits": 8 * -(-width // 8),
         "beat": 1,
         "most_flits": frame.flits,
     }
@@ -119,9 +118,8 @@ class NodeFacts(Leaf):
     """
 
     def __init__(self, facts: RunFacts) -> None:
-        assert facts.loads
-        assert facts.unloads
-        self._modes, self._bits = facts.form_bits, (facts.loads.size, facts.unloads.size)
+        loads, unloads = facts.looked_up["load"], facts.looked_up["unload"]
+        self._modes, self._bits = facts.form_bits, (loads.size, unloads.size)
         super().__init__(
             {
                 "load_valid": In(2),

@@ -84,7 +84,6 @@ class Loader(StreamEnd):
                 "length": Out(shape.length_bits),
                 "counts": Out(int(shape.some)),
             },
-            shape.facts.loads,
         )
         written = ("enable", "kept", "index", "data", "section")
         registered_outputs(self, *(f"write_{name}" for name in written))

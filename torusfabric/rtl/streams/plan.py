@@ -219,7 +219,6 @@ def _planned(
         # Of a memory, or of what a node gets from itself.
         address_bits=max(build.address_bits - (build.beat.bit_length() - 1), address_width(beats)),
         width=build.word,
-        data_bits=8 * -(-build.word // 8),
         beat=build.beat,
         most_flits=build.program.flits,
         **own,

@@ -7,7 +7,7 @@ What unloaders are given is of a run in each section of the memories.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from amaranth.hdl import Cat, Const, Mux, Value
@@ -80,20 +80,6 @@ class RowKey:
             found.append(Cat(*parts, Const(start >> packets + chunks, above)))
         return found[0] if len(found) == 1 else choose(found, form)
 
-    def text(self, chunk: str, packet: str, form: str) -> str:
-        """The same in SystemVerilog."""
-        text = ""
-        forms = zip(self.starts, self.packet_bits, self.chunk_bits, strict=True)
-        for number, (start, packets, chunks) in enumerate(forms):
-            found = [f"{self.bits}'d{start}"]
-            found += [f"{self.bits}'({packets}'({packet})) << {chunks}"] * (packets > 0)
-            found += [f"{self.bits}'({chunks}'({chunk}))"] * (chunks > 0)
-            here = "(" + " | ".join(f"({each})" for each in found) + ")"
-            text = f"{text}{form} == {number} ? {here} : " if number < len(self.starts) - 1 else (
-                text + here
-            )  # fmt: skip
-        return f"({text})"
-
 
 @dataclass(frozen=True)
 class RunFacts:
@@ -109,9 +95,9 @@ class RunFacts:
         Bits of the position of a node in its group.
     sections : Sections
         Of memories.
-    loads, unloads : data.StructLayout or None
+    looked_up : dict of str to data.StructLayout
         Where nodes look up what there is to know of a run, rather than have constants of each form:
-        the facts for loaders, and those for unloaders.
+        the facts for what they ``load``, and for what they ``unload``.
     """
 
     commanded: bool
@@ -119,13 +105,12 @@ class RunFacts:
     root_bits: int
     position_bits: int
     sections: Sections
-    loads: data.StructLayout | None = None
-    unloads: data.StructLayout | None = None
+    looked_up: Mapping[str, data.StructLayout] = field(default_factory=dict)
 
     @property
     def by_form(self) -> bool:
         """Whether nodes have constants of each form."""
-        return self.loads is None
+        return not self.looked_up
 
     @property
     def load_widths(self) -> dict[str, int]:
@@ -139,11 +124,12 @@ class RunFacts:
 
     def end_widths(self, verb: str) -> dict[str, int]:
         """Names and widths of what loaders, or unloaders, are given of messages, or runs."""
-        if self.loads is None or self.unloads is None:
+        if self.by_form:
             return self.load_widths if verb == "load" else self.unload_widths
+        facts = self.looked_up[verb].size
         if verb == "load":
-            return {"load_valid": 2, "load_facts": 2 * self.loads.size}
-        return {"unload_facts": self.sections.count * self.unloads.size}
+            return {"load_valid": 2, "load_facts": 2 * facts}
+        return {"unload_facts": self.sections.count * facts}
 
     def _widths(self, prefix: str, runs: int, **others: int) -> dict[str, int]:
         """Names and widths of what is said of so many runs."""
@@ -186,8 +172,8 @@ class EndShape:
         Bits of the address of a memory.
     kept : bool
         Whether any node gets anything from itself.
-    width, data_bits : int
-        Bits of a beat, and of the data of a stream.
+    width : int
+        Bits of a beat.
     beat : int
         Flits of a beat; the words that are counted are beats.
     most_flits : int
@@ -207,9 +193,13 @@ class EndShape:
     address_bits: int
     kept: bool
     width: int
-    data_bits: int
     beat: int
     most_flits: int
+
+    @property
+    def data_bits(self) -> int:
+        """Bits of the data of a stream."""
+        return 8 * -(-self.width // 8)
 
     @property
     def flit_bits(self) -> int:
@@ -331,10 +321,8 @@ class StreamEnd(Leaf):
     #: What it does, by what stream, and the input that says of each form whether anything passes.
     verb, side, passes = "", "", ""
 
-    def __init__(
-        self, shape: EndShape, signature: Mapping[str, Member], looked_up: data.StructLayout | None
-    ) -> None:
-        self.shape, self._facts = shape, looked_up
+    def __init__(self, shape: EndShape, signature: Mapping[str, Member]) -> None:
+        self.shape, self._facts = shape, shape.facts.looked_up.get(self.verb)
         super().__init__(signature)
 
     def _said(self, name: str, number: Value, bits: int, *, otherwise: int = 0) -> Value:

@@ -90,7 +90,6 @@ class Unloader(StreamEnd):
                 "free": Out(1),
                 "rests": Out(int(not shape.facts.by_form)),
             },
-            shape.facts.unloads,
         )
         registered_outputs(self, "read_code", "read_address", "read_section")
         self._runs = RunQueue.of(self, sections)
