@@ -24,7 +24,7 @@ from .address_map import AddressMap, NodeMap, OffsetMap
 from .fields import Memory
 from .patterns import compile_pattern, tree_plan
 from .request import Request
-from .round_follower import BlockFollower
+from .round_follower import follow_blocks
 from .round_plan import RoundPlan
 from .rounds import plan_rounds, program_of
 from .tables import compile_table
@@ -91,7 +91,7 @@ def _broadcast(request: Request) -> Program:
     if isinstance(schedule, Pattern) and schedule.streams:
         plan = tree_plan(schedule, by_chunk=True)
     else:
-        plan = _by_chunk(BlockFollower(schedule, rests=False).follow())
+        plan = _by_chunk(follow_blocks(schedule, rests=False))
     memory, source = plan.receipts.memory, plan.receipts.source
     memories = tuple(
         Memory(tuple(np.unique(source[memory == chunk]).tolist()), own=True)

@@ -9,62 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from typing_extensions import override
 
 from ..schedule import Listed
-from ..topology import IntArray
-from .round_follower import BlockFollower, Message
-from .round_plan import RoundPlan
+from .round_follower import Record, settings_of
 
 if TYPE_CHECKING:
-    from ..schedule import Schedule, Transfers
+    from ..schedule import Schedule
+    from ..topology import IntArray
+    from .round_plan import RoundPlan
 
 __all__ = ["passing_plan"]
-
-
-class _PassingFollower(BlockFollower):
-    """Follows blocks that never rest on their way: they are read once, and stored once.
-
-    Parameters
-    ----------
-    came : list of (ndarray of int)
-        As `_arrived_by` says.
-    """
-
-    def __init__(self, schedule: Schedule, came: list[IntArray]) -> None:
-        super().__init__(schedule, rests=False)
-        self._came, blocks = came, schedule.blocks
-        #: Pairs of node and block; None where all nodes receive all.
-        self._wanted: set[tuple[int, ...]] | None = None
-        if not blocks.collective.to_all:
-            pairs = np.stack(blocks.final(np.arange(blocks.count)), axis=1).tolist()
-            self._wanted = set(map(tuple, pairs))
-        senders = [
-            np.stack([t.source, t.hops[:, 0]], axis=1)[by < 0]
-            for t, by in zip(schedule.rounds(), came, strict=True)
-        ]
-        #: Of each node the out-ports by which it ever sends a block of its own: each has a reader.
-        self._sends = np.unique(np.concatenate(senders), axis=0)
-
-    @override
-    def _inject(
-        self, transfers: Transfers, payloads: list[Message]
-    ) -> tuple[IntArray, list[Message]]:
-        entry = self._came[len(self._select)].copy()
-        of_node = np.searchsorted(self._sends[:, 0], transfers.source)
-        read: dict[tuple[int, int], int] = {}
-        for k in np.flatnonzero(entry < 0).tolist():
-            node, (block,) = int(transfers.source[k]), payloads[k]
-            out = self._sends[of_node[k] :, 1].tolist().index(int(transfers.hops[k, 0]))
-            if (node, block) not in read:
-                self._read(node, out, [block])
-            entry[k] = self.topology.ports + read.setdefault((node, block), out)
-        return entry, payloads
-
-    @override
-    def _is_new(self, node: int, payload: Message) -> bool:
-        wanted = self._wanted is None or all((node, block) in self._wanted for block in payload)
-        return wanted and super()._is_new(node, payload)
 
 
 def _arrived_by(schedule: Schedule) -> list[IntArray] | None:
@@ -111,7 +65,7 @@ def passing_plan(schedule: Schedule) -> RoundPlan | None:
     came = _arrived_by(schedule) if schedule.topology.longest_link == 1 else None
     if came is None:
         return None
-    plan = _PassingFollower(schedule, came).follow()
+    plan = _follow(schedule, came)
     stored, receipts = plan.depth[:, :-1], plan.receipts
     for memory in np.flatnonzero((stored > 1).any(axis=0)).tolist():
         here = receipts.memory == memory
@@ -120,3 +74,37 @@ def passing_plan(schedule: Schedule) -> RoundPlan | None:
         if here.sum() != nodes * alike.shape[1]:
             return None
     return plan._replace(passes=True)
+
+
+def _follow(schedule: Schedule, came: list[IntArray]) -> RoundPlan:
+    """Follow blocks that are read once, and stored once, given what `_arrived_by` says."""
+    topology, blocks = schedule.topology, schedule.blocks
+    record = Record(schedule, blocks.count)
+    record.hold_own()
+    rounds = list(schedule.rounds())
+    #: Pairs of node and block; None where all nodes receive all.
+    wanted: set[tuple[int, ...]] | None = None
+    if not blocks.collective.to_all:
+        wanted = set(map(tuple, np.stack(blocks.final(np.arange(blocks.count)), axis=1).tolist()))
+    sent = [
+        np.stack([t.source, t.hops[:, 0]], axis=1)[by < 0]
+        for t, by in zip(rounds, came, strict=True)
+    ]
+    #: Of each node the out-ports by which it ever sends a block of its own: each has a reader.
+    own = np.unique(np.concatenate(sent), axis=0)
+    for transfers, by in zip(rounds, came, strict=True):
+        entry, messages = by.copy(), transfers.listed.ids[:, None].tolist()
+        of_node = np.searchsorted(own[:, 0], transfers.source)
+        read: dict[tuple[int, int], int] = {}
+        for k in np.flatnonzero(by < 0).tolist():
+            node, (block,) = int(transfers.source[k]), messages[k]
+            out = own[of_node[k] :, 1].tolist().index(int(transfers.hops[k, 0]))
+            if (node, block) not in read:
+                record.read(node, out, [block])
+            entry[k] = topology.ports + read.setdefault((node, block), out)
+        select, ends = settings_of(topology, transfers, entry)
+        for (node, port, links), message in zip(ends, messages, strict=True):
+            if wanted is None or (node, *message) in wanted:
+                record.receive(node, port, links, message)
+        record.end_round(select, ends, messages)
+    return record.plan()

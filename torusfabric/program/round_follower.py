@@ -1,22 +1,17 @@
-"""Following a schedule in rounds: what every node reads, passes on and stores, counted in blocks.
+"""Following blocks in rounds: what every node reads, passes on and stores, counted in blocks.
 
 What arrives at an in-port is appended to the memory of that port, so where everything lies is known
-in advance. Where words are combined, a node adds up on the way out: it streams its own contribution
-and everything that arrived for the same sums from their memories at once, through operators into
-its injection port. So a node has as many operators as it has children at most, and a fabric one
-less than it has nodes where each node sends once. A complete sum is added up anew each time it is
-sent. In a last round, without a hop, nodes add up what has arrived of the sums that they must have
-and keep it behind that.
+in advance. `Record` notes what nodes do; it serves sums (`sum_follower`), and blocks that never
+rest (`passing`), as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from typing_extensions import override
 
 from ..schedule import Everything, Grouped
 from ..schedule.sum_trees import single_hops
@@ -27,8 +22,9 @@ from .send_order import SEND, Location, arrange
 
 if TYPE_CHECKING:
     from ..schedule import Schedule, Transfers
+    from ..topology import Topology
 
-__all__ = ["BlockFollower", "Message", "SumFollower"]
+__all__ = ["Message", "Record", "follow_blocks", "settings_of"]
 
 #: Where a block lies that a node does not keep.
 NOWHERE = Location(SEND, -1)
@@ -36,14 +32,19 @@ NOWHERE = Location(SEND, -1)
 #: The blocks, or the keys of sums, of a message, in the order they are sent.
 Message: TypeAlias = list[int]
 
+#: Where a message ends: the node, the in-port, and the cycles of its path.
+End: TypeAlias = tuple[int, int, int]
 
-class BlockFollower:
-    """Follows blocks through the memories of all nodes.
+
+class Record:
+    """What lies in the memories of all nodes, and what they have done so far.
 
     Parameters
     ----------
-    rests : bool
-        Whether rounds may follow one another without a pause, where the schedule allows it.
+    keys : int
+        How many blocks there are, or sums.
+    results : bool
+        Whether results have a memory: in that of an in-port something may arrive meanwhile.
 
     Attributes
     ----------
@@ -54,138 +55,49 @@ class BlockFollower:
         what a node sends.
     """
 
-    def __init__(self, schedule: Schedule, *, rests: bool = True) -> None:
-        self.schedule, self.topology = schedule, schedule.topology
-        self.held: list[dict[int, list[Location]]] = [{} for _ in range(self.topology.nodes)]
-        self.single = single_hops(schedule)
-        self.rests = rests and self.single
-        #: Whether results have a memory: in that of an in-port something may arrive meanwhile.
-        self.results = self.rests and schedule.collective.reducing
-        memories = self.topology.ports + self.results + 1
-        self.filled = np.zeros((self.topology.nodes, memories), int)
+    def __init__(self, schedule: Schedule, keys: int, *, results: bool = False) -> None:
+        self._schedule, self._topology, self._keys = schedule, schedule.topology, keys
+        self.held: list[dict[int, list[Location]]] = [{} for _ in range(self._topology.nodes)]
+        self._results = results
+        memories = self._topology.ports + results + 1
+        self.filled = np.zeros((self._topology.nodes, memories), int)
         self._select: list[IntArray] = []
         self._links: list[int] = []
         self._message: list[int] = []
         self._bursts: list[tuple[int, ...]] = []
         self._receipts: list[tuple[int, ...]] = []
 
-    def follow(self) -> RoundPlan:
-        """What all nodes do."""
-        self._fill()
-        rounds = list(self.schedule.rounds())
-        for number, transfers in enumerate(rounds):
-            later = (t.payload.group for t in rounds[number:] if isinstance(t.payload, Grouped))
-            self._follow(transfers, next(later, None))
-        self._finish()
-        memory, slot = self._locations()
-        own = self.filled.shape[1] - 1
-        bursts = Bursts(*np.array(self._bursts, int).reshape(-1, len(Bursts._fields)).T)
-        return RoundPlan(
-            select=np.stack(self._select),
-            links=np.array(self._links),
-            blocks=np.array(self._message),
-            bursts=bursts._replace(memory=np.where(bursts.memory == SEND, own, bursts.memory)),
-            receipts=Receipts(*np.array(self._receipts, int).reshape(-1, len(Receipts._fields)).T),
-            depth=self.filled,
-            memories=(*memories_of(range(self.topology.ports), 0), *[Memory(())] * self.results),
-            memory=np.where(memory == SEND, own, memory),
-            slot=slot,
-            rests=self.rests,
-        )
-
-    def _fill(self) -> None:
-        """Note what lies in the memories before the first round, in the order of the host."""
-        blocks = self.schedule.blocks
-        numbers = np.arange(blocks.count)
-        for block, node in zip(numbers.tolist(), blocks.origin(numbers).tolist(), strict=True):
+    def hold_own(self) -> None:
+        """Note the blocks that lie in memories before the first round, in the order of the host."""
+        blocks = self._schedule.blocks
+        for block, node in enumerate(blocks.origin(np.arange(blocks.count)).tolist()):
             self.held[node][block] = [Location(SEND, int(self.filled[node, SEND]))]
             self.filled[node, SEND] += 1
 
-    def _payloads(self, transfers: Transfers, group: IntArray | None) -> list[Message]:
-        """The blocks of each transfer, in the order they are sent.
-
-        Where that is free, it is by the groups in which they are needed next, and within a group in
-        the order of the memories.
-        """
-        sources: list[int] = transfers.source.tolist()
-        match transfers.payload:
-            case Everything():
-                held = {node: self._in_order(node, group) for node in set(sources)}
-                return [held[node] for node in sources]
-            case Grouped(group=group, wanted=wanted):
-                held = {node: self._in_order(node, group) for node in set(sources)}
-                return [
-                    [block for block in held[node] if group[block] == want]
-                    for node, want in zip(sources, wanted, strict=True)
-                ]
-            case _:
-                listed = transfers.listed
-                return [listed.ids[a:b].tolist() for a, b in pairwise(listed.indptr)]
-
-    def _in_order(self, node: int, group: IntArray | None) -> Message:
-        """What a node holds, group by group and memory by memory."""
-        held = self.held[node]
-        if group is None:
-            return sorted(held, key=held.__getitem__)
-        number = group
-        return sorted(held, key=lambda block: (number[block], held[block]))
-
-    def _follow(self, transfers: Transfers, group: IntArray | None) -> None:
-        """Follow the transfers of a round."""
-        topology = self.topology
-        entry, payloads = self._inject(transfers, self._payloads(transfers, group))
-        walk, hops = transfers.walk(topology), transfers.hops
-        select = np.full((topology.nodes, topology.ports), IDLE, np.int16)
-        for hop in range(hops.shape[1]):
-            on = hops[:, hop] >= 0
-            select[walk[on, hop], hops[on, hop]] = entry[on]
-            entry = np.where(on, topology.opposite[hops[:, hop]], entry)
-        ends = walk[:, -1].tolist(), entry.tolist(), transfers.link_cycles(topology).tolist()
-        for node, port, links, payload in zip(*ends, payloads, strict=True):
-            if self._is_new(node, payload):
-                self._store(node, port, links, payload, self._place(node, port, payload))
-        self._end(select, max(ends[2], default=0), max(map(len, payloads), default=0))
-
-    def _end(self, select: IntArray, links: int, message: int) -> None:
-        """End a round, given its settings, cycles of its longest path, and longest message."""
-        self._select.append(select)
-        self._links.append(links)
-        self._message.append(message)
-
-    def _inject(
-        self, transfers: Transfers, payloads: list[Message]
+    def inject(
+        self,
+        transfers: Transfers,
+        payloads: list[Message],
+        arranged: Callable[[int, list[Message]], list[Message]],
     ) -> tuple[IntArray, list[Message]]:
         """The source of each transfer at its sender, and its blocks in the order they are sent.
 
         That is an injection port: different messages of a sender have different ones, which read
-        what is combined for them.
+        what is combined for them. In which order is up to `arranged`, given a node's messages.
         """
         queues: dict[int, dict[tuple[int, ...], int]] = {}
         injection = np.zeros(len(transfers), int)
         for k in np.argsort(transfers.hops[:, 0], kind="stable").tolist():
             queue = queues.setdefault(int(transfers.source[k]), {})
             injection[k] = queue.setdefault(tuple(payloads[k]), len(queue))
-        sent = {
-            node: dict(zip(queue.values(), self._send(node, queue), strict=True))
-            for node, queue in queues.items()
-        }
+        sent = {node: arranged(node, list(map(list, queue))) for node, queue in queues.items()}
+        for node, messages in sent.items():
+            for number, message in enumerate(messages):
+                self.read(node, number, message)
         chosen = zip(transfers.source.tolist(), injection.tolist(), strict=True)
-        arranged = [sent[node][number] for node, number in chosen]
-        return self.topology.ports + injection, arranged
+        return self._topology.ports + injection, [sent[node][number] for node, number in chosen]
 
-    def _send(self, node: int, queue: dict[tuple[int, ...], int]) -> list[Message]:
-        """Read the messages of a node's injection ports; the messages as they are sent."""
-        messages = self._arranged(node, list(map(list, queue)))
-        for injection, message in zip(queue.values(), messages, strict=True):
-            self._read(node, injection, message)
-        return messages
-
-    def _arranged(self, node: int, messages: list[Message]) -> list[Message]:
-        """Messages in an order in which no two read a memory at once, if there is one."""
-        held = self.held[node]
-        return arrange(messages, {block: held[block][0] for m in messages for block in m})
-
-    def _read(self, node: int, injection: int, message: Message) -> None:
+    def read(self, node: int, injection: int, message: Message) -> None:
         """Note the bursts of a message: reader k reads the k-th of what each block is made of."""
         held = [self.held[node][block] for block in message]
         for place in range(max(map(len, held), default=0)):
@@ -197,166 +109,122 @@ class BlockFollower:
                     facts = len(self._select), node, injection, place, at, memory, slot
                     self._bursts.append((*facts, 1 + len(others)))
 
-    def _is_new(self, node: int, payload: Message) -> bool:
-        """Whether a node stores a message that arrives: unless it holds all of it."""
-        return not all(block in self.held[node] for block in payload)
+    def store(
+        self, node: int, memory: int, source: int, links: int, message: Message
+    ) -> list[tuple[int, Location]]:
+        """Store a message behind what is in a memory; where each of its blocks lies there."""
+        first = int(self.filled[node, memory])
+        self.filled[node, memory] += len(message)
+        facts = len(self._select), node, memory, source, links, first, len(message)
+        self._receipts.append(facts)
+        return [(block, Location(memory, slot)) for slot, block in enumerate(message, first)]
 
-    def _place(self, node: int, port: int, payload: Message) -> Location:
-        """Make room for what arrives at an in-port: behind what has arrived there before."""
-        first = int(self.filled[node, port])
-        self.filled[node, port] += len(payload)
-        return Location(port, first)
+    def receive(self, node: int, port: int, links: int, message: Message) -> None:
+        """Store what arrives by an in-port, unless the node holds all of it: first copies count."""
+        if not all(block in self.held[node] for block in message):
+            for block, location in self.store(node, port, port, links, message):
+                self.held[node].setdefault(block, [location])
 
-    def _store(self, node: int, source: int, links: int, payload: Message, first: Location) -> None:
-        """Store a message from a place on."""
-        memory, slot = first
-        self._receipts.append((len(self._select), node, memory, source, links, slot, len(payload)))
-        for number, block in enumerate(payload, slot):
-            self._hold(node, block, Location(memory, number))
+    def end_round(self, select: IntArray, ends: list[End], messages: list[Message]) -> None:
+        """End a round, given its settings, and where each of its messages ends."""
+        self._select.append(select)
+        self._links.append(max((links for *_, links in ends), default=0))
+        self._message.append(max(map(len, messages), default=0))
 
-    def _hold(self, node: int, block: int, location: Location) -> None:
-        """Note where something lies: the first copy of a block is the one that is used."""
-        self.held[node].setdefault(block, [location])
-
-    def _finish(self) -> None:
-        """Add what is done after the last round of the schedule."""
+    def plan(self, *, rests: bool = False) -> RoundPlan:
+        """What all nodes have done."""
+        memory, slot = self._locations()
+        own = self.filled.shape[1] - 1
+        bursts = Bursts(*np.array(self._bursts, int).reshape(-1, len(Bursts._fields)).T)
+        return RoundPlan(
+            select=np.stack(self._select),
+            links=np.array(self._links),
+            blocks=np.array(self._message),
+            bursts=bursts._replace(memory=np.where(bursts.memory == SEND, own, bursts.memory)),
+            receipts=Receipts(*np.array(self._receipts, int).reshape(-1, len(Receipts._fields)).T),
+            depth=self.filled,
+            memories=(*memories_of(range(self._topology.ports), 0), *[Memory(())] * self._results),
+            memory=np.where(memory == SEND, own, memory),
+            slot=slot,
+            rests=rests,
+        )
 
     def _locations(self) -> tuple[IntArray, IntArray]:
         """Where nodes keep what the host may ask for: memory and slot, by node, in its order."""
-        layout = self.schedule.collective.layout(self.topology, self.schedule.chunks)
+        layout = self._schedule.collective.layout(self._topology, self._schedule.chunks)
         index = np.arange(layout.recv_blocks)
-        located = np.empty((self.topology.nodes, len(index), 2), int)
+        located = np.empty((self._topology.nodes, len(index), 2), int)
         located[:] = NOWHERE
         for node in layout.receivers.tolist():
-            wanted = layout.received_block(node, index).tolist()
-            located[node] = [self._location(node, block) for block in wanted]
+            wanted = layout.received_block(node, index)
+            keys = np.where(wanted < 0, wanted, wanted % self._keys).tolist()
+            located[node] = [self.held[node].get(key, [NOWHERE])[-1] for key in keys]
         return located[..., 0], located[..., 1]
 
-    def _location(self, node: int, block: int) -> Location:
-        """Where a node keeps a block in the end, or `NOWHERE`."""
-        return self.held[node].get(block, [NOWHERE])[-1]
+
+def settings_of(
+    topology: Topology, transfers: Transfers, entry: IntArray
+) -> tuple[IntArray, list[End]]:
+    """What feeds out-ports in a round, given the source of each transfer at its sender.
+
+    With it, where each transfer ends.
+    """
+    walk, hops = transfers.walk(topology), transfers.hops
+    select = np.full((topology.nodes, topology.ports), IDLE, np.int16)
+    for hop in range(hops.shape[1]):
+        on = hops[:, hop] >= 0
+        select[walk[on, hop], hops[on, hop]] = entry[on]
+        entry = np.where(on, topology.opposite[hops[:, hop]], entry)
+    ends = walk[:, -1].tolist(), entry.tolist(), transfers.link_cycles(topology).tolist()
+    return select, list(zip(*ends, strict=True))
 
 
-class SumFollower(BlockFollower):
-    """Follows sums, each known by its *key*: the chunk, or, of shares, destination and chunk."""
+def follow_blocks(schedule: Schedule, *, rests: bool = True) -> RoundPlan:
+    """What all nodes do with blocks; rounds may follow one another without a pause."""
+    record = Record(schedule, schedule.blocks.count)
+    record.hold_own()
 
-    @override
-    def _fill(self) -> None:
-        self._keys = self.schedule.blocks.per_origin
-        for held in self.held:
-            held.update({key: [Location(SEND, key)] for key in range(self._keys)})
-        self.filled[:, SEND] = self._keys
-        #: Of some nodes, the complete sums that they have yet to keep in one piece.
-        self._to_keep: dict[int, dict[int, None]] = {}
-        #: Of each node and key, the contributions to its sum.
-        self._count = np.ones((self.topology.nodes, self._keys), int)
-        #: The senders of complete sums in the round that is followed, and their keys.
-        self._complete: set[tuple[int, int]] = set()
+    def arranged(node: int, messages: list[Message]) -> list[Message]:
+        """Messages in an order in which no two read a memory at once, if there is one."""
+        held = record.held[node]
+        return arrange(messages, {block: held[block][0] for m in messages for block in m})
 
-    @override
-    def _payloads(self, transfers: Transfers, group: IntArray | None) -> list[Message]:
-        """The keys of each transfer: all contributions to one sum are one message."""
-        payloads: list[Message]
-        match transfers.payload:
-            case Grouped(wanted=wanted) if self.single:
-                payloads = wanted[:, None].tolist()
-            case _:
-                listed = transfers.listed
-                keys, ends = np.asarray(listed.ids) % self._keys, np.asarray(listed.indptr)
-                payloads = [np.unique(keys[a:b]).tolist() for a, b in pairwise(ends.tolist())]
-        owner = np.repeat(np.arange(len(payloads)), list(map(len, payloads)))
-        key = np.array([key for message in payloads for key in message], int)
-        source, target = transfers.source[owner], transfers.walk(self.topology)[owner, -1]
-        carried = self._count[source, key]
-        whole = carried == self.topology.nodes
-        self._complete = set(zip(source[whole].tolist(), key[whole].tolist(), strict=True))
-        self._count[source[~whole], key[~whole]] = 0
-        np.add.at(self._count, (target, key), carried)
-        return payloads
+    rounds = list(schedule.rounds())
+    for number, transfers in enumerate(rounds):
+        later = (t.payload.group for t in rounds[number:] if isinstance(t.payload, Grouped))
+        payloads = _payloads(record, transfers, next(later, None))
+        entry, payloads = record.inject(transfers, payloads, arranged)
+        select, ends = settings_of(schedule.topology, transfers, entry)
+        for end, payload in zip(ends, payloads, strict=True):
+            record.receive(*end, payload)
+        record.end_round(select, ends, payloads)
+    return record.plan(rests=rests and single_hops(schedule))
 
-    @override
-    def _send(self, node: int, queue: dict[tuple[int, ...], int]) -> list[Message]:
-        """As of blocks; the node keeps nothing of partial sums."""
-        messages = super()._send(node, queue)
-        for message in messages:
-            partial = [key for key in message if (node, key) not in self._complete]
-            self.held[node].update({key: [] for key in partial})
-        return messages
 
-    @override
-    def _inject(
-        self, transfers: Transfers, payloads: list[Message]
-    ) -> tuple[IntArray, list[Message]]:
-        """As of blocks; nodes keep complete sums, one a round, as they are sent, or later."""
-        for node, key in sorted(self._complete):
-            if self.results and len(self.held[node][key]) > 1:
-                self._to_keep.setdefault(node, {})[key] = None
-        entry, payloads = super()._inject(transfers, payloads)
-        injected: dict[int, dict[int, int]] = {}
-        for node, source, message in zip(
-            transfers.source.tolist(), entry.tolist(), payloads, strict=True
-        ):
-            injected.setdefault(node, {})[source - self.topology.ports] = message[0]
-        for node, keys in [*self._to_keep.items()]:
-            self._keep(node, keys, injected.get(node, {}))
-        return entry, payloads
+def _payloads(record: Record, transfers: Transfers, group: IntArray | None) -> list[Message]:
+    """The blocks of each transfer, in the order they are sent.
 
-    def _keep(self, node: int, keys: dict[int, None], injected: dict[int, int]) -> None:
-        """Store a complete sum that is injected, or one by an injection port that is not in use."""
-        sent = [(port, key) for port, key in injected.items() if key in keys]
-        free = [p for p in range(int(self.topology.linked[node].sum())) if p not in injected]
-        if sent:
-            port, key = sent[0]
-        elif free:
-            port, key = free[0], next(iter(keys))
-            self._read(node, port, [key])
-        else:
-            return
-        del keys[key]
-        self.held[node][key] = []
-        source = self.topology.ports + port
-        self._store(node, source, 0, [key], self._place(node, self.topology.ports, [key]))
-        if not keys:
-            del self._to_keep[node]
+    Where that is free, it is by the groups in which they are needed next, and within a group in the
+    order of the memories.
+    """
+    sources: list[int] = transfers.source.tolist()
+    match transfers.payload:
+        case Everything():
+            held = {node: _in_order(record.held[node], group) for node in set(sources)}
+            return [held[node] for node in sources]
+        case Grouped(group=group, wanted=wanted):
+            held = {node: _in_order(record.held[node], group) for node in set(sources)}
+            return [
+                [block for block in held[node] if group[block] == want]
+                for node, want in zip(sources, wanted, strict=True)
+            ]
+        case _:
+            listed = transfers.listed
+            return [listed.ids[a:b].tolist() for a, b in pairwise(listed.indptr)]
 
-    @override
-    def _arranged(self, node: int, messages: list[Message]) -> list[Message]:
-        return messages
 
-    @override
-    def _is_new(self, node: int, payload: Message) -> bool:
-        return True
-
-    @override
-    def _hold(self, node: int, block: int, location: Location) -> None:
-        self.held[node][block].append(location)
-
-    @override
-    def _finish(self) -> None:
-        """The round in which nodes add up what they have of the sums that they must have."""
-        longest = 0
-        for node, message in self._unfinished():
-            self._read(node, 0, message)
-            # A memory without other words needs no multiplexer in front of it.
-            port = self.topology.ports
-            if not self.results:
-                port = int(np.argmin(self.filled[node, :-1]))
-            self._store(node, self.topology.ports, 0, message, self._place(node, port, message))
-            longest = max(longest, len(message))
-        if longest:
-            self._end(np.full_like(self._select[0], IDLE), 0, longest)
-
-    def _unfinished(self) -> Iterator[tuple[int, Message]]:
-        """The nodes that have sums in several parts, and their keys."""
-        layout = self.schedule.collective.layout(self.topology, self.schedule.chunks)
-        for node in layout.receivers.tolist():
-            blocks = layout.received_block(node, np.arange(layout.recv_blocks))
-            keys = (blocks % self._keys).tolist()
-            message = [key for key in keys if len(self.held[node][key]) > 1]
-            if message:
-                yield node, message
-
-    @override
-    def _location(self, node: int, block: int) -> Location:
-        """Where a result lies: the last that was kept."""
-        return self.held[node][block % self._keys][-1]
+def _in_order(held: dict[int, list[Location]], group: IntArray | None) -> Message:
+    """What a node holds, group by group and memory by memory."""
+    if group is None:
+        return sorted(held, key=held.__getitem__)
+    return sorted(held, key=lambda block: (group[block], held[block]))

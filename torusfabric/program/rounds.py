@@ -39,8 +39,9 @@ from .fields import (
 from .mode import CycleCost
 from .passing import passing_plan
 from .request import Request
-from .round_follower import BlockFollower, SumFollower
+from .round_follower import follow_blocks
 from .round_plan import RoundPlan
+from .sum_follower import follow_sums
 from .timing import ADDRESS, LINK, ROUND_SETUP, SETTING, round_pause, store_delay
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def plan_rounds(request: Request, *, rests: bool) -> RoundPlan:
     _check_size(schedule, sums=sums)
     if not sums and (passing := passing_plan(schedule)):
         return passing
-    return (SumFollower if sums else BlockFollower)(schedule, rests=rests).follow()
+    return (follow_sums if sums else follow_blocks)(schedule, rests=rests)
 
 
 def program_of(request: Request, plan: RoundPlan, *, any_root: bool = False) -> Program:

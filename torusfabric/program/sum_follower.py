@@ -1,0 +1,161 @@
+"""Following sums in rounds: where words are combined, a node adds up on the way out.
+
+It streams its own contribution and everything that arrived for the same sums from their memories at
+once, through operators into its injection port. So a node has as many operators as it has children
+at most, and a fabric one less than it has nodes where each node sends once. A complete sum is added
+up anew each time it is sent. In a last round, without a hop, nodes add up what has arrived of the
+sums that they must have and keep it behind that.
+
+Each sum is known by its *key*: the chunk, or, of shares, destination and chunk.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..schedule import Grouped
+from ..schedule.sum_trees import single_hops
+from .fields import IDLE
+from .round_follower import Message, Record, settings_of
+from .send_order import SEND, Location
+
+if TYPE_CHECKING:
+    from ..schedule import Schedule, Transfers
+    from ..topology import IntArray
+    from .round_plan import RoundPlan
+
+__all__ = ["follow_sums"]
+
+
+def follow_sums(schedule: Schedule, *, rests: bool) -> RoundPlan:
+    """What all nodes do with sums; rounds may follow one another without a pause."""
+    single = single_hops(schedule)
+    follower = _SumFollower(schedule, single=single, results=rests and single)
+    for transfers in schedule.rounds():
+        follower.follow(transfers)
+    follower.finish()
+    return follower.record.plan(rests=rests and single)
+
+
+class _SumFollower:
+    """Follows sums through the memories of all nodes.
+
+    Parameters
+    ----------
+    single : bool
+        Whether every message is the sum of a chunk that goes one hop.
+    results : bool
+        As of `Record`.
+    """
+
+    def __init__(self, schedule: Schedule, *, single: bool, results: bool) -> None:
+        self._schedule, self._topology = schedule, schedule.topology
+        self._single, self._results = single, results
+        self._keys = schedule.blocks.per_origin
+        self.record = Record(schedule, self._keys, results=results)
+        for held in self.record.held:
+            held.update({key: [Location(SEND, key)] for key in range(self._keys)})
+        self.record.filled[:, SEND] = self._keys
+        #: Of some nodes, the complete sums that they have yet to keep in one piece.
+        self._to_keep: dict[int, dict[int, None]] = {}
+        #: Of each node and key, the contributions to its sum.
+        self._count = np.ones((self._topology.nodes, self._keys), int)
+
+    def follow(self, transfers: Transfers) -> None:
+        """Follow the transfers of a round."""
+        record, held, topology = self.record, self.record.held, self._topology
+        payloads = self._payloads(transfers)
+        complete = self._move(transfers, payloads)
+        entry, payloads = record.inject(transfers, payloads, lambda _, messages: messages)
+        for node, message in zip(transfers.source.tolist(), payloads, strict=True):
+            held[node].update({key: [] for key in message if (node, key) not in complete})
+        if self._results:
+            self._keep_complete(complete, transfers, entry, payloads)
+        select, ends = settings_of(topology, transfers, entry)
+        for (node, port, links), payload in zip(ends, payloads, strict=True):
+            for key, location in record.store(node, port, port, links, payload):
+                held[node][key].append(location)
+        record.end_round(select, ends, payloads)
+
+    def _payloads(self, transfers: Transfers) -> list[Message]:
+        """The keys of each transfer: all contributions to one sum are one message."""
+        match transfers.payload:
+            case Grouped(wanted=wanted) if self._single:
+                found: list[Message] = wanted[:, None].tolist()
+                return found
+        listed = transfers.listed
+        keys, ends = np.asarray(listed.ids) % self._keys, np.asarray(listed.indptr)
+        return [np.unique(keys[a:b]).tolist() for a, b in pairwise(ends.tolist())]
+
+    def _move(self, transfers: Transfers, payloads: list[Message]) -> set[tuple[int, int]]:
+        """Let partial sums move; the senders of complete ones, and their keys."""
+        owner = np.repeat(np.arange(len(payloads)), list(map(len, payloads)))
+        key = np.array([key for message in payloads for key in message], int)
+        source, target = transfers.source[owner], transfers.walk(self._topology)[owner, -1]
+        carried = self._count[source, key]
+        whole = carried == self._topology.nodes
+        self._count[source[~whole], key[~whole]] = 0
+        np.add.at(self._count, (target, key), carried)
+        return set(zip(source[whole].tolist(), key[whole].tolist(), strict=True))
+
+    def _keep_complete(
+        self,
+        complete: set[tuple[int, int]],
+        transfers: Transfers,
+        entry: IntArray,
+        payloads: list[Message],
+    ) -> None:
+        """Let nodes keep complete sums, one a round, as they are sent, or later."""
+        for node, key in sorted(complete):
+            if len(self.record.held[node][key]) > 1:
+                self._to_keep.setdefault(node, {})[key] = None
+        injected: dict[int, dict[int, int]] = {}
+        for node, source, message in zip(
+            transfers.source.tolist(), entry.tolist(), payloads, strict=True
+        ):
+            injected.setdefault(node, {})[source - self._topology.ports] = message[0]
+        for node, keys in [*self._to_keep.items()]:
+            self._keep(node, keys, injected.get(node, {}))
+
+    def _keep(self, node: int, keys: dict[int, None], injected: dict[int, int]) -> None:
+        """Store a complete sum that is injected, or one by an injection port that is not in use."""
+        sent = [(port, key) for port, key in injected.items() if key in keys]
+        free = [p for p in range(int(self._topology.linked[node].sum())) if p not in injected]
+        if sent:
+            port, key = sent[0]
+        elif free:
+            port, key = free[0], next(iter(keys))
+            self.record.read(node, port, [key])
+        else:
+            return
+        del keys[key]
+        ports = self._topology.ports
+        ((_, location),) = self.record.store(node, ports, ports + port, 0, [key])
+        self.record.held[node][key] = [location]
+        if not keys:
+            del self._to_keep[node]
+
+    def finish(self) -> None:
+        """The round in which nodes add up what they have of the sums that they must have."""
+        record, topology, messages = self.record, self._topology, []
+        layout = self._schedule.collective.layout(topology, self._schedule.chunks)
+        for node in layout.receivers.tolist():
+            blocks = layout.received_block(node, np.arange(layout.recv_blocks))
+            keys = (blocks % self._keys).tolist()
+            message = [key for key in keys if len(record.held[node][key]) > 1]
+            if not message:
+                continue
+            record.read(node, 0, message)
+            # A memory without other words needs no multiplexer in front of it.
+            memory = topology.ports
+            if not self._results:
+                memory = int(np.argmin(record.filled[node, :-1]))
+            for key, location in record.store(node, memory, topology.ports, 0, message):
+                record.held[node][key].append(location)
+            messages.append(message)
+        if messages:
+            idle = np.full((topology.nodes, topology.ports), IDLE, np.int16)
+            record.end_round(idle, [], messages)
