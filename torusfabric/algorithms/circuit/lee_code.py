@@ -59,7 +59,7 @@ def exponent(number: int, base: int) -> int | None:
 
 def side_depth(topology: Topology) -> int | None:
     """The i for which a topology is the torus with three sides of 7^i, or None."""
-    if not isinstance(topology, Torus) or topology.sides != 3 * topology.sides[:1]:
+    if not isinstance(topology, Torus) or topology.sides != (topology.sides[0],) * 3:
         return None
     return exponent(topology.sides[0], 7)
 

@@ -221,7 +221,7 @@ def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Tab
     >>> schedule.round_count, (49 - 1) / 4
     (12, 12.0)
     """
-    if isinstance(topology, Torus) and topology.sides == 2 * topology.sides[:1]:
+    if isinstance(topology, Torus) and topology.sides == (topology.sides[0],) * 2:
         snakes, side = snake(topology), topology.sides[0]
         whole = side % 2 == 1  # else row and column side / 2 are left
         offset = snakes if whole else search(topology, options.seed, snakes if side > SMALL else ())
