@@ -303,6 +303,37 @@ def test_one_value_where_several_are_asked_for(make, thing):
         make()
 
 
+SEVERAL = [
+    *[
+        (lambda given, name=name: plan(**{name: given}), name.replace("_", " ").capitalize())
+        for name in ("root", "ports", "chunks", "seed", "latency", "trees", "packets", "objective",
+                     "duplex", "check", "large", "beat")
+    ],
+    (lambda given: plan(algorithm=given), "Algorithm"),
+    (lambda given: plan(flits=given), "Flits"),
+    (lambda given: tf.plan_forms("3", "broadcast", max_flits=4, root=given), "Root"),
+    (lambda given: tf.plan_forms("3", "broadcast", max_flits=4, forms=given), ".*"),
+    (lambda given: tf.plan_forms("3", "broadcast", max_flits=4, check=given), "Check"),
+    (lambda given: compiled(root=given), "Root"),
+    (lambda given: compiled(flits=given), "Flits"),
+    (lambda given: tf.check(tf.plan("3", "allreduce"), operators=given), "Operator"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("given", [np.array([1, 2]), np.zeros((2, 2)), np.array([])])
+def test_arrays_where_one_value_is_asked_for(given):
+    """One line, as of any other value."""
+    for call, thing in SEVERAL[: None if given.size else -1]:
+        with pytest.raises(tf.InputError, match=f"^{thing} must be [^\n]*$"):
+            call(given)
+
+
+@pytest.mark.parametrize("name", ["flits", "broken_links", "broken_nodes", "operators"])
+def test_arrays_without_axes_are_one_value(name):
+    with pytest.raises(tf.InputError, match=f"^{name.capitalize()[:6]}.* must be [^\n]*$"):
+        tf.compare("3", "allreduce", **{name: np.array(3)})
+
+
 def test_numbers_of_numpy():
     row = tf.compare("3", "allgather", flits=np.int64(2))[0]
     assert (row.algorithm, row.flits) == ("hamiltonian", 2)

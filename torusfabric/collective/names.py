@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..toolchain.hints import no_such
+from ..toolchain.values import shown
 from ..topology import Topology, parse_axes
 from .collective import Collective
 from .definitions import COLLECTIVES
@@ -77,7 +78,7 @@ def parse_collective(
     if collective.rooted:
         return replace(collective, root=_parse_root(root, collective, topology))
     if root is not None:
-        raise InputError(f"Root must be left out for {kind}, which has none, not {root!r}")
+        raise InputError(f"Root must be left out for {kind}, which has none, not {shown(root)}")
     return collective
 
 
@@ -120,7 +121,7 @@ def _parse_root(root: int | str | None, collective: Collective, topology: Topolo
     where = "a node" if collective.axes is None else "a position in a group"
     number = "a node number" if collective.axes is None else where
     if not isinstance(root, int | np.integer) or isinstance(root, bool):
-        raise InputError(f"Root must be {number}, not {root!r}")
+        raise InputError(f"Root must be {number}, not {shown(root)}")
     nodes = None if topology is None else collective.groups(topology).size
     if root < 0 or (nodes is not None and root >= nodes):
         raise InputError(f"Root must be {where} from 0 to {(nodes or 1) - 1}, not {root}")
@@ -136,5 +137,5 @@ def _parse_axes(axes: Axes, topology: Topology | None) -> tuple[int, ...] | None
     if isinstance(axes, np.ndarray):
         axes = axes.tolist()
     if not isinstance(axes, list | tuple) or not all(type(axis) is int for axis in axes):
-        raise InputError(f"Axes must be a list of axis numbers, not {axes!r}")
+        raise InputError(f"Axes must be a list of axis numbers, not {shown(axes)}")
     return tuple(sorted(axes)) if topology is None else parse_axes(topology, axes)

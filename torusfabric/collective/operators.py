@@ -7,7 +7,7 @@ knows no names. A package registers one of its own by `register_operator`, or by
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache, partial
 from operator import add, and_, or_, xor
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..toolchain.exports import read_entry_points
 from ..toolchain.hints import no_such
-from ..toolchain.values import natural, shown
+from ..toolchain.values import is_several, natural, shown
 
 if TYPE_CHECKING:
     from amaranth.hdl import Module, Value
@@ -220,7 +220,7 @@ def parse_operators(operators: Operator | str | Sequence[Operator | str]) -> tup
     """
     if isinstance(operators, Operator):
         return (operators,)
-    if not isinstance(operators, Iterable):
+    if not is_several(operators):
         raise InputError(f"Operators must be names, such as add,max, not {shown(operators)}")
     each = operators.split(",") if isinstance(operators, str) else operators
     return tuple(item if isinstance(item, Operator) else Operator.parse(item) for item in each)

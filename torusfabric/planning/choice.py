@@ -9,7 +9,7 @@ for total exchanges where nodes differ.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,7 +24,7 @@ from ..collective import Collective
 from ..errors import InputError
 from ..schedule import Schedule
 from ..schedule.sum_trees import sum_trees
-from ..toolchain.values import natural
+from ..toolchain.values import is_several, natural
 from ..topology import CayleyGraph, Topology, Torus
 from .planned import most_flits, planned, with_latency
 from .selection import PlanOptions, Selection, select
@@ -319,9 +319,7 @@ def compare(
     64 spanning-tree 29 16
     """
     selection = select(topology, collective, root=root, **options)
-    lengths: Iterable[object] = [flits]
-    if isinstance(flits, Iterable) and not isinstance(flits, str):
-        lengths = flits
+    lengths = flits if is_several(flits) and not isinstance(flits, str) else [flits]
     numbers = [natural("Flits", length) for length in lengths]
     return tuple(
         row

@@ -25,7 +25,7 @@ from ..analysis.facts import require_length
 from ..collective import Collective
 from ..errors import InputError
 from ..schedule import Schedule
-from ..toolchain.values import natural
+from ..toolchain.values import flag, natural
 from ..topology import IntArray, Topology
 from .choice import least_cycles, serving
 from .planned import LATENCIES, planned
@@ -102,13 +102,13 @@ def plan_forms(
     >>> tf.compile([forms], max_flits=64).modes[0].starts
     (1, 10)
     """
-    any_root = "any" if root == "any" else None
+    any_root = "any" if isinstance(root, str) and root == "any" else None
     selection = select(topology, collective, root=0 if any_root else root, **options)
     most = natural("Max flits", max_flits)
     require_length(most)
     chosen = resolve_forms(selection, most, root=any_root, forms=FormChoice(forms))
     schedules = tuple(map(plan_selection, chosen))
-    for schedule in schedules if check else ():
+    for schedule in schedules if flag("Check", check) else ():
         check_schedule(schedule)
     return schedules
 

@@ -11,7 +11,7 @@ from ..algorithms import Algorithm
 from ..analysis.check import check as check_schedule
 from ..collective import Collective
 from ..schedule import Schedule
-from ..toolchain.values import natural
+from ..toolchain.values import flag, natural
 from ..topology import Topology
 from .choice import choose_by_cycles, choose_by_model, choose_by_times
 from .planned import planned, with_latency
@@ -90,7 +90,7 @@ def plan(
     selection = select(topology, collective, algorithm=algorithm, root=root, axes=axes, **options)
     number = None if flits is None else natural("Flits", flits)
     schedule = plan_selection(selection, flits=number)
-    if check:
+    if flag("Check", check):
         check_schedule(schedule)
     return schedule
 

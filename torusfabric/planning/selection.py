@@ -25,7 +25,7 @@ from ..schedule import Duplex, Schedule
 from ..schedule.model import Choice
 from ..toolchain.hints import no_such
 from ..toolchain.reading import read_text
-from ..toolchain.values import natural, shown
+from ..toolchain.values import is_several, natural, shown
 from ..topology import (
     Faulty,
     Latency,
@@ -226,7 +226,7 @@ def select(
 
 def _costs(objective: object, costs: Costs | None) -> Costs | None:
     """The constants of the cost model, where time in it decides."""
-    if objective not in OBJECTIVES:
+    if not isinstance(objective, str) or objective not in OBJECTIVES:
         raise InputError(f"Objective must be {' or '.join(OBJECTIVES)}, not {shown(objective)}")
     if objective == "time":
         return read_costs(costs)
@@ -261,7 +261,7 @@ def with_faults(
     (<Faulty 4x4!0:+0>, <Faulty 4x4!0:+0,1:+1,10>)
     """
     found = list(_links(topology, links))
-    single = isinstance(nodes, int | str) or not isinstance(nodes, Iterable)
+    single = isinstance(nodes, str) or not is_several(nodes)
     each = cast(list[int | str], [nodes]) if single else list(cast(Iterable[int | str], nodes))
     words = [
         word for node in each for word in (node.split(",") if isinstance(node, str) else [node])
@@ -273,7 +273,7 @@ def with_faults(
 def _links(topology: Topology, links: Link | Iterable[Link]) -> Iterator[str | tuple[int, int]]:
     """Broken links, one by one."""
     pair = isinstance(links, tuple) and len(links) == 2 and isinstance(links[0], int)
-    if pair or isinstance(links, str | os.PathLike) or not isinstance(links, Iterable):
+    if pair or isinstance(links, str | os.PathLike) or not is_several(links):
         links = cast(list[Link], [links])
     for link in links:
         if isinstance(link, os.PathLike):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -14,7 +14,7 @@ from ..collective import ADD, Operator, parse_operators
 from ..errors import InputError
 from ..schedule import Lifted, Masked, Pattern, Rounds, Schedule, SumPattern, SumTable, Table
 from ..schedule.sum_trees import sum_trees
-from ..toolchain.values import flag, natural, shown
+from ..toolchain.values import flag, is_several, natural, shown
 from ..topology import require_alike, shared_network
 from .any_root import compile_any_root
 from .counts import estimated_luts
@@ -103,6 +103,8 @@ def compile(
     )
     if length.flits is not None and length.most is not None:
         raise InputError(f"Flits must be left out with max_flits, not {length.flits}")
+    if root is not None and (not isinstance(root, str) or root != "any"):
+        raise InputError(f"Root must be any, or left to the schedule, not {shown(root)}")
     chosen, with_barrier = parse_operators(operators), flag("Barrier", barrier)
     again = partial(_carried_out, schedule, length, chosen, root, barrier=with_barrier)
     return replace(again(), of_beats=again)
@@ -211,8 +213,6 @@ def _compile_one(request: Request, root: str | None) -> Program:
                 f"Root must be any for a schedule from node 0, not from {schedule.collective.root}"
             )
         return compile_any_root(request)
-    if root is not None:
-        raise InputError(f"Root must be any, or left to the schedule, not {root!r}")
     if isinstance(schedule, Rounds) and schedule.keeps_sums:
         raise InputError(
             "Schedule in which nodes keep their sums must be the same at every node for hardware, "
@@ -273,7 +273,7 @@ def _each_mode(
     schedules: Sequence[Schedule | Sequence[Schedule]],
 ) -> list[tuple[Schedule, ...]]:
     """The schedules of each mode; those that lack nodes that others have, on the network of all."""
-    listed = list(schedules) if isinstance(schedules, Iterable) else [schedules]
+    listed = list(schedules) if is_several(schedules) else [schedules]
     modes = [tuple(one) if isinstance(one, Sequence) else _One([one]) for one in listed]
     if not modes or not all(modes):
         raise InputError(f"Schedules must be at least one schedule, not {shown(schedules)}")

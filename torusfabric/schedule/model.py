@@ -1,14 +1,23 @@
 """The model of communication that a schedule keeps to."""
 
-from enum import Enum
-from typing import NoReturn
+from enum import Enum, EnumMeta
+from typing import Any, NoReturn
 
 from ..toolchain.hints import no_such
 
 __all__ = ["Duplex", "Switching"]
 
 
-class Choice(str, Enum):
+class _OfWords(EnumMeta):
+    """Takes words alone: an array is not to be compared with any."""
+
+    def __call__(cls, value: object, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(value, str):
+            raise no_such(cls.__name__, value, map(str, cls))
+        return super().__call__(value, *args, **kwargs)
+
+
+class Choice(str, Enum, metaclass=_OfWords):
     """One of several words; equal to the word itself, as in a schedule file."""
 
     __str__ = str.__str__

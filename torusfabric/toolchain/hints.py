@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 
 from ..errors import InputError
+from .values import shown
 
 __all__ = ["hint", "no_such"]
 
@@ -74,4 +75,4 @@ def no_such(
     names = list(known)
     which = " or ".join(names) if len(names) < 3 else f"one of {', '.join(names)}"
     meant = hint(name, {entry: entry for entry in names} | dict(ways or {}))
-    return InputError(f"{what} must be {which}{more}, not {name!r}{meant}")
+    return InputError(f"{what} must be {which}{more}, not {shown(name)}{meant}")

@@ -7,12 +7,14 @@ printed as JSON has them.
 import math
 import os
 import re
+from collections.abc import Iterable
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeGuard
 
 from ..errors import InputError
 
-__all__ = ["flag", "natural", "of_type", "path_of", "plain_json", "positive", "real", "shown"]
+__all__ = ["flag", "is_several", "natural", "of_type", "path_of", "plain_json", "positive", "real",
+           "shown"]  # fmt: skip
 
 #: Characters of a value in a message.
 LONGEST = 80
@@ -106,6 +108,18 @@ def flag(what: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise InputError(f"{what} must be True or False, not {shown(value)}")
     return value
+
+
+def is_several(value: object) -> TypeGuard[Iterable[Any]]:
+    """Whether a value is several: not an array without axes, which only looks like that.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [is_several(value) for value in ([1], "1", np.array([1]), np.array(1), 1)]
+    [True, True, True, False, False]
+    """
+    return isinstance(value, Iterable) and getattr(value, "ndim", 1) > 0
 
 
 def path_of(what: str, value: object) -> str | os.PathLike[str]:

@@ -9,6 +9,7 @@ import numpy as np
 from typing_extensions import override
 
 from ..errors import InputError
+from ..toolchain.values import is_several
 from .cayley import CayleyGraph
 from .latency import Latency, parse_latency
 from .topology import FromEntry, IntArray, IntLike
@@ -131,7 +132,7 @@ class Torus(FromEntry, CayleyGraph):
 def _sides(given: tuple[int | Iterable[int], ...]) -> tuple[int, ...]:
     """Side lengths that are given one by one, or all in one sequence."""
     first = given[0] if len(given) == 1 else given
-    sides = tuple(first) if isinstance(first, Iterable) else given
+    sides = tuple(first) if is_several(first) else given
     valid = [int(s) for s in sides if isinstance(s, int | np.integer) and s >= 2]
     if not sides or len(valid) < len(sides):
         written = "x".join(map(str, sides))

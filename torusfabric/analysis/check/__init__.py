@@ -12,7 +12,7 @@ some rules by construction (a `Pattern`, a `Table`), the other rules are checked
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from ...collective import Operator
+from ...collective import Operator, parse_operators
 from ...errors import ScheduleError
 from ...schedule import Lifted, Pattern, Schedule, SumPattern, SumTable, Table
 from ...schedule.file import given_schedule
@@ -40,7 +40,7 @@ __all__ = ["Progress", "Traffic", "check", "check_rounds", "pattern_traffic", "t
 def check(
     schedule: Schedule | AnyPath,
     *,
-    operators: Sequence[Operator | str] = (),
+    operators: Operator | str | Sequence[Operator | str] = (),
     progress: Progress | None = None,
 ) -> Traffic:
     """Check a schedule.
@@ -49,7 +49,7 @@ def check(
     ----------
     schedule : Schedule or path
         Of any form; or its file.
-    operators : sequence of Operator or str
+    operators : Operator, str, or sequence of them
         Those by which a reduction combines words. If all are idempotent, such as ``max``, a
         contribution may be in a sum twice where nodes keep their sums.
     progress : function of (done, total), optional
@@ -70,7 +70,7 @@ def check(
     schedule = given_schedule(schedule)
     _inspect(schedule)
     collective = schedule.collective
-    named = [Operator.parse(each) if isinstance(each, str) else each for each in operators]
+    named = parse_operators(operators)
     twice = bool(named) and all(operator.idempotent for operator in named)
     match schedule:
         case SumTable():
