@@ -86,6 +86,11 @@ WRONG = [
     (lambda: plan(topology="4x"), "plan 4x broadcast", "Topology must be .*, not '4x'"),
     (lambda: plan(collective=4), None, "Collective must be a name or a Collective, not 4"),
     (lambda: plan(collective="gosip"), "plan 4x4 gosip", "Collective must be one of .*gossip|allg"),
+    *[
+        (lambda: plan(collective="barrier"), f"{command} 4x4 {names}",
+         "Collective must be one that moves data, not barrier, which engines with streams have: ")
+        for command, names in (("plan", "barrier"), ("compare", "allgather,barrier"))
+    ],
     (lambda: plan(algorithm=["x"]), None, r"Algorithm must be one of .*, not \['x'\]"),
     (lambda: plan(algorithm="x"), "plan 4x4 broadcast --algorithm x", "Algorithm must be one of"),
     (lambda: plan(root="x"), None, "Root must be a node number, not 'x'"),

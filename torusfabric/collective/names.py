@@ -98,6 +98,11 @@ def _parse_name(name: str, axes: Axes) -> tuple[str, Axes]:
     base, at, text = name.partition("@")
     key = base.strip().lower().replace(" ", "-").replace("_", "-")
     key = "exchange" if key == "shift" else key
+    if key == "barrier":
+        raise InputError(
+            "Collective must be one that moves data, not barrier, which engines with streams have: "
+            "verilog 4x4 allgather,barrier --top stream --max-flits 4, or compile(.., barrier=True)"
+        )
     for kind, definition in COLLECTIVES.items():
         if key == kind or key in definition.aliases:
             break
