@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from ..program import Program
-from ..program.fields import ACTIONS, IDLE, Action, Holder, Point, Sources, number_equal
+from ..program.fields import ACTIONS, IDLE, Action, Holder, Point, number_equal
+from ..program.sources import Sources
 from ..program.timing import ADDRESS, SETTING
 from ..topology import IntArray
 from .endpoint_plan import EndpointPlan, plan_endpoints
