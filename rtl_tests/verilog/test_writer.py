@@ -238,3 +238,30 @@ def test_names_are_no_words_of_the_language(tmp_path):
     text = write_module(Heading("named"), m, {"i": chain[0], "o": signals[-1]}).text
     names = set(re.findall(r"assign (\w+) =", text))
     assert names == {"table_", "before_", "x", "o"}
+
+
+def written(value, inputs, width=1):
+    """The lines of a module that only assigns a value."""
+    m, out = Module(), Signal(width)
+    m.d.comb += out.eq(value)
+    ports = {signal.name: signal for signal in inputs} | {"out": out}
+    return write_module(Heading("assigned"), m, ports).text.split("\n")
+
+
+def test_expressions_have_no_needless_parentheses():
+    a, b, c = inputs = [Signal(name=name) for name in "abc"]
+    assert "  assign out = a & ~b & (a | c);" in written(a & ~b & (a | c), inputs)
+    assert "  assign out = ~a ? b : c;" in written(Mux(~a, b, c), inputs)
+    assert "  assign out = a;" in written((a & (Const(1, 2) < 3)) | (b & (Const(1, 2) > 3)), inputs)
+
+
+def test_long_expressions_are_on_several_lines():
+    """Each operand of a chain, and each outcome of a choice, has a line of its own."""
+    names = [f"{way}_with_a_long_name_{k}" for k in range(4) for way in ("choose", "word")]
+    inputs = [Signal(name=name) for name in names]
+    parts = [Mux(choose, word, 0) for choose, word in zip(inputs[::2], inputs[1::2], strict=True)]
+    lines = written(parts[0] | parts[1] | parts[2] | parts[3], inputs)
+    found = [line for line in lines if "choose" in line and "input" not in line]
+    assert len(found) == 4
+    assert max(map(len, lines)) <= 100
+    assert [line.strip().endswith("|") for line in found] == [True] * 3 + [False]

@@ -8,6 +8,7 @@ what stands around it, no carry is lost, and no tool finds a width that it would
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Iterator
 from typing import Protocol
@@ -18,15 +19,17 @@ from amaranth.hdl import _ast as ast
 from ..errors import InputError
 from .syntax import (
     CONSTANT,
+    atom,
     bits_of,
+    chained,
     condition,
     constant,
     either,
     indexed,
-    inside,
     joined,
     matches,
     number_of,
+    operand,
 )
 
 __all__ = ["Case", "Expressions", "Names", "no_verilog"]
@@ -38,7 +41,7 @@ CALLED = {
 }  # fmt: skip
 
 #: Operators of which each bit depends on that bit of the operands alone.
-BITWISE = frozenset("&|^~")
+BITWISE = frozenset("&|^")
 
 #: Operators of which each bit depends on no higher bit of the operands.
 CARRYING = frozenset("+-*")
@@ -52,7 +55,8 @@ COMPARED = 2
 #: Bits of what a case tests if it lists all values.
 TABLE_BITS = 6
 
-COMPARING = frozenset(("==", "!=", "<", "<=", ">", ">="))
+COMPARING = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le,
+             ">": operator.gt, ">=": operator.ge}  # fmt: skip
 
 
 class Names(Protocol):
@@ -145,7 +149,7 @@ class Expressions:
 
     def true(self, value: Value) -> str:
         """Whether any bit of a value is 1."""
-        return self.whole(value) if len(value) == 1 else f"|{inside(self.whole(value))}"
+        return self.whole(value) if len(value) == 1 else f"|{atom(self.whole(value))}"
 
     def bits(self, value: Value, low: int, high: int) -> str:
         """The bits of a value from one up to, and without, another."""
@@ -158,7 +162,9 @@ class Expressions:
         signed = value.shape().signed and size > 0
         top = self.bits(value, size - 1, size) if signed else "1'd0"
         above = high - max(low, size)
-        filled = f"{{{above}{{{top}}}}}" if signed else constant(0, above)
+        filled = constant(0, above)
+        if signed:
+            filled = f"{{{above}{{{top}}}}}" if above > 1 else top
         if low >= size:
             return filled
         return joined([filled, self._within(value, low, size)])
@@ -250,7 +256,7 @@ class Expressions:
             name = self._names.helper(text, size, called="selected")
             return name if size == 1 else indexed(name, low, high)
         return self._cut(
-            f"{inside(self.whole(whole))} >> {start}", len(whole), low, high, "selected"
+            f"{operand(self.whole(whole))} >> {start}", len(whole), low, high, "selected"
         )
 
     def _scaled(self, offset: Value, stride: int) -> str:
@@ -258,7 +264,7 @@ class Expressions:
         if not stride & stride - 1:
             below = stride.bit_length() - 1
             text = self.whole(offset)
-            return f"{{{text}, {constant(0, below)}}}" if below else inside(text)
+            return f"{{{text}, {constant(0, below)}}}" if below else operand(text)
         bits = len(offset) + stride.bit_length()
         return f"({self.bits(offset, 0, bits)} * {constant(stride, bits)})"
 
@@ -276,19 +282,10 @@ class Expressions:
         sign, operands = value.operator, value.operands
         if sign in "us":
             return self._within(operands[0], low, high)
+        if sign == "~":
+            return self._inverted(operands[0], low, high)
         if sign in BITWISE:
-            if sign != "~":
-                # What changes nothing is left out.
-                neutral = -1 if sign == "&" else 0
-                same = constant(neutral, high - low)
-                texts = [text for each in operands if (text := self.bits(each, low, high)) != same]
-                return f" {sign} ".join(map(inside, texts)) or same
-            if isinstance(operands[0], ast.Operator) and operands[0].operator == "~":
-                return self.bits(operands[0].operands[0], low, high)
-            text = self.bits(operands[0], low, high)
-            if CONSTANT.fullmatch(text):
-                return constant(~number_of(text)[1], high - low)
-            return f"~{inside(text)}"
+            return self._bitwise(sign, self._chain(value, low, high), high - low)
         if sign in CARRYING:
             return self._cut(self._carrying(value, high), high, low, high, CALLED[sign])
         if sign in COMPARING:
@@ -296,19 +293,43 @@ class Expressions:
         if sign in ("b", "r|", "r&", "r^"):
             if len(operands[0]) == 1:
                 return self.whole(operands[0])
-            return f"{sign[-1].replace('b', '|')}{inside(self.whole(operands[0]))}"
+            return f"{sign[-1].replace('b', '|')}{atom(self.whole(operands[0]))}"
         if sign in ("//", "%"):
             return indexed(self._divided(sign, *operands), low, high)
         a, b = operands
         size = high if sign == "<<" else len(a)
-        first, amount = self.bits(a, 0, size), inside(self.whole(b))
+        first, amount = self.bits(a, 0, size), operand(self.whole(b))
         if sign == ">>" and a.shape().signed:
             # An expression is signed where it stands by itself alone.
             name = self._names.helper(f"$signed({first}) >>> {amount}", size, called="shifted")
             return name if size == 1 else indexed(name, low, high)
         if sign in ("<<", ">>"):
-            return self._cut(f"{inside(first)} {sign} {amount}", size, low, high, "shifted")
+            return self._cut(f"{operand(first)} {sign} {amount}", size, low, high, "shifted")
         raise no_verilog(value)
+
+    def _inverted(self, value: Value, low: int, high: int) -> str:
+        """The inverse of bits; the inverse of an inverse is what that inverts."""
+        if isinstance(value, ast.Operator) and value.operator == "~":
+            return self.bits(value.operands[0], low, high)
+        text = self.bits(value, low, high)
+        if CONSTANT.fullmatch(text):
+            return constant(~number_of(text)[1], high - low)
+        return f"~{atom(text)}"
+
+    def _chain(self, value: ast.Operator, low: int, high: int) -> list[str]:
+        """The operands of an operator, with those of the same one in front of it."""
+        first, last = value.operands
+        same = isinstance(first, ast.Operator) and first.operator == value.operator
+        before = self._chain(first, low, high) if same and high <= len(first) else None
+        return [*(before or [self.bits(first, low, high)]), self.bits(last, low, high)]
+
+    def _bitwise(self, sign: str, texts: list[str], bits: int) -> str:
+        """What an operator makes of operands; those that change nothing are left out."""
+        same, fixed = (-1, 0) if sign == "&" else (0, -1)
+        if sign != "^" and constant(fixed, bits) in texts:
+            return constant(fixed, bits)
+        texts = [text for text in texts if text != constant(same, bits)]
+        return chained(sign, texts) if texts else constant(same, bits)
 
     def _divided(self, sign: str, a: Value, b: Value) -> str:
         """A wire with a quotient that is rounded down, or what is left; 0 where the divisor is 0.
@@ -332,20 +353,22 @@ class Expressions:
             if sign == "//":
                 towards = helper(f"$signed({top}) / $signed({bottom})", size, called="towards_zero")
                 over = f"{towards} - {joined([constant(0, size - 1), below])}"
-        text = f"(|{bottom}) ? {inside(over)} : {nothing}"
+        text = f"(|{bottom}) ? {operand(over)} : {nothing}"
         return helper(text, size, called=CALLED[sign])
 
     def _carrying(self, value: ast.Operator, size: int) -> str:
-        texts = [inside(self.bits(each, 0, size)) for each in value.operands]
-        return f"-{texts[0]}" if len(texts) == 1 else f" {value.operator} ".join(texts)
+        texts = [self.bits(each, 0, size) for each in value.operands]
+        return f"-{atom(texts[0])}" if len(texts) == 1 else chained(value.operator, texts)
 
     def _comparison(self, sign: str, a: Value, b: Value) -> str:
         signed = a.shape().signed or b.shape().signed
         # Of both, an unsigned one has a bit more when it becomes signed.
         width = max(len(each) + (signed and not each.shape().signed) for each in (a, b))
         texts = [self.bits(each, 0, width) for each in (a, b)]
+        if not signed and all(map(CONSTANT.fullmatch, texts)):
+            return constant(COMPARING[sign](*(number_of(text)[1] for text in texts)), 1)
         if sign == "==" and width == 1 and texts[1] in ("1'd0", "1'd1"):
-            return texts[0] if texts[1] == "1'd1" else f"~{inside(texts[0])}"
+            return texts[0] if texts[1] == "1'd1" else f"~{atom(texts[0])}"
         if signed and sign not in ("==", "!="):
             return f" {sign} ".join(f"$signed({text})" for text in texts)
-        return f" {sign} ".join(map(inside, texts))
+        return chained(sign, texts)

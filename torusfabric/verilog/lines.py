@@ -85,7 +85,7 @@ def decision(test: str, cases: Sequence[tuple[tuple[str, ...] | None, list[str]]
     if not any(is_wild(patterns) for patterns, _ in cases):
         lines = []
         for patterns, inner in cases:
-            label = f"{labels(patterns)}:"
+            label = "\n".join(filled("", labels(patterns), ":"))
             lines += guarded(label, inner) if inner else [f"{label} ;"]
         if all(patterns is not None for patterns, _ in cases):
             lines.append("default: ;")

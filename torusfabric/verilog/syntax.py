@@ -4,8 +4,9 @@ import re
 from collections.abc import Sequence
 from itertools import accumulate, chain
 
-__all__ = ["CONSTANT", "bits_of", "concatenated", "condition", "constant", "either", "indexed",
-           "inside", "is_wild", "joined", "labels", "matches", "number_of", "range_of"]  # fmt: skip
+__all__ = ["CONSTANT", "atom", "bits_of", "chained", "concatenated", "condition", "constant",
+           "either", "indexed", "is_wild", "joined", "labels", "matches", "number_of", "operand",
+           "range_of"]  # fmt: skip
 
 #: A constant of so many bits.
 CONSTANT = re.compile(r"(\d+)'([dh])([0-9a-f]+)")
@@ -37,29 +38,58 @@ def number_of(text: str) -> tuple[int, int]:
     return int(width), int(digits, 16 if base == "h" else 10)
 
 
-def _plain(text: str) -> bool:
-    """Whether an expression needs no parentheses wherever it stands."""
+def atom(text: str) -> str:
+    """An expression in parentheses, unless it needs none wherever it stands."""
     if text[0] == "{":
         depths = accumulate((char == "{") - (char == "}") for char in text[:-1])
-        return min(depths) > 0
-    return re.fullmatch(r"[\w']+(?:\[[\w:]+\])?", text) is not None
+        return text if min(depths) > 0 else f"({text})"
+    return text if re.fullmatch(r"[\w']+(?:\[[\w:]+\])?", text) else f"({text})"
 
 
-def inside(text: str) -> str:
-    """An expression as an operand: in parentheses, unless it needs none."""
-    return text if _plain(text) else f"({text})"
+def operand(text: str) -> str:
+    """The same beside an operator with two sides, where what is inverted needs none either.
+
+    Examples
+    --------
+    >>> operand("~a[0]"), atom("~a[0]"), operand("~a & b")
+    ('~a[0]', '(~a[0])', '(~a & b)')
+    """
+    return text if text[0] == "~" and atom(text[1:]) == text[1:] else atom(text)
+
+
+def chained(sign: str, texts: Sequence[str]) -> str:
+    """Operands with one operator between them; on lines of their own if they are long.
+
+    Examples
+    --------
+    >>> chained("&", ["a", "b | c", "~d"])
+    'a & (b | c) & ~d'
+    """
+    if len(texts) == 1:
+        return texts[0]
+    return _spread(f" {sign}", [*map(operand, texts)])
 
 
 def either(test: str, yes: str, no: str) -> str:
     """One expression or another, by a bit."""
     if yes == no:
         return yes
+    if CONSTANT.fullmatch(test):
+        return yes if number_of(test)[1] else no
     match yes, no:
         case "1'd1", "1'd0":
             return test
         case "1'd0", "1'd1":
-            return f"~{inside(test)}"
-    return f"{inside(test)} ? {inside(yes)} : {inside(no)}"
+            return f"~{atom(test)}"
+    return _spread("", [f"{operand(test)} ?", f"{operand(yes)} :", operand(no)])
+
+
+def _spread(end: str, texts: Sequence[str]) -> str:
+    """Texts one behind another, or on lines of their own; all but the last have an end."""
+    parts = [*(f"{text}{end}" for text in texts[:-1]), texts[-1]]
+    if sum(map(len, parts)) <= LINE and not any("\n" in part for part in parts):
+        return " ".join(parts)
+    return "\n".join(parts).replace("\n", "\n  ")
 
 
 def bits_of(name: str, start: int, width: int, of: int) -> str:
@@ -121,11 +151,11 @@ def matches(patterns: tuple[str, ...] | None, bits: str) -> bool:
     )
 
 
-def labels(patterns: tuple[str, ...] | None) -> str:
+def labels(patterns: tuple[str, ...] | None) -> list[str]:
     """The labels of a case, all of whose bits matter."""
     if patterns is None:
-        return "default"
-    return ", ".join(constant(int(each, 2), len(each)) for each in patterns)
+        return ["default"]
+    return [constant(int(each, 2), len(each)) for each in patterns]
 
 
 def is_wild(patterns: tuple[str, ...] | None) -> bool:
@@ -149,7 +179,7 @@ def condition(test: str, patterns: tuple[str, ...]) -> str:
         if not mask:
             return constant(1, 1)
         if mask == 2**bits - 1:
-            found.append(f"{inside(test)} == {wanted}")
+            found.append(f"{operand(test)} == {wanted}")
         else:
-            found.append(f"({inside(test)} & {constant(mask, bits)}) == {wanted}")
+            found.append(f"({operand(test)} & {constant(mask, bits)}) == {wanted}")
     return found[0] if len(found) == 1 else " || ".join(f"({each})" for each in found)

@@ -255,7 +255,7 @@ class _Writer:
             self._nets.setdefault(f"{attribute}{head}", []).append(name)
         for head, names in kept.items():
             guarded = [f"`ifdef {LUT4}", "(* keep *)", "`endif"]
-            self._declared += [*guarded, f"{head}{', '.join(names)};"]
+            self._declared += [*guarded, *filled(head, names, ";")]
         return signals
 
     def _name_ports(self) -> list[str]:
