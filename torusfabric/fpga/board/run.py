@@ -71,21 +71,10 @@ class TooLarge(Misfit):
 class Build(NamedTuple):
     """What is built, and where."""
 
-    fabric: "Fabric"
+    topology: Topology
     board: Board
     work: Path
-    baud: int
     progress: Progress | None
-
-    @property
-    def topology(self) -> Topology:
-        """Of the fabric."""
-        return self.fabric.program.topology
-
-    def plan(self, placer: str | None, router: str | None) -> BuildPlan:
-        """What the tools do."""
-        given = {"placer": placer, "router": router}
-        return plan_build(self.fabric, self.board, baud=self.baud, **given)[0]
 
 
 class Patience(NamedTuple):
@@ -118,7 +107,7 @@ def run_plans(
     WorkFailed
         If a tool fails for another reason.
     """
-    build = Build(fabric, board, work, baud, progress)
+    build = Build(fabric.program.topology, board, work, progress)
     end = time.monotonic() + 60 * board.minutes
     placers, routers = board.placers or (None,), board.routers or (None,)
     for placer in placers:
@@ -127,7 +116,8 @@ def run_plans(
         patience = Patience(end if last else half, leaves=not last)
         for router in routers:
             try:
-                return run_plan(build.plan(placer, router), work, build, patience)
+                plan, _ = plan_build(fabric, board, baud=baud, router=router, placer=placer)
+                return run_plan(plan, build, patience)
             except TooLarge:
                 raise
             except WorkFailed as error:
@@ -138,9 +128,9 @@ def run_plans(
     raise failure
 
 
-def run_plan(plan: BuildPlan, work: Path, build: Build, patience: Patience) -> None:
+def run_plan(plan: BuildPlan, build: Build, patience: Patience) -> None:
     """Run a plan in a folder of its own; errors are as of `run_plans`."""
-    board = build.board
+    board, work = build.board, build.work
     if work.exists():
         shutil.rmtree(work)
     try:
@@ -167,8 +157,8 @@ def run_plan(plan: BuildPlan, work: Path, build: Build, patience: Patience) -> N
     except (Misfit, StuckPlacer):
         raise
     except WorkFailed as error:
-        raise _without_result(work, board) or _reason(build) or error from None
-    if failure := _without_result(work, board):
+        raise _without_result(build) or _reason(build) or error from None
+    if failure := _without_result(build):
         raise failure
     for log in LOGS:
         (work / log).touch()
@@ -186,8 +176,9 @@ def _too_slow(build: Build, doing: str) -> Misfit:
     )
 
 
-def _without_result(work: Path, board: Board) -> WorkFailed | None:
+def _without_result(build: Build) -> WorkFailed | None:
     """The first tool of a build that ended without an error, and without its result."""
+    board, work = build.board, build.work
     results = (
         ("yosys", NETLISTS, f"{NAME}.rpt"),
         (board.packer[0], [REPORT], ROUTING_LOG),
