@@ -40,12 +40,12 @@ PORTS = {
     },
     "memories": {"fabric_port.py": "ports/memories.py", "direct_port.py": "direct_port.py"},
     "streams": {"fabric_port.py": "ports/streams.py", "direct_port.py": "direct_port.py"},
-    "wishbone": {"fabric_port.py": "ports/wishbone.py", "bus_port.py": "bus_port.py"},
-    "axi-lite": {"fabric_port.py": "ports/axi_lite.py", "bus_port.py": "bus_port.py"},
+    "wishbone": {"fabric_port.py": "bus_port.py", "bus.py": "ports/wishbone.py"},
+    "axi-lite": {"fabric_port.py": "bus_port.py", "bus.py": "ports/axi_lite.py"},
     "axi4": {
         "fabric_port.py": "ports/axi4.py",
-        "axi_lite.py": "ports/axi_lite.py",
         "bus_port.py": "bus_port.py",
+        "bus.py": "ports/axi_lite.py",
     },
 }
 

@@ -1,43 +1,31 @@
 """The fabric behind a bus: loaded, started and read by its registers and windows."""
 
-from abc import ABC, abstractmethod
 from typing import Any
 
+from bus import Bus
 from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
 from collectives import Words, by_beats, of_beat
 from stalls import Stalls
 
-__all__ = ["BusPort"]
+__all__ = ["FabricPort"]
 
 
-class BusPort(ABC):
-    """Loads, runs and reads a fabric by `read_word` and `write_word` of a bus."""
-
-    #: Cycles of an access with its pauses, about.
-    cycles_of_an_access: int
+class FabricPort:
+    """Loads, runs and reads a fabric by its registers and windows."""
 
     def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
-        self.dut, self.manifest, self.bus = dut, manifest, manifest["bus"]
+        self.dut, self.manifest, self.facts = dut, manifest, manifest["bus"]
         self.stalls = Stalls(dut, manifest)
         self.beat: int = manifest.get("beat", 1)
         self.parts = range(-(-manifest["width"] * self.beat // 32))
-        self.cycles_of_a_word = self.cycles_of_an_access * len(self.parts)
+        self.bus = Bus(dut, self.stalls)
+        self.cycles_of_a_word = self.bus.cycles_of_an_access * len(self.parts)
         Clock(dut.clk, 10, "ns").start()
-
-    @abstractmethod
-    async def read_word(self, address: int) -> int:
-        """Read a word of the bus."""
-
-    @abstractmethod
-    async def write_word(self, address: int, word: int) -> None:
-        """Write a word of the bus."""
 
     async def reset(self) -> None:
         """Reset, with no access under way; then allow the interrupt."""
-        for name in ("wb_cyc", "wb_stb"):
-            if name in self.manifest["ports"]:
-                getattr(self.dut, name).value = 0
+        self.bus.rest()
         self.dut.rst.value = 1
         for _ in range(3):
             await RisingEdge(self.dut.clk)
@@ -51,13 +39,13 @@ class BusPort(ABC):
             for (part, beat), word in by_beats(words, self.manifest).items():
                 address = self._address("send", node, part, beat)
                 for k in self.parts:
-                    await self.write_word(address + 4 * k, word >> 32 * k & 0xFFFFFFFF)
+                    await self.bus.write(address + 4 * k, word >> 32 * k & 0xFFFFFFFF)
 
     async def run(self, inputs: dict[str, int]) -> int:
         """Start, with what is chosen, and wait for the interrupt."""
         await self._start(inputs)
         await self._interrupt()
-        return await self.read_word(self.bus["registers"]["cycles"]["offset"])
+        return await self.read_register("cycles")
 
     async def abort(self, inputs: dict[str, int], after: int) -> None:
         """Start a run, and abort it some cycles later, unless it is over by then."""
@@ -69,7 +57,7 @@ class BusPort(ABC):
 
     async def _start(self, inputs: dict[str, int]) -> None:
         """Start, with what is chosen."""
-        for name in inputs.keys() & self.bus["registers"].keys():
+        for name in inputs.keys() & self.facts["registers"].keys():
             await self.write_register(name, inputs[name])
         await self.write_register("start", 1)
 
@@ -85,16 +73,20 @@ class BusPort(ABC):
         words = []
         for node, origin, flit in places:
             address = self._address("receive", node, origin, flit // self.beat)
-            parts = [await self.read_word(address + 4 * k) for k in self.parts]
+            parts = [await self.bus.read(address + 4 * k) for k in self.parts]
             word = sum(part << 32 * k for k, part in enumerate(parts))
             words.append(of_beat(word, flit, self.manifest))
         return words
 
+    async def read_register(self, name: str) -> int:
+        """Read a register."""
+        return int(await self.bus.read(self.facts["registers"][name]["offset"]))
+
     async def write_register(self, name: str, value: int) -> None:
         """Write a register."""
-        await self.write_word(self.bus["registers"][name]["offset"], value)
+        await self.bus.write(self.facts["registers"][name]["offset"], value)
 
     def _address(self, window: str, node: int, part: int, beat: int) -> int:
         """Where the low word of a beat is."""
-        place, number = self.bus["windows"][window], part * self.manifest["stride"] + beat
+        place, number = self.facts["windows"][window], part * self.manifest["stride"] + beat
         return int(place["offset"] + node * place["stride"] + number * place["flit_bytes"])

@@ -35,15 +35,15 @@ class CommandRegisters:
             if self.packets:
                 words = dict(zip(self.names, self.packets[0].words, strict=True))
                 await self._start(words)
-                error = (await self._read("status")) >> self._low("status", "error")
-                status = (words["tag"], error, await self._read("cycles"))
+                error = (await self.port.read_register("status")) >> self._low("status", "error")
+                status = (words["tag"], error, await self.port.read_register("cycles"))
                 self.statuses.append(Packet(0, status))
                 self.packets.pop(0)
 
     async def cycles(self) -> int:
         """The cycles of the last run, at the end of which there was an interrupt."""
         assert self.dut.irq.value == 1, "the end of a run must raise the interrupt"
-        return await self._read("cycles")
+        return int(await self.port.read_register("cycles"))
 
     async def _start(self, words: dict[str, int]) -> None:
         for name in self.registers.keys() & words.keys():
@@ -52,9 +52,6 @@ class CommandRegisters:
         while self.dut.irq.value == 0:
             await RisingEdge(self.dut.clk)
         await self.port.write_register("interrupt_pending", 1)
-
-    async def _read(self, register: str) -> int:
-        return int(await self.port.read_word(self.registers[register]["offset"]))
 
     def _low(self, register: str, field: str) -> int:
         return int(self.registers[register]["fields"][field]["low"])

@@ -5,7 +5,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-import axi_lite
+import bus_port
 from cocotbext.axi import AxiBurstType, AxiBus, AxiMaster, AxiResp
 from collectives import Words, by_beats, of_beat
 
@@ -15,14 +15,14 @@ __all__ = ["FabricPort"]
 GAP = 8
 
 
-class FabricPort(axi_lite.FabricPort):
+class FabricPort(bus_port.FabricPort):
     """Loads and reads a fabric by bursts, and runs it by its registers."""
 
     def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
         super().__init__(dut, manifest)
         self.cycles_of_a_word = GAP
         self.random = random.Random(self.stalls.generator.random())
-        self.bytes = self.bus["beat_width"] // 8
+        self.bytes = self.facts["beat_width"] // 8
         self.master_of_windows = AxiMaster(AxiBus.from_prefix(dut, "s_axi"), dut.clk, dut.rst)
         reads, writes = self.master_of_windows.read_if, self.master_of_windows.write_if
         for side in (reads, writes):
@@ -96,7 +96,7 @@ class FabricPort(axi_lite.FabricPort):
 
     def _pieces(self, addresses: Any) -> Iterator[tuple[int, int]]:
         """Where flits lie nearly side by side: where pieces begin, and how many flits they are."""
-        stride = self.bus["windows"]["send"]["stride"]
+        stride = self.facts["windows"]["send"]["stride"]
         pieces: list[list[int]] = []
         for at in sorted(addresses):
             if pieces and self._joins(pieces[-1][1], at, stride):

@@ -3,34 +3,37 @@
 import logging
 from typing import Any
 
-from bus_port import BusPort
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
+from stalls import Stalls
 
-__all__ = ["FabricPort"]
+__all__ = ["Bus"]
 
 
-class FabricPort(BusPort):
-    """Loads, runs and reads a fabric behind AXI4-Lite."""
+class Bus:
+    """Reads and writes words."""
 
+    #: Cycles of an access with its pauses, about.
     cycles_of_an_access = 18
 
-    def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
-        super().__init__(dut, manifest)
+    def __init__(self, dut: Any, stalls: Stalls) -> None:
         self.master = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.clk, dut.rst)
         reads, writes = self.master.read_if, self.master.write_if
         for side in (reads, writes):
             side.log.setLevel(logging.WARNING)  # it tells of every access
         for channel in (reads.ar_channel, reads.r_channel,
                         writes.aw_channel, writes.w_channel, writes.b_channel):  # fmt: skip
-            channel.set_pause_generator(self.stalls.forever())
+            channel.set_pause_generator(stalls.forever())
 
-    async def read_word(self, address: int) -> int:
+    def rest(self) -> None:
+        """Nothing is under way: the master ends what it began."""
+
+    async def read(self, address: int) -> int:
         """Read a word of the bus."""
         answer = await self.master.read(address, 4)
         assert answer.resp == AxiResp.OKAY, f"the read of {address:#x} must not be refused"
         return int.from_bytes(answer.data, "little")
 
-    async def write_word(self, address: int, word: int) -> None:
+    async def write(self, address: int, word: int) -> None:
         """Write a word of the bus."""
         answer = await self.master.write(address, word.to_bytes(4, "little"))
         assert answer.resp == AxiResp.OKAY, f"the write of {address:#x} must not be refused"

@@ -2,27 +2,35 @@
 
 from typing import Any
 
-from bus_port import BusPort
 from cocotb.triggers import RisingEdge
+from stalls import Stalls
 
-__all__ = ["FabricPort"]
+__all__ = ["Bus"]
 
 
-class FabricPort(BusPort):
-    """Loads, runs and reads a fabric behind Wishbone."""
+class Bus:
+    """Reads and writes words."""
 
+    #: Cycles of an access with its pauses, about.
     cycles_of_an_access = 8
 
-    async def read_word(self, address: int) -> int:
+    def __init__(self, dut: Any, stalls: Stalls) -> None:
+        self.dut, self.stalls = dut, stalls
+
+    def rest(self) -> None:
+        """End what is under way."""
+        self.dut.wb_cyc.value = self.dut.wb_stb.value = 0
+
+    async def read(self, address: int) -> int:
         """Read a word of the bus."""
         return await self._access(address, write=False)
 
-    async def write_word(self, address: int, word: int) -> None:
+    async def write(self, address: int, word: int) -> None:
         """Write a word of the bus."""
         await self._access(address, word, write=True)
 
     async def _access(self, address: int, word: int = 0, *, write: bool) -> int:
-        dut: Any = self.dut
+        dut = self.dut
         while self.stalls.due():
             self.stalls.scramble("wb_we", "wb_sel", "wb_adr", "wb_dat_w")
             await RisingEdge(dut.clk)
@@ -34,5 +42,5 @@ class FabricPort(BusPort):
             assert dut.wb_err.value == 0, f"the access to {address:#x} must not be refused"
             if dut.wb_ack.value == 1:
                 break
-        dut.wb_cyc.value = dut.wb_stb.value = 0
+        self.rest()
         return int(dut.wb_dat_r.value)
