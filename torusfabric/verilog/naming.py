@@ -1,9 +1,17 @@
 """Names in a module: none twice, and no word of Verilog."""
+# ruff: noqa: SLF001  Amaranth says in private members what statements drive.
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Mapping
 
-__all__ = ["Naming"]
+from amaranth.hdl import Fragment, Instance, Signal
+from amaranth.hdl import _ast as ast
+from amaranth.lib.cdc import AsyncFFSynchronizer, FFSynchronizer
+
+from .statements import driven_by, driven_within
+
+__all__ = ["Naming", "SignalNames"]
 
 #: The words of Verilog and SystemVerilog, which are no names.
 WORDS = frozenset(
@@ -60,3 +68,89 @@ class Naming:
             name = f"{base.rstrip('_')}_{self._counts[base] + 1}"
         self._taken.add(name)
         return name
+
+
+class SignalNames(Naming):
+    """The names that a module has so far, and those of its signals.
+
+    Parameters
+    ----------
+    ports : dict of str to Signal
+    outer : iterable of Signal
+        What is given to the module from outside, clocks and resets that no port brings included.
+    fragment : Fragment
+        What is inside it.
+
+    Attributes
+    ----------
+    clocks : list of str
+        Those clocks and resets.
+    read : set of (str or None)
+        The names of signals that are read.
+    joined : set of int
+        The identities of outputs with whose names other signals are called.
+    synchronizers : set of int
+        The identities of registers that take what comes from another clock.
+    """
+
+    def __init__(
+        self, ports: Mapping[str, Signal], outer: Iterable[Signal], fragment: Fragment
+    ) -> None:
+        super().__init__()
+        self._names: dict[int, str] = {}
+        self.read = set[str | None]()
+        self.joined, self.synchronizers = set[int](), set[int]()
+        for name, port in ports.items():
+            self.take(name)
+            self._names.setdefault(id(port), name)
+        clocks = [signal for signal in outer if id(signal) not in self._names]
+        self.clocks = [signal.name for signal in clocks]
+        for signal in clocks:
+            self.take(signal.name)
+            self._names[id(signal)] = signal.name
+        outputs = {id(port) for port in ports.values()}
+        self._join(fragment, outputs, {id(signal) for signal in driven_within(fragment)})
+        self._name(fragment, "")
+
+    def __getitem__(self, signal: Signal) -> str:
+        """The name of a signal that is driven, or a port."""
+        return self._names[id(signal)]
+
+    def of(self, signal: Signal) -> str | None:
+        """The name of a signal that is read; None of one that nothing drives."""
+        name = self._names.get(id(signal))
+        self.read.add(name)
+        return name
+
+    def _join(self, fragment: Fragment, outputs: set[int], driven: set[int]) -> None:
+        """Let an output, and the signal that it always equals, be one with its name."""
+        for statement in fragment.statements.get("comb", ()):
+            if not isinstance(statement, ast.Assign):
+                continue
+            output, same = statement.lhs, statement.rhs
+            if (
+                isinstance(output, Signal)
+                and isinstance(same, Signal)
+                and id(output) in outputs
+                and len(output) == len(same)
+                and id(same) in driven
+                and id(same) not in self._names
+            ):
+                self._names[id(same)] = self._names[id(output)]
+                self.joined.add(id(output))
+        for inner, _, _ in fragment.subfragments:
+            self._join(inner, outputs, driven)
+
+    def _name(self, fragment: Fragment, prefix: str) -> None:
+        """Name what a fragment drives, and what is inside it."""
+        if any(isinstance(o, FFSynchronizer | AsyncFFSynchronizer) for o in fragment.origins or ()):
+            clocked = (each for domain, each in fragment.statements.items() if domain != "comb")
+            self.synchronizers |= {
+                id(signal) for each in clocked for s in each for signal in s._lhs_signals()
+            }
+        for signal in driven_by(fragment):
+            if id(signal) not in self._names:
+                self._names[id(signal)] = self.new(prefix + signal.name)
+        for inner, name, _ in fragment.subfragments:
+            apart = name and not isinstance(inner, Instance)
+            self._name(inner, f"{prefix}{name}_" if apart else prefix)

@@ -8,26 +8,25 @@ component.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from amaranth.hdl import ClockDomain, Const, Elaboratable, Fragment, Instance, Signal
 from amaranth.hdl import _ast as ast
 from amaranth.hdl._mem import MemoryInstance
-from amaranth.lib.cdc import AsyncFFSynchronizer, FFSynchronizer
 
 from ..rtl.modules import SharedModule, Use
 from .expressions import Case, Expressions
 from .lines import LINE, decision, filled, guarded, indented
 from .memory_rule import AUTO, MemoryRule, for_simulation, memory_attributes
 from .module_text import Memory, ModuleText, Port, Structure
-from .naming import Naming
+from .naming import SignalNames
 from .statements import (
     Process,
     Statements,
     driven_bits,
-    driven_by,
     driven_within,
     is_part,
     only,
@@ -128,15 +127,12 @@ class _Writer:
     ) -> None:
         self._heading, self._ports, self._rule = heading, ports, rule
         self._design = fragment.prepare([(key, port, None) for key, port in ports.items()])
-        self._names: dict[int, str] = {}
-        self._naming = Naming()
+        outer = [signal for _, signal, _ in self._design.ports]
+        self._names = SignalNames(ports, outer, self._design.fragment)
         self._declared: list[str] = []
         self._nets: dict[str, list[str]] = {}  # names by the head of their declaration
         self._registers: set[str] = set()
         self._held: dict[str, int] = {}
-        self._read: set[str | None] = set()
-        self._joined: set[int] = set()
-        self._synchronizers: set[int] = set()
         self._body: list[str] = []
         self._contents: list[str] = []
         self._memories: dict[str, Memory] = {}
@@ -146,18 +142,16 @@ class _Writer:
         self._expressions = Expressions(self)
         self._statements = Statements(self._expressions)
 
-    # Names
+    # What expressions ask for
 
     def of(self, signal: Signal) -> str | None:
         """The name of a signal that is read; None of one that nothing drives."""
-        name = self._names.get(id(signal))
-        self._read.add(name)
-        return name
+        return self._names.of(signal)
 
     def helper(self, text: str, width: int, *, called: str) -> str:
         """The name of a wire that is assigned an expression; equal ones are one."""
         if text not in self._helpers:
-            self._helpers[text] = name = self._naming.new(called)
+            self._helpers[text] = name = self._names.new(called)
             self._nets.setdefault(f"wire {range_of(width)}", []).append(name)
             self._body.append(f"assign {name} = {text};")
         return self._helpers[text]
@@ -166,59 +160,23 @@ class _Writer:
         """The name of what a case statement, or a chain of conditions, chooses."""
         text = "\n".join(decision(test, [(each, [f"NAME = {text};"]) for each, text in cases]))
         if text not in self._helpers:
-            self._helpers[text] = name = self._naming.new("by_" + test)
+            self._helpers[text] = name = self._names.new("by_" + test)
             self._nets.setdefault(f"reg {range_of(width)}", []).append(name)
             self._body.append(
                 "always @*\n" + "\n".join(indented(text.replace("NAME", name).split("\n")))
             )
         return self._helpers[text]
 
-    def _join_outputs(self, fragment: Fragment, driven: set[int]) -> None:
-        """Let an output, and the signal that it always equals, be one with its name."""
-        ports = {id(port) for port in self._ports.values()}
-        for statement in fragment.statements.get("comb", ()):
-            if not isinstance(statement, ast.Assign):
-                continue
-            output, same = statement.lhs, statement.rhs
-            if (
-                isinstance(output, Signal)
-                and isinstance(same, Signal)
-                and id(output) in ports
-                and len(output) == len(same)
-                and id(same) in driven
-                and id(same) not in self._names
-            ):
-                self._names[id(same)] = self._names[id(output)]
-                self._joined.add(id(output))
-        for inner, _, _ in fragment.subfragments:
-            self._join_outputs(inner, driven)
-
-    def _name_signals(self, fragment: Fragment, prefix: str) -> None:
-        """Name what a fragment drives, and what is inside it."""
-        if any(isinstance(o, FFSynchronizer | AsyncFFSynchronizer) for o in fragment.origins or ()):
-            clocked = (each for domain, each in fragment.statements.items() if domain != "comb")
-            self._synchronizers |= {
-                id(signal) for each in clocked for s in each for signal in s._lhs_signals()
-            }
-        for signal in driven_by(fragment):
-            if id(signal) not in self._names:
-                self._names[id(signal)] = self._naming.new(prefix + signal.name)
-        for inner, name, _ in fragment.subfragments:
-            apart = name and not isinstance(inner, Instance)
-            self._name_signals(inner, f"{prefix}{name}_" if apart else prefix)
-
     # The module
 
     def written(self, shown: Collection[str], instead: Mapping[str, str]) -> ModuleText:
         """The module, with other bodies where names are defined."""
         fragment = self._design.fragment
-        clocks = self._name_ports()
         driven = driven_within(fragment)
-        self._join_outputs(fragment, {id(signal) for signal in driven})
-        self._name_signals(fragment, "")
         self._write(fragment, "")
         signals = self._declare(driven)
-        ports = {n: Port("input") for n in clocks if self._heading.clocked or n in self._read}
+        ports = {n: Port("input") for n in self._names.clocks
+                 if self._heading.clocked or n in self._names.read}  # fmt: skip
         ports |= self._outer({id(signal) for signal in driven}, shown)
         heads = [self._head(name, port) for name, port in ports.items()]
         name = self._heading.prefix + self._heading.name
@@ -243,7 +201,7 @@ class _Writer:
         signals = {}
         kept: dict[str, list[str]] = {}
         for signal in driven:
-            name = self._names[id(signal)]
+            name = self._names[signal]
             if name in self._ports or not len(signal):
                 continue
             signals[name] = len(signal)
@@ -251,31 +209,18 @@ class _Writer:
             if "keep" in signal.attrs:
                 kept.setdefault(head, []).append(name)
                 continue
-            attribute = SYNCHRONIZER * (id(signal) in self._synchronizers)
+            attribute = SYNCHRONIZER * (id(signal) in self._names.synchronizers)
             self._nets.setdefault(f"{attribute}{head}", []).append(name)
         for head, names in kept.items():
             guarded = [f"`ifdef {LUT4}", "(* keep *)", "`endif"]
             self._declared += [*guarded, *filled(head, names, ";")]
         return signals
 
-    def _name_ports(self) -> list[str]:
-        """Give ports their names; returns those of the clocks and resets that no port brings."""
-        for name, port in self._ports.items():
-            self._naming.take(name)
-            self._names.setdefault(id(port), name)
-        clocks = []
-        for _, signal, _ in self._design.ports:
-            if id(signal) not in self._names:
-                self._naming.take(signal.name)
-                self._names[id(signal)] = signal.name
-                clocks.append(signal.name)
-        return clocks
-
     def _outer(self, driven: set[int], shown: Collection[str]) -> dict[str, Port]:
         """The ports but for clocks; outputs that are not what is driven are assigned it."""
         ports = {}
         for name, port in self._ports.items():
-            known = self._names[id(port)]
+            known = self._names[port]
             is_output = id(port) in driven or name in shown
             if is_output and id(port) not in driven:
                 self._body.append(f"assign {name} = {constant(port.init, len(port))};")
@@ -286,7 +231,7 @@ class _Writer:
 
     def _head(self, name: str, port: Port) -> str:
         """The declaration of a port."""
-        register = name in self._registers and self._names[id(self._ports[name])] == name
+        register = name in self._registers and self._names[self._ports[name]] == name
         apart = "(* dont_merge *) " * (register and self._heading.kept)
         net = "reg" if register else "wire"
         return f"{apart}{port.direction} {net} {range_of(port.width)}{name}"
@@ -299,9 +244,9 @@ class _Writer:
                 self._write_process(process)
         for inner, name, _ in fragment.subfragments:
             if isinstance(inner, MemoryInstance):
-                self._write_memory(inner, self._naming.new(prefix + (name or inner._data.name)))
+                self._write_memory(inner, self._names.new(prefix + (name or inner._data.name)))
             elif isinstance(inner, Instance):
-                self._write_instance(inner, self._naming.new(prefix + (name or inner.type)))
+                self._write_instance(inner, self._names.new(prefix + (name or inner.type)))
             self._write(inner, f"{prefix}{name}_" if name else prefix)
 
     # Statements
@@ -311,7 +256,7 @@ class _Writer:
         if process.domain is None:
             self._write_logic(process)
             return
-        clocked = {self._names[id(signal)]: len(signal) for signal in process.signals}
+        clocked = {self._names[signal]: len(signal) for signal in process.signals}
         self._registers |= clocked.keys()
         self._held |= clocked
         domain = process.domain
@@ -340,13 +285,13 @@ class _Writer:
     def _initials(self, signals: Iterable[Signal], sign: str) -> list[str]:
         """Lines that assign signals what they are at first."""
         return [
-            f"{self._names[id(signal)]} {sign} {constant(signal.init, len(signal))};"
+            f"{self._names[signal]} {sign} {constant(signal.init, len(signal))};"
             for signal in signals
         ]
 
     def _write_logic(self, process: Process) -> None:
         """Write statements of logic."""
-        if process.signals and {id(signal) for signal in process.signals} <= self._joined:
+        if process.signals and {id(signal) for signal in process.signals} <= self._names.joined:
             return
         if all(isinstance(each, ast.Assign) for each in process.statements):
             bits = Counter(bit for each in process.statements for bit in driven_bits(each.lhs))
@@ -367,7 +312,7 @@ class _Writer:
             if len(groups) > 1:
                 statements = only(statements, signals[0])
             lines = self._initials(signals, "=") + self._statements.lines(statements, "=")
-            self._registers |= {self._names[id(signal)] for signal in signals}
+            self._registers |= {self._names[signal] for signal in signals}
             self._add("always @*", lines)
 
     def _fill(self, signals: Iterable[Signal], bits: Counter[tuple[int, int]]) -> None:
@@ -376,7 +321,7 @@ class _Writer:
             missing = [k for k in range(len(signal)) if (id(signal), k) not in bits]
             for k in missing:
                 assert len(signal) > 1, "a signal of one bit is driven or not"
-                name = self._names[id(signal)]
+                name = self._names[signal]
                 self._body.append(f"assign {name}[{k}] = {constant(signal.init >> k, 1)};")
 
     # Memories and instances
@@ -395,33 +340,38 @@ class _Writer:
         self._contents += for_simulation(style, self._initial(name, rows, width))
         self._memories[name] = Memory(width, rows)
         for port in memory._write_ports:
-            size = len(port._data) // len(port._en)
-            lines = []
-            for k in range(len(port._en)):
-                word = f"{name}[{self._expressions.whole(port._addr)}]"
-                if len(port._en) > 1:
-                    word += f"[{(k + 1) * size - 1}:{k * size}]" if size > 1 else f"[{k}]"
-                data = self._expressions.bits(port._data, k * size, (k + 1) * size)
-                if isinstance(port._en, Const):
-                    lines += [f"{word} <= {data};"] if port._en.value >> k & 1 else []
-                    continue
-                enable = self._expressions.bits(port._en, k, k + 1)
-                lines += guarded(f"if ({enable})", [f"{word} <= {data};"])
-            self._clocked(memory.domains[port._domain], lines)
+            self._clocked(memory.domains[port._domain], [*self._writes(port, name)])
         for port in memory._read_ports:
-            data, address = port._data, self._expressions.whole(port._addr)
-            assert isinstance(data, Signal), "a read port shows its word in a signal"
-            shown = self._names[id(data)]
-            if port._domain == "comb":
-                self._body.append(f"assign {shown} = {name}[{address}];")
-                continue
-            assert not port._transparent_for, "a read port shows what was there before a write"
-            self._registers.add(shown)
-            self._held[shown] = len(data)
-            lines = [f"{shown} <= {name}[{address}];"]
-            if self._expressions.known(port._en) != "1":
-                lines = guarded(f"if ({self._expressions.whole(port._en)})", lines)
-            self._clocked(memory.domains[port._domain], lines)
+            self._write_read(memory, port, name)
+
+    def _writes(self, port: Any, name: str) -> Iterator[str]:
+        """The lines of what a port writes, by each of its enables."""
+        size = len(port._data) // len(port._en)
+        for k in range(len(port._en)):
+            word = f"{name}[{self._expressions.whole(port._addr)}]"
+            if len(port._en) > 1:
+                word += f"[{(k + 1) * size - 1}:{k * size}]" if size > 1 else f"[{k}]"
+            line = f"{word} <= {self._expressions.bits(port._data, k * size, (k + 1) * size)};"
+            if not isinstance(port._en, Const):
+                yield from guarded(f"if ({self._expressions.bits(port._en, k, k + 1)})", [line])
+            elif port._en.value >> k & 1:
+                yield line
+
+    def _write_read(self, memory: MemoryInstance, port: Any, name: str) -> None:
+        """Write a port that reads a memory."""
+        data, address = port._data, self._expressions.whole(port._addr)
+        assert isinstance(data, Signal), "a read port shows its word in a signal"
+        shown = self._names[data]
+        if port._domain == "comb":
+            self._body.append(f"assign {shown} = {name}[{address}];")
+            return
+        assert not port._transparent_for, "a read port shows what was there before a write"
+        self._registers.add(shown)
+        self._held[shown] = len(data)
+        lines = [f"{shown} <= {name}[{address}];"]
+        if self._expressions.known(port._en) != "1":
+            lines = guarded(f"if ({self._expressions.whole(port._en)})", lines)
+        self._clocked(memory.domains[port._domain], lines)
 
     def _initial(self, name: str, rows: Sequence[int], width: int) -> list[str]:
         """What a memory holds at first."""
@@ -429,7 +379,7 @@ class _Writer:
             lines = [f"{name}[{k}] = {constant(row, width)};" for k, row in enumerate(rows)]
             blocks = (lines[k : k + BLOCK] for k in range(0, len(lines), BLOCK))
             return ["\n".join(["initial begin", *indented(block), "end"]) for block in blocks]
-        index = self._naming.new("index")
+        index = self._names.new("index")
         self._nets.setdefault("integer ", []).append(index)
         loop = f"for ({index} = 0; {index} < {len(rows)}; {index} = {index} + 1)"
         return guarded(f"initial {loop}", [f"{name}[{index}] = {constant(0, width)};"])
