@@ -29,6 +29,7 @@ from ...rtl.endpoint import EndpointPorts
 from ...rtl.endpoint_shape import Bank
 from ...rtl.netlist import Leaf
 from ...toolchain.cache import Cache, digest, source_digest
+from .expressions import NATIVE
 
 __all__ = [
     "Column",
@@ -42,9 +43,6 @@ __all__ = [
     "runs_of",
     "stated",
 ]
-
-#: Bits of a native word.
-NATIVE = 64
 
 #: Bits of a value, each of a cell and a bit of its output, as Amaranth numbers them.
 Nets = Sequence[int]

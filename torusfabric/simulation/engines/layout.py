@@ -15,7 +15,8 @@ import numpy as np
 from ...topology import IntArray
 from .connections import INPUTS, Connections, Member
 from .elaborated import Elaborated, Piece
-from .kernels import Leaf, size_of
+from .expressions import size_of
+from .kernels import Leaf
 
 __all__ = ["Layout"]
 

@@ -15,7 +15,8 @@ from ...errors import WorkFailed
 from ...topology import IntArray
 from .connections import Member, Rom, Sub
 from .elaborated import Store
-from .kernels import Text, size_of, type_of
+from .expressions import size_of, type_of
+from .kernels import Text
 from .layout import Layout
 from .reads import Loop, Reads, Span, function_text
 

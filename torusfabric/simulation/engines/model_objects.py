@@ -15,8 +15,8 @@ from ...rtl.netlist import Part, Role
 from ...topology import IntArray
 from .connections import RESET
 from .elaborated import runs_of
+from .expressions import size_of
 from .host_port import fields
-from .kernels import size_of
 from .model import Model
 from .reads import Loop
 from .words import Cells, as_words

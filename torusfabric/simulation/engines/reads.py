@@ -12,7 +12,7 @@ import numpy as np
 
 from ...topology import IntArray
 from .connections import Sub
-from .kernels import mask, size_of, type_of
+from .expressions import mask, size_of, type_of
 from .layout import Layout
 
 __all__ = ["Loop", "Reads", "Span", "function_text"]
