@@ -1,0 +1,145 @@
+"""The compiled engine works out every kind of cell as Amaranth's simulator does."""
+
+import random
+from functools import partial
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+from helpers import simulated
+
+from torusfabric.rtl.netlist import Leaf, NetlistBuilder, Part
+from torusfabric.simulation.engines.host_port import CTask, Step, from_chunks, to_chunks
+from torusfabric.simulation.engines.model import build_model
+from torusfabric.simulation.engines.session import INPUTS, OUTPUTS, Session
+from torusfabric.toolchain import cxx
+
+pytestmark = pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
+
+
+def stepped(make, given):
+    """What a module shows after each edge, given its inputs before it, by the compiled engine."""
+    leaf, build = make(), NetlistBuilder()
+    widths = {name: each.shape for name, each in leaf.signature.members.items()}
+    shown = widths.pop("shown")
+    for name, width in (dict.fromkeys(INPUTS, 1) | widths).items():
+        build.add_input(name, width)
+    build.add_module("cells", make)
+    inputs = {name: build.whole(name) for name in widths}
+    build.add("the_cells", "cells", inputs=inputs, outputs={"shown": ("shown", shown)})
+    build.add_output("shown", shown)
+    for name in OUTPUTS:
+        build.wire_output(name, (Part("shown", 0, 1),))
+    netlist, zero, seen = build.done(), np.zeros(1, np.uint32), []
+    fabric = SimpleNamespace(width=1, netlist=netlist)
+    task = CTask(step=Step.READ, count=1, chunks=1, nodes=zero.ctypes.data,
+                 addresses=zero.ctypes.data, words=np.zeros(1, np.uint32).ctypes.data)  # fmt: skip
+    with Session(build_model(netlist, word=1, node_cycles=0), fabric, vcd=None) as session:
+        value = session.shown("shown")
+        for each in given:
+            for name, word in each.items():
+                chunks = to_chunks([word], widths[name])[0]
+                session.inputs[name][: len(chunks)] = chunks
+            session.run(task)
+            seen.append(int(from_chunks(value[None, :-1], shown)[0]))
+    return seen
+
+
+class Shifts(Leaf):
+    """Holds a bit that moves on by a place in each cycle, and by as many as it is given at once."""
+
+    def __init__(self):
+        super().__init__({"begins": In(1), "places": In(2), "shown": Out(8)})
+
+    def elaborate(self, platform):
+        """Build the register."""
+        m, held = Module(), Signal(4, name="held")
+        m.d.sync += held.eq(held << 1)
+        with m.If(self.value("begins")):
+            m.d.sync += held.eq(1)
+        m.d.comb += self.shown.eq(held << self.value("places"))
+        return m
+
+
+def test_shifts():
+    """To the left, which an operator is that looks like a comparison."""
+    given = [{"begins": int(not cycle), "places": 0} for cycle in range(6)]
+    assert stepped(Shifts, given) == [1, 2, 4, 8, 0, 0]
+
+
+class Cells(Leaf):
+    """Shows, a cycle later, all that it makes of two words, and of one of these and a register."""
+
+    def __init__(self, width):
+        self._width = width
+        pair = Signal(width), Signal(width)
+        bits = 2 * sum(map(len, _made(*pair))) + 4 * width
+        super().__init__({"a": In(width), "b": In(width), "shown": Out(bits)})
+
+    def elaborate(self, platform):
+        """Build the cells, each in front of a register."""
+        m, width = Module(), self._width
+        a, b = self.value("a"), self.value("b")
+        held = Signal(width, name="held")
+        with m.If(a[0]):
+            m.d.sync += held.eq(b)
+        with m.Elif(b[1]):
+            m.d.sync += held[: width // 2].eq(a)
+        with m.Switch(b[:3]):
+            with m.Case("1-0"):
+                m.d.sync += held[1:].eq(a)
+            with m.Case(1, 3):
+                m.d.sync += held[-1].eq(1)
+        m.d.sync += self.shown.eq(Cat(*_made(a, b), *_made(held, a), *_stored(m, a, b)))
+        return m
+
+
+def _made(a, b):
+    """What is made of two words: whatever there is, some bits of it, and what is above them."""
+    width, sign = len(a), (a.as_signed(), b.as_signed())
+    yield from (a + b, a - b, -a, (a + b)[3:7], (a - b)[width // 2 :], a * b, (a * b)[width - 3 :])
+    yield from (a & b, a | b, a ^ b, ~a, a.any(), a.all(), a.xor(), a == b, a != b, a[:5] == b[:5])
+    yield from (a < b, a <= b, a > b, a >= b, sign[0] < sign[1], sign[0] >= sign[1])
+    yield from (a << b[:3], a >> b[:7], sign[0] >> b[:7], a >> 3, sign[0] >> 2)
+    yield from (a.bit_select(b[:4], 3), a.word_select(b[:2], 3))
+    yield a.matches("1" + "-" * (width - 2) + "0")
+    if width <= 64:
+        yield from (a // (b[:5] | 1), a % (b[:5] | 1), (a // b)[:3])
+
+
+def _stored(m, a, b):
+    """What is read from memories of fewer words than addresses reach, at once or a cycle later."""
+    for transparent in (False, True):
+        memory = Memory(shape=len(a), depth=5, init=[3, 1, 4])
+        m.submodules += memory
+        write = memory.write_port()
+        read = memory.read_port(transparent_for=(write,) if transparent else ())
+        at_once = memory.read_port(domain="comb")
+        m.d.comb += [
+            write.addr.eq(a), write.data.eq(b), write.en.eq(a[3]),
+            read.addr.eq(b), read.en.eq(b[3]), at_once.addr.eq(a[1:]),
+        ]  # fmt: skip
+        yield from (read.data, at_once.data)
+
+
+@pytest.mark.parametrize("width", [8, 33, 64, 100])
+def test_cells(width):
+    """Of one native word, and of several."""
+    chance, found = random.Random(width), []
+    given = [{name: chance.getrandbits(width) for name in "ab"} for _ in range(100)]
+    given[::7] = [{"a": 0, "b": (1 << width) - 1}] * len(given[::7])
+    given[::11] = [each | {"a": each["b"]} for each in given[::11]]
+    cells = Cells(width)
+
+    async def testbench(ctx):
+        for each in given:
+            for name, word in each.items():
+                ctx.set(getattr(cells, name), word)
+            await ctx.tick()
+            found.append(ctx.get(cells.shown))
+
+    simulated(cells, testbench)
+    assert stepped(partial(Cells, width), given) == found
