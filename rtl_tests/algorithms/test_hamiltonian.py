@@ -7,6 +7,7 @@ import pytest
 from flooding import steps_until_complete
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from planners import node_classes
 
 from torusfabric.algorithms import Options
 from torusfabric.algorithms.oblivious.hamiltonian.plan import (
@@ -25,10 +26,6 @@ ALLGATHER = Collective("allgather")
 
 def plan(*sides):
     return HAMILTONIAN(Torus(sides), ALLGATHER)
-
-
-def node_classes(schedule):
-    return len(np.unique(schedule.feed, axis=0))
 
 
 def assert_hamiltonian_cycles(pattern):

@@ -9,6 +9,7 @@ from flooding import steps_until_complete
 from helpers import few
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from planners import node_classes
 
 from torusfabric.algorithms import Options
 from torusfabric.algorithms.oblivious.one_packet.plan import ONE_PACKET, rod_feed
@@ -32,10 +33,6 @@ COUNTED = {
 
 def plan(*sides):
     return ONE_PACKET(Torus(sides), ALLGATHER)
-
-
-def node_classes(schedule):
-    return len(np.unique(schedule.feed, axis=0))
 
 
 def test_figure_3_of_the_paper():

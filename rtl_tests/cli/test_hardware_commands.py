@@ -3,23 +3,16 @@
 import json
 
 import pytest
+from helpers import leave_out_texts
 
-from torusfabric import verilog
 from torusfabric.cli import main
 from torusfabric.fpga.synthesis import synthesize as synthesis
 from torusfabric.fpga.synthesis.report import SynthesisReport
-from torusfabric.verilog import text as text_module
 
 
 @pytest.fixture(autouse=True)
 def no_conversion(monkeypatch):
-    """Modules without a text, for nobody reads it."""
-    empty = verilog.ModuleText("", verilog.Structure({}), {})
-    monkeypatch.setattr(
-        text_module,
-        "module_texts",
-        lambda netlist, prefix, rule: {prefix + n: empty for n in [*netlist.modules, "rom"]},
-    )
+    leave_out_texts(monkeypatch)
 
 
 @pytest.fixture

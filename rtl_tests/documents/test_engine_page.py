@@ -71,9 +71,3 @@ def test_grid(tmp_path):
 
     (tmp_path / "grid.toml").write_text(FOUND["grid.toml"])
     assert len(points(load(tmp_path / "grid.toml"))) == 6
-
-
-def test_links():
-    """What is linked is there."""
-    for target in re.findall(r"\]\((?!http)([^)#]+)\)", TEXT):
-        assert (DOCS / target).exists(), target

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bitstream_bench import DIVISOR, BenchPort, from_bitstream, from_ecp5_layout, from_gowin_netlist
-from helpers import fabric_of, forgetful, misrouted
+from helpers import fabric_of, few, forgetful, misrouted
 
 import torusfabric as tf
 from torusfabric.collective import Operator
@@ -71,12 +71,13 @@ def carry(fabric, port, words):
 
 
 @needs_icebox
-def test_ice40_bitstream_runs(tmp_path):
+@pytest.mark.parametrize(("topology", "words"), few(1, [("3", 18), ("2x2", 32)]))
+def test_ice40_bitstream_runs(tmp_path, topology, words):
     """The bits of an iCEstick's bitstream carry every word, in the cycles predicted."""
-    fabric = fabric_of("2x2", "allgather", "hamiltonian", width=2, flits=2)
+    fabric = fabric_of(topology, "allgather", "hamiltonian", width=2, flits=2)
     report = run(fabric, ice40(fabric, "icestick", tmp_path))
     assert report.passed
-    assert (report.words_checked, report.cycles) == (32, fabric.predicted_cycles)
+    assert (report.words_checked, report.cycles) == (words, fabric.predicted_cycles)
 
 
 @needs_icebox

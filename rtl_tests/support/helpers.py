@@ -7,7 +7,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from torusfabric import collective as collectives
-from torusfabric import planning
+from torusfabric import planning, verilog
 from torusfabric.analysis.cost import schedule_cost
 from torusfabric.program import Action
 from torusfabric.rtl import Fabric
@@ -27,6 +27,7 @@ __all__ = [
     "expected_words",
     "fabric_of",
     "few",
+    "leave_out_texts",
     "flip_setting",
     "forgetful",
     "misrouted",
@@ -86,6 +87,15 @@ def few(count, cases, *, tuples=False):
         for case in cases[count:]
     ]
     return [*cases[:count], *rest]
+
+
+def leave_out_texts(monkeypatch):
+    """Write modules without a text, where nobody reads it."""
+    empty = verilog.ModuleText("", verilog.Structure({}), {})
+    monkeypatch.setattr(
+        "torusfabric.verilog.text.module_texts",
+        lambda netlist, prefix, rule: {prefix + n: empty for n in [*netlist.modules, "rom"]},
+    )
 
 
 def random_messages(fabric, seed):

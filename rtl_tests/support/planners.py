@@ -1,10 +1,12 @@
 """Planning by one algorithm, with few words."""
 
+import numpy as np
+
 from torusfabric.algorithms import Options
 from torusfabric.collective import parse_collective
 from torusfabric.topology import Arrowhead, Topology, Torus, parse_topology
 
-__all__ = ["as_topology", "planner"]
+__all__ = ["as_topology", "node_classes", "planner"]
 
 
 def as_topology(what):
@@ -17,6 +19,11 @@ def as_topology(what):
         case int():
             return Arrowhead(what)
     return Torus(tuple(what))
+
+
+def node_classes(pattern):
+    """How many different nodes a pattern has."""
+    return len(np.unique(pattern.feed, axis=0))
 
 
 def planner(algorithm, default=None):

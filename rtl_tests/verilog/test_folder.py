@@ -4,12 +4,11 @@ import hashlib
 import json
 
 import pytest
-from helpers import fabric_of
+from helpers import fabric_of, leave_out_texts
 
 from torusfabric import verilog
 from torusfabric.errors import InputError
 from torusfabric.verilog import Design
-from torusfabric.verilog import text as text_module
 from torusfabric.verilog.design import MANIFEST
 
 #: The record of what was written.
@@ -18,13 +17,7 @@ RECORD = ".torusfabric-verilog.json"
 
 @pytest.fixture
 def no_conversion(monkeypatch):
-    """Modules without a text, for nobody reads it."""
-    empty = verilog.ModuleText("", verilog.Structure({}), {})
-    monkeypatch.setattr(
-        text_module,
-        "module_texts",
-        lambda netlist, prefix, rule: {prefix + n: empty for n in [*netlist.modules, "rom"]},
-    )
+    leave_out_texts(monkeypatch)
 
 
 def design(*names, **manifest):
