@@ -9,6 +9,7 @@ import pytest
 from torusfabric.cli import main
 from torusfabric.cli.streams import FAMILIES, INTERRUPTED, MACHINE, PAGE, TOOL, page_of
 from torusfabric.errors import MissingTool
+from torusfabric.rtl.run_choices import RunError
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "torusfabric"
@@ -27,6 +28,12 @@ def test_each_family_is_a_section():
     """And each section but that of runs belongs to some errors."""
     families = {*FAMILIES.values(), MACHINE, INTERRUPTED, TOOL}
     assert families | {"errors-of-a-run"} == sections()
+
+
+def test_errors_of_a_run():
+    """Each number is explained."""
+    _, _, text = (ROOT / PAGE).read_text(encoding="utf-8").partition("## Errors of a run")
+    assert [*map(int, re.findall(r"^\| (\d+) \|", text, re.M))] == [*map(int, RunError)]
 
 
 def test_families_are_of_parts_that_are_there():
