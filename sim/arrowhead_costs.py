@@ -16,13 +16,13 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 
 import paper_costs as costs
+from hardware_cycles import simulated_cycles
 
 import torusfabric as tf
 from torusfabric.algorithms.arrowhead.spanning_tree import best_packets
 from torusfabric.analysis.cost import schedule_cost
 from torusfabric.cli.output import notices_shown, print_json, progress_bar
 from torusfabric.planning import PlanOptions
-from torusfabric.simulation.engines import choose_engine
 from torusfabric.topology import Arrowhead
 
 #: Nodes of the largest fabric that is simulated unless more are asked for.
@@ -69,19 +69,6 @@ class Case:
         """Time of the planned schedule."""
         return float(schedule_cost(self.schedule).time(**vars(model)))
 
-    def simulated(self):
-        """Clock cycles of the fabric, one flit a chunk.
-
-        Raises
-        ------
-        AssertionError
-            If a word is wrong, or the cycles are not those predicted.
-        """
-        fabric = tf.Fabric(tf.compile(self.schedule), width=8)
-        report = tf.simulate(fabric, engine=choose_engine(fabric).engine)
-        assert report.passed, report
-        return report.cycles
-
 
 def cases(order, model):
     """The protocols of the paper on one order."""
@@ -127,7 +114,7 @@ def row(case, model, largest):
         "bound": float(case.bound),
         "planned": case.planned(model),
         "rounds": case.schedule.round_count,
-        "cycles": case.simulated() if 4**case.order <= largest else None,
+        "cycles": simulated_cycles(case.schedule) if 4**case.order <= largest else None,
     }
 
 

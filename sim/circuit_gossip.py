@@ -25,13 +25,13 @@ import time
 from fractions import Fraction
 from math import ceil
 
+from hardware_cycles import simulated_cycles
 from paper_costs import tau_large, tau_short
 
 import torusfabric as tf
 from torusfabric.analysis.cost import schedule_cost
 from torusfabric.cli.output import notices_shown, print_json, progress_bar
 from torusfabric.program.timing import DISTRIBUTION
-from torusfabric.simulation.engines import choose_engine
 from torusfabric.topology import Torus
 
 #: The deepest i that is planned unless asked for more.
@@ -66,22 +66,8 @@ def case(i, large, deepest, largest, flits):
     found |= {"planned hops": cost.delta, "planned units": cost.tau}
     found["predicted"] = cost.rounds + cost.delta + cost.tau * flits + 1 + DISTRIBUTION
     if torus.nodes <= largest:
-        found["simulated"] = run(schedule, flits)
+        found["simulated"] = simulated_cycles(schedule, flits, width=32)
     return found
-
-
-def run(schedule, flits):
-    """Clock cycles in simulation.
-
-    Raises
-    ------
-    AssertionError
-        If a word is wrong or the cycles are not those predicted.
-    """
-    fabric = tf.Fabric(tf.compile(schedule, flits=flits), width=32)
-    report = tf.simulate(fabric, engine=choose_engine(fabric).engine)
-    assert report.passed, report
-    return report.cycles
 
 
 #: The tables: title, and for each column its heading, width and the figure in it.

@@ -27,6 +27,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+from hardware_cycles import simulated_cycles
 from paper_costs import time_dependent, time_hamiltonian, time_one_packet
 
 import torusfabric as tf
@@ -122,19 +123,6 @@ def claimed(algorithm, sides):
     return None
 
 
-def run(schedule):
-    """Clock cycles of the hardware in simulation.
-
-    Raises
-    ------
-    AssertionError
-        If a word is wrong or the cycles are not those predicted.
-    """
-    report = tf.simulate(tf.Fabric(tf.compile(schedule), width=8))
-    assert report.passed, report
-    return report.cycles
-
-
 def steps(largest, progress):
     """Steps as claimed, bounded, planned and simulated: a row for each algorithm and torus."""
     todo = [(algorithm, name) for algorithm, names in CASES.items() for name in names.split()]
@@ -149,7 +137,7 @@ def steps(largest, progress):
             "claimed": claimed(algorithm, torus.sides),
             "bound": tf.bound(schedule, report),
             "planned": report.rounds,
-            "cycles": run(schedule) if torus.nodes <= largest else None,
+            "cycles": simulated_cycles(schedule) if torus.nodes <= largest else None,
             "data": sum(report.round_blocks) / schedule.chunks,
             "step": step_length(schedule, report),
         }

@@ -24,11 +24,11 @@ import time
 from pathlib import Path
 
 import msccl_generators as generators
+from hardware_cycles import simulated_cycles
 
 import torusfabric as tf
 from torusfabric.cli.output import notices_shown, print_json, progress_bar
 from torusfabric.planning.foreign import best_plan
-from torusfabric.simulation.engines import choose_engine
 
 #: All-gathers of one chunk by TACOS: steps of its best try, how many tries, and seconds of each.
 TACOS = {
@@ -99,25 +99,11 @@ def published_row(torus, placement, text, flits):
         "flits": length,
         "bound": tf.bound(schedule),
         "steps": schedule.steps,
-        "cycles": run(schedule, length),
+        "cycles": simulated_cycles(schedule, length, width=32),
         "ours": ours.algorithm,
         "our steps": ours.steps,
-        "our cycles": run(ours, length),
+        "our cycles": simulated_cycles(ours, length, width=32),
     }
-
-
-def run(schedule, flits):
-    """Clock cycles in simulation.
-
-    Raises
-    ------
-    AssertionError
-        If a word is wrong or the cycles are not those predicted.
-    """
-    fabric = tf.Fabric(tf.compile(schedule, flits=flits), width=32)
-    report = tf.simulate(fabric, engine=choose_engine(fabric).engine)
-    assert report.passed, (schedule.topology, schedule.algorithm)
-    return report.cycles
 
 
 def print_rows(title, rows):
