@@ -156,7 +156,7 @@ def test_broken_links(name, kind, steps):
             ("3x3!4", "halo", 1),
             ("4|x3", "shift[(1,1)]", 2),
             ("mesh:6x2", "shift[(3,0)]", 3),
-            ("mesh:2x3!0:+0", "halo", 2),
+            ("mesh:2x3!0:+0", "halo", 3),
             ("mesh:3x2", "exchange@0", 1),
             ("arrowhead:1", "exchange", 1),
         ],
