@@ -13,7 +13,7 @@ from ...verilog.routers import RouterClass
 from .family import Cost
 
 __all__ = ["SynthesisReport", "class_row", "luts_by_part", "module_rows", "per_bit", "rom_rows",
-           "savings", "savings_in_all"]  # fmt: skip
+           "savings_in_all"]  # fmt: skip
 
 #: What an out-port bit may cost, in LUTs or flip-flops, before the report says where it goes.
 _LEAN = 1.1
@@ -220,18 +220,45 @@ def per_bit(cost: Cost, outports: dict[str, int]) -> dict[str, Any]:
     return {"outport_bits": bits, **each, "why": why if max(luts, ffs) > _LEAN else None}
 
 
-def class_row(name: str, router: RouterClass, mapped: dict[str, Any], cost: Cost) -> dict[str, Any]:
-    """The report of a node class, clock rates aside."""
-    ports = mapped["outports"]
+def class_row(
+    name: str,
+    router: RouterClass,
+    ports: dict[str, Any],
+    cost: Cost,
+    *,
+    roms: list[str],
+    clock: dict[str, Any],
+    full: int | None,
+) -> dict[str, Any]:
+    """The report of a node class.
+
+    Parameters
+    ----------
+    ports : dict
+        What `cones.analyse` says of its out-ports.
+    cost : Cost
+        Of a router with its ROMs.
+    roms : list of str
+        The dearest contents of these.
+    clock : dict
+        What is said of its clock rate.
+    full : int, optional
+        LUTs of a full crossbar of its shape.
+    """
     row: dict[str, Any] = {"name": name, "nodes": router.nodes, **cost.to_json()}
+    reasons = [clock["why"]]
     if router.outports:
         bits = per_bit(cost, ports)
-        row |= {"bits_why": bits.pop("why"), **bits}
+        reasons.insert(0, bits.pop("why"))
+        row |= bits
     if ports["parts"]:
         inside = cost.luts - sum(ports["parts"].values())  # those of its ROMs
         settings = ports["parts"].get("settings", 0) + inside
         row |= {"parts": {**ports["parts"], "settings": settings}, "least_luts": ports["limit"]}
-    return row
+    row |= ({"roms": roms} if roms else {}) | clock
+    if full is not None:
+        row |= savings(cost.luts, full)
+    return row | {"why": "; ".join(filter(None, reasons)) or None}
 
 
 def savings(luts: int, full: int) -> dict[str, Any]:

@@ -38,7 +38,6 @@ from .report import (
     luts_by_part,
     module_rows,
     rom_rows,
-    savings,
     savings_in_all,
 )
 from .target import find_target
@@ -188,12 +187,9 @@ def _synthesize(flow: Flow, seeds: list[int], steps: _Steps) -> SynthesisReport:
     steps.total = sum(len(each.counted) + len(_batches(each)) for each in designs)
     steps.total += (len({*design.classes, design.top}) * (1 + len(seeds))) if seeds else 0
     mapped = _map(flow, steps)
-    references = {shape: _map(f, steps) for shape, f in yardsticks.items()}
+    full = {shape: _totals(each.design, _map(each, steps))["full"].luts
+            for shape, each in yardsticks.items()}  # fmt: skip
     totals = _totals(design, mapped)
-    full = {
-        shape: _totals(yardsticks[shape].design, result)["full"].luts
-        for shape, result in references.items()
-    }
     dearest = {name: _dearest(design, totals, name) for name in design.classes}
     costs = {
         name: reduce(Cost.plus, (totals[rom] for rom in roms.values()), totals[name])
@@ -208,15 +204,18 @@ def _synthesize(flow: Flow, seeds: list[int], steps: _Steps) -> SynthesisReport:
         steps.total -= sum(1 + len(seeds) for reason in over.values() if reason)
         fitting = {name: dearest.get(name, {}) for name in over if not over[name]}
         clocks |= _clocks(flow, fitting, mapped, seeds, steps)
-    classes = []
-    for name, router in design.classes.items():
-        row = class_row(name, router, mapped[name], costs[name])
-        row |= {"roms": sorted({*dearest[name].values()})} if dearest[name] else {}
-        row |= clocks[name]
-        if router.shape:
-            row |= savings(costs[name].luts, full[router.shape])
-        why = "; ".join(filter(None, (row.pop("bits_why", None), clocks[name]["why"])))
-        classes.append(row | {"why": why or None})
+    classes = [
+        class_row(
+            name,
+            router,
+            mapped[name]["outports"],
+            costs[name],
+            roms=sorted({*dearest[name].values()}),
+            clock=clocks[name],
+            full=full[router.shape] if router.shape else None,
+        )
+        for name, router in design.classes.items()
+    ]
     modules = module_rows(design, mapped)
     fits = {"fits": over[design.top] is None, "capacity": device.capacity}
     fabric = totals[design.top].to_json() | fits | clocks[design.top]
