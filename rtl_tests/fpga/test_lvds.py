@@ -16,7 +16,13 @@ from torusfabric.fpga.board import find_board
 from torusfabric.fpga.board.plan import plan_build
 from torusfabric.fpga.bridge.board import ConnectedBoard
 from torusfabric.fpga.bridge.bus_access import BusAccess
-from torusfabric.fpga.bridge.simulated import PERIOD, SimulatedPins, SimulatedPort, pair_domain
+from torusfabric.fpga.bridge.simulated import (
+    PERIOD,
+    Cables,
+    SimulatedPins,
+    SimulatedPort,
+    pair_domain,
+)
 from torusfabric.fpga.pairs import PairLinks, pair_links
 from torusfabric.fpga.pairs.lvds import lvds_layer
 from torusfabric.fpga.pairs.words import TRUSTED, Bits, PairReceiver, PairSender, WordTimer
@@ -142,7 +148,7 @@ def test_a_block_runs_over_pairs(monkeypatch):
     system = BoardSystem(fabric, Boards.parse("2", ring), phy=LVDS)
     platform = find_board("ulx3s-85f").make_platform()
     layer = lvds_layer(platform)
-    own = layer._replace(pins=OwnPins(layer.units, 1, [(1, 0)], {}, [3, 17]))
+    own = layer._replace(pins=OwnPins(layer.units, 1, [(1, 0)], Cables(), [3, 17]))
     pairs = PairLinks(system, 1, own, platform)
     block = Block(system, 1, links=pairs)
     port = SimulatedPort(block)

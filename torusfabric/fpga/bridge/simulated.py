@@ -28,8 +28,8 @@ from .gateware import Bridge
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
 
-__all__ = ["PERIOD", "TIMEOUT", "Bytes", "SimulatedPins", "SimulatedPort", "linked_blocks",
-           "pair_domain", "simulated_ports"]  # fmt: skip
+__all__ = ["PERIOD", "TIMEOUT", "Bytes", "Cables", "SimulatedPins", "SimulatedPort",
+           "linked_blocks", "pair_domain", "simulated_ports"]  # fmt: skip
 
 #: Cycles without a byte after which a read returns what has come, and a command is dropped.
 QUIET, TIMEOUT = 1 << 10, 1 << 8
@@ -114,13 +114,23 @@ class SimulatedPort(Bytes):
             await ctx.delay(PERIOD)
 
 
-class Wires:
-    """Parallel links of a board, on wires that all boards share."""
+class Cables:
+    """What all boards send to each other."""
 
-    def __init__(
-        self, system: BoardSystem, board: int, wires: dict[tuple[int, int], Signal]
-    ) -> None:
-        self._system, self._board, self._wires = system, board, wires
+    def __init__(self) -> None:
+        self._wires: dict[tuple[int, int], Signal] = {}
+
+    def wire(self, board: int, number: int, bits: int) -> Signal:
+        """What a board sends on a link, or on a bundle of pairs, of a number."""
+        name = f"wire_{board}_{number}"
+        return self._wires.setdefault((board, number), Signal(bits, name=name))
+
+
+class Wires:
+    """Parallel links of a board, on wires of its own."""
+
+    def __init__(self, system: BoardSystem, board: int, cables: Cables) -> None:
+        self._system, self._board, self._cables = system, board, cables
 
     def connect(self, m: Module, design: Assembly, platform: object) -> None:
         """Connect the link ports."""
@@ -130,14 +140,10 @@ class Wires:
                 for way in ("tx", "rx")
             )
             m.d.comb += [
-                self._wire(self._board, link, len(sent)).eq(sent),
-                came.eq(self._wire(end.board, end.link, len(came))),
+                self._cables.wire(self._board, link, len(sent)).eq(sent),
+                came.eq(self._cables.wire(end.board, end.link, len(came))),
                 design.net(link_port(link, "rx_clk")).eq(ClockSignal(_domain(end.board))),
             ]
-
-    def _wire(self, board: int, link: int, bits: int) -> Signal:
-        """What a board sends on a link."""
-        return self._wires.setdefault((board, link), Signal(bits, name=f"wire_{board}_{link}"))
 
 
 def _domain(board: int) -> str:
@@ -156,8 +162,6 @@ class SimulatedPins:
     ----------
     ends : sequence of (int, int)
         As of `bundle_ends`.
-    wires : dict
-        What goes over the bundles of all boards, which is shared by them.
     late : sequence of int
         How many units later what is sent on each pair of a bundle comes.
     """
@@ -167,11 +171,11 @@ class SimulatedPins:
         units: Units,
         board: int,
         ends: Sequence[tuple[int, int]],
-        wires: dict[tuple[int, int], Signal],
+        cables: Cables,
         late: Sequence[int],
     ) -> None:
         self._units, self._board, self._ends = units, board, ends
-        self._wires, self._late = wires, late
+        self._cables, self._late = cables, late
 
     def sending(self, bundle: int) -> str:
         """The same of all bundles."""
@@ -186,18 +190,15 @@ class SimulatedPins:
 
     def attach(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
         """Delay what the other board sends."""
-        m.d.comb += self._wire(self._board, bundle, len(sent)).eq(sent)
-        came, gear = self._wire(*self._ends[bundle], len(sent)), self._units.gear * self._units.unit
+        m.d.comb += self._cables.wire(self._board, bundle, len(sent)).eq(sent)
+        came = self._cables.wire(*self._ends[bundle], len(sent))
+        gear = self._units.gear * self._units.unit
         lines = []
         for pair in range(len(sent) // gear):
             line = Signal((self._late[pair] + 2) * self._units.unit + gear, name=f"line_{pair}")
             m.d[self.receiving(bundle)] += line.eq(Cat(line, came.word_select(pair, gear))[gear:])
             lines.append(line[-gear - self._late[pair] * self._units.unit :][:gear])
         return Cat(lines)
-
-    def _wire(self, board: int, bundle: int, bits: int) -> Signal:
-        """What goes over a bundle."""
-        return self._wires.setdefault((board, bundle), Signal(bits, name=f"wire_{board}_{bundle}"))
 
 
 def linked_blocks(
@@ -207,15 +208,14 @@ def linked_blocks(
 
     Links on pairs need the platform of the boards, and perhaps how many go to each, as `PairLinks`.
     """
-    wires: dict[tuple[int, int], Signal] = {}
-    blocks = []
+    cables, blocks = Cables(), []
     for board in range(system.boards.number):
         if system.phy.name not in LAYERS:
-            blocks.append(Block(system, board, links=Wires(system, board, wires)))
+            blocks.append(Block(system, board, links=Wires(system, board, cables)))
             continue
         layer, each = LAYERS[system.phy.name](platform), LATE[system.phy.name]
         late = [each[(board + k) % len(each)] for k in range(system.plan.links)]
-        pins = SimulatedPins(layer.units, board, bundle_ends(system, board), wires, late)
+        pins = SimulatedPins(layer.units, board, bundle_ends(system, board), cables, late)
         links = PairLinks(system, board, layer._replace(pins=pins), platform, pairs)
         blocks.append(Block(system, board, links=links))
     return blocks
