@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from ..rtl.netlist import Fixed, Netlist, Part, Parts, Role
+from ..rtl.netlist import Fixed, Netlist, Part, Role
 from .lines import declared, filled, wires
 from .module_text import ModuleText, Port, Structure
 from .rom_contents import RomContents
 from .syntax import bits_of, concatenated, range_of
 
-__all__ = ["declarations", "instance_counts", "top_structure", "top_text"]
+__all__ = ["concatenation", "declarations", "instance_counts", "top_structure", "top_text"]
 
 
 def instance_counts(
@@ -66,19 +66,20 @@ def top_text(
     names : dict of RomContents to str
         Those of contents.
     """
-    structure = top_structure(netlist)
+    structure, nets = top_structure(netlist), netlist.nets
+    named = lambda net: (net, nets[net])
     lines = [f"module {top} (", *declared(declarations(structure)), ");"]
     lines += wires("  ", structure.signals)
     for contents, name in names.items():
         constant = f"{name}_contents = {contents.constant}"
         lines.append(f"  localparam {range_of(contents.bits)}{constant};")
     for name, parts in netlist.wired.items():
-        lines.append(f"  assign {name} = {_concatenation(netlist, parts)};")
+        lines.append(f"  assign {name} = {concatenation(parts, named)};")
     for instance in netlist.instances:
         known = modules[prefix + instance.module].structure.ports
         pins = [f".{name}({name})" for name in ("clk", "rst") if name in known]
         pins += [
-            f".{port}({_concatenation(netlist, parts)})"
+            f".{port}({concatenation(parts, named)})"
             for port, parts in instance.inputs.items()
             if port in known
         ]
@@ -92,8 +93,16 @@ def top_text(
     return "\n".join([*lines, "endmodule\n"])
 
 
-def _concatenation(netlist: Netlist, parts: Parts) -> str:
-    """Parts of nets as an expression, the most significant first; neighbours are one."""
+def concatenation(parts: Iterable[Part | Fixed], named: Callable[[str], tuple[str, int]]) -> str:
+    """Parts of nets as an expression, the most significant first; neighbours are one.
+
+    Parameters
+    ----------
+    parts : iterable of (Part or Fixed)
+        The least significant first.
+    named : function of str -> (str, int)
+        What a net is called in the text, and its bits.
+    """
     joined: list[Part | Fixed] = []
     for part in parts:
         last = joined[-1] if joined else None
@@ -105,11 +114,11 @@ def _concatenation(netlist: Netlist, parts: Parts) -> str:
             joined[-1] = last._replace(width=last.width + part.width)
         else:
             joined.append(part)
-    return concatenated(
-        [
-            f"{part.width}'d{part.value}"
-            if isinstance(part, Fixed)
-            else bits_of(part.net, part.start, part.width, netlist.nets[part.net])
-            for part in reversed(joined)
-        ]
-    )
+    texts = []
+    for part in reversed(joined):
+        if isinstance(part, Fixed):
+            texts.append(f"{part.width}'d{part.value}")
+        else:
+            name, bits = named(part.net)
+            texts.append(bits_of(name, part.start, part.width, bits))
+    return concatenated(texts)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ...rtl.arrays import Array, Fixed, Part, Slice
 from ...rtl.netlist import Netlist
 from ..lines import filled
-from ..syntax import bits_of, concatenated, range_of
+from ..syntax import range_of
+from ..top import concatenation
 from .tables import Tables, local_name, unused
 
 __all__ = ["Nets"]
@@ -54,15 +55,9 @@ class Nets:
         self.joined: list[str] = []
         self.inside: dict[str, list[str]] = {scope: [] for scope in self.scopes}
 
-    def parts(self, parts: Sequence[Part | Fixed]) -> str:
+    def parts(self, parts: Iterable[Part | Fixed]) -> str:
         """Parts of nets that have their own names, the most significant first."""
-        texts = [
-            f"{part.width}'d{part.value}"
-            if isinstance(part, Fixed)
-            else bits_of(self.literal(part.net), part.start, part.width, self._width(part.net))
-            for part in reversed(parts)
-        ]
-        return concatenated(texts)
+        return concatenation(parts, lambda net: (self.literal(net), self._width(net)))
 
     def _member(self, net: str) -> tuple[str, int] | None:
         """Of which net that there is one of each member, and which member, a name is."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -89,7 +89,8 @@ class Scope:
 
     def pin(self, sources: Sequence[Source], array: Array, label: str) -> str:
         """What drives an input of the instances of an array."""
-        texts = [self.source(each, array, f"{label}_{k}") for k, each in enumerate(sources)]
+        joined = _joined(sources, self._width)
+        texts = [self.source(each, array, f"{label}_{k}") for k, each in enumerate(joined)]
         if len(texts) > 1 and texts == [*map(self._word, range(len(self._words)))]:
             return "rx"
         return concatenated(texts[::-1])
@@ -217,3 +218,24 @@ class Scope:
         if step > 0 and (values == (first := values[0] - step * index[0]) + step * index).all():
             return f"{step} * k + {first}" if first else f"{step} * k"
         return entry_of(*self._tables.entry(label, self.size, index, values, bits))
+
+
+def _joined(sources: Iterable[Source], word: int) -> list[Source]:
+    """Sources in which bits side by side are one, but for those as wide as words that arrive."""
+    found: list[Source] = []
+    for each in sources:
+        last = found[-1] if found else None
+        if (
+            isinstance(each, Slice)
+            and isinstance(last, Slice)
+            and word not in (each.width, last.width)
+            and each.net == last.net
+            and np.array_equal(each.number, last.number)  # type: ignore[arg-type]
+            and isinstance(each.start, int)
+            and isinstance(last.start, int)
+            and each.start == last.start + last.width
+        ):
+            found[-1] = last._replace(width=last.width + each.width)
+        else:
+            found.append(each)
+    return found
