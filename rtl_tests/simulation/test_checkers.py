@@ -17,7 +17,7 @@ from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine, Engin
 from torusfabric.simulation.engines.amaranth_host import HostDriver
 from torusfabric.simulation.engines.traffic import STATUS_SINK, Log
 from torusfabric.simulation.streams import simulate_streams
-from torusfabric.simulation.streams.comparison import Comparison
+from torusfabric.simulation.streams.comparison import Compared
 from torusfabric.simulation.streams.messages import Exchange
 from torusfabric.toolchain import cxx
 
@@ -152,9 +152,10 @@ def test_every_part_of_a_status_is_compared(part):
 
 @pytest.mark.parametrize("shown", [[], [6], [6, 0, 7], [6, 0, 6, 0], [0, 6, 0]])
 def test_errors_that_are_shown_are_compared(shown):
-    found = Comparison([Exchange([], [])], Log())
-    found.compare_errors(Log(errors=shown), [0, 6, 6, 0, 6])
-    assert found.wrong == [1]
+    compared = Compared([Exchange([], [])], Log())
+    compared.compare_errors(Log(errors=shown), [0, 6, 6, 0, 6])
+    (found,) = compared.runs
+    assert found.words_wrong == 1
     assert found.first_wrong.startswith("error ")
 
 

@@ -10,8 +10,8 @@ from torusfabric.errors import InputError, WorkFailed
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine, Engine, choose_engine
 from torusfabric.simulation.engines.traffic import Beat
 from torusfabric.simulation.streams import simulate_streams, stream_jobs
-from torusfabric.simulation.streams.limits import sustained_rate
 from torusfabric.simulation.streams.messages import Exchange, draw_exchange
+from torusfabric.simulation.streams.rates import sustained_rate
 from torusfabric.toolchain import cxx
 from torusfabric.verilog.bench.packets import Packet
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ..simulation.boards.simulate import SystemReport
     from ..simulation.report import SimulationReport
-    from ..simulation.streams.limits import StreamReport
+    from ..simulation.streams import StreamReport
 
 __all__ = ["JSON_VERSION", "Progress", "facts_on_standard_error", "flush", "notices_shown",
            "print_error", "print_facts", "print_json", "print_line", "print_rendered",

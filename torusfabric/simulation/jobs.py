@@ -1,6 +1,6 @@
 """Jobs: what is chosen for the runs of a fabric that leaves a choice."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 
 import numpy as np
@@ -19,9 +19,12 @@ __all__ = [
     "completed",
     "default_jobs",
     "drawn_words",
+    "given_jobs",
+    "is_barrier",
     "jobs_with_drawn",
     "random_jobs",
     "read_jobs",
+    "ready_jobs",
 ]
 
 #: How many roots are tried where any is possible.
@@ -103,6 +106,20 @@ def read_jobs(jobs: object) -> tuple[Job, ...]:
     return tuple(Job(**chosen) for chosen in numbers)
 
 
+def given_jobs(
+    fabric: Fabric, jobs: object, *, draw: Callable[..., tuple[Job, ...]], seed: int
+) -> tuple[Job, ...]:
+    """Jobs as users give them, or as they are drawn where only a number is given.
+
+    Parameters
+    ----------
+    draw : function of (fabric, count, seed) -> tuple of Job
+    """
+    if isinstance(jobs, int | str):
+        return draw(fabric, natural("Jobs", jobs), seed=seed)
+    return read_jobs(jobs)
+
+
 def drawn_words(fabric: Fabric, job: Job, *, seed: int) -> np.ndarray:
     """What nodes send in a run, drawn: an array of shape (nodes, send words)."""
     layout = fabric.program.part(fabric.program.form_of(job.mode, job.length)).layout
@@ -139,6 +156,11 @@ def _operations(program: Program, mode: int) -> list[int | None]:
     return [*range(count)] if count > 1 else [None]
 
 
+def is_barrier(fabric: Fabric, job: Job) -> bool:
+    """Whether a job is a barrier, which leaves nothing open: the mode after all others."""
+    return bool(fabric.program.barrier) and job.mode == len(fabric.program.modes)
+
+
 def completed(fabric: Fabric, job: Job) -> Job:
     """A job with everything chosen: what it leaves open is as in a run without a job.
 
@@ -149,7 +171,15 @@ def completed(fabric: Fabric, job: Job) -> Job:
     >>> completed(fabric, Job()).length
     12
     """
+    if is_barrier(fabric, job):
+        return job
     return Job(**longest_job(fabric, job.mode or 0).inputs | job.inputs)
+
+
+def ready_jobs(fabric: Fabric, jobs: Sequence[Job]) -> tuple[Job, ...]:
+    """Jobs with everything chosen, that a fabric can carry out; raises as `check_jobs` does."""
+    check_jobs(fabric, jobs)
+    return tuple(completed(fabric, job) for job in jobs)
 
 
 def check_jobs(fabric: Fabric, jobs: Sequence[Job]) -> None:
@@ -164,6 +194,8 @@ def check_jobs(fabric: Fabric, jobs: Sequence[Job]) -> None:
         raise InputError("Jobs must be at least one, not none")
     chosen = RunChoices.of(fabric.program).inputs
     for job in jobs:
+        if is_barrier(fabric, job):
+            continue
         for name, value in job.inputs.items():
             if name not in chosen:
                 raise InputError(

@@ -15,38 +15,32 @@ from ..rtl.inventory import Origins
 from ..toolchain.quoting import facts_table
 
 if TYPE_CHECKING:
+    from .comparison import Comparison, WrongWord
     from .engines.base import Job
 
 __all__ = [
     "JobReport",
     "SimulationReport",
     "Subject",
-    "WrongWord",
+    "choice_of",
     "facts_of",
     "throughput",
     "throughput_bound",
 ]
 
 
-@dataclass(frozen=True)
-class WrongWord:
-    """A word that is not what it should be; the origin is None for what comes from all nodes."""
-
-    node: int
-    origin: int | None
-    flit: int
-    expected: int
-    got: int
-
-    def __str__(self) -> str:
-        if self.origin is None:
-            return (
-                f"node {self.node} holds {self.got:#x} as sum {self.flit}, not {self.expected:#x}"
-            )
-        return (
-            f"node {self.node} holds {self.got:#x} for flit {self.flit} of node {self.origin}, "
-            f"not {self.expected:#x}"
-        )
+def choice_of(program: Program, job: Job) -> dict[str, Any]:
+    """What a report says of what a run has chosen."""
+    number = job.mode or 0
+    mode = program.modes[number]
+    collective = mode.schedule.collective
+    return {
+        "mode": number,
+        "collective": program.name_of(mode),
+        "length": program.length_of(job.length),
+        "root": collective.root if job.root is None else job.root,
+        "operation": (job.operation or 0) if mode.operators else None,
+    }
 
 
 @dataclass(frozen=True)
@@ -72,21 +66,14 @@ class JobReport:
     words_wrong: int
 
     @classmethod
-    def of(cls, fabric: Fabric, job: Job, *, cycles: int, checked: int, wrong: int) -> JobReport:
-        """What came of a run that took some cycles, and had some words checked and wrong."""
-        program, number = fabric.program, job.mode or 0
-        mode = program.modes[number]
-        collective = mode.schedule.collective
+    def of(cls, fabric: Fabric, job: Job, cycles: int, found: Comparison) -> JobReport:
+        """What came of a run that took some cycles, and what was found of its words."""
         return cls(
-            mode=number,
-            collective=program.name_of(mode),
-            length=program.length_of(job.length),
-            root=collective.root if job.root is None else job.root,
-            operation=(job.operation or 0) if mode.operators else None,
+            **choice_of(fabric.program, job),
             cycles=cycles,
-            predicted_cycles=fabric.cycles_of(job.length, mode=number),
-            words_checked=checked,
-            words_wrong=wrong,
+            predicted_cycles=fabric.cycles_of(job.length, mode=job.mode),
+            words_checked=found.words_checked,
+            words_wrong=found.words_wrong,
         )
 
 

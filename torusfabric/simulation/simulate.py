@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,10 +13,11 @@ from ..program import Program
 from ..rtl.fabric import Fabric, Top
 from ..rtl.run_choices import RunChoices
 from ..toolchain.values import natural, of_type, positive, shown
+from .comparison import Comparison, WrongWord, compare_run, totals
 from .engines import AmaranthEngine, Engine, EngineRun, Job
 from .engines.choice import choose_engine
-from .jobs import check_jobs, completed, default_jobs, drawn_words, jobs_with_drawn, read_jobs
-from .report import JobReport, SimulationReport, WrongWord, facts_of, throughput, throughput_bound
+from .jobs import default_jobs, drawn_words, given_jobs, jobs_with_drawn, ready_jobs
+from .report import JobReport, SimulationReport, facts_of, throughput, throughput_bound
 
 if TYPE_CHECKING:
     from .streams import StreamReport
@@ -24,19 +25,10 @@ if TYPE_CHECKING:
 __all__ = [
     "SimulationReport",
     "WrongWord",
-    "compare_run",
     "predictions_of",
     "report_of_runs",
     "simulate",
 ]
-
-
-class Comparison(NamedTuple):
-    """The words of a run compared with what the collective delivers."""
-
-    words_checked: int
-    words_wrong: int
-    first_wrong: WrongWord | None
 
 
 def simulate(
@@ -97,37 +89,36 @@ def simulate(
     """
     of_type("Fabric", fabric, Fabric, "a Fabric, as tf.Fabric makes it")
     seed, repeat = natural("Seed", seed), positive("Repeat", repeat)
-    streams = stall is not None or fabric.top is Top.STREAM
-    draw = jobs_with_drawn
-    if streams:
+    if stall is not None or fabric.top is Top.STREAM:
         from .streams import simulate_streams, stream_jobs  # here, as few fabrics need it
 
-        jobs, draw = 3 if jobs is None else jobs, stream_jobs
-    if isinstance(jobs, int | str):
-        jobs = draw(fabric, natural("Jobs", jobs), seed=seed)
-    runs = None if jobs is None else read_jobs(jobs)
-    if isinstance(engine, str):
-        many = repeat * len(runs or ()) if streams else repeat
-        engine = choose_engine(fabric, engine, repeat=many).engine
-    elif engine is not None and not isinstance(engine, Engine):
-        raise InputError(f"Engine must be a name or an Engine, not {shown(engine)}")
-    if streams:
+        few = 3 if jobs is None else jobs
+        each = given_jobs(fabric, few, draw=stream_jobs, seed=seed) * repeat
+        made = _engine(fabric, engine, repeat=len(each))
         return simulate_streams(
-            fabric, jobs=(runs or ()) * repeat, stall=stall or 0.0, seed=seed, engine=engine,
-            progress=progress,
-        )  # fmt: skip
-    tried = default_jobs(fabric.program) if runs is None else runs
-    check_jobs(fabric, tried)
-    tried = tuple(completed(fabric, job) for job in tried)
-    each = tried * repeat
-    engine = engine or AmaranthEngine(fabric)
+            fabric, jobs=each, stall=stall or 0.0, seed=seed, engine=made, progress=progress
+        )
+    tried = default_jobs(fabric.program)
+    if jobs is not None:
+        tried = given_jobs(fabric, jobs, draw=jobs_with_drawn, seed=seed)
+    each = ready_jobs(fabric, tried) * repeat
+    made = _engine(fabric, engine, repeat=repeat) or AmaranthEngine(fabric)
     batches = [drawn_words(fabric, job, seed=seed + k) for k, job in enumerate(each)]
     began = time.perf_counter()
-    done = engine.run_many(batches, jobs=each, progress=progress)
+    done = made.run_many(batches, jobs=each, progress=progress)
     seconds = round(time.perf_counter() - began, 3)
     return report_of_runs(
-        fabric, each, batches, done, engine=engine.name, repeat=repeat, seconds=seconds
+        fabric, each, batches, done, engine=made.name, repeat=repeat, seconds=seconds
     )
+
+
+def _engine(fabric: Fabric, engine: Engine | str | None, *, repeat: int) -> Engine | None:
+    """An engine that is given, or that of a name, made for so many runs."""
+    if isinstance(engine, str):
+        return choose_engine(fabric, engine, repeat=repeat).engine
+    if engine is not None and not isinstance(engine, Engine):
+        raise InputError(f"Engine must be a name or an Engine, not {shown(engine)}")
+    return engine
 
 
 def report_of_runs(
@@ -172,29 +163,9 @@ def report_of_runs(
         node_cycles_per_second=round(int(fabric.nodes) * edges / max(spent, 1e-9)),
         port_words=sum(run.through_port for run in runs),
         direct_words=sum(run.direct for run in runs),
-        words_checked=sum(found.words_checked for found in compared),
-        words_wrong=sum(found.words_wrong for found in compared),
-        first_wrong=next((found.first_wrong for found in compared if found.first_wrong), None),
+        **totals(compared),
         **others,
     )
-
-
-def compare_run(fabric: Fabric, job: Job, messages: np.ndarray, run: EngineRun) -> Comparison:
-    """Compare every word of a run: how many, how many are wrong, and the first of these."""
-    got = run.words
-    reducing = fabric.program.modes[job.mode or 0].schedule.collective.reducing
-    if not reducing and isinstance(got, np.ndarray):
-        # Words that are not combined are what they are in as few bits, too.
-        messages = messages.astype(got.dtype, copy=False)
-    words, receives = fabric.delivered(messages, **job.inputs)
-    got = np.asarray(got, words.dtype)
-    differing = np.argwhere((got != words) & receives)
-    first = None
-    if len(differing):
-        node, index = differing[0]
-        values = int(words[node, index]), int(got[node, index])
-        first = _wrong_word(fabric, job, int(node), int(index), values)
-    return Comparison(int(receives.sum()), len(differing), first)
 
 
 def _job_reports(
@@ -207,9 +178,8 @@ def _job_reports(
         JobReport.of(
             fabric,
             job,
-            cycles=run.edges if run.edges == run.cycles else -1,
-            checked=found.words_checked,
-            wrong=found.words_wrong,
+            run.edges if run.edges == run.cycles else -1,
+            found,
         )
         for job, run, found in zip(jobs, runs, compared, strict=True)
     )
@@ -253,15 +223,3 @@ def _of_one(fabric: Fabric, runs: Sequence[EngineRun], jobs: Sequence[JobReport]
         "throughput": throughput(fabric, sum(run.edges for run in runs), sum(flits)),
         "throughput_bound": throughput_bound(fabric),
     }
-
-
-def _wrong_word(
-    fabric: Fabric, job: Job, node: int, index: int, values: tuple[int, int]
-) -> WrongWord:
-    """Describe a wrong word by its index among the words that a node receives, and its values."""
-    collective = fabric.program.modes[job.mode or 0].schedule.collective
-    if collective.reducing:
-        return WrongWord(node, None, index, *values)
-    part, flit = divmod(index, fabric.program.length_of(job.length))
-    only = collective.root if job.root is None else job.root
-    return WrongWord(node, part if collective.from_each else only, flit, *values)

@@ -22,7 +22,7 @@ from torusfabric.simulation.engines import CompiledEngine
 from torusfabric.simulation.engines.traffic import STATUS_SINK, Beat
 from torusfabric.simulation.jobs import completed
 from torusfabric.simulation.streams import simulate_streams, stream_jobs
-from torusfabric.simulation.streams.comparison import Comparison
+from torusfabric.simulation.streams.comparison import Compared
 from torusfabric.simulation.streams.messages import Planned, draw_exchange
 from torusfabric.simulation.streams.traffic import traffic_of
 from torusfabric.toolchain import tools
@@ -101,9 +101,9 @@ def test_images_follow_one_another(image, stall):
     # One node is slower than an image.
     slow = whole.sinks[0]._replace(stall=0.97)
     log = CompiledEngine(fabrics[0]).stream(replace(whole, sinks=[slow, *whole.sinks[1:]]))
-    found = Comparison(exchanges, log)
+    found = Compared(exchanges, log)
     assert not found.missing
-    assert not sum(found.wrong), found.first_wrong
+    assert [run.first_wrong for run in found.runs if run.words_wrong] == []
     assert in_statuses(log) == statuses
 
 
@@ -146,7 +146,7 @@ def test_no_torn_image_runs(image):
     for before in (fabric, tf.Fabric.holding(image)):
         traffic = replace(right, sources=sources, sinks=sinks, loads=False)
         log = CompiledEngine(before).stream(traffic)
-        assert not sum(Comparison([run.exchange], log).wrong)
+        assert not Compared([run.exchange], log).runs[0].words_wrong
         assert in_statuses(log) == [*refused, [0, 0, 0], [0, 0, image.program.cycles(3, mode=1)]]
 
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...rtl.boards import BoardSystem
+from ..comparison import Comparison, WrongWord, compare_run, totals
 from ..engines import Job
 from ..engines.base import EngineRun, Messages, Progress
-from ..jobs import check_jobs, completed, drawn_words, random_jobs
-from ..report import Subject, WrongWord, facts_of
-from ..simulate import Comparison, compare_run
+from ..jobs import drawn_words, given_jobs, random_jobs, ready_jobs
+from ..report import Subject, choice_of, facts_of
 from .compiled import CompiledBoards
 
 __all__ = ["BoardRun", "Runs", "SystemReport", "jobs_of", "run_jobs", "simulate_boards"]
@@ -73,10 +73,8 @@ def simulate_boards(
 
 def jobs_of(system: BoardSystem, jobs: Sequence[Job] | int, seed: int) -> tuple[Job, ...]:
     """Jobs in full, which are drawn where only their number is given."""
-    fabric = system.fabric
-    drawn = random_jobs(fabric, jobs, seed=seed) if isinstance(jobs, int) else tuple(jobs)
-    check_jobs(fabric, drawn)
-    return tuple(completed(fabric, job) for job in drawn)
+    given = given_jobs(system.fabric, jobs, draw=random_jobs, seed=seed)
+    return ready_jobs(system.fabric, given)
 
 
 class Runs(Protocol):
@@ -144,28 +142,21 @@ def run_jobs(
         retries=sum(run.attempts - 1 for run in reports),
         failed=sum(run.failed for run in reports),
         jobs=reports,
-        words_checked=sum(found.words_checked for found in compared),
-        words_wrong=sum(found.words_wrong for found in compared),
-        first_wrong=next((found.first_wrong for found in compared if found.first_wrong), None),
+        **totals(compared),
         seconds=round(time.perf_counter() - began, 3),
     )
 
 
 def _reported(system: BoardSystem, job: Job, boards: Runs, found: Comparison | None) -> BoardRun:
     """What came of a run."""
-    program, mode = system.fabric.program, job.mode or 0
-    collective, attempts = program.modes[mode].schedule.collective, max(boards.said("attempts"))
+    program, attempts = system.fabric.program, max(boards.said("attempts"))
     return BoardRun(
-        mode=mode,
-        collective=collective.name,
-        length=program.length_of(job.length),
-        root=collective.root if job.root is None else job.root,
-        operation=job.operation,
+        **choice_of(program, job),
         attempts=attempts,
         cycles=tuple(boards.cycles),
         errors=tuple(boards.said("error")),
         failed_links=tuple(boards.said("failed")),
-        predicted_cycles=system.plan.cycles(program.cycles(job.length, mode=mode), attempts),
+        predicted_cycles=system.plan.cycles(program.cycles(job.length, mode=job.mode), attempts),
         words_checked=found.words_checked if found else 0,
         words_wrong=found.words_wrong if found else 0,
     )

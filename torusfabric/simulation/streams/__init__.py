@@ -1,7 +1,6 @@
 """Simulation of fabrics whose nodes have streams."""
 
-from .limits import StreamReport
-from .simulate import check_faults, check_stall, simulate_streams, stream_jobs
+from .simulate import StreamReport, check_faults, check_stall, simulate_streams, stream_jobs
 
 __all__ = [
     "StreamReport",

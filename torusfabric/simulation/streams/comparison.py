@@ -4,30 +4,36 @@ from collections.abc import Sequence
 from itertools import groupby, islice, zip_longest
 
 from ...rtl.streams.ports import STATUS
+from ..comparison import Comparison
 from ..engines.traffic import STATUS_SINK, Arrival, Log
 from .messages import Exchange
 
-__all__ = ["Comparison"]
+__all__ = ["Compared"]
 
 
-class Comparison:
+class Compared:
     """What came compared with what should have come.
 
     Attributes
     ----------
-    checked, wrong : list of int
-        Words of each run.
     missing : int
         Words that did not come at all.
-    first_wrong : str or None
     """
 
     def __init__(self, exchanges: Sequence[Exchange], log: Log) -> None:
-        self.checked, self.wrong = [0] * len(exchanges), [0] * len(exchanges)
+        self._checked = [0] * len(exchanges)
+        self._wrong: list[list[str]] = [[] for _ in exchanges]
         self.missing = 0
-        self.first_wrong: str | None = None
         for node in range(len(exchanges[0].received)):
             self._compare(node, exchanges, log.arrivals[f"m_axis_{node}"])
+
+    @property
+    def runs(self) -> list[Comparison]:
+        """What was found of each run."""
+        return [
+            Comparison(checked, len(wrong), wrong[0] if wrong else None)
+            for checked, wrong in zip(self._checked, self._wrong, strict=True)
+        ]
 
     def compare_statuses(self, log: Log, errors: Sequence[int], cycles: Sequence[int]) -> None:
         """Compare what is said of each run, if anything is: its tag, its error, its cycles."""
@@ -35,14 +41,14 @@ class Comparison:
         for run, (error, count) in enumerate(zip(errors, cycles, strict=True)):
             got, right = words[len(STATUS) * run :][: len(STATUS)], [run, error, count]
             if words and got != right:
-                self._note(run, f"status of run {run} is {got}, not {right}")
+                self._wrong[run].append(f"status of run {run} is {got}, not {right}")
 
     def compare_errors(self, log: Log, errors: Sequence[int]) -> None:
         """Compare what the fabric shows as its error, one run after another."""
         shown = [error for error, _ in groupby([0, *errors])][1:]
         for place, (got, right) in enumerate(zip_longest(log.errors, shown)):
             if got != right:
-                self._note(0, f"error {place} that is shown is {got}, not {right}")
+                self._wrong[0].append(f"error {place} that is shown is {got}, not {right}")
                 return
 
     def _compare(self, node: int, exchanges: Sequence[Exchange], arrivals: list[Arrival]) -> None:
@@ -54,19 +60,15 @@ class Comparison:
                 came_of = zip_longest(packet.words, islice(coming, count))
                 for k, (word, got) in enumerate(came_of):
                     right = word, k == count - 1, packet.number
-                    self.checked[run] += 1
+                    self._checked[run] += 1
                     self.missing += got is None
                     if got is None or got[:3] != right:
                         where = f"word {k} of node {packet.number} at node {node} in run {run}"
                         came = "missing" if got is None else _shown(got)
-                        self._note(run, f"{where} is {came}, not {_shown(right)}")
+                        self._wrong[run].append(f"{where} is {came}, not {_shown(right)}")
         for extra in coming:
             text = f"node {node} must receive no more words, not {_shown(extra)}"
-            self._note(len(exchanges) - 1, text)
-
-    def _note(self, run: int, text: str) -> None:
-        self.wrong[run] += 1
-        self.first_wrong = self.first_wrong or text
+            self._wrong[-1].append(text)
 
 
 def _shown(beat: tuple[int, ...]) -> str:

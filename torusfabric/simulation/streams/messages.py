@@ -15,9 +15,9 @@ from ...rtl.streams import needs_commands
 from ...rtl.streams.packets import number_bits
 from ...verilog.bench.packets import Choices, Packet, spoiled
 from ..engines.base import Job
-from ..jobs import drawn_words
+from ..jobs import drawn_words, is_barrier
 
-__all__ = ["Exchange", "Planned", "draw_exchange", "exchange_of", "is_barrier", "spoiled_run"]
+__all__ = ["Exchange", "Planned", "draw_exchange", "exchange_of", "spoiled_run"]
 
 
 class Exchange(NamedTuple):
@@ -53,11 +53,6 @@ def draw_exchange(fabric: Fabric, job: Job, *, seed: int) -> Exchange:
         return _barrier(fabric, np.random.default_rng(seed))
     words = drawn_words(fabric, job, seed=seed)
     return exchange_of(fabric, job, words, np.random.default_rng(seed))
-
-
-def is_barrier(fabric: Fabric, job: Job) -> bool:
-    """Whether a job is a barrier: the mode after all others."""
-    return bool(fabric.program.barrier) and job.mode == len(fabric.program.modes)
 
 
 def _barrier(fabric: Fabric, random: np.random.Generator) -> Exchange:

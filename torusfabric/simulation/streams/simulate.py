@@ -1,11 +1,15 @@
 """Simulation of a fabric with streams: random packets, random stalls, every word compared."""
 
+from __future__ import annotations
+
 import math
 import random
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from itertools import chain
+from typing import Any
 
 from ...errors import InputError
 from ...rtl.fabric import Fabric, Top
@@ -13,16 +17,17 @@ from ...rtl.streams import Clocks, needs_commands
 from ...rtl.streams.ports import STATUS
 from ...rtl.streams.sections import sections_of
 from ...toolchain.values import real
+from ..comparison import Comparison, totals
 from ..engines import AmaranthEngine, Engine, Job
 from ..engines.traffic import STATUS_SINK, Log
-from ..jobs import check_jobs, completed, default_jobs, random_jobs
-from ..report import JobReport, facts_of
-from .comparison import Comparison
-from .limits import StreamReport, sustained_rate
-from .messages import Exchange, Planned, draw_exchange, is_barrier, spoiled_run
+from ..jobs import default_jobs, is_barrier, random_jobs, ready_jobs
+from ..report import JobReport, Subject, facts_of
+from .comparison import Compared
+from .messages import Exchange, Planned, draw_exchange, spoiled_run
+from .rates import Rate, sustained_rate
 from .traffic import traffic_of
 
-__all__ = ["check_faults", "check_stall", "simulate_streams", "stream_jobs"]
+__all__ = ["StreamReport", "check_faults", "check_stall", "simulate_streams", "stream_jobs"]
 
 #: The most that a port can rest.
 MOST_STALL = 0.95
@@ -111,48 +116,61 @@ def simulate_streams(
     stall = check_stall(stall)
     check_faults(faults)
     usual = stream_jobs(fabric, 3, seed=seed) if jobs is None else jobs
-    # A barrier leaves nothing open.
-    check_jobs(fabric, [job for job in usual if not is_barrier(fabric, job)])
-    full = [job if is_barrier(fabric, job) else completed(fabric, job) for job in usual]
-    runs = _planned_runs(fabric, full, faults=faults, seed=seed)
-    exchanges = [run.exchange for run in runs]
+    runs = _planned_runs(fabric, ready_jobs(fabric, usual), faults=faults, seed=seed)
     engine = engine or AmaranthEngine(fabric)
-    planned = [_planned_cycles(fabric, run) for run in runs]
-    traffic = traffic_of(fabric, runs, stall=stall, seed=seed, cycles=max(planned))
+    cycles = [_planned_cycles(fabric, run) for run in runs]
+    traffic = traffic_of(fabric, runs, stall=stall, seed=seed, cycles=max(cycles))
     began = time.perf_counter()
     log = engine.stream(traffic, progress)
+    seconds = round(time.perf_counter() - began, 3)
+    _split_beats(fabric, log)
+    return _report(fabric, runs, cycles, log, stall=stall, engine=engine.name, seconds=seconds)
+
+
+def _split_beats(fabric: Fabric, log: Log) -> None:
+    """Let a log be of words in place of beats, and without the status of an image."""
     for prefix in (f"m_axis_{node}" for node in range(fabric.nodes)):
         beats = (beat.flits(fabric.beat, fabric.width) for beat in log.arrivals[prefix])
         log.arrivals[prefix] = list(chain.from_iterable(beats))
-    seconds = time.perf_counter() - began
-    if fabric.empty:  # of the image
+    if fabric.empty:
         del log.arrivals[STATUS_SINK][: len(STATUS)]
-    found, errors = Comparison(exchanges, log), [run.error for run in runs]
-    found.compare_statuses(log, errors, planned)
+
+
+def _report(
+    fabric: Fabric, runs: Sequence[Planned], cycles: Sequence[int], log: Log, **others: Any
+) -> StreamReport:
+    """Compare all that has come, and say how fast it did.
+
+    Parameters
+    ----------
+    cycles : sequence of int
+        Those that are planned of each run.
+    **others
+        ``stall``, ``engine`` and ``seconds`` of the report.
+    """
+    exchanges, errors = [run.exchange for run in runs], [run.error for run in runs]
+    found = Compared(exchanges, log)
+    found.compare_statuses(log, errors, cycles)
     if not needs_commands(fabric.program):
         found.compare_errors(log, errors)
     rate = None
     if fabric.clocks is Clocks.ONE and not any(errors) and not found.missing:
         rate = sustained_rate(
-            exchanges, planned, _ends(exchanges, log), stall=stall, width=fabric.width,
+            exchanges, cycles, _ends(exchanges, log), stall=others["stall"], width=fabric.width,
             buffers=sections_of(fabric.program, fabric.beat).buffers, beat=fabric.beat,
         )  # fmt: skip
-    jobs_done = _job_reports(fabric, runs, found, log)
+    jobs = _job_reports(fabric, runs, found.runs, log)
     return StreamReport(
         **facts_of(fabric.program),
         width=fabric.width,
-        engine=engine.name,
-        stall=stall,
         dropped=dict(sorted(Counter(int(error) for error in errors if error).items())),
         rate=rate,
-        cycles=sum(job.cycles for job in jobs_done),
-        predicted_cycles=sum(job.predicted_cycles for job in jobs_done),
-        jobs=jobs_done,
-        words_checked=sum(found.checked),
-        words_wrong=sum(found.wrong),
-        first_wrong=found.first_wrong,
-        seconds=round(seconds, 3),
+        cycles=sum(job.cycles for job in jobs),
+        predicted_cycles=sum(job.predicted_cycles for job in jobs),
+        jobs=jobs,
+        **totals(found.runs),
         clocks=log.clocks,
+        **others,
     )
 
 
@@ -190,7 +208,7 @@ def _planned_cycles(fabric: Fabric, run: Planned) -> int:
 
 
 def _job_reports(
-    fabric: Fabric, runs: Sequence[Planned], found: Comparison, log: Log
+    fabric: Fabric, runs: Sequence[Planned], compared: Sequence[Comparison], log: Log
 ) -> tuple[JobReport, ...]:
     """What came of each run that was to be carried out.
 
@@ -198,13 +216,46 @@ def _job_reports(
     """
     taken = iter([cycles for _, cycles in log.runs])
     reports = []
-    for run, checked, wrong in zip(runs, found.checked, found.wrong, strict=True):
+    for run, found in zip(runs, compared, strict=True):
         if run.error:
             continue
         if is_barrier(fabric, run.job):
-            barrier = JobReport(run.job.mode or 0, "barrier", 1, None, None, 0, 0, checked, wrong)
-            reports.append(barrier)
+            mode, (checked, wrong, _) = run.job.mode or 0, found
+            reports.append(JobReport(mode, "barrier", 1, None, None, 0, 0, checked, wrong))
             continue
-        cycles = next(taken, -1)
-        reports.append(JobReport.of(fabric, run.job, cycles=cycles, checked=checked, wrong=wrong))
+        reports.append(JobReport.of(fabric, run.job, next(taken, -1), found))
     return tuple(reports)
+
+
+@dataclass(frozen=True)
+class StreamReport(Subject):
+    """What a simulation of streams found.
+
+    Parameters
+    ----------
+    stall : float
+        How likely it was that a port rested in a cycle.
+    dropped : dict of int to int
+        Runs that were no good, by their error.
+    rate : Rate or None
+        How fast runs followed one another, if none was dropped.
+    clocks : int
+        Clock cycles simulated in all.
+    """
+
+    stall: float
+    dropped: dict[int, int]
+    rate: Rate | None
+    jobs: tuple[JobReport, ...]
+    first_wrong: str | None
+    clocks: int
+
+    @property
+    def passed(self) -> bool:
+        """Whether all words are right, and all runs took the cycles that were planned."""
+        return not self.words_wrong and all(job.cycles == job.predicted_cycles for job in self.jobs)
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        rate = {"rate": self.rate and self.rate.to_json(), "passed": self.passed}
+        return asdict(self) | rate

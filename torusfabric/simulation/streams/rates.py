@@ -1,4 +1,4 @@
-"""What a simulation of streams found, and how fast runs could follow one another at best."""
+"""How fast runs follow one another, and could at best."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from ...verilog.bench.packets import Packet
-from ..report import JobReport, Subject
 from .messages import Exchange
 from .traffic import beat_count
 
-__all__ = ["Rate", "StreamReport", "sustained_rate"]
+__all__ = ["Rate", "sustained_rate"]
 
 
 @dataclass(frozen=True)
@@ -178,37 +177,3 @@ def _least_ends(
             brought[node].append(unloaded[node])
         ends.append(float(unloaded[receivers].max()))
     return ends
-
-
-@dataclass(frozen=True)
-class StreamReport(Subject):
-    """What a simulation of streams found.
-
-    Parameters
-    ----------
-    stall : float
-        How likely it was that a port rested in a cycle.
-    dropped : dict of int to int
-        Runs that were no good, by their error.
-    rate : Rate or None
-        How fast runs followed one another, if none was dropped.
-    clocks : int
-        Clock cycles simulated in all.
-    """
-
-    stall: float
-    dropped: dict[int, int]
-    rate: Rate | None
-    jobs: tuple[JobReport, ...]
-    first_wrong: str | None
-    clocks: int
-
-    @property
-    def passed(self) -> bool:
-        """Whether all words are right, and all runs took the cycles that were planned."""
-        return not self.words_wrong and all(job.cycles == job.predicted_cycles for job in self.jobs)
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it as plain data."""
-        rate = {"rate": self.rate and self.rate.to_json(), "passed": self.passed}
-        return asdict(self) | rate
