@@ -264,6 +264,12 @@ def test_latency_must_cover_the_crossing():
     )
 
 
+@pytest.mark.parametrize("jobs", [[1], 4.5, tf.Job(), "few", -1])
+def test_jobs_must_be_such(pair, jobs):
+    with pytest.raises(InputError, match=r"^Jobs must be "):
+        simulate_boards(pair, jobs=jobs)
+
+
 def test_top_must_be_host():
     torus = tf.Torus(2, link_latency=9)
     fabric = tf.Fabric(tf.compile(tf.plan(torus, "allgather")), width=8, top="stream")

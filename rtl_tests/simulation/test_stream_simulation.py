@@ -131,6 +131,14 @@ def test_a_wrong_word_in_another_domain_is_found():
     assert tf.simulate(apart("alltoall", flits=1, fault=misrouted)).words_wrong > 0
 
 
+def test_barriers_alone_are_simulated():
+    program = tf.compile(tf.plan("2", "allgather"), max_flits=2, barrier=True)
+    fabric = tf.Fabric(program, width=8, top="stream")
+    report = tf.simulate(fabric, jobs=[tf.Job(mode=1)] * 2)
+    assert report.passed
+    assert report.words_checked == 2 * fabric.nodes
+
+
 def test_barriers_stand_between_runs():
     program = tf.compile(tf.plan("2", "allgather"), max_flits=2, barrier=True)
     report = tf.simulate(tf.Fabric(program, width=8, top="stream", beat=1), stall=0.3)
