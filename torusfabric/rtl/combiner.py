@@ -156,10 +156,10 @@ class Combiner(Leaf):
                 "rx": In(ports * width),
                 "inject": In(injections * width),
                 "result": Out((ports + len(delayed)) * width),
+                "select": In(crossbar.rom.shape[1]),
+                "operator_code": In(unit.bits),
+                "made": Out(ports * width * made),
             }
-            | ({"select": In(crossbar.rom.shape[1])} if crossbar.rom.shape[1] else {})
-            | ({"operator_code": In(unit.bits)} if unit.bits else {})
-            | ({"made": Out(ports * width)} if made else {})
         )
         self.result = Signal((ports + len(delayed)) * width, reset_less=True, name="result")
         if made:

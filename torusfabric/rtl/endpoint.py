@@ -179,22 +179,16 @@ class EndpointPorts(Leaf):
     def _optional(self) -> dict[str, Member]:
         """Members that shapes need that use them."""
         shape, settings = self.shape, self.settings
-        widths = {
-            "rx": shape.words * settings.width,
-            "skip": settings.skip_bits if any(m.skips for m in shape.memories) else 0,
-            "row": shape.row_bits,
-            "offset": settings.offset_bits if any(settings.halves) else 0,
-            "operator_code": settings.unit.bits if settings.unit and shape.combines else 0,
-            "form": address_width(settings.forms) if self._by_form() else 0,
+        by_form = shape.uses_form or len({*settings.halves}) > 1
+        return {
+            "inject": Out(len(shape.injections) * settings.width),
+            "rx": In(shape.words * settings.width),
+            "skip": In(settings.skip_bits * any(m.skips for m in shape.memories)),
+            "row": In(shape.row_bits),
+            "offset": In(settings.offset_bits * any(settings.halves)),
+            "operator_code": In(settings.unit.bits if settings.unit and shape.combines else 0),
+            "form": In(address_width(settings.forms) * by_form),
         }
-        inject = len(shape.injections) * settings.width
-        return ({"inject": Out(inject)} if inject else {}) | {
-            name: In(width) for name, width in widths.items() if width
-        }
-
-    def _by_form(self) -> bool:
-        """Whether anything depends on the form."""
-        return self.shape.uses_form or len({*self.settings.halves}) > 1
 
     def _from_sequencer(self) -> dict[str, Member]:
         """Members for what is read and stored at addresses of the sequencer."""
@@ -212,8 +206,10 @@ class EndpointPorts(Leaf):
             | {f"store_{k}": In(1) for k in sorted(stored)}
             | {f"strobe_{k}": In(1) for k in sorted(strobes)}
             | {f"strobe_ends_{k}": In(1) for k in sorted(ends)}
-            | ({"late": In(1)} if self.settings.late else {})
-            | ({"streams": In(1)} if any(memory.chooses for memory in memories) else {})
+            | {
+                "late": In(int(self.settings.late)),
+                "streams": In(int(any(memory.chooses for memory in memories))),
+            }
         )
 
 

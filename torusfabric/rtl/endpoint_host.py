@@ -16,7 +16,7 @@ from .endpoint_shape import STAGE_INPUTS, EndpointMemory, EndpointShape, FlitRow
 from .host import suffix
 from .memories import ReadPort, WritePort, address_width, choose
 from .modules import apart, delayed
-from .multiplexer import SLICE, cascade, extended_cascade, keeper, select_bits, select_code
+from .multiplexer import SLICE, bit_count, cascade, extended_cascade, keeper, select_code
 
 __all__ = ["Endpoint"]
 
@@ -164,7 +164,7 @@ class _HostSide:
             select_code(len(memories), memories.index(number if number in known else known[-1]))
             for number in range(max(known) + 1)
         ]
-        width = max(len(select_bits(len(memories), 0)), 1)
+        width = max(bit_count(len(memories)), 1)
         return choose([Const(value, width) for value in codes], self._question.bank)
 
     def show(self, read: list[Value], words: dict[int, Value]) -> None:
@@ -206,7 +206,7 @@ class _HostSide:
         m, alone = self._m, self._endpoint.alone
         keep = keeper(m, width)
         first, later = inputs[:STAGE_INPUTS], inputs[STAGE_INPUTS:]
-        used = len(select_bits(len(inputs), 0)) - -(-len(later) // 2)
+        used = bit_count(len(inputs)) - -(-len(later) // 2)
         bits, code = apart(m, code[:used], name=name, alone=alone), code[used:]
         chosen = cascade([word for word, _ in first], [*bits], width, keep)
         for stage in range(1, self._shape.read_stages):

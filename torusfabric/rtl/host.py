@@ -185,7 +185,7 @@ class Host(Leaf):
         self._groups = NodeGroups(nodes)
         self._answer = answer + len(merge_levels(nodes))
         banks = max(max(view.banks) for view in views) + 1
-        self._by_root = any(view.layout.part_is_root for view in views)
+        by_root = any(view.layout.part_is_root for view in views)
         super().__init__(
             {
                 "host_we": In(1),
@@ -201,10 +201,12 @@ class Host(Leaf):
             }
             | {f"write_bank{suffix(k)}": Out(way.bank_bits) for k, way in enumerate(writes)}
             | {f"write_address{suffix(k)}": Out(address_bits) for k in range(len(writes))}
-            | ({} if boards is None else {"board": In(address_width(len(boards)))})
-            | ({"form": In(address_width(len(views)))} if len(views) > 1 else {})
-            | ({"sampled_root": In(first.root_bits)} if self._by_root else {})
-            | ({"next_read_address": Out(address_bits)} if len(views) > 1 else {})
+            | {
+                "board": In(0 if boards is None else address_width(len(boards))),
+                "form": In(address_width(len(views)) * self._choosing),
+                "sampled_root": In(first.root_bits * by_root),
+                "next_read_address": Out(address_bits * self._choosing),
+            }
             | {name: member for view in views for name, member in view.locator.given.items()}
         )
 

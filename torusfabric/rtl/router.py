@@ -289,28 +289,24 @@ class Router(Leaf):
     ) -> None:
         ports = len(crossbar.outputs)
         registers = range(crossbar.rom.shape[1])
-        self._crossbar = crossbar
+        self.crossbar = crossbar
         self._given = given or {"select": [Location(1, (0,), column=k) for k in registers]}
         self._columns = columns_of(self._given)
         self._delayed, self._injections, self._width = delayed, injections, width
         known = ports + len(delayed) + injections
         self._unit = unit if any(known in output.sources for output in crossbar.outputs) else None
-        inputs = {
-            "operator_code": self._unit.identity_bits(width) if self._unit else 0,
-            "select": len(self._columns),
-            "setting": row_bits,
-            "inject": injections * width,
-        }
         super().__init__(
-            {name: In(bits) for name, bits in inputs.items() if bits}
-            | {"enable": In(1), "rx": In(ports * width), "tx": Out(ports * width)}
+            {
+                "operator_code": In(self._unit.identity_bits(width) if self._unit else 0),
+                "select": In(len(self._columns)),
+                "setting": In(row_bits),
+                "inject": In(injections * width),
+                "enable": In(1),
+                "rx": In(ports * width),
+                "tx": Out(ports * width),
+            }
         )
         self.tx = Signal(ports * width, reset_less=True, name="tx")
-
-    @property
-    def crossbar(self) -> Crossbar:
-        """The crossbar that is built."""
-        return self._crossbar
 
     def elaborate(self, platform: object) -> Module:
         """Build the crossbar, and a register behind each out-port."""
@@ -321,7 +317,7 @@ class Router(Leaf):
         words = arriving + later + (self.words("inject", width) if self._injections else [])
         if self._unit:
             words.append(self._unit.identity(self._code(m), width))
-        outputs = self._crossbar.outputs
+        outputs = self.crossbar.outputs
         selects = select_registers(m, outputs, self.given("select"), alone=self.alone)
         out = []
         for port, (output, select) in enumerate(zip(outputs, selects, strict=True)):

@@ -245,8 +245,7 @@ class RootUnit(Leaf):
         self._topology, self._shown, self._offsets = topology, shown, offsets
         bits = address_width(topology.nodes)
         super().__init__(
-            {"accepted": In(1), "root": In(bits)}
-            | ({"sampled_root": Out(bits)} if shown else {})
+            {"accepted": In(1), "root": In(bits), "sampled_root": Out(bits * shown)}
             | {
                 f"offset_{axis}_{at}": Out(address_width(side))
                 for axis, side in enumerate(topology.moduli if offsets else ())

@@ -72,8 +72,7 @@ class BoardControl(Leaf):
             {"start": In(1)}
             | {name: In(bits) for name, bits in plan.choices.items()}
             | {"board": In(plan.fields["board"].width), "run_busy": In(1)}
-            | ({"run_error": In(ERROR_BITS)} if error else {})
-            | {"said": In(links * plan.message_bits)}
+            | {"run_error": In(ERROR_BITS * error), "said": In(links * plan.message_bits)}
             | {name: In(links) for name in ("heard", "strange", "alive", "lost")}
             | {"busy": Out(1), "done": Out(1), "cycles": Out(32), "error": Out(ERROR_BITS)}
             | {"failed": Out(links), "attempts": Out(address_width(plan.retries + 2))}
