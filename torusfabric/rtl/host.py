@@ -88,6 +88,11 @@ class HostView(NamedTuple):
     locator: Locator
     banks: tuple[int, ...]
 
+    @property
+    def latency(self) -> int:
+        """Cycles to find out where what an address means lies, without the input register."""
+        return self.layout.block_cycles(self.layout.recv_parts) + self.locator.latency
+
 
 class HostWrites(NamedTuple):
     """How the host writes what nodes send, by one of the send maps.
@@ -210,11 +215,6 @@ class Host(Leaf):
             | {name: member for view in views for name, member in view.locator.given.items()}
         )
 
-    @staticmethod
-    def _read_cycles(view: HostView) -> int:
-        """Cycles to find out where what an address means lies, without the input register."""
-        return view.layout.block_cycles(view.layout.recv_parts) + view.locator.latency
-
     @property
     def _choosing(self) -> int:
         """Cycles to choose what the form of the last run says."""
@@ -223,7 +223,7 @@ class Host(Leaf):
     @property
     def _locating(self) -> int:
         """The most cycles of any form, and those to choose one."""
-        return max(map(self._read_cycles, self._views)) + self._choosing
+        return max(view.latency for view in self._views) + self._choosing
 
     @property
     def write_cycles(self) -> int:
@@ -283,7 +283,7 @@ class Host(Leaf):
             inside, outside = getattr(locator, name), getattr(self, name)
             inwards = member.flow is In
             m.d.comb += inside.eq(self.value(name)) if inwards else outside.eq(inside)
-        wait = self._locating - self._choosing - self._read_cycles(view)
+        wait = self._locating - self._choosing - view.latency
         address = delayed(m, self.value("host_addr")[: layout.address_bits - 1], 1 + wait)
         parts, name = layout.recv_parts, f"read{suffix(number)}"
         block = _block(m, name, layout, address, parts)
