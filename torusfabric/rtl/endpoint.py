@@ -2,11 +2,6 @@
 
 An endpoint holds what a node sends and what it has received. The sequencer, or ROMs that it steps
 through, give the cycles in which it reads and writes, so no flit carries a header or a valid bit.
-
-For the host, the words of a node's memories are chosen from in stages of at most two look-up tables
-with a register behind each. All endpoints of a fabric take as long: one with fewer stages asks its
-memories later. A node that is not asked shows 0, so that a tree that only combines brings the word
-of the one that is to the host port.
 """
 
 from __future__ import annotations

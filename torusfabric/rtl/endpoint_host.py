@@ -1,4 +1,10 @@
-"""The endpoint, as the host writes and reads it."""
+"""The endpoint, as the host writes and reads it.
+
+The words of a node's memories are chosen from in stages of at most two look-up tables with a
+register behind each. All endpoints of a fabric take as long: one with fewer stages asks its
+memories later. A node that is not asked shows 0, so that a tree that only combines brings the word
+of the one that is to the host port.
+"""
 
 from __future__ import annotations
 
