@@ -166,16 +166,14 @@ def add_loaded_stream_top(
 ) -> Built:
     """Every node has streams, and those of commands take what is loaded."""
     ends = stream_ends(tables.layout, build.width)
-
-    def add_control() -> None:
-        commands = partial(Commands, command_shape(tables.layout, build.choices))
-        streams.add_control(build, ends.loader, commands, renamed={"load_valid": "message_valid"})
-        tables.add_loader(build, "image_loader")
-        tables.add_sequencer(build, streams.SOON, renamed=streams.RENAMED)
-        for name in SHOWN:
-            build.add_output(name, build.nets[name])
-
-    return streams.add_around(build, clocks, timeout, add_control, partial(_add_nodes, ends=ends))
+    commands = partial(Commands, command_shape(tables.layout, build.choices))
+    streams.add_ports(build, clocks)
+    streams.add_control(build, ends.loader, commands, renamed={"load_valid": "message_valid"})
+    tables.add_loader(build, "image_loader")
+    tables.add_sequencer(build, streams.SOON, renamed=streams.RENAMED)
+    for name in SHOWN:
+        build.add_output(name, build.nets[name])
+    return streams.add_around(build, clocks, timeout, partial(_add_nodes, ends=ends))
 
 
 def _add_nodes(build: FabricBuilder, inner: str, ends: StreamEnds) -> None:

@@ -7,7 +7,7 @@ at a time. Each side has its own reset, in its own clock; both are high together
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,10 +20,10 @@ from amaranth.lib.wiring import In, Out
 from ..arrays import Slice
 from ..modules import Leaf
 from ..netlist import Role
+from .ports import stream_ports
 
 if TYPE_CHECKING:
     from ..fabric_builder import FabricBuilder
-    from .ports import StreamPort
 
 __all__ = ["Crossing", "QUEUE", "add_crossings"]
 
@@ -129,12 +129,13 @@ def _pointer(m: Module, name: str, passes: Value, domain: str, other: str) -> _P
     return _Pointer(number, gray, following, seen)
 
 
-def add_crossings(build: FabricBuilder, ports: Iterable[StreamPort]) -> None:
+def add_crossings(build: FabricBuilder) -> None:
     """Bring the streams of all nodes, in domains of their own, into the fabric.
 
     There the nets have the names of the ports, and `_here` behind.
     """
     nodes = np.arange(build.nodes)
+    ports = stream_ports(build.program, build.width, beat=build.beat)
     widths = {port.name: port.width for port in ports if port.node == 0}
     with build.together():
         for side in ("s_axis", "m_axis"):

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from ..modules import Leaf
     from .packets import Packets
 
-__all__ = ["OVER", "RENAMED", "SOON", "add_around", "add_control", "add_nodes", "add_stream_top"]
+__all__ = ["OVER", "RENAMED", "SOON", "add_around", "add_control", "add_nodes", "add_ports",
+           "add_stream_top"]  # fmt: skip
 
 #: Cycles before the last one of a run in which nodes have to be told of its end, to unload the
 #: first word as soon as the last has been stored: those on the way to them, and two in the unloader
@@ -55,42 +56,41 @@ def add_stream_top(build: FabricBuilder, clocks: Clocks, timeout: int = 0) -> Bu
     """
     streams = plan_streams(build)
     commands = partial(Commands, streams.commands) if streams.commands else None
-
-    def add_all_control() -> None:
-        add_control(build, streams.ends.loader, commands, barrier=build.program.barrier)
-        # It is not the sequencer that finds out why a run cannot be carried out.
-        idle = (Fixed(0, build.address_bits),)
-        add_sequencer(build, {**OVER, "idle_address": idle}, soon=SOON, renamed=RENAMED)
-
+    add_ports(build, clocks)
+    add_control(build, streams.ends.loader, commands, barrier=build.program.barrier)
+    # It is not the sequencer that finds out why a run cannot be carried out.
+    idle = (Fixed(0, build.address_bits),)
+    add_sequencer(build, {**OVER, "idle_address": idle}, soon=SOON, renamed=RENAMED)
     given = lambda leaf: _constants(build, leaf, streams.by_verb[leaf.verb])
-    add_all_nodes = partial(add_nodes, ends=streams.ends, shapes=streams.endpoints, given=given)
-    return add_around(build, clocks, timeout, add_all_control, add_all_nodes)
+    nodes = partial(add_nodes, ends=streams.ends, shapes=streams.endpoints, given=given)
+    return add_around(build, clocks, timeout, nodes)
+
+
+def add_ports(build: FabricBuilder, clocks: Clocks) -> None:
+    """Add the ports of nodes, and those of commands."""
+    for port in stream_ports(build.program, build.width, clocks, beat=build.beat):
+        # In the name of a port of a node, the number is not always at the end.
+        name = port.name if port.node is None else port.name.replace(str(port.node), "{}", 1)
+        add = build.add_input if port.direction == "in" else build.add_output
+        add(name, port.width, node=port.node)
 
 
 def add_around(
     build: FabricBuilder,
     clocks: Clocks,
     timeout: int,
-    add_control: Callable[[], None],
     add_nodes: Callable[[FabricBuilder, str], None],
 ) -> Built:
-    """Add the ports of nodes, what is given for control and nodes, and what stands around these.
+    """Add nodes, once there is what controls them, and what stands around these.
 
     The nets of the streams of nodes have the names of ports, and what `add_nodes` is given behind.
     """
-    ports = stream_ports(build.program, build.width, clocks, beat=build.beat)
-    for port in ports:
-        # In the name of a port of a node, the number is not always at the end.
-        name = port.name if port.node is None else port.name.replace(str(port.node), "{}", 1)
-        add = build.add_input if port.direction == "in" else build.add_output
-        add(name, port.width, node=port.node)
-    add_control()
     inner = "" if clocks is Clocks.ONE else "_here"
     routers = add_inside(build, lambda build: add_nodes(build, inner))
     if timeout:
         add_watch(build, timeout)
     if inner:
-        add_crossings(build, ports)
+        add_crossings(build)
     return Built(routers)
 
 
