@@ -120,7 +120,7 @@ class ImageLoader(Leaf):
         taken, first, word = (self.value(f"load_{name}") for name in ("we", "first", "data"))
         # An image that a reset interrupts is torn.
         state = Signal(State, name="state", init=State.OVER)
-        check = Signal(32, name="check", init=(1 << 32) - 1)
+        check = Signal(CRC_BITS, name="check", init=ONES)
         right, begins = Signal(name="right"), Signal(name="begins")
         whole: Value = right
         m.d.sync += [self.load_valid.eq(0), right.eq(0)]
@@ -141,7 +141,7 @@ class ImageLoader(Leaf):
         stopped = (state >= State.TABLE) & (runs | (self.value("busy") & alone))
         now = Mux(first, Const(State.MAGIC, 4), Mux(stopped, State.OVER, state))
         with m.If(taken):
-            before = Mux(first, (1 << 32) - 1, check)
+            before = Mux(first, ONES, check)
             m.d.sync += [check.eq(_checked(m, before, word)), state.eq(now + 1)]
             with m.Switch(now):
                 for begins_with, known in ((State.MAGIC, MAGIC), (State.FABRIC, self._digest)):
@@ -209,8 +209,8 @@ class ImageLoader(Leaf):
 
 
 def _checked(m: Module, check: Value, word: Value) -> Value:
-    """The check after one more word, as `zlib.crc32`: each bit is the parity of some of both."""
+    """The check after one more word: each bit is the parity of some of both."""
     mixed = Signal(CRC_BITS, name="mixed")
     m.d.comb += mixed.eq(check ^ word)
-    # On a bit of the word it depends as on that bit of the check.
+    # On a bit of a word as wide as the sum, it depends as on that of the sum before.
     return Cat((mixed & (mask & ONES)).xor() for mask in crc_masks(CRC_BITS))
