@@ -181,12 +181,8 @@ def select(
     'allgather'
     """
     asked: dict[str, Any] = dict(options)
-    links = asked.pop("link_latency", None)
-    faults = (asked.pop(name, ()) for name in ("broken_links", "broken_nodes"))
-    topology = with_faults(parse_topology(topology), *faults)
     named = split_name(collective) if isinstance(collective, str) else Named("", "", "")
-    topology = Faulty.of(topology, named.faults) if named.faults else topology
-    topology = topology if links is None else with_latency(topology, links)
+    topology = _network(topology, named.faults, asked)
     if not isinstance(collective, str | Collective):
         raise InputError(f"Collective must be a name or a Collective, not {shown(collective)}")
     if isinstance(collective, Collective):
@@ -209,19 +205,34 @@ def select(
     beat = natural("Beat", asked.pop("beat", 1))
     if beat.bit_count() != 1:
         raise InputError(f"Beat must be a power of two, not {beat}")
-    for name in asked:
-        if name not in (known := [option.name for option in fields(Options)]):
-            raise no_such("Option", name, known)
     latency = asked.get("latency")
     any_latency = isinstance(latency, str) and latency == "auto"
     if any_latency:
         del asked["latency"]
+    chosen = _of_algorithm(asked, topology, collective)
+    return Selection(topology, collective, algorithm, chosen, any_latency, costs, beat, operators)
+
+
+def _network(topology: Topology | str, faults: str, asked: dict[str, Any]) -> Topology:
+    """The topology with all that is out of order and its latencies, which are asked no more."""
+    latency = asked.pop("link_latency", None)
+    broken = (asked.pop(name, ()) for name in ("broken_links", "broken_nodes"))
+    topology = with_faults(parse_topology(topology), *broken)
+    topology = Faulty.of(topology, faults) if faults else topology
+    return topology if latency is None else with_latency(topology, latency)
+
+
+def _of_algorithm(asked: dict[str, Any], topology: Topology, collective: Collective) -> Options:
+    """What is asked of the algorithm."""
+    for name in asked:
+        if name not in (known := [option.name for option in fields(Options)]):
+            raise no_such("Option", name, known)
     chosen = Options(**asked)
     ports, groups = chosen.ports, collective.groups(topology)
     if ports is not None and not 1 <= ports <= groups.torus.ports:
         where = topology if collective.axes is None else f"{topology} {collective.name}"
         raise InputError(f"Ports must be from 1 to {groups.torus.ports} on {where}, not {ports}")
-    return Selection(topology, collective, algorithm, chosen, any_latency, costs, beat, operators)
+    return chosen
 
 
 def _costs(objective: object, costs: Costs | None) -> Costs | None:
