@@ -39,6 +39,7 @@ from .sources import Sources
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from .mode import Form
     from .program import Program
 
 __all__ = ["merge", "mode_alone"]
@@ -91,25 +92,9 @@ def merge(programs: Sequence[Program]) -> Program:
     delay = max(program.form.write_delay for program in programs)
     for k, program in enumerate(programs):
         numbers, of_variant = memories.numbers[k], variants.of(program)
-        pitch = np.ones(len(memories.joint), int)
-        pitch[numbers] = [loops[k].pitch_of(memory) for memory in range(len(numbers))]
-        loop = replace(
-            loops[k],
-            sources=sources,
-            fields=_renamed(loops[k], sources, taken[k], numbers, of_variant),
-            pitch=tuple(pitch.tolist()),
-        )
-        forms.append(
-            replace(
-                program.form,
-                loop=loop,
-                send_map=RenumberedMap(program.form.send_map, numbers),
-                receive_map=RenumberedMap(program.form.receive_map, numbers),
-                write_delay=delay,
-                chosen=True,
-                layout=memories.layouts[k],
-            )
-        )
+        fields = _renamed(loops[k], sources, taken[k], numbers, of_variant)
+        form = _in_common(program.form, sources, fields, numbers, len(memories.joint))
+        forms.append(replace(form, write_delay=delay, layout=memories.layouts[k]))
         depth[:, numbers] = np.maximum(depth[:, numbers], program.depth[of_variant])
     return replace(
         programs[0],
@@ -139,6 +124,21 @@ def mode_alone(program: Program, mode: int) -> Program:
     if len(parts) == 1:
         return parts[0]
     return replace(merge(parts), served=(chosen.ranges,))
+
+
+def _in_common(
+    form: Form, sources: Sources, fields: tuple[Field, ...], numbers: IntArray, memories: int
+) -> Form:
+    """A form with the common sources, and the common numbers of its memories."""
+    pitch = np.ones(memories, int)
+    pitch[numbers] = [form.loop.pitch_of(memory) for memory in range(len(numbers))]
+    return replace(
+        form,
+        loop=replace(form.loop, sources=sources, fields=fields, pitch=tuple(pitch.tolist())),
+        send_map=RenumberedMap(form.send_map, numbers),
+        receive_map=RenumberedMap(form.receive_map, numbers),
+        chosen=True,
+    )
 
 
 def _renamed(

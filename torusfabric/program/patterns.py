@@ -76,20 +76,11 @@ def _compile_rows(
     topology, block, steps = pattern.topology, request.block, pattern.steps
     ports, chunks, links = topology.ports, pattern.chunks, topology.cycles_of_port
     least, apart = topology.longest_link, 1 if by_flit else block
-    if by_flit or request.any_length:
-        if not by_flit and (block > least or not isinstance(topology.link_latency, int)):
-            least += MEMORY_AGE - PASS  # then whatever the length, all is in memory
-        age = least - links + PASS
-    else:
-        age = max(block, least) - links + PASS
-    rests = np.flatnonzero(age >= MEMORY_AGE)
-    delayed = np.flatnonzero((age > PASS) & (age < MEMORY_AGE))
-    sources = Sources(
-        ports, tuple(delayed.tolist()), injections=tuple((k,) for k in range(chunks + len(rests)))
-    )
-    entry = np.append(np.arange(ports), IDLE)
-    entry[delayed] = ports + np.arange(len(delayed))
-    entry[rests] = sources.first_injection + chunks + np.arange(len(rests))
+    open_length = request.any_length and not by_flit
+    if open_length and (block > least or not isinstance(topology.link_latency, int)):
+        least += MEMORY_AGE - PASS  # then whatever the length, all is in memory
+    takes = least if by_flit or open_length else max(block, least)
+    sources, entry, rests = _entries(takes - links + PASS, chunks)
     inject = np.where(pattern.inject >= 0, sources.first_injection + pattern.inject, IDLE)
     forward = entry[pattern.feed]
     variant_of, first = number_equal(map(bytes, np.hstack([inject, forward])))
@@ -126,6 +117,23 @@ def _compile_rows(
         depth=np.tile([steps * block] * ports + [block] * chunks, (len(first), 1)),
         variant_of=variant_of,
     )
+
+
+def _entries(age: IntArray, chunks: int) -> tuple[Sources, IntArray, IntArray]:
+    """Where what came by each in-port is when it goes on, so many cycles after its arrival.
+
+    Those are the sources, the number among them of each in-port, and the in-ports whose words are
+    read from memory, by a reader each behind those of chunks.
+    """
+    ports = len(age)
+    rests = np.flatnonzero(age >= MEMORY_AGE)
+    delayed = np.flatnonzero((age > PASS) & (age < MEMORY_AGE))
+    injections = tuple((k,) for k in range(chunks + len(rests)))
+    sources = Sources(ports, tuple(delayed.tolist()), injections=injections)
+    entry = np.append(np.arange(ports), IDLE)
+    entry[delayed] = ports + np.arange(len(delayed))
+    entry[rests] = sources.first_injection + chunks + np.arange(len(rests))
+    return sources, entry, rests
 
 
 def tree_plan(pattern: Pattern, *, by_chunk: bool = False) -> RoundPlan:
