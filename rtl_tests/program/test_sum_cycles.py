@@ -68,6 +68,23 @@ def test_sums_are_complete_away_from_their_owners(topology):
     assert tf.simulate(fabric, jobs=[tf.Job(length=33)]).passed
 
 
+def test_kept_sums_in_as_many_chunks_as_nodes():
+    """All nodes complete all chunks, so that a message has no shares for the host to find."""
+    chunk = np.repeat(np.arange(3)[:, None], 2, axis=1)
+    table = tf.schedule.SumTable(
+        topology=tf.Torus(3),
+        collective=tf.Collective("allreduce"),
+        chunks=3,
+        chunk=chunk,
+        passed=np.full_like(chunk, -1),
+    )
+    tf.check(table)
+    program = tf.compile(table)
+    assert program.cycles() == 11
+    words = np.arange(9, dtype=np.uint64).reshape(3, 3)
+    assert (program.execute(words) == words.sum(axis=0)).all()
+
+
 def test_a_node_sends_its_own_word_before_others_come():
     """What comes later belongs to a sum without it: around a ring, from each owner to itself."""
     around = tf.schedule.Table(

@@ -167,7 +167,7 @@ def beat(topology: Topology, collective: Collective, flits: int) -> int:
     >>> [beat(Torus(4, 4), parse_collective(name), 64) for name in ("allgather", "alltoall")]
     [4, 2]
     """
-    blocks = collective.layout(topology, 1).blocks
+    blocks = collective.blocks(topology, 1)
     messages, least = max(blocks.goals, blocks.parts), limit(topology, collective, flits)
     found = 1
     while 2 * found <= flits and -(-flits // found) * max(messages - 1, 1) > least:

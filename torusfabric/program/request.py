@@ -12,7 +12,7 @@ from .program import Program
 from .timing import chunk_cycles, direct_write_delay, look_up_delay
 
 if TYPE_CHECKING:
-    from ..collective import Layout, Operator
+    from ..collective import Operator
     from ..schedule import Schedule
     from ..topology import IntArray, Topology
     from .fields import Loop, Memory
@@ -73,11 +73,6 @@ class Request:
         """That of the schedule."""
         return self.schedule.topology
 
-    @cached_property
-    def layout(self) -> Layout:
-        """The memory layout of a node as the host addresses it."""
-        return self.schedule.collective.layout(self.topology, self.schedule.chunks)
-
     @property
     def latency(self) -> int:
         """Cycles that the hardware of operators takes by itself."""
@@ -89,7 +84,7 @@ class Request:
             delay = look_up_delay
         else:
             delay = chunk_cycles if send_map.by_chunk else direct_write_delay
-        return delay(self.layout, self.flits, any_length=self.any_length)
+        return delay(self.schedule.layout, self.flits, any_length=self.any_length)
 
     def program(
         self,

@@ -151,7 +151,7 @@ class Record:
 
     def _locations(self) -> tuple[IntArray, IntArray]:
         """Where nodes keep what the host may ask for: memory and slot, by node, in its order."""
-        layout = self._schedule.collective.layout(self._topology, self._schedule.chunks)
+        layout = self._schedule.layout
         index = np.arange(layout.recv_blocks)
         located = np.empty((self._topology.nodes, len(index), 2), int)
         located[:] = NOWHERE

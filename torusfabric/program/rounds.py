@@ -98,7 +98,7 @@ def program_of(request: Request, plan: RoundPlan, *, any_root: bool = False) -> 
     any root, too, each chunk has a memory, of two halves: the lower for what a node would send as
     the root, the upper for what it has received.
     """
-    block, topology, layout = request.block, request.topology, request.layout
+    block, topology, layout = request.block, request.topology, request.schedule.layout
     half, streams = 1 << (block - 1).bit_length(), plan.streams is not None
     loop, variant_of, first = _loop(plan, block, half if any_root else block)
     memories = (*plan.memories, *memories_of((), plan.depth.shape[1] - len(plan.memories)))

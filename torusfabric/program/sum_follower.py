@@ -141,7 +141,7 @@ class _SumFollower:
     def finish(self) -> None:
         """The round in which nodes add up what they have of the sums that they must have."""
         record, topology, messages = self.record, self._topology, []
-        layout = self._schedule.collective.layout(topology, self._schedule.chunks)
+        layout = self._schedule.layout
         for node in layout.receivers.tolist():
             blocks = layout.received_block(node, np.arange(layout.recv_blocks))
             keys = (blocks % self._keys).tolist()
