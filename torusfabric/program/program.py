@@ -98,7 +98,7 @@ class Program(ProgramData):
         operation: int | None = None,
         width: int = 64,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The words that a run owes every node, by the definition of the collective.
+        """The words that a run is to bring every node, by the definition of the collective.
 
         Where an operator is not associative, the definition leaves the order open: then it is that
         of the program.
@@ -123,9 +123,11 @@ class Program(ProgramData):
         """
         operator = self.modes[self.mode_number(mode)].operator_of(operation)
         layout = self.part(self.form_of(mode, length)).layout
-        owed, receives = expected_words(layout, words, operator=operator, width=width, root=root)
+        expected, receives = expected_words(
+            layout, words, operator=operator, width=width, root=root
+        )
         if operator is not None and not operator.associative:
-            owed = self.execute(
+            expected = self.execute(
                 words, mode=mode, length=length, root=root, operation=operation, width=width
             )
-        return owed, receives
+        return expected, receives
