@@ -26,7 +26,7 @@ from ..schedule import Schedule
 from ..schedule.sum_trees import sum_trees
 from ..toolchain.values import is_several, natural
 from ..topology import CayleyGraph, Topology, Torus
-from .planned import most_flits, planned, with_latency
+from .planned import choose_latency, most_flits, planned
 from .selection import PlanOptions, Selection, select
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def choose_by_model(selection: Selection, costs: Costs) -> Selection:
     tried: list[tuple[Number, Selection]] = []
     for candidate in serving(selection):
         try:
-            candidate = with_latency(candidate, None, any_length=False)
+            candidate = choose_latency(candidate, None, any_length=False)
             schedule = planned(candidate)
         except InputError:
             continue
@@ -250,7 +250,7 @@ def _tried(
         if prune and _least_chunks(candidate, selection.options) > 2 * flits:
             continue  # chunks of less than half a flit
         try:
-            candidate = with_latency(candidate, flits, any_length=any_length)
+            candidate = choose_latency(candidate, flits, any_length=any_length)
             schedule = planned(candidate)
             if prune and fewest is not None and least_cycles(schedule, flits) > 2 * fewest:
                 continue

@@ -15,7 +15,7 @@ from ..schedule.recognise import recognise
 from .limits import announce_plan, plan_memory, require_memory
 from .selection import Selection
 
-__all__ = ["LATENCIES", "most_flits", "plan_anew", "planned", "with_latency"]
+__all__ = ["LATENCIES", "most_flits", "plan_anew", "planned", "choose_latency"]
 
 #: What is tried; more steps of waiting have never been of use.
 LATENCIES = (1, 2, 3, 4)
@@ -47,7 +47,7 @@ def plan_anew(selection: Selection) -> Schedule:
     return kept_plan(selection, plan)
 
 
-def with_latency(selection: Selection, flits: int | None, *, any_length: bool) -> Selection:
+def choose_latency(selection: Selection, flits: int | None, *, any_length: bool) -> Selection:
     """Choose the latency, if that is left open.
 
     Sums take a cycle to add and one to leave, and words for the same sum are added one after

@@ -14,7 +14,7 @@ from ..schedule import Schedule
 from ..toolchain.values import flag, natural
 from ..topology import Topology
 from .choice import choose_by_cycles, choose_by_model, choose_by_times
-from .planned import planned, with_latency
+from .planned import choose_latency, planned
 from .selection import PlanOptions, Selection, select
 
 __all__ = ["plan", "plan_selection", "resolve", "tries_all"]
@@ -159,7 +159,7 @@ def resolve(
         return choose_by_model(selection, costs)
     if selection.algorithm is None:
         return _chosen(selection, flits, any_length=any_length, root=root)
-    return with_latency(selection, flits, any_length=any_length)
+    return choose_latency(selection, flits, any_length=any_length)
 
 
 def tries_all(selection: Selection) -> bool:
@@ -177,8 +177,8 @@ def _chosen(
     """
     first = replace(selection, algorithm=selection.chosen())
     if not tries_all(selection):
-        return with_latency(first, flits, any_length=any_length)
+        return choose_latency(first, flits, any_length=any_length)
     if flits is not None:
         return choose_by_cycles(selection, flits, any_length=any_length, root=root)
     chosen = choose_by_times(selection, root=root)
-    return with_latency(chosen, None, any_length=any_length)
+    return choose_latency(chosen, None, any_length=any_length)
