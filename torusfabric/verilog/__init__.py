@@ -5,9 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ..rtl.fabric import Fabric
-from ..toolchain.files import writable
-from ..toolchain.folders import made_folder
-from .design import MANIFEST, TEXT, Design, require_folder
+from .design import Design, write_made
 from .diagram import Diagram
 from .manifest import manifest
 from .module_text import ModuleText, Port, Structure
@@ -47,10 +45,8 @@ def write(
     InputError
         If the folder holds such files, or cannot be written.
     """
-    with made_folder(folder):
-        writable(Path(folder, TEXT))  # before the work, which may take long
-        require_folder(Path(folder), (TEXT, MANIFEST), force=force)
-        diagrams = draw(fabric) if draw else None
-        design = emit(fabric, command=command, diagrams=diagrams, **options)
-        design.write(folder, force=force)
-    return design
+
+    def make() -> Design:
+        return emit(fabric, command=command, diagrams=draw(fabric) if draw else None, **options)
+
+    return write_made(make, folder, force=force)

@@ -10,9 +10,7 @@ from typing import Any, NamedTuple
 from ..rtl.boards import BoardSystem
 from ..rtl.boards.system import LINK_PORTS, link_port
 from ..rtl.netlist import Netlist
-from ..toolchain.files import writable
-from ..toolchain.folders import made_folder
-from .design import MANIFEST, TEXT, Design, require_folder
+from .design import MANIFEST, TEXT, Design, write_made
 from .files import BENCH, as_json, bench_files
 from .manifest import manifest
 from .memory_rule import MemoryRule
@@ -41,12 +39,8 @@ def write_boards(
     system: BoardSystem, folder: str | Path, *, command: str, force: bool = False, ram: str = "auto"
 ) -> Design:
     """Write ``fabric.v``, ``manifest.json`` and a bench into a folder; see `verilog.write`."""
-    with made_folder(folder):
-        writable(Path(folder, TEXT))
-        require_folder(Path(folder), (TEXT, MANIFEST), force=force)
-        design = emit_boards(system, command=command, ram=ram)
-        design.write(folder, force=force)
-    return design
+    make = lambda: emit_boards(system, command=command, ram=ram)
+    return write_made(make, folder, force=force)
 
 
 def emit_boards(

@@ -2,21 +2,21 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..rtl.netlist import ROM
 from ..toolchain.files import writable
-from ..toolchain.folders import locked
+from ..toolchain.folders import locked, made_folder
 from ..toolchain.owned import owned_files, remove_owned, require_owned, write_owned
 from ..toolchain.values import path_of
 from .module_text import ModuleText, Structure
 from .rom_contents import RomContents
 from .routers import RouterClass
 
-__all__ = ["MANIFEST", "TEXT", "Design", "PlainNames", "require_folder"]
+__all__ = ["MANIFEST", "TEXT", "Design", "PlainNames", "write_made"]
 
 #: The file that lists the others.
 MANIFEST = "manifest.json"
@@ -222,7 +222,7 @@ class Design:
             file is written if that is known beforehand.
         """
         target, files = Path(path_of("Folder", folder)), {TEXT: self.text, **self.files}
-        require_folder(target, files, force=force)
+        require_owned(target, MAKER, files, force=force)
         for name in files:
             writable(target / name, make=True)
         with locked(target):
@@ -232,6 +232,11 @@ class Design:
             remove_owned(target, MAKER, before - files.keys())
 
 
-def require_folder(folder: Path, names: Iterable[str], *, force: bool) -> None:
-    """Refuse to replace files of others in the folder of a design; see `require_owned`."""
-    require_owned(folder, MAKER, names, force=force)
+def write_made(make: Callable[[], Design], folder: str | Path, *, force: bool) -> Design:
+    """Write a design that is made, which may take long, once it is known that it can be written."""
+    with made_folder(folder):
+        writable(Path(folder, TEXT))
+        require_owned(Path(folder), MAKER, (TEXT, MANIFEST), force=force)
+        design = make()
+        design.write(folder, force=force)
+    return design

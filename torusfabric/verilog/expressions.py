@@ -287,7 +287,9 @@ class Expressions:
         if sign in BITWISE:
             return self._bitwise(sign, self._chain(value, low, high), high - low)
         if sign in CARRYING:
-            return self._cut(self._carrying(value, high), high, low, high, CALLED[sign])
+            texts = [self.bits(each, 0, high) for each in operands]
+            text = chained(sign, texts) if len(texts) > 1 else f"-{atom(texts[0])}"
+            return self._cut(text, high, low, high, CALLED[sign])
         if sign in COMPARING:
             return self._comparison(sign, *operands)
         if sign in ("b", "r|", "r&", "r^"):
@@ -355,10 +357,6 @@ class Expressions:
                 over = f"{towards} - {joined([constant(0, size - 1), below])}"
         text = f"(|{bottom}) ? {operand(over)} : {nothing}"
         return helper(text, size, called=CALLED[sign])
-
-    def _carrying(self, value: ast.Operator, size: int) -> str:
-        texts = [self.bits(each, 0, size) for each in value.operands]
-        return f"-{atom(texts[0])}" if len(texts) == 1 else chained(value.operator, texts)
 
     def _comparison(self, sign: str, a: Value, b: Value) -> str:
         signed = a.shape().signed or b.shape().signed

@@ -161,15 +161,15 @@ def _offsets(mode: Mode) -> dict[str, Any]:
 def _mode(fabric: Fabric, number: int) -> dict[str, Any]:
     """What a run of a mode does, and how long it takes; of several forms also what each does."""
     mode, layout = fabric.program.modes[number], fabric.layouts[number]
-    schedule = mode.schedule
-    collective = schedule.collective
-    axes = range(schedule.topology.dimensions) if collective.axes is None else collective.axes
+    collective, own = mode.schedule.collective, mode.schedule.topology
+    axes = range(own.dimensions) if collective.axes is None else collective.axes
     return {
         "mode": number,
         "collective": collective.kind,
         "axes": list(axes),
         **({"without": list(collective.without)} if collective.without else {}),
-        **_own_topology(fabric, schedule.topology),
+        # Of one that does without links which others use.
+        **({} if own == fabric.program.topology else {"topology": own.to_entry()}),
         "root": collective.root if collective.rooted else None,
         **_chosen_root(mode),
         **_offsets(mode),
@@ -181,11 +181,6 @@ def _mode(fabric: Fabric, number: int) -> dict[str, Any]:
         "cycles": _cycles(mode.pieces(fabric.flits)),
         **({"forms": [_form(mode, each) for each in mode.ranges]} if mode.several else {}),
     }
-
-
-def _own_topology(fabric: Fabric, topology: Topology) -> dict[str, Any]:
-    """The topology of a mode that does without links which others use."""
-    return {} if topology == fabric.program.topology else {"topology": topology.to_entry()}
 
 
 def _form(mode: Mode, served: Range) -> dict[str, Any]:
@@ -302,7 +297,7 @@ def _bus_facts(fabric: Fabric, bus: Bus) -> dict[str, Any]:
     """The protocol of a bus, and its registers and windows; offsets and strides count bytes."""
     register_map = fabric.register_map
     assert register_map is not None
-    windows = {window.name: _window(window) for window in register_map.windows}
+    windows = {window.name: _facts(window) for window in register_map.windows}
     return {
         "protocol": bus.value,
         "data_width": DATA_BITS,
@@ -320,13 +315,10 @@ def _register(register: Register) -> dict[str, Any]:
         "offset": register.offset,
         "access": register.access.value,
         "meaning": register.meaning,
-        "fields": {field.name: _field(field) for field in register.fields},
+        "fields": {field.name: _facts(field) for field in register.fields},
     }
 
 
-def _field(field: Field) -> dict[str, Any]:
-    return {name: value for name, value in asdict(field).items() if name not in ("name", "port")}
-
-
-def _window(window: Window) -> dict[str, Any]:
-    return {name: value for name, value in asdict(window).items() if name != "name"}
+def _facts(value: Field | Window) -> dict[str, Any]:
+    """What is said of a field or a window, beside its name."""
+    return {name: each for name, each in asdict(value).items() if name not in ("name", "port")}

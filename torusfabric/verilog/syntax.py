@@ -120,7 +120,8 @@ def joined(parts: Sequence[str]) -> str:
     flat: list[str] = []
     for part in chain.from_iterable(map(_parts, parts)):
         if flat and CONSTANT.fullmatch(flat[-1]) and CONSTANT.fullmatch(part):
-            part = _both(flat.pop(), part)
+            (above, high), (below, low) = number_of(flat.pop()), number_of(part)
+            part = constant(high << below | low, above + below)
         flat.append(part)
     if len(flat) == 1:
         return flat[0]
@@ -129,12 +130,6 @@ def joined(parts: Sequence[str]) -> str:
         return f"{{{short}}}"
     lines = ",\n".join(flat).replace("\n", "\n  ")
     return f"{{\n  {lines}\n}}"
-
-
-def _both(high: str, low: str) -> str:
-    """Two constants as one."""
-    above, below = number_of(high), number_of(low)
-    return constant(above[1] << below[0] | below[1], above[0] + below[0])
 
 
 def _parts(text: str) -> list[str]:

@@ -394,7 +394,10 @@ class _Writer:
         for origin in instance.origins or ():
             if isinstance(origin, Use):
                 self._shared[origin.module.name] = origin.module
-        parameters = [f".{key}({_parameter(value)})" for key, value in instance.parameters.items()]
+        parameters = [
+            f".{key}({constant(v.value, len(v)) if isinstance(v, Const) else v})"
+            for key, v in instance.parameters.items()
+        ]
         pins = []
         for key, (value, direction) in instance.ports.items():
             text = (
@@ -410,7 +413,3 @@ class _Writer:
             return
         lines = [head, *indented([f"{pin}," for pin in pins[:-1]]), *indented(pins[-1:]), ");"]
         self._body.append("\n".join(lines))
-
-
-def _parameter(value: object) -> str:
-    return constant(value.value, len(value)) if isinstance(value, Const) else str(value)
