@@ -8,8 +8,9 @@ moves on by a unit each time that it is wrong.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
@@ -30,8 +31,12 @@ SETTLE, TRUSTED = 8, 32
 WRONG, RIGHT, LOST = 4, 1, 24
 
 
-class Units(ABC):
-    """What goes on a pair for a word.
+@dataclass(frozen=True)
+class Bits:
+    """Units of a bit, four in a cycle.
+
+    The first one belongs to a sequence that no data has: each next bit is the inverse of the sum of
+    the sixth and the seventh before it.
 
     Parameters
     ----------
@@ -42,50 +47,24 @@ class Units(ABC):
     ----------
     unit, gear : int
         Bits of a unit, and units that go in a cycle of the faster clock.
-    count : int
-        Units of a word.
     """
 
-    unit: int
-    gear: int
-
-    def __init__(self, cycles: int) -> None:
-        self.cycles, self.count = cycles, cycles * self.gear
+    cycles: int
+    unit: ClassVar[int] = 1
+    gear: ClassVar[int] = 4
 
     @property
-    @abstractmethod
-    def bits(self) -> int:
-        """Of the fabric, in a word."""
-
-    @abstractmethod
-    def sent(self, m: Module, now: Value, word: Value) -> Value:
-        """All units of a word that is sent now."""
-
-    @abstractmethod
-    def right(self, m: Module, now: Value, first: Value) -> Value:
-        """Whether the first unit of a word is right, which has come now."""
-
-    @abstractmethod
-    def word(self, rest: Sequence[Value]) -> Value:
-        """The word in units behind the first one."""
-
-
-class Bits(Units):
-    """Units of a bit, four in a cycle.
-
-    The first one belongs to a sequence that no data has: each next bit is the inverse of the sum of
-    the sixth and the seventh before it.
-    """
-
-    unit, gear = 1, 4
+    def count(self) -> int:
+        """Units of a word of the fabric."""
+        return self.cycles * self.gear
 
     @property
     def bits(self) -> int:
-        """All but the first one."""
+        """Of the fabric, in a word: all but the first one."""
         return self.count - 1
 
     def sent(self, m: Module, now: Value, word: Value) -> Value:
-        """The word, behind the next bit of the sequence."""
+        """All units of a word that is sent now: the next bit of the sequence, and the word."""
         history = Signal(HISTORY, name="history")
         bit = self._following(history)
         with m.If(now):
@@ -93,40 +72,49 @@ class Bits(Units):
         return Cat(bit, word)
 
     def right(self, m: Module, now: Value, first: Value) -> Value:
-        """Whether a bit is the next one."""
+        """Whether the first unit of a word is right, which has come now: the next bit."""
         history = Signal(HISTORY, name="history")
         with m.If(now):
             m.d.sync += history.eq(Cat(first, history))
         return (first == self._following(history)) & ~history.all()
 
     def word(self, rest: Sequence[Value]) -> Value:
-        """The bits."""
+        """The word in units behind the first one."""
         return Cat(*rest)
 
     def _following(self, history: Value) -> Value:
         return ~(history[HISTORY - 2] ^ history[HISTORY - 1])
 
 
-class Bytes(Units):
-    """Units of a byte, two in a cycle, each with a bit that says that it is no data."""
+@dataclass(frozen=True)
+class Bytes:
+    """Units of a byte, two in a cycle, each with a bit that says that it is no data; as `Bits`."""
 
-    unit, gear = 9, 2
+    cycles: int
+    unit: ClassVar[int] = 9
+    gear: ClassVar[int] = 2
+
+    @property
+    def count(self) -> int:
+        """Units of a word of the fabric."""
+        return self.cycles * self.gear
 
     @property
     def bits(self) -> int:
-        """All bytes but the first one."""
+        """Of the fabric, in a word: all bytes but the first one."""
         return 8 * (self.count - 1)
 
     def sent(self, m: Module, now: Value, word: Value) -> Value:
-        """The word, behind a comma."""
-        return Cat(self._comma, *(Cat(word.word_select(k, 8), C0) for k in range(self.count - 1)))
+        """All units of a word that is sent now: a comma, and the word."""
+        data = (Cat(word.word_select(k, 8), Const(0, 1)) for k in range(self.count - 1))
+        return Cat(self._comma, *data)
 
     def right(self, m: Module, now: Value, first: Value) -> Value:
-        """Whether a byte is a comma."""
+        """Whether the first unit of a word is right: a comma."""
         return first == self._comma
 
     def word(self, rest: Sequence[Value]) -> Value:
-        """The bytes."""
+        """The word in units behind the first one."""
         return Cat(unit[:8] for unit in rest)
 
     @property
@@ -134,8 +122,8 @@ class Bytes(Units):
         return Const(1 << 8 | COMMA, self.unit)
 
 
-#: A byte is data.
-C0 = Const(0, 1)
+#: What goes on a pair for a word.
+Units: TypeAlias = Bits | Bytes
 
 
 class WordTimer(wiring.Component):
@@ -209,6 +197,8 @@ class PairReceiver(wiring.Component):
         Zeros until it is known where words begin.
     clock : Out(1)
         Rises with each word, and falls when it is to be taken.
+    locked : Out(1)
+        Whether it is known where words begin.
     """
 
     def __init__(self, units: Units) -> None:
