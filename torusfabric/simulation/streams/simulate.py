@@ -139,15 +139,7 @@ def _split_beats(fabric: Fabric, log: Log) -> None:
 def _report(
     fabric: Fabric, runs: Sequence[Planned], cycles: Sequence[int], log: Log, **others: Any
 ) -> StreamReport:
-    """Compare all that has come, and say how fast it did.
-
-    Parameters
-    ----------
-    cycles : sequence of int
-        Those that are planned of each run.
-    **others
-        ``stall``, ``engine`` and ``seconds`` of the report.
-    """
+    """Compare all that has come with what is planned; others are entries of the report."""
     exchanges, errors = [run.exchange for run in runs], [run.error for run in runs]
     found = Compared(exchanges, log)
     found.compare_statuses(log, errors, cycles)
