@@ -145,7 +145,7 @@ def test_every_fault_of_links_or_their_control_is_refuted(fault):
     assert is_refuted(fault)
 
 
-@pytest.mark.parametrize("number", few(2, [*range(len(COMPARED))]), ids=names(COMPARED))
+@pytest.mark.parametrize("number", few(3, [*range(len(COMPARED))]), ids=names(COMPARED))
 def test_a_fault_of_sums_or_wires_is_refuted(number):
     (system, _), fault = pair(), COMPARED[number]
     wrong = prove_boards(system, design=planted(fault), cache=Cache()).counterexample
