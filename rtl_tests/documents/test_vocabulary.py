@@ -14,8 +14,8 @@ from torusfabric.cli import make_parser
 ROOT = Path(__file__).parents[2]
 
 #: Rooms in whose names they have been looked for.
-ROOMS = ("algorithms", "analysis", "cli", "collective", "draw", "planning", "schedule", "sweep",
-         "toolchain", "topology", "simulation/diagrams")  # fmt: skip
+ROOMS = ("algorithms", "analysis", "cli", "collective", "draw", "planning", "proof", "schedule",
+         "simulation", "sweep", "toolchain", "topology")  # fmt: skip
 
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "boards/README.md")]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))

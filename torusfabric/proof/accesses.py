@@ -16,7 +16,7 @@ import numpy as np
 
 from ..rtl.netlist import Role
 from ..topology import IntArray
-from .messages import Places, Run, in_beats, listed_places, sent_words
+from .messages import Locations, Run, in_beats, listed_locations, sent_words
 from .symbols import UNKNOWN
 
 if TYPE_CHECKING:
@@ -56,13 +56,13 @@ class Steps:
 def side_by_side(steps: Steps, first: int, count: int) -> Steps:
     """Some reads at once, each in a run of its own; those of one run follow one another."""
 
-    def lanes(values: IntArray) -> IntArray:
+    def columns(values: IntArray) -> IntArray:
         return np.moveaxis(values[first : first + count], 0, -1).reshape(1, values.shape[1], -1)
 
     return replace(
         steps,
         count=1,
-        numbers={port: lanes(values) for port, values in steps.numbers.items()},
+        numbers={port: columns(values) for port, values in steps.numbers.items()},
         known={port: np.repeat(known, count) for port, known in steps.known.items()},
     )
 
@@ -178,7 +178,7 @@ class Access:
         return np.where(values[None] < 0, UNKNOWN, values[None] >> shifts & 1)
 
     def located(
-        self, runs: Sequence[Run], find: Callable[[Run], Places], *, ends_at_once: bool = False
+        self, runs: Sequence[Run], find: Callable[[Run], Locations], *, ends_at_once: bool = False
     ) -> tuple[IntArray, IntArray]:
         """Memories and addresses of beats in some runs, each of shape (steps, nodes, runs)."""
         found = [find(run).of_beats(run.length, self.beat) for run in runs]
@@ -205,10 +205,10 @@ class CoreAccess(Access):
         return {name: np.array([[0]]) for name in self.machine.text.inputs
                 if name.startswith("write_enable_")}  # fmt: skip
 
-    def _listed(self, run: Run, *, sent: bool) -> Places:
+    def _listed(self, run: Run, *, sent: bool) -> Locations:
         """Where the map says that words lie."""
         listed = self._map["sent" if sent else "received"]
-        return listed_places(self.program, run, listed, sent=sent)
+        return listed_locations(self.program, run, listed, sent=sent)
 
     def writes(self, runs: Sequence[Run]) -> Steps:
         """Writes of what nodes send."""

@@ -54,8 +54,8 @@ def _claim_axi_lite(model: Model) -> None:
         waits = f"$past(s_axil_{channel}valid && !s_axil_{channel}ready)"
         model.assume(f"!steady || !{waits} || "
                      f"(s_axil_{channel}valid && {payload} == $past({payload}))")  # fmt: skip
-    model.register("owes_write", "takes_write || (owes_write && !s_axil_bready)")
-    model.register("owes_read", "takes_read || (owes_read && !s_axil_rready)")
+    model.register("unanswered_write", "takes_write || (unanswered_write && !s_axil_bready)")
+    model.register("unanswered_read", "takes_read || (unanswered_read && !s_axil_rready)")
     model.claims({
         "takes_address_and_data_of_a_write_together":
             "s_axil_awready == s_axil_wready && (!s_axil_awready || (s_axil_awvalid && "
@@ -71,10 +71,10 @@ def _claim_axi_lite(model: Model) -> None:
         "asks_until_it_is_done":
             "!steady || !$past(access && !access_done) || (access && "
             "{access_write, access_address} == $past({access_write, access_address}))",
-        "answers_every_write_once": "s_axil_bvalid == owes_write",
-        "answers_every_read_once": "s_axil_rvalid == owes_read",
+        "answers_every_write_once": "s_axil_bvalid == unanswered_write",
+        "answers_every_read_once": "s_axil_rvalid == unanswered_read",
         "asks_for_no_more_than_it_can_answer":
-            "!access || !(access_write ? owes_write : owes_read)",
+            "!access || !(access_write ? unanswered_write : unanswered_read)",
         "keeps_the_answer_to_a_write":
             "!steady || !$past(s_axil_bvalid && !s_axil_bready) || "
             "s_axil_bresp == $past(s_axil_bresp)",

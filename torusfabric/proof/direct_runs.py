@@ -10,7 +10,7 @@ import numpy as np
 
 from ..topology import IntArray
 from ..verilog.manifest import interface
-from .messages import Run, owed_words, sent_words
+from .messages import Run, expected_bits, sent_words
 from .runs import Meanwhile, Runs, run_refuted
 from .snapshot import Snapshot, of_all, spread
 from .symbols import UNKNOWN, named
@@ -113,8 +113,8 @@ class DirectRuns(Runs):
         return found
 
     def _compare(self, run: Run, found: IntArray, cycle: int) -> None:
-        """Compare what has arrived with what is owed."""
-        words, receives = owed_words(self.program, run, self.machine.sums)
+        """Compare what has arrived with what is expected."""
+        words, receives = expected_bits(self.program, run, self.machine.sums)
         wrong = (found != words) & receives
         if wrong.any():
             node, at = (int(index[0]) for index in np.nonzero(wrong))

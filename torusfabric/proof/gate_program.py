@@ -55,8 +55,8 @@ class Memory:
         for address, data in self.reads:
             at = number_of(values[address])
             known = (at >= 0) & (at < self.size)
-            lanes = np.arange(values.shape[1]) if words.shape[2] > 1 else 0
-            read = words[np.where(known, at, 0), :, lanes].T
+            columns = np.arange(values.shape[1]) if words.shape[2] > 1 else 0
+            read = words[np.where(known, at, 0), :, columns].T
             for into, _, enable in self.writes if self.collides else ():
                 writing = (values[enable] != 0).any(axis=0)
                 if writing.any():
@@ -98,10 +98,10 @@ def _write(words: IntArray, address: IntArray, data: IntArray, enable: IntArray)
     open_ = np.nonzero(active & (at < 0))[0]
     if len(open_):
         _forget(words, address, enable, open_)
-    lanes = np.nonzero(active & (at >= 0) & (at < len(words)))[0]
-    if len(lanes):
-        old, e, new = words[at[lanes], :, lanes].T, enable[:, lanes], data[:, lanes]
-        words[at[lanes], :, lanes] = multiplexed(e, old, new).T
+    columns = np.nonzero(active & (at >= 0) & (at < len(words)))[0]
+    if len(columns):
+        old, e, new = words[at[columns], :, columns].T, enable[:, columns], data[:, columns]
+        words[at[columns], :, columns] = multiplexed(e, old, new).T
 
 
 def _may_meet(values: IntArray, a: IntArray, b: IntArray) -> BoolArray:
@@ -114,15 +114,15 @@ def _may_meet(values: IntArray, a: IntArray, b: IntArray) -> BoolArray:
     return may_meet
 
 
-def _forget(words: IntArray, address: IntArray, enable: IntArray, lanes: IntArray) -> None:
+def _forget(words: IntArray, address: IntArray, enable: IntArray, columns: IntArray) -> None:
     """Write anything wherever addresses can lead, by what is known of them, in place."""
-    bits = address[:, lanes]
+    bits = address[:, columns]
     numbers = np.arange(len(words))[None] >> np.arange(len(address))[:, None] & 1
     forms, form_of = np.unique(np.where((bits == 0) | (bits == 1), bits, -1), axis=1,
                                return_inverse=True)  # fmt: skip
     for number, form in enumerate(forms.T):
         there = np.nonzero(((form[:, None] < 0) | (form[:, None] == numbers)).all(axis=0))[0]
-        here = lanes[form_of.ravel() == number]
+        here = columns[form_of.ravel() == number]
         for k in range(words.shape[1]):
             written = here[enable[k, here] != 0]
             words[there[:, None], k, written] = UNKNOWN

@@ -21,7 +21,7 @@ from ..rtl.netlist import Role
 from ..topology import IntArray
 from .gate_program import GateProgram
 from .gates import Bit, Flop, Gate, GateModule, GateText, cone
-from .messages import Run, own_numbers, received_places, sent_places
+from .messages import Run, own_numbers, received_locations, sent_locations
 from .report import refuted
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["HostPorts", "check_host"]
 
 #: Accesses that are carried out at once.
-LANES = 1 << 13
+AT_ONCE = 1 << 13
 
 #: Inputs that stay as they are while the host reads: those of the last run, and of the board.
 CONSTANT = ("rst", "form", "sampled_root", "board")
@@ -65,8 +65,8 @@ def check_host(fabric: Fabric, text: GateText, ports: HostPorts | None = None) -
     count = 0
     for access in _accesses(fabric, ports or HostPorts.of_chip(fabric)):
         size = len(next(iter(access.inputs.values())))
-        for start in range(0, size, LANES):
-            part = slice(start, start + LANES)
+        for start in range(0, size, AT_ONCE):
+            part = slice(start, start + AT_ONCE)
             inputs, outputs = ({n: v[part] for n, v in d.items()} for d in access[:2])
             _compare(function, inputs, outputs, access.bits)
         count += size
@@ -127,7 +127,7 @@ def _accesses(fabric: Fabric, ports: HostPorts) -> Iterator[_Access]:
     for number, form in enumerate(program.forms):
         chosen = base | {"form": number}
         for root in range(form.groups.size if form.part_is_root else 1):
-            place = received_places(program, Run(0, program.flits, root), number)
+            place = received_locations(program, Run(0, program.flits, root), number)
             place = place.of_beats(program.flits, beat)
             address = place.address[served]
             memory = np.where(address < 0, -1, place.memory[served])
@@ -138,7 +138,7 @@ def _accesses(fabric: Fabric, ports: HostPorts) -> Iterator[_Access]:
                 | dict.fromkeys(_read_addresses(program), address),
                 place.bits,
             )
-        place = sent_places(program, Run(0, program.flits), number).of_beats(program.flits, beat)
+        place = sent_locations(program, Run(0, program.flits), number).of_beats(program.flits, beat)
         layout = form.layout
         yield _access(
             chosen | {"host_we": 1},

@@ -13,7 +13,7 @@ from ..rtl.arrays import NodeGroups
 from ..rtl.host import suffix
 from ..topology import IntArray
 from .accesses import Access, Steps
-from .messages import Run, own_numbers, received_places, sent_places
+from .messages import Run, own_numbers, received_locations, sent_locations
 from .report import refuted
 from .snapshot import Snapshot, copied, holds_words, spread
 from .symbols import UNKNOWN, word
@@ -43,7 +43,7 @@ class HostAccess(Access):
     def writes(self, runs: Sequence[Run]) -> Steps:
         """Writes of what nodes send: data come a step after their address."""
         program = self.program
-        memory, address = self.located(runs, partial(sent_places, program), ends_at_once=True)
+        memory, address = self.located(runs, partial(sent_locations, program), ends_at_once=True)
         of_run = np.array([program.forms[run.form(program)].layout for run in runs])
         none = np.full((1, *address.shape[1:]), -1)
         numbers = {"write_enable": np.concatenate([(address >= 0).astype(int), 0 * none])}
@@ -60,8 +60,8 @@ class HostAccess(Access):
 
     def reads(self, runs: Sequence[Run]) -> Steps:
         """Reads of what nodes have received; at rest the sequencer passes addresses on."""
-        places = [received_places(self.program, run) for run in runs]
-        memory, address = self.located(runs, partial(received_places, self.program))
+        places = [received_locations(self.program, run) for run in runs]
+        memory, address = self.located(runs, partial(received_locations, self.program))
         memory = np.where(address >= 0, memory, -1)
         ports = ["read_address", *self._passed]
         known = np.array([place.bits for place in places])

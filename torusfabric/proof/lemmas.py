@@ -110,7 +110,7 @@ class Steps:
         """What is proved, or was."""
         self._progress(0, 0, lemma.name)
         program = self._fabric.program
-        # What nodes are owed, and where it lies, follows from the schedules.
+        # What nodes must have, and where it lies, follows from the schedules.
         schedules = [form.schedule.digest for form in program.forms]
         key = digest("proved", lemma.name, self._design.text, program.digest, schedules,
                      source_digest(*ROOMS))  # fmt: skip

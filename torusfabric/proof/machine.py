@@ -83,7 +83,7 @@ class Machine:
             if module not in self.adders:
                 self._add_group(module, names)
         for module, adder in self.adders.items():
-            adder.place(members[module], text, self._net)
+            adder.find_nets(members[module], text, self._net)
         self._order = self._in_order()
         self._active = self._order
         self.values: dict[str, IntArray] = {}
@@ -91,8 +91,8 @@ class Machine:
         self.prepare(1)
 
     @property
-    def places(self) -> dict[Bit, int]:
-        """Where each bit of the top is among the nets."""
+    def numbers(self) -> dict[Bit, int]:
+        """The number of each bit of the top among the nets."""
         return dict(self._number)
 
     def prepare(self, runs: int) -> None:
@@ -273,10 +273,10 @@ class Machine:
 
     def shown(self, name: str) -> IntArray:
         """A net of the top, shape (bits, runs)."""
-        return self.nets[self.text_places(name)]
+        return self.nets[self.numbers_of(name)]
 
-    def text_places(self, name: str) -> list[int]:
-        """Where the bits of a net of the top are among the nets."""
+    def numbers_of(self, name: str) -> list[int]:
+        """The numbers of the bits of a net of the top among all."""
         return [self._number.get(bit, 2) for bit in self.text.nets[name]]
 
     def output(self, module: str, port: str) -> IntArray:

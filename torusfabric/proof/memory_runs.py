@@ -10,8 +10,8 @@ import numpy as np
 from ..program.timing import WRITE
 from ..topology import IntArray
 from .accesses import side_by_side
-from .messages import Run, in_beats, owed_words
-from .runs import LANES, Meanwhile, Runs, Variant, run_refuted
+from .messages import Run, expected_bits, in_beats
+from .runs import AT_ONCE, Meanwhile, Runs, Variant, run_refuted
 from .snapshot import Snapshot, arrays, of_all, repeated, same, spread, unchanged, with_arrays
 from .symbols import UNKNOWN, named
 
@@ -82,12 +82,12 @@ class MemoryRuns(Runs):
             now = settled
 
     def _read(self, runs: Sequence[Run], cycles: IntArray, now: Snapshot, left: Snapshot) -> None:
-        """Read what is owed, and compare; what came after a run was done is too late."""
+        """Read what is expected, and compare; what came after a run was done is too late."""
         machine, access = self.machine, self.access
         reads: Steps = access.reads(runs)
-        now, owed = unchanged(self.rested(now), left), self.owed(runs)
+        now, expected = unchanged(self.rested(now), left), self.expected(runs)
         # Reads are carried out side by side, with nothing known of those before and after.
-        most = max(1, LANES // (self.program.topology.nodes * len(runs)))
+        most = max(1, AT_ONCE // (self.program.topology.nodes * len(runs)))
         for first in range(0, reads.count, most):
             count = min(most, reads.count - first)
             machine.prepare(len(runs) * count)
@@ -100,40 +100,40 @@ class MemoryRuns(Runs):
                 if step < access.answer:
                     each = machine.after(each)
             for at in range(first, first + count):
-                lanes = slice(at - first, None, count)
-                self.compare_step(runs, cycles, owed, at, lanes)
+                columns = slice(at - first, None, count)
+                self.compare_step(runs, cycles, expected, at, columns)
 
-    def owed(self, runs: Sequence[Run]) -> list[IntArray]:
-        """What each run owes, by beats, and to whom; UNKNOWN where it is nothing."""
-        owed = []
+    def expected(self, runs: Sequence[Run]) -> list[IntArray]:
+        """What each run brings, by beats, and to whom; UNKNOWN where it is nothing."""
+        expected = []
         for run in runs:
-            words, receives = owed_words(self.program, run, self.machine.sums)
+            words, receives = expected_bits(self.program, run, self.machine.sums)
             wanted = np.where(receives, words, UNKNOWN)
-            owed.append(in_beats(wanted, run.length, self.access.beat))
-        return owed
+            expected.append(in_beats(wanted, run.length, self.access.beat))
+        return expected
 
     def compare_step(
         self,
         runs: Sequence[Run],
         cycles: IntArray,
-        owed: list[IntArray],
+        expected: list[IntArray],
         at: int,
-        lanes: slice = slice(None),
+        columns: slice = slice(None),
     ) -> None:
-        """Compare a beat of each run; which lanes are theirs may be said."""
-        for k, words in enumerate(owed):
+        """Compare a beat of each run; which columns are theirs may be said."""
+        for k, words in enumerate(expected):
             if at < words.shape[1]:
-                lane = range(self.machine.runs)[lanes][k]
-                self._compare(runs[k], lane, words[:, at], int(cycles[k]), at)
+                column = range(self.machine.runs)[columns][k]
+                self._compare(runs[k], column, words[:, at], int(cycles[k]), at)
 
     def _compare(self, run: Run, k: int, wanted: IntArray, cycle: int, at: int) -> None:
-        """Compare a beat of all nodes that are owed any of it."""
+        """Compare a beat of all nodes of which any of it is expected."""
         for module, nodes in self.access.nodes.items():
-            owed = wanted[nodes].T
-            shown = self.machine.output(module, "read_data")[: len(owed), :, k]
-            wrong = (shown != owed) & (owed != UNKNOWN)
+            expected = wanted[nodes].T
+            shown = self.machine.output(module, "read_data")[: len(expected), :, k]
+            wrong = (shown != expected) & (expected != UNKNOWN)
             if wrong.any():
                 flit, place = np.argwhere(wrong)[0].tolist()
-                what = [named(int(bits[flit, place])) for bits in (owed, shown)]
-                message, word = f"must be {what[0]}, not {what[1]}", at * len(owed) + flit
+                what = [named(int(bits[flit, place])) for bits in (expected, shown)]
+                message, word = f"must be {what[0]}, not {what[1]}", at * len(expected) + flit
                 raise run_refuted(run, cycle, f"received word {word}", message, nodes[place])

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ..program import Program
     from .sums import Sums
 
-__all__ = ["Listed", "Places", "Run", "in_beats", "listed_places", "owed_words", "own_numbers",
-           "received_places", "sent_places", "sent_words"]  # fmt: skip
+__all__ = ["Listed", "Locations", "Run", "expected_bits", "in_beats", "listed_locations",
+           "own_numbers", "received_locations", "sent_locations", "sent_words"]  # fmt: skip
 
 #: Bank and first address of each block of each node, as the map of a core lists them.
 Listed: TypeAlias = list[list[list[int] | None]]
@@ -39,7 +39,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Places:
+class Locations:
     """Where words lie in the memories of nodes; the first axis of arrays is that of nodes.
 
     Parameters
@@ -55,12 +55,12 @@ class Places:
     address: IntArray
     bits: int = 64
 
-    def of_beats(self, flits: int, beat: int) -> Places:
+    def of_beats(self, flits: int, beat: int) -> Locations:
         """Where beats lie, by the first word of each."""
         memory, address = (
             in_beats(values, flits, beat)[..., 0] for values in (self.memory, self.address)
         )
-        return Places(memory, address, self.bits)
+        return Locations(memory, address, self.bits)
 
 
 def in_beats(values: IntArray, flits: int, beat: int) -> IntArray:
@@ -90,14 +90,14 @@ def sent_words(program: Program, run: Run) -> IntArray:
     return word(np.arange(program.topology.nodes * count).reshape(-1, count))
 
 
-def owed_words(program: Program, run: Run, sums: Sums) -> tuple[IntArray, BoolArray]:
-    """Bits that stand for the words that the collective owes each node.
+def expected_bits(program: Program, run: Run, sums: Sums) -> tuple[IntArray, BoolArray]:
+    """Bits that stand for the words that each node must have in the end.
 
     Returns
     -------
     words : ndarray of int, shape (nodes, words)
     receives : ndarray of bool, shape (nodes, words)
-        What they are owed.
+        Which of them it gets from the collective.
     """
     part = program.part(run.form(program))
     root = run.root if program.modes[run.mode].any_root else None
@@ -118,16 +118,16 @@ def owed_words(program: Program, run: Run, sums: Sums) -> tuple[IntArray, BoolAr
     return word(sum_of[groups.group[:, None], index.astype(int)]), receives
 
 
-def sent_places(program: Program, run: Run, form: int | None = None) -> Places:
+def sent_locations(program: Program, run: Run, form: int | None = None) -> Locations:
     """Where the address map says that what a node sends lies, by the form of the run or another."""
     number = run.form(program) if form is None else form
-    return _places(program, number, run, received=False)
+    return _locations(program, number, run, received=False)
 
 
-def received_places(program: Program, run: Run, form: int | None = None) -> Places:
+def received_locations(program: Program, run: Run, form: int | None = None) -> Locations:
     """Where the address map says that what a node has received lies, as the host asks for it."""
     number = run.form(program) if form is None else form
-    places, its = _places(program, number, run, received=True), program.forms[number]
+    places, its = _locations(program, number, run, received=True), program.forms[number]
     mapped = its.receive_map
     if isinstance(mapped, RenumberedMap):
         mapped = mapped.mapped
@@ -142,7 +142,7 @@ def own_numbers(program: Program, layout: int) -> IntArray:
     return np.where(own, np.cumsum(own) - 1, -1)
 
 
-def listed_places(program: Program, run: Run, listed: Listed, *, sent: bool) -> Places:
+def listed_locations(program: Program, run: Run, listed: Listed, *, sent: bool) -> Locations:
     """Where the address map of a core says that words lie: a block's one after the other."""
     layout = program.part(run.form(program)).layout
     words = layout.send_words(run.length) if sent else layout.recv_words(run.length)
@@ -151,10 +151,10 @@ def listed_places(program: Program, run: Run, listed: Listed, *, sent: bool) -> 
     first = np.array([[entry or (-1, -1) for entry in of_node] for of_node in listed])
     first = first[:, part * layout.part_chunks + chunk]
     base = first[..., 1]
-    return Places(first[..., 0], np.where(base >= 0, base + flit, -1))
+    return Locations(first[..., 0], np.where(base >= 0, base + flit, -1))
 
 
-def _places(program: Program, form: int, run: Run, *, received: bool) -> Places:
+def _locations(program: Program, form: int, run: Run, *, received: bool) -> Locations:
     """Where the address map of a form says that words lie."""
     part, its = program.part(form), program.forms[form]
     count = part.layout.recv_words(run.length) if received else part.layout.send_words(run.length)
@@ -165,4 +165,4 @@ def _places(program: Program, form: int, run: Run, *, received: bool) -> Places:
     located = mapped.locate(its.groups.position[:, None], of[None], chunk[None])
     memory, base = (np.broadcast_to(v, (program.topology.nodes, count)) for v in located)
     pitch = np.array([its.loop.pitch_of(k) for k in range(len(program.memories))])
-    return Places(memory, np.where(base >= 0, base + pitch[memory] * flit, -1))
+    return Locations(memory, np.where(base >= 0, base + pitch[memory] * flit, -1))

@@ -52,7 +52,7 @@ def prove(
     cache: Cache | None = None,
     progress: Progress = lambda *_: None,
 ) -> Proof:
-    """Prove that the text of a fabric does what its collectives owe, for all data.
+    """Prove that the text of a fabric does what its collectives ask for, for all data.
 
     Parameters
     ----------
@@ -186,11 +186,11 @@ def _assumptions(fabric: Fabric) -> Iterator[str]:
 def _conclusion(fabric: Fabric) -> str:
     """What follows, in words."""
     chosen = ", whichever mode, length, root and operator it is with," * fabric.program.any_length
-    where = "then holds what the collective owes it where the address map says"
+    where = "then holds what the collective brings it where the address map says"
     if fabric.top is Top.STREAM:
-        where = "is unloaded what the collective owes it, while other runs go on"
+        where = "is unloaded what the collective brings it, while other runs go on"
     if fabric.streaming:
-        where = "has received what the collective owes it in the cycles that the manifest says"
+        where = "has received what the collective brings it in the cycles that the manifest says"
     return (
         f"After a start at rest{chosen} the text is done after exactly the forecast number of "
         f"clock edges, every node {where}, for all data, and the fabric is at rest again."

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from .machine import Override
     from .messages import Run
 
-__all__ = ["LANES", "Meanwhile", "Runs", "Variant", "run_refuted"]
+__all__ = ["AT_ONCE", "Meanwhile", "Runs", "Variant", "run_refuted"]
 
 #: Nodes times runs that are carried out at once.
-LANES = 4096
+AT_ONCE = 4096
 
 #: Cycles within which nothing changes any more after a run.
 RESTING = 100

@@ -20,7 +20,7 @@ from ..rtl.streams.packets import KEPT, Packets, packets_received, packets_sent
 from ..topology import BoolArray, IntArray
 from .accesses import Access, Steps, of_runs
 from .memory_runs import MemoryRuns
-from .messages import Places, Run, in_beats, received_places, sent_places
+from .messages import Locations, Run, in_beats, received_locations, sent_locations
 from .report import refuted
 from .runs import Meanwhile, Variant
 from .snapshot import Snapshot, arrays, of_all, spread, unchanged, with_arrays
@@ -100,9 +100,9 @@ class StreamAccess(Access):
         """The row of each address of a memory whose rows are beats; -1 for none."""
         return np.where(address < 0, -1, FlitRows(self.beat, packets.pitch).split(address)[0])
 
-    def _sent(self, run: Run) -> Places:
+    def _sent(self, run: Run) -> Locations:
         """Where each word lies that each node sends."""
-        place = sent_places(self.program, run)
+        place = sent_locations(self.program, run)
         packets = packets_sent(self.program, run.form(self.program))
         return replace(place, address=self._row(place.address, packets))
 
@@ -152,9 +152,9 @@ class StreamAccess(Access):
             otherwise={"read_advance": 1},
         )
 
-    def _received(self, run: Run) -> Places:
+    def _received(self, run: Run) -> Locations:
         """Where each word lies that each node receives."""
-        place = received_places(self.program, run)
+        place = received_locations(self.program, run)
         packets = packets_received(self.program, run.form(self.program))
         words = np.arange(place.address.shape[1])
         packet, index = np.divmod(words, len(words) // packets.count)
@@ -162,7 +162,7 @@ class StreamAccess(Access):
         kept = packets.memory[:, row, 0] == KEPT
         memory = np.where(kept, KEPT, np.where(place.address >= 0, place.memory, -1))
         address = self._row(place.address, packets)
-        return Places(memory, np.where(kept, index // self.beat, address))
+        return Locations(memory, np.where(kept, index // self.beat, address))
 
     def meanwhile(self, *, number: int) -> Steps:
         """Loaders may do anything with a message of a number."""
@@ -259,7 +259,7 @@ class StreamRuns(MemoryRuns):
             machine.settle(now, self.access.given(), loading, only=self.access.nodes)
             machine.after(now)
         machine.nets[3:] = UNKNOWN
-        machine.nets[machine.text_places("run_begins")] = 0
+        machine.nets[machine.numbers_of("run_begins")] = 0
         forgotten = with_arrays(now, [np.full_like(values, UNKNOWN) for values in arrays(now)])
         for run in range(number + 1, number + self._sections.buffers):
             anything = self._with_section(forgotten, run)
@@ -271,12 +271,12 @@ class StreamRuns(MemoryRuns):
         """Unload, and compare; the receiver waits before every word."""
         machine, access = self.machine, self.access
         reads, pause = access.reads(runs), access.at(access.pause(), 0)
-        owed = self.owed(runs)
+        expected = self.expected(runs)
         machine.settle(now, self.access.given())
         machine.forget_words()
         for step in range(reads.count + access.answer):
             for asked in (pause, access.at(reads, step)):
                 machine.settle(now, self.access.given(), asked, only=access.nodes)
                 if step >= access.answer:
-                    self.compare_step(runs, cycles, owed, step - access.answer)
+                    self.compare_step(runs, cycles, expected, step - access.answer)
                 now = machine.after(now)

@@ -46,7 +46,7 @@ class Unit:
     _at: dict[str, IntArray] = field(default_factory=dict, init=False)
     _shape: tuple[int, int] = field(default=(0, 0), init=False)
 
-    def place(self, names: list[str], text: GateText, net: Callable[[Bit], int]) -> None:
+    def find_nets(self, names: list[str], text: GateText, net: Callable[[Bit], int]) -> None:
         """Find the nets of all instances."""
         pins = [text.instances[name].pins for name in names]
         self._shape = len(names), 1
@@ -121,9 +121,9 @@ class Roms(Unit):
 
     _rows: IntArray = field(default_factory=lambda: np.zeros(0, int), init=False)
 
-    def place(self, names: list[str], text: GateText, net: Callable[[Bit], int]) -> None:
+    def find_nets(self, names: list[str], text: GateText, net: Callable[[Bit], int]) -> None:
         """Find the nets of all instances, and their rows."""
-        super().place(names, text, net)
+        super().find_nets(names, text, net)
         roms = (text.instances[name].rom for name in names)
         self._rows = np.stack([rom.table for rom in roms if rom is not None])
 

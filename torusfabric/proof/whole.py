@@ -19,9 +19,9 @@ from .host import HostPorts
 from .host_access import HostAccess
 from .machine import Machine
 from .memory_runs import MemoryRuns
-from .messages import Run, owed_words
+from .messages import Run, expected_bits
 from .report import Refuted
-from .runs import LANES, Runs
+from .runs import AT_ONCE, Runs
 from .snapshot import Snapshot, same, with_either
 from .stream_runs import StreamAccess, StreamRuns
 from .sums import Sums
@@ -72,7 +72,7 @@ class Whole:
 
     def _batches(self) -> Iterator[tuple[list[Run], int]]:
         """Runs that are carried out at once, and in which variant."""
-        size = max(1, LANES // self._fabric.nodes)
+        size = max(1, AT_ONCE // self._fabric.nodes)
         for variant in self._runs.variants:
             runs = self._all if variant.every else self._extreme
             for start in range(0, len(runs), size):
@@ -96,7 +96,7 @@ class Whole:
         lengths = {1, 2, flits // 2, flits - 1, flits}
         last = {run.mode: max(r.root for r in self._all if r.mode == run.mode) for run in self._all}
         few = [r for r in self._all if r.length in lengths and r.root in (0, last[r.mode])]
-        return few[:: -(-len(few) * self._fabric.nodes // LANES)]
+        return few[:: -(-len(few) * self._fabric.nodes // AT_ONCE)]
 
     @property
     def says(self) -> str:
@@ -104,7 +104,7 @@ class Whole:
         count = f"each of {len(self._all)} runs" if len(self._all) > 1 else "the run"
         return (
             f"{count} (mode, length, root, operator) ends in exactly the forecast cycle, with the "
-            "owed words where the address map says, and at rest"
+            "expected words where the address map says, and at rest"
         )
 
     def prove(self, progress: Progress) -> int:
@@ -125,7 +125,7 @@ class Whole:
         machine, run = self._runs.machine, error.run
         if not isinstance(run, Run):
             return error
-        recorder = Recorder(machine.text, machine.places, width=self._fabric.width, position=SLICE)
+        recorder = Recorder(machine.text, machine.numbers, width=self._fabric.width, position=SLICE)
         machine.watch = recorder.record
         try:
             self._runs.prove([run], rest, variant)
@@ -157,9 +157,9 @@ class Whole:
         return reached
 
     def _checks(self, run: Run) -> int:
-        """What is compared in a run: busy and done in every cycle, and every word that is owed."""
+        """What is compared in a run: busy and done in every cycle, and every expected word."""
         program = self._fabric.program
-        _, receives = owed_words(program, run, self._sums)
+        _, receives = expected_bits(program, run, self._sums)
         cycles = program.cycles(run.length, mode=run.mode)
         return 2 * (cycles + 1) + 32 + int(receives.sum())
 

@@ -54,7 +54,7 @@ def prove_boards(
     cache: Cache | None = None,
     progress: Progress = lambda *_: None,
 ) -> Proof:
-    """Prove that the text of all boards does what their collectives owe, for all data; see `prove`.
+    """Prove that the text of all boards does what their collectives ask for; see `prove`.
 
     Runs are carried out on the texts of all boards together, with links that take their latency
     and sequencers that start together. That they do is proved of what boards have besides.
@@ -171,6 +171,6 @@ def _conclusion(system: BoardSystem) -> str:
     return (
         f"After a start of all boards at rest{chosen} each is done after exactly the forecast "
         "number of clock edges from the common start, every node then holds what the collective "
-        "owes it where the address map says, for all data, or the board has an error, and the "
+        "brings it where the address map says, for all data, or the board has an error, and the "
         "fabric is at rest again."
     )

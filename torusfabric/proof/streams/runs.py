@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ...rtl.streams.shapes import LoaderShape, UnloaderShape
     from ...rtl.streams.words import WordShape
 
-__all__ = ["add_runs", "add_words", "base_of", "counts_places", "fact", "full_beats", "keep_facts",
+__all__ = ["add_runs", "add_words", "base_of", "counts_steps", "fact", "full_beats", "keep_facts",
            "key_of", "section_of", "takes_part"]  # fmt: skip
 
 
@@ -65,7 +65,7 @@ def section_of(number: str, sections: Sections) -> str:
     return f"{number}[{sections.bits - 1}:0]"
 
 
-def counts_places(shape: WordShape) -> bool:
+def counts_steps(shape: WordShape) -> bool:
     """Whether the place of a word is another number than that of the word."""
     return bool(shape.chunk_bits) or max(shape.pitch) > 1
 
@@ -93,7 +93,7 @@ def add_words(model: Model, shape: WordShape, number: str, mode: str, *, valid: 
         When the module has to count.
     """
     chunk = "chunk" if shape.chunk_bits else "0"
-    counted = counts_places(shape)
+    counted = counts_steps(shape)
     if shape.divisor_bits is not None:
         _split_words(model, shape, number)
         return

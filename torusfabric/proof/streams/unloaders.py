@@ -15,7 +15,7 @@ from .runs import (
     add_runs,
     add_words,
     base_of,
-    counts_places,
+    counts_steps,
     fact,
     full_beats,
     keep_facts,
@@ -224,7 +224,7 @@ def _add_memory(model: Model, shape: UnloaderShape) -> None:
             "keeps_the_row": "fresh == just_sought && (!seeking || fresh || held_row == kept_row)",
         })  # fmt: skip
     place, base = "sought_within", "0"
-    if shape.kept and counts_places(shape.words):
+    if shape.kept and counts_steps(shape.words):
         place = f"({row}[0] ? sought_index : sought_within)"
     if shape.base_bits:
         if shape.shift_form_bits:

@@ -135,14 +135,14 @@ class Column(NamedTuple):
     ----------
     shape : ndarray of int
         The number of what drives it, with its lowest bit there and its width.
-    place : ndarray of int
+    row : ndarray of int
         The instance of the module that drives it.
     value : int or ndarray of int
         The constant, where nothing does.
     """
 
     shape: np.ndarray
-    place: np.ndarray
+    row: np.ndarray
     value: int | np.ndarray
 
 
@@ -326,7 +326,7 @@ class Connections:
             for number, each in enumerate(different.T.tolist()):
                 rows = np.flatnonzero(alike.ravel() == number)
                 pieces = [*self._pieces_of(tuple(every[k] for k in each))]
-                some = [Column(c.shape, c.place[rows], c.value if isinstance(c.value, int)
+                some = [Column(c.shape, c.row[rows], c.value if isinstance(c.value, int)
                                else c.value[rows]) for c in columns]  # fmt: skip
                 found.append((first + rows, some, pieces))
         cuts = {at for *_, pieces in found for at, *_ in pieces}
@@ -344,7 +344,7 @@ class Connections:
                         )
                     else:
                         sub.source[here], sub.shift[here] = source, first + low - at
-                        sub.instance[here] = columns[part].place
+                        sub.instance[here] = columns[part].row
             member.parts[port].append(len(member.subs))
             member.subs.append(sub)
 
@@ -362,7 +362,7 @@ class Connections:
                 for driver, low, size, instance in
                 self.resolved(Part(part.net, part.start, part.width))
             ]  # fmt: skip
-        shape, place = np.empty(count, int), np.empty(count, int)
+        shape, row = np.empty(count, int), np.empty(count, int)
         every = part.each() if isinstance(part, OneOf) else [(np.arange(count), part)]
         for rows, each in every:
             starts = np.broadcast_to(each.start, len(rows))
@@ -370,28 +370,28 @@ class Connections:
             if family is None or each.number is None:
                 nets = [next(iter(each.of(np.array([k])).parts(1))).net for k in range(len(rows))]
                 drivers = [self._driver(net) for net in nets]
-                place[rows] = [row for (_, row), _ in drivers]
+                row[rows] = [row for (_, row), _ in drivers]
                 known = [(name, port) for (name, _), port in drivers]
                 shape[rows] = [self._shape(driver, int(start), each.width)
                                for driver, start in zip(known, starts, strict=True)]  # fmt: skip
                 continue
-            place[rows], which = family.row[each.number], family.which[each.number]
+            row[rows], which = family.row[each.number], family.which[each.number]
             key = which * (1 << 32) + starts
             used, alike = np.unique(key, return_inverse=True)
             numbers = [self._shape(family.drivers[k >> 32], k & 0xFFFFFFFF, each.width)
                        for k in used.tolist()]  # fmt: skip
             shape[rows] = np.array(numbers)[alike.ravel()]
-        return [Column(shape, place, 0)]
+        return [Column(shape, row, 0)]
 
     def _shape(self, driver: tuple[str, str] | None, low: int, size: int) -> int:
         """The number of a driver with the bits of it."""
         return self._shapes.setdefault((driver, low, size), len(self._shapes))
 
     def _column(
-        self, driver: tuple[str, str] | None, low: int, size: int, place: IntArray, value: Any
+        self, driver: tuple[str, str] | None, low: int, size: int, row: IntArray, value: Any
     ) -> Column:
         """What comes from one driver in all instances."""
-        return Column(np.full_like(place, self._shape(driver, low, size)), place, value)
+        return Column(np.full_like(row, self._shape(driver, low, size)), row, value)
 
     def _pieces_of(self, shape: tuple[Any, ...]) -> Iterator[tuple[int, int, int | None, int, int]]:
         """An input as pieces: lowest bit, width, piece or None, its lowest bit or value, part."""

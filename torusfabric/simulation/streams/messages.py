@@ -94,10 +94,10 @@ def exchange_of(
         if random is not None:
             order = random.permutation(order).tolist()
         sent.append([_packet(k, words[node], destinations) for k in order])
-        owed = receives[node].reshape(len(origins), -1).all(axis=1)
+        expected = receives[node].reshape(len(origins), -1).all(axis=1)
         received.append([
             _packet(k, delivered[node], len(origins), origin)
-            for k, origin in enumerate(origins) if owed[k]
+            for k, origin in enumerate(origins) if expected[k]
         ])  # fmt: skip
     return Exchange(sent, received)
 
