@@ -57,6 +57,10 @@ RUNS = (
     ("received word", Fault(
         "table", "endpoint_0", r"bank_4\[(\w+\[1:0\])\]", r"bank_4[\1 ^ 1'd1]"
     )),
+    # At the last node alone.
+    ("received word", Fault(
+        "table", "fabric", r"(endpoint_at_5 \([^;]*\.rx\(\{)(\S+), (\S+),", r"\1\3, \2,"
+    )),
     ("a node", Fault("table", "endpoint_0", r"write_node == node", "write_node >= node")),
     ("read_data of endpoint_0", Fault(
         "table", "endpoint_0", r"~\(read_node == node", "~(read_node >= node"
