@@ -15,7 +15,14 @@ from torusfabric.rtl.streams.ports import STATUS
 from torusfabric.rtl.streams.unloader import Unloader
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine, Engine
 from torusfabric.simulation.engines.amaranth_host import HostDriver
-from torusfabric.simulation.engines.traffic import STATUS_SINK, Log
+from torusfabric.simulation.engines.traffic import (
+    STATUS_SINK,
+    Arrival,
+    Log,
+    Sink,
+    Traffic,
+    check_end,
+)
 from torusfabric.simulation.streams import simulate_streams
 from torusfabric.simulation.streams.comparison import Compared
 from torusfabric.simulation.streams.messages import Exchange
@@ -70,6 +77,18 @@ def test_cycles_are_compared_as_counted_inside_and_outside():
         report = tf.simulate(fabric, engine=Replays(fabric, change))
         assert report.cycles == (predicted + 1 if cycles == edges else -1)
         assert not report.passed
+
+
+@pytest.mark.parametrize("counted", ["cycles", "edges"])
+def test_cycles_of_a_job_are_compared_as_counted_inside_and_outside(counted):
+    fabric = tf.Fabric(tf.compile(tf.plan("2", "allgather"), max_flits=2), width=8)
+
+    def change(run):
+        return run._replace(**{counted: getattr(run, counted) + 1})
+
+    report = tf.simulate(fabric, jobs=[tf.Job(length=1)] * 2, engine=Replays(fabric, change))
+    assert [job.cycles for job in report.jobs] == [report.jobs[0].predicted_cycles, -1]
+    assert not report.passed
 
 
 def test_cycles_of_each_job_are_compared():
@@ -157,6 +176,30 @@ def test_errors_that_are_shown_are_compared(shown):
     (found,) = compared.runs
     assert found.words_wrong == 1
     assert found.first_wrong.startswith("error ")
+
+
+def test_errors_that_a_fabric_shows_are_compared():
+    """Where there are no statuses, which say why a run was dropped."""
+    fabric = tf.Fabric(tf.compile(tf.plan("2", "allgather"), flits=2), width=8, top="stream")
+    jobs = [tf.Job()] * 6
+    engine = Replays(fabric, lambda log: log.errors.pop())
+    assert simulate_streams(fabric, jobs=jobs, faults=0.5).dropped
+    report = simulate_streams(fabric, jobs=jobs, faults=0.5, engine=engine)
+    assert (report.words_wrong, report.passed) == (1, False)
+    assert report.first_wrong.startswith("error ")
+
+
+def test_what_is_not_taken_or_not_given_is_an_error():
+    traffic = Traffic([], [Sink("m_axis_0", 2, stall=0)], seed=1, patience=1)
+    beat = Arrival(5, last=False, number=0, cycle=3)
+    check_end(traffic, Log({"m_axis_0": [beat] * 2}), unsent=0)
+    for unsent, missing in ((1, 0), (0, 1), (2, 2)):
+        log = Log({"m_axis_0": [beat] * (2 - missing)}, clocks=9)
+        with pytest.raises(WorkFailed) as found:
+            check_end(traffic, log, unsent=unsent)
+        assert str(found.value).endswith(
+            f"rest after 9 cycles with {unsent} not taken and {missing} not given"
+        )
 
 
 class Restless(Unloader):
