@@ -12,7 +12,8 @@ from amaranth.lib.wiring import In, Out
 from helpers import simulated
 
 from torusfabric.rtl.netlist import Leaf, NetlistBuilder, Part
-from torusfabric.simulation.engines.host_port import CTask, Step, from_chunks, to_chunks
+from torusfabric.simulation.engines.calls import from_chunks, to_chunks
+from torusfabric.simulation.engines.host_port import CTask, Step
 from torusfabric.simulation.engines.model import build_model
 from torusfabric.simulation.engines.session import INPUTS, OUTPUTS, Session
 from torusfabric.toolchain import cxx

@@ -27,8 +27,9 @@ from torusfabric.simulation.engines import (
     choose_engine,
     session,
 )
+from torusfabric.simulation.engines.calls import from_chunks, to_chunks, watched
 from torusfabric.simulation.engines.choice import estimate
-from torusfabric.simulation.engines.host_port import CTask, from_chunks, to_chunks, watched
+from torusfabric.simulation.engines.host_port import CTask
 from torusfabric.simulation.engines.layout import Layout
 from torusfabric.simulation.engines.model import build_model
 from torusfabric.simulation.engines.traffic import Traffic

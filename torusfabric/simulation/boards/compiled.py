@@ -21,7 +21,8 @@ from ...rtl.netlist import Netlist, Role
 from ...topology import IntArray
 from ..engines import Job
 from ..engines.base import EngineRun, Messages, Progress, node_cycles, words_moved
-from ..engines.host_port import CTask, PortRuns, Step, fields
+from ..engines.calls import fields
+from ..engines.host_port import CTask, PortRuns, Step
 from ..engines.model import build_model
 from ..engines.session import Session
 from ..engines.words import Cells, PortWords, Words, as_words

@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import WorkFailed
 from ...rtl.fabric import Fabric
 from .base import Progress
-from .host_port import fields, from_chunks, to_chunks, watched
+from .calls import fields, from_chunks, to_chunks, watched
 from .session import Session
 from .traffic import Arrival, Beat, Log, Sink, Source, Traffic, check_end
 

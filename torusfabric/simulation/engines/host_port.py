@@ -1,30 +1,19 @@
 """The host port of C++ engines: one call of a library moves many words, or runs a collective."""
 
-import contextlib
 import ctypes
 import enum
-import os
-import threading
 from collections.abc import Callable
-from concurrent.futures import Future, wait
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias
 
 import numpy as np
 
 from ...errors import WorkFailed
 from ...rtl.fabric import Fabric
-from .base import PATIENCE, EngineRun, Job, Messages, Progress
+from .base import PATIENCE, EngineRun, Job, Progress
+from .calls import fields, from_chunks, to_chunks, watched
 from .words import Cells, PortWords, Words
 
-__all__ = [
-    "CTask",
-    "PortRuns",
-    "Step",
-    "fields",
-    "from_chunks",
-    "to_chunks",
-    "watched",
-]
+__all__ = ["CTask", "PortRuns", "Step"]
 
 
 class Step(enum.IntEnum):
@@ -33,12 +22,6 @@ class Step(enum.IntEnum):
     WRITE = 0
     RUN = 1
     READ = 2
-
-
-def fields(names: str) -> list[tuple[str, Any]]:
-    """The fields of a structure of C: numbers of 64 bits, and where a star follows, addresses."""
-    kinds = {True: ctypes.c_void_p, False: ctypes.c_uint64}
-    return [(name.rstrip("*"), kinds[name.endswith("*")]) for name in names.split()]
 
 
 class CTask(ctypes.Structure):
@@ -50,59 +33,8 @@ class CTask(ctypes.Structure):
     )
 
 
-#: A task of any library.
-_Task = TypeVar("_Task", bound=ctypes.Structure)
-
-#: The outcome of a task whose waves could not be written.
-NO_FILE = 4
-
 #: Runs a task; returns 0, or why it did not come to an end.
 Call: TypeAlias = Callable[[CTask], int]
-
-
-def to_chunks(words: Messages, width: int) -> np.ndarray:
-    """Words as chunks of 32 bits, the lowest first.
-
-    Parameters
-    ----------
-    width : int
-        Bits of a word.
-
-    Returns
-    -------
-    ndarray of uint32, shape (.., chunks)
-    """
-    chunks = -(-width // 32)
-    if width <= 64:
-        words = np.asarray(words, np.uint64)
-        halves = words[..., None] >> np.arange(0, 32 * chunks, 32).astype(np.uint64)
-        return np.ascontiguousarray(halves.astype(np.uint32))
-    words = np.asarray(words, object)
-    raw = b"".join(int(word).to_bytes(4 * chunks, "little") for word in words.ravel())
-    return np.frombuffer(raw, "<u4").reshape(*words.shape, chunks).copy()
-
-
-def from_chunks(chunks: np.ndarray, width: int) -> np.ndarray:
-    """Chunks of 32 bits as words: uint64, or Python integers if they are wider.
-
-    Parameters
-    ----------
-    chunks : ndarray of uint32, shape (.., chunks)
-
-    Returns
-    -------
-    ndarray, shape (..)
-    """
-    if width <= 32:
-        return chunks[..., 0].astype(np.uint64)
-    if width <= 64:
-        low, high = (chunks[..., k].astype(np.uint64) for k in (0, 1))
-        return low | high << np.uint64(32)
-    words, size = np.empty(chunks.shape[:-1], object), 4 * chunks.shape[-1]
-    raw = np.ascontiguousarray(chunks, "<u4").tobytes()
-    flat = [int.from_bytes(raw[k : k + size], "little") for k in range(0, len(raw), size)]
-    words.ravel()[:] = flat
-    return words
 
 
 class PortRuns:
@@ -206,52 +138,3 @@ class PortRuns:
         self._done = done
         if self._progress:
             self._progress(done, self._total)
-
-
-def watched(
-    call: Callable[[_Task], int], task: _Task, progress: Callable[[int], object] | None
-) -> int:
-    """Call from a thread, so that this one can report the words moved, and be interrupted.
-
-    The task has ``done``, the words moved, and ``stop``, which asks it to end. Raises `OSError` if
-    waves cannot be written.
-    """
-    if progress is None and threading.current_thread() is not threading.main_thread():
-        return _written(call(task), task)
-    outcome: Future[int] = Future()
-    try:
-        threading.Thread(target=_carry_out, args=(call, task, outcome)).start()
-        over = False
-        # Reported at least once, even if it is over before this thread looks for the first time.
-        while not over:
-            over = bool(wait([outcome], 0.1).done)
-            if progress:
-                progress(task.done)
-    finally:
-        # The task's memory may go only once nothing works in it any more, whatever comes meanwhile.
-        while not outcome.done():
-            with contextlib.suppress(KeyboardInterrupt):
-                task.stop = 1
-                outcome.cancel()  # where it has not begun
-                wait([outcome])
-    return _written(outcome.result(), task)
-
-
-def _written(outcome: int, task: ctypes.Structure) -> int:
-    """An outcome, if waves could be written."""
-    if outcome == NO_FILE:
-        raise OSError(task.file_error, os.strerror(task.file_error))
-    return outcome
-
-
-def _carry_out(call: Callable[[_Task], int], task: _Task, outcome: "Future[int]") -> None:
-    """Call, and note the outcome: unlike the end of a thread, it is not taken for there too soon.
-
-    A `threading.Thread.join` that an interrupt ends may mark the thread as stopped.
-    """
-    if not outcome.set_running_or_notify_cancel():
-        return
-    try:
-        outcome.set_result(call(task))
-    except BaseException as error:
-        outcome.set_exception(error)

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from ...rtl.fabric import Fabric
 from ...rtl.netlist import Part, Role
 from ...topology import IntArray
+from .calls import fields
 from .connections import RESET
 from .elaborated import runs_of
 from .expressions import size_of
-from .host_port import fields
 from .model import Model
 from .reads import Loop
 from .words import Cells, as_words
