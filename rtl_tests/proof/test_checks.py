@@ -88,9 +88,9 @@ def test_whole_runs(signal, fault):
     assert wrong.signal.startswith(signal)
 
 
-def test_a_link_brings_words_in_its_time():
-    """What whole runs make of a link is what is proved of it."""
-    assert whole_of("slow link", text_of("slow link")) > 0
+def test_links_bring_words_in_their_time():
+    """What whole runs make of links is what is proved of them: of one register, and of several."""
+    assert whole_of("long links", text_of("long links")) > 0
 
 
 def of_text(check):
