@@ -11,7 +11,7 @@ from pathlib import Path
 
 import parity
 import pytest
-from helpers import few
+from pages import blocks_of
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"<!-- test: (\w+) -->\n```python\n(.*?)```", re.DOTALL)
@@ -24,16 +24,32 @@ def recipe(name):
     return "\n".join(code for found, code in BLOCK.findall(text) if found == name)
 
 
-@pytest.mark.parametrize("name", few(1, ["algorithm", "topology", "operator"]))
+def run(script):
+    """Run a script; what it registers stays registered, so that it has a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", script.name], cwd=script.parent, capture_output=True,
+        text=True, env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["topology", "operator"])
 def test_recipe(name, tmp_path):
-    """In a process of its own, for what it registers stays registered."""
     script = tmp_path / f"{name}_recipe.py"
     script.write_text(recipe(name), encoding="utf-8")
     assert recipe(name).count("check(") == 1
-    done = subprocess.run(
-        [sys.executable, "-W", "error", script], cwd=ROOT, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
+    run(script)
+
+
+def test_an_algorithm(tmp_path):
+    """The page that has the recipe."""
+    page = ROOT / "docs" / "tutorials" / "own-algorithm.md"
+    blocks = [block for block in blocks_of(page.read_text("utf-8")) if block.language == "python"]
+    for block in blocks:
+        with (tmp_path / (block.file or "recipe.py")).open("a") as file:
+            file.write(block.text)
+    run(tmp_path / "recipe.py")
 
 
 def apply(name, folder):
