@@ -1,23 +1,9 @@
 """The report of hardware targets: what it says where one is missed, and how sure that is."""
 
-import importlib.util
-from pathlib import Path
-
-import pytest
+import hardware_targets as targets
 from rich.console import Console
 
 from torusfabric.verilog import Design
-
-PATH = Path(__file__).resolve().parents[2] / "sim" / "hardware_targets.py"
-
-
-@pytest.fixture(scope="module")
-def targets():
-    """The script, as a module."""
-    spec = importlib.util.spec_from_file_location("hardware_targets", PATH)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def row(**others):
@@ -27,7 +13,7 @@ def row(**others):
     return known | noise | {"limit": 1314.06, "met": False} | others
 
 
-def text(targets, *rows):
+def text(*rows):
     """The table, a line a row."""
     console = Console(width=200)
     with console.capture() as captured:
@@ -35,34 +21,34 @@ def text(targets, *rows):
     return [line for line in captured.get().splitlines() if " r " in line]
 
 
-def test_limit_is_shown_where_a_target_is_missed(targets):
+def test_limit_is_shown_where_a_target_is_missed():
     """A missed target has the limit of the netlist beside it, a target that is met does not."""
-    missed, met = text(targets, row(), row(met=True, measured=410.0))
+    missed, met = text(row(), row(met=True, measured=410.0))
     assert "399.5 (347-433, median within 390-396, worst class 391)" in missed
     assert "missed │" in missed
     assert "<= 1314" in missed
     assert "<=" not in met.replace(">=", "")
-    (unknown,) = text(targets, row(measured=None, limit=None))
+    (unknown,) = text(row(measured=None, limit=None))
     assert "no path" in unknown
 
 
-def test_doubt_is_shown(targets):
+def test_doubt_is_shown():
     """A target between the bounds of the median is called so, met or missed."""
-    near, far = text(targets, row(interval=[391.0, 404.0]), row())
+    near, far = text(row(interval=[391.0, 404.0]), row())
     assert "missed, within noise" in near
     assert "within noise" not in far
 
 
-def test_tables_are_whole(targets):
+def test_tables_are_whole():
     """Tables are counted, and their limit is the fewest."""
     cost = {"what": "LUT4", "measured": 310, "target": 300, "limit": 250, "met": False}
     cost |= {"share": 0.5, "full_crossbar": 620}
-    (line,) = text(targets, {"router": "r", "program": "p"} | cost)
+    (line,) = text({"router": "r", "program": "p"} | cost)
     assert "310 (50.0 % of 620)" in line
     assert ">= 250" in line
 
 
-def test_interval_of_a_median(targets):
+def test_interval_of_a_median():
     """The bounds are placements; few give all of them, many a few around the middle."""
     assert targets.interval([]) == [None, None]
     assert targets.interval([7.0]) == [7.0, 7.0]
@@ -70,7 +56,7 @@ def test_interval_of_a_median(targets):
     assert targets.interval(list(range(100))) == [39, 60]
 
 
-def test_whole_fabrics_name_their_slowest_path(targets, monkeypatch):
+def test_whole_fabrics_name_their_slowest_path(monkeypatch):
     """What a fabric costs, how fast it is, and what it waits for."""
     fabric = dict.fromkeys(("fmax_mhz", "fmax_min_mhz", "fmax_max_mhz"), 231.0)
     fabric |= {"luts": 7000, "ffs": 7400, "logic_mhz": 700.0, "why": None}
