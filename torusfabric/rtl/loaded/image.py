@@ -152,6 +152,11 @@ class Image:
         )
 
     @cached_property
+    def _layout(self) -> TableLayout:
+        """Which bits of tables are what."""
+        return TableLayout(self.frame)
+
+    @cached_property
     def entries(self) -> list[Entry]:
         """What starts find, of one mode after the other."""
         return entries_of(self.modes)
@@ -184,7 +189,7 @@ class Image:
         """Its words."""
         filled = sum(1 << k for k in (*(place.number for place, _ in self._placed), *self.freed))
         found = [MAGIC, self.frame.digest(self.width), int(self.program.digest[:8], 16)]
-        words = range(TableLayout(self.frame).fill_words)
+        words = range(self._layout.fill_words)
         found += [filled >> PIECE * k & (1 << PIECE) - 1 for k in words]
         found += [self.base, *self._tables(), END]
         return [*found, zlib.crc32(np.array(found, "<u4").tobytes())]
@@ -198,11 +203,11 @@ class Image:
     @cached_property
     def contents(self) -> Contents:
         """The rows of tables of the modes that it fills."""
-        return contents_of(TableLayout(self.frame), self._placed, self.freed)
+        return contents_of(self._layout, self._placed, self.freed)
 
     def _tables(self) -> Iterator[int]:
         """The words of tables: what nodes have alike once, and what each owner has besides."""
-        nodes, tables = self.frame.nodes, TableLayout(self.frame).tables
+        nodes, tables = self.frame.nodes, self._layout.tables
         for owners in (range(nodes), *([owner] for owner in range(nodes, len(tables)))):
             for number, piece in enumerate(pieces(tables[owners[0]])):
                 rows = np.array([_cut(self.contents[owner][piece.of], piece) for owner in owners])

@@ -56,8 +56,8 @@ class NodeTables:
     >>> from torusfabric.program.frame import Frame
     >>> program = tf.compile(tf.plan("4x4", "alltoall", algorithm="matching"), max_flits=4)
     >>> tables = NodeTables(Frame.of([program]))
-    >>> tables.router_bits, tables.setting_bits
-    (20, (20, 24, 20, 4))
+    >>> tables.setting_bits
+    (20, 24, 20, 4)
     """
 
     frame: Frame
@@ -85,19 +85,9 @@ class NodeTables:
                 bits = branch_bits(len(each), 0) if each else ()
                 outputs.append(Output(each, tuple(range(at, at + len(bits)))))
                 at += len(bits)
-            found.append(Crossbar(tuple(outputs), np.zeros((1, at), np.int8), ()))
+            found.append(Crossbar(tuple(outputs), np.zeros((1, at), np.int8)))
         routers, operators = found
         return routers, operators
-
-    @property
-    def router_bits(self) -> int:
-        """Bits of a setting of table `SELECT`."""
-        return sum(len(output.bits) for output in self._crossbars[0].outputs)
-
-    @property
-    def operand_bits(self) -> int:
-        """Bits of a setting of table `READ` that are for operators; they come first."""
-        return sum(len(output.bits) for output in self._crossbars[1].outputs)
 
     @cached_property
     def _columns(self) -> dict[Table, list[Column]]:
@@ -191,7 +181,8 @@ class NodeTables:
     @property
     def parts(self) -> dict[str, tuple[tuple[Bits, ...], int]]:
         """Which bits of settings, one behind the other, are given to whom, and how late."""
-        first, width = self.router_bits, self.operand_bits
+        # Of table `READ`, what is for operators comes first.
+        first, width = (crossbar.rom.shape[1] for crossbar in self._crossbars)
         late = 1 + operand_links(self.frame.topology)
         return {"setting": (((0, first),), 1),
                 "operand": (((first, width),), late),
@@ -211,26 +202,22 @@ class NodeTables:
         words = tuple((source, SHARED) for source in self._words)
         return EndpointWires(ports, ports, words, (0, 1), tuple(range(self.frame.depth)))
 
-    @property
-    def shape(self) -> EndpointShape:
-        """The shape of all endpoints."""
-        return self._endpoint[0]
-
     def placement(self, program: Program) -> Placement:
         """Where everything lies: at the nodes."""
         one, none = np.zeros(1, int), RowTables(Loops.of(program), [])
         sources = self.frame.sources
 
-        def plan(crossbar: Crossbar, bits: int, first: int) -> RouterPlan:
+        def plan(crossbar: Crossbar, first: int) -> RouterPlan:
+            bits = crossbar.rom.shape[1]
             given = {"select": tuple(Location(1, (0,), k) for k in range(bits))}
             words = {0: tuple(range(first, sources.identity))}
             return RouterPlan(crossbar, words, given, {0: ()}, bits)
 
         routers, operators = self._crossbars
-        router = plan(routers, self.router_bits, sources.first_result)
-        operand = plan(operators, self.operand_bits, sources.first_injection)
+        router = plan(routers, sources.first_result)
+        operand = plan(operators, sources.first_injection)
         operands = (operand,) if self.frame.operators else ()
-        endpoints = EndpointPlan((self.shape,), one, (self._wires,), (), none, {}, 0)
+        endpoints = EndpointPlan((self._endpoint[0],), one, (self._wires,), (), none, {}, 0)
         return Placement((), {}, operands, one, (router,), one, endpoints, none, self.frame)
 
     def coded(self, table: Table, values: IntArray) -> list[list[int]]:
