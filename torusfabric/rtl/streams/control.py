@@ -176,9 +176,10 @@ class StreamControl(Leaf):
     """
 
     def __init__(self, round_trip: int, shape: LoaderShape, *, barrier: bool) -> None:
-        self._round_trip, self._bits, self._barrier = round_trip, shape.length_bits, barrier
-        self._sections, self._commanded = shape.facts.sections, shape.facts.commanded
-        sections, commanded, last_bits = self._sections, self._commanded, self._bits
+        self._round_trip, self._barrier = round_trip, barrier
+        self._bits = last_bits = shape.length_bits
+        self._sections = sections = shape.facts.sections
+        self._commanded = commanded = shape.facts.commanded
         length_bits = shape.most_flits.bit_length() if shape.any_length else 0
         super().__init__(
             {
