@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import reduce
 from operator import or_
+from typing import NamedTuple
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
@@ -21,37 +21,32 @@ __all__ = ["FlitParts", "Registers", "WindowAddress"]
 SETTLED = 1
 
 
-@dataclass(frozen=True)
-class WindowAddress:
-    """An address of a bus word, taken apart: quarter, node, flit and part, from the top."""
+class WindowAddress(NamedTuple):
+    """An address of a bus word, taken apart: quarter, node, flit and part, from the top.
+
+    Parameters
+    ----------
+    part : Value
+        The number of the bus word within the flit.
+    place : Value
+        Node and flit.
+    """
 
     register_map: RegisterMap
-    address: Value
+    quarter: Value
+    node: Value
+    flit: Value
+    part: Value
+    place: Value
 
-    @property
-    def quarter(self) -> Value:
-        """The number of a quarter."""
-        return self.address[self.register_map.quarter_bits :]
-
-    @property
-    def place(self) -> Value:
-        """Node and flit."""
-        return self.address[self.register_map.part_bits : self.register_map.quarter_bits]
-
-    @property
-    def node(self) -> Value:
-        """The number of a node."""
-        return self.place[self.register_map.flit_bits :]
-
-    @property
-    def flit(self) -> Value:
-        """The number of a flit of the node."""
-        return self.place[: self.register_map.flit_bits]
-
-    @property
-    def part(self) -> Value:
-        """The number of the bus word within the flit."""
-        return self.address[: self.register_map.part_bits]
+    @classmethod
+    def of(cls, register_map: RegisterMap, address: Value) -> WindowAddress:
+        """The parts of an address."""
+        part_bits, quarter_bits = register_map.part_bits, register_map.quarter_bits
+        place = address[part_bits:quarter_bits]
+        flit, node = place[: register_map.flit_bits], place[register_map.flit_bits :]
+        part, quarter = address[:part_bits], address[quarter_bits:]
+        return cls(register_map, quarter, node, flit, part, place)
 
     def serves(self, write: Value) -> Value:
         """Whether there is such a word, and it is one to be written or read."""
@@ -66,8 +61,7 @@ class WindowAddress:
         )
 
 
-@dataclass(frozen=True)
-class FlitParts:
+class FlitParts(NamedTuple):
     """The bus words of a flit that is being written; low word first.
 
     Parameters
@@ -185,7 +179,7 @@ class Registers(Leaf):
         idle = Signal(name="idle")
         given = self._given(m, idle)
         write = given["access_write"]
-        at = WindowAddress(self._map, given["access_address"])
+        at = WindowAddress.of(self._map, given["access_address"])
         parts = FlitParts.of(at, given["access_data"])
         left = Signal(range(max(self._read_latency, self._write_latency, 1)), name="left")
         refused = Signal(name="refused")

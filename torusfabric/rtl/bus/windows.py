@@ -255,7 +255,7 @@ class Windows(Leaf):
         """Where the flit of an address is."""
         byte_bits = (BYTES - 1).bit_length() + self._map.part_bits
         words = Cat(Const(0, self._map.part_bits), address[byte_bits:])
-        return WindowAddress(self._map, words)
+        return WindowAddress.of(self._map, words)
 
     def _write(self, m: Module, take: Value) -> Beats:
         """Gather flits, write them, and answer each burst once they are in memory."""
