@@ -135,6 +135,9 @@ class Commands(Leaf):
                 "all_rest": In(1),
                 **words,
             }
+        said = facts.said_widths("load")
+        if facts.by_form:  # else nodes keep what they have looked up
+            said |= facts.said_widths("unload")
         super().__init__(
             {
                 **loading,
@@ -149,8 +152,7 @@ class Commands(Leaf):
                 "wanted": Out(shape.bits["length"]),
                 "barrier": Out(int(shape.barrier)),
                 "may_begin": Out(1),
-                **{name: Out(bits) for name, bits in facts.load_widths.items()},
-                **{name: Out(bits) for name, bits in facts.unload_widths.items()},
+                **{name: Out(bits) for name, bits in said.items()},
             }
         )
         #: How many beats of a command there are.
@@ -331,7 +333,7 @@ class Commands(Leaf):
             m.d.comb += getattr(self, name).eq(chosen)
             if name in ("mode", "root"):
                 m.d.comb += getattr(self, f"load_{name}").eq(both)
-                if f"unload_{name}" in self.shape.facts.unload_widths:
+                if f"unload_{name}" in self.signature.members:
                     kept = getattr(self, f"unload_{name}").word_select(section, bits)
                     with m.If(begins):
                         m.d.sync += kept.eq(chosen)

@@ -112,29 +112,22 @@ class RunFacts:
         """Whether nodes have constants of each form."""
         return not self.looked_up
 
-    @property
-    def load_widths(self) -> dict[str, int]:
-        """Names and widths of what commands say of two messages."""
-        return self._widths("load", 2, valid=int(self.commanded))
-
-    @property
-    def unload_widths(self) -> dict[str, int]:
-        """Names and widths of what they say of a run in each section, if nobody has kept it."""
-        return self._widths("unload", self.sections.count) if self.by_form else {}
+    def said_widths(self, verb: str) -> dict[str, int]:
+        """Names and widths of what commands say of messages to ``load``, or runs to ``unload``."""
+        bits = {"valid": int(self.commanded)} if verb == "load" else {}
+        bits |= {"mode": self.form_bits, "root": self.root_bits}
+        return {f"{verb}_{name}": self._runs(verb) * each for name, each in bits.items() if each}
 
     def end_widths(self, verb: str) -> dict[str, int]:
-        """Names and widths of what loaders, or unloaders, are given of messages, or runs."""
+        """The same of what loaders, or unloaders, are given of them."""
         if self.by_form:
-            return self.load_widths if verb == "load" else self.unload_widths
-        facts = self.looked_up[verb].size
-        if verb == "load":
-            return {"load_valid": 2, "load_facts": 2 * facts}
-        return {"unload_facts": self.sections.count * facts}
+            return self.said_widths(verb)
+        valid = {"load_valid": 2} if verb == "load" else {}
+        return valid | {f"{verb}_facts": self._runs(verb) * self.looked_up[verb].size}
 
-    def _widths(self, prefix: str, runs: int, **others: int) -> dict[str, int]:
-        """Names and widths of what is said of so many runs."""
-        bits = others | {"mode": self.form_bits, "root": self.root_bits}
-        return {f"{prefix}_{name}": runs * width for name, width in bits.items() if width}
+    def _runs(self, verb: str) -> int:
+        """Of how many messages, or runs, anything is said."""
+        return 2 if verb == "load" else self.sections.count
 
 
 @dataclass(frozen=True, kw_only=True)
