@@ -14,6 +14,7 @@ Of tables that are loaded, the quickest of those that fit are taken.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,7 +29,7 @@ from ..schedule import Schedule
 from ..toolchain.values import flag, natural
 from ..topology import IntArray, Topology
 from .choice import least_cycles, serving
-from .planned import LATENCIES, planned
+from .planned import of_each_latency, planned
 from .plans import plan_selection, resolve, tries_all
 from .selection import FormChoice, PlanOptions, Selection, select
 
@@ -243,19 +244,8 @@ def _planned(selection: Selection, root: str | None) -> Iterator[Selection]:
 def _of_all_latencies(selection: Selection) -> Iterator[Selection]:
     """All that serves, with all latencies where these are left open."""
     for candidate in serving(selection):
-        latencies = LATENCIES if candidate.any_latency else (candidate.options.latency,)
-        first = ""
-        for latency in latencies:
-            options = replace(candidate.options, latency=latency)
-            one = replace(candidate, options=options, any_latency=False)
-            try:
-                schedule = planned(one)
-            except InputError:
-                break
-            if schedule.digest == first:
-                break  # the algorithm knows no latency
-            first = first or schedule.digest
-            yield replace(one, planned=schedule)
+        with suppress(InputError):
+            yield from of_each_latency(candidate)
 
 
 #: Of cycles, how many more are as good in a new fabric that has no second registers then.

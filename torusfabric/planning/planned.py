@@ -5,7 +5,7 @@ Plans that took long are kept in the cache under the digest of all that they dep
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from ..schedule.recognise import recognise
 from .limits import announce_plan, plan_memory, require_memory
 from .selection import Selection
 
-__all__ = ["LATENCIES", "most_flits", "plan_anew", "planned", "choose_latency"]
+__all__ = ["choose_latency", "most_flits", "of_each_latency", "plan_anew", "planned"]
 
 #: What is tried; more steps of waiting have never been of use.
 LATENCIES = (1, 2, 3, 4)
@@ -64,22 +64,42 @@ def choose_latency(selection: Selection, flits: int | None, *, any_length: bool)
         return selection
     from ..program import compile  # here, since few selections need it and its import takes long
 
-    found: list[tuple[int, int, Selection]] = []
-    for latency in LATENCIES:
-        options = replace(selection.options, latency=latency)
-        candidate = replace(selection, options=options, any_latency=False)
-        try:
-            schedule = planned(candidate)
-        except InputError:
-            if not found:
-                raise
-            break  # the algorithm knows no latency
+    found: list[tuple[int, Selection]] = []
+    for candidate in of_each_latency(selection):
+        schedule = planned(candidate)
         if not (schedule.collective.reducing and schedule.form == Table.form):
             return candidate
         lengths = most_flits(schedule, flits, any_length=any_length)
         program = compile(schedule, **lengths).by_beats(selection.beat)
-        found.append((program.cycles(), latency, candidate))
-    return min(found, key=lambda entry: entry[:2])[2]
+        found.append((program.cycles(), candidate))
+    return min(found, key=lambda entry: entry[0])[1]
+
+
+def of_each_latency(selection: Selection) -> Iterator[Selection]:
+    """What is planned, with each latency if that is left open and makes a difference.
+
+    Raises
+    ------
+    InputError
+        If the algorithm does not serve.
+    """
+    if not selection.any_latency:
+        yield replace(selection, planned=planned(selection))
+        return
+    first = ""
+    for latency in LATENCIES:
+        options = replace(selection.options, latency=latency)
+        one = replace(selection, options=options, any_latency=False)
+        try:
+            schedule = planned(one)
+        except InputError:
+            if not first:
+                raise
+            return  # the algorithm knows no latency
+        if schedule.digest == first:
+            return  # nor does this one
+        first = first or schedule.digest
+        yield replace(one, planned=schedule)
 
 
 def most_flits(schedule: Schedule, flits: int | None, *, any_length: bool) -> dict[str, Any]:
