@@ -7,8 +7,9 @@ a word goes and when follows from the rows of the program and from `Timing` alon
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from .timing import PASS, starts
 if TYPE_CHECKING:
     from ..collective import Operator
 
-__all__ = ["Holder", "Machine", "Run", "carry_out"]
+__all__ = ["Hold", "Holder", "Machine", "Run", "carry_out"]
 
 Words = np.ndarray
 
@@ -35,6 +36,11 @@ class Holder(Enum):
     LATER = "register behind an in-port"
     RESULT = "register of the operator at an in-port"
     LATER_RESULT = "register behind the operator at an in-port"
+
+
+#: What some holders have after an edge, elementwise, given them, the cycle, the words that come to
+#: them, and the node and the number of each.
+Hold: TypeAlias = Callable[[Holder, int, Words, IntArray, IntArray], Words]
 
 
 def carry_out(program: ProgramData, mode: int, sent: Words, run: Run, width: int) -> Words:
@@ -130,9 +136,20 @@ class Machine:
     words : ndarray, shape (nodes, send words)
     width : int
         Bits of a word.
+    hold : Hold
+        What holders of words have after an edge; by default what comes to them.
     """
 
-    def __init__(self, program: ProgramData, mode: int, words: Words, run: Run, width: int) -> None:
+    def __init__(
+        self,
+        program: ProgramData,
+        mode: int,
+        words: Words,
+        run: Run,
+        width: int,
+        hold: Hold = lambda holder, cycle, words, node, number: words,
+    ) -> None:
+        self.hold = hold
         # What the host sees is that of the form alone; memories and sources are the common ones.
         number = program.form_of(mode, run.length)
         self.part, self.form, self.mode = program.part(number), program.forms[number], mode
@@ -227,12 +244,6 @@ class Machine:
     def idle(self) -> Words:
         """What ports have that no word passes, shape (nodes, ports)."""
         return np.zeros((len(self.nodes), self.program.topology.ports), self.memory.dtype)
-
-    def hold(
-        self, holder: Holder, cycle: int, words: Words, node: IntArray, number: IntArray
-    ) -> Words:
-        """What holders of words have after an edge, elementwise: these words."""
-        return words
 
     def _registered(self, holder: Holder, cycle: int, words: Words) -> Words:
         """What registers of ports have after an edge."""

@@ -8,13 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from typing_extensions import override
 
 from ..collective import Operator
 from ..errors import InputError
 from ..toolchain.values import natural
 from ..topology import IntArray
-from .execute import BEFORE, Holder, Machine, Run
+from .execute import BEFORE, Hold, Holder, Machine, Run
 
 if TYPE_CHECKING:
     from .program import Program
@@ -83,9 +82,9 @@ def follow(program: Program, origin: int, destination: int, flit: int = 0) -> li
         raise InputError(f"Flit must be from 0 to {program.flits - 1}, not {flit}")
     if program.schedule.collective.from_each:
         index += program.flits * _part(program, origin, destination)
-    recorder = _Recorder(program, origin)
-    recorder.run()
-    return list(recorder.path(int(recorder.received()[destination, index])))
+    recorder = _Recorder()
+    received = _received(program, np.array([origin]), recorder.hold)
+    return list(recorder.path(int(received[destination, index]), program.timing.wait))
 
 
 def _part(program: Program, origin: int, destination: int) -> int:
@@ -142,48 +141,44 @@ def farthest(program: Program) -> tuple[int, int]:
 
 def _longest(program: Program, origins: IntArray) -> IntArray:
     """The largest mark of a first flit that each node receives, given the nodes that mark words."""
-    counter = _HopCounter(program, origins)
-    counter.run()
-    longest: IntArray = counter.received()[:, :: program.flits].max(axis=1)
+    count = program.topology.nodes
+
+    def with_hops(
+        holder: Holder, cycle: int, words: IntArray, node: IntArray, number: IntArray
+    ) -> IntArray:
+        """Marks to which each hop adds more than all of them are at first."""
+        return words + (words > 0) * (count + 1) if holder is Holder.LINK else words
+
+    received = _received(program, origins, with_hops)
+    longest: IntArray = received[:, :: program.flits].max(axis=1)
     return longest
 
 
-class _Marked(Machine):
-    """A run in which words of some nodes are marked, those of the first by the largest number.
+def _received(program: Program, origins: IntArray, hold: Hold) -> IntArray:
+    """What all receive where words of some nodes are marked, those of the first by the largest.
 
     Of words that are combined, the largest goes on.
     """
-
-    def __init__(self, program: Program, origins: IntArray) -> None:
-        nodes = program.topology.nodes
-        words = np.zeros((nodes, program.send_words), np.int64)
-        words[origins] = nodes - origins[:, None]
-        run = Run(program.flits, 0, LARGEST if program.operators else None)
-        super().__init__(program, 0, words, run, 64)
-
-
-class _HopCounter(_Marked):
-    """Each hop adds more to a mark than all marks are at first."""
-
-    @override
-    def hold(
-        self, holder: Holder, cycle: int, words: IntArray, node: IntArray, number: IntArray
-    ) -> IntArray:
-        return words + (words > 0) * (len(self.nodes) + 1) if holder is Holder.LINK else words
+    nodes = program.topology.nodes
+    words = np.zeros((nodes, program.send_words), np.int64)
+    words[origins] = nodes - origins[:, None]
+    run = Run(program.flits, 0, LARGEST if program.operators else None)
+    machine = Machine(program, 0, words, run, 64, hold)
+    machine.run()
+    return machine.received()
 
 
-class _Recorder(_Marked):
+class _Recorder:
     """Marks are numbers of moments, each of which has that of the moment before."""
 
-    def __init__(self, program: Program, origin: int) -> None:
+    def __init__(self) -> None:
         self._count = 0
         self._moments: list[IntArray] = []
-        super().__init__(program, np.array([origin]))
 
-    @override
     def hold(
         self, holder: Holder, cycle: int, words: IntArray, node: IntArray, number: IntArray
     ) -> IntArray:
+        """Number the moments in which holders have marked words."""
         there = np.nonzero(words)
         node, number = (np.broadcast_to(each, words.shape)[there] for each in (node, number))
         before = words[there] if cycle > BEFORE else 0 * node
@@ -194,12 +189,12 @@ class _Recorder(_Marked):
         self._count += len(node)
         return words
 
-    def path(self, mark: int) -> list[Moment]:
-        """The moments up to that of a mark."""
+    def path(self, mark: int, wait: int) -> list[Moment]:
+        """The moments up to that of a mark, in a run that waits so many cycles at its start."""
         moments = np.concatenate(self._moments, axis=1)
         path: list[Moment] = []
         while mark:
             mark, cycle, holder, node, number = moments[:, mark - 1].tolist()
-            after = 0 if cycle == BEFORE else self.form.timing.wait + cycle + 1
+            after = 0 if cycle == BEFORE else wait + cycle + 1
             path.append(Moment(after, HOLDERS[holder], node, number))
         return path[::-1]
