@@ -25,8 +25,11 @@ class Table(Schedule):
 
     In a reduction sums move instead, and a sum belongs to the node that is to complete it, its
     owner. In the first ``reducing`` steps a node sends the partial sum it has gathered for an owner
-    ``u + g - d`` so far, its own contribution included, and keeps nothing of it; at offset 0 the
-    sum is complete. In a reduce-scatter the sum combines the blocks (any origin, owner, chunk).
+    ``u + g - d`` so far, its own contribution included, and keeps nothing of it. A sum is complete
+    where all contributions have come together; in the end it has to be there at offset 0, or in an
+    all-reduce at all offsets. In a reduce-scatter it combines the blocks (any origin, owner,
+    chunk).
+
     An all-reduce cuts the message into as many parts as there are nodes, node ``n`` owning chunks
     ``n * M`` to ``n * M + M - 1``, and ``chunk[t, g]`` counts within a part: (any origin,
     owner ``* M + chunk[t, g]``). After the first ``reducing`` steps an all-reduce is an all-gather
