@@ -117,8 +117,8 @@ class _LastWord(NamedTuple):
 
     @property
     def drain(self) -> int:
-        """Cycles from the last slot until it is stored."""
-        return self.delay + self.links - self.left
+        """Cycles from the last slot until it is stored, or 0 if that is before: slots are whole."""
+        return max(self.delay + self.links - self.left, 0)
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ class Timing:
         round all of it. Where the longest path of the last round has not its longest message, some
         are waited less.
         """
-        last = self._last
+        last, drain = self._last, self.drain
         spent = {"hop": last.links, "write": STORE, "operators": last.delay - SETTING}
         left = last.left
         for name in ("operators", "write", "hop"):
@@ -213,7 +213,7 @@ class Timing:
             "sequencer": ADDRESS - DISTRIBUTION,
             "distribution": DISTRIBUTION,
             **spent,
-            "waits": -left,
+            "waits": drain - ADDRESS - sum(spent.values()),
         }
 
     def pieces(self, first: int) -> list[CyclePiece]:
