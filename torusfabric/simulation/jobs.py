@@ -23,7 +23,6 @@ __all__ = [
     "is_barrier",
     "jobs_with_drawn",
     "random_jobs",
-    "read_jobs",
     "ready_jobs",
 ]
 
@@ -88,14 +87,22 @@ def jobs_with_drawn(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, 
     return default_jobs(fabric.program) + random_jobs(fabric, count, seed=seed)
 
 
-def read_jobs(jobs: object) -> tuple[Job, ...]:
-    """Jobs as users give them, with numbers as numbers.
+def given_jobs(
+    fabric: Fabric, jobs: object, *, draw: Callable[..., tuple[Job, ...]], seed: int
+) -> tuple[Job, ...]:
+    """Jobs as users give them, with numbers as numbers, or as drawn if they say how many.
+
+    Parameters
+    ----------
+    draw : function of (fabric, count, seed) -> tuple of Job
 
     Raises
     ------
     InputError
-        If they are none.
+        If they are neither.
     """
+    if isinstance(jobs, int | str):
+        return draw(fabric, natural("Jobs", jobs), seed=seed)
     if isinstance(jobs, Job) or not isinstance(jobs, Iterable):
         raise InputError(f"Jobs must be a list of Job, or how many, not {shown(jobs)}")
     each = [of_type("Jobs", job, Job, "a list of Job, or how many") for job in jobs]
@@ -104,20 +111,6 @@ def read_jobs(jobs: object) -> tuple[Job, ...]:
         for job in each
     )
     return tuple(Job(**chosen) for chosen in numbers)
-
-
-def given_jobs(
-    fabric: Fabric, jobs: object, *, draw: Callable[..., tuple[Job, ...]], seed: int
-) -> tuple[Job, ...]:
-    """Jobs as users give them, or as they are drawn where only a number is given.
-
-    Parameters
-    ----------
-    draw : function of (fabric, count, seed) -> tuple of Job
-    """
-    if isinstance(jobs, int | str):
-        return draw(fabric, natural("Jobs", jobs), seed=seed)
-    return read_jobs(jobs)
 
 
 def drawn_words(fabric: Fabric, job: Job, *, seed: int) -> np.ndarray:
