@@ -22,6 +22,16 @@ __all__ = ["INPUTS", "OUTPUTS", "Session"]
 INPUTS = ("start", "host_we", "host_node", "host_addr", "host_wdata")
 OUTPUTS = ("busy", "done", "cycles", "host_rdata")
 
+#: What the functions of the library are given: a model, or a system of boards, and what else.
+ARGUMENTS = {
+    "model_open": (ctypes.POINTER(CDesign),),
+    **dict.fromkeys(("model_begin", "model_tick", "model_close"), (ctypes.c_void_p,)),
+    "model_watch": (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64),
+    "model_run": (ctypes.c_void_p, ctypes.POINTER(CTask)),
+    "model_run_streams": (ctypes.c_void_p, ctypes.c_void_p),
+    "model_run_board": (ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p),
+    "model_run_boards": (ctypes.c_void_p, ctypes.c_void_p),
+}
 
 #: Words that are worked out in a cycle from which on threads share them.
 MANY = 1 << 16
@@ -77,15 +87,9 @@ class Session:
             net_count=len(nets), wave=None if vcd is None else os.fsencode(vcd),
             threads=_threads() if threads is None else threads, many=MANY, block=BLOCK, **shown,
         )  # fmt: skip
+        for name, arguments in ARGUMENTS.items():
+            getattr(self._library, name).argtypes = arguments
         self._library.model_open.restype = ctypes.c_void_p
-        self._library.model_open.argtypes = [ctypes.POINTER(CDesign)]
-        self._library.model_run.argtypes = [ctypes.c_void_p, ctypes.POINTER(CTask)]
-        self._library.model_run_streams.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
-        self._library.model_watch.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64]
-        for name in ("model_begin", "model_tick", "model_close"):
-            getattr(self._library, name).argtypes = [ctypes.c_void_p]
-        self._library.model_run_board.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p]
-        self._library.model_run_boards.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
         self._handle = self._library.model_open(self._design)
         if not self._handle:
             raise OSError(errno.EIO, "it cannot be opened")
