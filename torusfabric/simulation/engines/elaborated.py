@@ -186,22 +186,32 @@ class Elaborated:
         names = {bank.name for copies in self.banks.values() for bank in copies}
         self.signals = {signal.name: _plain(nets) for signal, nets in netlist.signals.items()
                         if signal.name in names}  # fmt: skip
-        self.stores: dict[int, Store] = {}
+        self.stores = self._memories()
         self.pieces: list[Piece] = []
         self.pieces_of: dict[int, list[int]] = {}
         self._shown: dict[str, list[tuple[int | None, int, int]]] = {}
-        for number, cell in enumerate(self.cells):
-            if isinstance(cell, nir.Memory):
-                self.stores[number] = Store(number, cell.name, cell.width, cell.depth, cell.init)
+        self._cut_registers()
+
+    def _memories(self) -> dict[int, Store]:
+        """The memories, with columns where writes are enabled apart."""
+        stores = {
+            number: Store(number, cell.name, cell.width, cell.depth, cell.init)
+            for number, cell in enumerate(self.cells)
+            if isinstance(cell, nir.Memory)
+        }
         for number, cell in enumerate(self.cells):
             if isinstance(cell, nir.SyncWritePort):
-                self.stores[cell.memory].writers.append(number)
-        for store in self.stores.values():
+                stores[cell.memory].writers.append(number)
+        for store in stores.values():
             cuts = {at for k in store.writers for at in _ends(self.cells[k].en)}
-            store.columns = [Column(*each) for each in cut(store.width, cuts, word)]
+            store.columns = [Column(*each) for each in cut(store.width, cuts, self._word)]
+        return stores
+
+    def _cut_registers(self) -> None:
+        """Cut registers, and what memories show a cycle later, into pieces."""
         for number, cell in enumerate(self.cells):
             if isinstance(cell, nir.FlipFlop):
-                found = cut(len(cell.data), self._origins(cell.data), word)
+                found = cut(len(cell.data), self._origins(cell.data), self._word)
                 init = cell.init
             elif isinstance(cell, nir.SyncReadPort):
                 found, init = list(self.stores[cell.memory].columns), 0

@@ -64,22 +64,8 @@ class Layout:
 
     def _refine(self) -> list[np.ndarray]:
         """Which instances hold the same, piece by piece."""
-        classes: list[np.ndarray] = []
-        counts: list[int] = []
-        for number, (member, k) in enumerate(self.connections.pieces):
-            module, total = member.module, member.count
-            own = np.zeros(total, np.int64)
-            if member.roms is not None:
-                own = member.roms
-            elif isinstance(module, Elaborated) and total > 1:
-                held = any(
-                    leaf.origin == "memory" and module.stores[leaf.number].writers
-                    for leaf in self.connections.text(number).leaves
-                )
-                if held or self._apart(module, module.pieces[k]):
-                    own = np.arange(total)
-            classes.append(own | number << 32)
-            counts.append(len(np.unique(own)))
+        classes = self._begun_alike()
+        counts = [len(np.unique(each)) for each in classes]
         leaves: dict[int, list[Leaf]] = {}
         readers: dict[int, list[int]] = defaultdict(list)
         for number, (member, _) in enumerate(self.connections.pieces):
@@ -106,6 +92,24 @@ class Layout:
                 if counts[number] == member.count:
                     del leaves[number]
             waiting &= {*leaves}
+        return classes
+
+    def _begun_alike(self) -> list[np.ndarray]:
+        """Which instances begin with the same, and may hold it for ever, piece by piece."""
+        classes: list[np.ndarray] = []
+        for number, (member, k) in enumerate(self.connections.pieces):
+            module, total = member.module, member.count
+            own = np.zeros(total, np.int64)
+            if member.roms is not None:
+                own = member.roms
+            elif isinstance(module, Elaborated) and total > 1:
+                held = any(
+                    leaf.origin == "memory" and module.stores[leaf.number].writers
+                    for leaf in self.connections.text(number).leaves
+                )
+                if held or self._apart(module, module.pieces[k]):
+                    own = np.arange(total)
+            classes.append(own | number << 32)
         return classes
 
     def sources(self, number: int) -> Iterable[tuple[set[int], Leaf]]:
