@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...rtl.boards.system import RUN, link_port
 from ...rtl.links import Link
-from ...rtl.netlist import Instance, Role
+from ...rtl.netlist import Instance, Netlist, Role
 from ..gates import Bit, GateModule, GateText, TopInstance
 from ..host import HostPorts
 from ..wiring import Wires, compared
@@ -119,9 +119,23 @@ def on_board(system: BoardSystem, kind: BoardKind, text: GateText, board: int) -
 
 def united(system: BoardSystem, kinds: list[BoardKind], texts: list[GateText]) -> Subject:
     """All boards, with nodes numbered as in the torus."""
-    boards, parts = system.boards, list[_Part]()
-    for board, kind in enumerate(system.kind_of):
-        parts.append(_Part(system, kinds[kind], texts[kind], board))
+    parts = [_Part(system, kinds[kind], texts[kind], board)
+             for board, kind in enumerate(system.kind_of)]  # fmt: skip
+    nets, cables = _common_nets(system, parts), dict(_cables(system, parts))
+    instances = {name: each for part in parts for name, each in part.instances()}
+    modules = {name: module for text in texts for name, module in text.modules.items()}
+    width, prefix = system.fabric.width, system.fabric.prefix
+    for name in {_cable(latency) for latency in system.boards.latency}:
+        ends = {"sent": [*range(2, 2 + width)]}, {"arrived": [*range(2 + width, 2 + 2 * width)]}
+        modules[prefix + name] = GateModule(prefix + name, *ends)
+    seen = copy(system.fabric)
+    seen.netlist = _netlist(system, parts, cables)
+    text = GateText(modules, {}, {}, instances | cables, nets)
+    return Subject(seen, text, HostPorts.of_boards(system.boards))
+
+
+def _common_nets(system: BoardSystem, parts: list[_Part]) -> dict[str, list[Bit]]:
+    """The nets of all boards; what starts runs on the first starts them on all others."""
     choices = system.plan.choices
     common = {"clk": "clk", "rst": "rst", "start": "run_start"} | {c: f"run_{c}" for c in choices}
     first = parts[0].nets
@@ -138,21 +152,18 @@ def united(system: BoardSystem, kinds: list[BoardKind], texts: list[GateText]) -
         nets[shown] = [bit for part in parts for bit in part.named(f"run_{shown}")]
     # Boards count the cycles of all attempts, each by itself.
     nets["cycles"] = []
-    instances = {name: each for part in parts for name, each in part.instances()}
-    seen, modules = copy(system.fabric), dict[str, GateModule]()
-    for text in texts:
-        modules |= text.modules
-    width, prefix = system.fabric.width, system.fabric.prefix
-    for name in {_cable(latency) for latency in boards.latency}:
-        ends = {"sent": [*range(2, 2 + width)]}, {"arrived": [*range(2 + width, 2 + 2 * width)]}
-        modules[prefix + name] = GateModule(prefix + name, *ends)
-    cables = dict(_cables(system, parts))
+    return nets
+
+
+def _netlist(system: BoardSystem, parts: list[_Part], cables: dict[str, TopInstance]) -> Netlist:
+    """The netlist of all boards, with links in place of cables."""
     netlists = [part.kind.netlist for part in parts]
     makes: dict[str, Callable[[], Link]] = {
-        _cable(latency): partial(Link, latency, width) for latency in boards.latency
+        _cable(latency): partial(Link, latency, system.fabric.width)
+        for latency in system.boards.latency
     }
     own = {i.module: i.role for n in netlists for i in n.instances if i.role not in APART}
-    seen.netlist = replace(
+    return replace(
         netlists[0],
         modules={n: make for each in netlists for n, make in each.modules.items()} | makes,
         roles=own | dict.fromkeys(makes, Role.LINK),
@@ -162,8 +173,6 @@ def united(system: BoardSystem, kinds: list[BoardKind], texts: list[GateText]) -
            for name, each in cables.items()],
         {net: bits for each in netlists for net, bits in each.nets.items()},
     )  # fmt: skip
-    text = GateText(modules, {}, {}, instances | cables, nets)
-    return Subject(seen, text, HostPorts.of_boards(boards))
 
 
 def _cable(latency: int) -> str:

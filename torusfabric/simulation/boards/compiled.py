@@ -174,19 +174,7 @@ class CompiledBoards(PortRuns):
     ) -> None:
         self._boards, self._board = system, 0
         self._stack = contextlib.ExitStack()
-        work = node_cycles(system.fabric, runs)
-        models = {
-            id(netlist): build_model(
-                without_buffers(netlist), word=system.fabric.width, node_cycles=work
-            )
-            for netlist in system.netlists
-        }
-        self.sessions = [
-            self._stack.enter_context(Session(models[id(netlist)], system.fabric, vcd=None))
-            for netlist in system.netlists
-        ]
-        for board, session in enumerate(self.sessions):
-            session.inputs["board"][0] = board
+        self.sessions = self._opened(runs)
         cells = SystemCells(system, [session.cells() for session in self.sessions])
         super().__init__(self._call_board, system.fabric, cells=cells, progress=progress,
                          total=runs * words_moved(system.fabric))  # fmt: skip
@@ -207,6 +195,23 @@ class CompiledBoards(PortRuns):
             random=seed,
         )
         self.cycles = list[int]()
+
+    def _opened(self, runs: int) -> list[Session]:
+        """A session for each board, of a model for each kind of them."""
+        system, work = self._boards, node_cycles(self._boards.fabric, runs)
+        models = {
+            id(netlist): build_model(
+                without_buffers(netlist), word=system.fabric.width, node_cycles=work
+            )
+            for netlist in system.netlists
+        }
+        sessions = [
+            self._stack.enter_context(Session(models[id(netlist)], system.fabric, vcd=None))
+            for netlist in system.netlists
+        ]
+        for board, session in enumerate(sessions):
+            session.inputs["board"][0] = board
+        return sessions
 
     @property
     def changed(self) -> int:
