@@ -66,6 +66,19 @@ def test_all_that_a_report_says_counts(pair):
     assert not replace(report, link_errors=None, failed=1).passed
 
 
+def test_boards_that_differ_have_no_cycles_in_common(pair, monkeypatch):
+    collect = CompiledBoards.collect
+
+    def late(boards, job):
+        task = collect(boards, job)
+        boards.cycles[1] += 1
+        return task
+
+    monkeypatch.setattr(CompiledBoards, "collect", late)
+    report = simulate_boards(pair, jobs=1)
+    assert (report.cycles, report.words_wrong, report.passed) == (-1, 0, False)
+
+
 def test_what_is_lost_is_sent_again_or_said(pair):
     report = simulate_boards(pair, jobs=60, link_errors=2e-3)
     assert report.passed
