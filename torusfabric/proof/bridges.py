@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..rtl.bus import Bus
-from .model import Model
+from .model import Model, stays
 
 if TYPE_CHECKING:
     from ..verilog.design import Design
@@ -75,12 +75,9 @@ def _claim_axi_lite(model: Model) -> None:
         "answers_every_read_once": "s_axil_rvalid == unanswered_read",
         "asks_for_no_more_than_it_can_answer":
             "!access || !(access_write ? unanswered_write : unanswered_read)",
-        "keeps_the_answer_to_a_write":
-            "!steady || !$past(s_axil_bvalid && !s_axil_bready) || "
-            "s_axil_bresp == $past(s_axil_bresp)",
+        "keeps_the_answer_to_a_write": stays("s_axil_bresp", "s_axil_bvalid && !s_axil_bready"),
         "keeps_the_answer_to_a_read":
-            "!steady || !$past(s_axil_rvalid && !s_axil_rready) || {s_axil_rresp, s_axil_rdata} == "
-            "$past({s_axil_rresp, s_axil_rdata})",
+            stays("{s_axil_rresp, s_axil_rdata}", "s_axil_rvalid && !s_axil_rready"),
         "answers_a_read_with_its_word":
             "!steady || !$past(takes_read) || (s_axil_rdata == $past(access_word) && "
             "s_axil_rresp == {$past(access_error), 1'b0})",

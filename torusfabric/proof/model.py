@@ -21,7 +21,7 @@ from .solver import Harness
 if TYPE_CHECKING:
     from ..verilog.design import Design
 
-__all__ = ["Model", "by_value", "earlier", "within"]
+__all__ = ["Model", "by_value", "earlier", "stays", "within"]
 
 #: How what something was a cycle ago begins.
 PAST = "$past("
@@ -66,6 +66,17 @@ def earlier(value: str, cycles: int = 1) -> str:
     ('$past($past(rst))', 'rst')
     """
     return PAST * cycles + value + ")" * cycles
+
+
+def stays(value: str, while_: str) -> str:
+    """That a value is what it was a cycle ago, if something held then, in Verilog.
+
+    Examples
+    --------
+    >>> stays("tlast", "tvalid && !tready")
+    '!steady || !$past(tvalid && !tready) || tlast == $past(tlast)'
+    """
+    return f"!steady || !$past({while_}) || {value} == $past({value})"
 
 
 class Model:

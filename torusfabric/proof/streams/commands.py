@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ...rtl.run_choices import RunError
 from ...rtl.streams.ports import COMMAND, COMMAND_BITS, STATUS
-from ..model import Model, by_value, within
+from ..model import Model, by_value, stays, within
 from .runs import section_of
 
 if TYPE_CHECKING:
@@ -230,14 +230,12 @@ def _claim_statuses(model: Model) -> None:
     last = len(STATUS) - 1
     moves = "status_tvalid && status_tready"
     model.register("words", f"{moves} ? (words == {last} ? 0 : words + 1) : words", 2)
-    waits = "$past(status_tvalid && !status_tready)"
+    waits = "status_tvalid && !status_tready"
     entry = "{its_cycles, its_error, its_tag}"
     said = "words == 0 ? its_tag : words == 1 ? its_error : its_cycles"
     model.claims({
-        "status_tvalid_stays_until_tready": f"!steady || !{waits} || status_tvalid",
-        "status_is_stable":
-            f"!steady || !{waits} || "
-            "{status_tlast, status_tdata} == $past({status_tlast, status_tdata})",
+        "status_tvalid_stays_until_tready": f"!steady || !$past({waits}) || status_tvalid",
+        "status_is_stable": stays("{status_tlast, status_tdata}", waits),
         "shows_a_status_while_there_is_one": "status_tvalid == (shown != 0)",
         "ends_a_status_after_its_words": f"status_tlast == (words == {last})",
         "counts_words": f"status_beat == words && words <= {last} && (shown != 0 || words == 0)",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..model import Model, by_value, within
+from ..model import Model, by_value, stays, within
 from .runs import (
     add_runs,
     add_words,
@@ -279,12 +279,12 @@ def _claim_port(model: Model, shape: UnloaderShape) -> None:
     """The rules of AXI-Stream, and what is handed over."""
     stages, bits = len(_path(shape)), shape.id_bits + 1
     tags = "{tkeep, tid, tlast}" if shape.flit_bits else "{tid, tlast}"
-    waits = "$past(tvalid && !tready)"
+    waits = "tvalid && !tready"
     model.register("starved", "inside != 0 && !tvalid ? starved + 1 : 0", 3)
     model.claims({
         "goes_on_as_the_port_does": "shows_words == tvalid && shows_runs == tvalid",
-        "tvalid_stays_until_tready": f"!steady || !{waits} || tvalid",
-        "tlast_and_tid_are_stable": f"!steady || !{waits} || {tags} == $past({tags})",
+        "tvalid_stays_until_tready": f"!steady || !$past({waits}) || tvalid",
+        "tlast_and_tid_are_stable": stays(tags, waits),
         "hands_over_the_next_word":
             f"!tvalid || (inside != 0 && {{tid, tlast}} == {bits}'(tags_0))",
         "hands_over_every_word_soon": f"starved < {stages}",
