@@ -23,6 +23,9 @@ from ..toolchain.folders import work_folder
 
 __all__ = ["Failed", "Harness", "Solved", "solve"]
 
+#: How proofs are done: what was proved in another way is proved anew.
+OWN_TEXT = Path(__file__).read_text(encoding="utf-8")
+
 #: From Verilog to the input of the solver.
 SCRIPT = """\
 read_verilog -sv -formal modules.v
@@ -124,7 +127,8 @@ def solve(harness: Harness, cache: Cache | None = None) -> Solved:
         If a tool fails.
     """
     versions = [tools.version(name) for name in ("yosys", "yosys-smtbmc", "z3")]
-    key = digest("proof", _script(harness), harness.text, harness.modules, harness.cycles, versions)
+    key = digest("proof", OWN_TEXT, _script(harness), harness.text, harness.modules,
+                 harness.cycles, versions)  # fmt: skip
     if cache and (known := cache.get(key)):
         return Solved(None, known["seconds"])
     began = time.monotonic()
