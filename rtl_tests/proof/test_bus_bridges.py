@@ -28,6 +28,9 @@ def failure(bus, design):
 
 
 FAULTS = {
+    "an answer to a read does not end": (
+        "axi-lite", r"s_axil_rvalid & s_axil_rready", "1'd0"
+    ),
     "a write is acknowledged that failed": (
         "wishbone", r"assign wb_ack = (.*) & \(~access_error\);", r"assign wb_ack = \1;"
     ),
@@ -70,7 +73,7 @@ def test_a_bridge_is_proved(bus):
     assert failure(bus, text_of(bus)) is None
 
 
-@pytest.mark.parametrize("what", few(2, [*FAULTS]))
+@pytest.mark.parametrize("what", few(3, [*FAULTS]))
 def test_a_fault_in_a_bridge_is_refuted(what):
     bus, old, new = FAULTS[what]
     design = text_of(bus)
