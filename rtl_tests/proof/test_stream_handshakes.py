@@ -32,6 +32,9 @@ QUICK = {
     "a word handed over is forgotten while the receiver waits": Fault(
         ALL, "unloader", r"if \(clear\) shown_valid", "if (clear | ~tready) shown_valid"
     ),
+    "a word that is accepted is not written": Fault(
+        ALL, "loader", r"write_enable <= (.*);", "write_enable <= 1'd0;"
+    ),
     "a word that is not accepted is written": Fault(
         ALL, "loader", r"beat = \(tvalid & may_load\)", "beat = tvalid"
     ),
