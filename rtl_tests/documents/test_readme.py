@@ -48,9 +48,3 @@ def test_table_has_all_algorithms():
     """Each once."""
     named = re.findall(r"^\| `([\w-]+)` \|", README, re.M)
     assert sorted(named) == sorted(entry.name for entry in CATALOGUE)
-
-
-def test_links_lead_somewhere():
-    """Files that are named are there."""
-    for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", README):
-        assert (ROOT / target).exists(), target
