@@ -110,16 +110,16 @@ def test_runs_end_in_the_forecast_cycle(tmp_path):
 @needs_verilator
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("name", "start", "during"),
+    ("name", "wanted", "during"),
     [
-        ("done_in_the_forecast_cycle", "count <= '1;", ""),
-        ("not_busy_for_longer", "count <= 1;", ""),
-        ("no_write_in_a_run", "count <= 0;", "top.host_we = 1;"),
+        ("done_in_the_forecast_cycle", "wanted + 1", ""),
+        ("not_busy_for_longer", "wanted - 1", ""),
+        ("no_write_in_a_run", "wanted", "top.host_we = 1;"),
     ],
 )
-def test_faults_of_a_run_are_noticed(tmp_path, name, start, during):
+def test_faults_of_a_run_are_noticed(tmp_path, name, wanted, during):
     """A forecast that is wrong by a cycle, and a word that is written while a run goes on."""
-    sva = design("host").files[SVA].replace("count <= 0;", start)
+    sva = design("host").files[SVA].replace("forecast <= wanted;", f"forecast <= {wanted};")
     status, said = simulated(tmp_path, "host", DRIVE.format(during=during), sva=sva)
     assert status != 0
     assert name in said
