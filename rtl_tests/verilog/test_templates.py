@@ -23,16 +23,21 @@ FABRICS = {
     "wishbone": {"bus": "wishbone"},
 }
 
-#: Runs of both modes at several lengths; words are written before each.
-DRIVE = """
+#: What drives a fabric after a reset.
+MAIN = """
 #include "Vfabric.h"
 #include "verilated.h"
 static Vfabric top;
-static void edge() {{ top.clk = 0; top.eval(); top.clk = 1; top.eval(); }}
-int main() {{
+static void edge() { top.clk = 0; top.eval(); top.clk = 1; top.eval(); }
+int main() {
   top.rst = 1;
   for (int k = 0; k < 20; k++) edge();
   top.rst = 0;
+%s}
+"""
+
+#: Runs of both modes at several lengths; words are written before each.
+DRIVE = """
   for (int k = 0; k < 20; k++) edge();
   for (int mode = 0; mode < 2; mode++) for (int length = 1; length <= 4; length++) {{
     top.host_we = 1; edge(); top.host_we = 0;
@@ -43,19 +48,10 @@ int main() {{
     edge(); edge();
   }}
   return 0;
-}}
 """
 
 #: Words offered at every port, and taken by a receiver that often rests.
 STREAMS = """
-#include "Vfabric.h"
-#include "verilated.h"
-static Vfabric top;
-static void edge() {{ top.clk = 0; top.eval(); top.clk = 1; top.eval(); }}
-int main() {{
-  top.rst = 1;
-  for (int k = 0; k < 20; k++) edge();
-  top.rst = 0;
   int received = 0;
   for (int k = 0; k < 4000; k++) {{
     top.clk = 0; top.eval();
@@ -66,7 +62,6 @@ int main() {{
     {take}
   }}
   return received > 20 ? 0 : 3;
-}}
 """
 
 
@@ -87,7 +82,7 @@ def simulated(folder, name, drive, *, text=None, sva=None):
     made = design(name)
     (folder / "fabric.v").write_text(text or made.text)
     (folder / SVA).write_text(sva or made.files[SVA])
-    (folder / "drive.cpp").write_text(drive)
+    (folder / "drive.cpp").write_text(MAIN % drive)
     command = [VERILATOR, "--cc", "--exe", "--build", "--assert", "--top-module", "fabric",
                "-MAKEFLAGS", "OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0",
                "-Wno-fatal", "-O0", "fabric.v", SVA, "drive.cpp"]  # fmt: skip
