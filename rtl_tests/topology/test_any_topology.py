@@ -118,6 +118,8 @@ def test_files(tmp_path):
         (lambda: Graph([(0, 2, "a"), (1, 2, "a"), (2, 0, "a"), (2, 1, "b")]),
          "Ports of arcs that enter a node must have different names, not a twice at node 2"),
         (lambda: Mesh([4, 4], [True, True]), "Mesh must have an axis without wrap, not the torus"),
+        (lambda: Mesh(4, 6),  # type: ignore[arg-type]
+         "Wraps of a mesh must be true or false for each of its axes, not 6"),
         (lambda: Mesh([4, 1]), "Sides of a torus must be integers of at least 2"),
         (lambda: Faulty(Torus(4), ["0:+1"]), "Port must be "),
         (lambda: Faulty(Torus(4), ["4:+0"]), "Broken link must be NODE:PORT with a node below 4"),

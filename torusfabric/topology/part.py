@@ -10,6 +10,7 @@ import numpy as np
 from typing_extensions import Self, override
 
 from ..errors import InputError
+from ..toolchain.values import shown
 from .graph import Graph
 from .topology import BoolArray, FromEntry, IntArray, Topology
 from .torus import Torus
@@ -90,6 +91,10 @@ class Mesh(FromEntry, Part):
     def __init__(self, sides: Iterable[int], wraps: Iterable[bool] | None = None) -> None:
         whole = Torus(sides)
         self.sides = whole.sides
+        if wraps is not None and not isinstance(wraps, Iterable):
+            raise InputError(
+                f"Wraps of a mesh must be true or false for each of its axes, not {shown(wraps)}"
+            )
         self.wraps = (False,) * len(self.sides) if wraps is None else tuple(wraps)
         if len(self.wraps) != len(self.sides) or not {True, False}.issuperset(self.wraps):
             raise InputError(
