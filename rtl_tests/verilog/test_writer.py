@@ -252,6 +252,7 @@ def test_expressions_have_no_needless_parentheses():
     a, b, c = inputs = [Signal(name=name) for name in "abc"]
     assert "  assign out = a & ~b & (a | c);" in written(a & ~b & (a | c), inputs)
     assert "  assign out = ~a ? b : c;" in written(Mux(~a, b, c), inputs)
+    assert "  assign out = {3{a}};" in written(a.replicate(3), inputs, 3)
     assert "  assign out = a;" in written((a & (Const(1, 2) < 3)) | (b & (Const(1, 2) > 3)), inputs)
 
 

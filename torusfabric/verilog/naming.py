@@ -75,7 +75,6 @@ class SignalNames(Naming):
 
     Parameters
     ----------
-    ports : dict of str to Signal
     outer : iterable of Signal
         What is given to the module from outside, clocks and resets that no port brings included.
     fragment : Fragment

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from itertools import accumulate, chain
+from itertools import accumulate, chain, groupby
 
 __all__ = ["CONSTANT", "atom", "bits_of", "chained", "concatenated", "condition", "constant",
            "either", "indexed", "is_wild", "joined", "labels", "matches", "number_of", "operand",
@@ -112,8 +112,8 @@ def joined(parts: Sequence[str]) -> str:
 
     Examples
     --------
-    >>> joined(["a", "{b, c}"]), joined(["a"])
-    ('{a, b, c}', 'a')
+    >>> joined(["a", "{b, c}"]), joined(["a"]), joined(["a", "a", "b"])
+    ('{a, b, c}', 'a', '{{2{a}}, b}')
     """
     if len(parts) == 1:
         return parts[0]
@@ -125,11 +125,20 @@ def joined(parts: Sequence[str]) -> str:
         flat.append(part)
     if len(flat) == 1:
         return flat[0]
+    flat = [text for _, same in groupby(flat) for text in _repeated([*same])]
+    if len(flat) == 1:
+        return flat[0]
     short = ", ".join(flat)
     if len(short) <= LINE and "\n" not in short:
         return f"{{{short}}}"
     lines = ",\n".join(flat).replace("\n", "\n  ")
     return f"{{\n  {lines}\n}}"
+
+
+def _repeated(same: list[str]) -> list[str]:
+    """Parts that are the same; a name stands there once, while Yosys maps others apart."""
+    name = len(same) > 1 and re.fullmatch(r"\w+(?:\[\w+\])?", same[0])
+    return [f"{{{len(same)}{{{same[0]}}}}}"] if name else same
 
 
 def _parts(text: str) -> list[str]:
