@@ -32,7 +32,7 @@ FAULTS = {
         "axi-lite", r"s_axil_rvalid & s_axil_rready", "1'd0"
     ),
     "a write is acknowledged that failed": (
-        "wishbone", r"assign wb_ack = (.*) & \(~access_error\);", r"assign wb_ack = \1;"
+        "wishbone", r"assign wb_ack = (.*) & ~access_error;", r"assign wb_ack = \1;"
     ),
     "an answer is not held": (
         "axi-lite", r"s_axil_rvalid & s_axil_rready\)", r"s_axil_rvalid)"
@@ -62,7 +62,7 @@ FAULTS = {
         "axi-lite", r"access_write \? (\S+) : (\S+);", r"access_write ? \2 : \1;"
     ),
     "a write is taken before the last is answered": (
-        "axi-lite", r"\(~s_axil_bvalid\)", "1'b1"
+        "axi-lite", r"~s_axil_bvalid", "1'b1"
     ),
 }  # fmt: skip
 

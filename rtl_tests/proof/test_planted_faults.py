@@ -78,7 +78,7 @@ ROUTERS = (
     Fault("table", "router_0", r"\.select\(select\)", ".select(~select)", 1),
     Fault("pattern", "router_0", r"\.given\(enable\)", ".given(~enable)"),
     Fault("pattern", "router_0", r"tx <= (\{[^}]*\});", r"tx <= \1 ^ 12'h800;"),
-    Fault("rounds", "router_0", r"tx <= (\{[^}]*\});", r"tx <= \1 & 12'h7ff;"),
+    Fault("rounds", "router_0", r"tx <= (\{.*\});", r"tx <= \1 & 12'h7ff;"),
     Fault("engine", "selector_2_3", CHOICE, OTHER_WAY),
     Fault("engine", "branches_3_3", CHOICE, OTHER_WAY, 1),
 )

@@ -36,7 +36,7 @@ QUICK = {
         ALL, "loader", r"write_enable <= (.*);", "write_enable <= 1'd0;"
     ),
     "a word that is not accepted is written": Fault(
-        ALL, "loader", r"beat = \(tvalid & may_load\)", "beat = tvalid"
+        ALL, "loader", r"beat = tvalid & may_load", "beat = tvalid"
     ),
 }
 
@@ -45,7 +45,7 @@ LONG = {
         BEATS, "loader", r"\(\|tkeep\[3:2\]\) & \(~\(&tkeep\[3:2\]\)\)", "1'd0"
     ),
     "a beat within a packet lacks a flit": Fault(
-        BEATS, "loader", r"\(~tlast\) & \(~\(&tkeep\[3:2\]\)\)", "1'd0"
+        BEATS, "loader", r"~tlast & \(~\(&tkeep\[3:2\]\)\)", "1'd0"
     ),
     "flits of a packet are counted by beats": Fault(
         BEATS, "loader", r"if \(&tkeep\[3:2\]\) last_flit", "if (1'd0) last_flit"
@@ -78,7 +78,7 @@ LONG = {
         ALL, "unloader", r" \| run_ends\)", " | run_begins)"
     ),
     "a third message is accepted": Fault(
-        ALL, "loader", r"may_load = \(~occupied\[1\]\)", "may_load = 1'd1"
+        ALL, "loader", r"may_load = ~occupied\[1\]", "may_load = 1'd1"
     ),
     "a destination is compared with <= for <": Fault(
         ALL, "loader", r"tdest >= 3'd6", "tdest > 3'd6"
@@ -88,9 +88,9 @@ LONG = {
         ALL, "loader", r"write_section <= (\S+);", r"write_section <= \1 + beat;"
     ),
     "a message is forgotten when a run begins": Fault(
-        ALL, "loader", r"first\[1:0\] <= .*;", r"\g<0> if (run_begins) first <= 0;"
+        ALL, "loader", r"first\[1:0\] <= [^;]*;", r"\g<0> if (run_begins) first <= 0;"
     ),
-    "a packet that is too long passes": Fault(ALL, "loader", r"full <= \(.*;", "full <= 1'd0;"),
+    "a packet that is too long passes": Fault(ALL, "loader", r"full <= ~tlast.*;", "full <= 1'd0;"),
     "a run begins while another is under way": Fault(
         ALL, "stream_control", r"\(idle \| ending\)", "1'b1"
     ),
@@ -139,7 +139,7 @@ LONG = {
         BARRIER, "unloader", r"receives >> unload_mode\[1:0\]", "receives >> unload_mode[3:2]"
     ),
     "a message is loaded before its command": Fault(
-        BARRIER, "loader", r"= \(tvalid & may_load\)", "= tvalid"
+        BARRIER, "loader", r"= tvalid & may_load", "= tvalid"
     ),
     "a mode is compared with <= for <": Fault(
         BARRIER, "commands", r"command_mode >= ", "command_mode > "
