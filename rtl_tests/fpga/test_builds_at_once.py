@@ -37,7 +37,8 @@ def waits():
 def board(monkeypatch, waits):
     """A board, and tools of ours: the first works until somebody waits for it, if one does."""
 
-    def run(plan, work, *_):
+    def run(plan, build, *_):
+        work = build.work
         (work / "fabric.il").write_bytes(image_of(plan))
         if threading.current_thread() is not threading.main_thread():
             waits.wait(PATIENCE)
@@ -101,7 +102,8 @@ def test_damaged_entry_is_built_again(board, tmp_path):
 def test_failure_names_a_log_that_exists(board, tmp_path, monkeypatch):
     """The folder of the tools is there after a failure, by the name in the message."""
 
-    def fail(plan, work, *_):
+    def fail(plan, build, *_):
+        work = build.work
         (work / "fabric.tim").write_text("ERROR: no")
         raise WorkFailed(f"Build failed: no (log: {work / 'fabric.tim'})")
 
