@@ -10,10 +10,10 @@ from loaded_port import FLITS, WIDTH, fabric_of, give, planned, ring_frame, want
 
 import torusfabric as tf
 from torusfabric.errors import InputError, WorkFailed
+from torusfabric.program.fields import Stage
 from torusfabric.program.fitting import fitted, loadable_form
 from torusfabric.program.frame import Frame
 from torusfabric.program.loadable import LoadableMode
-from torusfabric.program.sources import Stage
 from torusfabric.rtl.loaded import image as images
 from torusfabric.rtl.loaded.image import FILLS, Image, read_image
 from torusfabric.rtl.loaded.image_loader import END, ROWS_AT

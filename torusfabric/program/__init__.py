@@ -20,10 +20,10 @@ from .fields import (
     Memory,
     Order,
     Point,
+    Sources,
 )
 from .mode import CycleCost, Form, Mode
 from .program import Program
-from .sources import Sources
 from .timing import CyclePiece, Timing
 
 __all__ = [

@@ -18,10 +18,10 @@ import numpy as np
 from ..collective import Operator
 from ..errors import InputError
 from ..topology import IntArray, Topology, topology_from_json, without_faults
+from .fields import Sources, Stage
 from .loadable import Entry, Loadable, LoadableMode, entries_of, stacked
 from .rewriting import loadable
 from .settings import Table, settings
-from .sources import Sources, Stage
 
 if TYPE_CHECKING:
     from .program import Program

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..topology import IntArray, cayley, require_alike
+from .fields import Stage
 from .serving import ranges_of
-from .sources import Stage
 
 if TYPE_CHECKING:
     from ..schedule import Schedule

@@ -32,9 +32,9 @@ from .fields import (
     Loop,
     Memory,
     Point,
+    Sources,
     number_equal,
 )
-from .sources import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

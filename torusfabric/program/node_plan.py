@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ..topology import IntArray
-from .sources import Source, Sources, Stage
+from .fields import Source, Sources, Stage
 from .timing import COMBINE
 
 __all__ = ["FOREVER", "NodePlan", "PlannedMemory", "number_sources", "slots_of"]

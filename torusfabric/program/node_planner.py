@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..topology import IntArray
+from .fields import Source, Stage
 from .node_plan import FOREVER, NodePlan, PlannedMemory, number_sources, slots_of
-from .sources import Source, Stage
 from .table_timing import Arrival, Key, TableTiming, TableTransfers
 from .timing import COMBINE, MEMORY_AGE, PASS
 

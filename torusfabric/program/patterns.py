@@ -24,11 +24,10 @@ from ..schedule import Pattern
 from ..schedule.pattern import Flows
 from ..topology import Faulty, IntArray
 from .address_map import DirectMap, Route, RouteMap
-from .fields import IDLE, Action, Field, Loop, Order, fields_of, memories_of, number_equal
+from .fields import IDLE, Action, Field, Loop, Order, Sources, fields_of, memories_of, number_equal
 from .request import Request
 from .round_plan import Bursts, Receipts, RoundPlan
 from .rounds import compile_rounds, program_of
-from .sources import Sources
 from .timing import ADDRESS, MEMORY_AGE, PASS, SETTING, store_delay
 
 if TYPE_CHECKING:

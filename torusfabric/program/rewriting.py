@@ -13,9 +13,8 @@ import numpy as np
 
 from ..errors import InputError
 from ..topology import BoolArray, IntArray
-from .fields import IDLE, NEUTRAL, Action, Order, Point
+from .fields import IDLE, NEUTRAL, Action, Order, Point, Stage
 from .loadable import Loadable, operand_links
-from .sources import Stage
 from .timing import ADDRESS, COMBINE, MEMORY_AGE, PASS, SETTING
 
 if TYPE_CHECKING:

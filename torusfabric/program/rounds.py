@@ -31,6 +31,7 @@ from .fields import (
     Field,
     Loop,
     Order,
+    Sources,
     fields_of,
     memories_of,
     number_equal,
@@ -40,7 +41,6 @@ from .passing import passing_plan
 from .request import Request
 from .round_follower import follow_blocks
 from .round_plan import RoundPlan
-from .sources import Sources
 from .sum_follower import follow_sums
 from .timing import ADDRESS, LINK, ROUND_SETUP, SETTING, round_pause, store_delay
 

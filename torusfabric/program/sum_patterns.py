@@ -22,8 +22,7 @@ import numpy as np
 from ..errors import InputError
 from ..schedule import SumPattern
 from .address_map import CycleMap, NodeMap
-from .fields import IDLE, Action, Field, Loop, Order, Point, memories_of, number_equal
-from .sources import Sources
+from .fields import IDLE, Action, Field, Loop, Order, Point, Sources, memories_of, number_equal
 from .timing import ADDRESS, COMBINE, SETTING, store_delay
 
 if TYPE_CHECKING:

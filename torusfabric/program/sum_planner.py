@@ -18,9 +18,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import replace
 
 from ..schedule import SumTable, Table
+from .fields import Stage
 from .node_plan import FOREVER, NodePlan
 from .node_planner import Consumer, Moves, SharedMemory, Use, Word, plan_node
-from .sources import Stage
 from .table_timing import Arrival, TableTiming, TableTransfers, by_cycle, by_step
 from .timing import MEMORY_AGE
 

@@ -21,9 +21,9 @@ from typing import TypeAlias
 import numpy as np
 
 from ..schedule import Table
+from .fields import Stage
 from .node_plan import FOREVER, NodePlan
 from .node_planner import Consumer, Moves, SharedMemory, Use, Word, plan_node
-from .sources import Stage
 from .table_timing import Arrival, Key, TableTiming, TableTransfers, by_cycle, in_order
 from .timing import MEMORY_AGE, PASS
 

@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .address_map import OffsetMap
-from .fields import IDLE, Memory
+from .fields import IDLE, Memory, Sources
 from .round_plan import Added, Bursts, Receipts, RoundPlan
 from .rounds import program_of
-from .sources import Sources
 from .timing import COMBINE, PASS, ROUND_SETUP
 
 if TYPE_CHECKING:

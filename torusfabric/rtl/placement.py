@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from ..program import Program
-from ..program.fields import ACTIONS, IDLE, Action, Holder, Point, number_equal
-from ..program.sources import Sources
+from ..program.fields import ACTIONS, IDLE, Action, Holder, Point, Sources, number_equal
 from ..program.timing import ADDRESS, SETTING
 from ..topology import IntArray
 from .endpoint_plan import EndpointPlan, plan_endpoints
