@@ -26,8 +26,7 @@ from ..program import Program
 from ..program.fields import IDLE, NEUTRAL, Action, Loop, Order, Point
 from ..program.timing import ADDRESS
 from ..topology import BoolArray, IntArray
-from .loops import Loops
-from .place import Column, ColumnSet, Shown
+from .place import Column, ColumnSet, Loops, Shown
 
 __all__ = ["Points", "Reading", "Stores", "known", "of_each"]
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..program import Form, Program
-from .loops import Loops
 from .netlist import Netlist, Role
+from .place import Loops
 
 __all__ = ["Inventory", "Origins", "tag_cost", "take_inventory"]
 

@@ -23,8 +23,7 @@ from ..program.timing import ADDRESS, SETTING
 from ..topology import IntArray
 from .endpoint_plan import EndpointPlan, plan_endpoints
 from .endpoint_points import known, of_each
-from .loops import Loops
-from .place import Column, ColumnSet, Delays, Location, RowTables, Shown, Table
+from .place import Column, ColumnSet, Delays, Location, Loops, RowTables, Shown, Table
 from .router import Crossbar, plan_crossbar
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from ..program.timing import MODE_SETUP, RUN_SETUP, TABLE_BITS
-from .loops import Loops
 from .memories import address_width, choose, constant_at, look_up
+from .place import Loops
 
 __all__ = ["Lengths", "RunLength", "divided", "hold_length"]
 

@@ -13,11 +13,10 @@ from amaranth.lib.wiring import In, Out
 from ..program.fields import Loop, Order
 from ..program.timing import DISTRIBUTION, Timing
 from ..topology import IntArray
-from .loops import Loops
 from .memories import Columns, address_width, choose, look_up
 from .modules import delayed, pulsed
 from .netlist import Leaf
-from .place import Column, Delays, Shown
+from .place import Column, Delays, Loops, Shown
 from .placement import Placement
 from .run_choices import ERROR_BITS, RunChoices
 from .run_length import hold_length

@@ -16,9 +16,9 @@ from amaranth.hdl import Const, Module, Mux, Signal, Value
 
 from ..program.fields import Order
 from ..topology import IntArray
-from .loops import Loops
 from .memories import Columns, look_up
 from .modules import delayed
+from .place import Loops
 from .run_length import RunLength
 
 __all__ = ["Slot", "open_slot"]

@@ -15,10 +15,9 @@ from ...topology import IntArray
 from ..endpoint_plan import EndpointPlan
 from ..endpoint_shape import EndpointMemory, EndpointReader, EndpointShape
 from ..endpoint_wires import SHARED, EndpointWires
-from ..loops import Loops
 from ..memories import address_width
 from ..multiplexer import branch_bits, select_bits, select_code
-from ..place import Location, RowTables
+from ..place import Location, Loops, RowTables
 from ..placement import Placement, RouterPlan
 from ..router import Crossbar, Output
 
