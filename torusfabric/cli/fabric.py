@@ -72,7 +72,7 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
     InputError
         If something is unknown, does not fit, or cannot be built.
     """
-    from ..rtl.fabric_options import check_prefix
+    from ..rtl.tops import check_prefix
 
     arguments = _with_barrier(arguments)
     check_prefix(getattr(arguments, "prefix", ""))

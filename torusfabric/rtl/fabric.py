@@ -22,14 +22,13 @@ from ..toolchain.values import natural, of_type
 from .assembly import Assembly
 from .core_address_map import core_address_map
 from .fabric_builder import FabricBuilder, Top, is_direct
-from .fabric_options import check_prefix, check_top, loaded_tables
 from .inventory import Origins, tag_cost
 from .locators import HostLayout
 from .placement import place
 from .streams import Clocks
 from .streams.ports import connect_streams, is_stream, stream_members
 from .streams.sections import AUTO, by_beats
-from .tops import Built, add_core_top, add_host_top
+from .tops import Built, add_core_top, add_host_top, check_prefix, check_top, loaded_tables
 
 if TYPE_CHECKING:
     from ..program.frame import Frame
