@@ -15,8 +15,7 @@ from amaranth.hdl import _ast as ast
 from amaranth.hdl._mem import MemoryInstance
 
 from .expressions import Expressions, no_verilog
-from .lines import decision, guarded
-from .syntax import constant, matches
+from .syntax import constant, decision, guarded, matches
 
 __all__ = ["Process", "Statements", "driven_bits", "driven_by", "driven_within", "is_part", "only",
            "plain_last", "processes"]  # fmt: skip

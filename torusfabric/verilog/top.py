@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 
 from ..rtl.netlist import Fixed, Netlist, Part, Role
-from .lines import declared, filled, wires
 from .module_text import ModuleText, Port, Structure
 from .rom_contents import RomContents
-from .syntax import bits_of, concatenated, range_of
+from .syntax import bits_of, concatenated, declared, filled, range_of, wires
 
 __all__ = ["concatenation", "declarations", "instance_counts", "top_structure", "top_text"]
 

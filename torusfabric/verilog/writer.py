@@ -19,7 +19,6 @@ from amaranth.hdl._mem import MemoryInstance
 
 from ..rtl.modules import SharedModule, Use
 from .expressions import Case, Expressions
-from .lines import LINE, decision, filled, guarded, indented
 from .memory_rule import AUTO, MemoryRule, for_simulation, memory_attributes
 from .module_text import Memory, ModuleText, Port, Structure
 from .naming import SignalNames
@@ -33,7 +32,7 @@ from .statements import (
     plain_last,
     processes,
 )
-from .syntax import constant, range_of
+from .syntax import LINE, constant, decision, filled, guarded, indented, range_of
 
 __all__ = ["LUT4", "Heading", "write_module"]
 

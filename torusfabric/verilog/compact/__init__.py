@@ -16,10 +16,9 @@ from ...rtl.arrays import Array, Fixed, Numbers, OneOf, Part, Slice
 from ...rtl.memories import address_width
 from ...rtl.netlist import Netlist
 from ..design import PlainNames
-from ..lines import declared, filled, wires
 from ..module_text import ModuleText
 from ..rom_contents import RomContents
-from ..syntax import bits_of
+from ..syntax import bits_of, declared, filled, wires
 from ..top import declarations, top_structure
 from .nets import Nets
 from .scope import Scope

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from ...rtl.arrays import Array, Fixed, Part, Slice
 from ...rtl.netlist import Netlist
-from ..lines import filled
-from ..syntax import range_of
+from ..syntax import filled, range_of
 from ..top import concatenation
 from .tables import Tables, local_name, unused
 

@@ -10,8 +10,7 @@ import numpy as np
 from ...rtl.arrays import Array, Fixed, Numbers, OneOf, Role, Slice, Source
 from ...rtl.memories import address_width
 from ...topology import IntArray
-from ..lines import filled
-from ..syntax import bits_of, concatenated, range_of
+from ..syntax import bits_of, concatenated, filled, range_of
 from .nets import Nets
 from .tables import entry_of, up
 
