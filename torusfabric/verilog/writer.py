@@ -21,9 +21,9 @@ from ..rtl.modules import SharedModule, Use
 from .expressions import Case, Expressions
 from .memory_rule import AUTO, MemoryRule, for_simulation, memory_attributes
 from .module_text import Memory, ModuleText, Port, Structure
-from .naming import SignalNames
 from .statements import (
     Process,
+    SignalNames,
     Statements,
     driven_bits,
     driven_within,
