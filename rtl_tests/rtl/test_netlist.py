@@ -17,7 +17,7 @@ from torusfabric.rtl.assembly import Assembly
 from torusfabric.rtl.netlist import ROM, Instance, NetlistBuilder, Part, Role
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine
 from torusfabric.toolchain import cxx
-from torusfabric.verilog.rom_contents import RomContents
+from torusfabric.verilog.top import RomContents
 
 
 def random_rom(depth, width, seed=0):

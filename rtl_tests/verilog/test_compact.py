@@ -13,7 +13,7 @@ from torusfabric.proof.gates import read_gates
 from torusfabric.proof.report import Refuted
 from torusfabric.proof.wiring import check_same_hardware
 from torusfabric.toolchain import tools
-from torusfabric.verilog.rom_contents import pieces
+from torusfabric.verilog.top import pieces
 
 yosys = pytest.mark.skipif(tools.version("yosys") is None, reason="needs Yosys")
 

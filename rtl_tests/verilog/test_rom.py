@@ -14,7 +14,7 @@ from torusfabric.rtl.memories import rom_and_port
 from torusfabric.rtl.modules import Leaf
 from torusfabric.rtl.netlist import ROM
 from torusfabric.verilog import module_texts
-from torusfabric.verilog.rom_contents import RomContents
+from torusfabric.verilog.top import RomContents
 from torusfabric.verilog.writer import BLOCK, Heading, write_module
 
 DEPTHS = (1, 2, 3, 64, 65, 80, 81, 100, 129)

@@ -17,10 +17,9 @@ from .memory_rule import MemoryRule
 from .module_text import ModuleText
 from .modules import module_texts
 from .ports import port_facts
-from .rom_contents import RomContents, contents_of
 from .syntax import range_of
 from .text import header
-from .top import instance_counts, top_structure, top_text
+from .top import RomContents, contents_of, instance_counts, top_structure, top_text
 
 __all__ = ["BoardKind", "board_kinds", "emit_boards", "write_boards"]
 

@@ -13,8 +13,8 @@ from ..toolchain.folders import locked, made_folder
 from ..toolchain.owned import owned_files, remove_owned, require_owned, write_owned
 from ..toolchain.values import path_of
 from .module_text import ModuleText, Structure
-from .rom_contents import RomContents
 from .routers import RouterClass
+from .top import RomContents
 
 __all__ = ["MANIFEST", "TEXT", "Design", "PlainNames", "write_made"]
 

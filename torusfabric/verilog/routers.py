@@ -10,7 +10,7 @@ from ..rtl.arrays import Array, Role, Slice
 from ..rtl.fabric import Fabric
 from ..rtl.netlist import Netlist
 from ..rtl.router import Router
-from .rom_contents import RomContents
+from .top import RomContents
 
 __all__ = ["RouterClass", "RouterShape", "router_classes"]
 

@@ -24,9 +24,8 @@ from .manifest import TOP
 from .memory_rule import MemoryRule
 from .module_text import ModuleText
 from .modules import module_texts
-from .rom_contents import contents_of
 from .routers import router_classes
-from .top import instance_counts, top_structure, top_text
+from .top import contents_of, instance_counts, top_structure, top_text
 
 __all__ = ["emit", "header"]
 

@@ -8,8 +8,8 @@ from torusfabric import verilog
 from torusfabric.fpga.synthesis.synthesize import synthesize
 from torusfabric.rtl.netlist import ROM, Role
 from torusfabric.verilog.design import Design
-from torusfabric.verilog.rom_contents import RomContents
 from torusfabric.verilog.routers import RouterClass
+from torusfabric.verilog.top import RomContents
 
 SWITCH = """
 module router(input clk, input select, input [7:0] own, input [7:0] in, output reg [7:0] out);

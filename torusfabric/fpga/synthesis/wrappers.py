@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...errors import WorkFailed
-from ...verilog.rom_contents import RomContents
+from ...verilog.top import RomContents
 
 __all__ = ["HARNESS", "Ports", "ROMS_TOP", "WITH_ROMS", "harness", "roms_text",
            "router_with_roms"]  # fmt: skip

@@ -17,9 +17,8 @@ from ...rtl.memories import address_width
 from ...rtl.netlist import Netlist
 from ..design import PlainNames
 from ..module_text import ModuleText
-from ..rom_contents import RomContents
 from ..syntax import bits_of, declared, filled, wires
-from ..top import declarations, top_structure
+from ..top import RomContents, declarations, top_structure
 from .nets import Nets
 from .scope import Scope
 from .tables import WIDEST, Turns, constant_of, local_name, unused, up

@@ -14,8 +14,8 @@ import numpy as np
 
 from ...rtl.memories import address_width
 from ...topology import BoolArray, IntArray
-from ..rom_contents import pieces
 from ..syntax import concatenated, range_of
+from ..top import pieces
 
 __all__ = ["WIDEST", "Tables", "Turns", "constant_of", "entry_of", "local_name", "unused", "up"]
 
