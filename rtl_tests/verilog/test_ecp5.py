@@ -19,7 +19,7 @@ from torusfabric.verilog import text as module_file
 from torusfabric.verilog import write
 from torusfabric.verilog.ecp5 import ECP5
 from torusfabric.verilog.lut6 import LUT6
-from torusfabric.verilog.modules import BODIES, module_texts
+from torusfabric.verilog.text import BODIES, module_texts
 
 #: One slice of an odd number of bits, and two of which the last is shorter.
 WIDTHS = (5, SLICE + 3)

@@ -9,8 +9,7 @@ from .design import Design, write_made
 from .diagram import Diagram
 from .manifest import manifest
 from .module_text import ModuleText, Port, Structure
-from .modules import module_texts
-from .text import emit
+from .text import emit, module_texts
 
 __all__ = ["Design", "Diagram", "ModuleText", "Port", "Structure", "emit", "manifest",
            "module_texts", "write"]  # fmt: skip

@@ -15,10 +15,9 @@ from .files import BENCH, as_json, bench_files
 from .manifest import manifest
 from .memory_rule import MemoryRule
 from .module_text import ModuleText
-from .modules import module_texts
 from .ports import port_facts
 from .syntax import range_of
-from .text import header
+from .text import header, module_texts
 from .top import RomContents, contents_of, instance_counts, top_structure, top_text
 
 __all__ = ["BoardKind", "board_kinds", "emit_boards", "write_boards"]
