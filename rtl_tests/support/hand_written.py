@@ -2,8 +2,7 @@
 
 import dataclasses
 
-from torusfabric.verilog.design import Design
-from torusfabric.verilog.routers import RouterClass, RouterShape
+from torusfabric.verilog.design import Design, RouterClass, RouterShape
 
 PORTS = 4
 

@@ -23,7 +23,7 @@ from ..toolchain.values import of_type
 from ..toolchain.version import __version__
 from ..topology import IntArray, Topology
 from .compact import CompactTop
-from .design import Design, PlainNames
+from .design import Design, PlainNames, router_classes
 from .diagram import Diagram
 from .ecp5 import ECP5, multiplexer_body, sum_body
 from .files import files_beside
@@ -33,7 +33,6 @@ from .lut6 import LUT6, lut6_body
 from .manifest import TOP
 from .memory_rule import AUTO, MemoryRule
 from .module_text import ModuleText, Port, Structure
-from .routers import router_classes
 from .top import contents_of, instance_counts, top_structure, top_text
 from .writer import Heading, write_module
 

@@ -10,8 +10,7 @@ from printed import printed
 from torusfabric.fpga.synthesis.cones import fewest_tables
 from torusfabric.fpga.synthesis.full_crossbar import full_crossbar, select_bits
 from torusfabric.fpga.synthesis.synthesize import Workplace, synthesize
-from torusfabric.verilog.design import Design
-from torusfabric.verilog.routers import RouterClass, RouterShape
+from torusfabric.verilog.design import Design, RouterClass, RouterShape
 
 
 @pytest.mark.long

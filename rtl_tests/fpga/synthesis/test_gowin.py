@@ -10,8 +10,7 @@ from torusfabric.fpga.synthesis.family import Mapping
 from torusfabric.fpga.synthesis.synthesize import synthesize
 from torusfabric.fpga.synthesis.target import find_target
 from torusfabric.toolchain import tools
-from torusfabric.verilog.design import Design
-from torusfabric.verilog.routers import RouterClass
+from torusfabric.verilog.design import Design, RouterClass
 
 KEPT = """\
 (* keep_hierarchy = "yes" *)

@@ -7,8 +7,7 @@ from printed import printed
 from torusfabric import verilog
 from torusfabric.fpga.synthesis.synthesize import synthesize
 from torusfabric.rtl.netlist import ROM, Role
-from torusfabric.verilog.design import Design
-from torusfabric.verilog.routers import RouterClass
+from torusfabric.verilog.design import Design, RouterClass
 from torusfabric.verilog.top import RomContents
 
 SWITCH = """

@@ -15,8 +15,7 @@ from torusfabric.fpga.synthesis.report import per_bit
 from torusfabric.fpga.synthesis.synthesize import synthesize
 from torusfabric.fpga.synthesis.target import TARGETS, find_target
 from torusfabric.rtl.placement import place
-from torusfabric.verilog.design import Design
-from torusfabric.verilog.routers import RouterClass
+from torusfabric.verilog.design import Design, RouterClass
 
 
 @pytest.mark.parametrize("target", ["ice40-hx8k", pytest.param("ecp5-25k", marks=pytest.mark.long)])

@@ -11,8 +11,7 @@ saved by the schedule, and by nothing else.
 
 import random
 
-from ...verilog.design import Design
-from ...verilog.routers import RouterShape
+from ...verilog.design import Design, RouterShape
 
 __all__ = ["full_crossbar", "select_bits"]
 

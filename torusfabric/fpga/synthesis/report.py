@@ -9,7 +9,7 @@ from rich.console import Console, Group
 from rich.table import Table
 
 from ...verilog import Design
-from ...verilog.routers import RouterClass
+from ...verilog.design import RouterClass
 from .family import Cost
 
 __all__ = ["SynthesisReport", "class_row", "luts_by_part", "module_rows", "per_bit", "rom_rows",

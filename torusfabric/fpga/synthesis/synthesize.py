@@ -26,7 +26,7 @@ from ...toolchain.cache import Cache
 from ...toolchain.folders import work_folder
 from ...toolchain.values import flag, positive
 from ...verilog import Design, emit
-from ...verilog.routers import RouterShape
+from ...verilog.design import RouterShape
 from .family import Cost, Mapping, find_mapping
 from .flow import Flow
 from .full_crossbar import full_crossbar
