@@ -11,8 +11,7 @@ from ..rtl.boards import BoardSystem
 from ..rtl.boards.system import LINK_PORTS, link_port
 from ..rtl.netlist import Netlist
 from .design import MANIFEST, TEXT, Design, write_made
-from .files import BENCH, as_json, bench_files
-from .manifest import manifest
+from .manifest import BENCH, as_json, bench_files, manifest
 from .memory_rule import MemoryRule
 from .module_text import ModuleText
 from .ports import port_facts

@@ -26,11 +26,10 @@ from .compact import CompactTop
 from .design import Design, PlainNames, router_classes
 from .diagram import Diagram
 from .ecp5 import ECP5, multiplexer_body, sum_body
-from .files import files_beside
 from .flows import Flow
 from .flows.regions import in_rows, longest_link
 from .lut6 import LUT6, lut6_body
-from .manifest import TOP
+from .manifest import TOP, files_beside
 from .memory_rule import AUTO, MemoryRule
 from .module_text import ModuleText, Port, Structure
 from .top import contents_of, instance_counts, top_structure, top_text
