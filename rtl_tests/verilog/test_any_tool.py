@@ -12,7 +12,7 @@ from verilog_bench import have_icarus
 
 import torusfabric as tf
 from torusfabric.errors import InputError
-from torusfabric.verilog.memory_rule import MemoryRule
+from torusfabric.verilog.module_text import MemoryRule
 from torusfabric.verilog.writer import Heading, write_module
 
 #: Attributes that Vivado or Quartus documents, and the values that both Yosys and they know.

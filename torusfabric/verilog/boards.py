@@ -12,8 +12,7 @@ from ..rtl.boards.system import LINK_PORTS, link_port
 from ..rtl.netlist import Netlist
 from .design import MANIFEST, TEXT, Design, write_made
 from .manifest import BENCH, as_json, bench_files, manifest
-from .memory_rule import MemoryRule
-from .module_text import ModuleText
+from .module_text import MemoryRule, ModuleText
 from .ports import port_facts
 from .syntax import range_of
 from .text import header, module_texts

@@ -30,8 +30,7 @@ from .flows import Flow
 from .flows.regions import in_rows, longest_link
 from .lut6 import LUT6, lut6_body
 from .manifest import TOP, files_beside
-from .memory_rule import AUTO, MemoryRule
-from .module_text import ModuleText, Port, Structure
+from .module_text import AUTO, MemoryRule, ModuleText, Port, Structure
 from .top import contents_of, instance_counts, top_structure, top_text
 from .writer import Heading, write_module
 

@@ -19,8 +19,16 @@ from amaranth.hdl._mem import MemoryInstance
 
 from ..rtl.modules import SharedModule, Use
 from .expressions import Case, Expressions
-from .memory_rule import AUTO, MemoryRule, for_simulation, memory_attributes
-from .module_text import Memory, ModuleText, Port, Structure
+from .module_text import (
+    AUTO,
+    Memory,
+    MemoryRule,
+    ModuleText,
+    Port,
+    Structure,
+    for_simulation,
+    memory_attributes,
+)
 from .statements import (
     Process,
     SignalNames,

@@ -10,7 +10,7 @@ from torusfabric.fpga.synthesis.family import Cost
 from torusfabric.fpga.synthesis.synthesize import synthesize
 from torusfabric.fpga.synthesis.target import PARTS, TARGETS, find_target
 from torusfabric.verilog.design import Design
-from torusfabric.verilog.memory_rule import MemoryStyle, memory_attributes
+from torusfabric.verilog.module_text import MemoryStyle, memory_attributes
 
 #: What a memory of 16 x 8 bits takes where tables can be memories: LUTs and memories of tables.
 OF_TABLES = {

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ...rtl.fabric import Fabric
 from ...toolchain.values import of_type
-from ...verilog.memory_rule import MemoryStyle
+from ...verilog.module_text import MemoryStyle
 
 if TYPE_CHECKING:
     from .target import Target

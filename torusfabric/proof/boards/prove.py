@@ -11,7 +11,7 @@ from ...rtl.boards.link_plan import CABLE
 from ...rtl.netlist import Role
 from ...toolchain.cache import Cache
 from ...verilog.boards import board_kinds, emit_boards
-from ...verilog.memory_rule import MemoryRule
+from ...verilog.module_text import MemoryRule
 from ..gates import GateText, read_gates
 from ..host import check_host
 from ..lemmas import STRUCTURE, Lemma, Steps, of_modules, of_top, whole_runs
