@@ -1,6 +1,7 @@
 # amaranth: UnusedElaboratable=no
 """The tops of fabrics, with one builder for each, and what a fabric has once: the host port, the
-tree that brings it words, the sequencer, and what finds offsets from the root.
+tree that brings it words, the sequencer, and what finds offsets from the root. What goes together
+with which top is checked here.
 
 That of streams is in `torusfabric.rtl.streams.nodes`.
 """

@@ -1,4 +1,4 @@
-"""What the Verilog side hands on: module texts, and their structure as data."""
+"""What the Verilog side hands on: module texts, and their structure and routers as data."""
 
 from __future__ import annotations
 

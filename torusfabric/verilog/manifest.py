@@ -1,4 +1,4 @@
-"""The manifest: what a user of the Verilog has to know, as plain data.
+"""The manifest, what a user of the Verilog has to know, and all files beside the text.
 
 Cycles are those in which words and addresses count: cycle c follows edge c of the clock, and the
 edge that takes the start pulse is edge 0.

@@ -1,4 +1,9 @@
-"""A module as text, and what others ask about it."""
+"""A module as text, what others ask about it, and what its memories are made of.
+
+Vivado, Yosys and others read ``ram_style``, Quartus and Yosys ``ramstyle``. No word is used that is
+read in the cycle in which it is written, which Quartus and Yosys are told; neither has to build
+what would define it.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""What the fragments of Amaranth drive, and their statements, in groups that drive the same.
+"""What fragments of Amaranth drive, how that is called, and statements that drive the same.
 
 Statements stay as they are written: a register is assigned where its design assigns it, under the
 same conditions.
 """
 # ruff: noqa: SLF001  Amaranth says in private members what statements and memories are made of.
-# ruff: noqa: SLF001  Amaranth says in private members what statements drive.
 
 from __future__ import annotations
 

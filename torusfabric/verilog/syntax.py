@@ -1,4 +1,4 @@
-"""Verilog's expressions as text: constants, bits of names, concatenations, conditions."""
+"""Verilog as text: expressions, and what stands on which line."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,8 +12,11 @@ __all__ = ["CONSTANT", "LINE", "atom", "bits_of", "chained", "concatenated", "co
 #: A constant of so many bits.
 CONSTANT = re.compile(r"(\d+)'([dh])([0-9a-f]+)")
 
-#: Characters that an expression may have on a line.
-LINE = 84
+#: Characters that an expression may have on a line, a statement, and a list of nets or pins.
+EXPRESSION, LINE, LIST = 84, 96, 98
+
+#: The number of a node in the name of one of its ports.
+NUMBER = re.compile(r"(?<=_)\d+(?=_|$)")
 
 
 def range_of(width: int) -> str:
@@ -88,7 +91,7 @@ def either(test: str, yes: str, no: str) -> str:
 def _spread(end: str, texts: Sequence[str]) -> str:
     """Texts one behind another, or on lines of their own; all but the last have an end."""
     parts = [*(f"{text}{end}" for text in texts[:-1]), texts[-1]]
-    if sum(map(len, parts)) <= LINE and not any("\n" in part for part in parts):
+    if sum(map(len, parts)) <= EXPRESSION and not any("\n" in part for part in parts):
         return " ".join(parts)
     return "\n".join(parts).replace("\n", "\n  ")
 
@@ -130,7 +133,7 @@ def joined(parts: Sequence[str]) -> str:
     if len(flat) == 1:
         return flat[0]
     short = ", ".join(flat)
-    if len(short) <= LINE and "\n" not in short:
+    if len(short) <= EXPRESSION and "\n" not in short:
         return f"{{{short}}}"
     lines = ",\n".join(flat).replace("\n", "\n  ")
     return f"{{\n  {lines}\n}}"
@@ -188,16 +191,6 @@ def condition(test: str, patterns: tuple[str, ...]) -> str:
         else:
             found.append(f"({operand(test)} & {constant(mask, bits)}) == {wanted}")
     return found[0] if len(found) == 1 else " || ".join(f"({each})" for each in found)
-
-
-#: Characters that a statement may have on a line.
-LINE = 96
-
-#: Characters that lists of nets and pins may have on a line.
-LIST = 98
-
-#: The number of a node in the name of one of its ports.
-NUMBER = re.compile(r"(?<=_)\d+(?=_|$)")
 
 
 def declared(ports: Mapping[str, str]) -> Iterator[str]:

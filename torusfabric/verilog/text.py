@@ -1,4 +1,4 @@
-"""Verilog of a fabric: every module once, and a structural top."""
+"""Verilog of a fabric: the text of every module once, and a structural top."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The structural top of a netlist: its nets, and one instance after another."""
+"""The structural top of a netlist: contents of ROMs, nets, and one instance after another."""
 
 from __future__ import annotations
 
