@@ -2,6 +2,8 @@
 
 import ast
 import runpy
+import subprocess
+import sys
 from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -82,6 +84,29 @@ def test_no_two_modules_import_each_other():
                 graph.add_edge(name, target)
     circles = [part for part in networkx.strongly_connected_components(graph) if len(part) > 1]
     assert [part for part in circles if not any(part <= circle for circle in CIRCLES)] == []
+
+
+#: Notes the modules of the package in which a function is called, from a schedule to the text.
+ROAD = """
+import sys
+import torusfabric as tf
+schedule = tf.plan("4x4", "allgather")
+tf.compile, tf.Fabric, tf.emit  # what imports names on demand is not counted
+found = set()
+sys.setprofile(lambda frame, event, _: event == "call" and found.add(
+    (frame.f_code.co_filename, frame.f_code.co_name == "<module>")))
+tf.emit(tf.Fabric(tf.compile(schedule, flits=2), width=32))
+sys.setprofile(None)
+print(*{name for name, imported in found if not imported and "torusfabric" in name}, sep="\\n")
+"""
+
+
+def test_road_of_the_simplest_fabric_is_short():
+    """Wires, planned before, enter few modules on their way to text; a new one has a reason."""
+    command = [sys.executable, "-c", ROAD]
+    run = subprocess.run(command, check=True, capture_output=True, text=True)
+    road = {Path(name) for name in run.stdout.splitlines() if PACKAGE in Path(name).parents}
+    assert 40 < len(road) <= 50
 
 
 def hardware_classes():
