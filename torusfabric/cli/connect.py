@@ -11,6 +11,7 @@ from ..fpga.bridge import BAUD
 from ..toolchain.extras import extras_named
 from ..toolchain.files import AnyPath
 from ..toolchain.reading import parse_json, read_bytes
+from ..toolchain.values import is_several, of_type, path_of
 
 if TYPE_CHECKING:
     from ..fpga.bridge.board import ConnectedBoard
@@ -95,7 +96,8 @@ def _connect(
     from ..fpga.bridge.bus_access import BusAccess, open_port
     from ..rtl.fabric import Fabric
 
-    whole = port if isinstance(port, str) else ",".join(port)
+    each = [port] if isinstance(port, str) or not is_several(port) else [*port]
+    whole = ",".join(of_type("Port", one, str, "text, such as /dev/ttyUSB1") for one in each)
     name, colon, selection = whole.partition(":")
     simulated = name == SIMULATED
     found: Fabric | Sequence[Block] | None
@@ -126,16 +128,19 @@ def _given(
     fabric: "Fabric | BoardSystem | Sequence[Block] | AnyPath | None",
 ) -> "Fabric | Sequence[Block] | None":
     """What is on a board, or on several, as it is given or was built; None if that is not said."""
-    from ..rtl.boards import BoardSystem
+    from ..rtl.boards import Block, BoardSystem
     from ..rtl.fabric import Fabric
 
     if isinstance(fabric, BoardSystem):
         from ..fpga.bridge.simulated import linked_blocks
 
         return linked_blocks(fabric)
-    if fabric is None or (isinstance(fabric, (Fabric, Sequence)) and not isinstance(fabric, str)):
+    if fabric is None or isinstance(fabric, Fabric):
         return fabric
-    return _built(Path(fabric))
+    if isinstance(fabric, Sequence) and not isinstance(fabric, str):
+        how = "a fabric, all blocks of one, or a folder in which it was built"
+        return [of_type("Fabric", block, Block, how) for block in fabric]
+    return _built(Path(path_of("Fabric", fabric)))
 
 
 def _hold(board: "ConnectedBoard | ConnectedBoards", image: "Image | AnyPath | None") -> None:

@@ -18,7 +18,7 @@ from ..errors import InputError
 from ..program import Program
 from ..program.data import require_width
 from ..program.timing import WRITE
-from ..toolchain.values import natural, of_type
+from ..toolchain.values import flag, natural, of_type
 from .assembly import Assembly
 from .core_address_map import core_address_map
 from .fabric_builder import FabricBuilder, Top, is_direct
@@ -204,13 +204,13 @@ class Fabric(wiring.Component):
         self.program, self.flits, self.top = program, program.flits, Top(top)
         self.bus, self.clocks = None if bus is None else _bus(bus), Clocks(clocks)
         self.timeout = natural("Timeout", timeout)
-        self.aborts, self.subset = abort, subset
+        self.aborts, self.subset = flag("Abort", abort), subset
         check_top(program, self.top, bus=bool(self.bus), clocks=self.clocks, timeout=self.timeout,
                   abort=abort)  # fmt: skip
         self.frame, self.loadable = loaded_tables(
             program, tables, self.top, bus=bool(self.bus), abort=abort
         )
-        self.empty = bool(self.frame) and empty
+        self.empty = flag("Empty", empty) and bool(self.frame)
         if self.frame:
             self.program = program = self.image.program
         self.beat, self.program = self._by_beats(program, beat)
@@ -253,6 +253,7 @@ class Fabric(wiring.Component):
 
     def _by_beats(self, program: Program, beat: int | str) -> tuple[int, Program]:
         """The flits of a word of a port, and the program for it."""
+        beat = beat if isinstance(beat, str) and beat == AUTO else natural("Beat", beat)
         if (self.frame or self.top is not Top.STREAM) and beat in (1, AUTO):
             return 1, program
         if self.frame:

@@ -431,7 +431,7 @@ def loaded_tables(
     InputError
         If tables are not loaded with the top, or with what else is wanted.
     """
-    if tables == "rom":
+    if isinstance(tables, str) and tables == "rom":
         return None, ()
     if isinstance(tables, str) and tables != "ram":
         raise InputError(f"Tables must be rom or ram, not {shown(tables)}")
@@ -445,6 +445,8 @@ def loaded_tables(
     from ..program.frame import Frame
     from .loaded.image import Image
 
+    if not isinstance(tables, str | Frame | Image):
+        raise InputError(f"Tables must be rom, ram, a Frame or an Image, not {shown(tables)}")
     streams = top is Top.STREAM
     given = tables.frame if isinstance(tables, Image) else tables
     frame = given if isinstance(given, Frame) else None

@@ -1,6 +1,6 @@
 """Jobs: what is chosen for the runs of a fabric that leaves a choice."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 
 import numpy as np
@@ -10,7 +10,7 @@ from ..errors import InputError
 from ..program import Program
 from ..rtl.fabric import Fabric
 from ..rtl.run_choices import RunChoices
-from ..toolchain.values import natural, of_type, shown
+from ..toolchain.values import is_several, natural, of_type, shown
 from .engines import Job
 from .engines.base import longest_job
 
@@ -103,7 +103,7 @@ def given_jobs(
     """
     if isinstance(jobs, int | str):
         return draw(fabric, natural("Jobs", jobs), seed=seed)
-    if isinstance(jobs, Job) or not isinstance(jobs, Iterable):
+    if isinstance(jobs, Job) or not is_several(jobs):
         raise InputError(f"Jobs must be a list of Job, or how many, not {shown(jobs)}")
     each = [of_type("Jobs", job, Job, "a list of Job, or how many") for job in jobs]
     numbers = (

@@ -67,7 +67,7 @@ class Torus(FromEntry, CayleyGraph):
         self.ports = 2 * len(self.sides)
         self.port_names = tuple(f"{sign}{axis}" for axis in range(self.dimensions) for sign in "+-")
         self.opposite = np.arange(self.ports) ^ 1
-        if link_latency != 1:
+        if not isinstance(link_latency, int) or link_latency != 1:
             self.link_latency = parse_latency(link_latency, self.dimensions, self.name)
 
     @override
