@@ -2,7 +2,7 @@
 
 import pytest
 
-from torusfabric.toolchain.hints import hint, no_such
+from torusfabric.toolchain.values import hint, no_such
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from dataclasses import replace
 from ..collective import Collective
 from ..errors import InputError
 from ..toolchain.exports import read_entry_points
-from ..toolchain.hints import no_such
+from ..toolchain.values import no_such
 from ..topology import Topology
 from .algorithm import Algorithm, Options, as_flag, asked_for
 from .arrowhead.spanning_tree import SPANNING_TREE

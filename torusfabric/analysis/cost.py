@@ -18,8 +18,7 @@ from ..errors import InputError
 from ..schedule import Lifted, Pattern, Schedule, SumPattern, SumTable, Switching, Table
 from ..schedule.file import given_schedule
 from ..schedule.sum_trees import sum_trees
-from ..toolchain.hints import no_such
-from ..toolchain.values import real, shown
+from ..toolchain.values import no_such, real, shown
 from .check import Traffic, check, pattern_traffic, table_traffic
 
 if TYPE_CHECKING:

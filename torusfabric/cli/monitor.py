@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..fpga.bridge import BAUD
-from ..toolchain.hints import no_such
+from ..toolchain.values import no_such
 from .arguments import add_force, add_options, check_output, natural, positive
 from .connect import BUILDS, connect, select_engine
 from .hardware_options import add_fabric_options

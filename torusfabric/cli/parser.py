@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, TypeAlias
 
 from ..errors import InputError
-from ..toolchain.hints import hint, no_such
 from ..toolchain.notices import LOGGER
+from ..toolchain.values import hint, no_such
 from .arguments import add_options
 from .output import print_line
 from .purposes import by_purpose

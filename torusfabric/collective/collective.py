@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..toolchain.hints import no_such
+from ..toolchain.values import no_such
 from ..topology import Groups, IntArray, IntLike, Topology
 from .definitions import COLLECTIVES, Content, Definition, Target
 from .offsets import NO_NODE, nodes_at

@@ -8,8 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ..errors import InputError
-from ..toolchain.hints import no_such
-from ..toolchain.values import shown
+from ..toolchain.values import no_such, shown
 from ..topology import Topology, parse_axes
 from .collective import Collective
 from .definitions import COLLECTIVES

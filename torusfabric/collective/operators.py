@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..toolchain.exports import read_entry_points
-from ..toolchain.hints import no_such
-from ..toolchain.values import is_several, natural, shown
+from ..toolchain.values import is_several, natural, no_such, shown
 
 if TYPE_CHECKING:
     from amaranth.hdl import Module, Value

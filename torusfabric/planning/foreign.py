@@ -15,8 +15,8 @@ from ..errors import InputError
 from ..schedule import Schedule, Switching
 from ..schedule.foreign.dataflow import read_dataflow
 from ..schedule.recognise import recognise
-from ..toolchain.hints import no_such
 from ..toolchain.reading import excerpt, read_text
+from ..toolchain.values import no_such
 from ..topology import IntArray, Topology, parse_topology
 from .limits import plans_soon
 from .plans import plan_selection

@@ -3,7 +3,7 @@
 from enum import Enum, EnumMeta
 from typing import Any, NoReturn
 
-from ..toolchain.hints import no_such
+from ..toolchain.values import no_such
 
 __all__ = ["Duplex", "Switching"]
 

@@ -35,8 +35,8 @@ from ..fpga.synthesis.family import find_mapping
 from ..fpga.synthesis.target import find_target
 from ..planning import require_results
 from ..toolchain.cache import digest
-from ..toolchain.hints import no_such
 from ..toolchain.reading import listed_files, read_text
+from ..toolchain.values import no_such
 from ..topology import Topology, parse_topology, with_latency
 from .drawn_faults import draw_faults
 

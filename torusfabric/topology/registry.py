@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from ..errors import InputError, TorusfabricError
 from ..toolchain.exports import read_entry_points
-from ..toolchain.hints import hint
+from ..toolchain.values import hint
 from .topology import Topology
 
 __all__ = ["GROUP", "parse_topology", "register_topology", "topology_from_json"]

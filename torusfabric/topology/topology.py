@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from typing_extensions import Self, override
 
 from ..errors import InputError
-from ..toolchain.hints import no_such
+from ..toolchain.values import no_such
 from .latency import Latency, parse_latency
 
 __all__ = ["BoolArray", "FromEntry", "IntArray", "IntLike", "Topology", "hops_from"]

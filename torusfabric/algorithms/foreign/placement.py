@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...schedule.foreign.dataflow import Dataflow
-from ...toolchain.hints import no_such
+from ...toolchain.values import no_such
 from ...topology import IntArray, Topology, Torus
 from ..oblivious.hamiltonian.plan import colour_links, walk
 

@@ -20,7 +20,7 @@ from amaranth.hdl import Elaboratable, Module, Signal
 
 from ...errors import InputError
 from ...toolchain.extras import missing_package
-from ...toolchain.hints import no_such
+from ...toolchain.values import no_such
 from .catalogue import Board, Limit
 from .plan import BoardTop
 from .platforms import family_fault, up_to_date

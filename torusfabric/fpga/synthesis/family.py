@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ...toolchain.hints import no_such
+from ...toolchain.values import no_such
 
 __all__ = ["Cost", "Family", "Mapping", "alms", "find_mapping", "ice40_cells"]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from ...errors import WorkFailed
-from ...toolchain.hints import no_such
+from ...toolchain.values import no_such
 from .family import Cost, Family
 
 __all__ = ["PARTS", "PINS", "TARGETS", "Target", "find_target"]

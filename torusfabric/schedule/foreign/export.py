@@ -9,8 +9,8 @@ import numpy as np
 from ...errors import InputError
 from ...toolchain.destinations import AnyPath
 from ...toolchain.files import writing_text
-from ...toolchain.hints import no_such
 from ...toolchain.owned import require_like
+from ...toolchain.values import no_such
 from ..base import Schedule
 from ..file import given_schedule
 from ..held_blocks import HeldBlocks

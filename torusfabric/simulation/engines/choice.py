@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ...rtl.fabric import Fabric, Top
 from ...rtl.streams import Clocks
-from ...toolchain.hints import no_such
+from ...toolchain.values import no_such
 from .base import SAMPLE, Engine, words_moved
 from .waves import check_wave
 
