@@ -22,9 +22,8 @@ from ..collective import (
 )
 from ..errors import InputError
 from ..schedule import Duplex, Schedule
-from ..schedule.model import Choice
 from ..toolchain.reading import read_text
-from ..toolchain.values import is_several, natural, no_such, shown
+from ..toolchain.values import Choice, is_several, natural, no_such, shown
 from ..topology import (
     Faulty,
     Latency,

@@ -14,7 +14,7 @@ from amaranth.lib.wiring import In, Out
 from ..program import Program, RouteMap
 from ..program.fields import Order
 from ..program.timing import DISTRIBUTION
-from ..schedule.model import Choice
+from ..toolchain.values import Choice
 from ..topology import IntArray, cayley
 from .arrays import NodeGroups, OneOf, Slice
 from .memories import address_width

@@ -1,30 +1,8 @@
 """The model of communication that a schedule keeps to."""
 
-from enum import Enum, EnumMeta
-from typing import Any, NoReturn
-
-from ..toolchain.values import no_such
+from ..toolchain.values import Choice
 
 __all__ = ["Duplex", "Switching"]
-
-
-class _OfWords(EnumMeta):
-    """Takes words alone: an array is not to be compared with any."""
-
-    def __call__(cls, value: object, *args: Any, **kwargs: Any) -> Any:
-        if not isinstance(value, str):
-            raise no_such(cls.__name__, value, map(str, cls))
-        return super().__call__(value, *args, **kwargs)
-
-
-class Choice(str, Enum, metaclass=_OfWords):
-    """One of several words; equal to the word itself, as in a schedule file."""
-
-    __str__ = str.__str__
-
-    @classmethod
-    def _missing_(cls, value: object) -> NoReturn:
-        raise no_such(cls.__name__, value, list(cls))
 
 
 class Switching(Choice):

@@ -9,13 +9,14 @@ import math
 import os
 import re
 from collections.abc import Iterable, Mapping
+from enum import Enum, EnumMeta
 from numbers import Integral, Real
-from typing import Any, TypeGuard
+from typing import Any, NoReturn, TypeGuard
 
 from ..errors import InputError
 
-__all__ = ["flag", "hint", "is_several", "natural", "no_such", "of_type", "path_of", "plain_json",
-           "positive", "real", "shown"]  # fmt: skip
+__all__ = ["Choice", "flag", "hint", "is_several", "natural", "no_such", "of_type", "path_of",
+           "plain_json", "positive", "real", "shown"]  # fmt: skip
 
 #: Characters of a value in a message.
 LONGEST = 80
@@ -228,3 +229,22 @@ def no_such(
     which = " or ".join(names) if len(names) < 3 else f"one of {', '.join(names)}"
     meant = hint(name, {entry: entry for entry in names} | dict(ways or {}))
     return InputError(f"{what} must be {which}{more}, not {shown(name)}{meant}")
+
+
+class _OfWords(EnumMeta):
+    """Takes words alone: an array is not to be compared with any."""
+
+    def __call__(cls, value: object, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(value, str):
+            raise no_such(cls.__name__, value, map(str, cls))
+        return super().__call__(value, *args, **kwargs)
+
+
+class Choice(str, Enum, metaclass=_OfWords):
+    """One of several words; equal to the word itself, as in a schedule file."""
+
+    __str__ = str.__str__
+
+    @classmethod
+    def _missing_(cls, value: object) -> NoReturn:
+        raise no_such(cls.__name__, value, list(cls))

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ..rtl.netlist import Netlist
 from ..rtl.streams import StreamPort
-from ..schedule.model import Choice
+from ..toolchain.values import Choice
 
 __all__ = ["port_facts"]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib.wiring import In, Member, Out
 
-from ...schedule.model import Choice
+from ...toolchain.values import Choice
 from ..netlist import Leaf
 
 __all__ = ["BRIDGES", "BYTES", "DATA_BITS", "ID_BITS", "MOST_BEAT", "SLAVE_ERROR", "Bus",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...errors import InputError
-from ...schedule.model import Choice
+from ...toolchain.values import Choice
 from ..memories import address_width
 from .protocol import BYTES, DATA_BITS
 

@@ -12,7 +12,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Member, Out
 
-from ...schedule.model import Choice
+from ...toolchain.values import Choice
 from ..run_choices import ERROR_BITS
 from .packets import number_bits
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ...rtl.netlist import Netlist
-from ...schedule.model import Choice
+from ...toolchain.values import Choice
 from ...topology import Topology
 from ..design import TEXT
 from ..lut6 import LUT6
