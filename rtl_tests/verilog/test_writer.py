@@ -266,3 +266,15 @@ def test_long_expressions_are_on_several_lines():
     assert len(found) == 4
     assert max(map(len, lines)) <= 100
     assert [line.strip().endswith("|") for line in found] == [True] * 3 + [False]
+
+
+def test_an_address_that_is_a_sum_has_a_width():
+    """Icarus keeps the carry of a sum in an index, and reads beyond the end of the memory."""
+    m, a, b, found = Module(), Signal(2, name="a"), Signal(2, name="b"), Signal(4, name="found")
+    m.submodules.ram = ram = memory.Memory(shape=4, depth=4, init=[5, 6, 7, 8])
+    port = ram.read_port()
+    m.d.comb += found.eq(port.data)
+    port.addr = (a + b)[:2]
+    text = write_module(Heading("module"), m, {"a": a, "b": b, "found": found}).text
+    assert re.search(r"^  assign address = a \+ b;$", text, re.MULTILINE)
+    assert re.search(r"<= \w+\[address\];", text)

@@ -355,7 +355,7 @@ class _Writer:
         """The lines of what a port writes, by each of its enables."""
         size = len(port._data) // len(port._en)
         for k in range(len(port._en)):
-            word = f"{name}[{self._expressions.whole(port._addr)}]"
+            word = f"{name}[{self._index(port)}]"
             if len(port._en) > 1:
                 word += f"[{(k + 1) * size - 1}:{k * size}]" if size > 1 else f"[{k}]"
             line = f"{word} <= {self._expressions.bits(port._data, k * size, (k + 1) * size)};"
@@ -364,9 +364,16 @@ class _Writer:
             elif port._en.value >> k & 1:
                 yield line
 
+    def _index(self, port: Any) -> str:
+        """The address of a port; a sum is a wire, for Icarus keeps its carry in an index."""
+        address = self._expressions.whole(port._addr)
+        if " + " not in address and " - " not in address:
+            return address
+        return self.helper(address, len(port._addr), called="address")
+
     def _write_read(self, memory: MemoryInstance, port: Any, name: str) -> None:
         """Write a port that reads a memory."""
-        data, address = port._data, self._expressions.whole(port._addr)
+        data, address = port._data, self._index(port)
         assert isinstance(data, Signal), "a read port shows its word in a signal"
         shown = self._names[data]
         if port._domain == "comb":
