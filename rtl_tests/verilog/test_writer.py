@@ -278,3 +278,17 @@ def test_an_address_that_is_a_sum_has_a_width():
     text = write_module(Heading("module"), m, {"a": a, "b": b, "found": found}).text
     assert re.search(r"^  assign address = a \+ b;$", text, re.MULTILINE)
     assert re.search(r"<= \w+\[address\];", text)
+
+
+def test_a_long_address_that_is_a_sum_has_a_width():
+    """A sum is one on several lines, too."""
+    names = [f"{letter}_of_a_long_name_by_which_lines_are_broken" for letter in "abc"]
+    m, (a, b, c) = Module(), [Signal(2, name=name) for name in names]
+    found = Signal(4, name="found")
+    m.submodules.ram = ram = memory.Memory(shape=4, depth=4, init=[5, 6, 7, 8])
+    port = ram.read_port()
+    m.d.comb += found.eq(port.data)
+    port.addr = (Mux(c[0], a, c) + b)[:2]
+    ports = dict(zip(names, (a, b, c), strict=True)) | {"found": found}
+    text = write_module(Heading("module"), m, ports).text
+    assert re.search(r"<= \w+\[address\];", text)

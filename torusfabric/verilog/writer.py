@@ -7,6 +7,7 @@ component.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -367,7 +368,7 @@ class _Writer:
     def _index(self, port: Any) -> str:
         """The address of a port; a sum is a wire, for Icarus keeps its carry in an index."""
         address = self._expressions.whole(port._addr)
-        if " + " not in address and " - " not in address:
+        if not re.search(r" [+-]\s", address):
             return address
         return self.helper(address, len(port._addr), called="address")
 
