@@ -32,7 +32,8 @@ from amaranth.lib import wiring
 
 from .memories import MemoryShape, memories_of
 
-__all__ = ["Leaf", "SharedModule", "Use", "apart", "delayed", "given_names", "pulsed", "register"]
+__all__ = ["Known", "Leaf", "SharedModule", "Use", "apart", "delayed", "given_names", "pulsed",
+           "register"]  # fmt: skip
 
 
 class Leaf(wiring.Component):
@@ -178,6 +179,38 @@ def register(width: int, *, clears: bool) -> SharedModule:
         _hold,
         kept=True,
     )
+
+
+@dataclass(frozen=True)
+class Known:
+    """A word itself; where simulation knows no value of a bit, 0.
+
+    It stands in front of sums over words that do not matter, for an unknown bit of one would make
+    the whole sum unknown. It costs nothing.
+
+    Examples
+    --------
+    >>> Known(4).shared.name
+    'known_4'
+    """
+
+    width: int
+
+    @property
+    def shared(self) -> SharedModule:
+        """Its module."""
+        return SharedModule(
+            f"known_{self.width}",
+            "A word; in Icarus, of which unknown bits are 0.",
+            {"word": self.width, "known": self.width},
+            _pass_on,
+            self,
+        )
+
+
+def _pass_on(m: Module, word: Value, known: Value) -> None:
+    """Add what is inside `Known`."""
+    m.d.comb += known.eq(word)
 
 
 def _hold(m: Module, given: Value, *ports: Value) -> None:

@@ -15,7 +15,7 @@ from ..program import Mode
 from ..rtl.combiner import ChosenSum
 from ..rtl.fabric import Fabric
 from ..rtl.memories import LOOK_UP
-from ..rtl.modules import SharedModule, given_names
+from ..rtl.modules import Known, SharedModule, given_names
 from ..rtl.multiplexer import Multiplexer
 from ..rtl.netlist import ROM, Netlist, Role
 from ..toolchain.quoting import line_comment
@@ -31,6 +31,7 @@ from .flows.regions import in_rows, longest_link
 from .lut6 import LUT6, lut6_body
 from .manifest import TOP, files_beside
 from .module_text import AUTO, MemoryRule, ModuleText, Port, Structure
+from .syntax import concatenated
 from .top import contents_of, instance_counts, top_structure, top_text
 from .writer import Heading, write_module
 
@@ -216,10 +217,22 @@ def _collective(mode: Mode) -> str:
 #: The ports of what lies here as a file; how wide they are is said by parameters.
 TABLE = {"address": Port("input", 0), "data": Port("output", 0)}
 
+#: What Icarus defines; it has no value for what was never written, nor beyond the end of a memory.
+ICARUS = "__ICARUS__"
+
+
+def known_body(module: Known) -> str:
+    """The body of a module in whose output each bit has a value, without its ports."""
+    bits = [f"word[{k}]" for k in range(module.width)] if module.width > 1 else ["word"]
+    known = concatenated([f"{bit} === 1'b1" for bit in reversed(bits)])
+    return f"  assign known = {known};"
+
+
 #: The other bodies of modules that many share, by what is defined for devices with such cells.
 BODIES: dict[type, dict[str, Callable[[Any], str | None]]] = {
     Multiplexer: {ECP5: multiplexer_body, LUT6: lut6_body},
     ChosenSum: {ECP5: sum_body},
+    Known: {ICARUS: known_body},
 }
 
 

@@ -24,7 +24,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..crc import CRC_BITS, ONES, crc_after
 from ..memories import address_width
-from ..modules import Leaf
+from ..modules import Known, Leaf, Use
 from .link_plan import SPARE
 
 if TYPE_CHECKING:
@@ -102,10 +102,15 @@ class Transmitter(Leaf):
         bits = self._plan.message_words * width
         rest = Signal(bits, name="rest", reset_less=True)
         told = Signal(bits, name="told")
+        sent = self.value("sent")
+        if self.alone:
+            known = Signal(width, name="sent_known")
+            m.submodules.sent = Use(Known(width).shared, i_word=sent, o_known=known)
+            sent = known
         word, crc = Signal(width, name="word"), Signal(CRC_BITS, name="crc", reset_less=True)
         m.d.comb += [
             told.eq(Mux(begins, message, rest)),
-            word.eq(Mux(running, self.value("sent"), told[:width])),
+            word.eq(Mux(running, sent, told[:width])),
         ]
         m.d.sync += [
             rest.eq(told >> width),
