@@ -170,6 +170,8 @@ class Scope:
             return f"{name}[{low}{up(source.width)}]"
         if isinstance(source.start, int):
             return bits_of(name, source.start, source.width, of)
+        if source.width == of:  # a single bit has no number
+            return name
         assert not (source.start % source.width).any(), "words lie side by side"
         words = source.start // source.width
         low = self.low(array, words, source.width, of // source.width, f"{label}_word")
