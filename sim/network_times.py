@@ -44,7 +44,7 @@ def row(name: str, collective: str) -> dict[str, object]:
     seconds = time.process_time() - began
     tf.check(schedule)
     least = least_time(topology, schedule.collective)
-    times, busiest = schedule_cost(schedule).tau, int(link_use(schedule).of_arc.max())
+    times, busiest = schedule_cost(schedule).hardware_times, int(link_use(schedule).of_arc.max())
     return {
         "network": name,
         "collective": collective,

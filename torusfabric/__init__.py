@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .algorithms import register as register_algorithm
     from .analysis.bounds import bound
     from .analysis.check import check
-    from .analysis.cost import time
+    from .analysis.cost import stream_time, time
     from .cli.connect import connect
     from .collective import Collective, Operator, parse_collective, register_operator
     from .errors import (
@@ -130,6 +130,7 @@ __all__ = [
     "repair",
     "save",
     "simulate",
+    "stream_time",
     "synthesize",
     "time",
 ]
@@ -140,7 +141,7 @@ _exported = exported(
         ".algorithms": ("Algorithm", "Options"),
         ".algorithms.catalogue": ("register_algorithm=register",),
         ".analysis.bounds": ("bound",),
-        ".analysis.cost": ("time",),
+        ".analysis.cost": ("stream_time", "time"),
         ".planning.choice": ("Candidate", "compare"),
         ".analysis.check": ("check",),
         ".cli.connect": ("connect",),

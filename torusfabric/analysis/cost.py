@@ -1,9 +1,16 @@
-"""The cost of a schedule in the linear models of the papers.
+"""The cost of a schedule in the linear models of the papers, and in that of streams of flits.
 
-A round, or step, lasts as long as its longest path and its longest message. With circuit switching
-it takes alpha to start, delta for each hop of the longest path, and tau for each unit of the
-longest message (Delmas and Perennes, section 2; Deserable, section 3); with store-and-forward
-switching beta to start, and tau for each unit (Meyer and Sibeyn, section 1).
+The papers' model, `time`: a round, or step, lasts as long as its longest path and its longest
+message. A round of circuits takes alpha to start, delta for each hop of the longest path, and tau
+for each unit of the longest message (Delmas and Perennes, section 2; Deserable, section 3). A step
+of store-and-forward takes beta to start, and tau for each unit of the longest message (Meyer and
+Sibeyn, section 1; Deserable, section 4).
+
+The model of flit streams, `stream_time`: where a node always feeds an out-port by the same
+in-ports, flits follow one another through fixed trees, and no node waits for the rest of a message.
+The run starts once (beta), the first flit takes delta for each hop of the deepest tree, and the
+flits of one chunk follow at tau a unit. Fabrics of this package work like that, the papers'
+machines do not.
 """
 
 from __future__ import annotations
@@ -34,6 +41,7 @@ __all__ = [
     "read_costs",
     "schedule_cost",
     "step_length",
+    "stream_time",
     "time",
 ]
 
@@ -42,7 +50,7 @@ Number: TypeAlias = float | Fraction
 
 
 class Costs(TypedDict, total=False):
-    """The constants of the cost model; see `time`."""
+    """Constants of the cost models; see `time` and `stream_time`."""
 
     alpha: Number
     beta: Number
@@ -78,12 +86,15 @@ def read_costs(costs: Costs | None) -> Costs:
 
 
 def time(schedule: Schedule | AnyPath, **costs: Unpack[Costs]) -> Number:
-    """How long a schedule takes in the linear models of the papers.
+    """Return the time of a schedule in the linear model of the papers.
+
+    A round of circuits takes ``alpha + delta * hops + tau * units``, a step of store-and-forward
+    ``beta + tau * units``: hops of the longest path, units of the longest message of that round.
 
     Parameters
     ----------
     schedule : Schedule or path
-        Of any form; or its file.
+        A schedule of any form, or the path of its file.
     **costs
         ``alpha``, to start a round of circuits; ``beta``, to start a step of store-and-forward;
         ``delta``, to switch a circuit through a node; ``tau``, to send a unit over a link; and the
@@ -109,26 +120,80 @@ def time(schedule: Schedule | AnyPath, **costs: Unpack[Costs]) -> Number:
     >>> schedule = tf.plan("5x5", "broadcast", algorithm="lee-code")
     >>> time(schedule, alpha=100, delta=1, tau=10)
     Fraction(224, 1)
+
+    Equations (13) and (14) of Deserable for an arrowhead of order 2: three steps of half a message,
+    and 34 steps of its 64th part, the best number of packets.
+
+    >>> for packets in (1, 32):
+    ...     trees = tf.plan("arrowhead:2", "broadcast", algorithm="spanning-tree", packets=packets)
+    ...     print(float(time(trees, beta=1, tau=1, length=1000)))
+    1503.0
+    565.25
     """
     return schedule_cost(given_schedule(schedule)).time(**read_costs(costs))
 
 
-@dataclass(frozen=True)
-class ScheduleCost:
-    """What the time of a schedule is made of.
+def stream_time(schedule: Schedule | AnyPath, **costs: Unpack[Costs]) -> Number:
+    """Return the time of a schedule through whose trees flits stream.
+
+    The time is ``beta + delta * hops + tau * length / chunks``: one start, the hops of the deepest
+    tree (of an all-reduce up and down), and the units of the chunk that each arc carries.
 
     Parameters
     ----------
+    schedule : Schedule or path
+        A broadcast, reduction or all-reduce along trees that never change, or the path of its file.
+    **costs
+        ``beta``, to start the run; ``delta``, for the first flit to cross a node; ``tau``, to send
+        a unit over a link; and the ``length`` of one node's message in units (default 1). Those
+        left out are 0; ``alpha`` is of circuits alone.
+
+    Returns
+    -------
+    number
+        Exact if all are integers or fractions.
+
+    Raises
+    ------
+    InputError
+        If flits do not stream through this schedule, a constant is not known or less than 0, or
+        there is no such file.
+
+    Examples
+    --------
+    Four trees of nine hops carry a quarter of the message each:
+
+    >>> import torusfabric as tf
+    >>> schedule = tf.plan("8x8", "broadcast", algorithm="spanning-tree")
+    >>> stream_time(schedule, beta=20, delta=1, tau=1, length=64)
+    Fraction(45, 1)
+    >>> time(schedule, beta=20, tau=1, length=64)
+    Fraction(324, 1)
+    """
+    given = given_schedule(schedule)
+    return schedule_cost(given).stream_time(**read_costs(costs))
+
+
+@dataclass(frozen=True)
+class ScheduleCost:
+    """Sums of hops and messages that make the time of a schedule.
+
+    Parameters
+    ----------
+    rounds : int
+        Rounds of circuits, or steps of store-and-forward, empty ones included.
     delta : int
         The sum over the rounds of the hops of their longest path.
     tau : Fraction
         The sum over the rounds of their longest message, in units of one node's message (where
-        each destination gets a message of its own: of one such message). Of trees that never
-        change, down or up which messages stream, only that of one of them.
+        each destination gets a message of its own: of one such message).
     transfers : int
         Number of transfers of all rounds together.
     arc_uses : int
         The sum of the hops of all transfers.
+    stream : Fraction or None
+        Where flits stream through trees that never change, the part of a message that each arc
+        carries; elsewhere None.
     """
 
     switching: Switching
@@ -137,6 +202,12 @@ class ScheduleCost:
     tau: Fraction
     transfers: int
     arc_uses: int
+    stream: Fraction | None = None
+
+    @property
+    def hardware_times(self) -> Fraction:
+        """Message times of a fabric: of streams the part that each arc carries, elsewhere `tau`."""
+        return self.tau if self.stream is None else self.stream
 
     def time(
         self,
@@ -147,15 +218,32 @@ class ScheduleCost:
         tau: Number = 0,
         length: Number = 1,
     ) -> Number:
-        """How long the schedule takes, by the constants that `time` of this module has."""
+        """Return the time in the papers' model; see `time` of this module."""
         transmission = self.tau * length * tau
         if self.switching == Switching.CIRCUIT:
             return self.rounds * alpha + self.delta * delta + transmission
         return self.rounds * beta + transmission
 
+    def stream_time(
+        self,
+        *,
+        alpha: Number = 0,  # of circuits alone
+        beta: Number = 0,
+        delta: Number = 0,
+        tau: Number = 0,
+        length: Number = 1,
+    ) -> Number:
+        """Return the time of a stream of flits; see `stream_time` of this module."""
+        if self.stream is None:
+            raise InputError(
+                "Stream_time needs trees that never change, such as a broadcast by spanning-tree; "
+                "tf.time takes any schedule"
+            )
+        return beta + self.delta * delta + self.stream * length * tau
+
 
 def schedule_cost(schedule: Schedule, traffic: Traffic | None = None) -> ScheduleCost:
-    """Measure what a schedule costs.
+    """Return the sums that make the time of a schedule.
 
     Parameters
     ----------
@@ -193,9 +281,15 @@ def schedule_cost(schedule: Schedule, traffic: Traffic | None = None) -> Schedul
         hops, blocks = sum(found.round_hops), sum(found.round_blocks)
         counted = hops, blocks, found.transfers, found.arcs_used
     delta, blocks, transfers, arcs = counted
-    # Of what streams an arc carries one chunk, while others carry the same.
-    tau = Fraction(1 if streams else blocks, schedule.chunks)
-    return ScheduleCost(schedule.switching, schedule.round_count, delta, tau, transfers, arcs)
+    return ScheduleCost(
+        switching=schedule.switching,
+        rounds=schedule.round_count,
+        delta=delta,
+        tau=Fraction(blocks, schedule.chunks),
+        transfers=transfers,
+        arc_uses=arcs,
+        stream=Fraction(1, schedule.chunks) if streams else None,
+    )
 
 
 @dataclass(frozen=True)

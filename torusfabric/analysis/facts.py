@@ -59,10 +59,12 @@ def schedule_facts(
         Plain values by name. A ``unit`` says what ``rounds`` and ``bound`` count, such as "steps of
         1/2 message", and ``bound_where`` for which schedules alone the bound holds, if not for all;
         ``delta`` counts hops; ``tau`` and ``tau_bound`` are message times, which compare schedules
-        with steps of different length: a `Fraction`. No hardware takes fewer cycles than ``limit``
-        for messages of ``limit_flits`` flits, see `torusfabric.analysis.volume.limit`. On networks
-        that do not look the same from each node, ``cut`` is what makes ``tau_bound``, and
-        ``renumbered`` says which nodes of the whole network have which numbers.
+        with steps of different length: a `Fraction`. Where flits stream through trees, ``stream``
+        is the part of a message that each arc carries, see `stream_time`. No hardware takes fewer
+        cycles than ``limit`` for messages of ``limit_flits`` flits, see
+        `torusfabric.analysis.volume.limit`. On networks that do not look the same from each node,
+        ``cut`` is what makes ``tau_bound``, and ``renumbered`` says which nodes of the whole
+        network have which numbers.
 
     Raises
     ------
@@ -95,6 +97,7 @@ def schedule_facts(
         "limit_flits": length,
         "delta": cost.delta,
         "tau": cost.tau,
+        **({} if cost.stream is None else {"stream": cost.stream}),
         "tau_bound": least_time(
             topology,
             schedule.collective,
@@ -196,6 +199,8 @@ def in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
         "delta": f"{facts['delta']} hop{'s' * (facts['delta'] != 1)}",
         "tau": f"{facts['tau']} message times; no schedule takes less than {facts['tau_bound']}",
     }
+    if "stream" in facts:
+        words["stream"] = f"{facts['stream']} message times where flits stream through the trees"
     if facts.get("checked"):
         words["checked"] = _CHECKED
     if "forms" in facts:

@@ -256,6 +256,7 @@ COLUMNS = {
     "limit": "bound",
     "delta": "delta",
     "tau": "message times",
+    "stream": "as a stream",
     "use": "links used",
     "busiest": "busiest link",
     "unused": "idle links",
@@ -270,6 +271,8 @@ ENTRY, LENGTH = "algorithm", "flits"
 def _table(entries: Sequence["Entry"], target: str | None) -> tuple[list[str], list[list[str]]]:
     """Heads and a row an algorithm; rounds of circuits and steps of one hop have other names."""
     heads, rows = heads_for(target, COLUMNS), []
+    if all(entry.stream is None for entry in entries):
+        del heads["stream"]
     for entry in entries:
         cells = _cells(entry)
         name = entry.algorithm + (f" ({entry.plan})" if entry.plan else "")

@@ -37,13 +37,13 @@ RANDOM_JOBS = 20
 
 #: What the check of a schedule found that stands in the report of a simulation, too.
 KNOWN = ("unit", "bound_where", "cut", "renumbered", "limit", "limit_flits", "why", "delta", "tau",
-         "tau_bound", "modes", "forms")  # fmt: skip
+         "stream", "tau_bound", "modes", "forms")  # fmt: skip
 
 #: What is shown of a simulation of one collective, of several, and of streams, in this order.
 NAMES = ("topology", "collective", "operator", "algorithm", "forms", "why", "engine", "nodes",
          "width", "flits", "router_classes", "origins", "latency", "rounds", "bound", "limit",
-         "delta", "tau", "cycles", "predicted_cycles", "cost_formula", "constant", "roots",
-         "words_checked", "words_wrong", "port_words", "direct_words")  # fmt: skip
+         "delta", "tau", "stream", "cycles", "predicted_cycles", "cost_formula", "constant",
+         "roots", "words_checked", "words_wrong", "port_words", "direct_words")  # fmt: skip
 OF_SEVERAL = ("topology", "nodes", "width", "flits", "origins", "cycles", "predicted_cycles",
               "words_checked", "words_wrong", "port_words", "direct_words")  # fmt: skip
 OF_STREAMS = ("topology", "collective", "operator", "algorithm", "nodes", "width", "flits")

@@ -101,7 +101,15 @@ def _variants(selection: Selection) -> Sequence[Mapping[str, Any]]:
     topology, collective = selection.topology, selection.collective
     if collective.axes is not None:
         topology, collective = collective.groups(topology).torus, collective.in_one_group
-    return selection.chosen().variants(topology, collective)
+    return [*selection.chosen().variants(topology, collective), *_packets_by_time(selection)]
+
+
+def _packets_by_time(selection: Selection) -> Iterator[Mapping[str, Any]]:
+    """Yield the option to cut messages into the packets that are best for the costs, if any."""
+    costs = selection.costs or {}
+    beta, tau, length = costs.get("beta", 0), costs.get("tau", 0), costs.get("length", 1)
+    if beta > 0 and "times" in selection.chosen().options:
+        yield {"times": (float(beta), float(tau), float(length))}
 
 
 def serving(selection: Selection) -> Iterator[Selection]:
@@ -141,7 +149,7 @@ def choose_by_times(selection: Selection, *, root: str | None = None) -> Selecti
             continue
         if root and sum_trees(schedule) is not None:
             continue  # of any root, sums do not stream
-        times = schedule_cost(schedule).tau
+        times = schedule_cost(schedule).hardware_times
         if fewest is None or times < fewest:
             known = None if candidate.any_latency else schedule
             best, fewest = replace(candidate, planned=known), times
@@ -154,14 +162,15 @@ def choose_by_times(selection: Selection, *, root: str | None = None) -> Selecti
 
 
 def choose_by_model(selection: Selection, costs: Costs) -> Selection:
-    """What takes the least time in the model of the papers; the first of several.
+    """Choose the least time in the model of the papers; of several the first of the catalogue.
 
     Examples
     --------
     >>> costs = {"alpha": 1000, "beta": 1000, "tau": 1}
     >>> print(choose_by_model(select("8x8", "broadcast"), costs).why)
-    a time of 3003; spanning-tree 36001/4, spanning-tree trees=1 8001, diagonal 4004, necklace 8001
+    a time of 3003; spanning-tree 36009/4, spanning-tree trees=1 8008, diagonal 4004, necklace 8008
     """
+    selection = replace(selection, costs=costs)
     tried: list[tuple[Number, Selection]] = []
     for candidate in serving(selection):
         try:
@@ -276,7 +285,8 @@ def _least_chunks(candidate: Selection, asked: Options) -> int:
 
 def least_cycles(schedule: Schedule, flits: Any) -> Any:
     """Cycles that a schedule takes at the least: those of its flits, elementwise."""
-    return float(schedule_cost(schedule).tau) * schedule.chunks * -(-flits // schedule.chunks)
+    times = float(schedule_cost(schedule).hardware_times)
+    return times * schedule.chunks * -(-flits // schedule.chunks)
 
 
 def compare(
@@ -324,12 +334,13 @@ def compare(
     return tuple(
         row
         for number in numbers
-        for row in _timed(candidates(selection, number), selection.model(number))
+        for row in _timed(replace(selection, costs=selection.model(number)), number)
     )
 
 
-def _timed(rows: list[Candidate], model: Costs | None) -> list[Candidate]:
-    """The same with their times in a model, the least first; as they are where there is none."""
+def _timed(selection: Selection, flits: int) -> list[Candidate]:
+    """Return candidates of one length; where costs are given with times, the least time first."""
+    rows, model = candidates(selection, flits), selection.costs
     if model is None:
         return rows
     timed = [row._replace(time=schedule_cost(row.schedule).time(**model)) for row in rows]

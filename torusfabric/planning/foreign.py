@@ -129,7 +129,9 @@ def best_plan(schedule: Schedule) -> Schedule | None:
             if misfit is None and plans_soon(selection):
                 found = plan_selection(selection)
                 others = found.chunks != schedule.chunks
-                planned.append((others, schedule_cost(found).tau, found.round_count, found))
+                planned.append(
+                    (others, schedule_cost(found).hardware_times, found.round_count, found)
+                )
                 break
     return min(planned, key=lambda entry: entry[:3], default=(0, 0, 0, None))[3]
 

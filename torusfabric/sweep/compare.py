@@ -157,6 +157,8 @@ class Entry(Costs):
     tau, tau_bound : Fraction
         The sum over the rounds of their longest message, in messages, and the least that any
         schedule for this collective takes.
+    stream : Fraction or None
+        Where flits stream through trees, the part of a message that each arc carries.
     links : dict
         How much of the links is used; see `LinkUse.to_json`.
     plan : str or None
@@ -181,6 +183,7 @@ class Entry(Costs):
     links: dict[str, Any]
     plan: str | None = None
     cycles: int | None = None
+    stream: Fraction | None = None
 
 
 @dataclass(frozen=True)
@@ -270,7 +273,8 @@ def _entry(schedule: Schedule, file: str | None, hardware: Hardware) -> Entry:
     """What becomes of a schedule."""
     facts = schedule_facts(schedule) | {"links": link_use(schedule).to_json()}
     names = [item.name for item in fields(Entry) if item.default is MISSING]
-    planned = {name: facts[name] for name in names} | {"plan": file}
+    planned = {name: facts[name] for name in names}
+    planned |= {"plan": file, "stream": facts.get("stream")}
     try:
         program = hardware.program(schedule)
         costs = hardware.costs(program)

@@ -1,0 +1,143 @@
+"""`tf.time` gives the times that papers print; streams of flits have a time of their own."""
+
+from fractions import Fraction
+from math import ceil, log
+from typing import Any
+
+import pytest
+
+import torusfabric as tf
+from torusfabric.analysis.check import check
+from torusfabric.analysis.cost import Costs, schedule_cost
+
+STORED = {"beta": 5, "tau": 3, "length": 120}
+CIRCUIT = {"alpha": 7, "delta": 2, "tau": 3, "length": 120}
+
+
+def steps_time(steps: int, units: Fraction | int) -> Fraction:
+    """Time of store-and-forward steps in each of which the longest message has `units` units."""
+    return steps * (STORED["beta"] + STORED["tau"] * Fraction(units))
+
+
+@pytest.mark.parametrize("order", range(1, 5))
+def test_deserable_circuits(order):
+    """Equations (8) and (9): n rounds with all, or half, of the message, 2^n - 1 hops together."""
+    for ports in (3, 6):
+        planned = tf.plan(
+            f"arrowhead:{order}", "broadcast", algorithm="wormhole-forest", ports=ports
+        )
+        share = Fraction(3, ports)
+        assert tf.time(planned, **CIRCUIT) == order * (7 + 120 * share * 3) + (2**order - 1) * 2
+
+
+@pytest.mark.parametrize("order", range(1, 5))
+@pytest.mark.parametrize(("trees", "packets"), [(1, 1), (2, 1), (2, 2), (2, 5), (1, 4)])
+def test_deserable_trees(order, trees, packets, tmp_path):
+    """Equations (12), (13) and (14) at integer P: 2^n - 2 + P steps of one packet, however read."""
+    options: dict[str, Any] = {"trees": trees, "packets": packets}
+    planned = tf.plan(f"arrowhead:{order}", "broadcast", algorithm="spanning-tree", **options)
+    planned.save(tmp_path / "plan.json")
+    claimed = steps_time(2**order - 2 + packets, Fraction(120, trees * packets))
+    assert tf.time(planned, **STORED) == tf.time(tmp_path / "plan.json", **STORED) == claimed
+    assert schedule_cost(planned, check(planned)).time(**STORED) == claimed
+
+
+def test_deserable_in_numbers():
+    """Order 2, beta = tau = 1, length 1,000: packets help, down to 565.25 at 32 of them."""
+    costs = {"beta": 1, "tau": 1, "length": 1000}
+
+    def time(packets: int) -> float:
+        options: dict[str, Any] = {"algorithm": "spanning-tree", "packets": packets}
+        return float(tf.time(tf.plan("arrowhead:2", "broadcast", **options), **costs))
+
+    assert [time(packets) for packets in (1, 2, 8, 64)] == [1503, 1004, 635, 581.625]
+    assert min(time(packets) for packets in range(1, 70)) == time(32) == 565.25
+
+
+def test_least_time_cuts_into_packets():
+    """`objective="time"` finds the packets of equation (14), also in `compare`."""
+    costs: Costs = {"alpha": 1, "beta": 1, "tau": 1}
+    chosen = tf.plan("arrowhead:2", "broadcast", flits=1000, objective="time", costs=costs)
+    assert (chosen.algorithm, chosen.chunks) == ("spanning-tree", 64)
+    best = tf.compare("arrowhead:2", "broadcast", flits=1000, objective="time", costs=costs)[0]
+    assert (best.schedule.chunks, best.time) == (64, Fraction(2261, 4))
+
+
+def test_delmas_and_perennes():
+    """Gossip on 7x7x7: 4 rounds, 12 hops, 400 messages; by pieces 5, 13 and 155."""
+    for large, rounds, hops, messages in ((False, 4, 12, 400), (True, 5, 13, 155)):
+        planned = tf.plan("7x7x7", "allgather", algorithm="lee-code", large=large)
+        assert tf.time(planned, **CIRCUIT) == rounds * 7 + hops * 2 + messages * 120 * 3
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(4, 4), (4, 6), (6, 8)])
+def test_meyer_and_sibeyn(rows, columns):
+    """Theorem 1: n1 n2 / 2 steps, in each of which half a packet goes over an arc."""
+    planned = tf.plan(f"{rows}x{columns}", "allgather", algorithm="hamiltonian")
+    assert tf.time(planned, **STORED) == steps_time(rows * columns // 2, 60)
+
+
+def test_meyer_and_sibeyn_one_packet():
+    """Theorem 3: whole packets, 26 steps on 8x8."""
+    planned = tf.plan("8x8", "allgather", algorithm="one-packet")
+    assert tf.time(planned, **STORED) == steps_time(26, 120)
+
+
+@pytest.mark.parametrize("side", [5, 8, 12])
+def test_wang_and_others(side):
+    """Theorem 1: 2 ceil(log5 n) rounds, each with the whole message."""
+    planned = tf.plan(f"{side}x{side}", "broadcast", algorithm="diagonal")
+    rounds = 2 * ceil(round(log(side, 5), 9))
+    assert tf.time(planned, alpha=7, tau=3, length=120) == rounds * (7 + 360)
+
+
+@pytest.mark.parametrize(
+    ("collective", "chunks", "steps"),
+    [
+        ("broadcast", 1, 4),  # M + n floor(k / 2) - 1
+        ("broadcast", 6, 9),
+        ("allgather", 4, 15),  # M (N - 1) / 2n
+        ("alltoall", 4, 32),  # M k^(n + 1) / 8
+    ],
+)
+def test_fragopoulou_and_akl(collective, chunks, steps):
+    """On the torus of n = 2, k = 4: each step costs a start and one of the M messages."""
+    planned = tf.plan("4x4", collective, algorithm="necklace", chunks=chunks)
+    assert tf.time(planned, **STORED) == steps_time(steps, Fraction(120, chunks))
+
+
+@pytest.mark.parametrize(
+    ("network", "collective", "hops"),
+    [("8x8", "broadcast", 9), ("8x8", "reduce", 9), ("3x4", "allreduce", None),
+     ("mesh:3x3", "broadcast", None), ("arrowhead:2", "broadcast", 3)],
+)  # fmt: skip
+def test_trees_of_streams(network, collective, hops):
+    """The papers' model counts each step in full; that of streams one start, and hops."""
+    planned = tf.plan(network, collective)
+    depth = planned.round_count
+    assert hops in (None, depth)
+    share = Fraction(120, planned.chunks)
+    assert tf.time(planned, **STORED) == steps_time(depth, share)
+    stream = tf.stream_time(planned, **STORED, delta=2)
+    assert stream == 5 + 2 * depth + 3 * share < tf.time(planned, **STORED)
+
+
+@pytest.mark.parametrize(
+    ("network", "collective", "algorithm"),
+    [("4x4", "allgather", "hamiltonian"), ("5x5", "broadcast", "max-flow"),
+     ("3x3", "alltoall", "matching"), ("4", "reduce-scatter", "hamiltonian")],
+)  # fmt: skip
+def test_what_does_not_stream_has_no_stream_time(network, collective, algorithm):
+    planned = tf.plan(network, collective, algorithm=algorithm)
+    with pytest.raises(tf.InputError, match="Stream_time needs trees that never change"):
+        tf.stream_time(planned, beta=1, tau=1)
+
+
+def test_least_time_is_not_that_of_streams():
+    """8x8, 64 flits: nine steps of 16 units cost 324, three rounds of circuits 252."""
+    costs: Costs = {"alpha": 20, "beta": 20, "tau": 1}
+    rows = tf.compare("8x8", "broadcast", flits=64, objective="time", costs=costs)
+    times = {(row.algorithm, *row.options): row.time for row in rows}
+    assert (times["max-flow",], times["spanning-tree",]) == (252, 324)
+    chosen = tf.plan("8x8", "broadcast", flits=64, objective="time", costs=costs)
+    assert (chosen.algorithm, tf.time(chosen, **costs, length=64)) == ("max-flow", 252)
