@@ -1,11 +1,16 @@
 """The player in a browser: keys, colours, following a node, and the width of a phone."""
 
+import json
 import re
 import shutil
+from dataclasses import replace
 
+import networkx as nx
 import pytest
 from helpers import few, program_of
 
+import torusfabric as tf
+from torusfabric.cli import main
 from torusfabric.draw.animate import animation
 from torusfabric.rtl.word_path import code_of, word_path
 
@@ -71,7 +76,7 @@ def test_it_plays_to_the_end(opened):
     for _ in range(12):
         page.keyboard.press("+")
     page.keyboard.press(" ")
-    page.wait_for_function("document.getElementById('now').textContent.startsWith('after step 2')")
+    sync_api.expect(page.locator("#now")).to_have_text(re.compile("^after step 2"))
     assert page.inner_text("#play") == "Play"
 
 
@@ -193,3 +198,68 @@ def test_phone(opened):
     page = opened(program_of("6x8", "allgather"), width=360, height=640)
     assert page.evaluate("document.documentElement.scrollWidth") == 360
     assert page.evaluate("canvas.clientHeight") > 250
+
+
+#: Names that would run a script, fetch a file, or end the element that they stand in.
+HOSTILE = (
+    "<img src=//localhost:9/x onerror=alert(1)>",
+    "</script><script>alert(2)</script>",
+    "<!--<script>",
+    "\u2028'\"`${alert(3)}\\",
+    '<svg onload="alert(4)"><a href=javascript:alert(5)>&amp;',
+)
+
+
+def hostile_schedule(kind):
+    """A schedule on a ring whose nodes, ports and algorithm have such names."""
+    graph = nx.MultiDiGraph()
+    for tail, head in zip(HOSTILE, HOSTILE[1:] + HOSTILE[:1], strict=True):
+        graph.add_edge(tail, head, port="<img/src=x/onerror=alert(6)>")
+        graph.add_edge(head, tail, port="@DATA@</style></script>")
+    return replace(tf.plan(tf.Graph(graph), kind), algorithm="".join(HOSTILE[:2]))
+
+
+@pytest.mark.parametrize("address", few(2, ["#0,,0", "#1.5,age,1,use", "#9,<img>,<b>,x,y", "#,,9"]))
+@pytest.mark.parametrize("kind", ["allgather", "reduce-scatter"])
+def test_names_in_a_schedule_file_are_text(browser, tmp_path, kind, address):
+    """A page made of the file of a stranger shows names as they are: no script, no request."""
+    plan, path = tmp_path / "<b>' onload=alert(7) .json", tmp_path / "play.html"
+    hostile_schedule(kind).save(plan)
+    assert main(["animate", "--plan", str(plan), "--cycles", "-o", str(path), "--quiet"]) == 0
+    page, seen = browser.new_page(), []
+    page.on("dialog", lambda dialog: (seen.append(dialog.message), dialog.dismiss()))
+    for event in ("pageerror", "console", "popup"):
+        page.on(event, lambda value: seen.append(str(value)))
+    requests = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(f"{path.as_uri()}{address}")
+    for number, name in enumerate(HOSTILE):
+        page.evaluate(f"choose({number})")
+        page.evaluate(f"hovered = {number}; draw()")
+        assert name.strip() in page.locator("#tip").text_content()
+        assert name in page.evaluate("names.join()")
+        page.keyboard.press("]")
+    page.keyboard.press("End")
+    algorithm = json.loads(plan.read_text())["algorithm"]
+    assert page.title().endswith(algorithm)
+    assert page.locator("h1").text_content().endswith(algorithm)
+    assert not page.locator("img, svg, a").count()
+    assert page.locator("script").count() == 2
+    assert requests == [page.url.split("#")[0]]
+    assert seen == []
+    page.close()
+
+
+def test_the_page_admits_nothing_but_its_own_script(browser, tmp_path):
+    """Markup that got into the page all the same would run nothing and fetch nothing."""
+    path, planted = tmp_path / "play.html", "<img src=x onerror=alert(1)><script>alert(2)</script>"
+    text = animation(program_of("3x3", "allgather"))
+    path.write_text(text.replace("<main>", f"<main>{planted}<style>body {{ color: red }}</style>"))
+    page, dialogs, requests = browser.new_page(), [], []
+    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    page.on("requestfinished", lambda request: requests.append(request.url))
+    page.goto(path.as_uri())
+    assert page.inner_text("#now").startswith("before step 1 of ")
+    assert page.evaluate("getComputedStyle(document.body).color") != "rgb(255, 0, 0)"
+    assert (dialogs, requests) == ([], [path.as_uri()])
+    page.close()

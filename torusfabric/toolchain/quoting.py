@@ -4,12 +4,13 @@ Names of files, algorithms and commands may hold anything. Where they become par
 script or a page they stay what they are: a word, a comment, a cell.
 """
 
+import json
 import re
 import shlex
 from collections.abc import Iterable, Mapping
 
 __all__ = ["facts_table", "filled", "line_comment", "markdown_cell", "markdown_code",
-           "shell_command", "visible", "xml_attribute", "xml_text"]  # fmt: skip
+           "script_json", "shell_command", "visible", "xml_attribute", "xml_text"]  # fmt: skip
 
 #: What XML 1.0 cannot hold at all.
 _NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -121,6 +122,17 @@ def xml_attribute(text: str) -> str:
     "say &quot;a&quot;"
     """
     return f'"{xml_text(text)}"'
+
+
+def script_json(value: object) -> str:
+    r"""Return a value as JSON that an HTML page can hold in a script element.
+
+    Examples
+    --------
+    >>> print(script_json(["</script><!--", "\u2028"]))
+    ["\u003c/script>\u003c!--","\u2028"]
+    """
+    return json.dumps(value, separators=(",", ":")).replace("<", r"\u003c")
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:

@@ -19,13 +19,17 @@ function tip(node) {
   const ids = [...held[node]].sort((a, b) => b[1] - a[1]);
   // Of a node that is followed no more than can stay without being in the way.
   const most = hovered < 0 ? Number(data.whole > 0) : canvas.clientHeight < 360 ? 4 : 12;
-  const lines = data.whole ? sumLines(node, ids) : ids.map(([id, when]) =>
-    `${name(id)} <span>${when ? `${unit} ${when}` : "its own"}</span>`);
+  const lines = data.whole ? sumLines(node, ids).map(text => [text]) : ids.map(([id, when]) =>
+    [`${name(id)} `, element("span", when ? `${unit} ${when}` : "its own")]);
   const rows = lines.slice(0, most);
-  if (most && lines.length > most) rows.push(`<span>and ${lines.length - most} more</span>`);
+  if (most && lines.length > most) rows.push([element("span", `and ${lines.length - most} more`)]);
   const holds = data.whole ? `${lines.length} sum${lines.length === 1 ? "" : "s"} here, of ${data.whole} contributions each`
     : `holds ${ids.length} of the ${final[node]} ${data.things} it ends with`;
-  tip.innerHTML = [`<b>node ${node} ${names[node]}</b>`, holds, ...rows].join("<br>");
+  tip.replaceChildren(...[[element("b", `node ${node} ${names[node]}`)], [holds], ...rows].map(parts => {
+    const row = document.createElement("div");
+    row.append(...parts);
+    return row;
+  }));
   const [x, y] = at(nodes[node]);
   tip.style.display = "block";
   const w = tip.offsetWidth, h = tip.offsetHeight;
@@ -122,7 +126,7 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 // A place, a colour, a node to follow, the links and a stage may be given in the address:
 // #2.5,origin,7,use or #,,,,4
 const [wanted, colour, node, links, first] = location.hash.slice(1).split(",");
-if (colour) $("colour").value = colour;
-if (links) $("links").value = links;
-legend(); fit(); go(Number(wanted) || 0); choose(node ? Number(node) : -1);
+function select(list, value) { if ([...list.options].some(each => each.value === value)) list.value = value; }
+select($("colour"), colour); select($("links"), links); select($("follow"), node);
+legend(); fit(); go(Number(wanted) || 0); choose($("follow").value === "" ? -1 : Number($("follow").value));
 if (first || !wanted) showStage(Number(first) || 0);

@@ -1,6 +1,12 @@
 // What every node holds, and what every arc has carried, after a number of rounds.
 const data = JSON.parse(document.getElementById("data").textContent);
 const $ = id => document.getElementById(id);
+// An element with a text: names come from files of strangers, and never become markup.
+function element(tag, text) {
+  const made = document.createElement(tag);
+  made.textContent = text;
+  return made;
+}
 const { nodes, names, steps, near, opposite, joined, rounds, cycles, blocks, start, unit } = data;
 const count = nodes.length, last = rounds.length, degree = opposite.length;
 let shown = -1, held = [], newest = [], came = [], used = [];

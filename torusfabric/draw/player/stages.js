@@ -6,19 +6,13 @@ const placeOf = ([, , , , , file, number]) => `${file}:${number}`;
 const roundsBefore = cycle => cycles.filter(end => end <= cycle).length;
 // The code of a stage with the numbers of its lines.
 function listing(of) {
-  const pre = document.createElement("pre"), first = of[6];
-  const lines = data.code[placeOf(of)].trimEnd().split("\n");
+  const first = of[6], lines = data.code[placeOf(of)].trimEnd().split("\n");
   const wide = String(first + lines.length).length;
-  pre.textContent = lines.map((text, k) => `${String(first + k).padStart(wide)}  ${text}`).join("\n");
-  return pre;
+  return element("pre", lines.map((text, k) => `${String(first + k).padStart(wide)}  ${text}`).join("\n"));
 }
 function entry(of, k) {
   const item = document.createElement("li"), button = document.createElement("button");
-  for (const [tag, text] of [["b", of[0]], ["span", of[1]], ["small", `${of[4]}, ${placeOf(of)}`]]) {
-    const part = document.createElement(tag);
-    part.textContent = text;
-    button.append(part);
-  }
+  button.append(element("b", of[0]), element("span", of[1]), element("small", `${of[4]}, ${placeOf(of)}`));
   button.onclick = () => { pause(); showStage(k); };
   item.append(button);
   return item;
