@@ -13,6 +13,7 @@ import torusfabric as tf
 from torusfabric.cli import main
 from torusfabric.draw import draw
 from torusfabric.draw.animate import animation
+from torusfabric.simulation.engines.amaranth_engine import AmaranthEngine
 from torusfabric.toolchain.quoting import filled, line_comment, shell_command
 
 #: What ends a comment, a word, a cell, a string or an element in one language or another.
@@ -61,11 +62,40 @@ def test_name_of_an_algorithm_in_system_rdl() -> None:
     assert len(texts[0]) == len(texts[1])
 
 
+def test_names_in_pages_made_of_system_rdl(tmp_path: Path) -> None:
+    """PeakRDL reads descriptions as Markdown, which would pass on the markup of a name."""
+    pytest.importorskip("peakrdl", reason="no PeakRDL: pip install peakrdl (extra test)")
+    fabric = tf.Fabric(tf.compile(named("<img src=x onerror=alert(1)>")), width=8, bus="wishbone")
+    (tmp_path / "fabric.rdl").write_text(tf.emit(fabric).files["fabric.rdl"])
+    subprocess.run(["peakrdl", "html", "fabric.rdl", "-o", "html"], cwd=tmp_path, check=True)
+    pages = [path.read_text() for path in (tmp_path / "html").rglob("*.html")]
+    assert any("onerror=" in page for page in pages)
+    assert not any("<img src=x" in page for page in pages)
+
+
+def test_name_of_an_algorithm_in_ip_xact() -> None:
+    fabric = tf.Fabric(tf.compile(named(NASTY)), width=8, bus="axi-lite")
+    component = ET.fromstring(tf.emit(fabric, flow="vivado").files["component.xml"])
+    (description,) = (each.text for each in component if each.tag.endswith("}description"))
+    assert "a\\nmodule worse; endmodule" in description
+
+
 def test_name_of_an_algorithm_in_pictures() -> None:
     assert "a\\nmodule" in " ".join(
         ET.fromstring(draw(named(NASTY.replace("\n", "\\n")))).itertext()
     )
     assert ET.fromstring(draw(named(NASTY))) is not None
+
+
+def test_names_of_nodes_in_save_files_of_gtkwave(tmp_path: Path) -> None:
+    """A name of two lines would be a line of the file, which GTKWave obeys."""
+    import networkx as nx
+
+    ring = nx.cycle_graph(['a\n[dumpfile] "/b"', "b", "c"])
+    fabric = tf.Fabric(tf.compile(tf.plan(tf.Graph(ring), "allgather")), width=8)
+    tf.simulate(fabric, engine=AmaranthEngine(fabric, wave=tmp_path / "waves.vcd"))
+    lines = (tmp_path / "waves.gtkw").read_text().splitlines()
+    assert sum(line.startswith("[dumpfile]") for line in lines) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """The register map as SystemRDL 2.0, from which other tools make headers and pages."""
 
 from ..rtl.bus import DATA_BITS, Access, Field, Register, RegisterMap, Window
-from ..toolchain.quoting import visible
+from ..toolchain.quoting import markdown_code, visible
 
 __all__ = ["SYSTEM_RDL", "system_rdl"]
 
@@ -37,7 +37,8 @@ def system_rdl(register_map: RegisterMap, name: str, title: str) -> str:
     lines = [
         f"addrmap {name} {{",
         f"  name = {_quoted(name)};",
-        f"  desc = {_quoted(title)};",
+        # Tools read descriptions as Markdown, in which names would become markup.
+        f"  desc = {_quoted(markdown_code(title))};",
         "  lsb0;",
         # One map of its own beside the memories: each becomes an address block of IP-XACT.
         "",

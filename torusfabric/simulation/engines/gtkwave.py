@@ -153,7 +153,7 @@ def gtkwave_text(
             groups.setdefault(line.node, []).append((line, full, signals[full]))
     for node, shown in groups.items():
         title = "fabric" if node is None else f"node {node} {topology.node_name(node)}"
-        with save.group(title, closed=node is not None):
+        with save.group(visible(title), closed=node is not None):
             for line, full, width in shown:
                 bits = f"[{width - 1}:0]" if width > 1 else ""
                 # A port as ``out +0`` or ``in +0``; otherwise the name by itself.

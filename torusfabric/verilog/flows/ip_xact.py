@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ...toolchain.quoting import visible
 from ..design import TEXT
 
 __all__ = ["COMPONENT", "component", "having"]
@@ -59,7 +60,7 @@ def component(manifest: Mapping[str, Any], title: str) -> str:
     if "bus" in manifest:
         inside.append(_element("memoryMaps", *_memory_maps(buses, manifest["bus"])))
     root = _element(
-        "component", *inside, _model(manifest), files, _leaf("description", title),
+        "component", *inside, _model(manifest), files, _leaf("description", visible(title)),
         vendor="torusfabric", library="fabric", name=manifest["top"], version="1.0",
     )  # fmt: skip
     ET.indent(root)
