@@ -15,7 +15,9 @@ __all__ = ["FILE_OR_TOPOLOGY", "TOPOLOGY", "add_selection", "given_options"]
 #: What TOPOLOGY is.
 TOPOLOGY = (
     "side lengths of a torus (8x8, 7x7x7, twisted 8x4~4), mesh:4x6, 8|x8 (no wrap along axis 0), "
-    "arrowhead:ORDER, circulant:NODES:OFFSET,.., complete:NODES, cube:AXES or graph:FILE; "
+    "arrowhead:ORDER, circulant:NODES:OFFSET,.., complete:NODES, cube:AXES or graph:FILE "
+    "(node-link JSON, or two node numbers a line: a link both ways, or one way below a line "
+    "`directed`); "
     "with ! and what is broken, 8x8!0:+0,9"
 )
 

@@ -9,6 +9,7 @@ checker, the cost model and the schedule file see.
 """
 
 import hashlib
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -20,7 +21,9 @@ import numpy as np
 from typing_extensions import override
 
 from ..collective import Blocks, Collective, Layout
+from ..errors import InputError
 from ..toolchain.destinations import AnyPath
+from ..toolchain.values import shown
 from ..topology import Topology
 from .model import Duplex, Switching
 from .transfers import KeptSums, Transfers
@@ -31,6 +34,11 @@ __all__ = ["UNNAMED", "Rounds", "Schedule"]
 #: The algorithm of a schedule of which nobody says what planned it.
 UNNAMED = "unnamed"
 
+#: The names of algorithms that a schedule file may have, as its JSON Schema says, too.
+_PRINTABLE = re.compile(
+    "[^\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]{1,100}"
+)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Schedule(ABC):
@@ -39,7 +47,8 @@ class Schedule(ABC):
     Parameters
     ----------
     algorithm : str
-        What planned it; `Algorithm` says so of what it plans.
+        What planned it, in 1 to 100 characters that can be printed; `Algorithm` says so of what it
+        plans.
     switching : Switching
         How a message passes the nodes on its way; the word itself will do.
     ports : int
@@ -68,6 +77,11 @@ class Schedule(ABC):
     duplex: Duplex = Duplex.FULL
 
     def __post_init__(self) -> None:
+        if not isinstance(self.algorithm, str) or not _PRINTABLE.fullmatch(self.algorithm):
+            raise InputError(
+                "Algorithm of a schedule must be a name of 1 to 100 characters that can be "
+                f"printed, not {shown(self.algorithm)}"
+            )
         object.__setattr__(self, "switching", Switching(self.switching))
         object.__setattr__(self, "duplex", Duplex(self.duplex))
         if self.ports is None:

@@ -90,9 +90,9 @@ def read_bytes(path: str | os.PathLike[str], what: str, *, most: int = MOST_BYTE
 
 
 def read_text(path: str | os.PathLike[str], what: str, *, most: int = MOST_BYTES) -> str:
-    """The text of a file in UTF-8; otherwise as `read_bytes`."""
+    """The text of a file in UTF-8, without a byte-order mark; otherwise as `read_bytes`."""
     try:
-        return read_bytes(path, what, most=most).decode("utf-8")
+        return read_bytes(path, what, most=most).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{what} {path} must be text in UTF-8: {error}") from None
 
@@ -143,7 +143,7 @@ def parse_json(raw: bytes) -> Any:
     Parameters
     ----------
     raw : bytes
-        In UTF-8.
+        In UTF-8, perhaps behind a byte-order mark.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def parse_json(raw: bytes) -> Any:
 
     try:
         value = json.loads(
-            raw.decode("utf-8"), object_pairs_hook=as_object, parse_constant=_no_number
+            raw.decode("utf-8-sig"), object_pairs_hook=as_object, parse_constant=_no_number
         )
         if _HALF.search(raw):
             json.dumps(value, ensure_ascii=False).encode("utf-8")

@@ -52,7 +52,8 @@ class Faulty(Part):
 
     kind = "faulty"
     notation = "any of these with faults as in 8x8!0:+0,9 or slow links as in 8x8!0:+0=4"
-    entry = '{"kind": "faulty", "whole": {..}, "broken_links": [..], "broken_nodes": [..]}'
+    entry = '{"kind": "faulty", "whole": {..}, "broken_links": [..], "broken_nodes": [..], '
+    entry += '"slow_links": [..]}'
 
     broken_links: tuple[str, ...]
     broken_nodes: tuple[int, ...]

@@ -7,9 +7,11 @@ many colours as the largest degree (König).
 
 from __future__ import annotations
 
-import json
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from numbers import Integral, Number
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,17 +19,19 @@ import numpy as np
 from typing_extensions import Self, override
 
 from ..errors import InputError
-from ..toolchain.reading import read_text
 from ..toolchain.values import shown
+from .graph_file import MOST_ARCS, MOST_NODES, read_graph
 from .topology import BoolArray, IntArray, Topology
 
 __all__ = ["Graph", "named_nodes"]
 
-#: The most nodes, and the most arcs, of a graph.
-MOST_NODES, MOST_ARCS = 4096, 2**16
+#: Attributes of edges that say how much a link carries, or how long it takes.
+_QUANTITY = re.compile(
+    "weight|capacit|bandwidth|speed|rate|latency|delay|cost|length|multiplicity", re.IGNORECASE
+)
 
-#: Bytes of a file of a graph.
-MOST_BYTES = 2**26
+#: Attributes of edges by which others tell them apart; their numbers say nothing of a link.
+_IDENTITY = {"id", "key"}
 
 
 class Arc(NamedTuple):
@@ -47,7 +51,8 @@ class Graph(Topology):
         Of a graph of NetworkX, nodes are numbered in its order, and an edge without direction is
         two arcs. An attribute ``port`` of an edge names the out-port at its source, and ``back``
         that at its target, of an edge without direction. Names are left out, or given to all arcs;
-        of those into a node each has another name, too.
+        of those into a node each has another name, too. All links are alike: any other attribute
+        that is a number, a weight or a capacity, must be 1.
     name : str
         What users call it.
 
@@ -73,6 +78,8 @@ class Graph(Topology):
 
     def __init__(self, graph: Any, *, name: str = "") -> None:
         names, arcs = _read(graph)
+        _check_texts("Names of nodes", names)
+        _check_texts("Names of ports", {arc.port for arc in arcs})
         self._names = names
         self._lay(len(names), arcs)
         self.name = name or f"graph:{self.nodes}-nodes"
@@ -84,16 +91,21 @@ class Graph(Topology):
         # What stands behind a ! are faults, unless a file has that name.
         if not text.startswith("graph:") or ("!" in text and not path.exists()):
             return None
-        return cls(_from_file(path), name=text)
+        graph = read_graph(path)
+        try:
+            return cls(graph, name=text)
+        except InputError as error:
+            raise InputError(f"File of a graph {path}: {error}") from error
 
     @classmethod
     @override
     def from_json(cls, entry: dict[str, Any]) -> Self | None:
         match entry:
-            case {"nodes": int(count), "arcs": [*arcs]}:
+            case {"nodes": int(count), "arcs": [*arcs]} if not isinstance(count, bool):
+                _check_counts(count, len(arcs))
                 return cls(_Listed([str(k) for k in range(count)], arcs))
-            case {"nodes": [*names], "arcs": [*arcs]}:
-                return cls(_Listed([str(name) for name in names], arcs))
+            case {"nodes": [*names], "arcs": [*arcs]} if {str}.issuperset(map(type, names)):
+                return cls(_Listed(names, arcs))
         return None
 
     @override
@@ -171,10 +183,7 @@ class Graph(Topology):
 
     def _lay(self, nodes: int, arcs: Sequence[Arc]) -> None:
         """Fill the tables of so many nodes with arcs."""
-        if not 1 <= nodes <= MOST_NODES:
-            raise InputError(f"Nodes of a graph must be from 1 to {MOST_NODES}, not {nodes}")
-        if len(arcs) > MOST_ARCS:
-            raise InputError(f"Arcs of a graph must be at most {MOST_ARCS}, not {len(arcs)}")
+        _check_counts(nodes, len(arcs))
         given = [arc for arc in arcs if arc.port]
         if given and len(given) < len(arcs):
             bare = next(arc for arc in arcs if not arc.port)
@@ -249,6 +258,27 @@ class _Listed(NamedTuple):
     arcs: list[Any]
 
 
+def _check_counts(nodes: int, arcs: int) -> None:
+    """Check how large a graph is, before anything is made for each node."""
+    if not 1 <= nodes <= MOST_NODES:
+        raise InputError(f"Nodes of a graph must be from 1 to {MOST_NODES}, not {shown(nodes)}")
+    if arcs > MOST_ARCS:
+        raise InputError(f"Arcs of a graph must be at most {MOST_ARCS}, not {arcs}")
+
+
+def _check_texts(what: str, names: Iterable[str]) -> None:
+    """Check that names are different texts that a file can hold."""
+    for name, times in Counter(names).items():
+        if times > 1:
+            raise InputError(f"{what} must be different, not {shown(name)} twice")
+        try:
+            name.encode("utf-8")
+        except UnicodeEncodeError:
+            raise InputError(
+                f"{what} must be text without halves of surrogate pairs, not {shown(name)}"
+            ) from None
+
+
 def _read(graph: Any) -> tuple[list[str], list[Arc]]:
     """The names of nodes, and the arcs, of whatever is given."""
     if isinstance(graph, _Listed):
@@ -281,24 +311,44 @@ def _from_networkx(graph: Any) -> tuple[list[str], list[Arc]]:
     """Nodes and arcs of a graph of NetworkX."""
     labels = list(graph.nodes)
     number = {label: node for node, label in enumerate(labels)}
-    arcs = []
+    arcs, directed = [], graph.is_directed()
     for tail, head, data in graph.edges(data=True):
-        if data.get("latency", 1) != 1 or data.get("rate", 1) != 1:
-            raise InputError(
-                "Latency and rate of an edge must be 1 or left out, not "
-                f"{data.get('latency', 1)} and {data.get('rate', 1)} (a link of several cycles "
-                "stands behind the name, as in graph:FILE!0:1=4)"
-            )
+        _check_attributes(f"the edge from {shown(tail)} to {shown(head)}", data, directed=directed)
         ends = number[tail], number[head]
         arcs.append(_arc([*ends, *_port(data, "port")], len(labels)))
-        if not graph.is_directed():
+        if not directed:
             arcs.append(_arc([*ends[::-1], *_port(data, "back")], len(labels)))
     return [str(label) for label in labels], arcs
 
 
-def _port(data: Mapping[str, Any], key: str) -> list[str]:
-    """The name of a port, if an edge has one."""
-    return [str(data[key])] if key in data else []
+def _check_attributes(edge: str, data: Mapping[Any, Any], *, directed: bool) -> None:
+    """Check that an edge is a link like any other."""
+    if directed and "back" in data:
+        raise InputError(f"Attribute back of {edge} must be left out, which has one direction")
+    for name, value in data.items():
+        counts = isinstance(value, Number) and not isinstance(value, bool)
+        counts = (counts and name not in _IDENTITY) or _QUANTITY.search(str(name)) is not None
+        if counts and name not in ("port", "back") and not _is_one(value):
+            raise InputError(
+                f"Attribute {shown(name)} of {edge} must be 1 or left out, not {shown(value)}: a "
+                "link carries a flit a cycle (two links are two edges; a slow one stands behind "
+                "the name, as in graph:FILE!0:1=4)"
+            )
+
+
+def _is_one(value: Any) -> bool:
+    """True if an attribute says nothing, or 1."""
+    if isinstance(value, str):
+        return value.strip() in ("", "1", "1.0")
+    return value is None or (not isinstance(value, bool) and bool(value == 1))
+
+
+def _port(data: Mapping[str, Any], key: str) -> list[Any]:
+    """The name of a port, if an edge has one; a number is taken for a name."""
+    name = data.get(key)
+    if name is None:
+        return []
+    return [str(name) if isinstance(name, Integral) and not isinstance(name, bool) else name]
 
 
 def _check_names(arcs: Sequence[Arc]) -> None:
@@ -340,36 +390,3 @@ def _coloured(nodes: int, arcs: Sequence[Arc]) -> list[int]:
     for tail, colour in np.argwhere(leaving >= 0).tolist():
         colours[int(leaving[tail, colour])] = colour
     return colours
-
-
-def _from_file(path: Path) -> Any:
-    """What a file of a graph holds: node-link JSON as NetworkX writes it, or an edge list."""
-    import networkx as nx
-
-    text = read_text(path, "File of a graph", most=MOST_BYTES)
-    if text.lstrip().startswith("{"):
-        try:
-            data = json.loads(text)
-            key = "edges" if "edges" in data else "links"
-            return nx.node_link_graph(data, edges=key)
-        except Exception as error:
-            reason = f"{type(error).__name__}: {error}"
-            raise InputError(
-                f"File of a graph must be node-link JSON or an edge list, not {path} ({reason})"
-            ) from error
-    graph = nx.MultiGraph()
-    for number, line in enumerate(text.splitlines(), 1):
-        words = line.split("#")[0].split()
-        if words and (len(words) < 2 or not all(word.isdecimal() for word in words[:2])):
-            raise InputError(
-                f"Line {number} of {path} must be two node numbers, not {shown(line.strip())}"
-            )
-        if words:
-            graph.add_edge(int(words[0]), int(words[1]))
-    count = 1 + max(graph.nodes, default=0)
-    if count > MOST_NODES:
-        raise InputError(f"Nodes of a graph must be from 1 to {MOST_NODES}, not {count}")
-    ordered = nx.MultiGraph()
-    ordered.add_nodes_from(range(count))
-    ordered.add_edges_from(graph.edges())
-    return ordered

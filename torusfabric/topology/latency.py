@@ -79,7 +79,9 @@ def _read(text: str) -> int | dict[str, int]:
 
 def _cycles(cycles: object, whole: Latency) -> int:
     """The cycles of a link."""
-    if not isinstance(cycles, int | np.integer) or not 1 <= cycles <= MOST_CYCLES:
+    if isinstance(cycles, bool) or not isinstance(cycles, int | np.integer):
+        raise _refused(whole)
+    if not 1 <= cycles <= MOST_CYCLES:
         raise _refused(whole)
     return int(cycles)
 

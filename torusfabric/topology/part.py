@@ -96,7 +96,8 @@ class Mesh(FromEntry, Part):
                 f"Wraps of a mesh must be true or false for each of its axes, not {shown(wraps)}"
             )
         self.wraps = (False,) * len(self.sides) if wraps is None else tuple(wraps)
-        if len(self.wraps) != len(self.sides) or not {True, False}.issuperset(self.wraps):
+        flags = all(isinstance(wrap, bool | np.bool_) for wrap in self.wraps)
+        if len(self.wraps) != len(self.sides) or not flags:
             raise InputError(
                 f"Wraps of a mesh must be true or false for each of its axes, not {[*self.wraps]}"
             )

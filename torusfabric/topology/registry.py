@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from ..errors import InputError, TorusfabricError
 from ..toolchain.exports import read_entry_points
-from ..toolchain.values import hint
+from ..toolchain.values import hint, shown
 from .topology import Topology
 
 __all__ = ["GROUP", "parse_topology", "register_topology", "topology_from_json"]
@@ -107,7 +107,7 @@ def parse_topology(text: Topology | str) -> Topology:
             return topology
     *first, last = (family.notation for family in FAMILIES.values())
     forms = f"{', '.join(first)} or {last}"
-    raise InputError(f"Topology must be {forms}, not {text!r}{_meant(str(text))}")
+    raise InputError(f"Topology must be {forms}, not {shown(text)}{_meant(str(text))}")
 
 
 def _read_by(
@@ -121,7 +121,7 @@ def _read_by(
     except Exception as error:
         form = family.notation if isinstance(given, str) else family.entry
         reason = f"{type(error).__name__}: {error}"
-        raise InputError(f"Topology must be {form}, not {given!r} ({reason})") from error
+        raise InputError(f"Topology must be {form}, not {shown(given)} ({reason})") from error
 
 
 def _meant(text: str) -> str:
@@ -152,10 +152,20 @@ def topology_from_json(entry: object) -> Topology:
     if isinstance(entry, dict):
         kind = str(entry.get("kind"))
         family = next((family for family in _families() if family.kind == kind), None)
-        latency = entry.get("link_latency", 1)
         bare = {key: value for key, value in entry.items() if key != "link_latency"}
         topology = _read_by(family, family.from_json, bare) if family else None
-        if topology is not None:
-            return topology if latency == 1 else topology.on_links(latency)
+        if family is not None and topology is not None:
+            _check_keys(family, topology, bare)
+            if "link_latency" in entry:
+                return topology.on_links(entry["link_latency"])
+            return topology
     forms = " or ".join(family.entry for family in FAMILIES.values())
-    raise InputError(f"Topology must be {forms}, not {entry!r}")
+    raise InputError(f"Topology must be {forms}, not {shown(entry)}")
+
+
+def _check_keys(family: type[Topology], topology: Topology, entry: dict[str, Any]) -> None:
+    """Refuse an entry that says more than its class reads."""
+    known = {*re.findall(r'"(\w+)":', family.entry), *topology.to_json()}
+    for key in entry:
+        if key not in known:
+            raise InputError(f"Topology must be {family.entry}, without a key {shown(key)}")

@@ -1,0 +1,224 @@
+"""Files of graphs, read as graphs of NetworkX: node-link JSON and edge lists.
+
+A file that could be read as two networks is refused, and the message says how to write either. In
+an edge list a line is a *link*, an arc each way, unless a line ``directed`` stands at the top: then
+each line is an *arc*, from the first node to the second.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import InputError
+from ..toolchain.reading import excerpt, parse_json, read_text
+from ..toolchain.values import shown
+
+__all__ = ["MOST_ARCS", "MOST_NODES", "read_graph"]
+
+#: The most nodes, and the most arcs, of a graph.
+MOST_NODES, MOST_ARCS = 4096, 2**16
+
+#: Bytes of a file of a graph: some 250 for each arc.
+MOST_BYTES = 2**24
+
+#: A line of an edge list: two nodes, perhaps attributes as NetworkX writes them, and a comment.
+_LINE = re.compile(r"\s*([0-9]{1,4000})\s+([0-9]{1,4000})\s*(\{.*\})?\s*(?:#.*)?")
+
+#: The lines that say what all lines below them are, and whether each is an arc.
+_HEADS = {"directed": True, "undirected": False}
+
+#: The keys of node-link JSON; the last two are one key under its new and its old name.
+_KEYS = ("directed", "multigraph", "graph", "nodes", "edges", "links")
+
+
+class _Edge(NamedTuple):
+    """An edge of a file.
+
+    Parameters
+    ----------
+    tail, head : str, int, float or tuple
+        Its nodes.
+    data : dict
+        Its attributes.
+    location : str
+        Where it stands: ``line 3``, ``edges[2]``.
+    """
+
+    tail: Any
+    head: Any
+    data: dict[str, Any]
+    location: str
+
+
+def read_graph(path: Path) -> Any:
+    """Read a file of a graph.
+
+    Returns
+    -------
+    networkx.MultiGraph or networkx.MultiDiGraph
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or does not say one network.
+    """
+    text = read_text(path, "File of a graph", most=MOST_BYTES)
+    read = _from_json if text.lstrip().startswith("{") else _from_lines
+    try:
+        return read(text)
+    except InputError as error:
+        raise InputError(f"File of a graph {path}: {error}") from error
+    except RecursionError:
+        raise InputError(f"File of a graph {path} must not be nested deeply") from None
+
+
+def _from_lines(text: str) -> Any:
+    """The graph of an edge list, whose nodes are the numbers from 0 to the largest."""
+    edges: list[_Edge] = []
+    directed = None
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.split("#")[0].split()
+        if len(words) == 1 and words[0] in _HEADS and not edges and directed is None:
+            directed = _HEADS[words[0]]
+        elif words:
+            edges.append(_edge_of_line(line, number))
+    if directed is None:
+        advice = "begin the file with a line `directed` if a line is one way, else `undirected`"
+        _refuse_repeated(edges, advice, ordered=False, both_ways_only=True)
+    count = 1 + max((max(edge.tail, edge.head) for edge in edges), default=0)
+    return _graph(range(count), edges, directed=bool(directed))
+
+
+def _edge_of_line(line: str, number: int) -> _Edge:
+    """The edge in a line of an edge list."""
+    if not (found := _LINE.fullmatch(line)):
+        raise InputError(
+            f"line {number} must be two node numbers, not {shown(line.strip())} (an adjacency list "
+            "is not read, nor are weights: write each link in a line)"
+        )
+    tail, head = int(found[1]), int(found[2])
+    if max(tail, head) >= MOST_NODES:
+        raise InputError(
+            f"line {number} must be of nodes from 0 to {MOST_NODES - 1}, not {shown(line.strip())}"
+        )
+    try:
+        given = ast.literal_eval(found[3] or "{}")
+        data = {str(name): value for name, value in given.items()}
+    except (ValueError, SyntaxError, AttributeError, TypeError, MemoryError, RecursionError):
+        raise InputError(
+            f"line {number} must have attributes such as {{'port': 'a'}}, not {shown(found[3])}"
+        ) from None
+    return _Edge(tail, head, data, f"line {number}")
+
+
+def _from_json(text: str) -> Any:
+    """The graph of node-link JSON."""
+    try:
+        data = parse_json(text.encode("utf-8"))
+    except ValueError as error:
+        raise InputError(f"it must be node-link JSON or an edge list: {error}") from None
+    key = _check_keys(data)
+    _at_most("nodes", data["nodes"], MOST_NODES)
+    _at_most(key, data[key], MOST_ARCS)
+    nodes: dict[Any, None] = {}
+    for number, entry in enumerate(data["nodes"]):
+        node = _node(entry, "id", f"nodes[{number}]")
+        if node in nodes:
+            raise InputError(f"nodes must have different ids, not {shown(node)} twice")
+        nodes[node] = None
+    edges = [_edge_of_object(entry, nodes, f"{key}[{k}]") for k, entry in enumerate(data[key])]
+    directed, several = data.get("directed", False), data.get("multigraph")
+    if not several:
+        advice = '"multigraph": true says that several links join two nodes'
+        _refuse_repeated(edges, advice, ordered=directed, both_ways_only=several is None)
+    return _graph(nodes, edges, directed=directed)
+
+
+def _check_keys(data: dict[str, Any]) -> str:
+    """Check the keys of node-link JSON; returns the one of its edges."""
+    for key in data:
+        if key not in _KEYS:
+            raise InputError(f"it must have no keys but {', '.join(_KEYS)}, not {excerpt(key)}")
+    edges = [key for key in ("edges", "links") if key in data]
+    if "nodes" not in data or len(edges) != 1:
+        found = ", ".join(data) or "none"
+        raise InputError(f"it must have the keys nodes and either edges or links, not {found}")
+    for key in ("directed", "multigraph"):
+        if type(data.get(key, False)) is not bool:
+            raise InputError(f"{key} must be true or false, not {excerpt(data[key])}")
+    for key in ("nodes", *edges):
+        if not isinstance(data[key], list):
+            raise InputError(f"{key} must be a list, not {excerpt(data[key])}")
+    return edges[0]
+
+
+def _at_most(key: str, entries: Collection[Any], most: int) -> None:
+    """Check how many entries a list of a file has."""
+    if len(entries) > most:
+        raise InputError(f"{key} must be at most {most}, not {len(entries)}")
+
+
+def _edge_of_object(entry: Any, nodes: Collection[Any], location: str) -> _Edge:
+    """An edge of node-link JSON, between nodes that the file declares."""
+    ends = [_node(entry, end, location) for end in ("source", "target")]
+    for end, node in zip(("source", "target"), ends, strict=True):
+        if node not in nodes:
+            raise InputError(
+                f"{location}.{end} must be the id of one of the nodes, not {shown(node)}"
+            )
+    data = {key: value for key, value in entry.items() if key not in ("source", "target")}
+    return _Edge(ends[0], ends[1], data, location)
+
+
+def _node(entry: Any, key: str, location: str) -> Any:
+    """The node that an entry names by a key; NetworkX has a tuple where JSON has a list."""
+    if not isinstance(entry, dict) or key not in entry:
+        raise InputError(f"{location} must be an object with {key}, not {excerpt(entry)}")
+    try:
+        return _hashable(entry[key])
+    except TypeError:
+        raise InputError(
+            f"{location}.{key} must be a text, a number or a list of these, "
+            f"not {excerpt(entry[key])}"
+        ) from None
+
+
+def _hashable(value: Any) -> Any:
+    """The id of a node as NetworkX has it; a TypeError if it is none."""
+    if isinstance(value, list) and value:
+        return tuple(map(_hashable, value))
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise TypeError
+    return value
+
+
+def _refuse_repeated(
+    edges: Iterable[_Edge], advice: str, *, ordered: bool, both_ways_only: bool
+) -> None:
+    """Refuse edges between the same nodes, with advice how to say whether they are one link.
+
+    Where edges are ordered, an edge back is no repetition; with `both_ways_only` another in the
+    same direction is none.
+    """
+    first: dict[Any, _Edge] = {}
+    for edge in edges:
+        ends = edge.tail, edge.head
+        before = first.setdefault(ends if ordered else frozenset(ends), edge)
+        if before is not edge and not (both_ways_only and ends == before[:2]):
+            raise InputError(
+                f"{edge.location} must not join the nodes of {before.location} again ({advice})"
+            )
+
+
+def _graph(nodes: Iterable[Any], edges: Iterable[_Edge], *, directed: bool) -> Any:
+    """The graph of NetworkX with these nodes and edges, in this order."""
+    import networkx as nx
+
+    graph = nx.MultiDiGraph() if directed else nx.MultiGraph()
+    graph.add_nodes_from(nodes)
+    graph.add_edges_from((edge.tail, edge.head, edge.data) for edge in edges)
+    return graph
