@@ -4,7 +4,6 @@ An expression is asked for as a range of bits of a value, and has exactly as man
 goes beyond its value is filled up by zeros or by the sign. So no expression depends on the width of
 what stands around it, no carry is lost, and no tool finds a width that it would mention.
 """
-# ruff: noqa: SLF001  Amaranth says in private members which signals a value depends on.
 
 from __future__ import annotations
 
@@ -26,13 +25,14 @@ from .syntax import (
     constant,
     either,
     indexed,
+    is_flag,
     joined,
     matches,
     number_of,
     operand,
 )
 
-__all__ = ["Case", "Expressions", "Names", "no_verilog"]
+__all__ = ["Case", "Expressions", "Names", "no_verilog", "pieces_of"]
 
 #: What a helper is called, by the operator whose value it has.
 CALLED = {
@@ -83,18 +83,20 @@ def no_verilog(what: object) -> InputError:
     return InputError(f"Hardware must be made of logic, registers and memories, not {what!r}")
 
 
-def _pieces(value: Value, low: int, high: int) -> Iterator[tuple[Value, int, int]]:
+def pieces_of(value: Value, low: int, high: int) -> Iterator[tuple[Value, int, int]]:
     """The parts of nested concatenations and slices, the lowest first, each with its bits."""
     match value:
         case ast.Slice():
-            yield from _pieces(value.value, value.start + low, value.start + high)
+            yield from pieces_of(value.value, value.start + low, value.start + high)
         case ast.Concat():
             start = 0
             for part in value.parts:
                 a, b = max(low - start, 0), min(high - start, len(part))
                 if a < b:
-                    yield from _pieces(part, a, b)
+                    yield from pieces_of(part, a, b)
                 start += len(part)
+        case ast.Operator(operator="u" | "s"):
+            yield from pieces_of(value.operands[0], low, high)
         case _:
             yield value, low, high
 
@@ -134,7 +136,7 @@ class Expressions:
     """Writes values as expressions."""
 
     def __init__(self, names: Names) -> None:
-        self._names = names
+        self.names = names
 
     def whole(self, value: Value) -> str:
         """All bits of a value."""
@@ -188,7 +190,7 @@ class Expressions:
             case ast.Const():
                 return constant(value.value >> low, high - low)
             case ast.Signal():
-                name = self._names.of(value)
+                name = self.names.of(value)
                 if name is None:
                     return constant(value.init >> low, high - low)
                 return bits_of(name, low, high - low, len(value))
@@ -206,7 +208,7 @@ class Expressions:
 
     def _concatenation(self, value: ast.Concat, low: int, high: int) -> str:
         found: list[tuple[Value, int, int]] = []
-        for part, start, stop in _pieces(value, low, high):
+        for part, start, stop in pieces_of(value, low, high):
             whole, first, last = found[-1] if found else (value, 0, 0)
             if whole is part and last == start and isinstance(part, ast.Signal):
                 found[-1] = part, first, stop
@@ -215,37 +217,49 @@ class Expressions:
         return joined([self._within(*piece) for piece in reversed(found)])
 
     def _switch(self, value: ast.SwitchValue, low: int, high: int) -> str:
-        known = self.known(value.test)
+        cases = [(patterns, self.bits(each, low, high)) for patterns, each in value.cases]
+        return self.choice(value.test, cases, high - low)
+
+    def choice(self, test: Value, cases: list[Case], width: int) -> str:
+        """Return the expression of the first case that a test matches; 0 if it matches none.
+
+        Parameters
+        ----------
+        width : int
+            Bits of the expression of each case.
+        """
+        known = self.known(test)
         if known is not None:
-            matching = (each for patterns, each in value.cases if matches(patterns, known))
-            return self.bits(next(matching, ast.Const(0, 1)), low, high)
-        (patterns, first), *others = value.cases
-        zeros = ("0" * len(value.test),)
-        if patterns == zeros and len(others) == 1 and others[0][0] is None:
-            yes, no = (self.bits(each, low, high) for each in (others[0][1], first))
-            return either(self.true(value.test), yes, no)
-        if not value.test._rhs_signals():
-            raise no_verilog(value)
-        texts = [(patterns, self.bits(chosen, low, high)) for patterns, chosen in value.cases]
-        plain = all("-" not in each for patterns, _ in texts for each in patterns or ())
-        if texts[-1][0] is not None:
-            texts.append((None, constant(0, high - low)))
+            matching = (text for patterns, text in cases if matches(patterns, known))
+            return next(matching, constant(0, width))
+        if cases[-1][0] is not None:
+            cases = [*cases, (None, constant(0, width))]
+        if cases[0][0] == ("0" * len(test),) and len(cases) == 2:
+            return either(self.true(test), cases[1][1], cases[0][1])
+        plain = all("-" not in each for patterns, _ in cases for each in patterns or ())
         if plain:
-            texts = _merged(texts, len(value.test))
-        if len(texts) == 1:
-            return texts[0][1]
-        if plain and len(value.test) == 1:
-            (patterns, one), (_, other) = texts
-            yes, no = (other, one) if patterns == ("0",) else (one, other)
-            return either(self.whole(value.test), yes, no)
-        test = self.whole(value.test)
-        different = {text for _, text in texts}
-        if plain and len(different) == 2 and high - low == 1:
-            patterns, one = min(texts[:-1], key=lambda case: len(case[0] or ()))
+            cases = _merged(cases, len(test))
+        if all(patterns is None or is_flag(patterns) for patterns, _ in cases):
+            return self._flagged(test, cases)
+        text = self.whole(test)
+        different = {each for _, each in cases}
+        if plain and len(different) == 2 and width == 1:
+            patterns, one = min(cases[:-1], key=lambda case: len(case[0] or ()))
             (other,) = different - {one}
             if len(patterns or ()) <= COMPARED:
-                return either(condition(test, patterns or ()), one, other)
-        return self._names.chosen(test, texts, high - low)
+                return either(condition(text, patterns or ()), one, other)
+        return self.names.chosen(text, cases, width)
+
+    def _flagged(self, test: Value, cases: list[Case]) -> str:
+        """The expression of the first case whose bit of a test is as the case wants it."""
+        text = cases[-1][1]
+        for patterns, each in reversed(cases[:-1]):
+            (pattern,) = patterns or ()
+            wanted = "1" in pattern
+            place = len(pattern) - 1 - pattern.index("1" if wanted else "0")
+            flag = self.bits(test, place, place + 1)
+            text = either(flag, each, text) if wanted else either(flag, text, each)
+        return text
 
     def _part(self, value: ast.Part, low: int, high: int) -> str:
         whole, start = value.value, self._scaled(value.offset, value.stride)
@@ -253,7 +267,7 @@ class Expressions:
             # Behind its end is its sign. An expression is signed where it stands by itself alone.
             size = max(len(whole), high)
             text = f"$signed({self.bits(whole, 0, size)}) >>> {start}"
-            name = self._names.helper(text, size, called="selected")
+            name = self.names.helper(text, size, called="selected")
             return name if size == 1 else indexed(name, low, high)
         return self._cut(
             f"{operand(self.whole(whole))} >> {start}", len(whole), low, high, "selected"
@@ -274,7 +288,7 @@ class Expressions:
             return text
         if low >= size:
             return constant(0, high - low)
-        name = self._names.helper(text, size, called=called)
+        name = self.names.helper(text, size, called=called)
         found = name if size == 1 else indexed(name, low, min(high, size))
         return found if high <= size else f"{{{constant(0, high - size)}, {found}}}"
 
@@ -303,7 +317,7 @@ class Expressions:
         first, amount = self.bits(a, 0, size), operand(self.whole(b))
         if sign == ">>" and a.shape().signed:
             # An expression is signed where it stands by itself alone.
-            name = self._names.helper(f"$signed({first}) >>> {amount}", size, called="shifted")
+            name = self.names.helper(f"$signed({first}) >>> {amount}", size, called="shifted")
             return name if size == 1 else indexed(name, low, high)
         if sign in ("<<", ">>"):
             return self._cut(f"{operand(first)} {sign} {amount}", size, low, high, "shifted")
@@ -341,7 +355,7 @@ class Expressions:
         signed = a.shape().signed or b.shape().signed
         # A bit more for unsigned operands, and for the quotient of the least number and -1.
         size = 1 + max(len(each) + (signed and not each.shape().signed) for each in (a, b))
-        helper = self._names.helper
+        helper = self.names.helper
         top, bottom = (
             helper(self.bits(each, 0, size), size, called=called)
             for each, called in ((a, "dividend"), (b, "divisor"))

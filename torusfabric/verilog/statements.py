@@ -18,10 +18,10 @@ from amaranth.hdl._mem import MemoryInstance
 from amaranth.lib.cdc import AsyncFFSynchronizer, FFSynchronizer
 
 from .expressions import Expressions, no_verilog
-from .syntax import constant, decision, guarded, matches
+from .syntax import constant, decision, guarded, is_flag, matches
 
 __all__ = ["Naming", "Process", "SignalNames", "Statements", "driven_bits", "driven_by",
-           "driven_within", "is_part", "only", "plain_last", "processes"]  # fmt: skip
+           "driven_within", "plain_last", "processes"]  # fmt: skip
 
 
 @dataclass
@@ -84,7 +84,7 @@ def processes(domain: ClockDomain | None, statements: Iterable[ast.Statement]) -
     """Statements in groups of those that drive the same signals, in the order of the first."""
     groups: list[Process] = []
     group_of: dict[int, Process] = {}
-    for each in _decided(statements):
+    for each in _decided(statements, parts=domain is None):
         signals = {id(signal): signal for signal in each._lhs_signals()}
         joined = list({id(group_of[k]): group_of[k] for k in signals if k in group_of}.values())
         first = joined[0] if joined else Process(domain, [])
@@ -101,17 +101,38 @@ def processes(domain: ClockDomain | None, statements: Iterable[ast.Statement]) -
     return groups
 
 
-def _decided(statements: Iterable[ast.Statement]) -> Iterator[ast.Statement]:
-    """Statements in which an assignment to one of several targets is a decision between them."""
+def _decided(
+    statements: Iterable[ast.Statement], *, parts: bool = False
+) -> Iterator[ast.Statement]:
+    """Statements in which an assignment to one of several targets is a switch between targets.
+
+    With `parts`, an assignment to bits at an offset is a switch between the values of the offset.
+    """
     for each in statements:
         if isinstance(each, ast.Switch):
-            cases = [(p, list(_decided(inner)), where) for p, inner, where in each.cases]
+            cases = [(p, list(_decided(inner, parts=parts)), w) for p, inner, w in each.cases]
             yield ast.Switch(each.test, cases, src_loc=each.src_loc)
-        elif isinstance(each, ast.Assign) and isinstance(each.lhs, ast.SwitchValue):
-            targets = [(p, [ast.Assign(one, each.rhs)], None) for p, one in each.lhs.cases]
-            yield from _decided([ast.Switch(each.lhs.test, targets, src_loc=each.src_loc)])
-        else:
+            continue
+        switch = _target_switch(each, parts=parts) if isinstance(each, ast.Assign) else None
+        if switch is None:
             yield each
+        else:
+            yield from _decided([switch], parts=parts)
+
+
+def _target_switch(assign: ast.Assign, *, parts: bool) -> ast.Switch | None:
+    """The switch between the targets of an assignment; None if it has one target."""
+    match assign.lhs:
+        case ast.SwitchValue(test=test, cases=cases):
+            targets = [(p, [ast.Assign(one, assign.rhs)], None) for p, one in cases]
+        case ast.Part(value=whole, offset=test, stride=stride, width=width) if parts:
+            targets = []
+            for k in range(min(2 ** len(test), -(-len(whole) // stride))):
+                target = whole[k * stride : k * stride + width]
+                targets.append(((f"{k:0{len(test)}b}",), [ast.Assign(target, assign.rhs)], None))
+        case _:
+            return None
+    return ast.Switch(test, targets, src_loc=assign.src_loc)
 
 
 def plain_last(processes: list[Process]) -> list[Process]:
@@ -125,45 +146,16 @@ def plain_last(processes: list[Process]) -> list[Process]:
     return [*others, Process(plain[0].domain, statements, signals)]
 
 
-def only(statements: Iterable[ast.Statement], signal: Signal) -> list[ast.Statement]:
-    """What statements do to one signal."""
-    found: list[ast.Statement] = []
-    for each in statements:
-        if all(id(other) != id(signal) for other in each._lhs_signals()):
-            continue
-        if isinstance(each, ast.Switch):
-            cases = [(p, only(inner, signal), where) for p, inner, where in each.cases]
-            found.append(ast.Switch(each.test, cases, src_loc=each.src_loc))
-        elif isinstance(each.lhs, ast.Concat):
-            start = 0
-            for part in each.lhs.parts:
-                stop = start + len(part)
-                if any(id(other) == id(signal) for other in part._lhs_signals()):
-                    value = ast.Slice(each.rhs, min(start, len(each.rhs)), min(stop, len(each.rhs)))
-                    found.append(ast.Assign(part, value))
-                start = stop
-        else:
-            found.append(each)
-    return found
-
-
-def is_part(value: Value) -> bool:
-    """Whether an assignment drives bits that are known at run time only."""
-    return isinstance(value, ast.Part) or (
-        isinstance(value, ast.Concat) and any(map(is_part, value.parts))
-    )
-
-
 class Statements:
     """Writes statements as lines."""
 
     def __init__(self, expressions: Expressions) -> None:
         self._expressions = expressions
 
-    def assigned(self, assign: ast.Assign, *, at_once: bool = False) -> Iterator[tuple[str, str]]:
-        """Targets and values of an assignment: one for each part, unless all change at once."""
+    def _assigned(self, assign: ast.Assign) -> Iterator[tuple[str, str]]:
+        """Targets and values of an assignment: one for each part of two concatenations."""
         parts = [assign.lhs]
-        if not at_once and isinstance(assign.rhs, ast.Concat) and isinstance(parts[0], ast.Concat):
+        if isinstance(assign.rhs, ast.Concat) and isinstance(parts[0], ast.Concat):
             parts = assign.lhs.parts
         start = 0
         for part in parts:
@@ -173,28 +165,27 @@ class Statements:
                 yield self._expressions.target(part), value
             start = stop
 
-    def lines(self, statements: Iterable[ast.Statement], sign: str) -> list[str]:
-        """The lines of statements."""
+    def lines(self, statements: Iterable[ast.Statement]) -> list[str]:
+        """The lines of statements of a clock domain."""
         lines: list[str] = []
         for each in statements:
             if isinstance(each, ast.Assign):
-                found = self.assigned(each, at_once=sign == "=")
-                lines += [f"{target} {sign} {value};" for target, value in found]
+                lines += [f"{target} <= {value};" for target, value in self._assigned(each)]
             elif isinstance(each, ast.Switch):
-                lines += self._switch(each, sign)
+                lines += self._switch(each)
             else:
                 raise no_verilog(each)
         return lines
 
-    def _switch(self, switch: ast.Switch, sign: str) -> list[str]:
+    def _switch(self, switch: ast.Switch) -> list[str]:
         """The lines of a decision: of one with two outcomes, or with several."""
-        cases = [(patterns, self.lines(inner, sign)) for patterns, inner, _ in switch.cases]
+        cases = [(patterns, self.lines(inner)) for patterns, inner, _ in switch.cases]
         if not any(lines for _, lines in cases):
             return []
         known = self._expressions.known(switch.test)
         if known is not None:
             return next((lines for patterns, lines in cases if matches(patterns, known)), [])
-        if all(patterns is None or _is_flag(patterns) for patterns, _ in cases):
+        if all(patterns is None or is_flag(patterns) for patterns, _ in cases):
             return self._conditions(switch.test, cases)
         return decision(self._expressions.whole(switch.test), cases)
 
@@ -221,11 +212,6 @@ class Statements:
             lines += guarded(f"{head}if ({asked})", inner)
             head = "else "
         return lines
-
-
-def _is_flag(patterns: tuple[str, ...]) -> bool:
-    """Whether patterns look at one bit alone."""
-    return len(patterns) == 1 and len(patterns[0].replace("-", "")) == 1
 
 
 #: The words of Verilog and SystemVerilog, which are no names.

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, groupby
 
-__all__ = ["CONSTANT", "LINE", "atom", "bits_of", "chained", "concatenated", "condition",
+__all__ = ["CONSTANT", "LINE", "atom", "bits_of", "call", "chained", "concatenated", "condition",
            "constant", "decision", "declared", "either", "filled", "guarded", "indented",
-           "indexed", "is_wild", "joined", "labels", "matches", "number_of", "operand", "range_of",
-           "wires"]  # fmt: skip
+           "indexed", "is_flag", "is_wild", "joined", "labels", "matches", "number_of", "operand",
+           "range_of", "wires"]  # fmt: skip
 
 #: A constant of so many bits.
 CONSTANT = re.compile(r"(\d+)'([dh])([0-9a-f]+)")
@@ -72,6 +72,20 @@ def chained(sign: str, texts: Sequence[str]) -> str:
     if len(texts) == 1:
         return texts[0]
     return _spread(f" {sign}", [*map(operand, texts)])
+
+
+def call(function: str, arguments: Sequence[str]) -> str:
+    """Return the call of a function; its arguments stand on lines of their own if they are long.
+
+    Examples
+    --------
+    >>> call("choose", ["a", "b & c"])
+    'choose(a, b & c)'
+    """
+    short = ", ".join(arguments)
+    if len(short) <= EXPRESSION and "\n" not in short:
+        return f"{function}({short})"
+    return f"{function}(\n  " + ",\n".join(arguments).replace("\n", "\n  ") + "\n)"
 
 
 def either(test: str, yes: str, no: str) -> str:
@@ -169,6 +183,11 @@ def labels(patterns: tuple[str, ...] | None) -> list[str]:
 def is_wild(patterns: tuple[str, ...] | None) -> bool:
     """Whether some bits of a case do not matter."""
     return any("-" in each for each in patterns or ())
+
+
+def is_flag(patterns: tuple[str, ...]) -> bool:
+    """True if patterns look at one bit alone."""
+    return len(patterns) == 1 and len(patterns[0].replace("-", "")) == 1
 
 
 def condition(test: str, patterns: tuple[str, ...]) -> str:

@@ -11,15 +11,16 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count, islice
 from types import MappingProxyType
 from typing import Any
 
 from amaranth.hdl import ClockDomain, Const, Elaboratable, Fragment, Instance, Signal
-from amaranth.hdl import _ast as ast
 from amaranth.hdl._mem import MemoryInstance
 
 from ..rtl.modules import SharedModule, Use
 from .expressions import Case, Expressions
+from .logic import assigned_values
 from .module_text import (
     AUTO,
     Memory,
@@ -34,14 +35,21 @@ from .statements import (
     Process,
     SignalNames,
     Statements,
-    driven_bits,
     driven_within,
-    is_part,
-    only,
     plain_last,
     processes,
 )
-from .syntax import LINE, constant, decision, filled, guarded, indented, range_of
+from .syntax import (
+    CONSTANT,
+    LINE,
+    call,
+    constant,
+    decision,
+    filled,
+    guarded,
+    indented,
+    range_of,
+)
 
 __all__ = ["LUT4", "Heading", "write_module"]
 
@@ -145,6 +153,7 @@ class _Writer:
         self._contents: list[str] = []
         self._memories: dict[str, Memory] = {}
         self._helpers: dict[str, str] = {}
+        self._arguments: list[str] = []
         self._children = Counter[str]()
         self._shared: dict[str, SharedModule] = {}
         self._expressions = Expressions(self)
@@ -165,15 +174,33 @@ class _Writer:
         return self._helpers[text]
 
     def chosen(self, test: str, cases: list[Case], width: int) -> str:
-        """The name of what a case statement, or a chain of conditions, chooses."""
-        text = "\n".join(decision(test, [(each, [f"NAME = {text};"]) for each, text in cases]))
+        """The name of a wire whose value a function chooses by the value of a test.
+
+        The test and all values that are no constants are arguments of the function: simulators
+        evaluate it again when one of its arguments changes, and at no other time.
+        """
+        texts = [text for _, text in cases if not CONSTANT.fullmatch(text)]
+        test_name, *names = islice(self._argument_names(), 1 + len({*texts}))
+        arguments = dict(zip(dict.fromkeys(texts), names, strict=True))
+        bits = next(len(pattern) for patterns, _ in cases for pattern in patterns or ())
+        named = [(each, [f"NAME = {arguments.get(text, text)};"]) for each, text in cases]
+        inputs = [f"input reg {range_of(width)}{name}" for name in arguments.values()]
+        head = call(
+            f"function {range_of(width)}NAME", [f"input reg {range_of(bits)}{test_name}", *inputs]
+        )
+        text = "\n".join([f"{head};", *indented(decision(test_name, named)), "endfunction"])
         if text not in self._helpers:
-            self._helpers[text] = name = self._names.new("by_" + test)
-            self._nets.setdefault(f"reg {range_of(width)}", []).append(name)
-            self._body.append(
-                "always @*\n" + "\n".join(indented(text.replace("NAME", name).split("\n")))
-            )
-        return self._helpers[text]
+            self._helpers[text] = name = self._names.new("choose")
+            self._body.append(text.replace("NAME", name))
+        chosen = call(self._helpers[text], [test, *arguments])
+        return self.helper(chosen, width, called="by_" + test)
+
+    def _argument_names(self) -> Iterator[str]:
+        """Yield the names of arguments of functions: the test, then values; no net has them."""
+        for number in count():
+            if number == len(self._arguments):
+                self._arguments.append(self._names.new(f"option_{number}" if number else "test"))
+            yield self._arguments[number]
 
     # The module
 
@@ -268,7 +295,7 @@ class _Writer:
         self._registers |= clocked.keys()
         self._held |= clocked
         domain = process.domain
-        lines = self._statements.lines(process.statements, "<=")
+        lines = self._statements.lines(process.statements)
         reset_too = [each for each in process.signals if not each.reset_less]
         cleared = self._initials(reset_too, "<=") if domain.rst is not None else []
         edge = f"{domain.clk_edge}edge {self.of(domain.clk)}"
@@ -301,36 +328,8 @@ class _Writer:
         """Write statements of logic."""
         if process.signals and {id(signal) for signal in process.signals} <= self._names.joined:
             return
-        if all(isinstance(each, ast.Assign) for each in process.statements):
-            bits = Counter(bit for each in process.statements for bit in driven_bits(each.lhs))
-            parts = any(is_part(each.lhs) for each in process.statements)
-            if {*bits.values()} == {1} and not parts:
-                for each in process.statements:
-                    for target, value in self._statements.assigned(each):
-                        self._body.append(f"assign {target} = {value};")
-                self._fill(process.signals, bits)
-                return
-        read = {id(signal) for each in process.statements for signal in each._rhs_signals()}
-        groups = [process.signals]
-        if read & {id(signal) for signal in process.signals}:
-            # What a block assigns and reads may not be what it is before or after.
-            groups = [[signal] for signal in process.signals]
-        for signals in groups:
-            statements = process.statements
-            if len(groups) > 1:
-                statements = only(statements, signals[0])
-            lines = self._initials(signals, "=") + self._statements.lines(statements, "=")
-            self._registers |= {self._names[signal] for signal in signals}
-            self._add("always @*", lines)
-
-    def _fill(self, signals: Iterable[Signal], bits: Counter[tuple[int, int]]) -> None:
-        """Assign bits of signals that nothing drives."""
-        for signal in signals:
-            missing = [k for k in range(len(signal)) if (id(signal), k) not in bits]
-            for k in missing:
-                assert len(signal) > 1, "a signal of one bit is driven or not"
-                name = self._names[signal]
-                self._body.append(f"assign {name}[{k}] = {constant(signal.init >> k, 1)};")
+        for target, value in assigned_values(process, self._expressions):
+            self._body.append(f"assign {target} = {value};")
 
     # Memories and instances
 
