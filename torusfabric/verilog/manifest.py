@@ -433,8 +433,8 @@ def bench_files(own: Mapping[str, str], top: str, *more: str) -> dict[str, str]:
     """
     sources = sorted((dict(zip(COMMON, COMMON, strict=True)) | dict(own)).items())
     texts = {f"{BENCH}/{name}": (SOURCE / source).read_text("utf-8") for name, source in sources}
-    every = f"$(abspath {' '.join([f'../{TEXT}', *more])})"
-    texts[MAKEFILE] = texts[MAKEFILE].format(top=top, sources=every)
+    paths = " ".join([f"../{TEXT}", *more])
+    texts[MAKEFILE] = texts[MAKEFILE].format(top=top, sources=paths)
     return texts
 
 

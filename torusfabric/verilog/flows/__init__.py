@@ -21,12 +21,12 @@ VIVADO_PROJECT = """\
 set here [file dirname [file normalize [info script]]]
 set part [expr {{$argc > 0 ? [lindex $argv 0] : "{part}"}}]
 create_project -force {top} [file join $here project] -part $part
-add_files -norecurse [file join $here .. {text}]
+add_files -norecurse [list [file join $here .. {text}]]
 set_property top {top} [current_fileset]
 set_property verilog_define {define} [current_fileset]
-add_files -fileset constrs_1 -norecurse [file join $here fabric.xdc]
+add_files -fileset constrs_1 -norecurse [list [file join $here fabric.xdc]]
 set_property USED_IN {{synthesis implementation out_of_context}} \\
-  [get_files [file join $here fabric.xdc]]
+  [get_files fabric.xdc]
 set_property -name {{STEPS.SYNTH_DESIGN.ARGS.MORE OPTIONS}} -value {{-mode out_of_context}} \\
   -objects [get_runs synth_1]
 update_compile_order -fileset sources_1
@@ -39,8 +39,8 @@ set here [file dirname [file normalize [info script]]]
 set part [expr {{$argc > 0 ? [lindex $argv 0] : "{part}"}}]
 set reports [file join $here reports]
 file mkdir $reports
-read_verilog [file join $here .. {text}]
-read_xdc -mode out_of_context [file join $here fabric.xdc]
+read_verilog [list [file join $here .. {text}]]
+read_xdc -mode out_of_context [list [file join $here fabric.xdc]]
 synth_design -mode out_of_context -top {top} -part $part -verilog_define {define}
 report_utilization -hierarchical -file [file join $reports synthesized.rpt]
 opt_design
