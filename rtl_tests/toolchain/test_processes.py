@@ -302,3 +302,29 @@ def test_what_runs_beside_ends_with_the_body():
     with pytest.raises(WorkFailed):
         fail_meanwhile()
     assert time.monotonic() - began < 30
+
+
+#: A command in the middle of a computation that neither looks for signals nor ends soon.
+ABSORBED = """
+import hashlib
+from torusfabric.toolchain.folders import work_folder
+from torusfabric.toolchain.processes import ending_signals
+with ending_signals(), work_folder():
+    print("ready", flush=True)
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)
+"""
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_signal_during_a_long_call(tmp_path, number, status):
+    """A signal ends a command whose library does not return; its work folder goes."""
+    with subprocess.Popen(
+        [sys.executable, "-c", ABSORBED], env=os.environ | {"TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(number)
+        _, said = process.communicate(timeout=PATIENCE)
+    assert process.returncode == status
+    assert said == f"torusfabric: {'interrupted' if status == 130 else 'terminated'}\n"
+    assert not list(tmp_path.iterdir())

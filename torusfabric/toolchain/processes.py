@@ -4,13 +4,18 @@ Each child leads a process group of its own: a shell passes nothing on to what i
 compiler's driver leaves its passes behind. A group is ended when the call that waits for it is
 left by an exception; `ending_signals` turns the signals that end a command into exceptions. If the
 caller is killed, it can do nothing, and a small shell beside it ends the groups that are running.
+
+Python raises an exception only between two of its own instructions. A library that computes for
+longer than `HEED` seconds is not waited for: a thread, which the signal wakes up, ends the process.
 """
 
 import atexit
 import contextlib
 import os
 import signal
+import socket
 import subprocess
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,6 +35,9 @@ GRACE = 1.0
 
 #: Seconds between two looks at a process.
 PERIOD = 1.0
+
+#: Seconds in which the main thread must notice a signal that ends the command.
+HEED = 0.5
 
 #: A shell that reads which groups run (+) and run no more (-), and ends those that run when nobody
 #: can write any more; as `_end` does it.
@@ -207,9 +215,11 @@ class _Signals:
     def __init__(self) -> None:
         self._holding = False
         self._came: int | None = None
+        self.noticed = threading.Event()
 
     def arrive(self, number: int, _: FrameType | None) -> None:
         """Raise what a signal means, now or as soon as that may be."""
+        self.noticed.set()
         if self._holding:
             self._came = number
         else:
@@ -250,16 +260,54 @@ def ending_signals() -> Iterator[None]:
     Signals that are ignored stay so (as after ``nohup``). Has no effect but in the main thread,
     which is the only one that may handle signals.
     """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     before = {}
     try:
-        if threading.current_thread() is threading.main_thread():
+        with _watched_signals():
             for number in _ENDING:
                 if signal.getsignal(number) not in (signal.SIG_IGN, None):
                     before[number] = signal.signal(number, _signals.arrive)
-        yield
+            yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _watched_signals() -> Iterator[None]:
+    """End the process if the main thread does not notice a signal during the body."""
+    _signals.noticed.clear()
+    receiver, sender = socket.socketpair()
+    sender.settimeout(0.0)  # never blocks
+    before = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
+    threading.Thread(target=_watch, args=(receiver,), daemon=True).start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        sender.close()
+
+
+def _watch(receiver: socket.socket) -> None:
+    """Read the numbers of signals; end the process by one that is not noticed in time."""
+    with receiver:
+        while number := receiver.recv(1):
+            _signals.noticed.wait(HEED)
+            if number[0] in _ENDING and not _signals.noticed.is_set():
+                _leave(Interrupted(number[0]))
+
+
+def _leave(reason: Interrupted) -> None:
+    """End the process, and all that it has started, from any thread."""
+    from .folders import remove_work_folders  # here, since hardly any process ends so
+
+    stop_all()
+    remove_work_folders()
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        print(f"torusfabric: {reason}", file=sys.stderr, flush=True)
+    os._exit(reason.status)
 
 
 def run(
