@@ -83,7 +83,7 @@ def _backwards(topology: Topology, transfers: Transfers, payload: Payload) -> Tr
     lengths, longest = transfers.lengths, transfers.hops.shape[1]
     column = lengths[:, None] - 1 - np.arange(longest)
     hops = np.take_along_axis(transfers.hops, np.maximum(column, 0), axis=1)
-    hops = np.where(column >= 0, topology.opposite[hops], -1).astype(np.int8)
+    hops = np.where(column >= 0, topology.opposite[hops], -1).astype(np.int16)
     return Transfers(transfers.walk(topology)[:, -1], hops, payload)
 
 

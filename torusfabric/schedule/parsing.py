@@ -206,7 +206,7 @@ class _Round:
         leads = topology.linked[here] & (topology.neighbours[here] == there[:, None])
         owner = np.repeat(np.arange(len(paths)), lengths)
         column = np.arange(len(here)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        hops = np.full((len(paths), int(lengths.max(initial=1))), -1, np.int8)
+        hops = np.full((len(paths), int(lengths.max(initial=1))), -1, np.int16)
         hops[owner, column] = leads.argmax(axis=1) if len(here) else []
         doubtful = leads.sum(axis=1) != 1
         chosen = np.array(["via" in entry for entry in self.entries], bool)

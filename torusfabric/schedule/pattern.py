@@ -30,7 +30,7 @@ class Pattern(Schedule):
 
     Parameters
     ----------
-    feed : ndarray of int8, shape (nodes, ports)
+    feed : ndarray of int16, shape (nodes, ports)
         The in-port that feeds each out-port, -1 for none.
     inject : ndarray of int, shape (nodes, ports)
         The chunk that each out-port carries in step 1, -1 for none.
@@ -91,7 +91,7 @@ class SumPattern(Schedule):
 
     Parameters
     ----------
-    feed : ndarray of int8, shape (nodes, ports)
+    feed : ndarray of int16, shape (nodes, ports)
         The in-port whose sums each out-port passes on, -1 for none.
     inject : ndarray of int, shape (nodes, ports)
         The first of the chunks whose sums each out-port carries, -1 for none; of an all-reduce it

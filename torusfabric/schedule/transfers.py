@@ -120,7 +120,7 @@ class Transfers:
     ----------
     source : ndarray of int, shape (transfers,)
         The sender of each.
-    hops : ndarray of int8, shape (transfers, longest path)
+    hops : ndarray of int16, shape (transfers, longest path)
         The out-port taken at each node of the path, -1 past its end.
     payload : Everything, Listed, Grouped or KeptSums
 
@@ -141,7 +141,7 @@ class Transfers:
     @classmethod
     def hop(cls, source: IntArray, port: IntArray, payload: Payload) -> Self:
         """Transfers of a hop each, from nodes by out-ports."""
-        return cls(source, np.asarray(port, np.int8)[:, None], payload)
+        return cls(source, np.asarray(port, np.int16)[:, None], payload)
 
     @classmethod
     def by_step(
@@ -162,7 +162,7 @@ class Transfers:
 
     def moved(self, source: IntArray, port: IntArray) -> Self:
         """The same from other nodes, by other ports in place of each."""
-        port, payload = np.append(port, -1).astype(np.int8), self.payload
+        port, payload = np.append(port, -1).astype(np.int16), self.payload
         if isinstance(payload, KeptSums):
             payload = KeptSums(payload.chunk, port[payload.passed])
         return type(self)(source, port[self.hops], payload)

@@ -67,7 +67,7 @@ def transfers(network: Network, flow: csr_array) -> Transfers:
         lines.setdefault((int(tail), int(head)), []).append(int(port))
     paths = [path(ahead, start, network.sink) for start in sorted(ahead[network.source])]
     hops = [[lines[a, b].pop() for a, b in pairwise(p)] for p in paths]
-    table = np.full((len(paths), max(map(len, hops))), -1, np.int8)
+    table = np.full((len(paths), max(map(len, hops))), -1, np.int16)
     for row, ports in zip(table, hops, strict=True):
         row[: len(ports)] = ports
     return Transfers(np.array([p[0] for p in paths]), table)

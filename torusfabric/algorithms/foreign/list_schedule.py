@@ -310,7 +310,7 @@ class _Writer:
             paths.setdefault((source, part.path), []).extend(part.values)
         paths = dict(sorted(paths.items()))
         longest = max((len(path) for _, path in paths), default=1)
-        hops = np.full((len(paths), longest), -1, np.int8)
+        hops = np.full((len(paths), longest), -1, np.int16)
         for row, (_, path) in enumerate(paths):
             hops[row, : len(path)] = path
         sources = np.array([source for source, _ in paths], np.int64)

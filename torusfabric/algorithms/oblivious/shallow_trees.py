@@ -69,7 +69,7 @@ def tree_pattern(topology: Topology, collective: Collective, trees: Trees) -> Pa
     >>> tree_pattern(ring, tf.parse_collective("broadcast"), trees).inject.tolist()
     [[0, 0], [-1, -1], [-1, -1]]
     """
-    feed = np.full((topology.nodes, topology.ports), -1, np.int8)
+    feed = np.full((topology.nodes, topology.ports), -1, np.int16)
     inject = np.full((topology.nodes, topology.ports), -1)
     tree, child = np.nonzero(trees.depth)
     parent, out = (end[child, trees.entry[tree, child]] for end in topology.upstream)

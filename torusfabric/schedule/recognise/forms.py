@@ -73,7 +73,7 @@ def pattern_of_table(table: Table) -> Pattern:
     )
 
 
-def _feed(on_ports: Iterable[tuple[Ints, Ints]], opposite: Ints) -> npt.NDArray[np.int8]:
+def _feed(on_ports: Iterable[tuple[Ints, Ints]], opposite: Ints) -> npt.NDArray[np.int16]:
     """The in-port that feeds each out-port.
 
     Of several in-ports that would do it is the one straight ahead; else, as far as possible, one
@@ -90,7 +90,7 @@ def _feed(on_ports: Iterable[tuple[Ints, Ints]], opposite: Ints) -> npt.NDArray[
         if np.any(used & ~fits.any(axis=2)):
             raise Irregular
         received = arriving
-    feed, free = np.full(shape, -1, np.int8), np.ones(shape, bool)
+    feed, free = np.full(shape, -1, np.int16), np.ones(shape, bool)
     nodes = np.arange(shape[0])
     for port, straight in enumerate(opposite.tolist()):
         able = fits[:, port]
@@ -146,7 +146,7 @@ def _pattern_from(schedule: Rounds | Table, first: Step) -> SumPattern:
     inject.ravel()[first.arc] = blocks.chunk(first.ids) % max(schedule.sums_of_owner, 1)
     arriving = inject[topology.upstream]
     fits = (inject[:, :, None] == arriving[:, None, :]) & (inject >= 0)[:, :, None]
-    feed = np.where(fits.any(axis=2), fits.argmax(axis=2), -1).astype(np.int8)
+    feed = np.where(fits.any(axis=2), fits.argmax(axis=2), -1).astype(np.int16)
     pattern = SumPattern(**schedule.head, feed=feed, inject=inject, turns=turns)
     if not _goes_around(pattern):
         raise Irregular
