@@ -110,6 +110,31 @@ def test_chunks_come_near_the_least_message_times(name):
         assert tf.plan(name, kind, flits=1).chunks == 1
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("links", few(2, [50, 200, 127, 128, 129, 1000]))
+def test_parallel_links(links):
+    """As many links between two nodes as anybody draws: no weight and no port number overflows."""
+    topology = Graph(nx.MultiGraph([(0, 1)] * links))
+    for kind in KINDS:
+        schedule = plan(topology, kind)
+        assert schedule.round_count <= 2
+    assert tf.plan(topology, "gather", algorithm="max-flow").round_count == 1
+
+
+def test_hub_of_many_ports(tmp_path):
+    """A star of 200 leaves is planned, saved and loaded."""
+    for kind in ("broadcast", "gather"):
+        schedule = tf.plan(Graph(nx.star_graph(200)), kind)
+        schedule.save(tmp_path / "plan.json", force=True)
+        assert tf.load(tmp_path / "plan.json").digest == schedule.digest
+
+
+def test_total_exchange_on_a_large_graph():
+    """Of more nodes than have their cuts searched, the bound is that of the least joined node."""
+    graph = Graph(nx.star_graph(600))
+    assert cut_of(graph, parse_collective("alltoall")).time == 600
+
+
 def test_the_cut_between_cliques():
     """A link between two cliques carries each block once, and all the time."""
     cut = cut_of(CLIQUES, parse_collective("allgather"))

@@ -28,6 +28,9 @@ PASSES, PARTS, WORK = 3, 64, 8192
 #: How many hops longer an arc is when it carries as much as it should, and how steeply that grows.
 PENALTY, STEEPNESS = 1.0, 8
 
+#: The greatest length of an arc, in parts of a hop: sums of it have room in 64 bits.
+LONGEST = 2**40
+
 #: How many hops longer an arc is for each message too many, and grows whenever it has one.
 TOO_FULL, AGAIN = 2.0, 0.3
 
@@ -54,9 +57,9 @@ def spread(
         for part in np.array_split(random.permutation(count), parts):
             for message in part.tolist():
                 load[taken[message]] -= 1
-            length = arcs.hop + PENALTY * ((load + 1) / most) ** STEEPNESS
+            length = arcs.hop + PENALTY * ((load + 1) / max(1.0, most)) ** STEEPNESS
             length = length + 0.1 * random.random(len(load))
-            _, by = arcs.shortest(np.maximum(1, np.rint(length * 1024)).astype(np.int64))
+            _, by = arcs.shortest(np.clip(np.rint(length * 1024), 1, LONGEST).astype(np.int64))
             for message, chosen in zip(part.tolist(), choose(by, part), strict=True):
                 taken[message] = chosen
                 load[chosen] += 1
