@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+import pyslang
 import pytest
 from helpers import as_executed, fabric_of, few
 from verilog_bench import check_silent, have_icarus, have_verilator, run_icarus
@@ -90,6 +91,33 @@ def test_tools_are_silent(topology, collective, algorithm, options, tmp_path):
     fabric = fabric_of(topology, collective, algorithm, **options)
     tf.emit(fabric, compact=True).write(tmp_path)
     check_silent(tmp_path)
+
+
+@pytest.mark.parametrize("compact", [True, False])
+@pytest.mark.parametrize(
+    ("topology", "collective", "algorithm", "options"),
+    [
+        *few(4, CASES),
+        ("12x12", "allgather", None, {"flits": 2}),
+        ("2x2", "alltoall", None, {"flits": 2, "top": "stream", "clocks": "per-node"}),
+    ],
+)
+def test_slang_has_nothing_to_say(topology, collective, algorithm, options, compact):
+    """No name is looked for upwards, no block of a loop is without a name, no shift is too far."""
+    design = tf.emit(fabric_of(topology, collective, algorithm, **options), compact=compact)
+    assert slang_diagnostics(design.text) == []
+
+
+def test_slang_notices_a_name_that_is_declared_later():
+    later = "wire a = b[0].c; generate genvar k; for (k = 0; k < 1; k = k + 1) begin : b"
+    assert slang_diagnostics(f"module m; {later} wire c = 0; end endgenerate endmodule")
+
+
+def slang_diagnostics(text):
+    """Return the names of all warnings and errors of slang."""
+    compilation = pyslang.ast.Compilation()
+    compilation.addSyntaxTree(pyslang.syntax.SyntaxTree.fromText(text))
+    return [str(each.code) for each in compilation.getAllDiagnostics()]
 
 
 @pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")

@@ -45,24 +45,29 @@ class CompactTop:
     def text(self, top: str) -> str:
         """The text of the module."""
         nets, netlist = self._nets, self._netlist
-        loops = [line for scope in nets.scopes for line in self._loop(scope)]
+        order = nets.scopes_in_order()
+        # A loop declares the nets that those behind it choose from: these are written first.
+        written = {scope: [*self._loop(scope)] for scope in reversed(order)}
+        loops = [line for scope in order for line in written[scope]]
         alone = [line for array in netlist.arrays if not array.scope
                  for line in self._instance(array, "  ")]  # fmt: skip
         structure = top_structure(netlist, compact=True)
         lines = [f"module {top} (", *declared(declarations(structure)), ");"]
         lines += wires("  ", structure.signals)
         lines += [*nets.tables.text(), *nets.joined]
-        for name, parts in netlist.wired.items():
-            lines.append(f"  assign {name} = {nets.parts(parts)};")
+        # Names of members of loops stand behind the loops: tools may refuse to look ahead.
+        behind = [
+            f"  assign {name} = {nets.parts(parts)};" for name, parts in netlist.wired.items()
+        ]
         driven = {net for array in netlist.arrays for net, _ in array.outputs.values()}
         shown = [
             f"{name} = {nets.literal(name)}"
             for name in netlist.outputs
             if name not in driven and name not in netlist.wired
         ]
-        lines += filled("  assign ", shown, ";") if shown else []
+        behind += filled("  assign ", shown, ";") if shown else []
         generate = ["  genvar k;", "  generate", *loops, "  endgenerate"]
-        return "\n".join([*lines, *alone, *generate, "endmodule\n"])
+        return "\n".join([*lines, *generate, *behind, *alone, "endmodule\n"])
 
     @property
     def about(self) -> list[str]:
@@ -113,7 +118,7 @@ class CompactTop:
             yield f"        {bits}'d{number}: begin : {name}"
             yield from self._instance(array, "          ", inside, "one")
             yield "        end"
-        yield "        default: ;"
+        yield f"        default: begin : no_{name} end"
         yield "      endcase"
 
     def _instance(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from graphlib import CycleError, TopologicalSorter
 
-from ...rtl.arrays import Array, Fixed, Part, Slice
+from ...rtl.arrays import Array, Fixed, OneOf, Part, Slice
 from ...rtl.netlist import Netlist
 from ..syntax import filled, range_of
 from ..top import concatenation
@@ -53,6 +54,23 @@ class Nets:
         self._vectors: dict[object, tuple[str, int, int]] = {}
         self.joined: list[str] = []
         self.inside: dict[str, list[str]] = {scope: [] for scope in self.scopes}
+
+    def scopes_in_order(self) -> list[str]:
+        """Scopes, each behind those whose nets it reads; as they are if some read one another."""
+        reads: dict[str, set[str]] = {scope: set() for scope in self.scopes}
+        for scope, arrays in self.scopes.items():
+            sources = [s for array in arrays for every in array.inputs.values() for s in every]
+            nets = [
+                each.net
+                for source in sources
+                for each in (source.slices if isinstance(source, OneOf) else [source])
+                if isinstance(each, Slice)
+            ]
+            reads[scope] = {self.owner[net] for net in nets if net in self.owner} - {scope}
+        try:
+            return [*TopologicalSorter(reads).static_order()]
+        except CycleError:
+            return [*self.scopes]
 
     def parts(self, parts: Iterable[Part | Fixed]) -> str:
         """Parts of nets that have their own names, the most significant first."""

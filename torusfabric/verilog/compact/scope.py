@@ -201,8 +201,9 @@ class Scope:
             some = replace(array, index=array.index[rows])
             text = self._slice(each, some, label)
             number = int(source.which[rows[0]])
-            self.declared.append(f"        {bits}'d{number}: assign {label} = {text};")
-        self.declared += ["        default: ;", "      endcase"]
+            block = f"begin : {label}_{number}_drives assign {label} = {text}; end"
+            self.declared.append(f"        {bits}'d{number}: {block}")
+        self.declared += [f"        default: begin : no_{label} end", "      endcase"]
         return label
 
     def number(self, array: Array, values: IntArray, label: str, bits: int = 0) -> str:

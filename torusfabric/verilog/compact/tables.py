@@ -162,9 +162,10 @@ class Turns:
         parts, end = list[str](), 0
         for number, first in enumerate(self.starts):
             low, part = first * width, f"{name}_{number}"
-            yield f"      localparam [{size - 1}:0] {part} = {name}_STILL[{low} +: {size}];"
+            twice = f"{{2{{{name}_STILL[{low} +: {size}]}}}}"
+            yield f"      localparam [{2 * size - 1}:0] {part} = {twice};"
             parts += [f"{name}_STILL[{low - 1}:{end}]"] * (low > end)
-            parts.append(f"{part} << {name}_BITS | {part} >> {size} - {name}_BITS")
+            parts.append(f"{part}[{size} - {name}_BITS +: {size}]")
             end = low + size
         parts += [f"{name}_STILL[{bits - 1}:{end}]"] * (bits > end)
         yield f"      localparam [{bits - 1}:0] {name} = {concatenated(parts[::-1])};"
