@@ -99,7 +99,7 @@ def test_tools_are_silent(topology, collective, algorithm, options, tmp_path):
     [
         *few(4, CASES),
         ("12x12", "allgather", None, {"flits": 2}),
-        ("2x2", "alltoall", None, {"flits": 2, "top": "stream", "clocks": "per-node"}),
+        ("2x2", "alltoall", None, {"flits": 2, "top": "stream"}),
     ],
 )
 def test_slang_has_nothing_to_say(topology, collective, algorithm, options, compact):
@@ -109,8 +109,11 @@ def test_slang_has_nothing_to_say(topology, collective, algorithm, options, comp
 
 
 def test_slang_notices_a_name_that_is_declared_later():
-    later = "wire a = b[0].c; generate genvar k; for (k = 0; k < 1; k = k + 1) begin : b"
-    assert slang_diagnostics(f"module m; {later} wire c = 0; end endgenerate endmodule")
+    loops = [f"for (k = 0; k < 2; k = k + 1) begin : {body} end" for body in
+             ("a wire c = b[k].c;", "b wire c = 0;")]  # fmt: skip
+    text = "module m; genvar k; generate {} {} endgenerate endmodule"
+    assert slang_diagnostics(text.format(*loops)) == ["DiagCode(UpwardHierarchicalName)"]
+    assert slang_diagnostics(text.format(*loops[::-1])) == []
 
 
 def slang_diagnostics(text):
