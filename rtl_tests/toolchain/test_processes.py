@@ -306,11 +306,11 @@ def test_what_runs_beside_ends_with_the_body():
 
 #: A command in the middle of a computation that neither looks for signals nor ends soon.
 ABSORBED = """
-import hashlib
+import hashlib, threading
 from torusfabric.toolchain.folders import work_folder
 from torusfabric.toolchain.processes import ending_signals
 with ending_signals(), work_folder():
-    print("ready", flush=True)
+    threading.Timer(1.0, print, ["ready"], {"flush": True}).start()
     hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)
 """
 
