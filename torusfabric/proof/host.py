@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..rtl.arrays import NodeGroups
-from ..rtl.fabric_builder import BY_GROUP
-from ..rtl.host import merge_levels, suffix
+from ..rtl.fabric_builder import is_by_group
+from ..rtl.host import enable_numbers, merge_levels, suffix
 from ..rtl.netlist import Role
 from ..topology import IntArray
 from .gate_program import GateProgram
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..rtl import Fabric
     from ..topology.boards import Boards
 
-__all__ = ["HostPorts", "check_host"]
+__all__ = ["HostPorts", "check_host", "write_enables"]
 
 #: Accesses that are carried out at once.
 AT_ONCE = 1 << 13
@@ -122,7 +122,7 @@ def _accesses(fabric: Fabric, ports: HostPorts) -> Iterator[_Access]:
     program, beat = fabric.program, fabric.beat
     served, nodes = ports.nodes, np.arange(len(ports.nodes))
     groups = NodeGroups(len(nodes))
-    base = {"rst": 0, "host_we": 0, "form": 0, "sampled_root": 0}
+    base = {"rst": 0, "host_we": 0, "start": 0, "busy": 0, "form": 0, "sampled_root": 0}
     base |= {} if ports.board is None else {"board": ports.board}
     for number, form in enumerate(program.forms):
         chosen = base | {"form": number}
@@ -145,21 +145,36 @@ def _accesses(fabric: Fabric, ports: HostPorts) -> Iterator[_Access]:
             (0, nodes),
             {
                 "write_node": nodes[:, None] % groups.size,
-                "write_enable": nodes[:, None] // groups.size,
+                write_enables(program)[layout]: nodes[:, None] // groups.size,
                 f"write_bank{suffix(layout)}": own_numbers(program, layout)[place.memory[served]],
                 f"write_address{suffix(layout)}": place.address[served],
             },
         )
-        yield from _without_writes(fabric, chosen)
+        yield from _without_writes(fabric, chosen, number)
 
 
-def _without_writes(fabric: Fabric, chosen: Mapping[str, int]) -> Iterator[_Access]:
-    """What enables no group: no write at any address, or one where messages are received."""
-    nodes, received = np.arange(fabric.nodes), fabric.layout.recv_base
-    none = NodeGroups(fabric.nodes).count
-    for writes, first, words in ((0, 0, 2 * received), (1, received, received)):
-        enabled = {"write_enable": np.full((1, words), none)}
-        yield _access({**chosen, "host_we": writes}, (first, nodes), enabled)
+def write_enables(program: Program) -> list[str]:
+    """The net of the write enable of each send map: maps with as many words have the same."""
+    first = {form.layout: number for number, form in reversed([*enumerate(program.forms)])}
+    numbers = enable_numbers(program.part(first[layout]).send_words for layout in sorted(first))
+    return [f"write_enable{suffix(number)}" for number in numbers]
+
+
+def _without_writes(fabric: Fabric, chosen: Mapping[str, int], form: int) -> Iterator[_Access]:
+    """Accesses that enable no group of nodes for the send map of a form.
+
+    No write at any address; a write past the words of the map; and a write at any address with a
+    start, or in a run.
+    """
+    nodes, every = np.arange(fabric.nodes), 2 * fabric.layout.recv_base
+    none, words = NodeGroups(fabric.nodes).count, fabric.form_layouts[form].send_words
+    enable = write_enables(fabric.program)[fabric.program.forms[form].layout]
+    write = {**chosen, "host_we": 1}
+    for inputs, first in (
+        (chosen, 0), (write, words), ({**write, "start": 1}, 0), ({**write, "busy": 1}, 0),
+    ):  # fmt: skip
+        enabled = {enable: np.full((1, every - first), none)}
+        yield _access(inputs, (first, nodes), enabled)
 
 
 def _read_addresses(program: Program) -> list[str]:
@@ -202,7 +217,7 @@ def _compare(
     for name, wanted in outputs.items():
         bits = function.outputs_of(v, name)[: count if name.endswith("read_address") else None]
         numbers = np.arange(len(bits))[:, None]
-        expected = numbers == wanted if name in BY_GROUP else wanted >> numbers & 1
+        expected = numbers == wanted if is_by_group(name) else wanted >> numbers & 1
         wrong = ((bits != expected).any(axis=0)) & (wanted >= 0)
         if wrong.any():
             k = int(np.nonzero(wrong)[0][0])

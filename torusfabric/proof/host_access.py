@@ -13,6 +13,7 @@ from ..rtl.arrays import NodeGroups
 from ..rtl.host import suffix
 from ..topology import IntArray
 from .accesses import Access, Steps
+from .host import write_enables
 from .messages import Run, own_numbers, received_locations, sent_locations
 from .report import refuted
 from .snapshot import Snapshot, copied, holds_words, spread
@@ -32,13 +33,15 @@ class HostAccess(Access):
     def __init__(self, fabric: Fabric, machine: Machine, ports: HostPorts) -> None:
         super().__init__(fabric, machine)
         self._ports, self._loaded = ports, fabric.frame is not None
+        self._enables = write_enables(fabric.program)
         self.answer = fabric.placement.endpoints.answer
         # Writes wait for the registers of the host port, and data for one more.
         self.overlap = fabric.netlist.modules["host"]().write_cycles + 2
 
     def idle(self) -> dict[str, IntArray]:
         """What drives nets of the top while nobody writes."""
-        return {f"write_enable{name}": np.array([[0]]) for name in self._ports.names}
+        return {f"{enable}{name}": np.array([[0]])
+                for name in self._ports.names for enable in {*self._enables}}  # fmt: skip
 
     def writes(self, runs: Sequence[Run]) -> Steps:
         """Writes of what nodes send: data come a step after their address."""
@@ -46,8 +49,11 @@ class HostAccess(Access):
         memory, address = self.located(runs, partial(sent_locations, program), ends_at_once=True)
         of_run = np.array([program.forms[run.form(program)].layout for run in runs])
         none = np.full((1, *address.shape[1:]), -1)
-        numbers = {"write_enable": np.concatenate([(address >= 0).astype(int), 0 * none])}
-        for layout in range(1 + max(form.layout for form in program.forms)):
+        numbers, enable_of = {}, np.array(self._enables)[of_run]
+        for enable in {*self._enables}:
+            there = np.where(enable_of == enable, address >= 0, -1)
+            numbers[enable] = np.concatenate([there, 0 * none])
+        for layout in range(len(self._enables)):
             number = np.append(own_numbers(program, layout), -1)
             here = of_run == layout
             for name, values in (("bank", number[memory]), ("address", address)):
@@ -56,7 +62,8 @@ class HostAccess(Access):
         words = self.sent(runs)
         words = np.concatenate([np.full_like(words[:1], UNKNOWN), words])
         return Steps(len(words), numbers, {"write_data": words},
-                     {"write_node": self._ports.number}, {"write_enable": 0})  # fmt: skip
+                     {"write_node": self._ports.number},
+                     dict.fromkeys(self._enables, 0))  # fmt: skip
 
     def reads(self, runs: Sequence[Run]) -> Steps:
         """Reads of what nodes have received; at rest the sequencer passes addresses on."""
@@ -138,7 +145,7 @@ class HostAccess(Access):
             written: dict[str, Override] = {
                 module: {
                     "write_node": self._others(module, "write_node", position),
-                    "write_enable": np.full((1, 1, 1), int(position is not None)),
+                    **dict.fromkeys(self._enables, np.full((1, 1, 1), int(position is not None))),
                 }
                 for module in self.nodes
             }

@@ -36,7 +36,7 @@ ASSUMPTIONS = (
     "Yosys reads the text as synthesis and simulators do; Yosys, z3 and this prover are right.",
     "Synthesis, place and route, the device and its clock do what the text says.",
     "A reset lasts at least 16 clock edges, and comes before the first start.",
-    "Nobody writes messages from the start of a run until it is done, or reads what it brings.",
+    "Nobody writes the memories of a core in a run, or reads what a run brings before it is done.",
 )
 
 #: What is not proved where tables are loaded.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ..rtl.fabric_builder import BY_GROUP
+from ..rtl.fabric_builder import is_by_group
 from ..rtl.host import merge_levels
 from ..rtl.netlist import Fixed, Role
 from .gates import WORDS_IN, Bit, GateText, TopInstance, cone
@@ -75,7 +75,8 @@ def check_stream_ends(fabric: Fabric, text: GateText) -> int:
 def check_distribution(fabric: Fabric, text: GateText) -> int:
     """Check that nodes are given what the host port gives, one cycle later.
 
-    Of what it gives to groups, a node is to be given the bit that the upper bits of its number
+    The host port itself is given the start of a run, and whether one is under way. Of what it gives
+    to groups, a node is to be given the bit that the upper bits of its number
     choose: `write_node` has the others.
     """
     return compared(text, _distributed(fabric, text), "wiring")
@@ -247,12 +248,14 @@ def _distributed(fabric: Fabric, text: GateText) -> Wires:
     host = text.instances["the_host"].pins
     gives = text.modules[fabric.prefix + "host"].outputs
     staged = _staged(fabric, text)
+    for port in ("start", "busy"):
+        yield "the_host", port, [*host[port]], [*text.nets[port]]
     for endpoint in fabric.netlist.having(Role.ENDPOINT):
         pins = text.instances[endpoint.name].pins
         assert endpoint.node is not None
         group = endpoint.node >> len(gives["write_node"])
         for port in gives.keys() & pins.keys():
-            given = host[port][group:] if port in BY_GROUP else host[port]
+            given = host[port][group:] if is_by_group(port) else host[port]
             for k, bit in enumerate(pins[port]):
                 yield endpoint.name, f"{port}[{k}]", [staged.get(bit)], [given[k]]
 

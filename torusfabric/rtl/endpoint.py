@@ -40,6 +40,9 @@ class EndpointSettings:
         Memories of the program.
     own : tuple of int
         Memories that the host writes by each send map.
+    enables : tuple of int
+        The number of the write enable of each send map, as `torusfabric.rtl.host.enable_numbers`
+        says.
     skip_bits : int
         Bits of what pointers of memories may skip behind a block.
     private : bool
@@ -73,6 +76,7 @@ class EndpointSettings:
     address_bits: int
     memories: int
     own: tuple[int, ...]
+    enables: tuple[int, ...]
     skip_bits: int
     private: bool = False
     gathered: bool = False
@@ -126,7 +130,8 @@ class EndpointPorts(Leaf):
     write_node, write_bank, write_address, write_data, write_enable : In
         Writes a word into one of the memories for what the node sends, if `write_node` is the low
         bits of `node`, and where there are several send maps into one of the memories of each:
-        ``write_bank_k`` and ``write_address_k``. `write_data` is given a cycle later than the
+        ``write_bank_k`` and ``write_address_k``, enabled by ``write_enable_k`` where maps are of
+        other numbers of words. `write_data` is given a cycle later than the
         others, unless private.
     read_node, read_bank, read_address : In
         Reads a word; `read_bank` chooses the memory. It is there after as many cycles as

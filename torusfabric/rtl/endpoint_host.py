@@ -41,24 +41,27 @@ class Endpoint(EndpointPorts):
 def _members(word: int, settings: EndpointSettings) -> dict[str, Member]:
     """What nodes are given, and by what they are written and read, a word of so many bits."""
     node_bits = address_width(settings.nodes)
-    return {
-        "busy": In(1),
-        "node": In(node_bits),
-        "write_node": In(settings.write_bits),
-        "write_data": In(word),
-        "write_enable": In(1),
-        "read_node": In(node_bits),
-        "read_bank": In(address_width(settings.memories)),
-        "read_address": In(settings.address_bits),
-        "read_data": Out(word),
-    } | {
-        name: In(width)
-        for layout, count in enumerate(settings.own)
-        for name, width in (
-            (f"write_bank{suffix(layout)}", address_width(count)),
-            (f"write_address{suffix(layout)}", settings.address_bits),
-        )
-    }
+    return (
+        {
+            "busy": In(1),
+            "node": In(node_bits),
+            "write_node": In(settings.write_bits),
+            "write_data": In(word),
+            "read_node": In(node_bits),
+            "read_bank": In(address_width(settings.memories)),
+            "read_address": In(settings.address_bits),
+            "read_data": Out(word),
+        }
+        | {f"write_enable{suffix(number)}": In(1) for number in {*settings.enables}}
+        | {
+            name: In(width)
+            for layout, count in enumerate(settings.own)
+            for name, width in (
+                (f"write_bank{suffix(layout)}", address_width(count)),
+                (f"write_address{suffix(layout)}", settings.address_bits),
+            )
+        }
+    )
 
 
 class _Question(NamedTuple):
@@ -116,7 +119,8 @@ class _HostSide:
         if memory.own is None:
             return port
         place, way = value("write_node"), suffix(memory.layout)
-        chosen = value("write_enable") & (place == value("node")[: len(place)])
+        enable = f"write_enable{suffix(self._settings.enables[memory.layout])}"
+        chosen = value(enable) & (place == value("node")[: len(place)])
         if self._settings.own[memory.layout] > 1:
             chosen = chosen & (value(f"write_bank{way}") == memory.own)
         chosen = delayed(self._m, chosen, 1, f"write_{memory.number}")

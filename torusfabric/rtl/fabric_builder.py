@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import zip_longest
@@ -28,8 +29,8 @@ from .run_choices import RunChoices
 if TYPE_CHECKING:
     from ..topology.boards import Boards
 
-__all__ = ["AddRows", "BY_GROUP", "ControlStage", "Distribution", "FabricBuilder", "Top", "Words",
-           "add_row_roms", "is_direct"]  # fmt: skip
+__all__ = ["AddRows", "ControlStage", "Distribution", "FabricBuilder", "Top", "Words",
+           "add_row_roms", "is_by_group", "is_direct"]  # fmt: skip
 
 #: What adds tables of rows at nodes, as `add_row_roms`.
 AddRows: TypeAlias = "Callable[[FabricBuilder, str, IntArray, str, int, RowTables], None]"
@@ -37,8 +38,8 @@ AddRows: TypeAlias = "Callable[[FabricBuilder, str, IntArray, str, int, RowTable
 #: What changes a state of nodes that stays, so that nothing may be left of it after a reset.
 STROBES = frozenset({"run_begins", "run_ends", "load_valid", "message_valid"})
 
-#: What has a bit for each group of nodes; the nodes of a group are given that of theirs.
-BY_GROUP = frozenset({"write_enable"})
+#: Nets with a bit for each group of nodes; the nodes of a group are given that of theirs.
+BY_GROUP = re.compile(r"write_enable(_\d+)?")
 
 assert DISTRIBUTION >= 2, "groups of nodes have a register, and nodes have one"
 
@@ -55,6 +56,17 @@ class Top(Choice):
     CORE = "core"
     #: Every node has a stream of what it sends, and one of what it receives.
     STREAM = "stream"
+
+
+def is_by_group(net: str) -> bool:
+    """True if a net from the host port has a bit for each group of nodes.
+
+    Examples
+    --------
+    >>> is_by_group("write_enable_1"), is_by_group("write_node")
+    (True, False)
+    """
+    return BY_GROUP.fullmatch(net) is not None
 
 
 def is_direct(program: Program) -> bool:
@@ -157,7 +169,7 @@ class Distribution:
     def near(self, net: str, node: int, width: int | None = None) -> Parts:
         """A net of what is there once, or its low bits, as a node is given it: one cycle later.
 
-        Of a net `BY_GROUP` that is the bit of the node's group.
+        Of a net by group, as of `is_by_group`, that is the bit of the node's group.
         """
         whole = self._whole(net)
         return (Part(f"{net}_near_{self.groups.of(node)}", 0, width or whole),)
@@ -178,14 +190,14 @@ class Distribution:
 
     def _whole(self, net: str) -> int:
         """The bits of a net that nodes are given."""
-        return self._widths.setdefault(net, 1 if net in BY_GROUP else self._netlist.nets[net])
+        return self._widths.setdefault(net, 1 if is_by_group(net) else self._netlist.nets[net])
 
     def add(self) -> None:
         """Add the registers for all that nodes are given: a chain for each group of nodes."""
         net, widths, groups = self._netlist, self._widths, np.arange(self.groups.count)
         net.add_module("control_stage", partial(ControlStage, widths), role=Role.CONTROL)
         given = {
-            name: (Slice(name, None, groups if name in BY_GROUP else 0, width),)
+            name: (Slice(name, None, groups if is_by_group(name) else 0, width),)
             for name, width in widths.items()
         }
         with net.together():

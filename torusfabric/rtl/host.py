@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import or_
 from typing import NamedTuple
@@ -11,6 +11,7 @@ import numpy as np
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
+from ..program.fields import number_equal
 from ..program.timing import DISTRIBUTION, STORE, WRITE, table_digits
 from ..topology import IntArray
 from .arrays import NodeGroups
@@ -19,8 +20,8 @@ from .memories import Columns, address_width, choose, constant_at, look_up
 from .modules import delayed, pulsed
 from .netlist import Leaf
 
-__all__ = ["RADIX", "divide", "Host", "HostView", "HostWrites", "ReadMerge", "merge_levels",
-           "suffix"]  # fmt: skip
+__all__ = ["RADIX", "divide", "enable_numbers", "Host", "HostView", "HostWrites", "ReadMerge",
+           "merge_levels", "suffix"]  # fmt: skip
 
 
 #: Cycles from a write to its leaving for the nodes, where its address needs no look-up.
@@ -129,6 +130,9 @@ class Host(Leaf):
     one can be given with every edge while no run is under way. Where there are several forms, words
     are written by the send maps of all of them, and read as the last run has stored them.
 
+    A write changes nothing while a run is under way, in the cycle of a start, or at an address past
+    the words that a send map knows: the memories of this map are then not enabled.
+
     Parameters
     ----------
     views : sequence of HostView
@@ -148,6 +152,8 @@ class Host(Leaf):
     -------
     host_we, host_node, host_addr, host_wdata : In
         The host port.
+    start, busy : In(1)
+        The start of a run, and whether one is under way.
     board : In
         The number of the board, if there are several.
     form : In
@@ -155,7 +161,8 @@ class Host(Leaf):
     write_node, write_data, write_enable : Out
         A write into send memories: the place of the node in its group, and a bit for each group of
         `NodeGroups`. The data come a cycle after the others, for nodes to find out which memory it
-        is for.
+        is for. Send maps with other numbers of words have enables of their own, see
+        `enable_numbers`: ``write_enable_k``.
     write_bank, write_address : Out
         Where, by the first send map; by the others, ``write_bank_k`` and ``write_address_k``.
     sampled_root : In
@@ -189,6 +196,8 @@ class Host(Leaf):
         nodes = first.nodes if boards is None else boards.shape[1]
         self._groups = NodeGroups(nodes)
         self._answer = answer + len(merge_levels(nodes))
+        #: The words that each write enable is for.
+        self._ranges = [*dict.fromkeys(way.layout.send_words for way in writes)]
         banks = max(max(view.banks) for view in views) + 1
         by_root = any(view.layout.part_is_root for view in views)
         super().__init__(
@@ -197,12 +206,17 @@ class Host(Leaf):
                 "host_node": In(address_width(nodes)),
                 "host_addr": In(first.address_bits),
                 "host_wdata": In(width),
+                "start": In(1),
+                "busy": In(1),
                 "write_node": Out(self._groups.place_bits),
                 "write_data": Out(width),
-                "write_enable": Out(self._groups.count),
                 "read_node": Out(address_width(nodes)),
                 "read_bank": Out(address_width(banks)),
                 "read_address": Out(address_bits),
+            }
+            | {
+                f"write_enable{suffix(k)}": Out(self._groups.count)
+                for k in range(len(self._ranges))
             }
             | {f"write_bank{suffix(k)}": Out(way.bank_bits) for k, way in enumerate(writes)}
             | {f"write_address{suffix(k)}": Out(address_bits) for k in range(len(writes))}
@@ -304,14 +318,16 @@ class Host(Leaf):
                 getattr(self, f"write_bank{suffix(number)}").eq(bank),
                 getattr(self, f"write_address{suffix(number)}").eq(address),
             ]
-        sends = ~self.value("host_addr")[-1]
         asked, bits = delayed(m, self.value("host_node"), latency - 1), self._groups.place_bits
         place, group = asked[:bits], asked[bits:]
-        enable = self._pulses(m, self.value("host_we") & sends, group)
+        writes = self.value("host_we") & ~self.value("start") & ~self.value("busy")
+        for number, words in enumerate(self._ranges):
+            within = _is_below(self.value("host_addr"), words)
+            enable = self._pulses(m, writes & within, group)
+            m.d.comb += getattr(self, f"write_enable{suffix(number)}").eq(enable)
         m.d.comb += [
             self.write_node.eq(delayed(m, place, 1)),
             self.write_data.eq(delayed(m, self.value("host_wdata"), latency + 1)),
-            self.write_enable.eq(enable),
         ]
 
     def _pulses(self, m: Module, pulse: Value, group: Value) -> Value:
@@ -342,6 +358,26 @@ class Host(Leaf):
 def suffix(number: int) -> str:
     """What the names of all but the first of several end with."""
     return f"_{number}" if number else ""
+
+
+def enable_numbers(words: Iterable[int]) -> tuple[int, ...]:
+    """The number of the write enable of each send map, given the words of each.
+
+    Examples
+    --------
+    >>> enable_numbers([72, 24, 72])
+    (0, 1, 0)
+    """
+    return tuple(number_equal(words)[0].tolist())
+
+
+def _is_below(value: Value, limit: int) -> Value:
+    """True if a value is below a constant, without a chain of carries."""
+    low = (limit & -limit).bit_length() - 1
+    below: Value = ~value[low]
+    for k in range(low + 1, len(value)):
+        below = ~value[k] | below if limit >> k & 1 else ~value[k] & below
+    return below
 
 
 def _position(m: Module, layout: HostLayout, node: Value, name: str) -> Value:

@@ -21,6 +21,7 @@ from .combiner import Combiner
 from .endpoint import EndpointPorts, EndpointSettings
 from .endpoint_host import Endpoint
 from .fabric_builder import ControlStage, FabricBuilder, Top
+from .host import enable_numbers
 from .memories import address_width
 from .modules import Leaf
 from .placement import RouterPlan, combiner_name
@@ -90,6 +91,9 @@ def endpoint_settings(build: FabricBuilder) -> EndpointSettings:
     if build.top is Top.HOST:
         spare = all(form.timing.spare for form in program.forms)
     private, groups = build.top is Top.CORE, build.distribution.groups
+    maps = range(1 + max(form.layout for form in program.forms))
+    of_map = [form.layout for form in program.forms].index
+    words = [program.part(of_map(layout)).send_words for layout in maps]
     pitch = 1
     if build.beat > 1:
         from .streams.packets import common_pitch  # a guest
@@ -105,8 +109,9 @@ def endpoint_settings(build: FabricBuilder) -> EndpointSettings:
         memories=len(program.memories),
         own=tuple(
             sum(memory.own and memory.layout == layout for memory in program.memories)
-            for layout in range(1 + max(form.layout for form in program.forms))
+            for layout in maps
         ),
+        enables=enable_numbers(words),
         skip_bits=build.placement.endpoints.skip_bits,
         private=private,
         gathered=build.top is Top.HOST and build.nodes > 1,

@@ -71,7 +71,7 @@ def add_single(
 
 
 def add_host(
-    build: FabricBuilder, layouts: Sequence[HostLayout]
+    build: FabricBuilder, layouts: Sequence[HostLayout], outside: str = ""
 ) -> tuple[int, list[Callable[[], Locator]]]:
     """Add the host port, and the tree that brings read data to it.
 
@@ -79,6 +79,8 @@ def add_host(
     ----------
     layouts : sequence of HostLayout
         Of each form.
+    outside : str
+        Prefix of the nets `start` and `busy` that close the port to writes.
 
     Returns
     -------
@@ -114,17 +116,21 @@ def add_host(
             boards=build.boards.nodes if build.boards else None,
         )
 
-    return add_host_port(build, make, given), [*locators, *filter(None, writers)]
+    return add_host_port(build, make, given, outside), [*locators, *filter(None, writers)]
 
 
 def add_host_port(
     build: FabricBuilder,
     make: Callable[[], Host],
     given: Mapping[str, Parts] = MappingProxyType({}),
+    outside: str = "",
 ) -> int:
     """Add a host port and what brings it read data; the edges from an address to its data."""
     host, names = make(), ("host_we", "host_node", "host_addr", "host_wdata")
-    inputs = {name: build.add_input(name, len(getattr(host, name))) for name in names}
+    inputs: dict[str, Parts] = {
+        name: build.add_input(name, len(getattr(host, name))) for name in names
+    }
+    inputs |= {name: (Part(outside + name, 0, 1),) for name in ("start", "busy")}
     if build.boards:
         inputs["board"] = build.add_input("board", address_width(build.boards.number))
     build.from_host.extend(add_single(build, "host", Role.HOST, make, {**inputs, **given}))
@@ -302,10 +308,10 @@ class Built(NamedTuple):
     locators: list[Callable[[], Locator]] = []  # noqa: RUF012  nobody adds to it
 
 
-def add_host_top(build: FabricBuilder, layouts: Sequence[HostLayout]) -> Built:
-    """One memory-mapped port serves all nodes."""
+def add_host_top(build: FabricBuilder, layouts: Sequence[HostLayout], outside: str = "") -> Built:
+    """One memory-mapped port serves all nodes; `outside` is that of `add_host`."""
     add_starts(build)
-    latency, locators = add_host(build, layouts)
+    latency, locators = add_host(build, layouts, outside)
     # Of several forms, the sequencer takes it a cycle early.
     idle = "next_read_address" if build.program.several else "read_address"
     add_sequencer(build, {"idle_address": build.low(idle, build.address_bits)})

@@ -168,7 +168,8 @@ MEANINGS = _grouped(
             "it received",
         },
         ("write", Protocol.MEMORY): {
-            "host_we": "writes host_wdata at host_addr of host_node",
+            "host_we": "writes host_wdata at host_addr of host_node; ignored with a start, "
+            "while busy, and past the words of a message",
             "host_node": "the node that is written or read",
             "host_addr": "the address in the memory of the node",
             "host_wdata": "the word to write",

@@ -33,6 +33,9 @@ __all__ = ["LINK_PORTS", "BoardSystem", "add_board", "link_port", "plan_links"]
 #: What ends at the control of the board: a name of the fabric's own has this in front.
 RUN = "run_"
 
+#: What the host port is given by the board has this in front, until the board has ports.
+BOARD = "board_"
+
 #: What the board has in place of ports of the fabric.
 STATUS = ("busy", "done", "cycles", "error")
 
@@ -50,9 +53,11 @@ def link_port(link: int, name: str) -> str:
 
 def add_board(build: FabricBuilder, layouts: Sequence[HostLayout], plan: LinkPlan) -> Built:
     """Put a fabric of the nodes of a board, with a host port, onto the board."""
-    top = add_host_top(build, layouts)
+    # Words may be written until the board is started; the run begins later, and may be repeated.
+    top = add_host_top(build, layouts, BOARD)
     inputs, outputs = build.enclose(
         {name: RUN + name for name in ("start", *plan.choices, *STATUS)}
+        | {BOARD + name: name for name in ("start", "busy")}
     )
     for name, width in inputs.items():
         build.add_input(name, width)

@@ -256,9 +256,9 @@ def _fitted(register: Register, ports: Mapping[str, int], flits: int, digest: in
     return replace(register, fields=tuple(fields))
 
 
-SEND = "what the nodes send; not while a run is under way"
+SEND = "what the nodes send, written while no run is under way; word k is word k in all modes"
 
-RECEIVE = "what the nodes receive; not while a run is under way"
+RECEIVE = "what the nodes receive, read while no run is under way"
 
 LOAD = "the words of an image, from the first on"
 
