@@ -49,7 +49,7 @@ class Bench:
         """An edge, and what the host port makes of it."""
         dut, get = self.dut, self.ctx.get
         node, address = get(dut.host_node), get(dut.host_addr)
-        if get(dut.host_we):
+        if get(dut.host_we) and not (get(dut.start) or get(dut.busy)):
             self.written[node, address] = get(dut.host_wdata)
         self.line = [self.word(node, address), *self.line[:-1]]
         await self.ctx.tick()
@@ -133,9 +133,9 @@ def simulate(register_map, dut, play, *, seed=1, pace=0.3):
 
 
 def lanes_of(at, size, generator):
-    """The bytes that a beat writes, all that it may."""
-    stop = (at >> size << size) + (1 << size)
-    return {where: generator.getrandbits(8) for where in range(at, stop)}
+    """The bytes that a beat writes: all that it may, or some of them, or none."""
+    stop, part = (at >> size << size) + (1 << size), generator.choice([1, 1, 1, 0.5, 0])
+    return {k: generator.getrandbits(8) for k in range(at, stop) if generator.random() < part}
 
 
 async def random_bursts(bench, count=25):
@@ -170,18 +170,22 @@ async def random_bursts(bench, count=25):
                     assert data == bench.word(node, half + flit)
             continue
         data = [(at, lanes_of(at, size, generator)) for at in beats]
-        wrong = False
+        wrong = own = False
         for at, lanes in data:
-            flit = at // wide
+            if not inside(at):
+                wrong |= bool(lanes)
+                continue
+            flit, bytes_ = at // wide, {k % wide: byte for k, byte in lanes.items()}
+            if not (bytes_ := {k: byte for k, byte in bytes_.items() if k < used}):
+                continue
             if flit != at_now:
-                wrong |= bool(known)
+                wrong |= bool(known) and own
                 known, at_now = {}, flit
-            known |= {k: byte for k, byte in ((w % wide, b) for w, b in lanes.items()) if k < used}
-            wrong |= not inside(at)
+            known |= bytes_
+            own = True
             if all(k in known for k in range(used)):
-                if inside(at):
-                    word = sum(known[k] << 8 * k for k in range(used)) & mask
-                    whole[flit_of(window, at)] = word
+                word = sum(known[k] << 8 * k for k in range(used)) & mask
+                whole[flit_of(window, at)] = word
                 known = {}
         resp = await bench.write(address, data, size, kind)
         assert (resp == 2) == wrong, (hex(address), length, size, kind)
@@ -288,6 +292,54 @@ async def while_busy(bench):
 
 def test_windows_are_closed_during_a_run():
     assert simulate(*windows_of(), while_busy) == [2, 2, {}]
+
+
+async def refused_first(bench):
+    """Responses to whole flits, each after a beat that is refused or writes a flit in part."""
+    (sent, received), wide = bench.map.windows, bench.map.flit_bytes
+    size, found = wide.bit_length() - 1, []
+    beyond = sent.offset + sent.flits * wide
+    for before in (0, received.offset, beyond, sent.offset + sent.nodes * sent.stride, sent.offset):
+        await bench.write(before, [(before, {before: 1})], size)
+        at = sent.offset + wide
+        data = [(at, dict.fromkeys(range(at, at + wide), len(found) + 1))]
+        found.append((await bench.write(at, data, size), bench.written.pop((0, 1)) & 255))
+    return found
+
+
+@pytest.mark.parametrize("width", [16, 32, 100])
+def test_the_response_to_a_write_does_not_depend_on_the_one_before(width):
+    """A stray byte in front of the window, in the other one, and behind; and a part of a flit."""
+    assert simulate(*windows_of(width), refused_first) == [(0, k) for k in range(1, 6)]
+
+
+async def starts_at_random(bench, count=200):
+    """Flits that are written while runs start; every response says whether its flit is there."""
+    sent, wide, generator = bench.map.windows[0], bench.map.flit_bytes, bench.random
+    tick, said, left = bench.tick, set(), 0
+
+    async def run_and_tick():
+        nonlocal left
+        start = not left and generator.random() < 0.2
+        bench.ctx.set(bench.dut.start, start)
+        bench.ctx.set(bench.dut.busy, left > 0)
+        left = generator.randint(1, 8) if start else max(left - 1, 0)
+        await tick()
+
+    bench.tick = run_and_tick
+    for number in range(count):
+        length, where = generator.randint(1, 3), generator.randrange(sent.flits - 3)
+        bench.written.clear()
+        data = [(sent.offset + (where + k) * wide, number + k + 1) for k in range(length)]
+        beats = [(at, dict.fromkeys(range(at, at + wide), word & 127)) for at, word in data]
+        resp = await bench.write(beats[0][0], beats, wide.bit_length() - 1)
+        assert (resp == 0) == (len(bench.written) == length)
+        said.add(resp)
+    return said
+
+
+def test_a_response_says_whether_a_flit_was_written_while_a_run_began():
+    assert simulate(*windows_of(8, flits=16), starts_at_random, pace=0.2) == {0, 2}
 
 
 async def begins_meanwhile(bench):

@@ -199,8 +199,8 @@ def _windows(windows: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, ..
     """Windows as rows."""
     for name, window in windows.items():
         places = (
-            f"flit f of node n at {window['offset']:#x} + {window['stride']:#x} n + "
-            f"{window['flit_bytes']} f; n < {window['nodes']}, f < {window['flits']}"
+            f"beat b of node n at {window['offset']:#x} + {window['stride']:#x} n + "
+            f"{window['flit_bytes']} b; n < {window['nodes']}, b < {window['flits']}"
         )
         if name == "load":
             places = f"word k at {window['offset']:#x} + 4 k; k < {window['flits']}"

@@ -160,7 +160,8 @@ class FlitBytes(NamedTuple):
     whole : Value
         Whether with this beat all are there.
     lost : Value
-        Whether this beat is for another flit, and the one before was not whole.
+        True if this beat is of another flit, and an earlier beat of its burst left one that is not
+        whole.
     """
 
     flit: Signal
@@ -169,20 +170,33 @@ class FlitBytes(NamedTuple):
 
 
 def gathered(
-    m: Module, width: int, *, take: Value, place: Value, data: Value, strobes: Value
+    m: Module, width: int, *, take: Value, ends: Value, place: Value, data: Value, strobes: Value
 ) -> FlitBytes:
-    """Gather the bytes of flits of so many bits; bytes above them need not be written."""
+    """Gather the bytes of flits of `width` bits; bytes above them need not be written.
+
+    Parameters
+    ----------
+    take : Value
+        True for a beat that may be written; all others leave the bytes that are held.
+    ends : Value
+        True in the cycle in which a burst ends.
+    """
     count = -(-width // 8)
     at, there = Signal(len(place), name="held_place"), Signal(count, name="held_bytes")
     flit = Signal(8 * count, name="held", reset_less=True)
+    # Another master may have left a flit that is not whole: no burst fails for what it did not do.
+    own = Signal(name="held_of_burst")
+    brings = strobes[:count].any()
     now = Mux(at == place, there, 0) | strobes[:count]
-    with m.If(take & strobes.any()):
-        m.d.sync += [at.eq(place), there.eq(Mux(now.all(), 0, now))]
+    with m.If(take & brings):
+        m.d.sync += [at.eq(place), there.eq(Mux(now.all(), 0, now)), own.eq(1)]
+    with m.If(ends):
+        m.d.sync += own.eq(0)
     for k in range(count):
         with m.If(take & strobes[k]):
             m.d.sync += flit.word_select(k, 8).eq(data.word_select(k, 8))
-    lost = strobes.any() & (at != place) & there.any()
-    return FlitBytes(flit, strobes.any() & now.all(), lost)
+    lost = brings & (at != place) & there.any() & own
+    return FlitBytes(flit, brings & now.all(), lost)
 
 
 class Windows(Leaf):
@@ -191,8 +205,9 @@ class Windows(Leaf):
     The host port has one address: where both come, beats take turns. Answers keep the order of
     bursts; that to a write comes when its words are in memory. A beat of a place that the map does
     not have, or one that comes while a run is under way, is answered with an error. Flits are
-    written when all their bytes have come, in one beat or in several; a flit of which the next
-    beat is of another flit is lost, and that beat is answered with an error.
+    written when all their bytes have come, in one beat or in several. Bytes of a flit that is not
+    whole are lost when a beat of another flit comes; if that is of the same burst, this burst is
+    answered with an error. The answer to a burst depends on no other burst.
 
     Parameters
     ----------
@@ -205,8 +220,8 @@ class Windows(Leaf):
     -------
     s_axi_.. : In, Out
         The port.
-    host_we, host_node, host_addr, host_wdata, host_rdata, busy : Out, In
-        The host port of the fabric.
+    host_we, host_node, host_addr, host_wdata, host_rdata, start, busy : Out, In
+        The host port of the fabric, which takes no write with a start or in a run.
     """
 
     def __init__(
@@ -224,7 +239,7 @@ class Windows(Leaf):
         super().__init__(
             inputs_first(
                 burst_members(register_map.address_bits, register_map.flit_bytes)
-                | {"busy": In(1), "host_rdata": In(width)}
+                | {"start": In(1), "busy": In(1), "host_rdata": In(width)}
                 | {f"host_{name}": Out(bits) for name, bits in host.items()}
             )
         )
@@ -263,20 +278,24 @@ class Windows(Leaf):
         beats = add_beats(m, self, "aw", room=room)
         at = self._at(beats.address)
         place = beats.address[(self._map.flit_bytes - 1).bit_length() :]
-        held = gathered(m, self._width, take=take, place=place,
+        open_now = ~self.value("start") & ~self.value("busy")
+        served = at.serves(Const(1, 1)) & open_now
+        held = gathered(m, self._width, take=take & served, ends=take & beats.last, place=place,
                         data=self.value("s_axi_wdata"), strobes=strobes)  # fmt: skip
-        served = at.serves(Const(1, 1)) & ~self.value("busy")
-        failed, answer = Signal(name="failed"), Signal(name="answer")
-        failing = failed | (strobes.any() & (~served | held.lost))
-        with m.If(take):
-            m.d.sync += failed.eq(failing & ~beats.last)
         m.d.sync += self.host_we.eq(take & held.whole & served)
-        m.d.comb += [answer.eq(take & beats.last), self.host_wdata.eq(held.flit[: self._width])]
-        latency = self._write_latency
+        # A cycle later it is known whether a start came with the write of the word.
+        takes, last = pulsed(m, take, 1, name="took"), delayed(m, beats.last, 1, "took_last")
+        wrong = delayed(m, strobes.any() & (~served | held.lost), 1, "took_wrong")
+        failed, failing = Signal(name="failed"), Signal(name="failing")
+        m.d.comb += failing.eq(failed | wrong | (self.host_we & ~open_now))
+        with m.If(takes):
+            m.d.sync += failed.eq(failing & ~last)
+        m.d.comb += self.host_wdata.eq(held.flit[: self._width])
+        latency, master = self._write_latency, delayed(m, beats.master, 1, "took_of")
         queue = add_queue(
             m, "answers", depth=WRITES, announced=beats.begins,
-            comes=pulsed(m, answer, latency, name="answered"),
-            word=delayed(m, Cat(failing, beats.master), latency, "answer_to"),
+            comes=pulsed(m, takes & last, latency - 1, name="answered"),
+            word=delayed(m, Cat(failing, master), latency - 1, "answer_to"),
             ready=self.value("s_axi_bready"),
         )  # fmt: skip
         m.d.comb += [
