@@ -23,6 +23,7 @@ extensions = [
     "commands",
     "executed",
     "outside",
+    "signatures",
 ]
 exclude_patterns = ["_build", "_made", "_templates", "extensions"]
 templates_path = ["_templates"]

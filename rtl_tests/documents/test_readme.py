@@ -25,6 +25,18 @@ def test_picture_is_what_its_command_draws(tmp_path):
     assert Path(words[-1]).read_text() == (ROOT / shown).read_text()
 
 
+@pytest.mark.skipif(not shutil.which("bash"), reason="no bash")
+def test_packages_of_the_system(tmp_path):
+    """The README names all that the script lists where nothing is installed; setup says so."""
+    (named,) = re.findall(r"apt-get install ([^`]*)`", README)
+    bash = shutil.which("bash")
+    done = subprocess.run(
+        [bash, ROOT / "scripts" / "system-packages"],
+        env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.split() == named.split()
+
+
 def test_verilog_around_a_fabric(tmp_path, monkeypatch):
     """It has the ports of the fabric that the command before it writes."""
     if not shutil.which("iverilog"):

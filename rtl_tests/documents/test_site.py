@@ -111,6 +111,64 @@ def test_links_lead_somewhere(page):
         assert path.exists(), target
 
 
+#: The extra that brings each command, by the table of the page on installation.
+BROUGHT_BY = {
+    command: extra
+    for extra, brings in re.findall(
+        r"^\| `(\w+)` \| (.*) \|$", (DOCS / "start/install.md").read_text(encoding="utf-8"), re.M
+    )
+    for command in re.findall(r"`(\w+)`", brings.partition(", and with")[0])
+} | {"Fabric": "hardware", "synthesize": "synthesis", "connect": "boards"}
+
+GUIDES = [
+    *(
+        page
+        for page in PAGES
+        if page.parent.name in ("tutorials", "start", "how-to") and page.stem != "install"
+    ),
+    *ROOT.glob("examples/*/README.md"),
+]
+
+
+def with_those_it_brings(extras):
+    """Extras and all that they bring along."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    brings = dict(re.findall(r'^(\w+) = \[\s*"?(?:torusfabric\[([\w,]+)\])?', text, re.M))
+    found = {*extras}
+    for extra in extras:
+        found |= with_those_it_brings([name for name in brings[extra].split(",") if name])
+    return found
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+def test_guides_name_the_extras_that_they_need(page):
+    """Whoever installs the extras of the line `You need` can run all commands of the page."""
+    text = page.read_text(encoding="utf-8")
+    named = re.search(r"^You need: (.*?)\n\n", text, re.S | re.M)
+    extras = re.findall(r"`(\w+)`", named[1]) if named else []
+    used = re.findall(r"\btorusfabric (\w+)|\btf\.(Fabric|synthesize|connect)\b", text)
+    needed = {BROUGHT_BY[a or b] for a, b in used if (a or b) in BROUGHT_BY}
+    assert needed <= with_those_it_brings(extras)
+
+
+@pytest.mark.parametrize(
+    ("name", "called"),
+    [
+        ("Torus", "(*sides, link_latency=1)"),
+        ("Mesh", "(sides, wraps=None)"),
+        ("Topology", ""),
+        ("Fabric", "(program, *, width=32, "),
+    ],
+)
+def test_pages_of_classes_show_how_they_are_called(name, called):
+    """Autodoc finds a metaclass, or a constructor of Amaranth's, that takes any arguments."""
+    signatures = pytest.importorskip("signatures", reason="no Sphinx: extra docs")
+    found, _ = signatures.signature_of(
+        None, "class", name, getattr(tf, name), None, "(*args, **kwargs)", ""
+    )
+    assert found.startswith(called)
+
+
 def test_every_page_is_in_the_contents():
     """Once, from the front page on."""
     listed = []
