@@ -16,7 +16,7 @@ import numpy as np
 
 from ..collective import Operator
 from ..errors import InputError
-from .fields import ACTIONS, Order
+from .fields import Action, Order
 
 if TYPE_CHECKING:
     from ..collective import Words
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from .program import Program
 
 __all__ = ["obey_operators"]
+
+#: Actions in front of the operators; all others concern words that have passed these.
+READING = (Action.MEMORY, Action.READ)
 
 
 def obey_operators(program: Program) -> Program:
@@ -45,8 +48,7 @@ def _waiting(program: Program) -> Program:
     if not latency:
         return program
     injections = program.loop.sources.injections
-    most = max(map(len, injections))
-    delay = latency * (most - 1).bit_length()
+    delay = latency * (max(map(len, injections)) - 1).bit_length()
     forms = tuple(_later(form, latency, delay, program.operators) for form in program.forms)
     parts = tuple(
         replace(part, forms=(_later(part.form, latency, delay, program.operators),))
@@ -75,7 +77,7 @@ def _later(form: Form, latency: int, delay: int, operators: tuple[Operator, ...]
         least=loop.least + delay * loop.rests,
         pause=np.where(loop.pause > 0, loop.pause + delay, 0),
         fields=tuple(
-            replace(field, delay=field.delay + delay * ACTIONS[field.point.action].stores)
+            replace(field, delay=field.delay + delay * (field.point.action not in READING))
             for field in loop.fields
         ),
         departure_skew=tuple(skew + delay for skew in loop.departure_skew or (0,) * loop.ports),

@@ -155,10 +155,18 @@ def place(program: Program, beat: int = 1) -> Placement:
     if any(shape.row_bits for shape in endpoints.shapes):
         columns["row"] = Column(endpoints.tables.numbers, (ADDRESS - TABLE,) * forms)
     if any(router.row_bits for router in routers):
-        columns["setting_row"] = Column(tables.numbers, (SETTING - TABLE,) * forms)
+        columns["setting_row"] = Column(tables.numbers, (setting_delay(loops) - TABLE,) * forms)
     return Placement(
         selects.all, columns, operands, operands_of, routers, router_of, endpoints, tables
     )
+
+
+def setting_delay(loops: Loops) -> int:
+    """Return the cycles from a slot to the settings of its row that routers look up.
+
+    Words leave later where operators of several cycles stand in front of injection ports.
+    """
+    return SETTING + loops.first.sources.injection_delay
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,7 +295,8 @@ class _Shape(Table):
         self._words = {variant: inputs.words[variant] for variant in members}
         values, action = inputs.values[members], inputs.action
         rows, inverse = np.unique(values.reshape(-1, values.shape[-1]), axis=0, return_inverse=True)
-        unused = SETTING if action is Action.SELECT else None
+        self._setting = setting_delay(loops)
+        unused = self._setting if action is Action.SELECT else None
         ports = range(values.shape[-1])
         self._crossbar = plan_crossbar(
             rows,
@@ -327,7 +336,7 @@ class _Shape(Table):
             column = self._column(np.where(self.rows_of(given), values, 0), delays, shown)
         at = self.place(values, column=column, given=given)
         looked_up = [delay for delay, whole in zip(delays, given, strict=True) if not whole]
-        assert at.start is None or {*looked_up} <= {SETTING, None}, "tables show what is set next"
+        assert at.start is None or {*looked_up} <= {self._setting, None}, "one delay for all tables"
         return at
 
     def _column(self, values: IntArray, delays: Delays, shown: Shown) -> int:
