@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ..collective import combine_in_tree
 from ..topology import IntArray, cayley
 from .data import ProgramData
 from .fields import Action, Loop, Order
@@ -259,13 +260,10 @@ class Machine:
 
     def _injected(self) -> Words:
         """The word of each injection port: of one reader, or of several combined."""
-        injected = []
-        for readers in self.having.injections:
-            word = self.read[:, readers[0]]
-            for reader in readers[1:]:
-                assert self.operator is not None
-                word = self.operator.combine(word, self.read[:, reader], self.width)
-            injected.append(word)
+        injected = [
+            combine_in_tree([self.read[:, reader] for reader in readers], self._combine)
+            for readers in self.having.injections
+        ]
         shape = (len(self.nodes), 0)
         words = np.stack(injected, axis=1) if injected else np.zeros(shape, self.link.dtype)
         return _later(self.injecting, words, self.having.injection_delay)
@@ -292,10 +290,13 @@ class Machine:
 
     def _combined(self, cycle: int, arriving: Words, sources: Words) -> Words:
         """What the operators behind the in-ports make."""
-        assert self.operator is not None
-        other = self._chosen(cycle, Action.OPERAND, sources)
-        made = self.operator.combine(arriving, other, self.width)
+        made = self._combine(arriving, self._chosen(cycle, Action.OPERAND, sources))
         return _later(self.combining, made, self.having.latency)
+
+    def _combine(self, a: Words, b: Words) -> Words:
+        """Return the sums of two arrays of words, elementwise."""
+        assert self.operator is not None
+        return self.operator.combine(a, b, self.width)
 
     def _read(self, cycle: int) -> Words:
         """The words that memories give after the next edge."""

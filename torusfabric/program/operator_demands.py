@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..collective import Operator
+from ..collective import Operator, tree_levels
 from ..errors import InputError
 from .fields import Action, Order
 
@@ -48,7 +48,7 @@ def _waiting(program: Program) -> Program:
     if not latency:
         return program
     injections = program.loop.sources.injections
-    delay = latency * (max(map(len, injections)) - 1).bit_length()
+    delay = latency * tree_levels(max(map(len, injections)))
     forms = tuple(_later(form, latency, delay, program.operators) for form in program.forms)
     parts = tuple(
         replace(part, forms=(_later(part.form, latency, delay, program.operators),))

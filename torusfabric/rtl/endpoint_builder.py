@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from typing import NamedTuple, Protocol
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
+from ..collective import combine_in_tree, tree_levels
 from ..program.fields import NEUTRAL
 from ..program.timing import ADDRESS, SETTING, STORE
 from .endpoint import EndpointPorts, Inputs, Reader
@@ -364,18 +366,18 @@ class EndpointBuilder:
         """What the readers of an injection port read, combined in a tree; all as late."""
         if not words:
             return Const(0, self.width)
-        level, unit, made = words, self._settings.unit, 0
-        late = self._settings.injection_delay
-        while len(level) > 1:
-            assert unit is not None
-            rest = [delayed(self.m, word, unit.latency) for word in level[len(level) & ~1 :]]
-            pairs, late = [], late - unit.latency
-            for pair in zip(level[::2], level[1::2], strict=False):
-                name = f"{injection}_{made}" if self.endpoint.alone else None
-                pairs.append(add_pair(self.m, unit, pair, self._code(), name=name))
-                made += 1
-            level = pairs + rest
-        return delayed(self.m, level[0], late)
+        m, unit, late = self.m, self._settings.unit, self._settings.injection_delay
+        if len(words) == 1:
+            return delayed(m, words[0], late)
+        assert unit is not None
+        number = count()
+
+        def combine(*pair: Value) -> Value:
+            name = f"{injection}_{next(number)}" if self.endpoint.alone else None
+            return add_pair(m, unit, pair, self._code(), name=name)
+
+        word = combine_in_tree(words, combine, lambda word: delayed(m, word, unit.latency))
+        return delayed(m, word, late - unit.latency * tree_levels(len(words)))
 
     def _neutral(self) -> Value:
         """The word that changes nothing."""
