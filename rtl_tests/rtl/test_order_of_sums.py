@@ -213,3 +213,26 @@ def test_nodes_agree_on_an_allreduce(topology, algorithm) -> None:
 def test_an_allreduce_is_refused_if_nodes_would_differ() -> None:
     with pytest.raises(tf.InputError, match=r"must be associative, not sat: nodes combine words"):
         compiled("4x4", "allreduce", "ring-exchange")
+
+
+def test_operators_are_tried_before_they_are_used() -> None:
+    """Without a registration, too: of a wrong operator no fabric is made."""
+    schedule = tf.plan("3", "allreduce")
+    lies = {
+        "commutative": {"function": lambda a, b, width: np.where(a > 0, a, b)},
+        "an identity": {"identity": lambda width: 1},
+        "associative": {"associative": True},
+    }
+    for claim, part in lies.items():
+        chosen = Operator(
+            **{"name": "liar", "function": saturated, "identity": lambda width: 0,
+               "hardware": saturated_hardware, "widths": (WIDTH,), "associative": False} | part
+        )  # fmt: skip
+        with pytest.raises(tf.InputError, match=f"^Operator liar must .*{claim}"):
+            tf.compile(schedule, operators=[chosen])
+    first = Operator("first", lambda a, b, width: a, lambda width: 0, saturated_hardware,
+                     commutative=False)  # fmt: skip
+    with pytest.raises(tf.InputError, match=r"^Operator first must be commutative"):
+        tf.compile(schedule, operators=first)
+    with pytest.raises(tf.InputError, match=r"^Name of an operator must be a new one, not 'add'"):
+        tf.compile(schedule, operators=operator("add", saturated_hardware))

@@ -65,10 +65,12 @@ class Operator:
     widths : tuple of int, optional
         The widths of words that it takes; all if there are none.
     associative : bool, optional
-        Whether the order in which words are combined does not matter. A floating-point sum is not
-        associative: it is allowed where every node receives the same bits.
+        True if the order in which words are combined does not matter. A floating-point or a
+        saturating sum is not associative: it is combined in the order of the program, and refused
+        for an all-reduce whose nodes would receive different bits.
     commutative : bool, optional
-        Must be so, since words are combined in the order in which they arrive.
+        True if both orders of two words have the same result. An operator without this property is
+        refused, since words are combined in the order in which they arrive.
     idempotent : bool, optional
         Whether a word combined with itself is that word.
 
@@ -199,12 +201,7 @@ def register_operator(operator: Operator) -> Operator:
     """
     if not isinstance(operator, Operator):
         raise InputError(f"Operator must be a torusfabric.Operator, not {shown(operator)}")
-    _check_parts(operator)
-    known = _REGISTERED.get(operator.name, operator)
-    if any(getattr(known, part.name) != getattr(operator, part.name) for part in fields(Operator)):
-        raise InputError(f"Name of an operator must be a new one, not {operator.name!r}")
-    for width in operator.widths or WIDTHS:
-        _check_claims(operator, width)
+    _check_operator(operator)
     _REGISTERED[operator.name] = operator
     return operator
 
@@ -212,17 +209,36 @@ def register_operator(operator: Operator) -> Operator:
 def parse_operators(operators: Operator | str | Sequence[Operator | str]) -> tuple[Operator, ...]:
     """Operators one by one: a text may name several, separated by commas.
 
+    Raises
+    ------
+    InputError
+        If there is no operator of a name, or `register_operator` would refuse an operator.
+
     Examples
     --------
     >>> [operator.name for operator in parse_operators("add,max:signed")]
     ['add', 'max:signed']
     """
     if isinstance(operators, Operator):
-        return (operators,)
+        operators = [operators]
     if not is_several(operators):
         raise InputError(f"Operators must be names, such as add,max, not {shown(operators)}")
     each = operators.split(",") if isinstance(operators, str) else operators
-    return tuple(item if isinstance(item, Operator) else Operator.parse(item) for item in each)
+    chosen = [item if isinstance(item, Operator) else Operator.parse(item) for item in each]
+    for operator in chosen:
+        if _REGISTERED.get(operator.name) is not operator:
+            _check_operator(operator)
+    return tuple(chosen)
+
+
+def _check_operator(operator: Operator) -> None:
+    """Refuse an operator that lacks a part, has the name of another, or makes a false claim."""
+    _check_parts(operator)
+    known = _REGISTERED.get(operator.name, operator)
+    if any(getattr(known, part.name) != getattr(operator, part.name) for part in fields(Operator)):
+        raise InputError(f"Name of an operator must be a new one, not {operator.name!r}")
+    for width in operator.widths or WIDTHS:
+        _check_claims(operator, width)
 
 
 def _check_parts(operator: Operator) -> None:
