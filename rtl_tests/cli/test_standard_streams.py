@@ -159,7 +159,7 @@ def test_names_that_are_empty(words, tmp_path, monkeypatch, capsys):
     """As of a variable that is not set: neither nothing nor the current folder is meant."""
     monkeypatch.chdir(tmp_path)
     assert main([*words, ""]) == 1
-    assert capsys.readouterr().err.endswith(" must be a path, not empty\n")
+    assert " must have a value, not an empty one" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 

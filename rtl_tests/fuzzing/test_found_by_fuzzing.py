@@ -22,7 +22,7 @@ def test_a_mode_of_nothing(capsys):
 
 def test_names_of_several_lines(capsys):
     assert r"a\nb" in refused(capsys, ["import", "a\nb", "--topology", "4"])
-    assert r"not '\n'" in refused(capsys, ["plan", "4x4", "allgather", "--algorithm", "\n"])
+    assert r"not 'a\nb'" in refused(capsys, ["plan", "4x4", "allgather", "--algorithm", "a\nb"])
 
 
 def test_values_of_any_length(capsys):

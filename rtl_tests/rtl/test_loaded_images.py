@@ -70,6 +70,24 @@ def test_schedules_of_an_image_that_are_none(frame, tmp_path, texts):
         read_image(path, frame, WIDTH)
 
 
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda raw, size: raw + b"\0", "not 1 byte more than is packed"),
+        (lambda raw, size: raw + raw[size:], "bytes more than is packed"),
+        (lambda raw, size: raw[:-1], "not bytes that end too soon"),
+        (lambda raw, size: raw[:size] + zlib.compress(bytes(2**26)), "not more than "),
+        (lambda raw, size: raw[:size] + zlib.compress(b'{"served": 1, "served": 2}'), "twice"),
+    ],
+)
+def test_an_image_ends_with_its_schedules(frame, tmp_path, change, reason):
+    path, image = tmp_path / "image.bin", Image.of(frame, WIDTH, wanted(planned("scatter", frame)))
+    image.save(path)
+    path.write_bytes(change(path.read_bytes(), 4 * len(image.words)))
+    with pytest.raises(InputError, match=rf"^Image .* must have its schedules .*{reason}"):
+        read_image(path, frame, WIDTH)
+
+
 def test_links_that_do_not_fit():
     """Links of an image are those of the fabric."""
     frame = Frame.of([loadable_form(tf.plan("3x3", "allgather"), FLITS, ()).program])

@@ -68,6 +68,9 @@ def test_arrays(tmp_path):
     )
     with pytest.raises(InputError, match=r"^Data must be a readable .npy file, not \S+ \(not an a"):
         read_array(tmp_path / "b.npy", "Data")
+    (tmp_path / "d.npy").write_bytes(raw + b"\0")
+    with pytest.raises(InputError, match=r"^Data .*, not \S+ \(1 bytes more than its head says"):
+        read_array(tmp_path / "d.npy", "Data")
     np.savez(tmp_path / "c.npz", a=np.zeros(2))
     with pytest.raises(InputError, match=r"^Data must be a readable .npy file, not \S+ \(not an a"):
         read_array(tmp_path / "c.npz", "Data")

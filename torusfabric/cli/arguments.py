@@ -15,7 +15,7 @@ from ..toolchain.files import writable
 from ..toolchain.owned import require_like
 
 __all__ = ["PAGE", "PICTURE", "TRACE", "VCD", "add_force", "add_options", "check_drawing",
-           "check_output", "check_waves", "constants", "folder", "latency_or_auto",
+           "check_output", "check_waves", "constants", "folder", "positive_or_auto",
            "length_or_range", "natural", "node_or_any", "node_pair", "positive",
            "real"]  # fmt: skip
 
@@ -173,26 +173,29 @@ def constants(text: str) -> dict[str, str]:
     pairs = [part.partition("=") for part in text.split(",")]
     if not all(name and sign and value for name, sign, value in pairs):
         raise _fault(f"such as alpha=100,tau=1, not {text!r}")
-    return {name.strip(): value for name, _, value in pairs}
+    found = {name.strip(): value for name, _, value in pairs}
+    if len(found) < len(pairs):
+        raise _fault(f"of different names, not {text!r}")
+    return found
 
 
 def node_or_any(text: str) -> int | Literal["any"]:
     """A node number, or the word any."""
     if text == "any":
         return "any"
-    if not re.fullmatch(r"\d{1,4000}", text):
+    if not re.fullmatch(r"[0-9]{1,4000}", text):
         raise _fault(f"a node number or any, not {text!r}")
     return int(text)
 
 
 def node_pair(text: str) -> tuple[int, int]:
     """Two node numbers with a colon between them."""
-    found = re.fullmatch(r"(\d{1,4000}):(\d{1,4000})", text)
+    found = re.fullmatch(r"([0-9]{1,4000}):([0-9]{1,4000})", text)
     if not found:
         raise _fault(f"two node numbers, ORIGIN:DESTINATION, not {text!r}")
     return int(found[1]), int(found[2])
 
 
-def latency_or_auto(text: str) -> int | Literal["auto"]:
+def positive_or_auto(text: str) -> int | Literal["auto"]:
     """A positive integer, or the word auto."""
     return "auto" if text == "auto" else positive(text)

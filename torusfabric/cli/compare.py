@@ -11,6 +11,7 @@ from ..draw.charts import bar_charts, curve_chart
 from ..errors import InputError
 from ..planning import Selection, import_schedule, require_hardware, select
 from ..planning.choice import candidates
+from ..program.data import require_width
 from ..schedule import Schedule, Switching
 from ..schedule.file import load
 from ..toolchain.files import write_file
@@ -145,7 +146,7 @@ def _compare_lengths(arguments: Namespace) -> None:
     check_table(arguments, LENGTH)
     selection, ends = parse_selection(arguments), (arguments.flits[0], arguments.flits[-1])
     topology, collective = selection.topology, selection.collective
-    operators_of(arguments, collective)
+    require_width(arguments.width, operators_of(arguments, collective))
     require_hardware(topology, collective, flits=ends[1])
     powers = (2**n for n in range(ends[1].bit_length()))
     lengths = sorted({*ends, *(n for n in powers if n in arguments.flits)})
@@ -185,7 +186,10 @@ def _selected(arguments: Namespace) -> tuple[Selection, dict[str, Schedule]]:
     plan = parse_plan(arguments, several=True)
     if plan is None:
         return parse_selection(arguments), {}
-    files = {path: _read(arguments, path) for path in listed_files(plan)}
+    paths = listed_files(plan)
+    if len(set(paths)) < len(paths):
+        raise InputError(f"Plans must be different files, not {plan}")
+    files = {path: _read(arguments, path) for path in paths}
     first, *others = files
     schedule = files[first]
     for other in others:

@@ -7,7 +7,7 @@ from typing import Any
 from ..collective import OPERATORS, SIGNED, Collective, Operator
 from ..errors import InputError
 from ..planning.selection import FormChoice
-from .arguments import add_options, length_or_range, natural
+from .arguments import add_options, length_or_range, natural, positive_or_auto
 
 __all__ = ["add_bus_option", "add_fabric_options", "add_flits_option", "add_ram_option",
            "add_top_options", "check_compact", "hardware_words", "operators_of"]  # fmt: skip
@@ -99,7 +99,7 @@ def add_top_options(parser: argparse.ArgumentParser, *tops: str) -> None:
         """,
         top={"choices": tops, "default": tops[0]},
         clocks={"choices": ("one", "per-node"), "default": "one"},
-        beat=(lambda text: int(text) if text.isdecimal() else text, "auto"),
+        beat=(positive_or_auto, "auto"),
         timeout=(natural, 0),
     )
 

@@ -136,7 +136,7 @@ def _job(fabric: "Fabric", text: str) -> "Job":
     from ..toolchain import values
 
     chosen = dict[str, str]()
-    for part in filter(None, text.split(",")):
+    for part in text.split(","):
         name, _, value = part.partition("=")
         if name not in Job._fields:
             raise no_such("Choice of a job", name, Job._fields)

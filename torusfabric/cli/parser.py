@@ -21,7 +21,7 @@ __all__ = ["CommandParser", "Commands", "Help", "Parser", "add_command", "given_
 Commands: TypeAlias = Mapping[str, ArgumentParser]
 
 #: What follows a minus sign like this is no option, but a value that is out of range.
-_NEGATIVE = re.compile(r"-\.?\d.*")
+_NEGATIVE = re.compile(r"-\.?[0-9].*")
 
 
 class Parser(argparse.ArgumentParser):
@@ -33,10 +33,12 @@ class Parser(argparse.ArgumentParser):
         # and takes what follows for the topology.
         self._negative_number_matcher = _NEGATIVE
         self._words: list[str] = []
+        self._given: set[argparse.Action] = set()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse; what is not known is named before what is missing."""
         self._words = sys.argv[1:] if args is None else list(args)
+        self._given = set()
         found, unknown = super().parse_known_args(args, namespace)
         self._refuse_unknown(unknown)
         return found, unknown
@@ -76,11 +78,34 @@ class Parser(argparse.ArgumentParser):
                 names = {option.lstrip("-"): option for option in known}
                 self.error(f"unrecognized arguments: {name}{hint(name.lstrip('-'), names)}")
 
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        """Read the values of an argument: none is empty, and none replaces one given before.
+
+        Why: a shell variable that is not set leaves an empty value, which read as "left out" would
+        do something else without a word.
+        """
+        name = "/".join(action.option_strings) or str(action.metavar)
+        own = arg_strings[:1] if action.nargs == argparse.PARSER else arg_strings
+        if not all(map(str.strip, own)):
+            self.error(f"{name} must have a value, not an empty one")
+        if action in self._given and not _may_be_repeated(action):
+            self.error(f"{name} must be given once, not several times")
+        if action.option_strings:
+            self._given.add(action)
+        return super()._get_values(action, arg_strings)
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Refuse what is none of an option's choices."""
         if action.choices is not None and value not in action.choices:
             name = action.option_strings[-1] if action.option_strings else str(action.metavar)
             raise no_such(name.capitalize() if name.isupper() else name, value, action.choices)
+
+
+def _may_be_repeated(action: argparse.Action) -> bool:
+    """True if an option collects its values, or has none and says the same again."""
+    if isinstance(action, argparse.BooleanOptionalAction):
+        return False
+    return action.nargs == 0 or isinstance(action, argparse._AppendAction)  # noqa: SLF001
 
 
 class CommandParser(Parser):

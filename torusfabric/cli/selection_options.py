@@ -8,7 +8,15 @@ from typing import Any
 from ..collective import COLLECTIVES
 from ..planning.selection import OBJECTIVES
 from ..schedule import Duplex
-from .arguments import add_options, constants, latency_or_auto, natural, node_or_any, positive, real
+from .arguments import (
+    add_options,
+    constants,
+    natural,
+    node_or_any,
+    positive,
+    positive_or_auto,
+    real,
+)
 
 __all__ = ["FILE_OR_TOPOLOGY", "TOPOLOGY", "add_selection", "given_options"]
 
@@ -63,7 +71,7 @@ SETTINGS: dict[str, Any] = {
     "ports": positive,
     "chunks": positive,
     "seed": (natural, 0),
-    "latency": (latency_or_auto, 1),
+    "latency": (positive_or_auto, 1),
     "duplex": {"choices": tuple(map(str, Duplex)), "default": "full"},
     "trees": positive,
     "packets": positive,

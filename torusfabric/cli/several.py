@@ -152,7 +152,7 @@ def _names(arguments: Namespace) -> Iterator[str]:
 
 def _mode_number(mode: str | None, names: list[list[str]]) -> int:
     """The number of the mode of some name."""
-    if mode is not None and re.fullmatch(r"\d{1,9}", mode) and int(mode) < len(names):
+    if mode is not None and re.fullmatch(r"[0-9]{1,9}", mode) and int(mode) < len(names):
         return int(mode)
     # A word that selects one is sure, the name of its collective only if no other has it.
     for place in (0, 1):

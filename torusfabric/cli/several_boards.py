@@ -10,7 +10,7 @@ from ..analysis.facts import in_words
 from ..errors import InputError
 from ..planning import require_results
 from ..topology import parse_topology
-from .arguments import add_options, positive, real
+from .arguments import add_options, natural, positive, real
 from .output import print_report, progress_bar, raise_if_wrong
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def add_boards_options(parser: ArgumentParser) -> None:
             each bit, differential pairs, or transceivers (default parallel)
         """,
         ppm=real,
-        retries=int,
+        retries=natural,
         phy={"choices": ("parallel", "lvds", "serdes")},
     )
 

@@ -15,6 +15,7 @@ each node completes one, a share each.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -190,7 +191,7 @@ class Collective:
 def _in_group(offset: str, axes: tuple[int, ...]) -> str:
     """An offset as the group that some axes span names it: ports go by the axes of the group."""
     sign, axis = offset[:1], offset[1:]
-    if not axes or sign not in "+-" or not axis.isdigit():
+    if not axes or sign not in "+-" or not re.fullmatch("[0-9]+", axis):
         return offset
     if int(axis) not in axes:
         raise InputError(f"Offset must go along the axes {list(axes)} of the groups, not {offset}")

@@ -120,7 +120,7 @@ def _parse_name(name: str, axes: Axes) -> tuple[str, Axes]:
 
 def _parse_root(root: int | str | None, collective: Collective, topology: Topology | None) -> int:
     """The root of a rooted collective."""
-    root = int(root) if isinstance(root, str) and re.fullmatch(r"\d{1,4000}", root) else root
+    root = int(root) if isinstance(root, str) and re.fullmatch(r"[0-9]{1,4000}", root) else root
     root = 0 if root is None else root
     where = "a node" if collective.axes is None else "a position in a group"
     number = "a node number" if collective.axes is None else where

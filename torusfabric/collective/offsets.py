@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Sequence
+from string import digits
 from typing import NamedTuple
 
 import numpy as np
 
 from ..errors import InputError
+from ..toolchain.values import shown
 from ..topology import BoolArray, CayleyGraph, Faulty, IntArray, Mesh, Topology
 
 __all__ = ["NO_NODE", "Named", "nodes_at", "split_name", "split_names", "split_offsets"]
@@ -15,7 +17,7 @@ __all__ = ["NO_NODE", "Named", "nodes_at", "split_name", "split_names", "split_o
 NO_NODE = -2
 
 #: Signed coordinates.
-_COORDINATES = re.compile(r"\(-?\d{1,9}(,-?\d{1,9})*\)")
+_COORDINATES = re.compile(r"\(-?[0-9]{1,9}(,-?[0-9]{1,9})*\)")
 
 
 class Named(NamedTuple):
@@ -29,13 +31,21 @@ class Named(NamedTuple):
 def split_name(text: str) -> Named:
     """The parts of a name.
 
+    Raises
+    ------
+    InputError
+        If nothing stands behind a ``:`` or a ``!``.
+
     Examples
     --------
     >>> split_name("allgather@0:any-network!0:+0,9")
     Named(collective='allgather@0', algorithm='any-network', faults='0:+0,9')
     """
-    name, _, faults = text.partition("!")
-    collective, _, algorithm = name.partition(":")
+    name, mark, faults = text.partition("!")
+    collective, colon, algorithm = name.partition(":")
+    for sign, what, named in ((colon, "an algorithm", algorithm), (mark, "faults", faults)):
+        if sign and not named.strip():
+            raise InputError(f"Collective must have {what} behind its {sign}, not {shown(text)}")
     return Named(collective, algorithm, faults)
 
 
@@ -50,7 +60,7 @@ def split_names(text: str) -> list[str]:
     names, depth = [""], 0
     for letter, following in zip(text, f"{text[1:]} ", strict=bool(text)):
         depth += (letter in "[(") - (letter in "])")
-        if letter == "," and depth == 0 and not ("!" in names[-1] and following.isdigit()):
+        if letter == "," and depth == 0 and not ("!" in names[-1] and following in digits):
             names.append("")
         else:
             names[-1] += letter

@@ -15,6 +15,7 @@ from ..errors import InputError
 from ..planning import Selection, compile, plan_selection
 from ..program import Program
 from ..program.counts import count_inputs
+from ..program.data import require_width
 from ..schedule import Schedule
 from ..toolchain.extras import installed
 
@@ -93,6 +94,12 @@ class Hardware:
     operators: tuple[Operator, ...] = ()
     target: str | None = None
     max_flits: int | None = None
+
+    def __post_init__(self) -> None:
+        require_width(self.width, self.operators)
+        for flits in (self.flits, self.max_flits):
+            if flits is not None and flits < 1:
+                raise InputError(f"Flits must be at least 1, not {flits}")
 
     def program(self, schedules: Schedule | Sequence[Schedule]) -> Program:
         """The program of a schedule, or of several in one fabric."""

@@ -215,8 +215,9 @@ def _list(given: dict[str, Any], name: str, entry: type, default: list[Any] | No
 def _check_names(grid: dict[str, Any]) -> None:
     """Find misspelt names before anything is done."""
     topologies = [parse_topology(name) for name in grid["topologies"]]
-    for latency in filter(None, grid["link_latencies"]):
-        _check_latency(latency, topologies)
+    for latency in grid["link_latencies"]:
+        if latency is not None:
+            _check_latency(latency, topologies)
     for each in grid["collectives"]:
         for name in split_names(each):
             named = split_name(name)

@@ -32,7 +32,7 @@ ABANDONED = 86_400.0
 
 _ENTRY = re.compile(r"[0-9a-f]{64}(\.json)?")
 _HALF_MADE = re.compile(r"\.[0-9a-f]{16}\.part")
-_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,3})?) ?([kmgt]?)b?", re.IGNORECASE)
+_SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,3})?) ?([kmgt]?)b?", re.IGNORECASE)
 
 
 class Usage(NamedTuple):

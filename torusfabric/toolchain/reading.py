@@ -23,7 +23,7 @@ from .destinations import COMPRESSED
 from .values import path_of
 
 __all__ = ["excerpt", "listed_files", "parse_json", "location_of", "read_array", "read_bytes",
-           "read_text"]  # fmt: skip
+           "read_text", "unpack"]  # fmt: skip
 
 #: Bytes of text that are read. Its lists and numbers take some fifteen times as much memory.
 MOST_BYTES = 2**29
@@ -97,16 +97,49 @@ def read_text(path: str | os.PathLike[str], what: str, *, most: int = MOST_BYTES
         raise InputError(f"{what} {path} must be text in UTF-8: {error}") from None
 
 
+def unpack(packed: bytes) -> bytes:
+    """The content of bytes that zlib has compressed, all of them.
+
+    Raises
+    ------
+    ValueError
+        If bytes are missing or left over, or unpack to more than a file may hold.
+
+    Examples
+    --------
+    >>> unpack(zlib.compress(b"abc") + b"d")
+    Traceback (most recent call last):
+    ValueError: 1 byte more than is packed
+    """
+    limit, reason = _unpacked_limit(len(packed), MOST_BYTES)
+    stream = zlib.decompressobj()
+    try:
+        content = stream.decompress(packed, limit)
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+    if stream.unconsumed_tail:
+        raise ValueError(f"more than {reason}")
+    if not stream.eof:
+        raise ValueError("bytes that end too soon")
+    if count := len(stream.unused_data):
+        raise ValueError(f"{count} byte{'s' * (count > 1)} more than is packed")
+    return content
+
+
 def read_array(path: str | os.PathLike[str], what: str) -> NDArray[Any]:
     """The array of a ``.npy`` file, which is read as it is used.
 
     Raises
     ------
     InputError
-        If it cannot be read, or holds something else or less than its head says.
+        If it cannot be read, or holds something else, or less or more than its head says.
     """
     try:
-        return np.lib.format.open_memmap(path, mode="r")
+        array = np.lib.format.open_memmap(path, mode="r")
+        left = os.path.getsize(path) - array.offset - array.nbytes
+        if left == 0:
+            return array
+        reason = f"{left} bytes more than its head says"
     except OSError as error:
         reason = error.strerror or "not an array"
     except Exception:  # of a damaged head whatever its parser meets, such as TokenError

@@ -90,7 +90,8 @@ def real(what: str, value: object) -> float:
     >>> real("Stall", "0.5")
     0.5
     """
-    if isinstance(value, str | Real) and not isinstance(value, bool):
+    plain = not isinstance(value, str) or (value.isascii() and "_" not in value)
+    if isinstance(value, str | Real) and not isinstance(value, bool) and plain:
         try:
             return float(value)
         except (ValueError, OverflowError):

@@ -54,7 +54,7 @@ class Arrowhead(FromEntry, CayleyGraph):
 
     kind = "arrowhead"
     notation = "arrowhead:ORDER"
-    pattern = r"arrowhead:(\d{1,18})"
+    pattern = r"arrowhead:([0-9]{1,18})"
     entry = '{"kind": "arrowhead", "order": ..}'
 
     def __init__(self, order: int) -> None:

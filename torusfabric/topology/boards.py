@@ -83,7 +83,7 @@ class Boards:
     @classmethod
     def parse(cls, text: str, topology: Topology) -> Boards:
         """Read ``2x1``, blocks along each axis."""
-        if not re.fullmatch(r"\d{1,6}(x\d{1,6})*", text):
+        if not re.fullmatch(r"[0-9]{1,6}(x[0-9]{1,6})*", text):
             raise InputError(f"Boards must be numbers such as 2x1, not {text!r}")
         return cls(topology, tuple(map(int, text.split("x"))))  # type: ignore[arg-type]
 
@@ -190,7 +190,8 @@ class Boards:
         >>> Boards.parse("2x2", Torus(4, 4)).block("1,0")
         2
         """
-        at = tuple(map(int, text.split(","))) if re.fullmatch(r"\d{1,6}(,\d{1,6})*", text) else ()
+        numbers = re.fullmatch(r"[0-9]{1,6}(,[0-9]{1,6})*", text)
+        at = tuple(map(int, text.split(","))) if numbers else ()
         if len(at) != len(self.counts) or any(k >= n for k, n in zip(at, self.counts, strict=True)):
             last = ",".join(str(count - 1) for count in self.counts)
             raise InputError(

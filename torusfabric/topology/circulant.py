@@ -43,7 +43,7 @@ class Circulant(FromEntry, CayleyGraph):
 
     kind = "circulant"
     notation = "circulant:NODES:OFFSET,.."
-    pattern = r"circulant:(\d{1,9}):(\d{1,9}(?:,\d{1,9})*)"
+    pattern = r"circulant:([0-9]{1,9}):([0-9]{1,9}(?:,[0-9]{1,9})*)"
     entry = '{"kind": "circulant", "nodes": .., "offsets": [..]}'
 
     def __init__(self, nodes: int, offsets: Iterable[int]) -> None:
@@ -106,7 +106,7 @@ class Complete(Circulant):
 
     kind = "complete"
     notation = "complete:NODES"
-    pattern = r"complete:(\d{1,9})"
+    pattern = r"complete:([0-9]{1,9})"
     entry = '{"kind": "complete", "nodes": ..}'
 
     def __init__(self, nodes: int) -> None:
@@ -143,7 +143,7 @@ class Cube(FromEntry, CayleyGraph):
 
     kind = "cube"
     notation = "cube:AXES"
-    pattern = r"cube:(\d{1,9})"
+    pattern = r"cube:([0-9]{1,9})"
     entry = '{"kind": "cube", "axes": ..}'
 
     def __init__(self, axes: int) -> None:

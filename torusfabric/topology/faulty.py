@@ -129,8 +129,8 @@ class Faulty(Part):
         """
         words = [word.strip() for word in faults.split(",")]
         slow = [word for word in words if "=" in word]
-        nodes = [int(word) for word in words if re.fullmatch(r"\d{1,18}", word)]
-        links = [w for w in words if "=" not in w and not re.fullmatch(r"\d{1,18}", w)]
+        nodes = [int(word) for word in words if re.fullmatch(r"[0-9]{1,18}", word)]
+        links = [w for w in words if "=" not in w and not re.fullmatch(r"[0-9]{1,18}", w)]
         return cls(whole, links, nodes, slow)
 
     @property
@@ -338,13 +338,18 @@ def _slow_arcs(whole: Topology, slow_links: Sequence[str]) -> IntArray:
     slow = np.zeros((whole.nodes, whole.ports), int)
     for word in slow_links:
         link, _, cycles = str(word).partition("=")
-        if not re.fullmatch(r"\d{1,9}", cycles) or not 1 <= int(cycles) <= MOST_CYCLES:
+        if not re.fullmatch(r"[0-9]{1,9}", cycles) or not 1 <= int(cycles) <= MOST_CYCLES:
             raise InputError(
                 f"Slow link must be NODE:PORT=CYCLES with 1 to {MOST_CYCLES} cycles, not {word}"
             )
         if link.endswith(":out"):
             raise InputError(f"Slow link must be slow both ways, not {word}")
         for arc in _arcs_of(whole, link):
+            if slow[arc] not in (0, int(cycles)):
+                raise InputError(
+                    f"Slow link must take as many cycles wherever it is named, not {slow[arc]} and "
+                    f"{word}"
+                )
             slow[arc] = int(cycles)
     return slow
 

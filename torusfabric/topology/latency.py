@@ -52,7 +52,7 @@ def parse_latency(latency: Latency, axes: int, name: str) -> int | tuple[int, ..
     if isinstance(latency, Mapping):
         of_axis = dict(enumerate([1] * axes))
         for axis, cycles in latency.items():
-            if not re.fullmatch(r"\d{1,3}", str(axis)) or int(axis) >= axes:
+            if not re.fullmatch(r"[0-9]{1,3}", str(axis)) or int(axis) >= axes:
                 known = ", ".join(map(str, range(axes)))
                 raise InputError(
                     f"Link latency must be of some of the axes {known} of {name}, not of {axis}"
@@ -66,14 +66,18 @@ def parse_latency(latency: Latency, axes: int, name: str) -> int | tuple[int, ..
     return found[0] if len(set(found)) == 1 else found
 
 
-def _read(text: str) -> int | dict[str, int]:
+def _read(text: str) -> int | dict[int, int]:
     """A text as a number, or numbers by axes."""
-    if re.fullmatch(r"\d{1,9}", text):
+    if re.fullmatch(r"[0-9]{1,9}", text):
         return int(text)
-    entries = [re.fullmatch(r"(\d{1,3}):(\d{1,9})", entry.strip()) for entry in text.split(",")]
-    read = {entry[1]: int(entry[2]) for entry in entries if entry}
-    if len(read) < len(entries):
+    entries = [
+        re.fullmatch(r"([0-9]{1,3}):([0-9]{1,9})", entry.strip()) for entry in text.split(",")
+    ]
+    read = {int(entry[1]): int(entry[2]) for entry in entries if entry}
+    if None in entries:
         raise _refused(text)
+    if len(read) < len(entries):
+        raise InputError(f"Link latency must be given once for each axis, not {text}")
     return read
 
 

@@ -118,9 +118,9 @@ class Mesh(FromEntry, Part):
     @classmethod
     @override
     def parse(cls, text: str) -> Self | None:
-        if re.fullmatch(r"mesh:\d{1,18}(x\d{1,18})*", text):
+        if re.fullmatch(r"mesh:[0-9]{1,18}(x[0-9]{1,18})*", text):
             return cls([int(side) for side in text.removeprefix("mesh:").split("x")])
-        if "|" not in text or not re.fullmatch(r"\d{1,18}\|?(x\d{1,18}\|?)*", text):
+        if "|" not in text or not re.fullmatch(r"[0-9]{1,18}\|?(x[0-9]{1,18}\|?)*", text):
             return None
         parts = text.split("x")
         return cls([int(part.strip("|")) for part in parts], ["|" not in part for part in parts])

@@ -126,8 +126,8 @@ def _read_by(
 
 def _meant(text: str) -> str:
     """What a user may have meant by a text that names no topology, to end a message with."""
-    if re.fullmatch(r"-?\d+(\s*(x|X|by|,|\*|×)\s*-?\d+)+", text):
-        sides = "x".join(re.findall(r"\d+", text))
+    if re.fullmatch(r"-?[0-9]+(\s*(x|X|by|,|\*|×)\s*-?[0-9]+)+", text):
+        sides = "x".join(re.findall(r"[0-9]+", text))
         return f" (did you mean {sides}?)"
     kind = re.sub(r"[^a-z].*", "", text.lower())
     if kind in FAMILIES:

@@ -268,7 +268,7 @@ class Topology(metaclass=_Validated):
         """
         if name in self.port_names:
             return self.port_names.index(str(name))
-        if re.fullmatch(r"\d{1,9}", str(name)) and int(name) < self.ports:
+        if re.fullmatch(r"[0-9]{1,9}", str(name)) and int(name) < self.ports:
             return int(name)
         raise no_such("Port", name, self.port_names)
 
@@ -285,7 +285,7 @@ class Topology(metaclass=_Validated):
             node, _, port = link.partition(":")
         elif isinstance(link, tuple | list) and len(link) == 2:
             node, port = link
-        if not re.fullmatch(r"\d{1,18}", str(node)) or int(node) >= self.nodes or port == "":
+        if not re.fullmatch(r"[0-9]{1,18}", str(node)) or int(node) >= self.nodes or port == "":
             raise InputError(
                 f"Broken link must be NODE:PORT with a node below {self.nodes}, not {link!r}"
             )
@@ -329,10 +329,10 @@ class FromEntry(Topology):
     @classmethod
     @override
     def parse(cls, text: str) -> Self | None:
-        if (match := re.fullmatch(cls.pattern, text)) is None:
+        if (match := re.fullmatch(cls.pattern, text, re.ASCII)) is None:
             return None
         given = zip(match.groups(), cls._arguments(), strict=True)
-        numbers = [([*map(int, re.findall(r"\d+", part))], of) for part, (_, of) in given]
+        numbers = [([*map(int, re.findall(r"[0-9]+", part))], of) for part, (_, of) in given]
         return cls(*(each if of else each[0] for each, of in numbers))
 
     @classmethod

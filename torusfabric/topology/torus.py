@@ -53,7 +53,7 @@ class Torus(FromEntry, CayleyGraph):
 
     kind = "torus"
     notation = "side lengths such as 8x8 or 7x7x7"
-    pattern = r"(\d{1,18}(?:x\d{1,18})*)"
+    pattern = r"([0-9]{1,18}(?:x[0-9]{1,18})*)"
     entry = '{"kind": "torus", "sides": [..]}'
 
     def __init__(self, *sides: int | Iterable[int], link_latency: Latency = 1) -> None:

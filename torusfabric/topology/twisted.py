@@ -93,7 +93,9 @@ class TwistedTorus(FromEntry, CayleyGraph):
     @classmethod
     @override
     def parse(cls, text: str) -> Self | None:
-        if "~" not in text or not re.fullmatch(r"\d{1,9}(~\d{1,9})?(x\d{1,9}(~\d{1,9})?)*", text):
+        if "~" not in text or not re.fullmatch(
+            r"[0-9]{1,9}(~[0-9]{1,9})?(x[0-9]{1,9}(~[0-9]{1,9})?)*", text
+        ):
             return None
         parts = [part.partition("~") for part in text.split("x")]
         return cls([int(side) for side, *_ in parts], [int(twist or 0) for *_, twist in parts])

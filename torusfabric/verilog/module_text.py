@@ -147,7 +147,7 @@ class MemoryRule:
         entries = []
         styles = "|".join(style.value for style in MemoryStyle)
         for part in text.split(","):
-            match = re.fullmatch(rf"({styles})(?::([1-9]\d*)(?:x([1-9]\d*))?)?", part)
+            match = re.fullmatch(rf"({styles})(?::([1-9][0-9]*)(?:x([1-9][0-9]*))?)?", part)
             if not match:
                 raise InputError(
                     f"--ram must be STYLE[:DEPTH[xWIDTH]], of {styles.replace('|', ', ')}, "

@@ -32,7 +32,7 @@ from ...schedule import Lifted, Schedule
 from ...schedule.parsing import parse_schedule
 from ...schedule.recognise import recognise
 from ...toolchain.files import writing
-from ...toolchain.reading import parse_json, read_bytes
+from ...toolchain.reading import parse_json, read_bytes, unpack
 from ...topology import BoolArray, IntArray
 from .contents import UNASKED, Contents, contents_of
 from .image_loader import END, EVERY, MAGIC, PIECE_AT, ROWS_AT, SETTLED
@@ -359,7 +359,7 @@ def read_image(path: str | PathLike[str], frame: Frame, width: int) -> Image:
     if end > len(head) or zlib.crc32(raw[: 4 * at + 4]) != head[at + 1]:
         raise InputError(f"Image {path} must be whole, not torn")
     try:
-        tail = json.loads(zlib.decompress(raw[4 * end :]))
+        tail = parse_json(unpack(raw[4 * end :]))
         modes = []
         for texts, (any_root, *starts) in zip(tail["schedules"], tail["served"], strict=True):
             forms = [loadable_form(_schedule(text), frame.flits, frame.parsed_operators(), frame)
@@ -367,8 +367,10 @@ def read_image(path: str | PathLike[str], frame: Frame, width: int) -> Image:
             modes.append(LoadableMode(tuple(forms), tuple(map(int, starts)), bool(any_root)))
         kept = [Place(int(number), int(row), int(block), tuple([*map(int, each)] for each in named))
                 for number, row, block, named in tail["places"]]  # fmt: skip
-    except (ValueError, KeyError, TypeError, zlib.error) as error:
-        raise InputError(f"Image {path} must have its schedules behind it, not {error}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"Image {path} must have its schedules behind it, and no more, not {error}"
+        ) from error
     entries = entries_of(modes)
     placed = [*zip(kept, entries, strict=False)]
     if len(kept) != len(entries) * bool(base) or not all(

@@ -1,0 +1,197 @@
+"""Every option of every command: no empty value, no second value, no digits but ASCII."""
+
+import argparse
+import functools
+
+import pytest
+
+import torusfabric as tf
+from torusfabric.cli import main, make_parser
+
+# ruff: noqa: SLF001 (argparse has no other way to its options)
+
+#: A value that an option takes, by the function that reads it.
+VALUES = {
+    "natural": "1",
+    "positive": "1",
+    "real": "1",
+    "node_or_any": "1",
+    "positive_or_auto": "1",
+    "length_or_range": "1",
+    "constants": "alpha=1",
+    "node_pair": "0:1",
+    "folder": "out",
+}
+
+#: Digits of other scripts: full width, Arabic, Devanagari, superscript.
+DIGITS = ["１", "٣", "४", "²"]
+
+
+@functools.cache
+def _parser():
+    return make_parser()
+
+
+def _actions():
+    """Command and action of every argument."""
+    commands = next(
+        action for action in _parser()._actions if isinstance(action, argparse._SubParsersAction)
+    )
+    for name, parser in commands.choices.items():
+        for action in parser._actions:
+            yield name, action
+
+
+def _with_values():
+    """Command, option and its number of values of all that take any."""
+    return [
+        pytest.param(name, action, id=f"{name} {action.option_strings[-1]}")
+        for name, action in _actions()
+        if action.option_strings and action.nargs != 0
+    ]
+
+
+def _value(action):
+    """A value that an option takes."""
+    if action.choices is not None:
+        return next(iter(action.choices))
+    return VALUES[action.type.__name__] if action.type else "x"
+
+
+def _error(words):
+    """The error of a command line, empty if it can be parsed."""
+    try:
+        _parser().parse_args(words)
+    except tf.InputError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(("command", "action"), _with_values())
+def test_no_value_is_empty(command, action):
+    """A shell variable that is not set leaves no value; it is not taken for an option left out."""
+    more = [_value(action)] * ((action.nargs or 1) - 1)
+    for option in action.option_strings:
+        for blank in ("", " ", "\t"):
+            message = _error([command, "3", "allgather", option, blank, *more])
+            assert message.startswith(f"{'/'.join(action.option_strings)} must have a value, not")
+        if option.startswith("--") and not more:
+            assert "must have a value, not an empty one" in _error([command, f"{option}="])
+
+
+@pytest.mark.parametrize(("command", "action"), _with_values())
+def test_no_value_replaces_another(command, action):
+    """What may be repeated is all taken, and nothing else may."""
+    given = [action.option_strings[0], *[_value(action)] * (action.nargs or 1)]
+    again = [action.option_strings[-1], *given[1:]]
+    message = _error([command, *given, *again])
+    once = f"{'/'.join(action.option_strings)} must be given once, not several times"
+    if isinstance(action, argparse._AppendAction):
+        assert "must be given once" not in message
+        found = _parser().parse_args(["plan", "3", "broadcast", *2 * ["--broken-link", "0:+0"]])
+        assert found.broken_link == ["0:+0", "0:+0"]
+    else:
+        assert message.startswith(once)
+
+
+def test_flags_say_the_same_again():
+    for name, action in _actions():
+        if isinstance(action, argparse._StoreTrueAction):
+            assert "given once" not in _error([name, *2 * [action.option_strings[-1]]])
+    message = "--compact/--no-compact must be given once, not several times"
+    assert _error(["verilog", "--compact", "--no-compact"]).startswith(message)
+
+
+@pytest.mark.parametrize("digit", DIGITS)
+def test_numbers_are_of_ascii_digits(digit):
+    """So they are to every option that takes a number, alone and beside a plain digit."""
+    for command, action in _actions():
+        if action.type is None or not action.option_strings or action.type.__name__ == "folder":
+            continue
+        for text in (digit, f"1{digit}"):
+            value = VALUES[action.type.__name__].replace("1", text)
+            if action.type.__name__ == "constants":
+                continue  # values of constants are read where the model is known
+            message = _error([command, action.option_strings[-1], *[value] * (action.nargs or 1)])
+            assert message, (command, action.option_strings, value)
+            assert " must be " in message
+            assert digit in message
+
+
+@pytest.mark.parametrize("digit", DIGITS)
+@pytest.mark.parametrize(
+    "line",
+    [
+        "plan {0}x4 allgather",
+        "plan 4x{0} allgather",
+        "plan mesh:{0}x4 allgather",
+        "plan 4|x{0} allgather",
+        "plan 8x4~{0} allgather",
+        "plan circulant:1{0}:1 allgather",
+        "plan circulant:16:1,{0} allgather",
+        "plan complete:{0} allgather",
+        "plan cube:{0} allgather",
+        "plan arrowhead:{0} allgather",
+        "plan 4x4!{0} allgather",
+        "plan 4x4!{0}:+0 allgather",
+        "plan 4x4!0:{0} allgather",
+        "plan 4x4!0:+0={0} allgather",
+        "plan 4x4 allgather@{0}",
+        "plan 4x4 exchange[({0},1)]",
+        "plan 4x4 exchange[+{0}]",
+        "plan 4x4 allgather!{0}",
+        "plan 4x4 allgather --link-latency {0}",
+        "plan 4x4 allgather --link-latency 0:{0}",
+        "plan 4x4 allgather --link-latency {0}:2",
+        "plan 4x4 allgather --link-latency 0:+0={0}",
+        "plan 4x4 allgather --broken-node {0}",
+        "plan 4x4 allgather --broken-link {0}:+0",
+        "plan 4x4 allgather --objective time --costs alpha={0}",
+        "draw 4x4 allgather --boards {0}x1 -o a.svg",
+        "draw 4x4 allgather,alltoall --mode {0} -o a.svg",
+        "verilog 4x4 allgather --ram block:{0} -o out",
+    ],
+)
+def test_texts_are_of_ascii_digits(tmp_path, monkeypatch, capsys, line, digit):
+    monkeypatch.chdir(tmp_path)
+    assert main(line.format(digit).split()) == 1
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert digit in err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("plan 4x4 allgather:", "Collective must have an algorithm behind its :, not 'allgather:'"),
+        ("plan 4x4 allgather!", "Collective must have faults behind its !, not 'allgather!'"),
+        ("plan 4x4 allgather:!9", "Collective must have an algorithm behind its :, not"),
+        ("plan 4x4 allgather:matching!", "Collective must have faults behind its !, not"),
+        ("simulate 4x4 allgather,alltoall:", "Collective must have an algorithm behind its :, not"),
+        ("plan 4x4 allgather@", "Axes must be numbers joined by +, as in allgather@0+2, not ''"),
+        ("plan 4x4 exchange[]", "Offsets must be ports or coordinates"),
+        ("plan 4x4! allgather", "Broken link must be NODE:PORT with a node below 16, not ''"),
+        ("plan 4x4!9, allgather", "Broken link must be NODE:PORT with a node below 16, not ''"),
+        ("plan 4x4 allgather --costs alpha=1,alpha=2", "--costs must be of different names, not"),
+        ("plan 4x4 allgather --costs alpha=1,", "--costs must be such as alpha=100,tau=1, not"),
+        ("plan 4x4 allgather --link-latency 0:2,0:3", "Link latency must be given once for each"),
+        ("plan 4x4 allgather --link-latency 0:2,00:3", "Link latency must be given once for each"),
+        ("plan 4x4 allgather --link-latency 0:+0=2,0:+0=3", "Slow link must take as many cycles"),
+        ("plan 4x4!0:+0=2,4:-0=3 allgather", "Slow link must take as many cycles wherever it is"),
+        ("simulate 2x2 allreduce --op add,", "Operator must be one of"),
+        ("compare 2x2 allgather --width=0", "Width must be from 1 to 1024 bits, not 0"),
+        ("compare 2x2 allgather --width=1025", "Width must be from 1 to 1024 bits, not 1025"),
+        ("compare 2x2 allgather --flits=0", "Flits must be at least 1, not 0"),
+        ("compare 2x2 allgather --max-flits=0", "Flits must be at least 1, not 0"),
+        ("compare 2x2 allgather --flits=1:2 --width=0", "Width must be from 1 to 1024 bits, not 0"),
+        ("compare 2x2 allgather,alltoall --width=0", "Width must be from 1 to 1024 bits, not 0"),
+        ("compare 2x2 allgather,alltoall --max-flits=0", "Flits must be at least 1, not 0"),
+        ("run --port sim 2 allgather --width 8 --job=,", "Choice of a job must be one of"),
+    ],
+)
+def test_nothing_is_left_aside(capsys, line, message):
+    assert main(line.split()) == 1
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert message in err
