@@ -41,6 +41,15 @@ QUICK = {
 }
 
 LONG = {
+    "a command of too many words is carried out": Fault(
+        BARRIER, "commands", r"number == 3'd5\) \?", "number >= 3'd5) ?"
+    ),
+    "a command of too few words is carried out": Fault(
+        BARRIER, "commands", r"number == 3'd5\) \?", "number >= 3'd4) ?"
+    ),
+    "words behind a command are not counted": Fault(
+        BARRIER, "commands", r"number <= 3'd5\}", "number < 3'd5}"
+    ),
     "a beat that lacks half of a flit is taken": Fault(
         BEATS, "loader", r"\(\|tkeep\[3:2\]\) & \(~\(&tkeep\[3:2\]\)\)", "1'd0"
     ),

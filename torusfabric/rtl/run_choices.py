@@ -47,6 +47,8 @@ class RunError(enum.IntEnum):
     LINK = 9
     #: What was loaded is for another fabric, or incomplete.
     IMAGE = 10
+    #: A command packet has fewer or more words than a command.
+    COMMAND = 12
 
 
 @dataclass(frozen=True)

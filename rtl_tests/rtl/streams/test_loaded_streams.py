@@ -150,6 +150,23 @@ def test_no_torn_image_runs(image):
         assert in_statuses(log) == [*refused, [0, 0, 0], [0, 0, image.program.cycles(3, mode=1)]]
 
 
+def test_a_command_of_another_number_of_words_is_refused(image):
+    """Only behind the five words of a command that loads there are more."""
+    fabric = tf.Fabric.holding(image)
+    job = completed(fabric, tf.Job(mode=1, length=3))
+    run = Planned(job, draw_exchange(fabric, job, seed=1))
+    right = traffic_of(fabric, [run], stall=0, seed=1, cycles=100)
+    *nodes, commands = right.sources
+    wrong = [[LOAD], [LOAD, 0, 0, 0], [1, 3, 0], [1, 3, 0, 0, 6, 0], [1, 3, 0, 0, 7, 0, 0, 0]]
+    beats = [Beat(word, k == len(every) - 1) for every in wrong for k, word in enumerate(every)]
+    sinks = [*right.sinks[:-1], right.sinks[-1]._replace(expected=3 * (len(wrong) + 1))]
+    sources = [*nodes, commands._replace(beats=beats + commands.beats)]
+    log = CompiledEngine(fabric).stream(replace(right, sources=sources, sinks=sinks))
+    assert not Compared([run.exchange], log).runs[0].words_wrong
+    refused = [[tag, RunError.COMMAND, 0] for tag in (0, 0, 0, 6, 7)]
+    assert in_statuses(log) == [*refused, [0, 0, image.program.cycles(3, mode=1)]]
+
+
 def test_what_a_table_says_matters(image, monkeypatch):
     """A wrong origin in the table of a node, or an image that is refused, is found."""
     right = contents.packed

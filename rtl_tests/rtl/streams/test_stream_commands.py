@@ -1,14 +1,21 @@
 """Engines with streams: what commands choose, and what statuses report."""
 
+from dataclasses import replace
+
 import pytest
 from drawn_streams import drawn_streams
 from helpers import few
 from hypothesis import given, settings
 from stream_bench import Message, StreamBench, check, messages_of, streams
+from vectors import needs_icarus, run_vectors
 
 import torusfabric as tf
-from torusfabric.simulation.engines import Job
-from torusfabric.simulation.jobs import random_jobs
+from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine, Job
+from torusfabric.simulation.engines.traffic import STATUS_SINK, Beat
+from torusfabric.simulation.jobs import completed, random_jobs
+from torusfabric.simulation.streams.comparison import Compared
+from torusfabric.simulation.streams.messages import Planned, draw_exchange
+from torusfabric.simulation.streams.traffic import traffic_of
 
 #: Modes with one and several packets, sums, groups; roots and operators that runs choose.
 NAMED = {
@@ -50,14 +57,14 @@ REFUSED = {
     (1, 0, 3, 0, 77): 2,
     (1, 5, 0, 0, 77): 3,
     (1, 0, 0, 2, 77): 4,
-    (2,): 1,
+    (2,): 12,
 }
 
 
 def test_commands_that_are_refused():
     fabric = streams("3", "allgather,reduce", max_flits=4, root="any", operators=["add", "max"])
     jobs = [Job(mode=1, length=3, root=2, operation=1), Job(mode=0, length=4)]
-    good = [(1, 0, 2, 1, 1), (0, 4, 9, 9, 2, 5, 6)]
+    good = [(1, 0, 2, 1, 1), (0, 4, 9, 9, 2)]
     commands = [good[0], *REFUSED, good[1]]
     bench = StreamBench(fabric, 0.2)
     assert bench.run(messages_of(fabric, jobs), commands) == []
@@ -65,6 +72,63 @@ def test_commands_that_are_refused():
     tags = [command[4] if len(command) > 4 else 0 for command in REFUSED]
     refused = [[tag, error, 0] for tag, error in zip(tags, REFUSED.values(), strict=True)]
     assert bench.statuses == [[1, 0, cycles[0]], *refused, [2, 0, cycles[1]]]
+
+
+@pytest.mark.parametrize("clocks", ["one", "per-node"])
+@pytest.mark.parametrize("stall", [0, 0.5])
+def test_a_command_of_another_number_of_words_is_refused(stall, clocks):
+    """Each is between two good ones, which are carried out; its fifth word, if any, is its tag."""
+    fabric = streams("2", "allgather,alltoall", max_flits=2, clocks=clocks)
+    lengths = [length for length in range(1, 13) if length != 5]
+    jobs = [completed(fabric, Job(mode=k % 2, length=1 + k % 2)) for k in range(len(lengths) + 1)]
+    runs = [Planned(job, draw_exchange(fabric, job, seed=k)) for k, job in enumerate(jobs)]
+    cycles = [fabric.program.cycles(job.length, mode=job.mode) for job in jobs]
+    traffic = traffic_of(fabric, runs, stall=stall, seed=1, cycles=sum(cycles))
+    commands, statuses = [], []
+    for k, (job, length) in enumerate(zip(jobs, [*lengths, 0], strict=True)):
+        good = (job.mode, job.length, 0, 0, 100 + k)
+        words = (k % 2, 1 + k % 2, 0, 0, 7, *range(7))[:length]
+        commands += [Beat(word, at == len(packet) - 1)
+                     for packet in (good, words) for at, word in enumerate(packet)]  # fmt: skip
+        statuses += [[100 + k, 0, cycles[k]], [7 if length > 4 else 0, 12, 0]]
+    sources = [*traffic.sources[:-1], traffic.sources[-1]._replace(beats=commands)]
+    sinks = [*traffic.sinks[:-1], traffic.sinks[-1]._replace(expected=3 * len(statuses[:-1]))]
+    engine = CompiledEngine if clocks == "one" else AmaranthEngine
+    log = engine(fabric).stream(replace(traffic, sources=sources, sinks=sinks))
+    compared = Compared([run.exchange for run in runs], log)
+    assert not any(run.words_wrong for run in compared.runs)
+    words = [arrival.word for arrival in log.arrivals[STATUS_SINK]]
+    assert [words[at : at + 3] for at in range(0, len(words), 3)] == statuses[:-1]
+
+
+@needs_icarus
+def test_emitted_commands_of_another_number_of_words_are_refused(tmp_path):
+    """With and without rests between words; a last word that is missing ends with the next one."""
+    fabric = streams("2", "allgather,alltoall", max_flits=2)
+    tf.emit(fabric).write(tmp_path / "out")
+    idle = {"m_axis_status_tready": 1}
+    steps, wanted = [{"rst": 1}] * 17, []
+
+    def send(*words, rests, last=True):
+        for k, word in enumerate(words):
+            beat = {"s_axis_cmd_tdata": word, "s_axis_cmd_tvalid": 1}
+            ends = last and k == len(words) - 1
+            steps.extend([idle] * rests + [idle | beat | {"s_axis_cmd_tlast": ends}])
+
+    for rests in (0, 1):
+        for count in (1, 2, 3, 4, 6, 7, 8, 11):
+            send(*[1, 2, 0, 0, 50 + count, 3, 3, 3, 3, 3, 3][:count], rests=rests)
+            steps += [idle] * 20
+            wanted += [50 + count if count > 4 else 0, 12, 0]
+        send(0, 2, 0, 0, 9, rests=rests, last=False)
+        send(0, 2, 0, 0, 10, rests=rests)
+        send(2, 0, 0, 0, 11, rests=rests + 20)
+        steps += [idle] * 20
+        wanted += [9, 12, 0, 11, 1, 0]
+    shown = run_vectors(tmp_path / "out", tmp_path / "work", steps)
+    # What is shown after a step is taken in the next, while nothing rests.
+    found = [each["m_axis_status_tdata"] for each in shown[17:] if each["m_axis_status_tvalid"]]
+    assert found == wanted
 
 
 def barriers(fabric, jobs, places):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 __all__ = ["MODES", "Command", "Mode", "Outcome", "Packet", "Streams"]
 
 #: Numbers of errors.
-MODE, ROOT, LENGTH, OPERATION, PACKETS, DESTINATION = 1, 2, 3, 4, 6, 7
+MODE, ROOT, LENGTH, OPERATION, PACKETS, DESTINATION, COMMAND = 1, 2, 3, 4, 6, 7, 12
 
 
 class Mode(NamedTuple):
@@ -114,8 +114,12 @@ class Streams(NamedTuple):
     operators: int = 1
     commands: bool = False
 
-    def refusal(self, command: Command) -> int:
-        """Why a command is refused, or 0: the first reason by its number."""
+    def refusal(self, command: Command, words: int) -> int:
+        """Why a command is refused, or 0: that it has other than five words, or the first reason
+        by its number.
+        """
+        if words != len(command):
+            return COMMAND
         if command.mode >= len(self.modes):
             return MODE
         mode = MODES[self.modes[command.mode]]

@@ -119,10 +119,10 @@ def _run(streams: Streams, draw: random.Random) -> Run:
         field = draw.choice(Command._fields)
         command = command._replace(**{field: draw.choice(BEYOND)})
     beats = tuple(command)
-    if draw.random() < 0.05:  # beats that lack are 0, and further ones are ignored
+    if draw.random() < 0.05:  # refused, with a tag of 0 where it is missing
         beats = (beats + tuple(draw.choices(BEYOND, k=3)))[: draw.randint(1, 8)]
         command = Command(*(*beats, *[0] * 5)[:5])
-    if streams.refusal(command):
+    if streams.refusal(command, len(beats)):
         return Run(command, beats, [[] for _ in range(streams.nodes)])
     return Run(command, beats, _messages(streams, command, draw))
 
@@ -185,7 +185,7 @@ def _expected(streams: Streams, given: Runs, program: Any) -> _Expected:
     """What must come of some runs."""
     expected = _Expected([[] for _ in range(streams.nodes)], [], [])
     for run in given.runs:
-        error, cycles = streams.refusal(run.command), 0
+        error, cycles = streams.refusal(run.command, len(run.beats or run.command)), 0
         if not error:
             outcome = streams.outcome(run.command, run.sent)
             error = outcome.error

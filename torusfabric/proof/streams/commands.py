@@ -63,8 +63,10 @@ def _add_collection(model: Model) -> None:
     """The beats of the command that is being taken."""
     model.wire("beat", "tvalid && tready")
     model.wire("accepted", "beat && tlast")
-    most = len(COMMAND)
-    model.register("beats", f"accepted ? 0 : beat && beats != {most} ? beats + 1 : beats", 3)
+    model.wire("more_beats", f"beats + 3'(beat && beats <= {len(COMMAND)})", 3)
+    model.register("beats", "accepted ? 0 : more_beats", 3)
+    # Those of the packet that was taken.
+    model.register("its_beats", "accepted ? more_beats : its_beats", 3)
     same = []
     for k, name in enumerate(COMMAND):
         model.wire(f"now_{name}", f"beat && beats == {k} ? tdata : word_{name}", COMMAND_BITS)
@@ -73,6 +75,7 @@ def _add_collection(model: Model) -> None:
     model.claims({
         "takes_one_command_at_a_time": "tready == !there",
         "collects_beats": f"there || (number == beats && {' && '.join(same)})",
+        "knows_how_many_beats_there_were": "!there || number == its_beats",
         "collects_nothing_beside": "!there || (beats == 0 && "
         + " && ".join(f"word_{name} == 0" for name in COMMAND) + ")",
     })  # fmt: skip
@@ -213,11 +216,14 @@ def _claim_refusals(model: Model, shape: CommandShape) -> None:
     known = by_value(shape.operations, mode)
     bad_operation = f"{known} != 0 && command_operation >= {known}"
     model.wire("bad_operation", bad_operation if shape.operation_bits else "1'b0")
-    model.wire("fine", "!bad_mode && !bad_root && !bad_length && !bad_operation")
+    model.wire("bad_words", f"its_beats != {len(COMMAND)}")
+    model.wire("fine", "!bad_mode && !bad_root && !bad_length && !bad_operation && !bad_words")
     kinds = {"root": RunError.ROOT, "length": RunError.LENGTH, "operation": RunError.OPERATION}
-    allowed = [f"refusal == {int(RunError.MODE)} && bad_mode"]
+    allowed = [f"refusal == {int(RunError.COMMAND)} && bad_words"]
+    allowed += [f"refusal == {int(RunError.MODE)} && bad_mode && !bad_words"]
     allowed += [
-        f"refusal == {int(error)} && bad_{name} && !bad_mode" for name, error in kinds.items()
+        f"refusal == {int(error)} && bad_{name} && !bad_mode && !bad_words"
+        for name, error in kinds.items()
     ]
     model.claims({
         "refuses_what_there_is_not": "!there || (refusal == 0) == fine",

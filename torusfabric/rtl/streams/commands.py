@@ -155,8 +155,8 @@ class Commands(Leaf):
                 **{name: Out(bits) for name, bits in said.items()},
             }
         )
-        #: How many beats of a command there are.
-        self._number = Signal(range(len(COMMAND) + 1), name="number")
+        #: Beats of the packet so far; one more than a command has stands for any more.
+        self._number = Signal(range(len(COMMAND) + 2), name="number")
 
     def elaborate(self, platform: object) -> Module:
         """Build what takes commands, what is known of those under way, and the statuses."""
@@ -166,15 +166,16 @@ class Commands(Leaf):
         rests = under_way == 0
         command = self._collect(m, there, taken)
         error, fine = Signal(ERROR_BITS, name="refusal"), Signal(name="fine")
-        carried_out = error == RunError.NONE
+        carried_out, whole = error == RunError.NONE, self._number == len(COMMAND)
         if self.shape.starts:
             form, refusal = self._find(m, command, self.shape.starts)
             loads, loaded = self._load(m, command, there, taken, rests)
             refusal = Mux(loads, Mux(loaded, NONE, RunError.IMAGE), refusal)
             carried_out &= ~loads
+            whole |= loads & (self._number > len(COMMAND))
         else:
             form, refusal = self._choose(command)
-        m.d.comb += error.eq(refusal)
+        m.d.comb += error.eq(Mux(whole, refusal, RunError.COMMAND))
         m.d.comb += fine.eq(carried_out)
         odd, put, refused = Signal(name="odd"), Signal(name="put"), Signal(name="refused")
         m.d.comb += [
@@ -192,7 +193,10 @@ class Commands(Leaf):
         return m
 
     def _collect(self, m: Module, there: Signal, taken: Signal) -> dict[str, Value]:
-        """Take the beats of a command; those that it lacks are 0, and further ones are ignored."""
+        """Take the beats of a packet up to its last one, and count them.
+
+        Beats behind those of a command are counted as one; a tag that is missing is 0.
+        """
         number, beat = self._number, Signal(name="beat")
         m.d.comb += [self.tready.eq(~there), beat.eq(self.value("tvalid") & self.tready)]
         command: dict[str, Value] = {}
@@ -206,7 +210,7 @@ class Commands(Leaf):
             m.d.sync += [there.eq(0), number.eq(0)]
         with m.Elif(beat):
             m.d.sync += there.eq(self.value("tlast"))
-            m.d.sync += number.eq(number + (number != len(COMMAND)))
+            m.d.sync += number.eq(number + (number <= len(COMMAND)))
         return command
 
     def _find(
@@ -236,7 +240,7 @@ class Commands(Leaf):
         words, was_loaded = Signal(name="at_image"), Signal(name="was_loaded")
         m.d.comb += [
             loads.eq(command["mode"] == LOAD),
-            words.eq(loads & (self._number == len(COMMAND)) & ~there),
+            words.eq(loads & (self._number >= len(COMMAND)) & ~there),
             self.load_data.eq(self.value("tdata")),
             self.load_first.eq(~begun),
         ]
