@@ -57,7 +57,7 @@ LONG = {
         BEATS, "loader", r"~tlast & \(~\(&tkeep\[3:2\]\)\)", "1'd0"
     ),
     "flits of a packet are counted by beats": Fault(
-        BEATS, "loader", r"if \(&tkeep\[3:2\]\) last_flit", "if (1'd0) last_flit"
+        BEATS, "loader", r"last_flit = &tkeep\[3:2\]", "last_flit = 1'd0"
     ),
     "all flits of the last beat are said to be full": Fault(
         BEATS, "unloader", r"tkeep = \{shown\[4\], shown\[4:3\]", "tkeep = {2'd3, shown[3]"
