@@ -170,6 +170,9 @@ def tree_harness(design: Design, name: str) -> Harness:
 #: The counters of a queue.
 POINTERS = ("written", "fetched")
 
+#: The resets of its two sides, which set the counters back.
+RESETS = ("node_reset_node_resets", "sync_reset_sync_resets")
+
 
 def crossing_harness(design: Design, name: str) -> Harness:
     """Of the counters that another clock reads one bit changes at a time, if any.
@@ -185,15 +188,15 @@ def crossing_harness(design: Design, name: str) -> Harness:
     >>> crossing_harness(tf.emit(fabric), "s_axis_crossing").properties
     4
     """
-    model = Model(design, name, shows=[*POINTERS, *(f"{each}_gray" for each in POINTERS)])
-    # Resets of both sides are high together.
+    gray = [f"{each}_gray" for each in POINTERS]
+    model = Model(design, name, shows=[*POINTERS, *gray, *RESETS])
     model.drive("node_clk", "clk")
     model.drive("node_rst", "rst")
     for each in POINTERS:
         bits = model.width(each)
         changed = model.wire(f"{each}_changed", f"{each}_gray ^ $past({each}_gray)", bits)
         model.claim(f"{each}_is_in_gray_code", f"{each}_gray == ({each} ^ ({each} >> 1))")
-        one = f"$past(rst) || !({changed} & ({changed} - 1'd1))"
+        one = f"$past({' || '.join(['rst', *RESETS])}) || !({changed} & ({changed} - 1'd1))"
         model.claim(f"one_bit_of_{each}_changes", one)
     return model.harness("of the counters that the other clock reads, one bit changes at a time",
                          cycles=2)  # fmt: skip

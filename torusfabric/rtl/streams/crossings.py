@@ -1,8 +1,16 @@
 # amaranth: UnusedElaboratable=no
 """Crossings: the streams of a node in a clock domain of its own, through asynchronous queues.
 
-Where words are written and read is said across by counters in Gray code, of which one bit changes
-at a time. Each side has its own reset, in its own clock; both are high together for some cycles.
+Each side tells the other how many words it has passed by a counter in Gray code, of which one bit
+changes at a time. Both sides are reset together, whichever reset is asserted, for however short a
+time, while their clocks have nothing in common:
+
+1. The reset of the fabric or of the node sets `held`, asynchronously; an edge of `clk` ends it.
+2. `held` sets the reset of the side of the node, which ends three edges of its clock later.
+3. That reset sets the reset of the side of the fabric, which ends three edges of `clk` later.
+
+So both sides are in reset for an edge of each clock. Why three edges: a counter that the other side
+has reset arrives through two registers. A side in reset neither takes a word nor has one.
 """
 
 from __future__ import annotations
@@ -13,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from amaranth.hdl import Cat, ClockDomain, ClockSignal, Module, ResetSignal, Signal, Value
-from amaranth.lib.cdc import FFSynchronizer
+from amaranth.lib.cdc import AsyncFFSynchronizer, FFSynchronizer
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
@@ -30,8 +38,11 @@ __all__ = ["Crossing", "QUEUE", "add_crossings"]
 #: Words of a queue: as many as distributed memory has, and enough to pass one in every cycle.
 QUEUE = 16
 
-#: The domain of the node.
+#: The clock domain of the node.
 NODE = "node"
+
+#: Registers between a reset of the other side and the reset of a side.
+RESET_STAGES = 3
 
 
 class Crossing(Leaf):
@@ -71,10 +82,15 @@ class Crossing(Leaf):
         """Build the queue between the domains."""
         m = Module()
         m.domains += ClockDomain(NODE, local=True)
-        m.d.comb += [
-            ClockSignal(NODE).eq(self.value("node_clk")),
-            ResetSignal(NODE).eq(self.value("node_rst")),
-        ]
+        m.d.comb += ClockSignal(NODE).eq(self.value("node_clk"))
+        held = Signal()
+        resets = {each: Signal(name=f"{each}_resets") for each in (NODE, "sync")}
+        m.submodules.hold = AsyncFFSynchronizer(ResetSignal() | self.value("node_rst"), held)
+        for domain, cause in ((NODE, held), ("sync", resets[NODE])):
+            m.submodules[f"{domain}_reset"] = AsyncFFSynchronizer(
+                cause, resets[domain], o_domain=domain, stages=RESET_STAGES
+            )
+        m.d.comb += ResetSignal(NODE).eq(resets[NODE])
         into, out = (NODE, "sync") if self._inward else ("sync", NODE)
         words = Memory(shape=sum(self._fields.values()), depth=QUEUE, init=[])
         m.submodules.words = words
@@ -82,11 +98,14 @@ class Crossing(Leaf):
         writes, reads = Signal(name="writes"), Signal(name="reads")
         written = _pointer(m, "written", writes, into, out)
         fetched = _pointer(m, "fetched", reads, out, into)
+        ours = fetched if self._inward else written
+        with m.If(resets["sync"]):
+            m.d.sync += [ours.number.eq(0), ours.gray.eq(0)]
         # The whole queue apart: all bits of counters but the two highest are the same.
         full = fetched.seen ^ (0b11 << len(fetched.seen) - 2)
         m.d.comb += [
-            self.in_tready.eq(written.gray != full),
-            self.out_tvalid.eq(fetched.gray != written.seen),
+            self.in_tready.eq((written.gray != full) & ~resets[into]),
+            self.out_tvalid.eq((fetched.gray != written.seen) & ~resets[out]),
             writes.eq(self.value("in_tvalid") & self.in_tready),
             reads.eq(self.value("out_tready") & self.out_tvalid),
             write.en.eq(writes),
