@@ -73,11 +73,19 @@ def test_names_in_pages_made_of_system_rdl(tmp_path: Path) -> None:
     assert not any("<img src=x" in page for page in pages)
 
 
-def test_name_of_an_algorithm_in_ip_xact() -> None:
-    fabric = tf.Fabric(tf.compile(named(NASTY)), width=8, bus="axi-lite")
-    component = ET.fromstring(tf.emit(fabric, flow="vivado").files["component.xml"])
-    (description,) = (each.text for each in component if each.tag.endswith("}description"))
-    assert "a\\nmodule worse; endmodule" in description
+@pytest.mark.parametrize("name", ["} [exec false] $nothing {", "\\} ; exit 1", '"; exit; "'])
+def test_name_of_an_algorithm_in_scripts_of_tcl(name: str) -> None:
+    """The name is part of one word, of which Tcl carries nothing out."""
+    tkinter = pytest.importorskip("tkinter", reason="no Tcl: install python3-tk")
+    fabric = tf.Fabric(tf.compile(named(name)), width=8, bus="axi-lite")
+    script = tf.emit(fabric, flow="vivado").files["vivado/package_ip.tcl"]
+    (line,) = (line for line in script.splitlines() if line.startswith("set_property description"))
+    interpreter, calls = tkinter.Tcl(), list[tuple[str, ...]]()
+    interpreter.createcommand("set_property", lambda *words: calls.append(words))
+    interpreter.eval(f"set core core\n{line}")
+    ((key, value, core),) = calls
+    assert (key, core) == ("description", "core")
+    assert "2x2 allgather" in value
 
 
 def test_name_of_an_algorithm_in_pictures() -> None:

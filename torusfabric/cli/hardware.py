@@ -82,7 +82,7 @@ def _add_verilog_options(verilog: ArgumentParser) -> None:
         f"""
         --prefix NAME: what the names of all modules begin with (default nothing)
         --docs: describe the ports too: a table, and timing diagrams drawn from a simulation
-        --flow: write a project and constraints for these tools too, and IP-XACT
+        --flow: write a project and constraints for these tools too
         --templates: write an instance of the fabric to be copied, and SystemVerilog assertions to
             bind
         --fold: say where nodes lie in the folded torus, whose links are all short, and write

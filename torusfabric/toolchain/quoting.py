@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 
 __all__ = ["facts_table", "filled", "line_comment", "markdown_cell", "markdown_code",
-           "script_json", "shell_command", "visible", "xml_attribute", "xml_text"]  # fmt: skip
+           "script_json", "shell_command", "tcl_text", "visible", "xml_attribute", "xml_text"]  # fmt: skip
 
 #: What XML 1.0 cannot hold at all.
 _NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -122,6 +122,19 @@ def xml_attribute(text: str) -> str:
     "say &quot;a&quot;"
     """
     return f'"{xml_text(text)}"'
+
+
+def tcl_text(text: str) -> str:
+    """Return a text for a word in braces of Tcl, which carries nothing out in it.
+
+    Braces and backslashes are left out: they end a word, or may hide its end.
+
+    Examples
+    --------
+    >>> tcl_text("} ; exit [x] $y")
+    ' ; exit [x] $y'
+    """
+    return visible(text).translate(dict.fromkeys(map(ord, "{}\\")))
 
 
 def script_json(value: object) -> str:

@@ -397,7 +397,7 @@ def files_beside(  # noqa: PLR0913 (one choice of a user each)
         texts |= docs_files(said, diagrams)
     topology = fabric.program.topology
     if flow is not None:
-        texts |= flow_files(flow, said, title, netlist=fabric.netlist, topology=topology)
+        texts |= flow_files(flow, fabric, said, title)
     if templates:
         texts |= template_files(said)
     if fold:

@@ -72,7 +72,7 @@ def emit(  # noqa: PLR0913 (one choice of a user each)
     ram : str
         What memories are made of, as of `MemoryRule.parse`.
     flow : str, optional
-        ``vivado`` or ``quartus``: a project for it is among the files, and IP-XACT.
+        ``vivado`` or ``quartus``: a project and constraints for it are among the files.
     templates : bool
         Whether an instance to be copied is among the files, and assertions to be bound.
     fold : bool
