@@ -10,7 +10,8 @@ import shlex
 from collections.abc import Iterable, Mapping
 
 __all__ = ["facts_table", "filled", "line_comment", "markdown_cell", "markdown_code",
-           "script_json", "shell_command", "tcl_text", "visible", "xml_attribute", "xml_text"]  # fmt: skip
+           "script_json", "shell_command", "tcl_text", "visible", "xml_attribute",
+           "xml_text"]  # fmt: skip
 
 #: What XML 1.0 cannot hold at all.
 _NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
