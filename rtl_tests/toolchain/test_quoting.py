@@ -19,6 +19,9 @@ from torusfabric.toolchain.quoting import filled, line_comment, shell_command
 #: What ends a comment, a word, a cell, a string or an element in one language or another.
 NASTY = "a\nmodule worse; endmodule\r\u2028 */ `b` $(touch c) '\"|<d>&\x1b\x00@DATA@ \\"
 
+#: The same of a schedule, whose name has printable characters alone.
+NASTY_NAME = "a // module worse; endmodule */ `b` $(touch c) '\"|<d>& @DATA@ \\"
+
 
 def named(text: str) -> tf.Schedule:
     """A schedule by an algorithm of some name."""
@@ -48,7 +51,7 @@ def test_name_of_a_file_stays_in_its_comment(
 
 
 def test_name_of_an_algorithm_in_verilog() -> None:
-    fabric = tf.Fabric(tf.compile(named(NASTY)), width=8)
+    fabric = tf.Fabric(tf.compile(named(NASTY_NAME)), width=8)
     plain = tf.Fabric(tf.compile(named("plain")), width=8)
     lines, others = (tf.emit(one).text.splitlines() for one in (fabric, plain))
     assert lines[1:] == others[1:]
@@ -56,7 +59,7 @@ def test_name_of_an_algorithm_in_verilog() -> None:
 
 
 def test_name_of_an_algorithm_in_system_rdl() -> None:
-    fabric = tf.Fabric(tf.compile(named(NASTY)), width=8, bus="wishbone")
+    fabric = tf.Fabric(tf.compile(named(NASTY_NAME)), width=8, bus="wishbone")
     plain = tf.Fabric(tf.compile(named("plain")), width=8, bus="wishbone")
     texts = [tf.emit(one).files["fabric.rdl"].splitlines() for one in (fabric, plain)]
     assert len(texts[0]) == len(texts[1])
@@ -89,10 +92,14 @@ def test_name_of_an_algorithm_in_scripts_of_tcl(name: str) -> None:
 
 
 def test_name_of_an_algorithm_in_pictures() -> None:
-    assert "a\\nmodule" in " ".join(
-        ET.fromstring(draw(named(NASTY.replace("\n", "\\n")))).itertext()
-    )
-    assert ET.fromstring(draw(named(NASTY))) is not None
+    texts = ET.fromstring(draw(named(NASTY_NAME))).itertext()
+    assert "a // module worse" in " ".join(texts)
+
+
+@pytest.mark.parametrize("character", ["\n", "\r", "\u2028", "\x1b", "\x00", "\udcff"])
+def test_characters_that_cannot_be_printed_are_in_no_name(character: str) -> None:
+    with pytest.raises(tf.InputError, match="characters that can be printed"):
+        named(f"a{character}b")
 
 
 def test_names_of_nodes_in_save_files_of_gtkwave(tmp_path: Path) -> None:
