@@ -38,6 +38,10 @@ class InputError(TorusfabricError, ValueError):
 
     status = 1
 
+    def __init__(self, message: object = "", *others: object) -> None:
+        # Values of users may have several lines, such as arrays.
+        super().__init__(" ".join(str(message).split("\n")), *others)
+
 
 class NotEnoughMemory(InputError):
     """What the user asked for does not fit into the memory that is free; elsewhere it might.

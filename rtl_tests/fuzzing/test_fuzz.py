@@ -13,9 +13,9 @@ from torusfabric import cli, errors
 
 #: How many cases of each sort are quick, and how many take minutes.
 FEW = {"schedule": 80, "msccl": 80, "sweep": 60, "line": 15, "board": 40, "bus": 120,
-       "packet": 12}  # fmt: skip
+       "packet": 12, "call": 100}  # fmt: skip
 MANY = {"schedule": 3000, "msccl": 3000, "sweep": 2000, "line": 500, "board": 6000, "bridge": 100,
-        "bus": 2500, "packet": 20000}  # fmt: skip
+        "bus": 2500, "packet": 20000, "call": 5000}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

@@ -6,17 +6,20 @@ needed and not given, or None; ``or`` joins several.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from typing import Any, TypeAlias
 
 from ..collective import Collective
-from ..errors import InputError
+from ..errors import InputError, TorusfabricError
 from ..schedule import Duplex, Lifted, Schedule
 from ..schedule.base import UNNAMED
+from ..toolchain.notices import LOGGER
+from ..toolchain.public import public_class
 from ..toolchain.values import flag, natural, positive, real, shown
 from ..topology import CayleyGraph, Topology
 
-__all__ = ["Algorithm", "Options", "Planner", "as_flag", "asked_for", "chunk_for_each",
-           "every_port", "one_chunk", "some_ports"]  # fmt: skip
+__all__ = ["Algorithm", "AlgorithmFailed", "Options", "Planner", "as_flag", "asked_for",
+           "chunk_for_each", "every_port", "one_chunk", "some_ports"]  # fmt: skip
 
 #: More steps in which what arrived only waits are not worth a try.
 MOST_LATENCY = 2**16
@@ -44,6 +47,7 @@ _READ: dict[str, Callable[[str, object], object]] = {
 _OPEN = ("ports", "chunks", "trees", "packets", "times")
 
 
+@public_class
 @dataclass(frozen=True)
 class Options:
     """What a user may ask of an algorithm; None (or the default) leaves the choice to it.
@@ -126,6 +130,25 @@ Planner: TypeAlias = Callable[[Any, Collective, Options], Schedule]
 Variants: TypeAlias = Callable[[Topology, Collective], Sequence[Mapping[str, Any]]]
 
 
+#: The package whose algorithms are ours.
+PACKAGE = __name__.partition(".")[0]
+
+
+class AlgorithmFailed(InputError):
+    """An algorithm of another package that neither plans nor refuses."""
+
+    def announce(self) -> None:
+        """Say once that the algorithm is left out, where others may serve."""
+        _warn(f"{self} (it is left out)")
+
+
+@cache
+def _warn(text: str) -> None:
+    """Give a warning, each text once."""
+    LOGGER.warning("%s", text)
+
+
+@public_class
 @dataclass(frozen=True)
 class Algorithm:
     """An entry of the catalogue.
@@ -188,7 +211,44 @@ class Algorithm:
             return f"{as_flag(name)} left out"
         if not (self.any_network or isinstance(topology, CayleyGraph)):
             return "a network that looks the same from every node, such as a torus"
-        return self.misfit(topology, collective, options)
+        try:
+            return self._ask("misfit", topology, collective, options)  # type: ignore[no-any-return]
+        except AlgorithmFailed as error:
+            error.announce()
+            return "another misfit: its own raises an error"
+
+    def find_variants(
+        self, topology: Topology, collective: Collective
+    ) -> Sequence[Mapping[str, Any]]:
+        """The variants for a selection; none where they are looked for in vain."""
+        try:
+            return self._ask("variants", topology, collective)  # type: ignore[no-any-return]
+        except AlgorithmFailed as error:
+            error.announce()
+            return ()
+
+    def _ask(self, what: str, *given: Any) -> Any:
+        """What a function of the algorithm answers.
+
+        Raises
+        ------
+        AlgorithmFailed
+            If it raises an error and is of another package; ours are shown with their traceback.
+        """
+        function = getattr(self, what)
+        try:
+            return function(*given)
+        except TorusfabricError:
+            raise
+        except Exception as error:
+            if getattr(function, "__module__", "").startswith(f"{PACKAGE}."):
+                raise
+            reason = f"{what} raises {type(error).__name__}: {error}"
+        raise self._failure(reason)
+
+    def _failure(self, reason: str) -> AlgorithmFailed:
+        """The error of a function that fails, and how it does."""
+        return AlgorithmFailed(f"Algorithm {self.name} must plan or refuse, but its {reason}")
 
     def unknown(self, options: Options) -> list[str]:
         """Names of the options that were given and that it does not understand."""
@@ -213,10 +273,10 @@ class Algorithm:
             groups = collective.groups(topology)
             part = self(groups.torus, collective.in_one_group, options)
             return Lifted.of(part, topology, collective)
-        schedule = self.plan(topology, collective, options)
-        if isinstance(schedule, Schedule) and schedule.algorithm == UNNAMED:
-            return replace(schedule, algorithm=self.name)
-        return schedule
+        schedule: Schedule = self._ask("plan", topology, collective, options)
+        if not isinstance(schedule, Schedule):
+            raise self._failure(f"plan returns {shown(schedule)}, which is no schedule")
+        return replace(schedule, algorithm=self.name) if schedule.algorithm == UNNAMED else schedule
 
 
 def every_port(options: Options, *counts: int) -> str | None:

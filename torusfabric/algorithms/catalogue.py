@@ -12,7 +12,9 @@ from dataclasses import replace
 from ..collective import Collective
 from ..errors import InputError
 from ..toolchain.exports import read_entry_points
-from ..toolchain.values import no_such
+from ..toolchain.notices import LOGGER
+from ..toolchain.public import public_class, require_fields
+from ..toolchain.values import no_such, shown
 from ..topology import Topology
 from .algorithm import Algorithm, Options, as_flag, asked_for
 from .arrowhead.spanning_tree import SPANNING_TREE
@@ -54,6 +56,7 @@ BUILT_IN: tuple[Algorithm, ...] = (
 GROUP = "torusfabric.algorithms"
 
 
+@public_class
 class Catalogue:
     """Algorithms in order of preference, each of a name of its own.
 
@@ -72,7 +75,7 @@ class Catalogue:
         """All algorithms, those of entry points included."""
         group, self._unread_group = self._unread_group, None
         if group:
-            read_entry_points(group, "an algorithm", self.register)
+            read_entry_points(group, "an algorithm", self.register, broken=LOGGER.warning)
         return self._algorithms
 
     def __len__(self) -> int:
@@ -109,7 +112,8 @@ class Catalogue:
         ['hamiltonian', 'mine', 'matching']
         """
         if not isinstance(algorithm, Algorithm):
-            raise InputError(f"Algorithm must be an Algorithm, not {algorithm!r}")
+            raise InputError(f"Algorithm must be an Algorithm, not {shown(algorithm)}")
+        require_fields(algorithm)
         if any(other.name == algorithm.name for other in self):
             raise InputError(f"Algorithm must have a name of its own, not {algorithm.name!r}")
         place = len(self) if before is None else self._all().index(self.find(before))

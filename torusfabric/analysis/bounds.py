@@ -25,6 +25,7 @@ from ..schedule import (
 )
 from ..schedule.file import given_schedule
 from ..toolchain.destinations import AnyPath
+from ..toolchain.public import public
 from ..topology import CayleyGraph, Topology
 from .check import Traffic, check
 from .distance_bounds import bufferless_steps, delivery_steps
@@ -34,6 +35,7 @@ __all__ = ["Bound", "all_pairs_rounds", "arc_load", "bound", "find_bound", "lowe
            "spread_around", "spread_rounds"]  # fmt: skip
 
 
+@public
 def bound(schedule: Schedule | AnyPath, traffic: Traffic | None = None) -> int:
     """A number of rounds that no schedule for the same task in the same model goes below.
 

@@ -25,6 +25,7 @@ from ..errors import InputError
 from ..schedule import Lifted, Pattern, Schedule, SumPattern, SumTable, Switching, Table
 from ..schedule.file import given_schedule
 from ..schedule.sum_trees import sum_trees
+from ..toolchain.public import public
 from ..toolchain.values import no_such, real, shown
 from .check import Traffic, check, pattern_traffic, table_traffic
 
@@ -85,6 +86,7 @@ def read_costs(costs: Costs | None) -> Costs:
     return cast(Costs, numbers)
 
 
+@public
 def time(schedule: Schedule | AnyPath, **costs: Unpack[Costs]) -> Number:
     """Return the time of a schedule in the linear model of the papers.
 
@@ -133,6 +135,7 @@ def time(schedule: Schedule | AnyPath, **costs: Unpack[Costs]) -> Number:
     return schedule_cost(given_schedule(schedule)).time(**read_costs(costs))
 
 
+@public
 def stream_time(schedule: Schedule | AnyPath, **costs: Unpack[Costs]) -> Number:
     """Return the time of a schedule through whose trees flits stream.
 

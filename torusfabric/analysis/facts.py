@@ -6,6 +6,7 @@ from typing import Any
 from ..collective import Operator
 from ..errors import InputError
 from ..schedule import Schedule, Switching
+from ..toolchain.public import public
 from ..topology import Faulty
 from .bounds import find_bound
 from .check import Progress, check
@@ -37,6 +38,7 @@ def require_length(flits: int) -> None:
         raise InputError(f"Flits must be at most {MOST_FLITS}, not {flits}")
 
 
+@public
 def schedule_facts(
     schedule: Schedule,
     progress: Progress | None = None,

@@ -10,6 +10,7 @@ from ..errors import InputError
 from ..fpga.bridge import BAUD
 from ..toolchain.extras import extras_named
 from ..toolchain.files import AnyPath
+from ..toolchain.public import public
 from ..toolchain.reading import parse_json, read_bytes
 from ..toolchain.values import is_several, of_type, path_of
 
@@ -33,6 +34,7 @@ FLITS = 16
 SIMULATED = "sim"
 
 
+@public
 def connect(
     port: str | Sequence[str],
     fabric: "Fabric | BoardSystem | Sequence[Block] | AnyPath | None" = None,

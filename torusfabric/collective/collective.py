@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..toolchain.values import no_such
+from ..toolchain.public import public_class
+from ..toolchain.values import entries_of, natural, no_such, of_type
 from ..topology import Groups, IntArray, IntLike, Topology
 from .definitions import COLLECTIVES, Content, Definition, Target
 from .offsets import NO_NODE, nodes_at
@@ -34,6 +35,7 @@ __all__ = ["EVERY_NODE", "Blocks", "Collective", "Layout"]
 EVERY_NODE = -1
 
 
+@public_class
 @dataclass(frozen=True)
 class Collective:
     """A collective communication.
@@ -73,6 +75,15 @@ class Collective:
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind not in COLLECTIVES:
             raise no_such("Collective", self.kind, COLLECTIVES)
+        if self.root is not None:
+            object.__setattr__(self, "root", natural("Root", self.root))
+        for name in ("axes", "without"):
+            if (numbers := getattr(self, name)) is not None:
+                each = tuple(natural(name.capitalize(), number) for number in entries_of(numbers))
+                object.__setattr__(self, name, each)
+        offsets = entries_of(self.offsets)
+        each_text = tuple(of_type("Offsets", text, str, "a list of texts") for text in offsets)
+        object.__setattr__(self, "offsets", each_text)
 
     @property
     def definition(self) -> Definition:
@@ -161,11 +172,12 @@ class Collective:
 
     def groups(self, topology: Topology) -> Groups:
         """The groups of a topology in which it runs."""
+        of_type("Topology", topology, Topology, "a Topology, such as tf.Torus(4, 4)")
         return Groups(topology, self.axes, self.without)
 
     def blocks(self, topology: Topology, chunks: int) -> Blocks:
         """The blocks of this collective on a topology, where a message has so many chunks."""
-        return Blocks(self, self.groups(topology), chunks)
+        return Blocks(self, self.groups(topology), natural("Chunks", chunks))
 
     def layout(self, topology: Topology, chunks: int) -> Layout:
         """The layout of the nodes' memories, where a message has so many chunks."""

@@ -8,7 +8,8 @@ from typing import TypeAlias
 import numpy as np
 
 from ..errors import InputError
-from ..toolchain.values import no_such, shown
+from ..toolchain.public import public
+from ..toolchain.values import no_such, of_type, shown
 from ..topology import Topology, parse_axes
 from .collective import Collective
 from .definitions import COLLECTIVES
@@ -21,6 +22,7 @@ __all__ = ["parse_collective"]
 Axes: TypeAlias = Sequence[int] | int | str | None
 
 
+@public
 def parse_collective(
     name: str,
     *,
@@ -63,6 +65,8 @@ def parse_collective(
     >>> print(parse_collective("exchange[+1, (1, -2)]"))
     exchange[+1,(1,-2)]
     """
+    if topology is not None:
+        of_type("Topology", topology, Topology, "a Topology, such as tf.Torus(4, 4)")
     name, offsets = _take_offsets(name if isinstance(name, str) else repr(name), offsets)
     if name.lower().startswith("shift") and len(offsets) != 1:
         raise InputError(f"Shift must be by one offset, as in shift[+0], not by {len(offsets)}")

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..toolchain.exports import read_entry_points
+from ..toolchain.public import public, public_class, require_fields
 from ..toolchain.values import is_several, natural, no_such, shown
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ WIDTHS = (1, 2, 7, 32, 64)
 TRIED = 64
 
 
+@public_class
 @dataclass(frozen=True)
 class Operator:
     """A commutative operation on two words.
@@ -172,6 +174,7 @@ class Operator:
         return f"signed {self.name.removesuffix(':signed')}" if self.signed else self.name
 
 
+@public
 def register_operator(operator: Operator) -> Operator:
     """Make an operator known by its name, to Python and to all commands.
 
@@ -234,6 +237,7 @@ def parse_operators(operators: Operator | str | Sequence[Operator | str]) -> tup
 def _check_operator(operator: Operator) -> None:
     """Refuse an operator that lacks a part, has the name of another, or makes a false claim."""
     _check_parts(operator)
+    require_fields(operator)
     known = _REGISTERED.get(operator.name, operator)
     if any(getattr(known, part.name) != getattr(operator, part.name) for part in fields(Operator)):
         raise InputError(f"Name of an operator must be a new one, not {operator.name!r}")

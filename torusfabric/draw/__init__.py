@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..schedule import Lifted, Pattern, Schedule, SumPattern, Switching, Table
+from ..toolchain.public import public
 from ..topology import Arrowhead, Groups
 from .boards import with_boards
 from .cycles import draw_cycles
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["check_size", "contents", "draw", "heat_map"]
 
 
+@public
 def draw(schedule: Schedule, boards: Boards | None = None) -> str:
     """The picture of a schedule.
 

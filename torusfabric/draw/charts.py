@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from math import log2
 
+from ..toolchain.public import public
 from .svg import Svg
 
 __all__ = ["bar_charts", "curve_chart"]
@@ -20,6 +21,7 @@ BAR_COLOURS = ("#c8324a", "#2578c4")
 BAR_MARGIN, BAR, LONGEST, WIDTH = 24.0, 16.0, 260.0, 0.62
 
 
+@public
 def curve_chart(
     title: str,
     lengths: Sequence[int],
@@ -77,6 +79,7 @@ def curve_chart(
     return svg.render(wide, top + HIGH + 3.5 * LETTERS + MARGIN, title)
 
 
+@public
 def bar_charts(
     title: str,
     names: Sequence[str],

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from typing_extensions import Unpack
 
 from ..algorithms import CATALOGUE, Options
+from ..algorithms.algorithm import AlgorithmFailed
 from ..analysis.cost import Costs, Number, schedule_cost
 from ..analysis.facts import require_length
 from ..analysis.volume import least_time, limit
@@ -24,6 +25,7 @@ from ..collective import Collective
 from ..errors import InputError
 from ..schedule import Schedule
 from ..schedule.sum_trees import sum_trees
+from ..toolchain.public import public
 from ..toolchain.values import is_several, natural
 from ..topology import CayleyGraph, Topology, Torus
 from .planned import choose_latency, most_flits, planned
@@ -101,7 +103,7 @@ def _variants(selection: Selection) -> Sequence[Mapping[str, Any]]:
     topology, collective = selection.topology, selection.collective
     if collective.axes is not None:
         topology, collective = collective.groups(topology).torus, collective.in_one_group
-    return [*selection.chosen().variants(topology, collective), *_packets_by_time(selection)]
+    return [*selection.chosen().find_variants(topology, collective), *_packets_by_time(selection)]
 
 
 def _packets_by_time(selection: Selection) -> Iterator[Mapping[str, Any]]:
@@ -145,7 +147,9 @@ def choose_by_times(selection: Selection, *, root: str | None = None) -> Selecti
     for candidate in _for_long(selection):
         try:
             schedule = planned(replace(candidate, any_latency=False))
-        except InputError:
+        except InputError as error:
+            if isinstance(error, AlgorithmFailed):
+                error.announce()
             continue
         if root and sum_trees(schedule) is not None:
             continue  # of any root, sums do not stream
@@ -176,7 +180,9 @@ def choose_by_model(selection: Selection, costs: Costs) -> Selection:
         try:
             candidate = choose_latency(candidate, None, any_length=False)
             schedule = planned(candidate)
-        except InputError:
+        except InputError as error:
+            if isinstance(error, AlgorithmFailed):
+                error.announce()
             continue
         time = schedule_cost(schedule).time(**costs)
         tried.append((time, replace(candidate, planned=schedule)))
@@ -267,7 +273,9 @@ def _tried(
             operators = selection.operators
             program = compile(schedule, **lengths, operators=operators, root=root)
             program = program.by_beats(selection.beat)
-        except InputError:
+        except InputError as error:
+            if isinstance(error, AlgorithmFailed):
+                error.announce()
             continue
         cycles = program.cycles()
         fewest = cycles if fewest is None else min(fewest, cycles)
@@ -289,6 +297,7 @@ def least_cycles(schedule: Schedule, flits: Any) -> Any:
     return times * schedule.chunks * -(-flits // schedule.chunks)
 
 
+@public
 def compare(
     topology: Topology | str,
     collective: Collective | str,

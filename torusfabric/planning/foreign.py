@@ -8,6 +8,7 @@ import re
 import numpy as np
 
 from ..algorithms import CATALOGUE, Options
+from ..algorithms.algorithm import AlgorithmFailed
 from ..algorithms.foreign.list_schedule import list_schedule
 from ..algorithms.foreign.placement import PLACEMENTS, SEARCH_SECONDS, place_ranks
 from ..analysis.cost import schedule_cost
@@ -15,8 +16,9 @@ from ..errors import InputError
 from ..schedule import Schedule, Switching
 from ..schedule.foreign.dataflow import read_dataflow
 from ..schedule.recognise import recognise
+from ..toolchain.public import public
 from ..toolchain.reading import excerpt, read_text
-from ..toolchain.values import no_such
+from ..toolchain.values import no_such, path_of, real
 from ..topology import IntArray, Topology, parse_topology
 from .limits import plans_soon
 from .plans import plan_selection
@@ -28,6 +30,7 @@ __all__ = ["best_plan", "import_placed", "import_schedule"]
 MOST_MAP = 2**24
 
 
+@public
 def import_schedule(
     path: str | os.PathLike[str],
     topology: Topology | str | None = None,
@@ -96,6 +99,7 @@ def import_placed(
     schedule : Schedule
     nodes : ndarray of int, shape (ranks,)
     """
+    seconds, placement = real("Seconds", seconds), path_of("Placement", placement)
     dataflow = read_dataflow(path, root)
     topology = dataflow.file.facts.get("topology") if topology is None else topology
     if topology is None:
@@ -127,7 +131,11 @@ def best_plan(schedule: Schedule) -> Schedule | None:
             selection = Selection(schedule.topology, schedule.collective, algorithm, options)
             misfit = algorithm.why_not(schedule.topology, schedule.collective, options)
             if misfit is None and plans_soon(selection):
-                found = plan_selection(selection)
+                try:
+                    found = plan_selection(selection)
+                except AlgorithmFailed as error:
+                    error.announce()
+                    break
                 others = found.chunks != schedule.chunks
                 planned.append(
                     (others, schedule_cost(found).hardware_times, found.round_count, found)

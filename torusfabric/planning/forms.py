@@ -26,6 +26,7 @@ from ..analysis.facts import require_length
 from ..collective import Collective
 from ..errors import InputError
 from ..schedule import Schedule
+from ..toolchain.public import public
 from ..toolchain.values import flag, natural
 from ..topology import IntArray, Topology
 from .choice import least_cycles, serving
@@ -53,6 +54,7 @@ class _Candidate(NamedTuple):
     cycles: IntArray
 
 
+@public
 def plan_forms(
     topology: Topology | str,
     collective: Collective | str,

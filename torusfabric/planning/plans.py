@@ -11,6 +11,7 @@ from ..algorithms import Algorithm
 from ..analysis.check import check as check_schedule
 from ..collective import Collective
 from ..schedule import Schedule
+from ..toolchain.public import public
 from ..toolchain.values import flag, natural
 from ..topology import Topology
 from .choice import choose_by_cycles, choose_by_model, choose_by_times
@@ -23,6 +24,7 @@ __all__ = ["plan", "plan_selection", "resolve", "tries_all"]
 MOST_ARCS = 2**14
 
 
+@public
 def plan(
     topology: Topology | str,
     collective: Collective | str,

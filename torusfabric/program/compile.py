@@ -14,6 +14,7 @@ from ..collective import ADD, Operator, parse_operators
 from ..errors import InputError
 from ..schedule import Lifted, Masked, Pattern, Rounds, Schedule, SumPattern, SumTable, Table
 from ..schedule.sum_trees import sum_trees
+from ..toolchain.public import public
 from ..toolchain.values import flag, is_several, natural, shown
 from ..topology import require_alike, shared_network
 from .any_root import compile_any_root
@@ -39,6 +40,7 @@ __all__ = ["compile", "versions"]
 _Schedules: TypeAlias = Schedule | Sequence[Schedule | Sequence[Schedule]]
 
 
+@public
 def compile(
     schedule: Schedule | Sequence[Schedule | Sequence[Schedule]],
     *,

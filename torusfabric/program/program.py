@@ -8,6 +8,7 @@ import numpy as np
 
 from ..collective import expected_words
 from ..errors import InputError
+from ..toolchain.public import public_class
 from ..toolchain.values import positive
 from .data import ProgramData
 from .execute import Run, carry_out
@@ -15,6 +16,7 @@ from .execute import Run, carry_out
 __all__ = ["Program"]
 
 
+@public_class
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Program(ProgramData):
     """What all routers and endpoints of a fabric do; see `ProgramData` for what it consists of.
@@ -73,12 +75,7 @@ class Program(ProgramData):
         chosen = self.modes[number]
         run = Run(self.length_of(length), self.root_of(number, root), chosen.operator_of(operation))
         layout = self.part(chosen.form_of(run.length, run.root)).layout
-        shape = self.topology.nodes, layout.send_words(run.length)
-        if words.shape != shape or words.dtype.kind not in "iuO":
-            raise InputError(
-                f"Words must be integers of shape {shape}, a row for each node, not {words.dtype} "
-                f"of shape {words.shape}"
-            )
+        self._require_words(words, layout.send_words(run.length))
         width = positive("Width", width)
         if run.operator:
             run.operator.check_width(width)
@@ -87,6 +84,15 @@ class Program(ProgramData):
             # As operators take them: without a sign, and no wider than they may be.
             sent = words.astype(np.uint64) & np.uint64((1 << width) - 1)
         return carry_out(self, number, sent, run, width).astype(words.dtype, copy=False)
+
+    def _require_words(self, words: np.ndarray, count: int) -> None:
+        """Refuse what nodes send if it is not an integer for each word of each node."""
+        shape = self.topology.nodes, count
+        if words.shape != shape or words.dtype.kind not in "iuO":
+            raise InputError(
+                f"Words must be integers of shape {shape}, a row for each node, not {words.dtype} "
+                f"of shape {words.shape}"
+            )
 
     def delivered(
         self,
@@ -122,7 +128,13 @@ class Program(ProgramData):
         array([ 9, 12, 15], dtype=uint64)
         """
         operator = self.modes[self.mode_number(mode)].operator_of(operation)
-        layout = self.part(self.form_of(mode, length)).layout
+        layout, words = self.part(self.form_of(mode, length)).layout, np.asarray(words)
+        self._require_words(words, layout.send_words(self.length_of(length)))
+        width = positive("Width", width)
+        if operator is not None:
+            operator.check_width(width)
+        if root is not None:
+            root = self.root_of(mode, root)
         expected, receives = expected_words(
             layout, words, operator=operator, width=width, root=root
         )

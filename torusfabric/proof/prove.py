@@ -13,6 +13,7 @@ from ..rtl.fabric import Top
 from ..rtl.netlist import Role
 from ..toolchain import tools
 from ..toolchain.cache import Cache
+from ..toolchain.public import public
 from ..verilog import emit
 from .bridges import bridge_harness
 from .gates import read_gates
@@ -45,6 +46,7 @@ OF_LOADED = (
 )
 
 
+@public
 def prove(
     fabric: Fabric,
     *,

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from amaranth.hdl import Module
@@ -18,6 +18,7 @@ from ..errors import InputError
 from ..program import Program
 from ..program.data import require_width
 from ..program.timing import WRITE
+from ..toolchain.public import public_class
 from ..toolchain.values import flag, natural, of_type
 from .assembly import Assembly
 from .core_address_map import core_address_map
@@ -52,6 +53,11 @@ def _bus(bus: Bus | str) -> Bus:
     return Bus(bus)
 
 
+#: Cycles of the longest timeout: a counter of 32 bits.
+MOST_TIMEOUT = 2**32 - 1
+
+
+@runtime_checkable
 class Subset(Protocol):
     """Some of the nodes of a fabric, which are built, and what stands for all else."""
 
@@ -81,6 +87,7 @@ class Subset(Protocol):
         """What nodes receive, and which of it is known."""
 
 
+@public_class
 class Fabric(wiring.Component):
     """The hardware of a program.
 
@@ -203,7 +210,7 @@ class Fabric(wiring.Component):
         check_prefix(prefix)
         self.program, self.flits, self.top = program, program.flits, Top(top)
         self.bus, self.clocks = None if bus is None else _bus(bus), Clocks(clocks)
-        self.timeout = natural("Timeout", timeout)
+        self.timeout = natural("Timeout", timeout, most=MOST_TIMEOUT)
         self.aborts, self.subset = flag("Abort", abort), subset
         check_top(program, self.top, bus=bool(self.bus), clocks=self.clocks, timeout=self.timeout,
                   abort=abort)  # fmt: skip

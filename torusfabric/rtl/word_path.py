@@ -10,6 +10,7 @@ import numpy as np
 from ..program import Program
 from ..program.follow import Holder, Moment, follow
 from ..program.timing import ADDRESS, DISTRIBUTION, SETTING
+from ..toolchain.public import public
 from ..topology import IntArray
 from .combiner import Combiner
 from .endpoint_builder import EndpointBuilder
@@ -55,6 +56,7 @@ class Stage(NamedTuple):
         return f"cycle {self.cycle:3}  {self.what:52} {self.file}:{self.line}"
 
 
+@public
 def word_path(program: Program, origin: int, destination: int, flit: int = 0) -> list[Stage]:
     """The stages of a flit from the send memory of a node to the memory of its receiver.
 

@@ -23,13 +23,18 @@ from typing_extensions import override
 from ..collective import Blocks, Collective, Layout
 from ..errors import InputError
 from ..toolchain.destinations import AnyPath
-from ..toolchain.values import shown
+from ..toolchain.public import public_class
+from ..toolchain.values import is_several, natural, of_type, shown
 from ..topology import Topology
+from .arrays import integer_array
 from .model import Duplex, Switching
 from .transfers import KeptSums, Transfers
 from .writing import save_rounds
 
 __all__ = ["UNNAMED", "Rounds", "Schedule"]
+
+#: More blocks of a message than these are not worth a try.
+MOST_CHUNKS = 2**25
 
 #: The algorithm of a schedule of which nobody says what planned it.
 UNNAMED = "unnamed"
@@ -40,6 +45,7 @@ _PRINTABLE = re.compile(
 )
 
 
+@public_class
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Schedule(ABC):
     """What all schedules have in common, however they are written.
@@ -68,6 +74,9 @@ class Schedule(ABC):
 
     form: ClassVar[str]
 
+    #: The fields that are arrays of integers with two axes.
+    tables: ClassVar[tuple[str, ...]] = ()
+
     topology: Topology
     collective: Collective
     algorithm: str = UNNAMED
@@ -77,6 +86,8 @@ class Schedule(ABC):
     duplex: Duplex = Duplex.FULL
 
     def __post_init__(self) -> None:
+        of_type("Topology", self.topology, Topology, "a Topology, such as tf.Torus(4, 4)")
+        of_type("Collective", self.collective, Collective, "a Collective, as parse_collective has")
         if not isinstance(self.algorithm, str) or not _PRINTABLE.fullmatch(self.algorithm):
             raise InputError(
                 "Algorithm of a schedule must be a name of 1 to 100 characters that can be "
@@ -84,8 +95,12 @@ class Schedule(ABC):
             )
         object.__setattr__(self, "switching", Switching(self.switching))
         object.__setattr__(self, "duplex", Duplex(self.duplex))
-        if self.ports is None:
-            object.__setattr__(self, "ports", self.topology.ports)
+        ports = self.topology.ports if self.ports is None else natural("Ports", self.ports)
+        object.__setattr__(self, "ports", ports)
+        object.__setattr__(self, "chunks", natural("Chunks", self.chunks, most=MOST_CHUNKS))
+        for name in self.tables:
+            table = integer_array(name.capitalize(), getattr(self, name), 2)
+            object.__setattr__(self, name, table)
 
     if TYPE_CHECKING:
         # A field of a `Pattern`, which a property here would hide; a property of the others.
@@ -188,6 +203,7 @@ def _update(digest: "hashlib._Hash", value: Any) -> None:
         digest.update(repr(value).encode())
 
 
+@public_class
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Rounds(Schedule):
     """Explicit rounds of paths with payloads.
@@ -216,6 +232,13 @@ class Rounds(Schedule):
     form: ClassVar[str] = "rounds"
 
     transfers: tuple[Transfers, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        what = "a list of Transfers, one a round"
+        each = self.transfers if is_several(self.transfers) else [self.transfers]
+        transfers = tuple(of_type("Transfers", one, Transfers, what) for one in each)
+        object.__setattr__(self, "transfers", transfers)
 
     @property
     @override

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..toolchain.destinations import AnyPath
+from ..toolchain.public import public
 from ..toolchain.reading import parse_json, read_bytes
 from ..toolchain.values import of_type
 from .base import Schedule
@@ -18,6 +19,7 @@ from .writing import BEGINNING, without_collector
 __all__ = ["BEGINNING", "given_schedule", "load", "save"]
 
 
+@public
 def save(schedule: Schedule, path: AnyPath, *, force: bool = False) -> None:
     """Write a schedule to a file, as `Schedule.save`.
 
@@ -35,6 +37,7 @@ def save(schedule: Schedule, path: AnyPath, *, force: bool = False) -> None:
     schedule.save(path, force=force)
 
 
+@public
 def load(path: AnyPath) -> Schedule:
     """Read a schedule from a file.
 

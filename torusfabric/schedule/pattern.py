@@ -14,6 +14,8 @@ from typing import ClassVar
 import numpy as np
 from typing_extensions import Self, override
 
+from ..toolchain.public import public_class
+from ..toolchain.values import natural
 from ..topology import BoolArray, IntArray, IntLike
 from .base import Schedule
 from .transfers import Listed, Transfers
@@ -21,6 +23,11 @@ from .transfers import Listed, Transfers
 __all__ = ["Flows", "Pattern", "SumPattern"]
 
 
+#: The most steps that are counted.
+MOST_STEPS = 2**31 - 1
+
+
+@public_class
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Pattern(Schedule):
     """Oblivious forwarding: every node does the same in every step.
@@ -53,10 +60,15 @@ class Pattern(Schedule):
     """
 
     form: ClassVar[str] = "pattern"
+    tables: ClassVar[tuple[str, ...]] = ("feed", "inject")
 
     steps: int
     feed: IntArray
     inject: IntArray
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "steps", natural("Steps", self.steps, most=MOST_STEPS))
 
     @property
     def streams(self) -> bool:
@@ -80,6 +92,7 @@ class Pattern(Schedule):
             carried = np.where(self.feed >= 0, carried[upstream], -1)
 
 
+@public_class
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SumPattern(Schedule):
     """Oblivious sums: every node adds its own contribution to all that passes.
@@ -120,10 +133,15 @@ class SumPattern(Schedule):
     """
 
     form: ClassVar[str] = "pattern"
+    tables: ClassVar[tuple[str, ...]] = ("feed", "inject")
 
     feed: IntArray
     inject: IntArray
     turns: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "turns", natural("Turns", self.turns, most=MOST_STEPS))
 
     @property
     def times_around(self) -> int:

@@ -7,13 +7,17 @@ from typing import ClassVar
 import numpy as np
 from typing_extensions import override
 
+from ..toolchain.public import public_class
+from ..toolchain.values import natural, of_type
 from ..topology import CayleyGraph, IntArray, IntLike
+from .arrays import integer_array
 from .base import Schedule
 from .transfers import KeptSums, Listed, Payload, Transfers
 
 __all__ = ["SumTable", "Table"]
 
 
+@public_class
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Table(Schedule):
     """A translation-invariant schedule: one table serves every node.
@@ -65,12 +69,21 @@ class Table(Schedule):
     """
 
     form: ClassVar[str] = "table"
+    tables: ClassVar[tuple[str, ...]] = ("offset", "chunk")
 
     topology: CayleyGraph
     offset: IntArray
     chunk: IntArray
     destination: IntArray | None = None
     reducing: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        of_type("Topology", self.topology, CayleyGraph, "a Cayley graph, such as a torus")
+        object.__setattr__(self, "reducing", natural("Reducing", self.reducing))
+        if self.destination is not None:
+            destination = integer_array("Destination", self.destination, 2)
+            object.__setattr__(self, "destination", destination)
 
     @property
     @override
@@ -142,6 +155,7 @@ class Table(Schedule):
         return Listed(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), ids)
 
 
+@public_class
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SumTable(Schedule):
     """A translation-invariant all-reduce in which every node keeps its sums.
@@ -174,10 +188,15 @@ class SumTable(Schedule):
     """
 
     form: ClassVar[str] = "table"
+    tables: ClassVar[tuple[str, ...]] = ("chunk", "passed")
 
     topology: CayleyGraph
     chunk: IntArray
     passed: IntArray
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        of_type("Topology", self.topology, CayleyGraph, "a Cayley graph, such as a torus")
 
     @property
     @override

@@ -7,7 +7,10 @@ from typing import TypeAlias
 import numpy as np
 from typing_extensions import Self
 
+from ..toolchain.public import public_class
+from ..toolchain.values import of_type
 from ..topology import BoolArray, IntArray, Topology
+from .arrays import integer_array
 
 __all__ = ["ALL", "Everything", "Grouped", "KeptSums", "Listed", "Payload", "Transfers"]
 
@@ -21,6 +24,7 @@ class Everything:
         return self
 
 
+@public_class
 @dataclass(frozen=True, eq=False)
 class Listed:
     """Payload of transfers that carry listed blocks.
@@ -44,10 +48,15 @@ class Listed:
     indptr: IntArray
     ids: IntArray
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "indptr", integer_array("Indptr", self.indptr, 1))
+        object.__setattr__(self, "ids", integer_array("Ids", self.ids, 1))
+
     @classmethod
     def single(cls, ids: IntArray) -> Self:
         """One block a transfer."""
-        return cls(np.arange(len(ids) + 1), np.asarray(ids))
+        ids = integer_array("Ids", ids, 1)
+        return cls(np.arange(len(ids) + 1), ids)
 
     @property
     def lists(self) -> list[IntArray]:
@@ -112,6 +121,7 @@ Payload: TypeAlias = Everything | Listed | Grouped | KeptSums
 ALL = Everything()
 
 
+@public_class
 @dataclass(frozen=True, eq=False)
 class Transfers:
     """The transfers of one round.
@@ -137,6 +147,12 @@ class Transfers:
     source: IntArray
     hops: IntArray
     payload: Payload = ALL
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "source", integer_array("Source", self.source, 1))
+        object.__setattr__(self, "hops", integer_array("Hops", self.hops, 2))
+        how = "Everything, Listed, Grouped or KeptSums"
+        of_type("Payload", self.payload, Payload, how)  # type: ignore[arg-type]
 
     @classmethod
     def hop(cls, source: IntArray, port: IntArray, payload: Payload) -> Self:

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..collective import random_messages
 from ..errors import InputError
+from ..planning import require_results
 from ..program import Program
 from ..rtl.fabric import Fabric
 from ..rtl.run_choices import RunChoices
@@ -102,7 +103,9 @@ def given_jobs(
         If they are neither.
     """
     if isinstance(jobs, int | str):
-        return draw(fabric, natural("Jobs", jobs), seed=seed)
+        count = natural("Jobs", jobs)
+        require_results("jobs", count)
+        return draw(fabric, count, seed=seed)
     if isinstance(jobs, Job) or not is_several(jobs):
         raise InputError(f"Jobs must be a list of Job, or how many, not {shown(jobs)}")
     each = [of_type("Jobs", job, Job, "a list of Job, or how many") for job in jobs]

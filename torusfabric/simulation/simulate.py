@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
+from ..planning import require_results
 from ..program import Program
 from ..rtl.fabric import Fabric, Top
 from ..rtl.run_choices import RunChoices
+from ..toolchain.public import public
 from ..toolchain.values import natural, of_type, positive, shown
 from .comparison import Comparison, WrongWord, compare_run, totals
 from .engines import AmaranthEngine, Engine, EngineRun, Job
@@ -31,6 +33,7 @@ __all__ = [
 ]
 
 
+@public
 def simulate(
     fabric: Fabric,
     *,
@@ -93,7 +96,7 @@ def simulate(
         from .streams import simulate_streams, stream_jobs  # here, as few fabrics need it
 
         few = 3 if jobs is None else jobs
-        each = given_jobs(fabric, few, draw=stream_jobs, seed=seed) * repeat
+        each = _repeated(given_jobs(fabric, few, draw=stream_jobs, seed=seed), repeat)
         made = _engine(fabric, engine, repeat=len(each))
         return simulate_streams(
             fabric, jobs=each, stall=stall or 0.0, seed=seed, engine=made, progress=progress
@@ -101,7 +104,7 @@ def simulate(
     tried = default_jobs(fabric.program)
     if jobs is not None:
         tried = given_jobs(fabric, jobs, draw=jobs_with_drawn, seed=seed)
-    each = ready_jobs(fabric, tried) * repeat
+    each = _repeated(ready_jobs(fabric, tried), repeat)
     made = _engine(fabric, engine, repeat=repeat) or AmaranthEngine(fabric)
     batches = [drawn_words(fabric, job, seed=seed + k) for k, job in enumerate(each)]
     began = time.perf_counter()
@@ -110,6 +113,12 @@ def simulate(
     return report_of_runs(
         fabric, each, batches, done, engine=made.name, repeat=repeat, seconds=seconds
     )
+
+
+def _repeated(jobs: tuple[Job, ...], repeat: int) -> tuple[Job, ...]:
+    """Jobs, all of them so often as `repeat` says."""
+    require_results("repeat", len(jobs) * repeat)
+    return jobs * repeat
 
 
 def _engine(fabric: Fabric, engine: Engine | str | None, *, repeat: int) -> Engine | None:

@@ -24,6 +24,8 @@ from ..rtl.netlist import Fixed, Part, Parts
 from ..schedule import Schedule
 from ..simulation.engines import longest_job
 from ..simulation.simulate import simulate
+from ..toolchain.public import public
+from ..toolchain.values import natural
 
 if TYPE_CHECKING:
     from ..simulation.report import SimulationReport
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Repair", "built_image", "image", "repair", "self_check"]
 
 
+@public
 def image(
     fabric: Fabric | LoadedFabric | str | PathLike[str],
     collectives: str | Schedule | Program | Sequence[str | Schedule | Wanted],
@@ -78,7 +81,7 @@ def image(
     (125, range(1, 2))
     """
     there = _existing(fabric)
-    frame = there.frame
+    frame, mode = there.frame, None if mode is None else natural("Mode", mode)
     listed: Sequence[str | Schedule | Wanted]
     if isinstance(collectives, Program):
         found = loadable_modes(collectives, frame)
@@ -86,6 +89,8 @@ def image(
     else:
         listed = [collectives] if isinstance(collectives, str | Schedule) else collectives
     modes = [_wanted(frame, one, **options) for one in listed]
+    if not modes:
+        raise InputError("Collectives must be one or more, not none")
     for schedules, _ in modes:
         for schedule in schedules:
             check(schedule)
@@ -150,6 +155,7 @@ class Repair(NamedTuple):
     report: SimulationReport | StreamReport
 
 
+@public
 def repair(
     fabric: Fabric | str | PathLike[str],
     *,

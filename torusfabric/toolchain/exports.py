@@ -43,18 +43,26 @@ def exported(package: str, homes: Mapping[str, Iterable[str]]) -> Callable[[str]
     return get
 
 
-def read_entry_points(group: str, what: str, register: Callable[[Any], object]) -> None:
+def read_entry_points(
+    group: str,
+    what: str,
+    register: Callable[[Any], object],
+    *,
+    broken: Callable[[InputError], object] | None = None,
+) -> None:
     """Register what the entry points of a group name.
 
     Parameters
     ----------
     what : str
         What each must name, for the message of an error.
+    broken : function of (InputError), optional
+        Called with the error of an entry point that is left out.
 
     Raises
     ------
     InputError
-        If one of them cannot be imported, or is refused.
+        If one of them cannot be imported, or is refused, and none is to be left out.
     """
     from importlib.metadata import entry_points  # here, since few need it
 
@@ -62,7 +70,10 @@ def read_entry_points(group: str, what: str, register: Callable[[Any], object]) 
         try:
             register(point.load())
         except Exception as error:
-            raise InputError(
+            refusal = InputError(
                 f"Entry point {point.name} of {group} must name {what}, "
                 f"not {point.value!r}: {error}"
-            ) from error
+            )
+            if broken is None:
+                raise refusal from error
+            broken(refusal)

@@ -15,8 +15,8 @@ from typing import Any, NoReturn, TypeGuard
 
 from ..errors import InputError
 
-__all__ = ["Choice", "flag", "hint", "is_several", "natural", "no_such", "of_type", "path_of",
-           "plain_json", "positive", "real", "shown"]  # fmt: skip
+__all__ = ["Choice", "entries_of", "flag", "hint", "is_several", "natural", "no_such", "of_type",
+           "path_of", "plain_json", "positive", "real", "shown"]  # fmt: skip
 
 #: Characters of a value in a message.
 LONGEST = 80
@@ -45,13 +45,15 @@ def _integer(value: object) -> int | None:
     return None
 
 
-def natural(what: str, value: object) -> int:
+def natural(what: str, value: object, *, most: int | None = None) -> int:
     """An integer of at least 0.
 
     Parameters
     ----------
     what : str
         What the number is called, to begin the message with.
+    most : int, optional
+        The largest that is allowed.
 
     Examples
     --------
@@ -64,6 +66,8 @@ def natural(what: str, value: object) -> int:
     number = _integer(value)
     if number is None or number < 0:
         raise InputError(f"{what} must be a whole number, not {shown(value)}")
+    if most is not None and number > most:
+        raise InputError(f"{what} must be at most {most}, not {shown(number)}")
     return number
 
 
@@ -125,6 +129,25 @@ def is_several(value: object) -> TypeGuard[Iterable[Any]]:
     return isinstance(value, Iterable) and getattr(value, "ndim", 1) > 0
 
 
+def entries_of(value: object) -> tuple[Any, ...]:
+    """The entries of a list or an array; a value that is no list is the only one.
+
+    Integers of numpy become those of Python. Bytes are no list of numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> entries_of([3, 4]), entries_of(np.array([3, 4])), entries_of(np.int8(3)), entries_of(b"3")
+    ((3, 4), (3, 4), (3,), (b'3',))
+    """
+    listed = is_several(value) and not isinstance(value, str | bytes | bytearray | memoryview)
+    entries: Iterable[Any] = value if listed else (value,)  # type: ignore[assignment]
+    return tuple(
+        int(one) if isinstance(one, Integral) and not isinstance(one, bool) else one
+        for one in entries
+    )
+
+
 def path_of(what: str, value: object) -> str | os.PathLike[str]:
     """The name of a file or a folder.
 
@@ -134,8 +157,10 @@ def path_of(what: str, value: object) -> str | os.PathLike[str]:
     Traceback (most recent call last):
     torusfabric.errors.InputError: Schedule file must be a path, not 4
     """
-    if not isinstance(value, str | os.PathLike):
+    if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):
         raise InputError(f"{what} must be a path, not {shown(value)}")
+    if "\0" in os.fspath(value):
+        raise InputError(f"{what} must be a path without a byte of 0, not {shown(str(value))}")
     return value
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from typing_extensions import override
 
 from ..errors import InputError
+from ..toolchain.public import public_class
 from .cayley import CayleyGraph
 from .topology import FromEntry, IntArray, IntLike
 
@@ -25,6 +26,7 @@ MAX_ORDER = 12
 DIRECTIONS = np.array([(1, 0), (0, 1), (-1, -1), (-1, 0), (0, -1), (1, 1)])
 
 
+@public_class
 class Arrowhead(FromEntry, CayleyGraph):
     """An arrowhead torus.
 

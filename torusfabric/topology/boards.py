@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import InputError
+from ..toolchain.public import public_class
 from .topology import IntArray, Topology
 from .torus import Torus
 
@@ -43,6 +44,7 @@ class LinkEnd(NamedTuple):
     link: int
 
 
+@public_class
 @dataclass(frozen=True)
 class Boards:
     """A torus on several boards.

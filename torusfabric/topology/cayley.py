@@ -14,11 +14,13 @@ import numpy as np
 from typing_extensions import override
 
 from ..errors import InputError
+from ..toolchain.public import public_class
 from .topology import IntArray, IntLike, Topology, hops_from
 
 __all__ = ["CayleyGraph", "cayley", "require_alike"]
 
 
+@public_class
 class CayleyGraph(Topology):
     """A Cayley graph of a finite abelian group.
 

@@ -7,6 +7,8 @@ import numpy as np
 from typing_extensions import override
 
 from ..errors import InputError
+from ..toolchain.public import public_class
+from ..toolchain.values import entries_of
 from .cayley import CayleyGraph
 from .topology import FromEntry, IntArray, IntLike
 
@@ -16,6 +18,7 @@ __all__ = ["Circulant", "Complete", "Cube"]
 MOST_NODES, MOST_COMPLETE, MOST_AXES = 2**20, 1024, 16
 
 
+@public_class
 class Circulant(FromEntry, CayleyGraph):
     """A ring with links to the nodes some steps away, each way.
 
@@ -47,7 +50,7 @@ class Circulant(FromEntry, CayleyGraph):
     entry = '{"kind": "circulant", "nodes": .., "offsets": [..]}'
 
     def __init__(self, nodes: int, offsets: Iterable[int]) -> None:
-        self.offsets = tuple(offsets) if isinstance(offsets, Iterable) else (offsets,)
+        self.offsets = entries_of(offsets)
         if type(nodes) is not int or not 2 <= nodes <= MOST_NODES:
             raise InputError(f"Nodes of a circulant must be from 2 to {MOST_NODES}, not {nodes!r}")
         half = nodes // 2
@@ -90,6 +93,7 @@ class Circulant(FromEntry, CayleyGraph):
         return f"({int(node)})"
 
 
+@public_class
 class Complete(Circulant):
     """Every node linked with every other: the circulant with all offsets.
 
@@ -118,6 +122,7 @@ class Complete(Circulant):
         self.name = f"complete:{nodes}"
 
 
+@public_class
 class Cube(FromEntry, CayleyGraph):
     """A hypercube: nodes whose numbers differ in one bit are linked.
 

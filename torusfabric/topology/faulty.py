@@ -11,6 +11,7 @@ import numpy as np
 from typing_extensions import Self, override
 
 from ..errors import InputError
+from ..toolchain.public import public_class
 from .graph import named_nodes
 from .latency import MOST_CYCLES, Latency
 from .part import MOST_NODES, Part
@@ -21,6 +22,7 @@ __all__ = ["Faulty", "alike_along_axes", "faults_within", "shared_network", "wit
            "without_faults"]  # fmt: skip
 
 
+@public_class
 class Faulty(Part):
     """A network with links and nodes out of order, or some links slower than the others.
 

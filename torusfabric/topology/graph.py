@@ -19,7 +19,8 @@ import numpy as np
 from typing_extensions import Self, override
 
 from ..errors import InputError
-from ..toolchain.values import shown
+from ..toolchain.public import public_class
+from ..toolchain.values import is_several, of_type, shown
 from .graph_file import MOST_ARCS, MOST_NODES, read_graph
 from .topology import BoolArray, IntArray, Topology
 
@@ -42,6 +43,7 @@ class Arc(NamedTuple):
     port: str = ""
 
 
+@public_class
 class Graph(Topology):
     """Any strongly connected directed graph, perhaps with parallel arcs.
 
@@ -78,6 +80,7 @@ class Graph(Topology):
 
     def __init__(self, graph: Any, *, name: str = "") -> None:
         names, arcs = _read(graph)
+        of_type("Name", name, str, "text")
         _check_texts("Names of nodes", names)
         _check_texts("Names of ports", {arc.port for arc in arcs})
         self._names = names
@@ -285,7 +288,7 @@ def _read(graph: Any) -> tuple[list[str], list[Arc]]:
         return graph.names, [_arc(arc, len(graph.names)) for arc in graph.arcs]
     if hasattr(graph, "is_directed") and hasattr(graph, "edges"):
         return _from_networkx(graph)
-    if isinstance(graph, str) or not isinstance(graph, Iterable):
+    if isinstance(graph, str) or not is_several(graph):
         raise InputError(f"Graph must be of NetworkX, or a list of arcs, not {shown(graph)}")
     arcs = [_arc(arc, MOST_NODES) for arc in graph]
     count = 1 + max((max(arc.tail, arc.head) for arc in arcs), default=0)

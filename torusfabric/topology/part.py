@@ -10,7 +10,8 @@ import numpy as np
 from typing_extensions import Self, override
 
 from ..errors import InputError
-from ..toolchain.values import shown
+from ..toolchain.public import public_class
+from ..toolchain.values import is_several, shown
 from .graph import Graph
 from .topology import BoolArray, FromEntry, IntArray, Topology
 from .torus import Torus
@@ -62,6 +63,7 @@ class Part(Graph):
         return self.whole.node_name(int(self.kept[node]))
 
 
+@public_class
 class Mesh(FromEntry, Part):
     """A torus in which some axes, or all, do not wrap.
 
@@ -91,7 +93,7 @@ class Mesh(FromEntry, Part):
     def __init__(self, sides: Iterable[int], wraps: Iterable[bool] | None = None) -> None:
         whole = Torus(sides)
         self.sides = whole.sides
-        if wraps is not None and not isinstance(wraps, Iterable):
+        if wraps is not None and not is_several(wraps):
             raise InputError(
                 f"Wraps of a mesh must be true or false for each of its axes, not {shown(wraps)}"
             )

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from ..errors import InputError, TorusfabricError
 from ..toolchain.exports import read_entry_points
+from ..toolchain.public import public
 from ..toolchain.values import hint, shown
 from .topology import Topology
 
@@ -25,6 +26,7 @@ Family = TypeVar("Family", bound=type[Topology])
 FAMILIES: dict[str, type[Topology]] = {}
 
 
+@public
 def register_topology(family: Family) -> Family:
     """Let users name the topologies of a class, on the command line and in schedule files.
 
@@ -77,6 +79,7 @@ def _families() -> Iterator[type[Topology]]:
     yield from (family for family in FAMILIES.values() if family not in known)
 
 
+@public
 def parse_topology(text: Topology | str) -> Topology:
     """The topology a user names.
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from typing_extensions import Self, override
 
 from ..errors import InputError
+from ..toolchain.public import public_class
 from ..toolchain.values import no_such
 from .latency import Latency, parse_latency
 
@@ -42,6 +43,7 @@ class _Validated(ABCMeta):
         return topology
 
 
+@public_class
 class Topology(metaclass=_Validated):
     """A strongly connected directed graph with named ports, perhaps with parallel arcs.
 
@@ -177,6 +179,8 @@ class Topology(metaclass=_Validated):
 
     def cycles_from(self, node: int) -> IntArray:
         """The cycles that a word takes at the least from a node to each, shape (nodes,)."""
+        if not 0 <= node < self.nodes:
+            raise InputError(f"Node of {self} must be from 0 to {self.nodes - 1}, not {node}")
         cycles = np.full(self.nodes, self.nodes * self.longest_link)
         cycles[node], before = 0, -1
         while before != (before := int(cycles.sum())):
@@ -293,6 +297,8 @@ class Topology(metaclass=_Validated):
 
     def arc_name(self, node: int, port: int) -> str:
         """An arc for people, e.g. ``node 9 (1,1) port +0``."""
+        if not 0 <= port < self.ports:
+            raise InputError(f"Port of {self} must be from 0 to {self.ports - 1}, not {port}")
         return f"node {node} {self.node_name(node)} port {self.port_names[port]}"
 
     def __eq__(self, other: object) -> bool:

@@ -9,7 +9,8 @@ import numpy as np
 from typing_extensions import override
 
 from ..errors import InputError
-from ..toolchain.values import is_several
+from ..toolchain.public import public_class
+from ..toolchain.values import entries_of, shown
 from .cayley import CayleyGraph
 from .latency import Latency, parse_latency
 from .topology import FromEntry, IntArray, IntLike
@@ -20,6 +21,7 @@ __all__ = ["Torus"]
 MAX_NODES = 2**31 - 1
 
 
+@public_class
 class Torus(FromEntry, CayleyGraph):
     """A torus of any number of sides.
 
@@ -84,7 +86,12 @@ class Torus(FromEntry, CayleyGraph):
 
     def _split(self, nodes: IntLike) -> tuple[IntArray, ...]:
         """The coordinates of nodes, an array for each axis."""
-        return np.unravel_index(nodes, self.sides)
+        try:
+            return np.unravel_index(nodes, self.sides)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"Nodes of {self} must be from 0 to {self.nodes - 1}, not {shown(nodes)}"
+            ) from None
 
     @override
     def coordinates(self, nodes: IntLike) -> IntArray:
@@ -92,8 +99,10 @@ class Torus(FromEntry, CayleyGraph):
 
     def node(self, coordinates: Iterable[IntLike]) -> IntArray:
         """Node numbers at coordinates, an entry for each axis, taken modulo the sides."""
-        nodes = np.ravel_multi_index(tuple(coordinates), self.sides, mode="wrap")
-        return cast(IntArray, nodes)
+        each, axes = tuple(coordinates), self.dimensions
+        if len(each) != axes:
+            raise InputError(f"Coordinates of {self} must be {axes}, one an axis, not {len(each)}")
+        return cast(IntArray, np.ravel_multi_index(each, self.sides, mode="wrap"))
 
     @override
     def add(self, a: IntLike, b: IntLike) -> IntArray:
@@ -132,8 +141,8 @@ class Torus(FromEntry, CayleyGraph):
 def _sides(given: tuple[int | Iterable[int], ...]) -> tuple[int, ...]:
     """Side lengths that are given one by one, or all in one sequence."""
     first = given[0] if len(given) == 1 else given
-    sides = tuple(first) if is_several(first) else given
-    valid = [int(s) for s in sides if isinstance(s, int | np.integer) and s >= 2]
+    sides = entries_of(first)
+    valid = [side for side in sides if type(side) is int and side >= 2]
     if not sides or len(valid) < len(sides):
         written = "x".join(map(str, sides))
         raise InputError(f"Sides of a torus must be integers of at least 2, not {written!r}")

@@ -14,6 +14,8 @@ import numpy as np
 from typing_extensions import Self, override
 
 from ..errors import InputError
+from ..toolchain.public import public_class
+from ..toolchain.values import entries_of
 from .cayley import CayleyGraph
 from .topology import FromEntry, IntArray, IntLike
 
@@ -23,6 +25,7 @@ __all__ = ["TwistedTorus"]
 MOST_NODES = 2**24
 
 
+@public_class
 class TwistedTorus(FromEntry, CayleyGraph):
     """A torus in which the way round an axis ends some steps away along the next axis.
 
@@ -55,9 +58,7 @@ class TwistedTorus(FromEntry, CayleyGraph):
     entry = '{"kind": "twisted-torus", "sides": [..], "twists": [..]}'
 
     def __init__(self, sides: Iterable[int], twists: Iterable[int]) -> None:
-        self.sides, self.twists = (
-            tuple(each) if isinstance(each, Iterable) else (each,) for each in (sides, twists)
-        )
+        self.sides, self.twists = entries_of(sides), entries_of(twists)
         written = "x".join(map(str, self.sides))
         count = len(self.sides)
         if count < 2 or any(type(side) is not int or side < 2 for side in self.sides):

@@ -16,6 +16,7 @@ from ..rtl.router import Router
 from ..toolchain.files import writable
 from ..toolchain.folders import locked, made_folder
 from ..toolchain.owned import owned_files, remove_owned, require_owned, write_owned
+from ..toolchain.public import public_class
 from ..toolchain.values import path_of
 from .module_text import ModuleText, Structure
 from .top import RomContents
@@ -179,6 +180,7 @@ def _plain(name: str, patterns: Mapping[str, str]) -> str:
     return pattern.format(member[2]) if member and pattern else name
 
 
+@public_class
 @dataclass(frozen=True)
 class Design:
     """A design as Verilog text, one module at a time.

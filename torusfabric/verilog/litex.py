@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, MissingTool
+from ..toolchain.public import public
 from .design import TEXT
 
 try:
@@ -122,6 +123,7 @@ class LiteXFabric(LiteXModule):
         return found
 
 
+@public
 def add_fabric(soc: Any, name: str, folder: str | Path, origin: int | None = None) -> LiteXFabric:
     """Add a fabric to a SoC: the module, its region on the bus, its CSRs and its interrupt.
 

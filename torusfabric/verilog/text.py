@@ -18,6 +18,7 @@ from ..rtl.memories import LOOK_UP
 from ..rtl.modules import Known, SharedModule, given_names
 from ..rtl.multiplexer import Multiplexer
 from ..rtl.netlist import ROM, Netlist, Role
+from ..toolchain.public import public
 from ..toolchain.quoting import line_comment
 from ..toolchain.values import of_type
 from ..toolchain.version import __version__
@@ -50,6 +51,7 @@ WAIVED_OF_ABORT = {"SYMRSVDWORD": "the input abort is called so in Verilog alone
 LISTED = 8
 
 
+@public
 def emit(  # noqa: PLR0913 (one choice of a user each)
     fabric: Fabric,
     *,
@@ -94,6 +96,7 @@ def emit(  # noqa: PLR0913 (one choice of a user each)
     True
     """
     of_type("Fabric", fabric, Fabric, "a Fabric, as tf.Fabric makes it")
+    of_type("Command", command, str, "text")
     netlist, prefix, top = fabric.netlist, fabric.prefix, fabric.prefix + TOP
     modules = module_texts(netlist, prefix, MemoryRule.parse(ram))
     contents = contents_of(netlist)

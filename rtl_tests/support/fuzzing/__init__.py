@@ -6,6 +6,7 @@ long, nor leave a file behind. Each module makes input of another sort; `FUZZERS
 
 from .boards import BoardFuzzer, BridgeFuzzer
 from .buses import BusFuzzer
+from .calls import CallFuzzer
 from .lines import LineFuzzer
 from .msccl import MscclFuzzer
 from .oracle import Fault, Fuzzer, run_cases
@@ -20,6 +21,6 @@ FUZZERS: dict[str, type[Fuzzer]] = {
     fuzzer.name: fuzzer
     for fuzzer in (
         ScheduleFuzzer, MscclFuzzer, SweepFuzzer, LineFuzzer, BoardFuzzer, BridgeFuzzer, BusFuzzer,
-        PacketFuzzer,
+        PacketFuzzer, CallFuzzer,
     )
 }  # fmt: skip

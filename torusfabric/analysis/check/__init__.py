@@ -18,6 +18,7 @@ from ...schedule import Lifted, Pattern, Schedule, SumPattern, SumTable, Table
 from ...schedule.file import given_schedule
 from ...schedule.quotient import Quotient
 from ...toolchain.destinations import AnyPath
+from ...toolchain.public import public
 from .blocks import track_blocks
 from .fault import fault
 from .kept_sums import (
@@ -37,6 +38,7 @@ from .traffic import Progress, Tally, Traffic
 __all__ = ["Progress", "Traffic", "check", "check_rounds", "pattern_traffic", "table_traffic"]
 
 
+@public
 def check(
     schedule: Schedule | AnyPath,
     *,

@@ -21,9 +21,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError
+from ...planning import require_results
 from ...toolchain import processes, tools
 from ...toolchain.cache import Cache
 from ...toolchain.folders import work_folder
+from ...toolchain.public import public
 from ...toolchain.values import flag, positive
 from ...verilog import Design, emit
 from ...verilog.design import RouterShape
@@ -79,6 +81,7 @@ class Workplace:
     jobs: int = 2
 
 
+@public
 def synthesize(
     design: "Design | Fabric",
     target: str,
@@ -145,7 +148,9 @@ def synthesize(
 def _each_seed(seeds: object) -> list[int]:
     """The seeds: each, or as many as a number says."""
     if not isinstance(seeds, Iterable) or isinstance(seeds, str):
-        return list(range(1, positive("Seeds", seeds) + 1))
+        count = positive("Seeds", seeds)
+        require_results("seeds", count)
+        return list(range(1, count + 1))
     each = [positive("Seeds", seed) for seed in seeds]
     if not each:
         raise InputError("Seeds must be one or more positive integers, not none")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from amaranth.lib.wiring import In
 
 from ...errors import InputError
+from ...toolchain.public import public_class
 from ..fabric import Fabric, Top
 from ..fabric_builder import FabricBuilder
 from ..netlist import Fixed, Leaf, Part, Parts, Role
@@ -127,6 +128,7 @@ def plan_links(
     )
 
 
+@public_class
 @dataclass(frozen=True)
 class BoardSystem:
     """A fabric with a host port, whose nodes lie on several boards.

@@ -10,6 +10,7 @@ from ...errors import InputError
 from ...toolchain.destinations import AnyPath
 from ...toolchain.files import writing_text
 from ...toolchain.owned import require_like
+from ...toolchain.public import public
 from ...toolchain.values import no_such
 from ..base import Schedule
 from ..file import given_schedule
@@ -27,6 +28,7 @@ HEADS = ("step", "source", "port", "destination", "block")
 BEGINNINGS = {"msccl": "<algo ", "csv": "step,source,port,"}
 
 
+@public
 def export_schedule(
     schedule: Schedule | AnyPath,
     path: AnyPath,

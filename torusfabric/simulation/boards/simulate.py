@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...rtl.boards import BoardSystem
+from ...toolchain.public import public
+from ...toolchain.values import natural, real
 from ..comparison import Comparison, WrongWord, compare_run, totals
 from ..engines import Job
 from ..engines.base import EngineRun, Messages, Progress
@@ -21,6 +23,7 @@ from .compiled import CompiledBoards
 __all__ = ["BoardRun", "Runs", "SystemReport", "jobs_of", "run_jobs", "simulate_boards"]
 
 
+@public
 def simulate_boards(
     system: BoardSystem,
     *,
@@ -62,6 +65,7 @@ def simulate_boards(
     >>> simulate_boards(system, jobs=1).passed
     True
     """
+    link_errors, seed = real("Link errors", link_errors), natural("Seed", seed)
     if not 0 <= link_errors <= 0.1:
         raise InputError(f"Link errors must be from 0 to 0.1 a word, not {link_errors:g}")
     drawn = jobs_of(system, jobs, seed)
