@@ -46,6 +46,9 @@ LARGE = 128
 #: What forms may cost of a mode without a word.
 TENTH = 0.1
 
+#: The share of their bits below which block RAMs are said to be empty.
+MOSTLY_EMPTY = 0.25
+
 #: The columns of the table, by what is counted.
 HEADS = {
     "router_luts": "router LUTs",
@@ -186,7 +189,7 @@ def _diagrams(fabric: Any) -> list[Any]:
 def run_synth(arguments: Namespace) -> None:
     """Synthesize and report."""
     from .. import verilog
-    from ..fpga.synthesis.memory_choice import fitting_rule
+    from ..fpga.synthesis.memory_choice import block_share, fitting_rule
     from ..fpga.synthesis.synthesize import synthesize
     from ..fpga.synthesis.target import find_target
 
@@ -208,17 +211,24 @@ def run_synth(arguments: Namespace) -> None:
             seeds=tuple(range(1, seeds + 1)),
             progress=progress,
         )
+    share = block_share(made.fabric, device, rule, report.fabric["brams"])
     root = _root_cost(arguments, made) if made.fabric.program.any_root else None
     modes, forms = _choice_costs(made.fabric, report)
     if arguments.json:
         more = {
             "any_root": root,
+            "block_ram_share": share,
             "by_mode": modes.to_json() if modes else None,
             "forms": [cost._asdict() | {"share": cost.share} for cost in forms],
         }
         print_json(report.to_json() | {name: value for name, value in more.items() if value})
         return
     print_rendered(report.render())
+    if share is not None and share < MOSTLY_EMPTY:
+        print_line(
+            f"block RAMs are {100 * share:.0f} % full: --ram distributed:DEPTH makes memories of "
+            "up to DEPTH words of LUTs"
+        )
     if root:
         print_facts({"any root": _root_cost_in_words(root)})
     if modes:

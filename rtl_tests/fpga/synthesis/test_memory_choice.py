@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import torusfabric as tf
-from torusfabric.fpga.synthesis.memory_choice import fitting_rule
+from torusfabric.fpga.synthesis.memory_choice import block_share, fitting_rule
 from torusfabric.fpga.synthesis.target import find_target
 
 
@@ -45,3 +45,14 @@ def test_wide_words_take_several_blocks():
     assert [family.blocks(*shape) for shape in ((36, 512), (37, 512), (36, 513), (1, 9999))] == [
         1, 2, 2, 1,
     ]  # fmt: skip
+
+
+def test_share_of_block_rams_counts_the_words_of_memories():
+    """Two nodes with four words of 32 bits to send and eight to receive, in four block RAMs."""
+    fabric = tf.Fabric(tf.compile(tf.plan("2", "allgather"), flits=4), width=32)
+    device = find_target("ecp5-85k")
+    share = block_share(fabric, device, "block", 4)
+    assert share == 2 * (4 + 8) * 32 / (4 * 512 * 36)
+    assert block_share(fabric, device, "auto", 4) is None
+    assert block_share(fabric, device, "block", 0) is None
+    assert block_share(fabric, find_target("xilinx-7"), "block", 4) is None

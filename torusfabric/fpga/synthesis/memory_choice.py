@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from ...rtl.fabric import Fabric
 from ...toolchain.values import of_type
-from ...verilog.module_text import MemoryStyle
+from ...verilog.module_text import MemoryRule, MemoryStyle
 
 if TYPE_CHECKING:
     from .target import Target
 
-__all__ = ["fitting_rule"]
+__all__ = ["block_share", "fitting_rule"]
 
 #: Up to so many words a memory is left to the tool: it makes registers of them.
 FEWEST = 2
@@ -64,6 +64,40 @@ def fitting_rule(fabric: Fabric, device: Target) -> str:
     if fewest >= deepest:
         return MemoryStyle.AUTO.value
     return f"{MemoryStyle.AUTO.value}:{fewest},{MemoryStyle.BLOCK.value}"
+
+
+def block_share(fabric: Fabric, device: Target, rule: str, blocks: int) -> float | None:
+    """Return the part of the bits of block RAMs that memories of a fabric have, from 0 to 1.
+
+    Parameters
+    ----------
+    rule : str
+        As of `MemoryRule.parse`.
+    blocks : int
+        Number of block RAMs that synthesis takes.
+
+    Returns
+    -------
+    float or None
+        None where the tool chooses what memories are made of.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> from torusfabric.fpga.synthesis.target import find_target
+    >>> fabric = tf.Fabric(tf.compile(tf.plan("6x6", "allgather"), max_flits=16), width=16)
+    >>> round(block_share(fabric, find_target("ecp5-85k"), "auto:2,block", 144), 3)
+    0.128
+    """
+    shapes, style = device.tools.block_shapes, MemoryRule.parse(rule).style
+    bits = sum(
+        count * width * depth
+        for (width, depth), count in _memories(fabric).items()
+        if style(width, depth) is MemoryStyle.BLOCK
+    )
+    if not (shapes and bits and blocks):
+        return None
+    return bits / (blocks * max(words * width for words, width in shapes))
 
 
 def _tables(width: int, depth: int) -> int:
