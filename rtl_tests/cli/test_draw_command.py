@@ -15,10 +15,19 @@ SPACE = "{http://www.w3.org/2000/svg}"
 @pytest.mark.parametrize(
     ("words", "wanted"),
     [
-        (["compare", "2x2", "allgather", "--plot", "curves.pdf"], "curves.svg, not to curves.pdf"),
-        (["draw", "2x2", "allgather", "-o", "a.png"], "a.svg, not to a.png"),
-        (["draw", "2x2", "allgather", "-o", "a.b.gz"], "a.svg, not to a.b.gz"),
-        (["animate", "2x2", "allgather", "-o", "a.gif"], "a.html, not to a.gif"),
+        (
+            ["compare", "2x2", "allgather", "--plot", "curves.eps"],
+            "curves.svg or curves.svgz or curves.pdf or curves.png, not to curves.eps",
+        ),
+        (
+            ["draw", "2x2", "allgather", "-o", "a.b.gz"],
+            "a.svg or a.svgz or a.pdf or a.png, not to a.b.gz",
+        ),
+        (
+            ["draw", "2x2", "allgather", "--moving", "0", "-o", "a.pdf"],
+            "a.svg or a.svgz, not to a.pdf",
+        ),
+        (["animate", "2x2", "allgather", "-o", "a.gif"], "a.html or a.htm, not to a.gif"),
     ],
 )
 def test_a_drawing_is_called_what_it_is(capsys, tmp_path, monkeypatch, words, wanted):
@@ -83,3 +92,55 @@ def test_drawing_needs_no_amaranth(tmp_path):
         "sys.exit('amaranth' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", script], capture_output=True).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["draw", "3x3", "allgather", "-o"],
+        ["compare", "3x3", "allgather", "--plot"],
+        ["compare", "3x3", "allgather", "--flits", "1:8", "--plot"],
+        ["compare", "3x3", "allgather,alltoall", "--plot"],
+    ],
+)
+@pytest.mark.parametrize(
+    ("name", "begins"), [("a b.pdf", b"%PDF-1."), ("a.png", b"\x89PNG\r\n"), ("a.pdf", b"%PDF-1.")]
+)
+def test_pictures_for_papers(tmp_path, words, name, begins):
+    """A picture is what its name says, and replaces pictures of the same format alone."""
+    pytest.importorskip("cairosvg", reason="no CairoSVG: pip install cairosvg (extra plots)")
+    path = tmp_path / name
+    assert main([*words, str(path)]) == 0
+    assert path.read_bytes().startswith(begins)
+    assert path.stat().st_size > 1000
+    assert main([*words, str(path)]) == 0
+    path.write_text("mine")
+    assert main([*words, str(path)]) == 1
+    assert path.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("missing", "said"),
+    [
+        (ModuleNotFoundError("No module", name="cairosvg"), "pip install 'torusfabric[plots]'"),
+        (OSError("no library called cairo-2 was found"), "install the package libcairo2"),
+    ],
+)
+def test_what_makes_other_pictures_may_be_missing(tmp_path, monkeypatch, capsys, missing, said):
+    """One line before anything is planned, and SVG is written all the same."""
+
+    class Finder:
+        def find_spec(self, name, path=None, target=None):
+            if name == "cairosvg":
+                raise missing
+
+    monkeypatch.delitem(sys.modules, "cairosvg", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Finder(), *sys.meta_path])
+    for words in (["draw", "3x3", "allgather", "-o"], ["compare", "3x3", "allgather", "--plot"]):
+        assert main([*words, str(tmp_path / "a.pdf")]) == 3
+        error = capsys.readouterr().err
+        assert said in error
+        assert error.count("\n") == 1
+        assert not [*tmp_path.iterdir()]
+        assert main([*words, str(tmp_path / "a.svg")]) == 0
+        (tmp_path / "a.svg").unlink()

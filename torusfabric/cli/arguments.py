@@ -4,7 +4,7 @@ import argparse
 import functools
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -14,15 +14,14 @@ from ..toolchain.destinations import STANDARD_OUTPUT, is_standard_output
 from ..toolchain.files import writable
 from ..toolchain.owned import require_like
 
-__all__ = ["PAGE", "PICTURE", "TRACE", "VCD", "add_force", "add_options", "check_drawing",
-           "check_output", "check_waves", "constants", "folder", "positive_or_auto",
-           "length_or_range", "natural", "node_or_any", "node_pair", "positive",
+__all__ = ["PAGES", "TRACE", "VCD", "add_force", "add_options", "check_drawing",
+           "check_output", "check_waves", "constants", "folder", "lengths", "natural",
+           "node_or_any", "node_pair", "positive", "positive_or_auto",
            "real"]  # fmt: skip
 
 
-#: How files of some formats begin.
-PAGE = '<!doctype html>\n<html lang="en">'
-PICTURE = '<svg xmlns="http://www.w3.org/2000/svg"'
+#: How files of some formats begin; of pages by the endings of their names.
+PAGES = dict.fromkeys((".html", ".htm"), '<!doctype html>\n<html lang="en">')
 TRACE = '{"format":"torusfabric-trace"'
 VCD, FST = "$", b"\0" + (329).to_bytes(8, "big")
 
@@ -95,23 +94,28 @@ def check_output(arguments: argparse.Namespace, path: str, beginning: str | byte
     require_like(path, beginning, force=arguments.force)
 
 
-#: How names of files of these formats end, where they end in anything.
-ENDINGS = {PICTURE: (".svg", ".svgz"), PAGE: (".html", ".htm")}
+def check_drawing(
+    arguments: argparse.Namespace, path: str, beginnings: Mapping[str, str | bytes]
+) -> None:
+    """As `check_output`, of a picture or a page, whose name says its format.
 
-
-def check_drawing(arguments: argparse.Namespace, path: str, beginning: str) -> None:
-    """As `check_output`, of a picture or a page, which is called what it is.
+    Parameters
+    ----------
+    beginnings : dict of str to (str or bytes)
+        How files of each format begin, by the ending of their names; the first where a name has no
+        ending, and for standard output.
 
     Raises
     ------
     InputError
-        If its name says that it is something else, such as a PDF.
+        If the name has another ending.
     """
-    endings, name = ENDINGS[beginning], Path(path.removesuffix(".gz"))
-    if name.suffix and name.suffix not in endings and not is_standard_output(path):
-        called = f"{name.stem}{endings[0]}"
-        raise InputError(f"Drawing must be written to a file such as {called}, not to {path}")
-    check_output(arguments, path, beginning)
+    name, (first, *others) = Path(path.removesuffix(".gz")), beginnings
+    ending = first if is_standard_output(path) else name.suffix or first
+    if ending not in beginnings:
+        known = " or ".join(f"{name.stem}{each}" for each in (first, *others))
+        raise InputError(f"Drawing must be written to a file such as {known}, not to {path}")
+    check_output(arguments, path, beginnings[ending])
 
 
 def check_waves(arguments: argparse.Namespace, path: str) -> None:
@@ -152,15 +156,22 @@ def positive(text: str) -> int:
     return _given(values.positive, text)
 
 
-def length_or_range(text: str) -> int | range:
-    """A number of flits, or all from one to another: ``1:1024``."""
-    first, colon, last = text.partition(":")
-    if not colon:
+def lengths(text: str) -> int | tuple[int, ...]:
+    """A number of flits, or several: a list such as ``1,10,100``, or a range.
+
+    A range such as ``1:1024`` stands for its ends and the powers of two between them.
+    """
+    if text.isdecimal():
         return natural(text)
-    low, high = positive(first), positive(last)
-    if high < low:
-        raise _fault(f"a range such as 1:1024, not {text!r}")
-    return range(low, high + 1)
+    found: set[int] = set()
+    for part in text.split(","):
+        first, colon, last = part.partition(":")
+        low = positive(first)
+        high = positive(last) if colon else low
+        if high < low:
+            raise _fault(f"a range such as 1:1024, not {part!r}")
+        found |= {low, high, *(n for k in range(high.bit_length()) if (n := 1 << k) > low)}
+    return tuple(sorted(found))
 
 
 def real(text: str) -> float:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from ..analysis.facts import steps_in_words
 from ..analysis.volume import limit
 from ..draw.charts import bar_charts, curve_chart
+from ..draw.files import BEGINNINGS, require_converter, write_picture
 from ..errors import InputError
 from ..planning import Selection, import_schedule, require_hardware, select
 from ..planning.choice import candidates
 from ..program.data import require_width
 from ..schedule import Schedule, Switching
 from ..schedule.file import load
-from ..toolchain.files import write_file
 from ..toolchain.reading import listed_files
-from .arguments import PICTURE, add_force, add_options, check_drawing
+from .arguments import add_force, add_options, check_drawing
 from .compare_together import HEADS, compare_fabrics, hardware_of, heads_for, print_uncounted
 from .foreign import add_import_options
 from .hardware_options import add_fabric_options, operators_of
@@ -39,8 +39,8 @@ def add_commands(commands: Commands) -> None:
     add_selection(compare, algorithm=False, several=True)
     add_fabric_options(compare, compared=True)
     add_import_options(compare.add_argument_group("MSCCL XML after --plan"))
-    text = """--plot FILE.svg: draw the figures as bars, those of files first; over a range of
-        lengths as curves
+    text = """--plot FILE: draw the figures as bars, those of files first, over several lengths as
+        curves; into FILE.svg, FILE.pdf or FILE.png
     """
     add_options(compare, text)
     add_table(compare)
@@ -59,13 +59,12 @@ def run_compare(arguments: Namespace) -> None:
 
         find_target(arguments.target)
     if arguments.plot:
-        check_drawing(arguments, arguments.plot, PICTURE)
+        check_drawing(arguments, arguments.plot, BEGINNINGS)
+        require_converter(arguments.plot)
     if arguments.flits is not None and arguments.max_flits is not None:
-        given = arguments.flits
-        text = f"{given[0]}:{given[-1]}" if isinstance(given, range) else given
-        raise InputError(f"--flits must be left out with --max-flits, not {text}")
+        raise InputError("--flits must be left out with --max-flits: give one of them")
     _check_import(arguments)
-    if isinstance(arguments.flits, range):
+    if isinstance(arguments.flits, tuple):
         _compare_lengths(arguments)
         return
     if arguments.plan is None and "," in (arguments.collective or ""):
@@ -82,7 +81,7 @@ def run_compare(arguments: Namespace) -> None:
         measured = hardware if hardware.max_flits else replace(hardware, flits=found.flits)
         faults = fault_costs(selection, measured, progress=progress)
     if arguments.plot:
-        write_file(arguments.plot, _plot(selection, found))
+        write_picture(arguments.plot, _plot(selection, found))
     if arguments.table:
         write_table(arguments.table, *_table(found.entries, arguments.target))
     _print_comparison(arguments, selection, found, faults)
@@ -138,18 +137,16 @@ def _print_comparison(
 
 
 def _compare_lengths(arguments: Namespace) -> None:
-    """Compare cycles over a range of lengths: its ends, and the powers of two between them."""
+    """Compare cycles over several lengths."""
     if arguments.plan is not None or "," in (arguments.collective or ""):
         raise InputError("--flits must be one number for plans or several collectives, not a range")
     if arguments.target:
         raise InputError(f"--target must be left out with a range of flits, not {arguments.target}")
     check_table(arguments, LENGTH)
-    selection, ends = parse_selection(arguments), (arguments.flits[0], arguments.flits[-1])
+    selection, lengths = parse_selection(arguments), arguments.flits
     topology, collective = selection.topology, selection.collective
     require_width(arguments.width, operators_of(arguments, collective))
-    require_hardware(topology, collective, flits=ends[1])
-    powers = (2**n for n in range(ends[1].bit_length()))
-    lengths = sorted({*ends, *(n for n in powers if n in arguments.flits)})
+    require_hardware(topology, collective, flits=lengths[-1])
     curves: dict[str, list[int | None]] = {}
     with progress_bar("planning") as progress:
         for place, length in enumerate(lengths):
@@ -163,9 +160,9 @@ def _compare_lengths(arguments: Namespace) -> None:
     columns = zip(lengths, least, *curves.values(), strict=True)
     table = [["-" if value is None else str(value) for value in row] for row in columns]
     if arguments.table:
-        write_table(arguments.table, heads, table)
+        write_table(arguments.table, heads, table, unit="cycles")
     if arguments.plot:
-        write_file(arguments.plot, curve_chart(title, lengths, curves, least))
+        write_picture(arguments.plot, curve_chart(title, lengths, curves, least))
     if arguments.json:
         print_json(
             {

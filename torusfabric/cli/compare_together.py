@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ..draw.charts import bar_charts
+from ..draw.files import write_picture
 from ..planning import Selection, require_hardware
 from ..toolchain.extras import how_to_install
-from ..toolchain.files import write_file
 from ..topology import faults_within, shared_network
 from .hardware_options import operators_of
 from .output import print_json, print_line, print_table, progress_bar
@@ -71,7 +71,7 @@ def compare_fabrics(arguments: Namespace) -> None:
     topology, names = str(network), ", ".join(map("{}{}".format, collectives, faults))
     title = f"{topology} {names}: {arguments.width} bits a flit, up to {flits} flits a message"
     if arguments.plot:
-        write_file(arguments.plot, _plot(title, selections, fabrics))
+        write_picture(arguments.plot, _plot(title, selections, fabrics))
     table = _table(selections, fabrics, arguments.target)
     if arguments.table:
         write_table(arguments.table, *table)

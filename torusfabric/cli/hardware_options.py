@@ -7,7 +7,7 @@ from typing import Any
 from ..collective import OPERATORS, SIGNED, Collective, Operator
 from ..errors import InputError
 from ..planning.selection import FormChoice
-from .arguments import add_options, length_or_range, natural, positive_or_auto
+from .arguments import add_options, lengths, natural, positive_or_auto
 
 __all__ = ["add_bus_option", "add_fabric_options", "add_flits_option", "add_ram_option",
            "add_top_options", "check_compact", "hardware_words", "operators_of"]  # fmt: skip
@@ -58,9 +58,9 @@ def add_fabric_options(parser: argparse.ArgumentParser, *, compared: bool = Fals
 
 def add_flits_option(group: Any, *, ranges: bool = False) -> None:
     """Add the argument that says how long a message is; it may also be a range."""
-    more = "; A:B compares cycles over all lengths from A to B" * ranges
+    more = "; A:B or A,B,.. compares cycles over a range or a list of lengths" * ranges
     text = f"--flits L: flits of a message (default one for each chunk){more}\n"
-    add_options(group, text, flits=length_or_range if ranges else natural)
+    add_options(group, text, flits=lengths if ranges else natural)
 
 
 def add_bus_option(parser: argparse.ArgumentParser) -> None:

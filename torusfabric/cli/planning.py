@@ -14,8 +14,7 @@ from ..schedule import Rounds, Schedule
 from ..schedule.file import BEGINNING, save
 from ..toolchain.files import write_file
 from .arguments import (
-    PAGE,
-    PICTURE,
+    PAGES,
     add_force,
     add_options,
     check_drawing,
@@ -59,7 +58,8 @@ def add_commands(commands: Commands) -> None:
         """
         --links: draw which link is idle in which step, as a heat map
         --moving NODE: draw how the message of a node spreads, as a picture that moves
-        -o --output FILE: write the picture there (compressed if it ends in .svgz)
+        -o --output FILE: write the picture there, as FILE.svg (compressed as FILE.svgz), FILE.pdf
+            or FILE.png
         """,
         moving=natural,
         output={"required": True},
@@ -143,9 +143,12 @@ def _seconds(began: float) -> dict[str, float]:
 def run_draw(arguments: Namespace) -> None:
     """Plan, check, and draw a schedule."""
     from ..draw import check_size
+    from ..draw.files import BEGINNINGS, require_converter, write_picture
 
     began = time.perf_counter()
-    check_drawing(arguments, arguments.output, PICTURE)
+    formats = (".svg", ".svgz") if arguments.moving is not None else (*BEGINNINGS,)
+    check_drawing(arguments, arguments.output, {name: BEGINNINGS[name] for name in formats})
+    require_converter(arguments.output)
     before = lambda topology, _: check_size(topology)
     chosen = choose_mode(arguments, flits=arguments.flits, before=before)
     schedule = chosen.schedule
@@ -157,7 +160,7 @@ def run_draw(arguments: Namespace) -> None:
     with progress_bar("drawing"):
         text = _picture(schedule, arguments, boards)
     facts = _facts(arguments, chosen)
-    write_file(arguments.output, text)
+    write_picture(arguments.output, text)
     facts |= _seconds(began) | {"file": arguments.output}
     print_report(arguments, facts, in_words(facts))
 
@@ -227,7 +230,7 @@ def run_animate(arguments: Namespace) -> None:
     from ..draw.animate import animation
     from ..planning import compile
 
-    check_drawing(arguments, arguments.output, PAGE)
+    check_drawing(arguments, arguments.output, PAGES)
     for name in ("word", "flit"):
         if getattr(arguments, name) is not None and not arguments.cycles:
             raise InputError(f"--{name} must come with --cycles")

@@ -1,23 +1,36 @@
 """Charts: bars side by side, and curves over the length of messages."""
 
 from collections.abc import Mapping, Sequence
-from math import log2
+from math import ceil, floor, log2
 
 from ..toolchain.public import public
-from .svg import Svg
+from .svg import Style, Svg
 
 __all__ = ["bar_charts", "curve_chart"]
 
-#: Colours of curves, in turn; of the limit, and of the grid.
+#: Corners of the markers of curves, in turn; the first is a circle. Every other marker is hollow,
+#: so that one which lies under another is seen.
+MARKERS: tuple[Sequence[tuple[float, float]], ...] = (
+    (),
+    ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
+    ((0, -1.2), (1.1, 0.8), (-1.1, 0.8)),
+    ((0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0)),
+    ((0, 1.2), (1.1, -0.8), (-1.1, -0.8)),
+)
+
+#: Half the width of a marker.
+SIZE = 4.0
+
+#: Colours of curves, in turn; of the limit and the axes, and of the grid.
 COLOURS = ("#2578c4", "#c8324a", "#2f9e63", "#c98a1b", "#7a4fb5", "#4a4a4a", "#1aa3b8", "#a8577e")
-LIMIT, GRID = "#000000", "#dddddd"
+INK, GRID = "#000000", "#dddddd"
 
 #: The page: its margin, the sides of the chart, the size of letters.
 MARGIN, WIDE, HIGH, LETTERS = 28.0, 460.0, 320.0, 12.0
 
-#: Colours of a first and of other bars; the page of bars: its margin, bars, and how wide a letter
-#: is, of its size.
-BAR_COLOURS = ("#c8324a", "#2578c4")
+#: Colours of a first and of other bars, dark and light in black and white; the page of bars: its
+#: margin, bars, and how wide a letter is, of its size.
+BAR_COLOURS = ("#9a1f33", "#7db4e6")
 BAR_MARGIN, BAR, LONGEST, WIDTH = 24.0, 16.0, 260.0, 0.62
 
 
@@ -28,7 +41,9 @@ def curve_chart(
     curves: Mapping[str, Sequence[int | None]],
     limit: Sequence[int],
 ) -> str:
-    """A picture of cycles over the flits of a message.
+    """A picture of cycles over the flits of a message, both on logarithmic axes.
+
+    Each curve has a marker of its own, so that curves differ without their colours.
 
     Parameters
     ----------
@@ -41,42 +56,98 @@ def curve_chart(
 
     Examples
     --------
-    >>> curve_chart("two", [1, 2, 4], {"a": [4, 5, 7], "b": [3, 6, None]}, [1, 2, 4]).count("<path")
-    4
+    >>> text = curve_chart("two", [1, 2, 4], {"a": [4, 5, 7], "b": [3, 6, None]}, [1, 2, 4])
+    >>> text.count("<circle"), ">flits of a message<" in text
+    (4, True)
     """
-    svg, left, top = Svg(), MARGIN + 40, MARGIN + 3 * LETTERS
     known = [n for values in (*curves.values(), limit) for n in values if n is not None]
-    low, high = int(log2(max(min(known), 1))), -int(-log2(max(known)) // 1)
-    first, last = log2(lengths[0]), max(log2(lengths[-1]), log2(lengths[0]) + 1)
-
-    def x(length: int) -> float:
-        return left + WIDE * (log2(length) - first) / (last - first)
-
-    def y(cycles: float) -> float:
-        return top + HIGH * (1 - (log2(max(cycles, 1)) - low) / max(high - low, 1))
-
+    x = _Axis(lengths[0], lengths[-1], MARGIN + 50, MARGIN + 50 + WIDE)
+    low, high = floor(log2(max(min(known), 1))), ceil(log2(max(known)))
+    y = _Axis(2**low, 2 ** max(high, low + 1), MARGIN + 3 * LETTERS + HIGH, MARGIN + 3 * LETTERS)
+    svg = Svg()
     svg.text(MARGIN, MARGIN + LETTERS, title, 1.2 * LETTERS, font_weight="bold")
-    levels = [[(left, y(2**n)), (left + WIDE, y(2**n))] for n in range(low, high + 1)]
-    svg.lines(levels, stroke=GRID)
-    for n in range(low, high + 1):
-        svg.text(left - 6, y(2**n) + 4, str(2**n), LETTERS, text_anchor="end")
-    for length in lengths:
-        svg.text(x(length), top + HIGH + 1.5 * LETTERS, str(length), LETTERS, text_anchor="middle")
-    svg.text(left + WIDE / 2, top + HIGH + 3 * LETTERS, "flits", LETTERS, text_anchor="middle")
-    points = [(x(length), y(cycles)) for length, cycles in zip(lengths, limit, strict=True)]
-    svg.lines([points], stroke=LIMIT, stroke_dasharray="4 3", stroke_width=1.5)
-    named = [("limit", LIMIT)]
+    _draw_axes(svg, x, y)
+    svg.lines([_points(x, y, lengths, limit)], stroke=INK, stroke_dasharray="4 3", stroke_width=1.5)
+    left, line = x.end + 16, y.end + 1.6 * LETTERS
+    svg.lines([[(left, line), (left + 28, line)]], stroke=INK, stroke_dasharray="4 3")
+    svg.text(left + 36, line + 4, "limit", LETTERS, fill=INK)
     for number, (name, values) in enumerate(curves.items()):
-        colour = COLOURS[number % len(COLOURS)]
-        there = [(x(n), y(v)) for n, v in zip(lengths, values, strict=True) if v is not None]
-        svg.lines([there], stroke=colour, stroke_width=2.0)
-        named.append((name, colour))
-    for number, (name, colour) in enumerate(named):
-        height = top + LETTERS * 1.6 * (number + 1)
-        svg.text(left + WIDE + 16, height, name, LETTERS, fill=colour, font_weight="bold")
-    longest = max(len(name) for name, _ in named)
-    wide = left + WIDE + 24 + 0.66 * LETTERS * longest + MARGIN
-    return svg.render(wide, top + HIGH + 3.5 * LETTERS + MARGIN, title)
+        line += 1.6 * LETTERS
+        _draw_curve(svg, number, _points(x, y, lengths, values))
+        _draw_curve(svg, number, [(left, line), (left + 28, line)], marked=[(left + 14, line)])
+        svg.text(left + 36, line + 4, name, LETTERS, fill=INK)
+    wide = left + 36 + 0.66 * LETTERS * max(map(len, [*curves, "limit"])) + MARGIN
+    wide = max(wide, 2 * MARGIN + 0.75 * LETTERS * len(title))
+    return svg.render(wide, max(y.start + 3.5 * LETTERS, line) + MARGIN, title)
+
+
+class _Axis:
+    """A logarithmic axis from one value to another, between two places of the page."""
+
+    def __init__(self, first: int, last: int, start: float, end: float) -> None:
+        self.ends, self.start, self.end = {first, last}, start, end
+        self._low, self._high = log2(first), log2(last)
+        if self._high - self._low < 1:  # one value, or nearly: in the middle of a factor of 2
+            middle = (self._low + self._high) / 2
+            self._low, self._high = middle - 0.5, middle + 0.5
+
+    def at(self, value: int) -> float:
+        """The place of a value."""
+        share = (log2(max(value, 1)) - self._low) / (self._high - self._low)
+        return self.start + share * (self.end - self.start)
+
+    def ticks(self, apart: float) -> list[int]:
+        """Powers of 2 at places that are at least so far apart; the ends, if less than two."""
+        powers = range(ceil(self._low - 1e-9), floor(self._high + 1e-9) + 1)
+        each = abs(self.end - self.start) / (self._high - self._low)
+        found = [2**n for n in powers if n >= 0 and not n % ceil(apart / each)]
+        return found if len(found) > 1 else sorted(self.ends)
+
+
+def _draw_axes(svg: Svg, x: _Axis, y: _Axis) -> None:
+    """Draw the grid, the powers of 2 along both axes, and what the axes count."""
+    across, along = y.ticks(1.4 * LETTERS), x.ticks(0.66 * LETTERS * len(f"{max(x.ends)} "))
+    svg.lines([[(x.start, y.at(n)), (x.end, y.at(n))] for n in across], stroke=GRID)
+    svg.lines([[(x.at(n), y.start), (x.at(n), y.end)] for n in along], stroke=GRID)
+    corner = (x.start, y.start)
+    svg.lines([[corner, (x.end, y.start)], [corner, (x.start, y.end)]], stroke=INK)
+    for n in across:
+        svg.text(x.start - 6, y.at(n) + 4, str(n), LETTERS, text_anchor="end", fill=INK)
+    for n in along:
+        svg.text(x.at(n), y.start + 1.5 * LETTERS, str(n), LETTERS, text_anchor="middle", fill=INK)
+    middle, below = (x.start + x.end) / 2, y.start + 3 * LETTERS
+    svg.text(middle, below, "flits of a message", LETTERS, text_anchor="middle", fill=INK)
+    aside, middle = MARGIN, (y.start + y.end) / 2
+    svg.text(
+        aside, middle, "cycles from start to done", LETTERS,
+        text_anchor="middle", transform=f"rotate(-90 {aside:g} {middle:g})", fill=INK,
+    )  # fmt: skip
+
+
+def _points(
+    x: _Axis, y: _Axis, lengths: Sequence[int], values: Sequence[int | None]
+) -> list[tuple[float, float]]:
+    """The places of the values that there are."""
+    pairs = zip(lengths, values, strict=True)
+    return [(x.at(length), y.at(value)) for length, value in pairs if value is not None]
+
+
+def _draw_curve(
+    svg: Svg,
+    number: int,
+    points: Sequence[tuple[float, float]],
+    marked: Sequence[tuple[float, float]] | None = None,
+) -> None:
+    """Draw a line, and the marker of the curve of this number at its points or at others."""
+    colour = COLOURS[number % len(COLOURS)]
+    svg.lines([points], stroke=colour, stroke_width=1.8)
+    shape, fill = MARKERS[number % len(MARKERS)], "none" if number % 2 else colour
+    style: Style = {"fill": fill, "stroke": colour, "stroke_width": 1.8}
+    for x, y in points if marked is None else marked:
+        if shape:
+            svg.areas([[(x + SIZE * dx, y + SIZE * dy) for dx, dy in shape]], **style)
+        else:
+            svg.add("circle", cx=x, cy=y, r=SIZE, **style)
 
 
 @public

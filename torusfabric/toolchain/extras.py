@@ -17,6 +17,7 @@ EXTRAS = {
     "prove": "proofs",
     "diagrams": "timing diagrams as pictures",
     "foreign": "schedules of other systems",
+    "plots": "pictures as PDF and PNG",
     "dask": "sweeps on a cluster",
     "completion": "completion in shells",
     "all": "all commands",
@@ -31,6 +32,7 @@ EXTRAS = {
 MODULES = {
     "amaranth": "hardware",
     "amaranth_boards": "boards",
+    "cairosvg": "plots",
     "defusedxml": "foreign",
     "distributed": "dask",
     "liteiclink": "serdes",

@@ -1,0 +1,74 @@
+"""Files of pictures: SVG, and PDF and PNG, which the library CairoSVG makes of it."""
+
+from pathlib import Path
+
+from ..errors import MissingTool
+from ..toolchain.extras import extras_named
+from ..toolchain.files import AnyPath, write_file, writing
+
+__all__ = ["BEGINNINGS", "picture_format", "require_converter", "write_picture"]
+
+#: How files of pictures begin, by the endings of their names.
+BEGINNINGS: dict[str, str | bytes] = {
+    ".svg": '<svg xmlns="http://www.w3.org/2000/svg"',
+    ".svgz": '<svg xmlns="http://www.w3.org/2000/svg"',
+    ".pdf": b"%PDF-",
+    ".png": b"\x89PNG\r\n\x1a\n",
+}
+
+#: Pixels of a PNG for each unit of the SVG: sharp at the size of a column of a paper.
+SCALE = 3.0
+
+
+def picture_format(path: AnyPath) -> str:
+    """Return how the name of a picture ends; ``.svg`` where it has no ending.
+
+    Examples
+    --------
+    >>> picture_format("curves.pdf"), picture_format("curves"), picture_format("a.svg.gz")
+    ('.pdf', '.svg', '.svg')
+    """
+    return Path(str(path).removesuffix(".gz")).suffix or ".svg"
+
+
+def require_converter(path: AnyPath) -> None:
+    """Check that a picture can be made in the format that its name says.
+
+    Raises
+    ------
+    MissingTool
+        If CairoSVG, or the library cairo of the system, is not installed.
+    """
+    if picture_format(path) not in (".pdf", ".png"):
+        return
+    with extras_named():
+        try:
+            import cairosvg  # noqa: F401 (here, since few pictures need it)
+        except OSError:
+            raise MissingTool(
+                "Library cairo was not found: install the package libcairo2 of your system, or "
+                "write the picture to a file such as picture.svg"
+            ) from None
+
+
+def write_picture(path: AnyPath, svg: str) -> None:
+    """Write a picture as a whole or not at all, in the format that its name says.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    MissingTool
+        As of `require_converter`.
+    """
+    ending = picture_format(path)
+    require_converter(path)
+    if ending not in (".pdf", ".png"):
+        write_file(path, svg)
+        return
+    import cairosvg
+
+    convert = cairosvg.svg2pdf if ending == ".pdf" else cairosvg.svg2png
+    scale = 1.0 if ending == ".pdf" else SCALE
+    with writing(path) as file:
+        file.write(convert(bytestring=svg.encode(), scale=scale))
