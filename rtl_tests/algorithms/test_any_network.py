@@ -110,6 +110,36 @@ def test_chunks_come_near_the_least_message_times(name):
         assert tf.plan(name, kind, flits=1).chunks == 1
 
 
+@pytest.mark.parametrize("leaves", few(3, [3, 8, 16, 4, 5, 32]))
+def test_total_exchanges_around_a_hub(leaves):
+    """Arcs into the hub and out of it are busy in every step, wherever nodes begin to count."""
+    for hub in (0, leaves // 2, leaves):
+        star = Graph([edge for k in range(leaves + 1) for edge in ((hub, k), (k, hub)) if k != hub])
+        assert plan(star, "alltoall", chunks=1).round_count == leaves
+
+
+@pytest.mark.parametrize(
+    "graph",
+    few(
+        3,
+        [
+            nx.wheel_graph(17),
+            nx.complete_bipartite_graph(2, 10),
+            nx.barabasi_albert_graph(20, 2, seed=1),
+            nx.complete_bipartite_graph(3, 7),
+            nx.wheel_graph(9),
+            nx.barabasi_albert_graph(40, 2, seed=3),
+        ],
+    ),
+)
+def test_total_exchanges_around_hubs(graph):
+    """Within a tenth of the bound, in a few chunks."""
+    schedule = plan(Graph(graph), "alltoall")
+    least = least_time(schedule.topology, schedule.collective)
+    assert Fraction(schedule.round_count, schedule.chunks) <= Fraction(11, 10) * least
+    assert schedule.chunks <= 4
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("links", few(2, [50, 200, 127, 128, 129, 1000]))
 def test_parallel_links(links):

@@ -9,8 +9,9 @@ links; nothing is assumed of it but that every node reaches every other.
   All-reduce: up trees that share no link, see `trees`, and down again; where those do not
   come near the least time, up and down trees that share arcs, see `shared_trees`; for short
   messages up a tree of shortest paths and down again.
-- Scatter, total exchange, exchange: a path for each message, see `spread`. Gather: a scatter
-  backwards. Halo: a tree for each block, to its neighbours.
+- Scatter, total exchange, exchange: a path for each message, see `spread`, and its steps, see
+  `slots`; a scatter of few steps is a flow over time, see `quickest`. Gather: a scatter backwards.
+  Halo: a tree for each block, to its neighbours.
 
 Messages are cut into as few chunks as come near the least message times, see `chunks`; for short
 ones, into one. What comes over a slow link is sent on some steps later; where fewer steps are
@@ -44,7 +45,9 @@ from ..oblivious.shallow_trees import tree_pattern, up_and_down
 from ..reversal import also_backwards
 from .chunks import ALIKE, ALIKE_EXCHANGE, as_near_as_can_be, candidates
 from .forest import allgather_steps
+from .quickest import quickest_steps
 from .shared_trees import LOOK, MOST_TREES, SharedTrees, shared_trees, sums_along
+from .slots import path_steps
 from .spread import routed, spread, timed
 from .trees import (
     MOST_ARCS,
@@ -268,7 +271,13 @@ def _routed(topology: Topology, collective: Collective, options: Options) -> Rou
         if collective.local:  # in as many steps arcs carry as many
             most = max(most, float(reach(topology, collective)))
         paths = routed(arcs, origin[moved], target[moved], most, options.seed)
-        return timed(arcs, paths, ids[moved])
+        found = path_steps(arcs, paths, (origin[moved], target[moved]), ids[moved])
+        if not collective.rooted:
+            return found
+        fewest = max(ceil(least * chunks), reach(topology, collective))
+        counts = range(fewest, len(found))
+        root = collective.root or 0
+        return quickest_steps(arcs, root, target[moved], ids[moved], counts) or found
 
     return _in_chunks(topology, collective, options, steps)
 

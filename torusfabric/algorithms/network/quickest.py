@@ -1,0 +1,137 @@
+"""The quickest way of blocks from one node to others, by flows over time.
+
+All blocks start at the root, so it does not matter which of them takes which way: a maximum flow in
+the network that has each node once for each step says whether so many steps are enough. Nodes
+keep what waits; an arc carries one block a step.
+
+Source: L. R. Ford, D. R. Fulkerson, "Constructing maximal dynamic flows from static flows",
+Operations Research 6, 1958.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TypeAlias
+
+import numpy as np
+
+from ...analysis.congestion import Lengths
+from ...schedule import Transfers
+from ...topology import BoolArray, IntArray
+
+__all__ = ["quickest_steps"]
+
+#: Arcs times steps of the largest flow that is looked for, which takes about a second.
+WORK = 60_000
+
+
+def quickest_steps(
+    arcs: Lengths, root: int, target: IntArray, blocks: IntArray, steps: range
+) -> tuple[Transfers, ...] | None:
+    """The steps in which blocks get from the root to their targets, in the fewest of some numbers.
+
+    Ways that lead away from the root in each hop are preferred.
+
+    Parameters
+    ----------
+    target : ndarray of int
+        The target of each block.
+    steps : range
+        The numbers of steps to try.
+
+    Returns
+    -------
+    tuple of Transfers, or None
+        None if none of these numbers is enough, or the flows would be too large.
+
+    Examples
+    --------
+    A ring of four nodes: the block for the opposite node goes first.
+
+    >>> from torusfabric.analysis.congestion import Lengths
+    >>> from torusfabric.topology import parse_topology
+    >>> ring, others = Lengths(parse_topology("4")), np.array([1, 2, 3])
+    >>> found = quickest_steps(ring, 0, others, others, range(1, 4))
+    >>> [step.listed.ids.tolist() for step in found]
+    [[1, 2], [2, 3]]
+    """
+    away = arcs.shortest(np.ones_like(arcs.tail))[0][root]
+    outward = away[arcs.head] > away[arcs.tail]
+    for count in steps:
+        if count * len(arcs.tail) > WORK:
+            return None
+        for usable in (outward, outward | True):
+            flow = _flow(arcs, usable, root, np.bincount(target, minlength=arcs.nodes), count)
+            if flow is not None:
+                return _transfers(arcs, root, target, blocks, flow)
+    return None
+
+
+def _flow(
+    arcs: Lengths, usable: BoolArray, root: int, demand: IntArray, steps: int
+) -> IntArray | None:
+    """How many blocks each arc carries in each step, shape (steps, arcs); None if not all arrive.
+
+    Node v before step t is number t * nodes + v.
+    """
+    from scipy.sparse import coo_array, csr_array
+    from scipy.sparse.csgraph import maximum_flow
+
+    nodes, total, apart = arcs.nodes, int(demand.sum()), np.array(arcs.steps_apart)
+    step, arc = np.nonzero((np.arange(steps)[:, None] + apart <= steps) & usable)
+    before = np.arange(steps * nodes)
+    sink = (steps + 1) * nodes
+    hop = step * nodes + arcs.tail[arc], (step + apart[arc]) * nodes + arcs.head[arc]
+    tail = np.concatenate([hop[0], before, steps * nodes + np.arange(nodes)])
+    head = np.concatenate([hop[1], before + nodes, np.full(nodes, sink)])
+    room = np.concatenate([np.ones_like(arc), np.full_like(before, total), demand])
+    table = csr_array(coo_array((room.astype(np.int32), (tail, head)), shape=(sink + 1,) * 2))
+    found = maximum_flow(table, root, sink)
+    if found.flow_value < total:
+        return None
+    carried: IntArray = np.zeros((steps, len(arcs.tail)), np.int64)
+    carried[step, arc] = np.asarray(found.flow[hop]).ravel()
+    return _apart_if_parallel(arcs, carried)
+
+
+def _apart_if_parallel(arcs: Lengths, carried: IntArray) -> IntArray:
+    """Give each of parallel arcs one block, where each shows what all of them carry."""
+    pair = arcs.tail * arcs.nodes + arcs.head
+    order = np.argsort(pair, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order)) - np.searchsorted(pair[order], pair[order])
+    return (carried > place).astype(np.int64)
+
+
+def _transfers(
+    arcs: Lengths, root: int, target: IntArray, blocks: IntArray, flow: IntArray
+) -> tuple[Transfers, ...]:
+    """The transfers of a flow: each of its paths takes a block for the node where it ends."""
+    hops = []
+    paths = _paths(arcs, root, len(blocks), flow)
+    for number in np.argsort(target, kind="stable").tolist():
+        path = paths[target[number]].pop()
+        hops += [(step, arc, blocks[number]) for step, arc in path]
+    step, arc, block = np.array(hops).T
+    return Transfers.by_step(step, arcs.tail[arc], arcs.port[arc], block)
+
+
+#: The step and the arc of each hop.
+Path: TypeAlias = list[tuple[int, int]]
+
+
+def _paths(arcs: Lengths, root: int, count: int, flow: IntArray) -> list[list[Path]]:
+    """The paths of a flow, by the node where they end; a path that comes back waits instead."""
+    apart, tail, head = arcs.steps_apart, arcs.tail.tolist(), arcs.head.tolist()
+    there: list[list[Path]] = [[] for _ in range(arcs.nodes)]
+    there[root] = [[] for _ in range(count)]
+    arriving: defaultdict[int, list[tuple[int, Path]]] = defaultdict(list)
+    for step in range(len(flow) + 1):
+        for node, path in arriving.pop(step, []):
+            there[node].append(path)
+        for arc in np.flatnonzero(flow[step : step + 1].sum(axis=0)).tolist():
+            path = there[tail[arc]].pop()
+            left = [tail[before] for _, before in path]
+            path = path[: left.index(head[arc])] if head[arc] in left else [*path, (step, arc)]
+            arriving[step + apart[arc]].append((head[arc], path))
+    return there

@@ -1,0 +1,104 @@
+"""The steps in which messages go along given paths, where every arc carries one message a step.
+
+Two orders are tried, and the one with the fewer steps is taken:
+
+- *Farthest first*: in every step each arc sends, of the messages that wait for it, the one with the
+  farthest to go (`spread.timed`).
+- *Insertion*: messages choose their steps one after another, those with the longest paths first.
+  Each takes, arc by arc, the first step in which the arc is still free. Of messages with paths of
+  one length the order is that of a Latin square: first from every node to the next one, then from
+  every node to the one after that.
+
+Why: around a hub, arcs out of the hub rest unless messages for different nodes arrive in each step.
+Farthest first lets all leaves send to the same node at once. In a Latin square each leaf sends to
+another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...analysis.congestion import Lengths
+from ...schedule import Transfers
+from ...topology import IntArray
+from .spread import timed
+
+__all__ = ["path_steps"]
+
+
+def path_steps(
+    arcs: Lengths, paths: Sequence[Sequence[int]], ends: tuple[IntArray, IntArray], blocks: IntArray
+) -> tuple[Transfers, ...]:
+    """The steps in which blocks go along their paths, as few as two orders make them.
+
+    Parameters
+    ----------
+    paths : sequence of sequence of int
+        The arcs of each path, from its origin on.
+    ends : (ndarray of int, ndarray of int)
+        The origin and the target of each path.
+    blocks : ndarray of int
+        The block of each path.
+
+    Examples
+    --------
+    In a star of three leaves each leaf sends to another one:
+
+    >>> from torusfabric.analysis.congestion import Lengths
+    >>> from torusfabric.topology import Graph
+    >>> arcs = Lengths(Graph([(0, 1), (0, 2), (0, 3)]))
+    >>> arcs.tail.tolist(), arcs.head.tolist()
+    ([0, 0, 0, 1, 2, 3], [1, 2, 3, 0, 0, 0])
+    >>> ends = np.array([1, 1, 2, 2, 3, 3]), np.array([2, 3, 1, 3, 1, 2])
+    >>> paths = [[source + 2, target - 1] for source, target in zip(*ends)]
+    >>> len(path_steps(arcs, paths, ends, np.arange(6)))
+    3
+    """
+    found = timed(arcs, paths, blocks)
+    if len(found) <= _fewest(paths):
+        return found
+    hop, step = _insert(arcs, paths, _latin_order(arcs, paths, ends))
+    if step.max() + 1 >= len(found):
+        return found
+    arc = np.concatenate([np.array(path) for path in paths])
+    return Transfers.by_step(step, arcs.tail[arc], arcs.port[arc], blocks[hop])
+
+
+def _fewest(paths: Sequence[Sequence[int]]) -> int:
+    """Steps that no order can do without: those of the busiest arc, and of the longest path."""
+    load = np.bincount([arc for path in paths for arc in path], minlength=1)
+    return max(int(load.max()), *map(len, paths), 0)
+
+
+def _latin_order(
+    arcs: Lengths, paths: Sequence[Sequence[int]], ends: tuple[IntArray, IntArray]
+) -> list[int]:
+    """The numbers of the paths: the longest first, then by how far the target is numbered on."""
+    onward = (ends[1] - ends[0]) % arcs.nodes
+    length = np.array([len(path) for path in paths])
+    order: list[int] = np.lexsort((onward, -length)).tolist()
+    return order
+
+
+def _insert(
+    arcs: Lengths, paths: Sequence[Sequence[int]], order: Sequence[int]
+) -> tuple[IntArray, IntArray]:
+    """The path of each hop and its step, if paths take the first free steps in some order.
+
+    The steps in which an arc is busy are the bits of an integer.
+    """
+    apart, busy = arcs.steps_apart, [0] * len(arcs.tail)
+    steps: list[list[int]] = [[]] * len(paths)
+    for number in order:
+        taken, step = [], 0
+        for arc in paths[number]:
+            free = ~(busy[arc] >> step)
+            step += (free & -free).bit_length() - 1
+            busy[arc] |= 1 << step
+            taken.append(step)
+            step += apart[arc]
+        steps[number] = taken
+    path = np.repeat(np.arange(len(paths)), [len(taken) for taken in steps])
+    return path, np.array([step for taken in steps for step in taken])
