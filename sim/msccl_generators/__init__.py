@@ -12,6 +12,7 @@ from .algorithms import (
     ring_allreduce,
     ring_reduce_scatter,
 )
+from .kept import folded_allreduce, leaders_allreduce, paired_allreduce, random_allreduce
 from .program import Program
 
 __all__ = [
@@ -19,9 +20,13 @@ __all__ = [
     "all_pairs_allreduce",
     "all_pairs_alltoall",
     "doubling_exchange",
+    "folded_allreduce",
     "halving_doubling_allreduce",
     "halving_reduce_scatter",
     "hierarchical_allgather",
+    "leaders_allreduce",
+    "paired_allreduce",
+    "random_allreduce",
     "recursive_doubling_allgather",
     "ring_allgather",
     "ring_allreduce",

@@ -17,9 +17,12 @@ class Program:
     chunks : int
         ``nchunksperloop``.
     in_place : bool
+    guarded : bool
+        Whether a step also waits for steps of other thread blocks that read, or wrote, what it
+        overwrites.
     """
 
-    def __init__(self, name, collective, ranks, chunks, *, in_place=True):
+    def __init__(self, name, collective, ranks, chunks, *, in_place=True, guarded=False):
         self.head = (
             f'<algo name="{name}" proto="Simple" nchannels="1" nchunksperloop="{chunks}" '
             f'ngpus="{ranks}" coll="{collective}" inplace="{int(in_place)}">'
@@ -27,6 +30,7 @@ class Program:
         self.ranks, self.chunks = ranks, chunks
         self.blocks = defaultdict(list)
         self.writer = {}
+        self.guarded, self.readers = guarded, defaultdict(set)
 
     def add(self, rank, peers, type_, source, target, count=1, channel=0):
         """Add a step to the thread block of a rank with these peers to send to and receive from."""
@@ -36,14 +40,22 @@ class Program:
             self.writer.get((rank, reads[0], reads[1] + k))
             for k in range(count * (type_ not in ("r", "rcs", "nop")))
         }
+        over = [(rank, target[0], target[1] + k) for k in range(count)]
+        if self.guarded and type_ not in ("s", "rrs", "nop"):
+            wrote |= set().union(*map(self.readers.__getitem__, over), map(self.writer.get, over))
         waits = sorted(found for found in wrote if found is not None and found[0] != here)
         for dependence in waits[1:]:
             self.blocks[here].append(("nop", ("i", -1), ("o", -1), 0, dependence))
         step = (type_, source, target, count, waits[0] if waits else None)
         self.blocks[here].append(step)
+        place = here, len(self.blocks[here]) - 1
+        if type_ not in ("r", "rcs", "nop"):
+            for k in range(count):
+                self.readers[rank, source[0], source[1] + k].add(place)
         if type_ not in ("s", "rrs", "nop"):
-            place = here, len(self.blocks[here]) - 1
-            self.writer.update({(rank, target[0], target[1] + k): place for k in range(count)})
+            self.writer.update(dict.fromkeys(over, place))
+            for location in over:
+                self.readers[location] = set()
 
     def move(self, source, target, offset, count=1, *, add=False, buffer="o"):
         """Send chunks from a rank to the same place of another, where they may be added."""

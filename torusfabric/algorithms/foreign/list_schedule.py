@@ -6,13 +6,10 @@ which the longest chain of others waits.
 
 With circuits a step takes one path for all of its blocks, of any length, along arcs that are free.
 
-Where partial sums are copied, a node has one sum of each chunk, at first its own contribution, to
-which it adds all that arrives. What it sends is a copy of that, or, as it came, what arrived last
-by a link.
+Where ranks keep their sums, `kept_sums` beside this makes the rounds.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Protocol
@@ -21,68 +18,14 @@ import numpy as np
 
 from ...collective import Collective, parse_collective
 from ...errors import InputError
-from ...schedule import Duplex, KeptSums, Listed, Rounds, Switching, Transfers
+from ...schedule import Duplex, Listed, Rounds, Switching, Transfers
 from ...schedule.foreign.dataflow import Dataflow, Message
-from ...schedule.foreign.machine import Buffers, Value
+from ...schedule.foreign.machine import Value
 from ...topology import IntArray, Topology
+from .kept_sums import schedule_kept_sums
 from .links import Circuits, Hops
 
 __all__ = ["list_schedule"]
-
-
-class Copies:
-    """Follows the sums of all nodes; contributions are ranks, as bits."""
-
-    def __init__(self, buffers: Buffers, topology: Topology, nodes: IntArray) -> None:
-        self._buffers, self._topology = buffers, topology
-        self._rank_of = {int(node): rank for rank, node in enumerate(nodes)}
-        self._sums: dict[tuple[int, int], int] = {}
-        self._came: dict[tuple[int, int, int], int] = {}
-
-    def payload(self, paths: Mapping[tuple[int, tuple[int, ...]], Sequence[Value]]) -> KeptSums:
-        """What goes along the paths of the next round, each from a node by some ports.
-
-        Raises
-        ------
-        InputError
-            If it is no such copy, or a sum that arrives has a contribution that is there already.
-        """
-        passed, arrivals = [], []
-        for (source, path), values in paths.items():
-            if len(values) > 1 or len(path) > 1:
-                raise InputError("Partial sums that are copied must go one by one, a hop each")
-            ((key, ranks),) = values
-            passed.append(self._origin(source, key, ranks))
-            there = int(self._topology.neighbours[source, path[0]])
-            arrivals.append((there, int(self._topology.opposite[path[0]]), key, ranks))
-        for node, port, key, ranks in arrivals:
-            before = self._sum(node, key)
-            if before & ranks:
-                raise InputError(
-                    f"Gpu {self._rank_of[node]} must add each contribution once, and keep its sum "
-                    f"of {self._buffers.name(key)}, where partial sums are copied"
-                )
-            self._came[node, port, key] = ranks
-            self._sums[node, key] = before | ranks
-        keys = np.array([key for ((key, _),) in paths.values()], np.int64)
-        _, _, chunk = self._buffers.split(keys)
-        return KeptSums(chunk, np.array(passed, np.int64))
-
-    def _sum(self, node: int, key: int) -> int:
-        """What is in the sum of a node."""
-        return self._sums.get((node, key), 1 << self._rank_of[node])
-
-    def _origin(self, node: int, key: int, ranks: int) -> int:
-        """The in-port by which a word came that leaves, or -1 of the sum of the node."""
-        if ranks == self._sum(node, key):
-            return -1
-        for port in range(self._topology.ports):
-            if self._came.get((node, port, key)) == ranks:
-                return port
-        raise InputError(
-            f"Gpu {self._rank_of[node]} must send its sum of {self._buffers.name(key)}, or what "
-            "came last by a link, where partial sums are copied"
-        )
 
 
 #: More contributions in all sums together are not worth a try.
@@ -139,17 +82,15 @@ def list_schedule(
         If two peers are no neighbours, or partial sums would have to wait for each other.
     """
     switching = Switching(switching)
-    links: Links
-    if switching == Switching.CIRCUIT:
-        links = Circuits(topology, nodes)
-    else:
-        links = Hops(dataflow, topology, nodes)
-    rounds = _Scheduler(dataflow, links).run()
     root = dataflow.buffers.collective.root
     collective = parse_collective(
         dataflow.buffers.collective.kind, root=None if root is None else int(nodes[root])
     )
-    writer = _Writer(dataflow, topology, collective, nodes)
+    if dataflow.kept:
+        urgency = _urgencies(dataflow, whole=False)
+        transfers = schedule_kept_sums(dataflow, topology, nodes, urgency)
+    else:
+        transfers = _moving_rounds(dataflow, topology, collective, nodes, switching)
     facts = dataflow.file.facts
     ports = facts.get("ports", "")
     return Rounds(
@@ -160,8 +101,37 @@ def list_schedule(
         ports=int(ports) if ports in map(str, range(1, topology.ports)) else topology.ports,
         duplex=Duplex.HALF if facts.get("duplex") == "half" else Duplex.FULL,
         chunks=dataflow.buffers.chunks,
-        transfers=tuple(writer.transfers(carried) for carried in rounds),
+        transfers=tuple(transfers),
     )
+
+
+def _moving_rounds(
+    dataflow: Dataflow,
+    topology: Topology,
+    collective: Collective,
+    nodes: IntArray,
+    switching: Switching,
+) -> list[Transfers]:
+    """The transfers of each round, where blocks or partial sums move."""
+    links: Links
+    if switching == Switching.CIRCUIT:
+        links = Circuits(topology, nodes)
+    else:
+        links = Hops(dataflow, topology, nodes)
+    writer = _Writer(dataflow, topology, collective, nodes)
+    return [writer.transfers(carried) for carried in _Scheduler(dataflow, links).run()]
+
+
+def _urgencies(dataflow: Dataflow, *, whole: bool) -> list[int]:
+    """How many rounds the longest chain takes that begins with each step."""
+    graph = dataflow.graph
+    urgency = [0] * len(graph.steps)
+    for index in reversed(dataflow.order):
+        behind = max(map(urgency.__getitem__, graph.successors(index)), default=0)
+        message = dataflow.messages[index]
+        count = len(message.values) if message else 0
+        urgency[index] = behind + (bool(count) if whole else count)
+    return urgency
 
 
 class _Scheduler:
@@ -186,19 +156,10 @@ class _Scheduler:
                 self.waiting[other] += 1
         self.earliest = [0] * count
         self.left = [0 if message is None else len(message.values) for message in dataflow.messages]
-        self.urgency = self._urgencies()
+        self.urgency = _urgencies(dataflow, whole=links.whole)
         self.ready: dict[int, list[int]] = defaultdict(list)
         self.queues: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
         self.rounds: list[list[Carried]] = []
-
-    def _urgencies(self) -> list[int]:
-        """How many rounds the longest chain takes that begins with each step."""
-        urgency = [0] * len(self.graph.steps)
-        for index in reversed(self.dataflow.order):
-            behind = max(map(urgency.__getitem__, self.graph.successors(index)), default=0)
-            takes = bool(self.left[index]) if self.links.whole else self.left[index]
-            urgency[index] = behind + takes
-        return urgency
 
     def run(self) -> list[list[Carried]]:
         """What is carried in each round."""
@@ -300,7 +261,6 @@ class _Writer:
         self.chunk_numbers = _chunk_numbers(dataflow, nodes)
         self.members: dict[int, IntArray] = {}
         self.count = 0
-        self.copies = Copies(dataflow.buffers, topology, nodes) if dataflow.kept else None
 
     def transfers(self, carried: list[Carried]) -> Transfers:
         """The transfers of a round, by node and port: one for each path, whatever shares it."""
@@ -314,8 +274,6 @@ class _Writer:
         for row, (_, path) in enumerate(paths):
             hops[row, : len(path)] = path
         sources = np.array([source for source, _ in paths], np.int64)
-        if self.copies:
-            return Transfers(sources, hops, self.copies.payload(paths))
         return Transfers(sources, hops, self._payload(list(paths.values())))
 
     def _payload(self, lists: list[list[Value]]) -> Listed:

@@ -1,9 +1,10 @@
 """Proof of a reduction in which nodes keep their sums and copy them.
 
-Of each chunk a node has one sum, to which it adds whatever arrives, so that a contribution can be
-in many sums at once, and may reach a node by several ways. All contributions of every word are
-followed, how often each is in it included. In a table every node does the same relative to itself,
-so only the words of node 0 are followed, by the offsets of their contributions.
+Of each chunk a node has one sum, so that a contribution can be in many sums at once, and may reach
+a node by several ways. A word that arrives is added to the sum. A word that has all contributions
+of the sum replaces it, unless the schedule is a table, whose nodes only add. All contributions of
+every word are followed, how often each is in it included. In a table every node does the same
+relative to itself, so only the words of node 0 are followed, by the offsets of their contributions.
 """
 
 from typing import SupportsInt
@@ -11,7 +12,7 @@ from typing import SupportsInt
 import numpy as np
 
 from ...errors import InputError, ScheduleError
-from ...schedule import KeptSums, Schedule, SumTable, Transfers
+from ...schedule import KeptSums, Rounds, Schedule, SumTable, Transfers
 from ...topology import IntArray, IntLike
 from .fault import fault, unfinished
 from .structure import ranks
@@ -105,6 +106,7 @@ class _Held:
 
     def __init__(self, schedule: Schedule, chunk: int, *, twice: bool) -> None:
         self.schedule, self.chunk, self.twice = schedule, chunk, twice
+        self.replaces = isinstance(schedule, Rounds)
         topology = schedule.topology
         self.total = np.eye(topology.nodes, dtype=np.uint8)
         self.arrived: dict[tuple[int, int], IntArray] = {}
@@ -125,10 +127,17 @@ class _Held:
             words[k] = word
         target = transfers.walk(topology)[mine, -1]
         last = transfers.hops[mine, transfers.lengths[mine] - 1]
-        turn = ranks(target)
+        # Of words that arrive at a node in a round, those that replace the sum come first.
+        added = ((words == 0) & (self.total[target] > 0)).any(axis=1)
+        order = np.lexsort(((words > 0).sum(axis=1), added))
+        turn = np.empty(len(order), int)
+        turn[order] = ranks(target[order])
         for layer in range(int(turn.max(initial=-1)) + 1):
             now = np.flatnonzero(turn == layer)
-            total = self.total[target[now]] + words[now]
+            held = self.total[target[now]]
+            total = held + words[now]
+            whole = self.replaces & ((words[now] > 0) | (held == 0)).all(axis=1)
+            total[whole] = words[now[whole]]
             k, origin = np.nonzero(total > 1)
             if k.size and self.schedule.collective.to_all and not self.twice:
                 at = mine[now[k[0]]]

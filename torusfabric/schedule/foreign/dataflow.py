@@ -9,8 +9,10 @@ chunk. A node has one partial sum of each chunk: what it received is added at on
 sends is gone. A file fits if no contribution ever leaves a rank twice; then it only takes some more
 waiting, for a sum that a rank sends later must not arrive before an earlier one has left.
 
-In other files a contribution leaves a rank again. There every node keeps its sum, adds whatever
-arrives, and sends copies, in the order in which that is possible.
+In other files a rank goes on with what it has sent: two ranks swap their sums, or a contribution
+leaves a rank again. There every node keeps its sum and sends copies. What arrives is added, or
+replaces the sum if it has all of its contributions. `algorithms.foreign.kept_sums` finds an order
+in which that is possible, or refuses the file.
 """
 
 import re
@@ -37,32 +39,51 @@ class _Sum:
 
 
 def order_sums(
-    graph: StepGraph, order: Sequence[int], sent: Sequence[tuple[Value, ...]], buffers: Buffers
-) -> bool:
-    """Let partial sums leave before others of the same chunk arrive.
+    graph: StepGraph, order: list[int], sent: Sequence[tuple[Value, ...]], buffers: Buffers
+) -> tuple[list[int], bool]:
+    """Let partial sums move if that brings the file's results; else nodes keep them.
 
     Parameters
     ----------
     graph : StepGraph
-        Gets the order that this takes.
-    order : sequence of int
+        Gets the order that moving sums takes.
+    order : list of int
         All steps in an order in which they can be done.
     sent : sequence of tuple of Value
         What each step sends.
 
     Returns
     -------
-    bool
+    order : list of int
+        All steps in an order in which they can be done so.
+    kept : bool
         Whether nodes keep their sums.
 
     Raises
     ------
     InputError
-        If a contribution leaves a rank twice where each node has sums of its own, or a rank sends a
-        partial sum without its own.
+        If sums cannot move where each node has sums of its own: a contribution leaves a rank twice,
+        a rank sends a partial sum without its own, or sums would have to wait for each other.
     """
     if not buffers.collective.personal and _copies(graph, order, sent, buffers):
-        return True
+        return order, True
+    follows = [[*steps] for steps in graph.follows]
+    try:
+        _let_leave_first(graph, order, sent, buffers)
+        moving = _order_of_sums(graph)
+        _check_moving(graph, moving, sent, buffers)
+    except InputError:
+        if buffers.collective.personal:
+            raise
+        graph.follows[:] = follows
+        return order, True
+    return moving, False
+
+
+def _let_leave_first(
+    graph: StepGraph, order: Sequence[int], sent: Sequence[tuple[Value, ...]], buffers: Buffers
+) -> None:
+    """Let partial sums leave before others of the same chunk arrive."""
     sums: dict[tuple[int, int], _Sum] = {}
     for index in order:
         block, _ = graph.steps[index]
@@ -73,7 +94,32 @@ def order_sums(
             sums.setdefault((block.send, key), _Sum()).arrivals.append((index, ranks))
     for found in sums.values():
         _order(graph, found)
-    return False
+
+
+def _check_moving(
+    graph: StepGraph, order: Sequence[int], sent: Sequence[tuple[Value, ...]], buffers: Buffers
+) -> None:
+    """Refuse sums that a rank has only if it keeps what it has sent."""
+    held: dict[tuple[int, int], int] = {}
+    for index in order:
+        block, _ = graph.steps[index]
+        for key, ranks in sent[index]:
+            here, there = (block.gpu, key), (block.send, key)
+            if held.get(here, 1 << block.gpu) != ranks:
+                raise InputError(
+                    f"{graph.location(index)} must send the sum of {buffers.name(key)} that gpu "
+                    f"{block.gpu} has left: partial sums are moved, not copied"
+                )
+            if ranks != buffers.full:
+                held[here] = 0
+            held[there] = ranks | held.get(there, 1 << block.send)
+    for rank in range(buffers.ranks):
+        for _, (key, full) in buffers.expected(rank):
+            if held.get((rank, key), 1 << rank) != full:
+                raise InputError(
+                    f"Gpu {rank} must end with the whole sum of {buffers.name(key)} though partial "
+                    "sums are moved, not copied"
+                )
 
 
 def _copies(
@@ -219,8 +265,7 @@ def _dataflow(file: MscclFile, root: int | None) -> Dataflow:
     machine.check_end()
     kept = False
     if collective.reducing:
-        kept = order_sums(graph, order, machine.sent, buffers)
-        order = _order_of_sums(graph)
+        order, kept = order_sums(graph, order, machine.sent, buffers)
     return Dataflow(file, buffers, graph, order, [*_messages(graph, machine.sent)], kept)
 
 

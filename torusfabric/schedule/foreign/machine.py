@@ -160,6 +160,8 @@ class Machine:
 
     def __init__(self, graph: StepGraph, buffers: Buffers, file: MscclFile) -> None:
         self.graph, self.buffers, self.scratch = graph, buffers, file.scratch
+        #: What a missing word may be due to.
+        self._hint = "" if file.in_place else ' (input and output are one memory with inplace="1")'
         self.held = [dict(buffers.initial(rank)) for rank in range(buffers.ranks)]
         self.writer: list[dict[Location, int]] = [{} for _ in range(buffers.ranks)]
         self.sent: list[tuple[Value, ...]] = [()] * len(graph.steps)
@@ -224,7 +226,7 @@ class Machine:
             if value is None:
                 raise InputError(
                     f"{self.graph.location(index)} must read what was written before, not "
-                    f"{location[0]}[{location[1]}], to which nothing was"
+                    f"{location[0]}[{location[1]}], to which nothing was{self._hint}"
                 )
             values.append(value)
             wrote = writer.get(location)
@@ -288,6 +290,7 @@ class Machine:
         if found is None:
             return InputError(
                 f"Gpu {rank} must end with {what} in {name}, to which no step ever wrote"
+                + self._hint
             )
         wrote = self.writer[rank].get(location)
         by = "the start" if wrote is None else self.graph.location(wrote)

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from ...topology import BoolArray, CayleyGraph
+from ...topology import BoolArray, CayleyGraph, cayley
 from ..base import Rounds
 from ..held_blocks import HeldBlocks
 from ..pattern import Pattern, SumPattern
@@ -225,10 +225,10 @@ def sum_table_of(schedule: Rounds) -> SumTable:
     Raises
     ------
     Irregular
-        If they do not, or the collective is no all-reduce.
+        If they do not, the collective is no all-reduce, or nodes are not alike.
     """
     topology = schedule.topology
-    if schedule.collective.kind != "allreduce":
+    if schedule.collective.kind != "allreduce" or not isinstance(topology, CayleyGraph):
         raise Irregular
     chunk, passed = np.full((2, schedule.round_count, topology.ports), -1)
     for number, transfers in enumerate(schedule.transfers):
@@ -243,7 +243,40 @@ def sum_table_of(schedule: Rounds) -> SumTable:
         if not alike or (entries[0] >= 0).sum() != len(transfers):  # else an arc carries two words
             raise Irregular
         chunk[number], passed[number] = entries[1:, 0]
-    return SumTable(**schedule.head, chunk=chunk, passed=passed)
+    table = SumTable(**schedule.head, chunk=chunk, passed=passed)
+    if _replaces_sums(table):
+        raise Irregular
+    return table
+
+
+def _replaces_sums(table: SumTable) -> bool:
+    """True if every word fits the sum of its receiver, and one replaces it (see `kept_sums`).
+
+    Nodes of a table only add. Words that do not fit are left to the check, which allows them for
+    some operators. Only the sums of node 0 are followed, since all nodes do the same.
+    """
+    topology = cayley(table.topology)
+    nodes, replaced = np.arange(topology.nodes), False
+    total = np.tile(nodes == 0, (table.chunks, 1))
+    came: dict[tuple[int, int], BoolArray] = {}
+    for chunks, passed in zip(table.chunk.tolist(), table.passed.tolist(), strict=True):
+        words = []
+        for port, (chunk, by) in enumerate(zip(chunks, passed, strict=True)):
+            word = total[chunk] if by < 0 else came.get((by, chunk))
+            if chunk >= 0 and word is not None:
+                # What node 0 sends, another node sends to node 0.
+                words.append((port, chunk, word[topology.add(nodes, topology.generators[port])]))
+        before = total.copy()
+        words.sort(key=lambda one: (bool((before[one[1]] & ~one[2]).any()), int(one[2].sum())))
+        for port, chunk, word in words:
+            held = total[chunk]
+            if not (held & ~word).any():
+                replaced = True
+            elif (held & word).any():
+                return False
+            total[chunk] = word | held
+            came[int(topology.opposite[port]), chunk] = word
+    return replaced
 
 
 #: More nodes times blocks are not searched for groups; no hardware could be built of them.

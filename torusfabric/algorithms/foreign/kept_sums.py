@@ -1,0 +1,300 @@
+"""Rounds of a dataflow in which ranks keep their sums and send copies.
+
+A rank has one sum of each chunk, at first its own contribution. What arrives is added, or replaces
+the sum (see `torusfabric.schedule.kept_sums`). A rank sends its sum as it is before the round, or
+what arrived last by a link. So a *word*, one chunk of a message, can only leave while its sender
+has exactly that sum; and whatever would change that sum has to wait, or to come in the same round.
+Two ranks that swap their sums send in the same round.
+
+Each round takes words by the length of the chain of steps behind them. A word is taken together
+with all words that its arrival makes urgent, or not at all.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from ...errors import InputError
+from ...schedule import KeptSums, Transfers
+from ...schedule.foreign.dataflow import Dataflow, Message
+from ...schedule.kept_sums import sum_after
+from ...topology import IntArray, Topology
+from .links import Hops
+
+__all__ = ["schedule_kept_sums"]
+
+#: A rank and the key of a chunk.
+Place = tuple[int, int]
+
+#: How many ranks of a sum are named.
+MOST_NAMED = 8
+
+
+class _Word(NamedTuple):
+    """One chunk of a message; words that are more urgent come first.
+
+    Parameters
+    ----------
+    step : int
+        The step that sends it.
+    key, ranks : int
+        As of a `Value`.
+    """
+
+    urgency: int
+    step: int
+    number: int
+    key: int
+    ranks: int
+    message: Message
+
+    @property
+    def source(self) -> Place:
+        """The sum that it is a copy of, or passes by."""
+        return self.message.source, self.key
+
+    @property
+    def target(self) -> Place:
+        """The sum that it changes."""
+        return self.message.target, self.key
+
+
+class _Sent(NamedTuple):
+    """A word, the out-port by which it leaves, and the in-port by which it came, or -1."""
+
+    word: _Word
+    port: int
+    passed: int
+
+
+@dataclass
+class _Round:
+    """What is taken for a round so far: the words, and those that arrive at each sum."""
+
+    sent: dict[_Word, _Sent] = field(default_factory=dict)
+    arriving: dict[Place, list[_Sent]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, sent: _Sent) -> None:
+        self.sent[sent.word] = sent
+        self.arriving[sent.word.target].append(sent)
+
+    def remove(self, sent: _Sent) -> None:
+        del self.sent[sent.word]
+        self.arriving[sent.word.target].remove(sent)
+
+
+def schedule_kept_sums(
+    dataflow: Dataflow, topology: Topology, nodes: IntArray, urgency: Sequence[int]
+) -> list[Transfers]:
+    """Return the transfers of each round.
+
+    Parameters
+    ----------
+    nodes : ndarray of int, shape (ranks,)
+        The node of each rank.
+    urgency : sequence of int
+        Of each step, how many rounds the longest chain takes that begins with it.
+
+    Raises
+    ------
+    InputError
+        If two peers are no neighbours, or a step sends what no sum of its rank can be.
+    """
+    return [*_KeptSums(dataflow, topology, nodes, urgency).rounds()]
+
+
+class _KeptSums:
+    """Follows the sums of all ranks."""
+
+    def __init__(
+        self, dataflow: Dataflow, topology: Topology, nodes: IntArray, urgency: Sequence[int]
+    ) -> None:
+        self._dataflow, self._topology, self._nodes = dataflow, topology, nodes
+        self._links = Hops(dataflow, topology, nodes)
+        self._sums: dict[Place, int] = {}
+        self._came: dict[Place, dict[int, int]] = defaultdict(dict)
+        self._waiting: dict[Place, set[_Word]] = defaultdict(set)
+        self._coming: dict[Place, set[_Word]] = defaultdict(set)
+        self._ready: set[_Word] = set()
+        self._later: dict[int, set[Place]] = defaultdict(set)
+        for step, message in enumerate(dataflow.messages):
+            for number, (key, ranks) in enumerate(message.values if message else ()):
+                assert message is not None
+                word = _Word(-urgency[step], step, number, key, ranks, message)
+                self._waiting[word.source].add(word)
+                self._coming[word.target].add(word)
+
+    def rounds(self) -> Iterator[Transfers]:
+        """Carry out all rounds."""
+        changed, number = set(self._waiting), 0
+        while any(self._waiting.values()):
+            for place in changed | self._later.pop(number, set()):
+                self._enqueue(place, number)
+            taken = self._take()
+            if not taken.sent and not self._later:
+                raise self._stuck()
+            yield self._transfers(taken)
+            changed, number = self._arrive(taken), number + 1
+        self._check_end()
+
+    def _sum(self, place: Place) -> int:
+        """The contributions to a sum."""
+        return self._sums.get(place, 1 << place[0])
+
+    def _passed(self, word: _Word) -> int | None:
+        """The in-port by which a word came, -1 if it is the sum of its sender, None if neither."""
+        if self._sum(word.source) == word.ranks:
+            return -1
+        came = self._came[word.source].items()
+        return next((port for port, ranks in came if ranks == word.ranks), None)
+
+    def _enqueue(self, place: Place, number: int) -> None:
+        """Enter the words that a rank can send from now on."""
+        for word in self._waiting[place]:
+            if word.message.round > number:
+                self._later[word.message.round].add(place)
+            elif self._passed(word) is not None:
+                self._ready.add(word)
+
+    def _take(self) -> _Round:
+        """Choose the words of a round."""
+        self._links.begin_round()
+        taken = _Round()
+        for word in sorted(self._ready):
+            if word not in taken.sent:
+                self._take_with_all(word, taken)
+        self._ready -= taken.sent.keys()
+        return taken
+
+    def _take_with_all(self, word: _Word, taken: _Round) -> None:
+        """Take a word and all that have to leave before it arrives, if there is room for them."""
+        added, urgent = list[_Sent](), [word]
+        while urgent:
+            word = urgent.pop()
+            if word in taken.sent:
+                continue
+            sent = self._sent(word)
+            if sent is None:
+                break
+            taken.add(sent)
+            added.append(sent)
+            behind = self._urgent_after(word.target, taken)
+            if behind is None:
+                break
+            urgent += behind
+        else:
+            return
+        for sent in added:
+            taken.remove(sent)
+            self._links.taken.discard((sent.word.message.source, sent.port))
+
+    def _sent(self, word: _Word) -> _Sent | None:
+        """A word on an arc that it takes; None if its rank cannot send it, or no arc is free."""
+        passed = self._passed(word) if word in self._ready else None
+        path = [] if passed is None else self._links.take(word.message, 1)
+        return _Sent(word, path[0][0], passed) if path and passed is not None else None
+
+    def _urgent_after(self, place: Place, taken: _Round) -> list[_Word] | None:
+        """The words that could not leave a rank, or fit its sum, after a round.
+
+        None if a word that arrives in the round does not fit.
+        """
+        held, arriving, before = self._sum(place), taken.arriving[place], self._came[place]
+        after = sum_after(held, [sent.word.ranks for sent in arriving])
+        if after is None:
+            return None
+        came = before | {self._in_port(sent): sent.word.ranks for sent in arriving}
+
+        def may_leave(ranks: int, total: int, passing: dict[int, int]) -> bool:
+            """True if a word can leave a rank with this sum, now or after further arrivals."""
+            return not total & ~ranks or ranks in passing.values()
+
+        def may_come(ranks: int, total: int) -> bool:
+            """True if a word fits this sum, now or after further arrivals."""
+            return not total & ranks or not total & ~ranks
+
+        leaving = {
+            word
+            for word in self._waiting[place]
+            if may_leave(word.ranks, held, before) and not may_leave(word.ranks, after, came)
+        }
+        coming = {
+            word
+            for word in self._coming[place]
+            if may_come(word.ranks, held) and not may_come(word.ranks, after)
+        }
+        return sorted((leaving | coming) - taken.sent.keys())
+
+    def _in_port(self, sent: _Sent) -> int:
+        """The in-port by which a word arrives."""
+        return int(self._topology.opposite[sent.port])
+
+    def _transfers(self, taken: _Round) -> Transfers:
+        """The words of a round by node and port."""
+        every = [(int(self._nodes[sent.word.message.source]), *sent[1:], sent.word.key)
+                 for sent in taken.sent.values()]  # fmt: skip
+        source, port, passed, key = np.array(sorted(every), np.int64).reshape(-1, 4).T
+        _, _, chunk = self._dataflow.buffers.split(key)
+        return Transfers(source, port[:, None].astype(np.int16), KeptSums(chunk, passed))
+
+    def _arrive(self, taken: _Round) -> set[Place]:
+        """Let the words of a round arrive; the sums that have changed."""
+        for word in taken.sent:
+            self._waiting[word.source].discard(word)
+            self._coming[word.target].discard(word)
+        changed = {place for place, arriving in taken.arriving.items() if arriving}
+        for place in changed:
+            arriving = taken.arriving[place]
+            after = sum_after(self._sum(place), [sent.word.ranks for sent in arriving])
+            assert after is not None, "only words are taken that fit"
+            self._sums[place] = after
+            self._came[place] |= {self._in_port(sent): sent.word.ranks for sent in arriving}
+        return changed
+
+    def _stuck(self) -> InputError:
+        """The error of a step that sends what its rank does not have, or what does not fit."""
+        left = sorted(
+            (word for words in self._waiting.values() for word in words),
+            key=lambda word: (self._passed(word) is not None, word.step, word.number),
+        )
+        word = left[0]
+        where, name = (
+            self._dataflow.graph.location(word.step), self._dataflow.buffers.name(word.key)
+        )  # fmt: skip
+        if self._passed(word) is None:
+            return InputError(
+                f"{where} must send the sum of {name} that gpu {word.message.source} has, or what "
+                f"came last by a link, not one of {_named(word.ranks)}: in a fabric a gpu has one "
+                f"sum of each chunk, here of {_named(self._sum(word.source))}"
+            )
+        return InputError(
+            f"{where} must add each contribution once, not {name} of {_named(word.ranks)} to a sum "
+            f"that gpu {word.message.target} has of {_named(self._sum(word.target))}, or that it "
+            "has yet to send"
+        )
+
+    def _check_end(self) -> None:
+        """Check that all sums are complete that the collective delivers."""
+        buffers = self._dataflow.buffers
+        root = buffers.collective.root
+        for rank in range(buffers.ranks) if root is None else (root,):
+            for chunk in range(buffers.chunks):
+                key = buffers.key(0, 0, chunk)
+                if self._sum((rank, key)) != buffers.full:
+                    raise InputError(
+                        f"Gpu {rank} must end with the whole sum of {buffers.name(key)}, not with "
+                        f"that of {_named(self._sum((rank, key)))}"
+                    )
+
+
+def _named(ranks: int) -> str:
+    """Ranks, given as bits, for people."""
+    found = [str(rank) for rank in range(ranks.bit_length()) if ranks >> rank & 1]
+    more = len(found) - MOST_NAMED
+    names = ", ".join(found[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f"gpu{'s' * (len(found) > 1)} {names}"
