@@ -5,6 +5,7 @@ not in it, or has changed since, is somebody else's. A single file has no record
 replaced if it is empty, or begins as the new one does.
 """
 
+import contextlib
 import gzip
 import hashlib
 import json
@@ -15,11 +16,11 @@ from pathlib import Path, PurePosixPath
 
 from ..errors import InputError
 from .destinations import AnyPath, is_standard_output, is_written_directly, status_of
-from .files import reporting, writing
+from .files import replacing, reporting, writing
 from .values import path_of
 
 __all__ = ["is_like", "is_owned", "owned_files", "record_all", "remove_owned", "require_like",
-           "require_owned", "write_owned"]  # fmt: skip
+           "require_owned", "require_whole", "write_owned"]  # fmt: skip
 
 #: The record, by what wrote the files.
 RECORD = ".torusfabric-{}.json"
@@ -59,28 +60,66 @@ def require_owned(folder: Path, maker: str, names: Iterable[str], *, force: bool
         raise _foreign(folder / foreign[0])
 
 
-def write_owned(folder: Path, maker: str, files: Mapping[str, bytes], *, force: bool) -> None:
-    """Write files into a folder, and record them; parameters as of `require_owned`.
+def write_owned(
+    folder: Path,
+    maker: str,
+    files: Mapping[str, bytes],
+    *,
+    seal: str,
+    force: bool,
+    outdated: Iterable[str] = (),
+) -> None:
+    """Write a set of files into a folder, and record them; parameters as of `require_owned`.
+
+    The set is whole, or its seal is missing. All files are written under other names first, so that
+    a full disk changes nothing. Then the old seal is removed, the new files take their names, and
+    the new seal comes last.
+
+    Parameters
+    ----------
+    seal : str
+        The file by which a reader knows that the set is whole.
+    outdated : iterable of str
+        Files of an older set, which are removed.
 
     Raises
     ------
     InputError
-        If one is not ours, before any is written, or cannot be written.
+        If one is not ours or cannot be written; nothing is changed then.
     """
     require_owned(folder, maker, files, force=force)
     before = _recorded(folder, maker)
     new = {name: [hashlib.sha256(content).hexdigest()] for name, content in files.items()}
     # Wherever this is interrupted, each file is as one of its digests says.
     both = {name: [*before.get(name, []), *digests] for name, digests in new.items()}
-    _write_record(folder, maker, before | both)
-    for name, content in files.items():
-        with writing(folder / name) as file:
-            file.write(content)
-    _write_record(folder, maker, before | new)
+    with reporting(folder), contextlib.ExitStack() as stack:
+        # What is entered first takes its name last.
+        for name in sorted(files, key=lambda name: name != seal):
+            _stage(folder / name, files[name], stack)
+        _write_record(folder, maker, before | both)
+        (folder / seal).unlink(missing_ok=True)
+        gone = owned_files(folder, maker) & set(outdated)
+        _unlink(folder, gone, seal)
+    left = {name: found for name, found in before.items() if name not in gone}
+    _write_record(folder, maker, left | new)
 
 
-def remove_owned(folder: Path, maker: str, names: Iterable[str], *, force: bool = False) -> None:
+def _stage(path: Path, content: bytes, stack: contextlib.ExitStack) -> None:
+    """Write a file under another name; it takes its own when the stack is left."""
+    with reporting(path):
+        unfinished = stack.enter_context(replacing(path))
+        unfinished.write_bytes(content)
+
+
+def remove_owned(
+    folder: Path, maker: str, names: Iterable[str], *, seal: str, force: bool = False
+) -> None:
     """Remove those of some files that are ours, and folders that are empty then.
+
+    Parameters
+    ----------
+    seal : str
+        The file that goes first: without it the set is not whole.
 
     Raises
     ------
@@ -88,7 +127,15 @@ def remove_owned(folder: Path, maker: str, names: Iterable[str], *, force: bool 
         If one cannot be removed.
     """
     ours = set(names) if force else owned_files(folder, maker) & set(names)
-    for name in sorted(ours):
+    _unlink(folder, ours, seal)
+    left = {name: found for name, found in _recorded(folder, maker).items() if name not in ours}
+    if ours:
+        _write_record(folder, maker, left)
+
+
+def _unlink(folder: Path, names: Iterable[str], seal: str) -> None:
+    """Remove files of a folder, the seal first, and folders in it that are empty then."""
+    for name in sorted(names, key=lambda name: (name != seal, name)):
         path = folder / name
         try:
             path.unlink(missing_ok=True)
@@ -98,9 +145,22 @@ def remove_owned(folder: Path, maker: str, names: Iterable[str], *, force: bool 
             raise InputError(
                 f"File must be removable, not {path} ({error.strerror or error})"
             ) from None
-    left = {name: found for name, found in _recorded(folder, maker).items() if name not in ours}
-    if ours:
-        _write_record(folder, maker, left)
+
+
+def require_whole(seal: AnyPath) -> None:
+    """Refuse a set of files whose seal is missing where its record is: it was interrupted.
+
+    Parameters
+    ----------
+    seal : path
+        The file by which a reader knows that the set is whole.
+    """
+    path = Path(path_of("File", seal))
+    if not path.exists() and any(path.parent.glob(RECORD.format("*"))):
+        raise InputError(
+            f"Folder {path.parent} must be whole, with its {path.name}; what wrote it was "
+            "interrupted, so carry the command out again"
+        )
 
 
 def record_all(folder: Path) -> None:

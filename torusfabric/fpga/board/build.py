@@ -40,6 +40,9 @@ _FORMAT = 3
 #: What writes the files.
 _MAKER = "build"
 
+#: The file by which a reader knows that all are there.
+_SEAL = "report.json"
+
 #: What stands in a report as in the manifest of the fabric behind its bus.
 FACTS = ("nodes", "width", "flits", "max_flits", "stride", "bus", "modes", "tables")
 
@@ -130,7 +133,7 @@ def build(  # noqa: PLR0913 (one choice of a user each)
             private_folder(folder / "build", force=force) as work,
         ):
             require_owned(folder, _MAKER, names, force=force)
-            remove_owned(folder, _MAKER, names, force=force)
+            remove_owned(folder, _MAKER, names, seal=_SEAL, force=force)
             cached = cache.fetch_files(key, kept, work)
             if not cached:
                 run_plans(fabric, board, work, baud=baud, progress=progress)
@@ -139,7 +142,7 @@ def build(  # noqa: PLR0913 (one choice of a user each)
             report["command"] = command
             contents = {name: (work / name).read_bytes() for name in board.products}
             contents["report.json"] = (json.dumps(report, indent=2) + "\n").encode()
-            write_owned(folder, _MAKER, contents, force=force)
+            write_owned(folder, _MAKER, contents, seal=_SEAL, force=force)
     return Built(folder, report, cached)
 
 

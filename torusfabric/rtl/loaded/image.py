@@ -32,6 +32,7 @@ from ...schedule import Lifted, Schedule
 from ...schedule.parsing import parse_schedule
 from ...schedule.recognise import recognise
 from ...toolchain.files import writing
+from ...toolchain.owned import require_whole
 from ...toolchain.reading import parse_json, read_bytes, unpack
 from ...topology import BoolArray, IntArray
 from .contents import UNASKED, Contents, contents_of
@@ -315,6 +316,7 @@ def read_fabric(path: str | PathLike[str]) -> LoadedFabric:
     InputError
         If it is none, or has no tables that are loaded.
     """
+    require_whole(path)
     try:
         facts = parse_json(read_bytes(path, "Manifest"))
     except InputError:
