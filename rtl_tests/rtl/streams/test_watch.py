@@ -1,7 +1,11 @@
 """A node for which others have waited too long is named."""
 
+import re
+import subprocess
+
 import pytest
 from helpers import simulated
+from vectors import needs_icarus
 
 import torusfabric as tf
 from torusfabric.verilog.manifest import interface
@@ -97,6 +101,108 @@ def test_who_waits_for_statuses_to_be_taken_names_nobody():
         assert ctx.get(fabric.status.valid) == 1
         for _ in range(10):
             assert (await ticks(ctx, fabric, 1))[0] == 0
+
+    simulated(fabric, testbench)
+
+
+BENCH = """\
+module tb;
+  reg clk = 0, clk_0 = 0, clk_1 = 0, rst = 1;
+  reg [15:0] d0 = 0, d1 = 16'h100;
+  wire r0, r1, v0, v1, stalled, node, sends, busy;
+  wire s0 = d0 < 4 * FIRST, s1 = d1 < 16'h100 + 4 * SECOND;
+  fabric dut(
+    .clk(clk), .rst(rst), CLOCKS
+    .s_axis_0_tdata(d0), .s_axis_0_tvalid(s0 & ~rst), .s_axis_0_tready(r0),
+    .s_axis_0_tlast(&d0[1:0]), .s_axis_1_tdata(d1), .s_axis_1_tvalid(s1 & ~rst),
+    .s_axis_1_tready(r1), .s_axis_1_tlast(&d1[1:0]),
+    .m_axis_0_tready(1'bTAKES0), .m_axis_1_tready(1'bTAKES1), .m_axis_0_tvalid(v0),
+    .m_axis_1_tvalid(v1), .stalled(stalled), .stalled_node(node), .stalled_sends(sends),
+    .busy(busy));
+  always #5 clk = ~clk;
+  always #4 clk_0 = ~clk_0;
+  always #7 clk_1 = ~clk_1;
+  always @(posedge SEND0) if (~rst & s0 & r0) d0 <= d0 + 1;
+  always @(posedge SEND1) if (~rst & s1 & r1) d1 <= d1 + 1;
+  initial begin
+    #200 @(negedge clk) rst = 0;
+    #40000 $display("%b %b %b", stalled, node, sends);
+    $finish;
+  end
+endmodule
+"""
+
+
+@needs_icarus
+@pytest.mark.parametrize("clocks", ["one", "per-node"])
+@pytest.mark.parametrize(
+    ("sent", "takes", "shown"),
+    [((runs, runs), (1, 0), "1 1 0") for runs in range(1, 8)]
+    + [((runs, runs), (1, 1), "0 . .") for runs in (0, 1, 3)]
+    + [((2, 2), (0, 1), "1 0 0"), ((3, 3), (0, 0), "1 0 0")]
+    + [((2, 1), (1, 1), "1 1 1"), ((0, 1), (1, 1), "1 0 1"), ((1, 3), (1, 1), "1 0 1")]
+    # The run could go on but for the sender: node 1 has room for what it brings.
+    + [((2, 1), (1, 0), "1 1 1"), ((1, 2), (1, 0), "1 0 1")],
+)
+def test_only_who_holds_up_is_named(sent, takes, shown, clocks, tmp_path):
+    """Two nodes that send some messages, and of which one or both take nothing."""
+    apart = clocks == "per-node"
+    program = tf.compile(tf.plan("2", "allgather"), flits=4)
+    fabric = tf.Fabric(program, width=16, top="stream", beat=1, timeout=100, clocks=clocks)
+    tf.emit(fabric).write(tmp_path / "out")
+    pins = ".clk_0(clk_0), .clk_1(clk_1), .rst_0(rst), .rst_1(rst)," if apart else ""
+    text = BENCH.replace("CLOCKS", pins)
+    for node, count in enumerate(sent):
+        text = text.replace(("FIRST", "SECOND")[node], str(count))
+        text = text.replace(f"TAKES{node}", str(takes[node]))
+        text = text.replace(f"SEND{node}", f"clk_{node}" if apart else "clk")
+    (tmp_path / "tb.v").write_text(text)
+    command = ["iverilog", "-g2005", "-s", "tb", "-o", "tb.vvp", "tb.v", "out/fabric.v"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    said = subprocess.run(["vvp", "-n", "tb.vvp"], cwd=tmp_path, capture_output=True, text=True)
+    assert re.match(shown, said.stdout), said.stdout
+
+
+@pytest.mark.parametrize("collective", ["broadcast", "gather"])
+def test_who_has_nothing_to_send_is_not_named(collective):
+    """Of an idle fabric nobody is named, nor a receiver that takes its words slowly."""
+    program = tf.compile(tf.plan("3", collective), flits=2)
+    fabric = tf.Fabric(program, width=8, top="stream", beat=1, timeout=20)
+
+    async def testbench(ctx):
+        assert (await ticks(ctx, fabric, 100))[0] == 0
+        await send(ctx, fabric, *(range(3) if collective == "gather" else [0]))
+        for step in range(200):
+            for node in fabric.node:
+                ctx.set(node.receive.ready, step % 15 == 0)
+            assert (await ticks(ctx, fabric, 1))[0] == 0
+
+    simulated(fabric, testbench)
+
+
+def test_a_command_asks_for_its_run():
+    """Without one nobody is named as a sender, and with one the root that does not send is."""
+    program = tf.compile(tf.plan("3", "broadcast"), max_flits=2, root="any")
+    fabric = tf.Fabric(program, width=8, top="stream", beat=1, timeout=20)
+
+    async def testbench(ctx):
+        ctx.set(fabric.status.ready, 1)
+        assert (await ticks(ctx, fabric, 100))[0] == 0
+        for root in (1, 2):
+            for word in (0, 2, root, 0, 7):
+                ctx.set(fabric.command.payload.data, word)
+                ctx.set(fabric.command.payload.last, word == 7)
+                ctx.set(fabric.command.valid, 1)
+                await ctx.tick().until(fabric.command.ready)
+            ctx.set(fabric.command.valid, 0)
+            assert (await ticks(ctx, fabric, 15))[0] == 0
+            assert (await ticks(ctx, fabric, 40)) == (1, root, 1)
+            await send(ctx, fabric, root)
+            # Nobody takes what it has received: node 0 is the first.
+            assert (await ticks(ctx, fabric, 80)) == (1, 0, 0)
+        for node in fabric.node:
+            ctx.set(node.receive.ready, 1)
+        assert (await ticks(ctx, fabric, 100))[0] == 0
 
     simulated(fabric, testbench)
 

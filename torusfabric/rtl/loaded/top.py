@@ -173,7 +173,8 @@ def add_loaded_stream_top(
     tables.add_sequencer(build, streams.SOON, renamed=streams.RENAMED)
     for name in SHOWN:
         build.add_output(name, build.nets[name])
-    return streams.add_around(build, clocks, timeout, partial(_add_nodes, ends=ends))
+    asked, nodes = build.whole("message_valid"), partial(_add_nodes, ends=ends)
+    return streams.add_around(build, clocks, timeout, nodes, asked)
 
 
 def _add_nodes(build: FabricBuilder, inner: str, ends: StreamEnds) -> None:

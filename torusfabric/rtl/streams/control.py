@@ -266,32 +266,42 @@ def shown(nodes: int) -> dict[str, int]:
 
 
 class Watch(Leaf):
-    """Counts the cycles in which no run is under way though messages wait, or are not taken.
+    """Names a node that holds up a run, or that takes nothing of what it has received.
 
-    After so many of them it looks for a node that is not ready, one in each cycle, and shows it
-    until a run begins or nothing waits any more.
+    A run is *asked for* while a command waits for its run, or, without commands, while a node has
+    a message of its own. If none has begun for `timeout` cycles, the watch looks for a receiver
+    without room, and if all have room for a sender without a message, one node in each cycle.
+    While no run is asked for, it looks for a receiver that has been offered a word for as long and
+    has not taken it. The node is shown until a run begins, or until it holds up nothing any more.
 
     Parameters
     ----------
     timeout : int
         The most cycles without a report.
+    bits : int
+        Bits that say that a run is asked for.
 
     Members
     -------
     loaded, free : In
         Of each node, whether it has a message, and room for what a run brings.
+    asked : In
+        Commands that wait for their runs; without commands, messages that do.
+    offered, taken : In
+        Of each node, whether a word waits to be taken, and whether one is taken.
     busy, run_begins : In(1)
     stalled, stalled_node, stalled_sends : Out
         Whether a node is shown; its number; and whether it has not sent its message, else it has
         not taken what it has received.
     """
 
-    def __init__(self, nodes: int, timeout: int) -> None:
+    def __init__(self, nodes: int, timeout: int, bits: int) -> None:
         self._nodes, self._timeout = nodes, timeout
-        given = {"loaded": nodes, "free": nodes, "busy": 1, "run_begins": 1}
+        given = dict.fromkeys(("loaded", "free", "offered", "taken"), nodes)
+        given |= {"asked": bits, "busy": 1, "run_begins": 1}
         super().__init__(
-            {name: In(bits) for name, bits in given.items()}
-            | {name: Out(bits) for name, bits in shown(nodes).items()}
+            {name: In(width) for name, width in given.items()}
+            | {name: Out(width) for name, width in shown(nodes).items()}
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -300,32 +310,58 @@ class Watch(Leaf):
         # The wires from all nodes end here.
         loaded = Signal(self._nodes, name="loaded_here", reset_less=True)
         free = Signal(self._nodes, name="free_here", reset_less=True)
-        m.d.sync += [loaded.eq(self.value("loaded")), free.eq(self.value("free"))]
+        asked, was_asked = Signal(name="asked_here"), Signal(name="was_asked")
+        m.d.sync += [
+            loaded.eq(self.value("loaded")),
+            free.eq(self.value("free")),
+            asked.eq(self.value("asked").any()),
+        ]
         count, number = Signal(range(self._timeout + 1), name="count"), self.stalled_node
-        waits, late = Signal(name="waits"), Signal(name="late")
-        sent, taken = (each.bit_select(number, 1) for each in (loaded, free))
+        # Receivers that have taken nothing since the count began.
+        stuck = Signal(self._nodes, name="stuck")
+        begun = count != 0
+        waiting = self.value("offered") & ~self.value("taken")
+        m.d.sync += stuck.eq(waiting & (stuck | (~begun).replicate(self._nodes)))
+        waits, late, sends = Signal(name="waits"), Signal(name="late"), Signal(name="of_senders")
         moves = self.value("busy") | self.value("run_begins")
-        m.d.sync += waits.eq((loaded.any() | ~free.all()) & ~moves)
+        m.d.sync += [waits.eq((asked | stuck.any()) & ~moves), was_asked.eq(asked)]
         m.d.comb += late.eq(count == self._timeout)
-        with m.If(~waits):
-            m.d.sync += [count.eq(0), number.eq(0), self.stalled.eq(0)]
+        of_all = Mux(was_asked, ~free, stuck)
+        of_senders = ~loaded & (was_asked & free.all()).replicate(self._nodes)
+        blamed = Mux(sends, of_senders, of_all).bit_select(number, 1)
+        with m.If(~waits | (asked != was_asked)):
+            m.d.sync += [count.eq(0), number.eq(0), sends.eq(0), self.stalled.eq(0)]
         with m.Elif(~late):
             m.d.sync += count.eq(count + 1)
-        with m.Elif(~sent | ~taken):
-            m.d.sync += [self.stalled.eq(1), self.stalled_sends.eq(~sent)]
+        with m.Elif(blamed):
+            m.d.sync += [self.stalled.eq(1), self.stalled_sends.eq(sends)]
         with m.Else():
             m.d.sync += [self.stalled.eq(0), number.eq(number + 1)]
             with m.If(number == self._nodes - 1):
-                m.d.sync += number.eq(0)
+                m.d.sync += [number.eq(0), sends.eq(~sends)]
         return m
 
 
-def add_watch(build: FabricBuilder, timeout: int) -> None:
-    """Add the watch, and what it shows."""
-    inputs = {
-        name: tuple(Part(f"{name}_{node}", 0, 1) for node in range(build.nodes))
-        for name in ("loaded", "free")
+def add_watch(build: FabricBuilder, timeout: int, asked: Parts, *, apart: bool) -> None:
+    """Add the watch, and what it shows.
+
+    Parameters
+    ----------
+    asked : tuple of Part
+        Bits of which any says that a run is asked for.
+    apart : bool
+        True if nodes have clocks of their own.
+    """
+    offered, taken = (
+        ("untaken_{}", "takes_{}") if apart else ("m_axis_{}_tvalid", "m_axis_{}_tready")
+    )
+    nets = {"loaded": "loaded_{}", "free": "free_{}", "offered": offered, "taken": taken}
+    inputs: dict[str, Parts] = {
+        name: tuple(Part(net.format(node), 0, 1) for node in range(build.nodes))
+        for name, net in nets.items()
     }
-    add_single(build, "watch", Role.STREAM, partial(Watch, build.nodes, timeout), inputs)
-    for name, bits in shown(build.nodes).items():
-        build.add_output(name, bits)
+    bits = sum(part.width for part in asked)
+    make = partial(Watch, build.nodes, timeout, bits)
+    add_single(build, "watch", Role.STREAM, make, inputs | {"asked": asked})
+    for name, width in shown(build.nodes).items():
+        build.add_output(name, width)

@@ -54,6 +54,8 @@ class Crossing(Leaf):
         The signals of a beat, and their bits.
     inward : bool
         Whether they come from the node.
+    watched : bool
+        True if the watch is to know whether the node takes its words.
 
     Members
     -------
@@ -61,10 +63,13 @@ class Crossing(Leaf):
         The clock of the node, and its reset.
     in_NAME, out_NAME : In, Out
         The stream as it comes, and as it goes on, each signal by its name.
+    untaken, takes : Out(1)
+        True while the node has not taken all words, and in a cycle in which it is known to have
+        taken one; if they are watched.
     """
 
-    def __init__(self, fields: Mapping[str, int], *, inward: bool) -> None:
-        self._fields, self._inward = dict(fields), inward
+    def __init__(self, fields: Mapping[str, int], *, inward: bool, watched: bool = False) -> None:
+        self._fields, self._inward, self._watched = dict(fields), inward, watched
         super().__init__(
             {
                 "node_clk": In(1),
@@ -73,6 +78,8 @@ class Crossing(Leaf):
                 "in_tready": Out(1),
                 "out_tvalid": Out(1),
                 "out_tready": In(1),
+                "untaken": Out(int(watched)),
+                "takes": Out(int(watched)),
             }
             | {f"in_{name}": In(bits) for name, bits in fields.items()}
             | {f"out_{name}": Out(bits) for name, bits in fields.items()}
@@ -115,6 +122,13 @@ class Crossing(Leaf):
             read.addr.eq(fetched.following[:-1]),
             Cat(getattr(self, f"out_{name}") for name in self._fields).eq(read.data),
         ]
+        if self._watched:
+            before = Signal(len(fetched.seen), name="fetched_before")
+            m.d.sync += [
+                before.eq(fetched.seen),
+                self.untaken.eq(written.gray != fetched.seen),
+                self.takes.eq(fetched.seen != before),
+            ]
         return m
 
 
@@ -148,10 +162,11 @@ def _pointer(m: Module, name: str, passes: Value, domain: str, other: str) -> _P
     return _Pointer(number, gray, following, seen)
 
 
-def add_crossings(build: FabricBuilder) -> None:
+def add_crossings(build: FabricBuilder, *, watched: bool) -> None:
     """Bring the streams of all nodes, in domains of their own, into the fabric.
 
-    There the nets have the names of the ports, and `_here` behind.
+    There the nets have the names of the ports, and `_here` behind. If they are watched, `untaken_N`
+    and `takes_N` say what node N does with the words that it is offered.
     """
     nodes = np.arange(build.nodes)
     ports = stream_ports(build.program, build.width, beat=build.beat)
@@ -174,6 +189,9 @@ def add_crossings(build: FabricBuilder) -> None:
                 comes, goes = ("in", "out") if forth else ("out", "in")
                 inputs[f"{comes}_{name}"] = (Slice(source, nodes, 0, bits),)
                 outputs[f"{goes}_{name}"] = target, bits
-            module = f"{side}_crossing"
-            build.add_module(module, partial(Crossing, fields, inward=inward), role=Role.STREAM)
+            module, shows = f"{side}_crossing", watched and not inward
+            if shows:
+                outputs |= {name: (f"{name}_{{}}", 1) for name in ("untaken", "takes")}
+            make = partial(Crossing, fields, inward=inward, watched=shows)
+            build.add_module(module, make, role=Role.STREAM)
             build.add_array(f"{module}_{{}}", module, nodes, inputs=inputs, outputs=outputs)

@@ -63,7 +63,13 @@ def add_stream_top(build: FabricBuilder, clocks: Clocks, timeout: int = 0) -> Bu
     add_sequencer(build, {**OVER, "idle_address": idle}, soon=SOON, renamed=RENAMED)
     given = lambda leaf: _constants(build, leaf, streams.by_verb[leaf.verb])
     nodes = partial(add_nodes, ends=streams.ends, shapes=streams.endpoints, given=given)
-    return add_around(build, clocks, timeout, nodes)
+    if commands:
+        asked: Parts = build.whole("load_valid")
+    else:
+        (packets,) = streams.by_verb[Loader.verb].packets
+        senders = np.flatnonzero(packets.there).tolist()
+        asked = tuple(Part(f"loaded_{node}", 0, 1) for node in senders)
+    return add_around(build, clocks, timeout, nodes, asked)
 
 
 def add_ports(build: FabricBuilder, clocks: Clocks) -> None:
@@ -80,17 +86,19 @@ def add_around(
     clocks: Clocks,
     timeout: int,
     add_nodes: Callable[[FabricBuilder, str], None],
+    asked: Parts,
 ) -> Built:
     """Add nodes, once there is what controls them, and what stands around these.
 
     The nets of the streams of nodes have the names of ports, and what `add_nodes` is given behind.
+    Any of the bits `asked` says that a run is asked for.
     """
     inner = "" if clocks is Clocks.ONE else "_here"
     routers = add_inside(build, lambda build: add_nodes(build, inner))
     if timeout:
-        add_watch(build, timeout)
+        add_watch(build, timeout, asked, apart=bool(inner))
     if inner:
-        add_crossings(build)
+        add_crossings(build, watched=timeout > 0)
     return Built(routers)
 
 
