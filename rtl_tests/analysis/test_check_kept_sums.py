@@ -184,8 +184,13 @@ def test_what_is_kept_is_not_mixed_with_what_moves():
         check(replace(kept, collective=Collective("allgather")))
 
 
-def test_nodes_that_differ_are_checked_and_refused_by_hardware():
-    """Everything but hardware takes sums that nodes keep, whatever they do."""
+def test_nodes_that_differ_become_hardware():
+    """Whatever nodes do, if the sums are right by the operators that are chosen."""
     schedule = reduced([[(2, 1, -1), (3, 0, -1)], [(1, 1, -1)]])
-    with pytest.raises(tf.InputError, match="must be the same at every node for hardware"):
-        tf.compile(schedule)
+    assert tf.simulate(tf.Fabric(tf.compile(schedule, flits=3), width=8)).passed
+    with pytest.raises(tf.ScheduleError, match=r"ends without the complete sum"):
+        tf.compile(reduced([[(1, 1, -1), (3, 0, -1)]]))
+    twice = reduced([[(2, 1, -1), (3, 0, -1)], [(1, 1, -1), (2, 1, -1)], [(1, 1, -1)]])
+    with pytest.raises(tf.ScheduleError, match=r"is counted twice"):
+        tf.compile(twice, operators=["max", "add"])
+    assert tf.simulate(tf.Fabric(tf.compile(twice, flits=3, operators="max"), width=8)).passed

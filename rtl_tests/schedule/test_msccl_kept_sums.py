@@ -98,6 +98,41 @@ def test_groups_of_groups_at_random(tmp_path, seed, count):
         assert not schedule.keeps_sums or is_right(schedule)
 
 
+#: Files that become hardware, and their ranks.
+BUILT = {
+    "fold": (generators.folded_allreduce(5, 2), 5),
+    "leaders": (generators.leaders_allreduce(6, 2), 6),
+    "pairs": (generators.paired_allreduce(8), 8),
+    "random": (generators.random_allreduce(7, Random(5), 3), 7),
+}
+
+
+@pytest.mark.parametrize("name", BUILT)
+def test_nodes_that_differ_become_hardware(tmp_path, name):
+    """Of one length and of any, by the host port and by streams: as executed, to the cycle."""
+    text, ranks = BUILT[name]
+    schedule = imported(tmp_path, text, complete(ranks))
+    fixed = tf.compile(schedule, flits=2 * schedule.chunks, operators=["add", "max"])
+    assert tf.simulate(tf.Fabric(fixed, width=8)).passed
+    program = tf.compile(schedule, max_flits=3 * schedule.chunks)
+    assert tf.simulate(tf.Fabric(program, width=8, top="stream")).passed
+
+
+@pytest.mark.parametrize("seed", few(20, [*range(400)]))
+def test_programs_of_groups_at_random(tmp_path, seed):
+    random = Random(seed)
+    ranks, chunks = random.randint(2, 10), random.randint(1, 3)
+    text = generators.random_allreduce(ranks, random, chunks)
+    schedule = imported(tmp_path, text, complete(ranks))
+    for length in ({"flits": chunks}, {"flits": 20 * chunks}, {"max_flits": 5 * chunks}):
+        program = tf.compile(schedule, **length)
+        words = np.random.default_rng(seed).integers(
+            0, 1 << 40, (ranks, program.send_words), np.uint64
+        )
+        expected, receives = program.delivered(words)
+        assert (program.execute(words)[receives] == expected[receives]).all()
+
+
 def test_two_ranks_that_swap_take_one_step(tmp_path):
     schedule = imported(tmp_path, generators.folded_allreduce(2), "2")
     assert (schedule.form, schedule.steps) == ("table", 1)

@@ -152,7 +152,8 @@ def _longest_message(schedule: Schedule, traffic: Traffic | None) -> int | None:
     """Blocks of the longest message of a schedule, None for circuits, which may hold any number."""
     if schedule.switching == Switching.CIRCUIT:
         return None
-    if traffic is None and isinstance(schedule, Pattern | SumPattern | Table | SumTable):
+    single = isinstance(schedule, Pattern | SumPattern | Table | SumTable) or schedule.keeps_sums
+    if traffic is None and single:
         return 1
     return max(1, *(traffic or check(schedule)).round_blocks, 1)
 

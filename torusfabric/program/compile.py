@@ -215,11 +215,6 @@ def _compile_one(request: Request, root: str | None) -> Program:
                 f"Root must be any for a schedule from node 0, not from {schedule.collective.root}"
             )
         return compile_any_root(request)
-    if isinstance(schedule, Rounds) and schedule.keeps_sums:
-        raise InputError(
-            "Schedule in which nodes keep their sums must be the same at every node for hardware, "
-            "not differ between nodes"
-        )
     if isinstance(schedule, Masked):
         raise InputError(
             "Root must be any for a schedule that serves all roots alike, not left out"
@@ -228,7 +223,8 @@ def _compile_one(request: Request, root: str | None) -> Program:
         return compile_pattern(request)
     if isinstance(schedule, SumPattern):
         return compile_sum_pattern(request)
-    if isinstance(schedule, SumTable) and not all(each.idempotent for each in request.operators):
+    kept = isinstance(schedule, SumTable) or (isinstance(schedule, Rounds) and schedule.keeps_sums)
+    if kept and not all(each.idempotent for each in request.operators):
         from ..analysis.check import check  # a schedule may have been checked for others
 
         check(schedule)

@@ -6,17 +6,23 @@ at most, and a fabric one less than it has nodes where each node sends once. A c
 up anew each time it is sent. In a last round, without a hop, nodes add up what has arrived of the
 sums that they must have and keep it behind that.
 
+Where nodes keep their sums, a node sends copies: what its sum consists of stays where it is. A word
+that replaces the sum is all that it consists of from then on.
+
 Each sum is known by its *key*: the chunk, or, of shares, destination and chunk.
 """
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import pairwise
+from operator import or_
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..schedule import Grouped
+from ..schedule import Grouped, KeptSums
+from ..schedule.kept_sums import SumParts, sum_after
 from ..schedule.sum_trees import single_hops
 from .fields import IDLE
 from .round_follower import Message, Record, settings_of
@@ -33,7 +39,8 @@ __all__ = ["follow_sums"]
 def follow_sums(schedule: Schedule, *, rests: bool) -> RoundPlan:
     """What all nodes do with sums; rounds may follow one another without a pause."""
     single = single_hops(schedule)
-    follower = _SumFollower(schedule, single=single, results=rests and single)
+    follower_of = _KeptSumFollower if schedule.keeps_sums else _SumFollower
+    follower = follower_of(schedule, single=single, results=rests and single)
     for transfers in schedule.rounds():
         follower.follow(transfers)
     follower.finish()
@@ -159,3 +166,66 @@ class _SumFollower:
         if messages:
             idle = np.full((topology.nodes, topology.ports), IDLE, np.int16)
             record.end_round(idle, [], messages)
+
+
+class _KeptSumFollower(_SumFollower):
+    """Follows sums that nodes keep.
+
+    What has come last of a sum by in-port p, and may be passed on, has the key of that sum plus
+    p + 1 times the number of sums.
+
+    Attributes
+    ----------
+    _ranks : dict of (int, int) to int
+        Of a node and key, the contributions to its sum, as bits; at first its own.
+    """
+
+    def __init__(self, schedule: Schedule, *, single: bool, results: bool) -> None:
+        super().__init__(schedule, single=single, results=results)
+        self._ranks: dict[tuple[int, int], int] = {}
+
+    def follow(self, transfers: Transfers) -> None:
+        record, payloads = self.record, self._payloads(transfers)
+        sources = zip(transfers.source.tolist(), payloads, strict=True)
+        places = [(node, key) for node, (key,) in sources]
+        words = [self._sum(place) for place in places]
+        entry, payloads = record.inject(transfers, payloads, lambda _, messages: messages)
+        if self._results:
+            full = (1 << self._topology.nodes) - 1
+            complete = {place for place in places if place[1] < self._keys}
+            complete = {place for place in complete if self._sum(place) == full}
+            self._keep_complete(complete, transfers, entry, payloads)
+        select, ends = settings_of(self._topology, transfers, entry)
+        arriving: dict[tuple[int, int], list[tuple[int, Location]]] = {}
+        for (node, port, links), payload, ranks in zip(ends, payloads, words, strict=True):
+            for key, location in record.store(node, port, port, links, payload):
+                arriving.setdefault((node, key % self._keys), []).append((ranks, location))
+                passing = key % self._keys + self._keys * (1 + port)
+                record.held[node][passing], self._ranks[node, passing] = [location], ranks
+        for place, arrivals in arriving.items():
+            self._arrive(place, *map(list, zip(*arrivals, strict=True)))
+        record.end_round(select, ends, payloads)
+
+    def _payloads(self, transfers: Transfers) -> list[Message]:
+        """The key of each transfer."""
+        payload = transfers.payload
+        if not len(transfers):
+            return []
+        assert isinstance(payload, KeptSums)
+        keys: IntArray = payload.chunk + self._keys * (1 + payload.passed)
+        each: list[Message] = keys[:, None].tolist()
+        return each
+
+    def _sum(self, place: tuple[int, int]) -> int:
+        """The contributions to a sum."""
+        return self._ranks.get(place, 1 << place[0])
+
+    def _arrive(self, place: tuple[int, int], words: list[int], locations: list[Location]) -> None:
+        """Enter of what a sum consists after the words of a round have arrived."""
+        node, key = place
+        held, parts = self.record.held[node], sum_after(self._sum(place), words)
+        if parts is None:  # by idempotent operators a contribution may be there twice
+            ranks = reduce(or_, words, self._sum(place))
+            parts = SumParts(ranks, keeps=True, words=[*range(len(words))])
+        self._ranks[place] = parts.ranks
+        held[key] = held[key] * parts.keeps + [locations[number] for number in parts.words]

@@ -8,36 +8,63 @@ some, but not all, of these contributions fits neither way.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from typing import NamedTuple
 
-__all__ = ["sum_after"]
+__all__ = ["SumParts", "sum_after"]
 
 
-def sum_after(held: int, words: Iterable[int]) -> int | None:
+class SumParts(NamedTuple):
+    """The parts of a sum after the arrivals of a round.
+
+    Parameters
+    ----------
+    ranks : int
+        The contributions to it.
+    keeps : bool
+        True if the sum before is one of its parts.
+    words : list of int
+        The numbers of the words that are its other parts.
+    """
+
+    ranks: int
+    keeps: bool
+    words: list[int]
+
+
+def sum_after(held: int, words: Sequence[int]) -> SumParts | None:
     """Return the sum of a node after the arrivals of a round; None if a word does not fit.
 
     Parameters
     ----------
     held : int
         The contributions to the sum before.
-    words : iterable of int
+    words : sequence of int
         The contributions to each word that arrives. Words that replace the sum come before those
         that are added, and of these the one with the fewest contributions comes first.
 
     Examples
     --------
-    Node 0 adds the word of node 1. A complete sum replaces its own. The third word has one of its
-    two contributions.
+    Node 0 adds the word of node 1. A complete sum replaces its own, and the word that came with it
+    is added. The last word has one contribution of two.
 
-    >>> sum_after(0b001, [0b010]), sum_after(0b011, [0b111]), sum_after(0b011, [0b110])
-    (3, 7, None)
+    >>> sum_after(0b001, [0b010])
+    SumParts(ranks=3, keeps=True, words=[0])
+    >>> sum_after(0b0011, [0b1000, 0b0111])
+    SumParts(ranks=15, keeps=False, words=[1, 0])
+    >>> sum_after(0b011, [0b110])
     """
-    before = held
-    for word in sorted(words, key=lambda word: (bool(before & ~word), word.bit_count())):
-        if not held & ~word:
-            held = word
-        elif held & word:
+    ranks, keeps, parts = held, True, list[int]()
+
+    def turn(number: int) -> tuple[bool, int]:
+        return bool(held & ~words[number]), words[number].bit_count()
+
+    for number in sorted(range(len(words)), key=turn):
+        word = words[number]
+        if not ranks & ~word:
+            ranks, keeps, parts = word, False, [number]
+        elif ranks & word:
             return None
         else:
-            held |= word
-    return held
+            ranks, parts = ranks | word, [*parts, number]
+    return SumParts(ranks, keeps, parts)

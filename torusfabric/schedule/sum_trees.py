@@ -9,7 +9,7 @@ import numpy as np
 from ..topology import IntArray
 from .base import Rounds, Schedule
 from .model import Switching
-from .transfers import Grouped, Listed, Transfers
+from .transfers import Grouped, KeptSums, Listed, Transfers
 
 __all__ = ["SumTrees", "single_hops", "sum_trees"]
 
@@ -142,6 +142,8 @@ def single_hops(schedule: Schedule) -> bool:
                 same[indptr[:-1]] = True
                 if not same.all() or (np.diff(indptr) == 0).any():
                     return False
+            case KeptSums():
+                continue
             case Grouped(group=group) if schedule.collective.reducing:
                 if (group != np.arange(blocks.count) % blocks.per_origin).any():
                     return False

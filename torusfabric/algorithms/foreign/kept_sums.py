@@ -205,9 +205,10 @@ class _KeptSums:
         None if a word that arrives in the round does not fit.
         """
         held, arriving, before = self._sum(place), taken.arriving[place], self._came[place]
-        after = sum_after(held, [sent.word.ranks for sent in arriving])
-        if after is None:
+        parts = sum_after(held, [sent.word.ranks for sent in arriving])
+        if parts is None:
             return None
+        after = parts.ranks
         came = before | {self._in_port(sent): sent.word.ranks for sent in arriving}
 
         def may_leave(ranks: int, total: int, passing: dict[int, int]) -> bool:
@@ -252,7 +253,7 @@ class _KeptSums:
             arriving = taken.arriving[place]
             after = sum_after(self._sum(place), [sent.word.ranks for sent in arriving])
             assert after is not None, "only words are taken that fit"
-            self._sums[place] = after
+            self._sums[place] = after.ranks
             self._came[place] |= {self._in_port(sent): sent.word.ranks for sent in arriving}
         return changed
 
