@@ -18,15 +18,17 @@ def test_cut_arcs_take_the_least_latency_that_serves(capsys):
 
 
 def test_verilog_of_boards(tmp_path, capsys):
-    words = ["verilog", *PAIR, "--ppm", "50", "--phy", "lvds", "-o", str(tmp_path / "out")]
-    assert main(words) == 0
+    options = ["--ppm", "50", "--start-timeout", "1000", "--phy", "lvds"]
+    assert main(["verilog", *PAIR, *options, "-o", str(tmp_path / "out")]) == 0
     assert "elastic buffers" in capsys.readouterr().out
     said = json.loads((tmp_path / "out/manifest.json").read_text())
     assert [board["nodes"] for board in said["boards"]] == [[0], [1]]
     assert said["boards"][0]["links"][0]["to"]["board"] == 1
     assert (tmp_path / "out/bench/boards.v").exists()
     assert (said["phy"], said["boards"][0]["links"][0]["latency"]) == ("lvds", 15)
-    assert "--boards 2 --ppm 50 --phy lvds" in (tmp_path / "out/fabric.v").read_text()
+    assert f"--boards 2 {' '.join(options)}" in (tmp_path / "out/fabric.v").read_text()
+    assert said["start_timeout"] == 1000
+    assert "11 other boards were not started in time" in said["ports"]["error"]["meaning"]
 
 
 @pytest.mark.parametrize(("words", "line"), [
@@ -35,10 +37,13 @@ def test_verilog_of_boards(tmp_path, capsys):
     (["--boards", "2", "--link-latency", "2"], "Link latency of cut arcs must be at least 8"),
     (["--boards", "2", "--ppm", "1e9"], "Oscillators must be within 0 to 1000 ppm, not 1e+09"),
     (["--boards", "2", "--retries", "99"], "Retries must be from 0 to 15, not 99"),
+    (["--boards", "2", "--start-timeout", "4294967296"],
+     "Start timeout must be from 0 to 4294967295 cycles, 0 for none, not 4294967296"),
     (["--boards", "2", "--top", "stream"], "--top must be left out with --boards"),
     (["--boards", "2", "--repeat", "3"], "--repeat must be left out with --boards"),
     (["--boards", "2", "--engine", "compiled"], "--engine must be left out with --boards"),
     (["--boards", "2", "--link-errors", "1"], "Link errors must be from 0 to 0.1 a word, not 1"),
+    (["--start-timeout", "5"], "--start-timeout must come with --boards"),
     (["--ppm", "5"], "--ppm must come with --boards, whose links and clocks it is of"),
 ])  # fmt: skip
 def test_what_boards_cannot_do_is_said(words, line, capsys):

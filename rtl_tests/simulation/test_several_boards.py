@@ -273,7 +273,7 @@ def test_latency_must_cover_the_crossing():
         made(latency=8, flits=400, ppm=1000)
     assert str(found.value) == (
         "Link latency of cut arcs must be at least 10 on 2 boards (5.75 cycles for the crossing, "
-        "1.75 for boards that do not start at once, 2.05 for 2000 ppm in 1024 cycles), not 8"
+        "1.75 for boards that do not start at once, 2.02 for 2000 ppm in 1009 cycles), not 8"
     )
 
 

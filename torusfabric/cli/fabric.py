@@ -46,7 +46,7 @@ class Made(NamedTuple):
         """The command that makes the same again, in a fixed form."""
         words = ["torusfabric", command, *joined_words(self.chosen), *self.hardware]
         for name, value in others.items():
-            words += [f"--{name}", str(value)]
+            words += [f"--{name.replace('_', '-')}", str(value)]
         return shell_command(words)
 
 

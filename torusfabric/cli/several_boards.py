@@ -54,11 +54,14 @@ def add_boards_options(parser: ArgumentParser) -> None:
         --ppm P: with --boards: by how much each oscillator may be off, in millionths (default 100)
         --retries N: with --boards: how often a run is repeated of which a link lost something
             (default 1)
+        --start-timeout CYCLES: with --boards: how long a start waits for those of all other boards,
+            before it ends with error 11; 0 for ever (default 268435456)
         --phy: with --boards: what carries words to other boards, which takes cycles: a wire for
             each bit, differential pairs, or transceivers (default parallel)
         """,
         ppm=real,
         retries=natural,
+        start_timeout=natural,
         phy={"choices": ("parallel", "lvds", "serdes")},
     )
 
@@ -88,7 +91,7 @@ def add_error_option(parser: ArgumentParser) -> None:
 
 def check_one_chip(arguments: Namespace) -> None:
     """Refuse what is said of boards where there is one chip."""
-    for name in ("ppm", "retries", "link_errors", "phy", "pairs"):
+    for name in ("ppm", "retries", "start_timeout", "link_errors", "phy", "pairs"):
         if getattr(arguments, name, None) is not None:
             option = "--lanes" if name == "pairs" else f"--{name.replace('_', '-')}"
             raise InputError(f"{option} must come with --boards, whose links and clocks it is of")
@@ -105,7 +108,7 @@ def make_boards(arguments: Namespace, *, waves: bool = False) -> tuple[Made, Boa
         If there are no such boards, or something has no meaning on them.
     """
     from ..rtl.boards import BoardSystem, plan_links
-    from ..rtl.boards.link_plan import PHYS
+    from ..rtl.boards.link_plan import PHYS, START_TIMEOUT
     from ..topology.boards import Boards
     from .fabric import make_fabric  # here, since drawing needs no hardware
     from .several import links_alike
@@ -117,10 +120,11 @@ def make_boards(arguments: Namespace, *, waves: bool = False) -> tuple[Made, Boa
     ppm = 100.0 if arguments.ppm is None else arguments.ppm
     retries = 1 if arguments.retries is None else arguments.retries
     phy = PHYS[arguments.phy or "parallel"]
+    wait = START_TIMEOUT if arguments.start_timeout is None else arguments.start_timeout
     if arguments.link_latency is not None or arguments.plan is not None:
         made = make_fabric(arguments, any_root=True)
         boards = Boards.parse(arguments.boards, made.fabric.program.topology)
-        return made, BoardSystem(made.fabric, boards, ppm, retries, phy)
+        return made, BoardSystem(made.fabric, boards, ppm, retries, phy, wait)
     boards, latency = Boards.parse(arguments.boards, parse_topology(arguments.topology)), LEAST
     while True:
         each = enumerate(latency if count > 1 else 1 for count in boards.counts)
@@ -129,7 +133,7 @@ def make_boards(arguments: Namespace, *, waves: bool = False) -> tuple[Made, Boa
         found = Boards.parse(arguments.boards, made.fabric.program.topology)
         least = plan_links(made.fabric, found, ppm=ppm, retries=retries, phy=phy).least_latency
         if least <= latency:
-            return made, BoardSystem(made.fabric, found, ppm, retries, phy)
+            return made, BoardSystem(made.fabric, found, ppm, retries, phy, wait)
         # Longer links make longer runs, in which clocks drift further apart.
         latency = least
 
@@ -145,6 +149,7 @@ def _facts(system: BoardSystem) -> dict[str, Any]:
         "ppm": system.ppm,
         "drift_words": round(plan.drift, 3),
         "retries": system.retries,
+        "start_timeout": system.start_timeout,
         "attempt_overhead": plan.overhead,
     }
 
@@ -168,9 +173,9 @@ def write_boards(arguments: Namespace) -> None:
 
     made, system = make_boards(arguments)
     command = made.command_line("verilog", boards=system.boards)
-    for name, form in (("ppm", "g"), ("retries", ""), ("phy", "")):
+    for name, form in (("ppm", "g"), ("retries", ""), ("start_timeout", ""), ("phy", "")):
         if (value := getattr(arguments, name)) is not None:
-            command += f" --{name} {value:{form}}"
+            command += f" --{name.replace('_', '-')} {value:{form}}"
     with progress_bar("writing Verilog"):
         design = write(
             system, arguments.output, command=command, force=arguments.force, ram=arguments.ram
@@ -240,7 +245,7 @@ def add_block_options(parser: ArgumentParser) -> None:
 
 def block_options(arguments: Namespace) -> dict[str, object]:
     """The options that say which block, where there is one."""
-    names = ("boards", "block", "ppm", "retries", "phy")
+    names = ("boards", "block", "ppm", "retries", "start_timeout", "phy")
     given = {name: getattr(arguments, name) for name in names} | {"lanes": arguments.pairs}
     return {name: value for name, value in given.items() if value is not None}
 

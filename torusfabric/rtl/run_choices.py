@@ -47,6 +47,8 @@ class RunError(enum.IntEnum):
     LINK = 9
     #: What was loaded is for another fabric, or incomplete.
     IMAGE = 10
+    #: Other boards were not started in time, or the start was withdrawn.
+    TIMEOUT = 11
     #: A command packet has fewer or more words than a command.
     COMMAND = 12
 

@@ -222,6 +222,7 @@ def _boards(system: BoardSystem) -> dict[str, Any]:
         "phy": system.phy.name,
         "ppm": system.ppm,
         "retries": system.retries,
+        "start_timeout": system.start_timeout,
         "attempt_overhead": plan.overhead,
         "drift_words": round(plan.drift, 3),
         "drift_cycles": plan.window,

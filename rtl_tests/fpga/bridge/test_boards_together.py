@@ -12,7 +12,9 @@ from torusfabric.fpga.bridge.boards import ConnectedBoards
 from torusfabric.fpga.bridge.bus_access import BusAccess
 from torusfabric.fpga.bridge.simulated import linked_blocks, simulated_ports
 from torusfabric.rtl.boards import BoardSystem
+from torusfabric.rtl.run_choices import RunError
 from torusfabric.simulation.boards import BoardRun
+from torusfabric.simulation.engines.base import PATIENCE
 from torusfabric.topology.boards import Boards
 
 
@@ -28,6 +30,31 @@ def test_boards_run_together(capsys):
     found = json.loads(capsys.readouterr().out)
     assert (found["words_checked"], found["words_wrong"], found["failed"]) == (4, 0, 0)
     assert found["jobs"][0]["cycles"] == [found["predicted_cycles"]] * 2
+
+
+def test_a_start_that_waits_can_be_withdrawn():
+    boards = tf.connect("sim:2 allgather --boards 2 --width 8 --max-flits 2")
+    engine, job = boards.boards[0].engine, tf.Job(length=1)
+    engine.start(job)
+    assert engine.shown("status") & 1
+    engine.withdraw()
+    status = engine.shown("status")
+    assert (status & 3, status >> 4 & 15, engine.shown("failed")) == (2, RunError.TIMEOUT, 1)
+    assert boards.run([job]).passed
+
+
+def test_boards_of_which_one_does_not_start_are_in_service_again(monkeypatch):
+    """Starts that have waited for it are taken back."""
+    monkeypatch.setattr("torusfabric.fpga.bridge.board.LONGEST", 0)
+    boards = tf.connect("sim:2 allgather --boards 2 --width 8 --max-flits 2")
+    first, second = (board.engine for board in boards.boards)
+    with monkeypatch.context() as lost:
+        lost.setattr(second, "start", lambda job: None)
+        lost.setattr(first.fabric, "cycles_of", lambda *_, **__: -PATIENCE)
+        with pytest.raises(WorkFailed, match="Board must end a run within"):
+            boards.run([tf.Job(length=1)])
+    assert not first.shown("status") & 1
+    assert boards.run([tf.Job(length=1)]).passed
 
 
 @pytest.mark.long

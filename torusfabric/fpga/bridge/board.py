@@ -29,6 +29,9 @@ __all__ = ["BoardEngine", "ConnectedBoard", "digest_on", "taken"]
 #: How often a port is asked what is there: it may be in the middle of a command.
 ATTEMPTS = 3
 
+#: The bit of the register `abort` that takes a start back.
+WITHDRAW = 1 << 1
+
 #: Seconds that a run may take, whatever the clock.
 LONGEST = 2.0
 
@@ -145,6 +148,10 @@ class BoardEngine(Engine):
             if reads > most and time.monotonic() > end:
                 raise WorkFailed(f"Board must end a run within {LONGEST:g} s, not be at work still")
         return status >> 4 & 15
+
+    def withdraw(self) -> None:
+        """Take back a start that waits for other boards."""
+        self._access.write_word(self._map.register("abort").offset, WITHDRAW)
 
     def shown(self, register: str) -> int:
         """The value of a register."""

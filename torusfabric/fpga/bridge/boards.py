@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import InputError
+from ...errors import InputError, WorkFailed
 from ...rtl.boards import Block
 from ...simulation.boards import SystemReport, jobs_of, run_jobs
 from ...simulation.engines import EngineRun, Job
@@ -44,7 +44,13 @@ class _Runs:
             engine.send(sent, job)
         for engine in engines:
             engine.start(job)
-        self._errors = [engine.wait(job) for engine in engines]
+        try:
+            self._errors = [engine.wait(job) for engine in engines]
+        except WorkFailed:
+            # Boards that still wait would refuse the next start.
+            for engine in engines:
+                engine.withdraw()
+            raise
         self.cycles = self.said("cycles")
         self.words = np.bitwise_or.reduce([engine.received(job) for engine in engines])
         return EngineRun(self.words, self.cycles[0], self.cycles[0], self.cycles[0], 0.0)

@@ -1,16 +1,20 @@
 """What is proved of the control of boards: the barrier, and how they agree.
 
-A board is any board of the tree. What others say is free, but for what they are proved to say
-themselves: so what holds of each holds of all, from the boards that have none below them up to
-board 0 and down again.
+A board is any board of the tree, and may be reset in any cycle. The messages of others are free:
+they, too, may be reset in any cycle, withdraw their starts, or be in a run without this board. So
+each claim says which messages a board has heard before it does something. What a message says is
+proved of its sender: so what holds of each holds of all, from the boards that have none below them
+up to board 0 and down again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...rtl.boards.control import Verdict
+from ...rtl.run_choices import RunError
 from ..model import Model, by_value, within
 
 if TYPE_CHECKING:
@@ -23,8 +27,12 @@ __all__ = ["agreement_harness", "barrier_harness"]
 #: Registers that claims refer to.
 SHOWN = ("above", "below", "all_arrived", "waiting", "count", "goes", "refused", "again", "after",
          "ends", "known", "was_busy", "verdict", "lost_in_run", "fault", "finish", "arrived",
-         "differing", "settled_below", "bad_below", "tried", "summing", "recent",
-         "dropped")  # fmt: skip
+         "differing", "settled_below", "bad_below", "tried", "summing", "recent", "broken",
+         "dropped", "unfit", "unfit_below", "halt", "timer", "late",
+         "failing")  # fmt: skip
+
+#: Fields of messages that claims refer to, besides the choices.
+SAID = ("settled", "verdict", "count", "arrived", "differs", "unfit", "halt")
 
 GOOD, BAD = int(Verdict.GOOD), int(Verdict.BAD)
 
@@ -36,7 +44,7 @@ class _Board:
         self.plan, self.links = plan, plan.links
         self.model = Model(design, "board_control", shows=SHOWN, constants=["board"])
         self.model.assume(f"board < {plan.boards.number}")
-        for name in ("settled", "verdict", "count", "arrived", "differs", *plan.choices):
+        for name in (*SAID, *plan.choices):
             field = plan.fields[name]
             self.model.wire(f"says_{name}", f"message[{field.offset - plan.fields['link'].width} "
                             f"+: {field.width}]", field.width)  # fmt: skip
@@ -55,55 +63,60 @@ class _Board:
         field = self.plan.fields[name]
         return f"said[{link * self.plan.message_bits + field.offset} +: {field.width}]"
 
-    def all_below(self, name: str) -> str:
-        """That a flag is high for all links to boards below."""
-        return f"({name} | ~below) == {{{self.links}{{1'b1}}}}"
+    def heard_below(self, name: str, while_: str, says: Callable[[int], str], *, last: bool) -> str:
+        """A bit for each link: a message from below has said something, or the last one has.
+
+        Parameters
+        ----------
+        while_ : str
+            Messages count while this holds, and those of before are forgotten.
+        says : function of (int) -> str
+            What a message by a link must say.
+        """
+        bits = []
+        for link in range(self.links):
+            heard, old = f"heard[{link}] && below[{link}]", f"{name}[{link}]"
+            kept = (
+                f"({heard}) ? ({says(link)}) : {old}"
+                if last
+                else (f"{old} || ({heard} && {says(link)})")
+            )
+            bits.append(f"({while_}) && ({kept})")
+        return self.model.register(name, f"{{{', '.join(reversed(bits))}}}", self.links)
 
     def above(self, name: str) -> str:
         """A field of what the board above says."""
         field = self.plan.fields[name]
         return f"from_above[{field.offset} +: {field.width}]"
 
-    def stays(self, name: str, width: int, while_: str, how: str) -> None:
-        """Something that is free, but as `how` says between two cycles in which something holds."""
-        model = self.model
-        model.free(name, width)
-        model.assume(f"!(steady && $past({while_}) && {while_}) || {how}")
-
 
 def barrier_harness(plan: LinkPlan, design: Design) -> Harness:
-    """No board begins a run before all wait for it, and all begin it in one cycle of the links."""
+    """A board begins a run only as told by all boards, with the same choices, in the same cycle."""
     board = _Board(plan, design)
     model = board.model
-    _waiting_boards(board)
+    _arrivals(board)
     _choices(board)
-    counted = board.above("count")
-    model.assume(f"!(waiting && hears_above && {counted} != 0) || all_wait")
-    model.wire("is_told", f"hears_above && {counted} > {plan.heard}")
-    # No two messages in a row are lost that say when a run begins.
-    model.assume(f"!is_told || count != 0 || {counted} >= {plan.heard + plan.settle_time}")
-    bits = plan.fields["count"].width
+    _limits(board)
+    counted, bits = board.above("count"), plan.fields["count"].width
+    model.wire("is_told", f"hears_above && broken == 0 && {counted} > {plan.joins}")
     model.wire("told_count", f"is_told ? {counted} - {plan.heard} : 0", bits)
     begins = "steady && $past(waiting && !goes && count == 0)"
     model.register("frozen_for", f"!frozen ? 0 : frozen_for >= {plan.settle_time} ? "
                    f"{plan.settle_time} : frozen_for + 1", 8)  # fmt: skip
     _tree(board)
     model.claims({
-        "says_that_it_waits_when_all_below_do": "!says_arrived || (waiting && those_below_wait)",
         "hears_nobody_of_a_run_that_is_over": "recent == 0 || arrived == 0 || $past(recent) == 0",
         "ignores_messages_of_a_run_that_is_over":
             "!(steady && ($past(dropped) || $past(waiting && !run_start) && !waiting)) || "
             f"recent == {plan.stale}",
         "goes_on_ignoring_them": "!(steady && !$past(dropped) && $past(recent) != 0) || "
                                  "recent == $past(recent) - 1",
-        "knows_who_waits": "!waiting || (arrived & below & ~below_wait) == 0",
-        "says_when_only_if_all_wait": "count == 0 || all_wait",
-        "begins_only_if_all_wait": "!goes || (waiting && all_wait)",
+        "begins_only_if_it_waits": "!goes || waiting",
         "counts_while_it_waits": "!steady || $past(waiting) || count == 0",
         "begins_as_counted": "goes == (steady && $past(waiting) && $past(count) == 1)",
         "counts_down":
             "!(steady && $past(waiting && count > 1)) || count == $past(count) - 1",
-        "says_what_it_counts": "says_count == count",
+        "says_what_it_counts": "says_count == (waiting ? count : 0)",
         "begins_counting_when_all_have_arrived":
             f"!({begins} && $past(is_root)) || "
             f"count == ($past(all_arrived) ? {plan.countdown} : 0)",
@@ -118,49 +131,90 @@ def barrier_harness(plan: LinkPlan, design: Design) -> Harness:
                             f"frozen_for + count >= {plan.settle_time}",
     })  # fmt: skip
     says = (
-        "no board begins a run before all wait for it; each begins in the cycle that "
-        f"board 0 counts to, {plan.countdown} after all have arrived"
+        "a board begins a run only if it waits, and in the cycle that the board above it counts "
+        f"to; board 0 counts {plan.countdown} from when all others have said that they wait"
     )
+    if plan.start_timeout:
+        says += f"; a start waits {plan.start_timeout} cycles at most"
     return replace(model.harness(says), name="barrier")
 
 
-def _waiting_boards(board: _Board) -> None:
-    """Who waits for a run goes on to wait until it begins."""
-    model = board.model
-    board.stays("below_wait", board.links, "waiting", "($past(below_wait) & ~below_wait) == 0")
-    board.stays("all_wait", 1, "(waiting || count != 0)", "!$past(all_wait) || all_wait")
-    for link in range(board.links):
-        told = f"waiting && heard[{link}] && below[{link}] && {board.said(link, 'arrived')} == 1"
-        model.assume(f"!({told}) || below_wait[{link}]")
-    model.wire("those_below_wait", board.all_below("below_wait"))
-    model.assume("!(is_root && waiting && those_below_wait) || all_wait")
+def _arrivals(board: _Board) -> None:
+    """A board says that it waits only if all boards below have said so since its own start."""
+    heard = board.heard_below(
+        "have_arrived", "waiting", lambda link: f"{board.said(link, 'arrived')} == 1", last=False
+    )
+    board.model.claims({
+        "knows_who_has_arrived": f"(arrived & below & ~{heard}) == 0",
+        "says_that_it_waits_when_all_below_do":
+            f"!says_arrived || (waiting && (below & ~{heard}) == 0 && broken == 0)",
+        "board_0_counts_only_if_all_wait":
+            f"!is_root || !waiting || (count == 0 && !goes) || (below & ~{heard}) == 0",
+    })  # fmt: skip
 
 
 def _choices(board: _Board) -> None:
-    """What boards have chosen: a run of which they chose different things is refused by all."""
+    """No board begins a run of which it has other choices than the board above it."""
     model, choices = board.model, [*board.plan.choices]
-    board.stays("same_below", board.links, "(waiting || count != 0)",
-                "$past(same_below) == same_below")  # fmt: skip
-    board.stays("all_same", 1, "(waiting || count != 0)", "$past(all_same) == all_same")
-    for link in range(board.links):
-        same = [f"{board.said(link, name)} == run_{name}" for name in choices]
-        same += [f"{board.said(link, what)} == {value}" for what, value in
-                 (("arrived", 1), ("differs", 0))]  # fmt: skip
-        told = " && ".join([f"waiting && heard[{link}] && below[{link}]", *same])
-        model.assume(f"!({told}) || same_below[{link}]")
-    model.wire("those_below_are_same", board.all_below("same_below"))
-    model.assume("!(is_root && waiting && those_below_are_same) || all_same")
-    told = f"waiting && hears_above && {board.above('count')} != 0"
-    model.assume(f"!({told} && {board.above('differs')} == 0) || all_same")
+    same_below = board.heard_below(
+        "same_below", "waiting && recent == 0", lambda link: _agrees(board, link), last=True
+    )
+    same_above = " && ".join(
+        [f"{board.above('differs')} == 0"]
+        + [f"{board.above(name)} == run_{name}" for name in choices]
+    )
+    model.register("same_above", f"waiting && (count == 0 ? is_told && {same_above} : same_above)")
+    known = f"(below & ~{same_below}) == 0"
+    model.register("board_0_knew", f"waiting && (count == 0 ? {known} : board_0_knew)")
     model.claims({
-        "knows_who_differs":
-            "!waiting || (arrived & below & ~differing & ~same_below) == 0",
+        "knows_who_differs": f"!waiting || (arrived & below & ~differing & ~{same_below}) == 0",
         "says_that_none_differs_only_if_none_does":
-            "!(says_arrived && count == 0 && !says_differs) || those_below_are_same",
-        "begins_only_if_none_differs":
-            "!(waiting && (count != 0 || goes) && !refused) || all_same",
+            f"!(says_arrived && count == 0 && !says_differs) || {known}",
+        "begins_only_with_the_choices_of_the_board_above":
+            "is_root || !waiting || (count == 0 && !goes) || refused || same_above",
+        "board_0_begins_only_if_none_differs":
+            "!is_root || !waiting || (count == 0 && !goes) || refused || board_0_knew",
         "says_whether_it_refuses": "count == 0 || says_differs == refused",
     } | {f"says_its_{name}": f"says_{name} == run_{name}" for name in choices})  # fmt: skip
+
+
+def _agrees(board: _Board, link: int) -> str:
+    """A message from below says that all boards there wait, and chose the same."""
+    same = [f"{board.said(link, name)} == run_{name}" for name in board.plan.choices]
+    same += [f"{board.said(link, 'arrived')} == 1", f"{board.said(link, 'differs')} == 0"]
+    return " && ".join(same)
+
+
+def _limits(board: _Board) -> None:
+    """A start does not wait for ever, nor in silence, and leaves the board idle."""
+    model, plan = board.model, board.plan
+    waited = model.register("waited", "start && !busy ? 0 : waited + 1", plan.timer_bits)
+    board.heard_below(
+        "those_below_are_unfit", "1", lambda link: f"{board.said(link, 'unfit')} == 1", last=True
+    )
+    model.register("told_to_halt", f"hears_above ? {board.above('halt')} : told_to_halt")
+    stopped = "steady && $past(waiting && !goes) && !waiting"
+    withdrawn = "$past(withdraw)" if model.has("withdraw") else "0"
+    late = f"$past(timer) == {plan.start_timeout - 1}" if plan.start_timeout else "0"
+    model.claims({
+        "knows_how_long_it_waits": f"timer == {waited}",
+        "gives_a_start_up_only_with_reason":
+            f"!({stopped}) || $past((unfit || halt) && timer >= {plan.patience}) || "
+            f"{late} || {withdrawn}",
+        "says_that_it_has_given_up":
+            f"!({stopped}) || (!busy && done && fault != {int(RunError.NONE)})",
+        "says_why_it_has_given_up":
+            f"!({stopped} && $past(!start)) || "
+            f"fault == ($past(failing) ? {int(RunError.LINK)} : {int(RunError.TIMEOUT)})",
+        "knows_where_links_have_failed": "(unfit_below & below) == those_below_are_unfit",
+        "halts_if_board_0_does": "says_halt == (is_root ? says_unfit : told_to_halt)",
+        "says_that_links_have_failed":
+            "says_unfit == (broken != 0 || those_below_are_unfit != 0 || "
+            "(known && after != 0 && lost_in_run != 0))",
+    })  # fmt: skip
+    if plan.start_timeout:
+        model.claim("waits_no_longer",
+                    f"!waiting || count != 0 || goes || timer < {plan.start_timeout}")  # fmt: skip
 
 
 def _tree(board: _Board) -> None:
@@ -186,6 +240,7 @@ def agreement_harness(plan: LinkPlan, design: Design) -> Harness:
     _timing(board)
     _good_boards(board)
     retries = f"attempts <= {plan.retries}"
+    model.register("was_asked", "start && !busy ? 1 : busy && was_asked")
     model.register(
         "must_say",
         f"ends ? verdict != {GOOD} && !(verdict == {BAD} && {retries}) : start && !busy ? 0 : "
@@ -201,10 +256,11 @@ def agreement_harness(plan: LinkPlan, design: Design) -> Harness:
                                    "(known && lost_in_run == 0 && those_below_are_good)",
         "knows_what_others_lost":
             "!known || (settled_below & below & ~bad_below & ~good_below) == 0",
-        "board_0_takes_for_good_what_is": f"!is_root || !known || verdict != {GOOD} || "
-                                          "(lost_in_run == 0 && those_below_are_good)",
-        "others_take_what_they_are_told":
-            f"is_root || !known || verdict == 0 || verdict == (all_good ? {GOOD} : {BAD})",
+        "who_is_good_has_said_so": "(good_below & ~have_been_good) == 0",
+        "takes_for_good_only_what_is": f"!known || verdict != {GOOD} || (lost_in_run == 0 && "
+                                       "those_below_were_good && (is_root || told_good))",
+        "takes_for_bad_only_what_it_is_told":
+            f"is_root || !known || verdict != {BAD} || told_bad",
         "a_verdict_stays": "!(steady && $past(known) && known && $past(verdict) != 0) || "
                            "verdict == $past(verdict)",
         "says_its_verdict": "says_verdict == verdict",
@@ -212,6 +268,7 @@ def agreement_harness(plan: LinkPlan, design: Design) -> Harness:
             f"again == (steady && $past(ends) && $past({retries}) && $past(verdict) == {BAD})",
         "is_busy_until_the_end":
             "!(run_busy || was_busy || after != 0 || again || tried || finish || waiting) || busy",
+        "is_busy_only_after_a_start": "!busy || was_asked",
         "does_one_thing_at_a_time":
             "waiting + again + finish + (tried || run_busy || was_busy) + (after != 0) <= 1 "
             "&& !(tried && was_busy) && (!goes || (waiting && count == 0))",
@@ -219,25 +276,24 @@ def agreement_harness(plan: LinkPlan, design: Design) -> Harness:
         "a_run_that_is_not_good_says_so": "!must_say || fault != 0",
     })  # fmt: skip
     says = (
-        "a board ends a run without an error only if all have found that no link lost "
-        "anything, and repeats it only if board 0 has found that one did"
+        "a board ends a run without an error only if its links lost nothing, and the boards below "
+        "and above have said so of all others; it repeats it only if board 0 has found one that did"
     )
     return replace(model.harness(says), name="agreement")
 
 
 def _good_boards(board: _Board) -> None:
-    """Which boards have found that no link lost anything; what is known of a run stays."""
+    """Messages since the end of a run that say how it was."""
     model = board.model
-    board.stays("good_below", board.links, "known", "$past(good_below) == good_below")
-    board.stays("all_good", 1, "known", "$past(all_good) == all_good")
-    for link in range(board.links):
-        settled, told = board.said(link, "settled"), f"known && heard[{link}] && below[{link}]"
-        model.assume(f"!({told} && {settled} == {GOOD}) || good_below[{link}]")
-    model.wire("those_below_are_good", board.all_below("good_below"))
+    says = lambda link: f"{board.said(link, 'settled')} == {GOOD}"
+    good = board.heard_below("have_been_good", "known", says, last=False)
+    told = lambda link: f"{board.said(link, 'settled')} == 0 ? good_below[{link}] : {says(link)}"
+    board.heard_below("good_below", "known", told, last=True)
+    model.wire("those_below_are_good", "(below & ~good_below) == 0")
+    model.wire("those_below_were_good", f"(below & ~{good}) == 0")
     verdict = board.above("verdict")
-    model.assume(
-        f"!(known && hears_above && {verdict} != 0) || {verdict} == (all_good ? {GOOD} : {BAD})"
-    )
+    for name, value in (("told_good", GOOD), ("told_bad", BAD)):
+        model.register(name, f"known && ({name} || (hears_above && {verdict} == {value}))")
 
 
 def _timing(board: _Board) -> None:

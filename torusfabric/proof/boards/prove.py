@@ -153,14 +153,12 @@ def _assumptions(system: BoardSystem) -> Iterator[str]:
     )
     yield (
         f"Boards start within {plan.skew:g} cycles of each other: that follows, by adding up what "
-        "cables and the phases of clocks add, from what is proved of a message on its way; no two "
-        "in a row are lost of those that say when a run begins, and "
-        f"none comes more than {plan.stale} cycles after a run that was not carried out."
+        "cables and the phases of clocks add, from what is proved of a message on its way."
     )
     yield "No word is changed on its way in a manner that its CRC-32 does not show."
     yield (
-        "A link that falls silent while it passes the verdict on leaves a board that takes a good "
-        "run for failed, with error 9; no board takes a bad run for good."
+        "A link that falls silent, or a board that is reset, while it passes the verdict on leaves "
+        "a board that takes a good run for failed, with error 9; no board takes a bad run for good."
     )
 
 

@@ -56,7 +56,7 @@ class OnBoard:
     def name(self) -> str:
         """Which block of which boards it is."""
         plan = self.system.plan
-        name = f"{self.system.boards} {self.number} {plan.ppm} {plan.retries}"
+        name = f"{self.system.boards} {self.number} {plan.ppm} {plan.retries} {plan.start_timeout}"
         return f"{name} {self.system.phy.name}" if self.links else name
 
     @property
@@ -66,7 +66,7 @@ class OnBoard:
 
     def add(self, build: FabricBuilder, layouts: Sequence[HostLayout]) -> Built:
         """Fill the netlist."""
-        return add_board(build, layouts, self.plan)
+        return add_board(build, layouts, self.plan, withdraws=True)
 
     def behind(self, bus: Bus | str | None) -> Block:
         """The same block behind another bus, or none."""
@@ -123,7 +123,7 @@ class Block(Fabric):
     >>> fabric = tf.Fabric(tf.compile(tf.plan(ring, "allgather")), width=8)
     >>> block = Block(BoardSystem(fabric, Boards.parse("2", ring)), 1)
     >>> block.here, block.predicted_cycles - fabric.predicted_cycles
-    ([2, 3], 80)
+    ([2, 3], 74)
     """
 
     def __init__(

@@ -32,18 +32,25 @@ class Verdict(enum.IntEnum):
 class BoardControl(Leaf):
     """Starts runs when all boards wait for one, and repeats those of which a link lost something.
 
-    What has arrived goes up a tree of boards, to board 0, in the messages between runs; the cycles
-    until the start come down. After a run, what is known of all links goes the same ways.
+    Arrivals go up a tree of boards, to board 0, in the messages between runs; the cycles until the
+    start come down. After a run, the state of all links goes the same ways.
+
+    Messages say how things are, and count nothing. Why: a board that is reset forgets all counts,
+    and must be in service again as soon as it hears its neighbours.
 
     Parameters
     ----------
     error : bool
         Whether the sequencer says why it did not carry out a start.
+    withdraws : bool
+        Whether there is an input that takes back a start; a reset does so, too.
 
     Members
     -------
     start, mode, length, root, operation : In
         As of the fabric; a run begins when all boards have had a start.
+    withdraw : In(1)
+        Takes back a start that still waits for other boards; only with `withdraws`.
     board : In
         The number of this board; it does not change.
     run_busy, run_done, run_error : In
@@ -65,12 +72,13 @@ class BoardControl(Leaf):
         For receivers, some for those with a latency of K.
     """
 
-    def __init__(self, plan: LinkPlan, *, error: bool) -> None:
-        self._plan, self._refuses = plan, error
+    def __init__(self, plan: LinkPlan, *, error: bool, withdraws: bool = False) -> None:
+        self._plan, self._refuses, self._withdraws = plan, error, withdraws
         links = plan.links
         super().__init__(
             {"start": In(1)}
             | {name: In(bits) for name, bits in plan.choices.items()}
+            | ({"withdraw": In(1)} if withdraws else {})
             | {"board": In(plan.fields["board"].width), "run_busy": In(1)}
             | {"run_error": In(ERROR_BITS * error), "said": In(links * plan.message_bits)}
             | {name: In(links) for name in ("heard", "strange", "alive", "lost")}
@@ -89,6 +97,8 @@ class BoardControl(Leaf):
         )
         # What its parts give each other.
         flag: Callable[[str], Signal] = lambda name: Signal(name=name)
+        # The links by which boards below say that they wait.
+        self._arrived_by = Signal(links, name="arrived")
         # A start was given; the others have not arrived yet.
         self._waiting = flag("waiting")
         self._arrived, self._differs = flag("all_arrived"), flag("any_differs")
@@ -98,13 +108,18 @@ class BoardControl(Leaf):
         self._goes, self._again = flag("goes"), flag("again")
         # The run that was waited for is over without having begun.
         self._dropped = flag("dropped")
+        # The start waits, is not counting, and ends: for other boards have failed, or do not come.
+        self._failing, self._late = flag("failing"), flag("late")
         # Cycles since the end of a run.
         self._after = Signal(range(plan.agreed + 1), name="after")
         self._ended, self._known = flag("ended"), flag("known")
         self._settled, self._verdict = Signal(2, name="settled"), Signal(2, name="verdict")
         self._ends = flag("ends")
-        self._quiet = Signal(links, name="quiet")
-        self._over = Signal(plan.fields["over"].width, name="over")
+        # Links that have failed; whether one has here or below, and anywhere as far as is known.
+        self._broken = Signal(links, name="broken")
+        self._unfit, self._halt = flag("unfit"), flag("halt")
+        # Cycles since the last start.
+        self._timer = Signal(plan.timer_bits, name="timer")
         # The link ports to the board above, and to those below; what that one says, if it does now.
         self._above, self._below = Signal(links, name="above"), Signal(links, name="below")
         self._told, self._hears = Signal(plan.fields, name="told"), flag("hears")
@@ -115,6 +130,7 @@ class BoardControl(Leaf):
         """Build the barrier, what times a run and what is after it, and the agreement."""
         m = Module()
         self._tree(m)
+        self._watch(m)
         self._barrier(m)
         self._time(m)
         self._agreement(m)
@@ -162,9 +178,8 @@ class BoardControl(Leaf):
         """Find out when all boards below have arrived, and when the run begins."""
         plan = self._plan
         root = self._above == 0
-        arrived = Signal(plan.links, name="arrived")
+        arrived = self._arrived_by
         differing = Signal(plan.links, name="differing")
-        own = Cat(self._chosen(name) for name in plan.choices)
         # Messages may still be on their way that say who waited for a run that was not carried out.
         recent = Signal(range(plan.stale + 1), name="recent")
         with m.If(self._dropped):
@@ -175,13 +190,13 @@ class BoardControl(Leaf):
             with m.If(~self._waiting | (recent != 0)):
                 m.d.sync += [arrived[link].eq(0), differing[link].eq(0)]
             with m.Elif(self.value("heard")[link]):
-                same = Cat(said[name] for name in plan.choices) == own if plan.choices else Const(1)
+                differs = said["differs"] | self._differs_from(said)
                 m.d.sync += [
                     arrived[link].eq(said["arrived"]),
-                    differing[link].eq(said["arrived"] & (said["differs"] | ~same)),
+                    differing[link].eq(said["arrived"] & differs),
                 ]
         m.d.comb += [
-            self._arrived.eq(self._waiting & (arrived | ~self._below).all()),
+            self._arrived.eq(self._waiting & (arrived | ~self._below).all() & ~self._unfit),
             self._differs.eq((differing & self._below).any()),
         ]
         count, idle = self._told.count, self._count == 0
@@ -192,15 +207,21 @@ class BoardControl(Leaf):
             m.d.sync += self._count.eq(self._count - 1)
         with m.Elif(~self._goes & root & self._arrived):
             m.d.sync += [self._count.eq(plan.countdown), self._refused.eq(self._differs)]
-        with m.Elif(~self._goes & self._hears & (count > plan.heard)):
+        with m.Elif(~self._goes & self._hears & (count > plan.joins) & ~self._broken.any()):
             m.d.sync += [
                 self._count.eq(count - plan.heard),
-                self._refused.eq(self._told.differs),
-                # Boards that have been reset count runs like all others from now on.
-                self._over.eq(self._told.over),
+                # The board above may count for a start that this board had before a reset.
+                self._refused.eq(self._told.differs | self._differs_from(self._told)),
             ]
         m.d.sync += self._goes.eq(self._waiting & (self._count == 1))
         m.d.comb += self.run_start.eq((self._goes & ~self._refused) | self._again)
+
+    def _differs_from(self, said: View[StructLayout]) -> Value:
+        """True if the sender of a message has other choices than this board."""
+        names = [*self._plan.choices]
+        if not names:
+            return Const(0, 1)
+        return Cat(said[name] for name in names) != Cat(self._chosen(name) for name in names)
 
     def _chosen(self, name: str) -> Value:
         """What was chosen with the start."""
@@ -259,11 +280,13 @@ class BoardControl(Leaf):
         with m.If(self._known & (below | ~self._below).all()):
             m.d.comb += self._settled.eq(Mux(good, Verdict.GOOD, Verdict.BAD))
         told = self._told.verdict
+        # A board above that was not in this run still says how an earlier run was.
+        believed = self._hears & ((told != Verdict.GOOD) | (self._settled == Verdict.GOOD))
         with m.If(~self._known):
             m.d.sync += self._verdict.eq(Verdict.NONE)
         with m.Elif(self._verdict == Verdict.NONE):
             with m.If(self._above != 0):
-                m.d.sync += self._verdict.eq(Mux(self._hears, told, Verdict.NONE))
+                m.d.sync += self._verdict.eq(Mux(believed, told, Verdict.NONE))
             with m.Elif(self._after == plan.deadline):
                 m.d.sync += self._verdict.eq(Mux(self._settled == Verdict.GOOD, *GOOD_OR_BAD))
             with m.Else():
@@ -291,21 +314,21 @@ class BoardControl(Leaf):
                 m.d.sync += finish.eq(1)
                 with m.If(self._verdict != Verdict.GOOD):
                     m.d.sync += [fault.eq(RunError.LINK), self.failed.eq(self._failed)]
-        broken, elsewhere = self._broken(m)
-        failed = self._waiting & (self._count == 0) & (broken.any() | elsewhere)
-        m.d.comb += self._dropped.eq(Mux(self._goes, self._refused, failed))
-        over = [self.busy.eq(0), self.done.eq(1), self._over.eq(self._over + 1)]
+        over = [self.busy.eq(0), self.done.eq(1)]
         with m.If(finish | (tried & ~self.value("run_busy"))):
             m.d.sync += [*over, counting.eq(0)]
         with m.If(self._goes):
             m.d.sync += self._waiting.eq(0)
             with m.If(self._refused):
                 m.d.sync += [*over, fault.eq(RunError.BOARDS)]
-        with m.Elif(failed):
-            m.d.sync += [
-                *over, self._waiting.eq(0), fault.eq(RunError.LINK),
-                self.failed.eq(broken | self._quiet),
-            ]  # fmt: skip
+        with m.Elif(self._failing):
+            m.d.sync += [*over, self._waiting.eq(0), fault.eq(RunError.LINK),
+                         self.failed.eq(self._broken)]  # fmt: skip
+        with m.Elif(self._late):
+            # The boards that are missing: some below, or else those beyond the board above.
+            missing = self._below & ~self._arrived_by
+            m.d.sync += [*over, self._waiting.eq(0), fault.eq(RunError.TIMEOUT),
+                         self.failed.eq(Mux(missing.any(), missing, self._above))]  # fmt: skip
         with m.If(start & self.busy):
             m.d.sync += fault.eq(RunError.BUSY)
         with m.If(start & ~self.busy):
@@ -316,38 +339,51 @@ class BoardControl(Leaf):
         begun = (fault == RunError.NONE) & ~self._waiting
         m.d.comb += self.error.eq(Mux(begun, refusal, fault))
 
-    def _broken(self, m: Module) -> tuple[Value, Value]:
-        """Which link ports have failed, and whether another board has ended the run without this.
+    def _watch(self, m: Module) -> None:
+        """Find links that have failed, here and on other boards, and starts that wait too long.
 
-        Boards count the runs that have ended. So a run that has failed elsewhere ends here, too: at
-        once if the board waits for it, else as soon as it does.
+        No board arrives while a link has failed, here or below. A start fails for that `patience`
+        cycles after it at the earliest. Why: before, boards may still speak of a run that has
+        failed and is over, and cables may just have been plugged in. Reports go up the tree by
+        `unfit` and down by `halt`, so that none comes back to where it was made.
         """
-        strange, heard = Signal(self._plan.links, name="strange_since"), self.value("heard")
+        plan = self._plan
+        links, timer = plan.links, self._timer
+        start = self.value("start") & ~self.busy
+        m.d.sync += timer.eq(Mux(start, 0, timer + 1))
+        strange, heard = Signal(links, name="strange_since"), self.value("heard")
         m.d.sync += strange.eq((strange | self.value("strange")) & ~heard)
-        following, elsewhere = Signal.like(self._over, name="over_next"), Signal(name="elsewhere")
+        m.d.comb += self._broken.eq(self._silent(m) | strange)
+        below = Signal(links, name="unfit_below")
+        told = Signal(name="told_to_halt")
+        for link, said in enumerate(self._said):
+            with m.If(heard[link]):
+                m.d.sync += below[link].eq(said["unfit"])
+        with m.If(self._hears):
+            m.d.sync += told.eq(self._told.halt)
+        lost = self._known & (self._after != 0) & self._failed.any()
         m.d.comb += [
-            following.eq(self._over + 1),
-            elsewhere.eq(
-                Cat(
-                    heard[link] & (said["over"] == following)
-                    for link, said in enumerate(self._said)
-                ).any()
-            ),
+            self._unfit.eq(self._broken.any() | lost | (below & self._below).any()),
+            self._halt.eq(Mux(self._above == 0, self._unfit, told)),
         ]
-        return self._silent(m) | strange, elsewhere
+        waits = self._waiting & (self._count == 0)
+        late: Value = self.value("withdraw") if self._withdraws else Const(0, 1)
+        if plan.start_timeout:
+            late = late | (timer == plan.start_timeout - 1)
+        m.d.comb += [
+            self._failing.eq(waits & (self._unfit | self._halt) & (timer >= plan.patience)),
+            self._late.eq(waits & late),
+            self._dropped.eq(Mux(self._goes, self._refused, self._failing | self._late)),
+        ]
 
     def _silent(self, m: Module) -> Value:
-        """By which link ports nothing has come for long."""
-        timer = Signal(range(SILENCE), name="timer")
+        """Bits of links by which nothing has come for long."""
         alive = Signal(self._plan.links, name="heard_of")
         silent = Signal(self._plan.links, name="silent")
-        m.d.sync += [timer.eq(timer + 1), alive.eq(alive | self.value("alive"))]
-        with m.If(~self._waiting):
-            m.d.sync += [timer.eq(0), alive.eq(0), silent.eq(0)]
-        with m.Elif(timer == SILENCE - 1):
-            m.d.sync += [alive.eq(0), silent.eq(~alive)]
-        # Where another board has ended the run, there is no time to wait for that.
-        m.d.comb += self._quiet.eq(Mux(timer >= QUIET * self._plan.period, ~alive, 0))
+        came = self.value("alive")
+        m.d.sync += [alive.eq(alive | came), silent.eq(silent & ~came)]
+        with m.If(self._timer[: SILENCE.bit_length() - 1].all()):
+            m.d.sync += [alive.eq(0), silent.eq(~(alive | came))]
         return silent
 
     def _send(self, m: Module) -> None:
@@ -366,14 +402,12 @@ class BoardControl(Leaf):
             "differs": Mux(self._count == 0, self._differs, self._refused),
             "settled": self._settled,
             "verdict": self._verdict,
-            "count": self._count,
-            "over": self._over,
+            "count": Mux(self._waiting, self._count, 0),
+            "unfit": self._unfit,
+            "halt": self._halt,
         } | {name: self._chosen(name) for name in plan.choices}
         m.d.comb += self.message.eq(Cat(values[name] for name, _ in plan.fields if name != "link"))
 
-
-#: Messages in whose time something comes by every link that is not broken.
-QUIET = 4
 
 #: What is made of what is known at the deadline.
 GOOD_OR_BAD = Const(Verdict.GOOD, 2), Const(Verdict.BAD, 2)

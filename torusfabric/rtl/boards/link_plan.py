@@ -52,8 +52,15 @@ COUNT_BITS = 12
 #: The deepest buffer.
 DEEPEST = 256
 
-#: Cycles without a word from a neighbour after which a link is silent.
+#: Cycles without a word from a neighbour after which a link is silent: a power of two.
 SILENCE = 4096
+
+#: Cycles for which a start waits for other boards, unless it is said how long: some seconds, for
+#: hosts may start their boards one after another.
+START_TIMEOUT = 1 << 28
+
+#: Bits of the most cycles that can be chosen.
+TIMEOUT_BITS = 32
 
 
 class Phy(NamedTuple):
@@ -102,7 +109,7 @@ class LinkPlan:
         What is chosen at the start of a run, and its bits: all boards must choose the same.
     longest : int
         Cycles of the longest run on one board.
-    ppm, retries, phy : float, int, Phy
+    ppm, retries, phy, start_timeout : float, int, Phy, int
         As of `torusfabric.rtl.boards.BoardSystem`.
 
     Raises
@@ -126,12 +133,18 @@ class LinkPlan:
     ppm: float
     retries: int
     phy: Phy = PARALLEL
+    start_timeout: int = START_TIMEOUT
 
     def __post_init__(self) -> None:
         if not 0 <= self.ppm <= 1000:
             raise InputError(f"Oscillators must be within 0 to 1000 ppm, not {self.ppm:g}")
         if not 0 <= self.retries <= 15:
             raise InputError(f"Retries must be from 0 to 15, not {self.retries}")
+        if self.start_timeout >> TIMEOUT_BITS:
+            raise InputError(
+                f"Start timeout must be from 0 to {(1 << TIMEOUT_BITS) - 1} cycles, 0 for none, "
+                f"not {self.start_timeout}"
+            )
 
     def check(self) -> None:
         """See to it that all boards can start together, and each word waits for its cycle.
@@ -189,7 +202,8 @@ class LinkPlan:
         - settled, verdict: what is known of the links in the last run, below the board and of all:
           1 if they lost nothing, 2 if they did;
         - count: cycles until the board starts, if it is known;
-        - over: how many runs have ended, modulo 64;
+        - unfit: whether a link of the board, or of one below it, has failed;
+        - halt: whether board 0 knows that a link of any board has failed;
         - and the choices of the board.
         """
         bits = {
@@ -200,7 +214,8 @@ class LinkPlan:
             "settled": 2,
             "verdict": 2,
             "count": COUNT_BITS,
-            "over": 6,
+            "unfit": 1,
+            "halt": 1,
             **self.choices,
         }
         return StructLayout(bits)
@@ -240,6 +255,11 @@ class LinkPlan:
         return self.period + HEARD + math.floor(self.phy.least)
 
     @property
+    def joins(self) -> int:
+        """Cycles until a start that a message must say more than, or it comes too late."""
+        return self.heard + self.settle_time - 1
+
+    @property
     def countdown(self) -> int:
         """Cycles from when all boards have arrived to their start."""
         return self.levels * self._hop + self.settle_time
@@ -253,6 +273,16 @@ class LinkPlan:
     def stale(self) -> int:
         """Cycles for which messages of a run that was not carried out may still come."""
         return self._hop + math.ceil(self.skew)
+
+    @property
+    def patience(self) -> int:
+        """Cycles from the end of a run to when no board speaks any more of links it has lost."""
+        return 2 * self.levels * self._hop + math.ceil(self.skew)
+
+    @property
+    def timer_bits(self) -> int:
+        """Bits of what counts the cycles since a start."""
+        return max(self.start_timeout, self.patience, SILENCE - 1).bit_length()
 
     @property
     def settle_time(self) -> int:

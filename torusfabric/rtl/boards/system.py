@@ -19,7 +19,7 @@ from ..netlist import Fixed, Leaf, Part, Parts, Role
 from ..run_choices import RunChoices
 from ..tops import Built, add_host_top, add_single
 from .control import BoardControl
-from .link_plan import PARALLEL, LinkPlan, Phy
+from .link_plan import PARALLEL, START_TIMEOUT, LinkPlan, Phy
 from .links import FRAME_BITS, Buffer, Receiver, Transmitter
 
 if TYPE_CHECKING:
@@ -52,29 +52,41 @@ def link_port(link: int, name: str) -> str:
     return f"link_{link}_{name}"
 
 
-def add_board(build: FabricBuilder, layouts: Sequence[HostLayout], plan: LinkPlan) -> Built:
-    """Put a fabric of the nodes of a board, with a host port, onto the board."""
+def add_board(
+    build: FabricBuilder,
+    layouts: Sequence[HostLayout],
+    plan: LinkPlan,
+    *,
+    withdraws: bool = False,
+) -> Built:
+    """Put a fabric of the nodes of a board, with a host port, onto the board.
+
+    Parameters
+    ----------
+    withdraws : bool
+        Whether there is an input that takes back a start.
+    """
     # Words may be written until the board is started; the run begins later, and may be repeated.
     top = add_host_top(build, layouts, BOARD)
     inputs, outputs = build.enclose(
         {name: RUN + name for name in ("start", *plan.choices, *STATUS)}
         | {BOARD + name: name for name in ("start", "busy")}
     )
-    for name, width in inputs.items():
+    for name, width in (inputs | ({"withdraw": 1} if withdraws else {})).items():
         build.add_input(name, width)
     for name, width in outputs.items():
         if name not in STATUS:
             build.add_output(name, width)
     build.of_links.add("board")
-    _add_control(build, plan, error="error" in outputs)
+    make = partial(BoardControl, plan, error="error" in outputs, withdraws=withdraws)
+    _add_control(build, plan, make)
     for link in range(plan.links):
         _add_link(build, plan, link)
     return top
 
 
-def _add_control(build: FabricBuilder, plan: LinkPlan, *, error: bool) -> None:
+def _add_control(build: FabricBuilder, plan: LinkPlan, make: Callable[[], Leaf]) -> None:
     """Add the control of the board."""
-    make = partial(BoardControl, plan, error=error)
     inputs: dict[str, Parts] = {}
     for name, member in make().signature.members.items():
         if member.flow is In:
@@ -114,7 +126,13 @@ def _add_link(build: FabricBuilder, plan: LinkPlan, link: int) -> None:
 
 
 def plan_links(
-    fabric: Fabric, boards: Boards, *, ppm: float, retries: int, phy: Phy = PARALLEL
+    fabric: Fabric,
+    boards: Boards,
+    *,
+    ppm: float,
+    retries: int,
+    phy: Phy = PARALLEL,
+    start_timeout: int = START_TIMEOUT,
 ) -> LinkPlan:
     """What the links of a fabric need on some boards, be theirs long enough or not."""
     return LinkPlan(
@@ -125,6 +143,7 @@ def plan_links(
         ppm=ppm,
         retries=retries,
         phy=phy,
+        start_timeout=start_timeout,
     )
 
 
@@ -148,6 +167,8 @@ class BoardSystem:
         How often a run is repeated of which a link lost something.
     phy : Phy
         What carries words between boards.
+    start_timeout : int
+        Cycles for which a start waits for those of other boards, at most; 0 for no limit.
 
     Raises
     ------
@@ -170,6 +191,7 @@ class BoardSystem:
     ppm: float = 100.0
     retries: int = 1
     phy: Phy = PARALLEL
+    start_timeout: int = START_TIMEOUT
 
     def __post_init__(self) -> None:
         if self.fabric.top is not Top.HOST or self.fabric.bus:
@@ -184,7 +206,12 @@ class BoardSystem:
     def plan(self) -> LinkPlan:
         """What their links need."""
         return plan_links(
-            self.fabric, self.boards, ppm=self.ppm, retries=self.retries, phy=self.phy
+            self.fabric,
+            self.boards,
+            ppm=self.ppm,
+            retries=self.retries,
+            phy=self.phy,
+            start_timeout=self.start_timeout,
         )
 
     @cached_property

@@ -318,7 +318,11 @@ REGISTERS = (
     ),
     Register(
         "abort", 0x38, Access.WRITE, "ends runs early",
-        (Field("abort", 0, 1, "1 aborts the run that is under way", "abort"),),
+        (
+            Field("abort", 0, 1, "1 aborts the run that is under way", "abort"),
+            Field("withdraw", 1, 1, "1 takes back a start that waits for other boards",
+                  "withdraw"),
+        ),
     ),
     _whole("failed", 0x3C, Access.READ, "a bit for each link port that failed in the last run"),
     _whole("modes", 0x40, Access.READ, "a bit for each mode that is there"),

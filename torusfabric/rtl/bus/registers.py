@@ -329,8 +329,8 @@ class Registers(Leaf):
             if field.port == "start":
                 with m.If(value):
                     m.next = "START"
-            elif field.port == "abort":
-                m.d.comb += self.abort.eq(value)
+            elif field.port in ("abort", "withdraw"):
+                m.d.comb += getattr(self, field.port).eq(value)
             elif register.access is Access.CLEAR:
                 with m.If(value):
                     m.d.sync += self._stored(register, field).eq(0)

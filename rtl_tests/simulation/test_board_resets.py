@@ -1,0 +1,264 @@
+"""Boards that are reset at any moment: the others find them again, and no run is wrong unsaid.
+
+Thousands of resets: ``python -m pytest rtl_tests/simulation/test_board_resets.py -m long``.
+"""
+
+import numpy as np
+import pytest
+from helpers import few
+
+import torusfabric as tf
+from torusfabric.errors import InputError
+from torusfabric.rtl.boards import BoardSystem
+from torusfabric.rtl.run_choices import RunError
+from torusfabric.simulation.boards.compiled import CBoardsRun, CompiledBoards
+from torusfabric.simulation.engines.host_port import Step
+from torusfabric.simulation.engines.words import Words
+from torusfabric.topology.boards import Boards
+
+#: Edges after which a board is not started.
+NEVER = 10**6
+
+#: The number of a board that does not exist: nothing comes from it.
+NOWHERE = 99
+
+
+def made(sides, counts, latency, *, width=8, names=("allgather",), ppm=100, **options):
+    torus = tf.Torus(*sides, link_latency=latency)
+    plans = [tf.plan(torus, name) for name in names]
+    program = tf.compile(plans if len(plans) > 1 else plans[0], max_flits=8)
+    fabric = tf.Fabric(program, width=width)
+    return BoardSystem(fabric, Boards.parse(counts, torus), ppm=ppm, **options)
+
+
+#: Two boards, a ring of four, a square of four, and a chain of links with other latencies.
+SYSTEMS = {
+    "pair": lambda: made((2,), "2", 9, ppm=1000),
+    "ring": lambda: made((4,), "4", 14),
+    "square": lambda: made((2, 2), "2x2", 12, names=("allgather", "allreduce")),
+    "blocks": lambda: made((4, 2), "2x1", "0:20", width=16, retries=2),
+    "long": lambda: made((6,), "6", 20, retries=0),
+}
+
+
+class Reset(CompiledBoards):
+    """Boards that are started and reset one by one."""
+
+    def __init__(self, system, seed):
+        super().__init__(system, seed=seed, link_errors=0.0)
+        plan, self.count = system.plan, system.boards.number
+        longest = plan.cycles(plan.longest, system.retries + 1)
+        #: Edges after which every run that goes on is over, and nobody speaks of it.
+        self.settled = longest + 2 * plan.countdown + plan.patience + 200
+        self.rng = np.random.default_rng(seed)
+        self.ours = np.zeros(self.count, bool)
+
+    def advance(self, edges, starts=()):
+        """Let time pass; start some boards after some edges."""
+        waits = np.full(self.count, NEVER, np.uint64)
+        for board, wait in dict(starts).items():
+            waits[board] = wait
+        cycles = np.zeros(self.count, np.uint32)
+        run = CBoardsRun(waits.ctypes.data, edges, cycles.ctypes.data)
+        self.sessions[0].run_boards(self.system, run)
+
+    def idle(self):
+        """The boards that are not busy."""
+        return [board for board, busy in enumerate(self.said("busy")) if not busy]
+
+    def choose(self, job):
+        for session in self.sessions:
+            session.choose(job)
+
+    def start(self, boards, *, within=60):
+        """Start boards some cycles apart; returns the most edges that it takes."""
+        starts = {board: int(self.rng.integers(within)) for board in boards}
+        self.ours[list(boards)] = True
+        self.advance(within + 1, starts)
+
+    def reset(self, boards, edges):
+        """Reset boards, and their elastic buffers, for some edges: two, so that each has one."""
+        for board in boards:
+            self.sessions[board].inputs["rst"][0] = 1
+        self.advance(edges)
+        for board in boards:
+            self.sessions[board].inputs["rst"][0] = 0
+            self.ours[board] = False
+        for cable in self.cables:
+            if cable.receiver in boards:
+                cable.written = 0
+
+    def some(self):
+        """Boards at random, one at the least."""
+        chosen = self.rng.random(self.count) < 0.4
+        chosen[self.rng.integers(self.count)] = True
+        return np.flatnonzero(chosen).tolist()
+
+    def unplug(self, edges):
+        """Pull a cable out for some edges."""
+        cable = self.cables[int(self.rng.integers(len(self.cables)))]
+        sender, cable.sender = cable.sender, NOWHERE
+        self.advance(edges)
+        cable.sender = sender
+
+    def job(self):
+        """A run at random, and messages for it; they are written into memories."""
+        fabric, rng = self._fabric, self.rng
+        mode = int(rng.integers(len(fabric.program.modes)))
+        job = tf.Job(mode=mode if len(fabric.program.modes) > 1 else None,
+                     length=int(rng.integers(1, 9)))  # fmt: skip
+        parts = fabric.layouts[mode].send_words // fabric.flits
+        shape = fabric.nodes, parts * fabric.program.length_of(job.length)
+        words = Words(fabric, rng.integers(1 << fabric.width, size=shape), job)
+        self.choose(job)
+        self.load(words)
+        # Words that are on their way into memories would be lost in a reset.
+        self.advance(fabric.write_latency + 2)
+        return job, words
+
+    def wrong(self, job, words, boards):
+        """Words that are wrong on boards."""
+        for asked in words.asked(self._cells):
+            words.fill(asked, self._move(Step.READ, asked))
+        expected, receives = self._fabric.delivered(words.messages, **job.inputs)
+        nodes = self._boards.boards.nodes[boards].ravel()
+        differs = (np.asarray(words.received, expected.dtype) != expected) & receives
+        return int(differs[nodes].sum())
+
+    def disturb(self):
+        """Start boards, or some, or none, and reset some of them at any moment."""
+        rng = self.rng
+        self.ours[:] = False
+        moment = rng.integers(4)
+        if moment:
+            self.start(range(self.count) if moment > 1 else self.some())
+            self.advance(int(rng.integers(1, self.settled // 2)))
+        for _ in range(int(rng.integers(1, 4))):
+            chosen = self.some()
+            self.reset(chosen, int(rng.choice([2, 3, 5, 40, 400])))
+            what = rng.integers(6)
+            if what == 0:
+                self.start(chosen, within=3)
+            elif what == 1:
+                self.unplug(int(rng.integers(1, 300)))
+            self.advance(int(rng.integers(1, 200)))
+
+
+def check_resets(system, seed, rounds):
+    """Reset boards again and again; returns the errors that boards have shown."""
+    seen = set()
+    with Reset(system, seed) as boards:
+        for number in range(rounds):
+            job, words = boards.job()
+            boards.disturb()
+            # At once, soon, or after all is over.
+            pause = [1, 30, boards.settled][number % 3]
+            boards.advance(pause)
+            first = boards.idle()
+            if pause < boards.settled:
+                boards.start(first)
+                boards.advance(boards.settled)
+                seen.update(boards.said("error"))
+            done, errors = boards.said("done"), boards.said("error")
+            good = [k for k in boards.idle() if boards.ours[k] and done[k] and not errors[k]]
+            assert not boards.wrong(job, words, good), (seed, number, "said to be right")
+            # Now the boards that are not busy are started, and those that are wait for them.
+            boards.start(boards.idle())
+            boards.advance(boards.settled)
+            state = seed, number, boards.said("busy"), boards.said("error"), boards.said("failed")
+            assert not any(boards.said("busy")), state
+            assert set(boards.said("error")) <= {RunError.NONE}, state
+            assert not boards.wrong(job, words, range(boards.count)), (seed, number, "last run")
+    return seen
+
+
+@pytest.mark.parametrize("name", ["pair", "ring"])
+def test_boards_that_are_reset_are_in_service_at_the_next_start(name):
+    check_resets(SYSTEMS[name](), seed=1, rounds=20)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(2, 6))
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_boards_survive_thousands_of_resets(name, seed):
+    seen = check_resets(SYSTEMS[name](), seed=seed, rounds=150)
+    assert seen <= {RunError.NONE, RunError.BUSY, RunError.LINK}
+
+
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("before", few(2, [63, 1, 64, 65, 127, 129]))
+def test_a_reset_at_rest_is_forgotten_after_any_number_of_runs(before, which):
+    with Reset(SYSTEMS["pair"](), seed=1) as boards:
+        boards.choose(tf.Job(length=1))
+        for _ in range(before):
+            boards.start([0, 1], within=2)
+            boards.advance(200)
+        assert boards.said("error") == [RunError.NONE] * 2
+        boards.reset([which], 40)
+        for _ in range(3):
+            boards.start([0, 1])
+            boards.advance(200)
+            assert (boards.said("busy"), boards.said("error")) == ([0, 0], [RunError.NONE] * 2)
+
+
+def test_a_start_waits_for_as_long_as_is_said():
+    """Then it names the link ports to boards without a start, and the next start is served."""
+    system = made((4,), "4", 14, start_timeout=500)
+    with Reset(system, seed=1) as boards:
+        boards.choose(tf.Job(length=1))
+        boards.advance(200, {0: 0, 3: 0})
+        assert boards.said("busy") == [1, 0, 0, 1]
+        boards.advance(301)
+        assert boards.said("busy") == [1, 0, 0, 1]
+        boards.advance(3)
+        assert (boards.said("busy"), boards.said("done")) == ([0] * 4, [1, 0, 0, 1])
+        assert boards.said("error") == [RunError.TIMEOUT, 0, 0, RunError.TIMEOUT]
+        ends = system.boards.ends
+        named = [{ends[board][link].board for link in range(2) if said >> link & 1}
+                 for board, said in enumerate(boards.said("failed"))]  # fmt: skip
+        assert named == [{1}, set(), set(), {0}]
+        boards.start(range(4))
+        boards.advance(boards.settled)
+        assert boards.said("error") == [RunError.NONE] * 4
+
+
+def test_a_start_without_a_limit_waits():
+    with Reset(made((2,), "2", 9, start_timeout=0), seed=1) as boards:
+        boards.choose(tf.Job(length=1))
+        boards.start([0])
+        boards.advance(20_000)
+        assert boards.said("busy") == [1, 0]
+        # A reset takes the start back.
+        boards.reset([0], 2)
+        boards.start([1])
+        boards.advance(200)
+        assert boards.said("busy") == [0, 1]
+        boards.start([0])
+        boards.advance(200)
+        assert (boards.said("busy"), boards.said("error")) == ([0, 0], [RunError.NONE] * 2)
+
+
+def test_boards_are_not_taken_in_by_choices_of_before_a_reset():
+    """Board 0 may count for a start of the other board that a reset has replaced by another."""
+    system, seen = SYSTEMS["pair"](), set()
+    with Reset(system, seed=1) as boards:
+        for wait in range(1, 60):
+            for session, length in zip(boards.sessions, (4, 4), strict=True):
+                session.choose(tf.Job(length=length))
+            boards.advance(wait, {0: 0, 1: 0})
+            boards.reset([1], 2)
+            boards.sessions[1].choose(tf.Job(length=3))
+            boards.advance(3, {1: 0})
+            boards.advance(boards.settled)
+            errors = tuple(boards.said("error"))
+            assert 0 not in errors, (wait, errors)
+            seen.add(errors)
+            boards.start(boards.idle())
+            boards.advance(boards.settled)
+            assert not any(boards.said("busy"))
+    assert (RunError.BOARDS,) * 2 in seen
+
+
+def test_limits_of_starts_are_checked():
+    with pytest.raises(InputError, match="Start timeout must be from 0 to 4294967295 cycles"):
+        made((2,), "2", 9, start_timeout=1 << 32)
