@@ -357,3 +357,24 @@ def test_faults_at_random(seed):
     schedule = plan(topology, "allgather")
     least = cut_of(topology, schedule.collective).time * schedule.chunks
     assert schedule.round_count <= max(1.03 * least, ceil(least) + 1)
+
+
+@pytest.mark.parametrize("topology", ["mesh:2x3", "3x3!0:+0", ONE_WAY])
+def test_an_algorithm_of_a_user_says_that_it_plans_on_any_network(topology):
+    """Without `any_network=True` it is not asked, and the error names the argument."""
+
+    def plan(topology, collective, options):
+        return replace(network_plan.plan(topology, collective, options), algorithm="mine")
+
+    mine = tf.Algorithm(
+        "mine", "a test", "any network", ("allgather",), (), lambda *given: None, plan
+    )
+    options = Options()
+    collective = tf.Collective("allgather")
+    network = topology if isinstance(topology, Graph) else parse_topology(topology)
+    reason = mine.why_not(network, collective, options)
+    assert reason.endswith("its Algorithm lacks any_network=True")
+    assert "any_network" not in tf.algorithms.find("matching").why_not(network, collective, options)
+    able = replace(mine, any_network=True)
+    assert able.why_not(network, collective, options) is None
+    assert able(network, collective).algorithm == "mine"

@@ -83,7 +83,9 @@ def test_every_torus_of_two_axes(sides):
     schedule = plan(*sides)
     nodes = math.prod(sides)
     assert -(-(nodes - 1) // 4) <= schedule.steps
-    assert schedule.steps <= nodes / 4 + sum(sides) + 2
+    # Theorem 3, which has no construction for two odd sides: there up to a third of n1 + n2 more.
+    beyond = sum(sides) / 3 if all(side % 2 for side in sides) else 0
+    assert schedule.steps <= nodes / 4 + sum(sides) / 2 + 2 + beyond
     check(schedule)
     if nodes <= 60:
         assert steps_until_complete(schedule) == schedule.steps

@@ -27,3 +27,13 @@ def test_pieces_are_the_cycles_of_every_length(topology, collective, algorithm, 
         timing = program.form.timing_of(length)
         *_, piece = (piece for piece in timing.pieces(1) if piece.first <= flits)
         assert piece.constant + piece.per_flit * flits == program.cycles(length)
+
+
+@pytest.mark.parametrize(("topology", "collective", "algorithm", "options", "most"), CASES[:6])
+def test_messages_that_cannot_be_cut_are_padded(topology, collective, algorithm, options, most):
+    """A run takes the cycles of the next length that its chunks divide."""
+    schedule = tf.plan(topology, collective, algorithm=algorithm, **options)
+    for flits in range(1, 3 * schedule.chunks + 1):
+        whole = -(-flits // schedule.chunks) * schedule.chunks
+        taken = [tf.compile(schedule, flits=length).cycles() for length in (flits, whole)]
+        assert taken[0] == taken[1]

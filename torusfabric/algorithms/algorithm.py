@@ -177,6 +177,9 @@ class Algorithm:
     most_arcs : int, optional
         Arcs of the network up to which it is tried where no algorithm is named: for a search that
         takes long and is never quicker than what stands beside it.
+    any_network : bool
+        True if it plans on networks in which nodes differ: graphs, meshes, networks with faults.
+        False, the default, if it is asked for networks alone that look the same from every node.
 
     Examples
     --------
@@ -210,7 +213,8 @@ class Algorithm:
         for name in self.unknown(options):
             return f"{as_flag(name)} left out"
         if not (self.any_network or isinstance(topology, CayleyGraph)):
-            return "a network that looks the same from every node, such as a torus"
+            hint = "" if self._is_ours else ": its Algorithm lacks any_network=True"
+            return f"a network that looks the same from every node, such as a torus{hint}"
         try:
             return self._ask("misfit", topology, collective, options)  # type: ignore[no-any-return]
         except AlgorithmFailed as error:
@@ -245,6 +249,11 @@ class Algorithm:
                 raise
             reason = f"{what} raises {type(error).__name__}: {error}"
         raise self._failure(reason)
+
+    @property
+    def _is_ours(self) -> bool:
+        """True if this package defines it."""
+        return str(getattr(self.plan, "__module__", "")).startswith(f"{PACKAGE}.")
 
     def _failure(self, reason: str) -> AlgorithmFailed:
         """The error of a function that fails, and how it does."""

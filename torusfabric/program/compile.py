@@ -60,7 +60,9 @@ def compile(
         one there may be several of the same collective: its forms, of which the quickest is taken
         for the length of each run. Those that are the quickest for no length are left out.
     flits : int, optional
-        Flits of a message; by default one for each chunk.
+        Flits of a message; by default one for each chunk. Blocks are of equal length: where a
+        message cannot be cut so, its last block is padded, and a run takes the cycles of the next
+        length that can.
     max_flits : int, optional
         In place of `flits`: the length is chosen at the start of each run, up to so many. It always
         is where there are several schedules.
@@ -78,8 +80,8 @@ def compile(
     Raises
     ------
     InputError
-        If there is nothing to build, because a single node already holds all there is; if a message
-        of so many flits cannot be cut into equal chunks; or if operators do not apply.
+        If there is nothing to build, because a single node already holds all there is; or if
+        operators do not apply.
     ScheduleError
         If it counts a contribution twice, and an operator is not idempotent.
 

@@ -59,13 +59,7 @@ class Request:
 
     @cached_property
     def block(self) -> int:
-        """Flits of a block.
-
-        Raises
-        ------
-        InputError
-            If a message of so many flits cannot be cut into equal chunks.
-        """
+        """Flits of a block; those of the last block of a message may be padding."""
         return block_flits(self.schedule, self.flits, self.beat)
 
     @property

@@ -61,8 +61,7 @@ def compile_rounds(request: Request) -> Program:
     Raises
     ------
     InputError
-        If there is too much to follow, one location for each node and block it holds, or a message
-        of so many flits cannot be cut into equal chunks.
+        If there is too much to follow, one location for each node and block it holds.
 
     Examples
     --------
