@@ -335,6 +335,15 @@ class ProgramData:
                 _update(digest, ("beat", form.beat))
         return digest.hexdigest()
 
+    def __eq__(self, other: object) -> bool:
+        """True if the same hardware carries out the same."""
+        if not isinstance(other, ProgramData):
+            return NotImplemented
+        return self is other or self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
     def __repr__(self) -> str:
         modes = ", ".join(f"{self.name_of(mode)} by {mode.algorithms}" for mode in self.modes)
         cycles = " or ".join(str(self.cycles(mode=k)) for k in range(len(self.modes)))

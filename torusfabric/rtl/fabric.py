@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -206,6 +206,12 @@ class Fabric(wiring.Component):
         subset: Subset | None = None,
     ) -> None:
         of_type("Program", program, Program, "a Program, as tf.compile returns it")
+        self._given = {
+            "width": width, "top": top, "prefix": prefix, "bus": bus, "clocks": clocks,
+            "beat": beat, "timeout": timeout, "abort": abort, "tables": tables, "empty": empty,
+            "subset": subset,
+        }  # fmt: skip
+        self._given_program = program
         self.width, self.prefix = require_width(width, program.operators), prefix
         check_prefix(prefix)
         self.program, self.flits, self.top = program, program.flits, Top(top)
@@ -244,6 +250,15 @@ class Fabric(wiring.Component):
         )
         if self.top is Top.CORE:
             self.node = self._ports_of_nodes()
+
+    def __reduce__(self) -> tuple[Callable[..., Fabric], tuple[Program]]:
+        """A fabric is pickled as what it is made from, and made anew: hardware is functions."""
+        return partial(type(self), **self._given), (self._given_program,)
+
+    def __copy__(self) -> Fabric:
+        same = object.__new__(type(self))
+        same.__dict__.update(self.__dict__)
+        return same
 
     @classmethod
     def holding(cls, image: Image, *, bus: Bus | str | None = None, empty: bool = False) -> Fabric:

@@ -12,7 +12,7 @@ import hashlib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -26,6 +26,7 @@ from ..toolchain.destinations import AnyPath
 from ..toolchain.public import public_class
 from ..toolchain.values import is_several, natural, of_type, shown
 from ..topology import Topology
+from ..topology.topology import freeze_arrays
 from .arrays import integer_array
 from .model import Duplex, Switching
 from .transfers import KeptSums, Transfers
@@ -173,7 +174,21 @@ class Schedule(ABC):
             head["duplex"] = self.duplex
         save_rounds(path, head, self.blocks, self.rounds, force=force)
 
-    @property
+    def __eq__(self, other: object) -> bool:
+        """True if all fields are equal."""
+        if not isinstance(other, Schedule):
+            return NotImplemented
+        return self is other or (self.head == other.head and self.digest == other.digest)
+
+    def __hash__(self) -> int:
+        return hash((self.form, *self.head.values()))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # An array that comes out of a pickle can be written.
+        self.__dict__.update(state)
+        freeze_arrays(state.values())
+
+    @cached_property
     def digest(self) -> str:
         """A name for the content: hexadecimal SHA-256 over all fields."""
         digest = hashlib.sha256(self.form.encode())
@@ -231,7 +246,7 @@ class Rounds(Schedule):
 
     form: ClassVar[str] = "rounds"
 
-    transfers: tuple[Transfers, ...]
+    transfers: tuple[Transfers, ...] = field(repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()

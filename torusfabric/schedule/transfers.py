@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from typing_extensions import Self
@@ -10,6 +10,7 @@ from typing_extensions import Self
 from ..toolchain.public import public_class
 from ..toolchain.values import of_type
 from ..topology import BoolArray, IntArray, Topology
+from ..topology.topology import freeze_arrays
 from .arrays import integer_array
 
 __all__ = ["ALL", "Everything", "Grouped", "KeptSums", "Listed", "Payload", "Transfers"]
@@ -51,6 +52,11 @@ class Listed:
     def __post_init__(self) -> None:
         object.__setattr__(self, "indptr", integer_array("Indptr", self.indptr, 1))
         object.__setattr__(self, "ids", integer_array("Ids", self.ids, 1))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # An array that comes out of a pickle can be written.
+        self.__dict__.update(state)
+        freeze_arrays(state.values())
 
     @classmethod
     def single(cls, ids: IntArray) -> Self:
@@ -110,6 +116,10 @@ class KeptSums:
     chunk: IntArray
     passed: IntArray
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "chunk", integer_array("Chunk", self.chunk, 1))
+        object.__setattr__(self, "passed", integer_array("Passed", self.passed, 1))
+
     def of(self, chosen: IntArray | BoolArray) -> Self:
         """The payload of some of the transfers."""
         return type(self)(self.chunk[chosen], self.passed[chosen])
@@ -153,6 +163,11 @@ class Transfers:
         object.__setattr__(self, "hops", integer_array("Hops", self.hops, 2))
         how = "Everything, Listed, Grouped or KeptSums"
         of_type("Payload", self.payload, Payload, how)  # type: ignore[arg-type]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # An array that comes out of a pickle can be written.
+        self.__dict__.update(state)
+        freeze_arrays(state.values())
 
     @classmethod
     def hop(cls, source: IntArray, port: IntArray, payload: Payload) -> Self:

@@ -14,7 +14,7 @@ from typing_extensions import override
 from ..errors import InputError
 from ..toolchain.public import public_class
 from .cayley import CayleyGraph
-from .topology import FromEntry, IntArray, IntLike
+from .topology import FromEntry, IntArray, IntLike, cached_array
 
 __all__ = ["Arrowhead"]
 
@@ -85,20 +85,20 @@ class Arrowhead(FromEntry, CayleyGraph):
         """The side of the lattice, 2^n."""
         return 1 << self.order
 
-    @cached_property
+    @cached_array
     def _positions(self) -> IntArray:
         """Lattice point x * 2^n + y of every node, coordinates modulo 2^n."""
         x, y = self.embedding % self._side
         return np.asarray(x * self._side + y, np.int32)
 
-    @cached_property
+    @cached_array
     def _numbers(self) -> IntArray:
         """Node number at every lattice point: the inverse of `_positions`."""
         numbers = np.empty(self.nodes, np.int32)
         numbers[self._positions] = np.arange(self.nodes, dtype=np.int32)
         return numbers
 
-    @cached_property
+    @cached_array
     def embedding(self) -> IntArray:
         """Lattice points of the nodes, an int array of shape (2, nodes), not reduced modulo 2^n.
 
@@ -139,12 +139,12 @@ class Arrowhead(FromEntry, CayleyGraph):
         (ax, ay), (bx, by) = self.coordinates(a), self.coordinates(b)
         return self.node((ax - bx, ay - by))
 
-    @cached_property
+    @cached_array
     @override
     def generators(self) -> IntArray:
         return self.node(DIRECTIONS.T)
 
-    @cached_property
+    @cached_array
     @override
     def distances(self) -> IntArray:
         # On the lattice max(|x|, |y|, |x - y|) hops are needed; a torus node is four lattice points

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..toolchain.public import public_class
-from .topology import IntArray, Topology
+from .topology import IntArray, Topology, cached_array
 from .torus import Torus
 
 __all__ = ["Boards", "LinkEnd", "LinkPort"]
@@ -97,7 +97,7 @@ class Boards:
         """How many boards there are."""
         return int(np.prod(self.counts))
 
-    @cached_property
+    @cached_array
     def nodes(self) -> IntArray:
         """The nodes of each board, a row each."""
         shape = [x for count, side in zip(self.counts, self.torus.sides, strict=True)
@@ -107,7 +107,7 @@ class Boards:
         nodes: IntArray = apart.transpose(axes).reshape(self.number, -1)
         return nodes
 
-    @cached_property
+    @cached_array
     def located(self) -> tuple[IntArray, IntArray]:
         """The board of each node, and its number there."""
         board, number = np.empty((2, self.torus.nodes), int)

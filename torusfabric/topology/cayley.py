@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from ..errors import InputError
 from ..toolchain.public import public_class
-from .topology import IntArray, IntLike, Topology, hops_from
+from .topology import IntArray, IntLike, Topology, cached_array, hops_from
 
 __all__ = ["CayleyGraph", "cayley", "require_alike"]
 
@@ -76,7 +76,7 @@ class CayleyGraph(Topology):
         nodes: IntArray = node_at[where + np.zeros_like(a + b)]
         return nodes
 
-    @cached_property
+    @cached_array
     def _numbering(self) -> tuple[IntArray, IntArray]:
         """The coordinates of all nodes, and the node at each place of a row-major grid of them."""
         parts = np.asarray(self.coordinates(np.arange(self.nodes))).astype(np.int64)
@@ -86,7 +86,7 @@ class CayleyGraph(Topology):
         )
         return parts, node_at
 
-    @cached_property
+    @cached_array
     def distances(self) -> IntArray:
         """The distance of every node from node 0, an int array of shape (nodes,)."""
         return hops_from(self.neighbours)
@@ -102,7 +102,7 @@ class CayleyGraph(Topology):
     def grid(self) -> tuple[tuple[int, ...], IntArray]:
         return self.moduli, self.coordinates(np.arange(self.nodes))
 
-    @cached_property
+    @cached_array
     @override
     def neighbours(self) -> IntArray:
         nodes = np.arange(self.nodes)

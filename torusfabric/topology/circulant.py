@@ -1,7 +1,6 @@
 """Circulants: rings with longer links, up to complete graphs; and hypercubes."""
 
 from collections.abc import Iterable
-from functools import cached_property
 
 import numpy as np
 from typing_extensions import override
@@ -10,7 +9,7 @@ from ..errors import InputError
 from ..toolchain.public import public_class
 from ..toolchain.values import entries_of
 from .cayley import CayleyGraph
-from .topology import FromEntry, IntArray, IntLike
+from .topology import FromEntry, IntArray, IntLike, cached_array
 
 __all__ = ["Circulant", "Complete", "Cube"]
 
@@ -173,7 +172,7 @@ class Cube(FromEntry, CayleyGraph):
     def coordinates(self, nodes: IntLike) -> IntArray:
         return np.stack([np.asarray(nodes) >> axis & 1 for axis in range(self.axes)])
 
-    @cached_property
+    @cached_array
     @override
     def distances(self) -> IntArray:
         ones: IntArray = self.coordinates(np.arange(self.nodes)).sum(axis=0)

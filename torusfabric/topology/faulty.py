@@ -16,7 +16,7 @@ from .graph import named_nodes
 from .latency import MOST_CYCLES, Latency
 from .part import MOST_NODES, Part
 from .registry import parse_topology, topology_from_json
-from .topology import BoolArray, IntArray, Topology
+from .topology import BoolArray, IntArray, Topology, cached_array
 
 __all__ = ["Faulty", "alike_along_axes", "faults_within", "shared_network", "with_latency",
            "without_faults"]  # fmt: skip
@@ -140,7 +140,7 @@ class Faulty(Part):
         """What is out of order or slow, as users write it."""
         return ",".join([*self.broken_links, *map(str, self.broken_nodes), *self.slow_links])
 
-    @cached_property
+    @cached_array
     @override
     def cycles_of_arc(self) -> IntArray:
         return np.where(self._slow > 0, self._slow, self.cycles_of_port)

@@ -22,7 +22,7 @@ from ..errors import InputError
 from ..toolchain.public import public_class
 from ..toolchain.values import is_several, of_type, shown
 from .graph_file import MOST_ARCS, MOST_NODES, read_graph
-from .topology import BoolArray, IntArray, Topology
+from .topology import BoolArray, IntArray, Topology, cached_array
 
 __all__ = ["Graph", "named_nodes"]
 
@@ -130,7 +130,7 @@ class Graph(Topology):
     def linked(self) -> BoolArray:
         return self._linked
 
-    @cached_property
+    @cached_array
     @override
     def upstream(self) -> tuple[IntArray, IntArray]:
         node, port = np.full((2, self.nodes, self.ports), -1)

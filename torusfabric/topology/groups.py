@@ -12,7 +12,7 @@ from ..errors import InputError
 from .cayley import cayley
 from .faulty import Faulty
 from .part import Mesh
-from .topology import IntArray, IntLike, Topology
+from .topology import IntArray, IntLike, Topology, cached_array
 from .torus import Torus
 
 __all__ = ["Groups", "parse_axes"]
@@ -85,7 +85,7 @@ class Groups:
         latency = self.topology.cycles_of_port[::2]
         return group.on_links([int(latency[axis]) for axis in self.axes])
 
-    @cached_property
+    @cached_array
     def members(self) -> IntArray:
         """The node at each position of each group, an array of shape (count, size)."""
         nodes = np.arange(self.topology.nodes)
@@ -95,28 +95,28 @@ class Groups:
         grid = nodes.reshape(self._sides).transpose(*others, *self.axes)
         return np.ascontiguousarray(grid).reshape(self.count, self.size)
 
-    @cached_property
+    @cached_array
     def position(self) -> IntArray:
         """The position of each node in its group."""
         position = np.zeros(self.topology.nodes, int)
         position[self.members] = np.arange(self.size)
         return position
 
-    @cached_property
+    @cached_array
     def group(self) -> IntArray:
         """The group of each node."""
         group = np.full(self.topology.nodes, -1)
         group[self.members] = np.arange(self.count)[:, None]
         return group
 
-    @cached_property
+    @cached_array
     def ports(self) -> IntArray:
         """The port of the topology that is each port of the torus of a group."""
         if self.axes is None:
             return np.arange(self.topology.ports)
         return np.array([2 * axis + sign for axis in self.axes for sign in (0, 1)])
 
-    @cached_property
+    @cached_array
     def port_in_group(self) -> IntArray:
         """The port of the torus of a group that is each port of the topology, -1 for none."""
         ports = np.full(self.topology.ports, -1)

@@ -8,10 +8,10 @@ and the neighbour is the node itself. Topologies of which more is known, their t
 
 import re
 from abc import ABCMeta, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,8 @@ from ..toolchain.public import public_class
 from ..toolchain.values import no_such
 from .latency import Latency, parse_latency
 
-__all__ = ["BoolArray", "FromEntry", "IntArray", "IntLike", "Topology", "hops_from"]
+__all__ = ["BoolArray", "FromEntry", "IntArray", "IntLike", "Topology", "cached_array",
+           "freeze_arrays", "hops_from"]  # fmt: skip
 
 #: Node numbers, ports, offsets, blocks and the like.
 IntArray: TypeAlias = NDArray[np.integer[Any]]
@@ -34,12 +35,40 @@ IntLike: TypeAlias = int | np.integer[Any] | Sequence[int] | IntArray
 BoolArray: TypeAlias = NDArray[np.bool_]
 
 
+Cached = TypeVar("Cached")
+
+
+class cached_array(cached_property[Cached]):
+    """A cached property that is an array, or a tuple with arrays: they cannot be written.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> tf.Torus(3).neighbours.flags.writeable
+    False
+    """
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        found = super().__get__(instance, owner)
+        if instance is not None:
+            freeze_arrays(found if isinstance(found, tuple) else (found,))
+        return found
+
+
+def freeze_arrays(values: Iterable[Any]) -> None:
+    """Let no array among some values be written, since others rely on what is in it."""
+    for value in values:
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+
+
 class _Validated(ABCMeta):
     """What makes topologies, and has each of them validated as soon as it is made."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         topology = super().__call__(*args, **kwargs)
         topology.validate()
+        freeze_arrays(vars(topology).values())
         return topology
 
 
@@ -155,7 +184,7 @@ class Topology(metaclass=_Validated):
         changed.link_latency = parse_latency(latency, self.dimensions, self.name)
         return changed
 
-    @cached_property
+    @cached_array
     def cycles_of_port(self) -> IntArray:
         """The cycles of the link behind each port, an int array of shape (ports,)."""
         if isinstance(self.link_latency, int):
@@ -217,7 +246,7 @@ class Topology(metaclass=_Validated):
         latency = self.link_latency
         return entry | {"link_latency": latency if isinstance(latency, int) else [*latency]}
 
-    @cached_property
+    @cached_array
     def linked(self) -> BoolArray:
         """Whether a link leaves by a port, shape (nodes, ports)."""
         return np.ones((self.nodes, self.ports), bool)
@@ -242,7 +271,7 @@ class Topology(metaclass=_Validated):
         """The topology with all arcs the other way: its out-ports are in-ports here."""
         return self
 
-    @cached_property
+    @cached_array
     def all_distances(self) -> IntArray:
         """Hops from each node (a row) to each other: an int32 array of shape (nodes, nodes)."""
         from scipy.sparse import csr_array
@@ -300,6 +329,11 @@ class Topology(metaclass=_Validated):
         if not 0 <= port < self.ports:
             raise InputError(f"Port of {self} must be from 0 to {self.ports - 1}, not {port}")
         return f"node {node} {self.node_name(node)} port {self.port_names[port]}"
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # An array that comes out of a pickle can be written.
+        self.__dict__.update(state)
+        freeze_arrays(state.values())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Topology) and self.to_entry() == other.to_entry()

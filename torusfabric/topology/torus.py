@@ -13,7 +13,7 @@ from ..toolchain.public import public_class
 from ..toolchain.values import entries_of, shown
 from .cayley import CayleyGraph
 from .latency import Latency, parse_latency
-from .topology import FromEntry, IntArray, IntLike
+from .topology import FromEntry, IntArray, IntLike, cached_array
 
 __all__ = ["Torus"]
 
@@ -112,14 +112,14 @@ class Torus(FromEntry, CayleyGraph):
     def subtract(self, a: IntLike, b: IntLike) -> IntArray:
         return self.node(x - y for x, y in zip(self._split(a), self._split(b), strict=True))
 
-    @cached_property
+    @cached_array
     @override
     def generators(self) -> IntArray:
         axes = np.repeat(np.eye(len(self.sides), dtype=int), 2, axis=0)
         signs = np.tile([1, -1], len(self.sides))
         return self.node((axes * signs[:, None]).T)
 
-    @cached_property
+    @cached_array
     @override
     def distances(self) -> IntArray:
         total = np.zeros(self.sides, np.int32)

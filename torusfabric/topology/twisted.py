@@ -8,7 +8,6 @@ the links of the plain torus, and often a smaller diameter: 8x4~4 has 4, 8x4 has
 import math
 import re
 from collections.abc import Iterable
-from functools import cached_property
 
 import numpy as np
 from typing_extensions import Self, override
@@ -17,7 +16,7 @@ from ..errors import InputError
 from ..toolchain.public import public_class
 from ..toolchain.values import entries_of
 from .cayley import CayleyGraph
-from .topology import FromEntry, IntArray, IntLike
+from .topology import FromEntry, IntArray, IntLike, cached_array
 
 __all__ = ["TwistedTorus"]
 
@@ -107,7 +106,7 @@ class TwistedTorus(FromEntry, CayleyGraph):
         nodes = np.arange(self.nodes)
         return self.sides, np.stack(np.unravel_index(nodes, self.sides))
 
-    @cached_property
+    @cached_array
     def _cyclic(self) -> tuple[tuple[int, ...], IntArray]:
         """The orders of cyclic groups, and the matrix that takes steps to parts in them."""
         count = len(self.sides)
@@ -129,7 +128,7 @@ class TwistedTorus(FromEntry, CayleyGraph):
         whole: IntArray = parts % np.reshape(orders, (-1, *[1] * (parts.ndim - 1)))
         return whole
 
-    @cached_property
+    @cached_array
     @override
     def generators(self) -> IntArray:
         axes = np.repeat(np.eye(len(self.sides), dtype=int), 2, axis=0)

@@ -182,7 +182,7 @@ def _plain(name: str, patterns: Mapping[str, str]) -> str:
 
 
 @public_class
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Design:
     """A design as Verilog text, one module at a time.
 
@@ -250,6 +250,9 @@ class Design:
             inner=frozenset(name for name, module in modules.items() if module.inner),
             **facts,
         )
+
+    def __repr__(self) -> str:
+        return f"<Design {self.top}: {len(self.modules)} modules, {len(self.files)} more files>"
 
     @property
     def counted(self) -> list[str]:

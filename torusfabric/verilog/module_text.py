@@ -11,8 +11,7 @@ import enum
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import InputError
 from ..rtl.modules import SharedModule
@@ -20,7 +19,8 @@ from ..rtl.modules import SharedModule
 __all__ = ["AUTO", "Memory", "MemoryRule", "MemoryStyle", "ModuleText", "Port", "Structure",
            "for_simulation", "memory_attributes"]  # fmt: skip
 
-NONE: Mapping[str, int] = MappingProxyType({})
+#: What a module has none of; a plain dict, so that designs can be pickled.
+NONE: Mapping[str, Any] = {}
 
 
 class Port(NamedTuple):
@@ -68,7 +68,7 @@ class Structure(NamedTuple):
 
     ports: Mapping[str, Port]
     signals: Mapping[str, int] = NONE
-    memories: Mapping[str, Memory] = MappingProxyType({})
+    memories: Mapping[str, Memory] = NONE
     clocked: Mapping[str, int] = NONE
 
 

@@ -64,7 +64,7 @@ def _runs(there: Sequence[int], gap: int) -> Iterator[tuple[int, int]]:
     yield start, last + 1
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Image:
     """What is loaded into the tables of a fabric.
 
@@ -109,6 +109,17 @@ class Image:
         # It is refused here what does not fit, whether assertions are checked or not.
         places = self.places
         assert len(places) == len(self.entries), "each entry lies somewhere"
+
+    def __eq__(self, other: object) -> bool:
+        """True if the same words are loaded."""
+        return isinstance(other, Image) and np.array_equal(self.words, other.words)
+
+    def __hash__(self) -> int:
+        return hash((self.width, self.base, len(self.modes)))
+
+    def __repr__(self) -> str:
+        algorithms = ", ".join(str(facts["algorithm"]) for facts in self.facts)
+        return f"<Image for {self.frame.topology} of {self.width} bits: {algorithms}>"
 
     @classmethod
     def of(cls, frame: Frame, width: int, modes: Iterable[Wanted]) -> Image:
