@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torusfabric.analysis.check import check, check_rounds
 from torusfabric.analysis.check.pattern import pattern_is_static
 from torusfabric.collective import Collective, parse_collective
-from torusfabric.errors import ScheduleError
+from torusfabric.errors import InputError, ScheduleError
 from torusfabric.schedule import Duplex, Pattern, Switching
 from torusfabric.topology import Torus
 
@@ -149,7 +149,6 @@ def test_stolen_feeds_are_found(sides, data):
         ),
         ({"inject": np.full((4, 2), 2)}, "Round 1: node 0 .* sends a block that does not exist"),
         ({"feed": np.zeros((3, 2), int)}, "The tables of a pattern must have shape"),
-        ({"steps": -1}, "Steps must not be negative, not -1"),
         (
             {"collective": Collective("scatter", 0)},
             "A pattern cannot address the blocks of scatter",
@@ -161,6 +160,12 @@ def test_malformed_patterns(fields, message, prove):
     """Entries that name nothing are refused before they are looked up."""
     with pytest.raises(ScheduleError, match=f"^{message}"):
         prove(replace(ring(4, 2), **fields))
+
+
+def test_steps_are_a_number():
+    """A pattern of fewer than no steps cannot be made."""
+    with pytest.raises(InputError, match=r"^Steps must be a whole number, not -1$"):
+        replace(ring(4, 2), steps=-1)
 
 
 @pytest.mark.long

@@ -38,8 +38,6 @@ def inspect_pattern(schedule: Pattern) -> None:
         kind = schedule.collective.kind
         raise fault(schedule, None, f"a pattern cannot address the blocks of {kind}")
     check_ports_fed(schedule)
-    if schedule.steps < 0:
-        raise fault(schedule, None, f"steps must not be negative, not {schedule.steps}")
     check_entries_fed(schedule, schedule.chunks, 1 if schedule.steps else None)
 
 
