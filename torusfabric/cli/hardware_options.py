@@ -90,8 +90,9 @@ def add_top_options(parser: argparse.ArgumentParser, *tops: str) -> None:
         --clocks: with --top stream, give the streams of each node a clock of their own, unrelated
             to all others (default one for all)
         --beat R: flits of a word of the streams of nodes, of the host port and the bus, or of the
-            ports of a core with memories: a power of two, or auto, the least with which streams do
-            not limit the runs, else 1 (default auto)
+            ports of a core with memories: a power of two up to the flits of a message, of whole
+            bytes, that fits the memories of the algorithm (docs/reference/streams.md#beats); or
+            auto, the least with which streams do not limit the runs, else 1 (default auto)
         --timeout CYCLES: with --top stream, name a node that has not sent, or not taken what it
             received, so many cycles after no run is under way (default never)
         --abort: with --top host or core, add an input, behind a bus a register, that ends runs

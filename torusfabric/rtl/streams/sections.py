@@ -243,6 +243,8 @@ def _misfit(program: Program, beat: int) -> str | None:
     received = [packets_received(program, form) for form in forms]
     if beat > 1 and len({each.pitch for each in received}) > 1:
         return "1 for collectives that lie differently in memories"
+    if beat > 1 and (pitch := received[0].pitch).bit_count() > 1:
+        return f"1 for a program with received flits {pitch} addresses apart, no power of two"
     for form, came in zip(forms, received, strict=True):
         if not (came.fits(beat) and packets_sent(program, form).fits(beat)):
             blocks = program.part(form).block_flits

@@ -1,0 +1,64 @@
+"""Limits that pages state are those of the code: beats, words of images, the flight of cables."""
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+import torusfabric as tf
+from torusfabric.cli import main
+from torusfabric.rtl.boards.link_plan import CABLE, CROSSING, START, LinkPlan
+from torusfabric.topology.boards import Boards
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def rows_of_beats():
+    """What is needed for a beat, a selection that has it, and one that lacks it."""
+    text = (DOCS / "reference" / "streams.md").read_text()
+    table = text.partition("| needed | taken | refused |\n|---|---|---|\n")[2].partition("\n\n")[0]
+    return [[cell.strip(" `") for cell in row.strip("|").split("|")] for row in table.splitlines()]
+
+
+@pytest.mark.parametrize("row", rows_of_beats(), ids=lambda row: row[0][:30])
+def test_a_beat_is_taken_and_refused_as_the_page_says(row, tmp_path, capsys):
+    _, taken, refused = row
+    for k, selection in enumerate((taken, refused)):
+        command = ["verilog", *selection.split(), "-o", str(tmp_path / str(k))]
+        if "--width" not in selection:
+            command += ["--width", "16"]
+        assert main(command) == k, selection
+        assert not k or re.search(r"Beat must be|--beat", capsys.readouterr().err)
+
+
+def test_every_limit_of_beats_is_on_the_page():
+    assert len(rows_of_beats()) == 7
+
+
+def test_the_words_of_an_image_end_where_the_page_finds_them(tmp_path):
+    text = (DOCS / "how-to" / "load-a-schedule.md").read_text()
+    (code,) = re.findall(r"```python\n(import zlib\n.*?)```", text, re.DOTALL)
+    names = {}
+    exec(code.partition("\n\n\nprint")[0], names)
+    program = tf.compile(tf.plan("3x3", "allgather"), max_flits=4)
+    for fabric in (tf.Fabric(program, tables="ram"), tf.Fabric(program, tables="ram", width=7)):
+        path = tmp_path / "image.bin"
+        fabric.image.save(path)
+        assert names["image_words"](path.read_bytes()) == fabric.image.words
+
+
+@pytest.mark.parametrize("boards", ["2", "4", "8"])
+def test_a_latency_serves_the_flight_that_the_page_says(boards):
+    text = (DOCS / "how-to" / "several-boards.md").read_text()
+    formula = re.search(r"F = \(L - ([\d.]+) - ([\d.]+) D - d\) / \(1 \+ D\) cycles", text)
+    crossing, start = map(float, formula.groups())
+    assert (crossing, start) == (CROSSING - CABLE, START - CABLE)
+    ring = tf.Torus(16, link_latency=40)
+    plan = LinkPlan(Boards.parse(boards, ring), 32, {}, longest=100, ppm=100, retries=1)
+    flight = lambda latency: (
+        (latency - crossing - start * plan.levels - plan.drift) / (1 + plan.levels)
+    )
+    # What the least latency serves, and one cycle less does not, is what is allowed for.
+    assert flight(plan.least_latency - 1) < CABLE <= flight(plan.least_latency)
+    assert math.isclose(flight(20) - flight(19), 1 / (1 + plan.levels))
