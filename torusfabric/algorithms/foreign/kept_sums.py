@@ -44,6 +44,8 @@ class _Word(NamedTuple):
         The step that sends it.
     key, ranks : int
         As of a `Value`.
+    sender, receiver : int
+        Ranks.
     """
 
     urgency: int
@@ -51,17 +53,18 @@ class _Word(NamedTuple):
     number: int
     key: int
     ranks: int
-    message: Message
+    sender: int
+    receiver: int
 
     @property
     def source(self) -> Place:
         """The sum that it is a copy of, or passes by."""
-        return self.message.source, self.key
+        return self.sender, self.key
 
     @property
     def target(self) -> Place:
         """The sum that it changes."""
-        return self.message.target, self.key
+        return self.receiver, self.key
 
 
 class _Sent(NamedTuple):
@@ -125,7 +128,8 @@ class _KeptSums:
         for step, message in enumerate(dataflow.messages):
             for number, (key, ranks) in enumerate(message.values if message else ()):
                 assert message is not None
-                word = _Word(-urgency[step], step, number, key, ranks, message)
+                ends = message.source, message.target
+                word = _Word(-urgency[step], step, number, key, ranks, *ends)
                 self._waiting[word.source].add(word)
                 self._coming[word.target].add(word)
 
@@ -142,6 +146,12 @@ class _KeptSums:
             changed, number = self._arrive(taken), number + 1
         self._check_end()
 
+    def _message(self, word: _Word) -> Message:
+        """The message of a word."""
+        message = self._dataflow.messages[word.step]
+        assert message is not None
+        return message
+
     def _sum(self, place: Place) -> int:
         """The contributions to a sum."""
         return self._sums.get(place, 1 << place[0])
@@ -156,8 +166,9 @@ class _KeptSums:
     def _enqueue(self, place: Place, number: int) -> None:
         """Enter the words that a rank can send from now on."""
         for word in self._waiting[place]:
-            if word.message.round > number:
-                self._later[word.message.round].add(place)
+            first = self._message(word).round
+            if first > number:
+                self._later[first].add(place)
             elif self._passed(word) is not None:
                 self._ready.add(word)
 
@@ -191,12 +202,12 @@ class _KeptSums:
             return
         for sent in added:
             taken.remove(sent)
-            self._links.taken.discard((sent.word.message.source, sent.port))
+            self._links.taken.discard((sent.word.sender, sent.port))
 
     def _sent(self, word: _Word) -> _Sent | None:
         """A word on an arc that it takes; None if its rank cannot send it, or no arc is free."""
         passed = self._passed(word) if word in self._ready else None
-        path = [] if passed is None else self._links.take(word.message, 1)
+        path = [] if passed is None else self._links.take(self._message(word), 1)
         return _Sent(word, path[0][0], passed) if path and passed is not None else None
 
     def _urgent_after(self, place: Place, taken: _Round) -> list[_Word] | None:
@@ -229,7 +240,7 @@ class _KeptSums:
             for word in self._coming[place]
             if may_come(word.ranks, held) and not may_come(word.ranks, after)
         }
-        return sorted((leaving | coming) - taken.sent.keys())
+        return sorted(word for word in leaving | coming if word not in taken.sent)
 
     def _in_port(self, sent: _Sent) -> int:
         """The in-port by which a word arrives."""
@@ -237,7 +248,7 @@ class _KeptSums:
 
     def _transfers(self, taken: _Round) -> Transfers:
         """The words of a round by node and port."""
-        every = [(int(self._nodes[sent.word.message.source]), *sent[1:], sent.word.key)
+        every = [(int(self._nodes[sent.word.sender]), *sent[1:], sent.word.key)
                  for sent in taken.sent.values()]  # fmt: skip
         source, port, passed, key = np.array(sorted(every), np.int64).reshape(-1, 4).T
         _, _, chunk = self._dataflow.buffers.split(key)
@@ -269,13 +280,13 @@ class _KeptSums:
         )  # fmt: skip
         if self._passed(word) is None:
             return InputError(
-                f"{where} must send the sum of {name} that gpu {word.message.source} has, or what "
+                f"{where} must send the sum of {name} that gpu {word.sender} has, or what "
                 f"came last by a link, not one of {_named(word.ranks)}: in a fabric a gpu has one "
                 f"sum of each chunk, here of {_named(self._sum(word.source))}"
             )
         return InputError(
             f"{where} must add each contribution once, not {name} of {_named(word.ranks)} to a sum "
-            f"that gpu {word.message.target} has of {_named(self._sum(word.target))}, or that it "
+            f"that gpu {word.receiver} has of {_named(self._sum(word.target))}, or that it "
             "has yet to send"
         )
 
