@@ -97,6 +97,33 @@ def test_bench_of_boards_whose_memories_are_read_beyond_their_ends(tmp_path):
     assert passed, text[-3000:]
 
 
+def with_cables(text, flight):
+    """The module of all boards, where words and clocks come later by a flight in picoseconds."""
+    late = []
+
+    def delayed(match):
+        width = re.search(rf"wire\s+(\[[^]]+\])?\s*{match[2]};|{match[2]}", text)[1] or ""
+        name = f"late_{len(late)}"
+        late.append(f"reg {width} {name} = 0; always @({match[2]}) {name} <= #{flight} {match[2]};")
+        return f".{match[1]}({name})"
+
+    text = re.sub(r"\.(link_\d+_rx_\w+)\((\w+)\)", delayed, text)
+    return "`timescale 1ps/1ps\n" + text.replace(
+        "  board_0 board_0 (", "\n".join(late) + "\n  board_0 board_0 ("
+    )
+
+
+@pytest.mark.parametrize(("flight", "fits"), [(1.2, True), (2.0, False)])
+def test_bench_of_boards_with_long_cables(tmp_path, flight, fits):
+    """A flight within the formula of the page on boards serves; a much longer one fails."""
+    options = ["--boards", "2", "--link-latency", "10", "--width", "8", "--max-flits", "4"]
+    assert not main(["verilog", "4", "allgather", *options, "-o", str(tmp_path)])
+    module = tmp_path / "bench" / "boards.v"
+    module.write_text(with_cables(module.read_text(), round(100_000 * flight)))
+    passed, text = run_bench(tmp_path, RUNS=20)
+    assert passed == fits, text[-3000:]
+
+
 OWN = """
 def product(a, b, width):
     return a * b & a.dtype.type(2**width - 1)
