@@ -1,5 +1,7 @@
 """Drawing patterns: the cycles that words go round."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from drawn import rods_pattern, rows_pattern
@@ -28,7 +30,9 @@ def test_cycles_of_rows():
 def test_cycles_one_way():
     """A cycle that is run one way has arrows."""
     pattern = rows_pattern(2, 5)
-    pattern.feed[:, 3] = pattern.inject[:, 3] = -1
+    feed, inject = pattern.feed.copy(), pattern.inject.copy()
+    feed[:, 3] = inject[:, 3] = -1
+    pattern = replace(pattern, feed=feed, inject=inject)
     picture = contents(pattern)
     assert [key.text for key in picture.keys] == ["cycle 1: 5 links, one way",
                                                   "cycle 2: 5 links, one way"]  # fmt: skip
@@ -64,11 +68,12 @@ BOUNCING = [(0, RIGHT), (1, DOWN), (5, UP), (1, RIGHT), (2, RIGHT), (3, RIGHT)]
 def test_cycles_that_only_share_links(cycles):
     """A row one way round, and cycles that use its links and others the other way, stay apart."""
     pattern = rows_pattern(3, 4)
-    pattern.feed[:], pattern.inject[:] = -1, -1
+    feed, inject = np.full_like(pattern.feed, -1), np.full_like(pattern.inject, -1)
     for cycle in cycles:
         for (_, came), (node, port) in zip([cycle[-1], *cycle[:-1]], cycle, strict=True):
-            pattern.feed[node, port] = pattern.topology.opposite[came]
-            pattern.inject[node, port] = 0
+            feed[node, port] = pattern.topology.opposite[came]
+            inject[node, port] = 0
+    pattern = replace(pattern, feed=feed, inject=inject)
     number, on_cycle, count = number_cycles(pattern)
     assert count == len(cycles)
     for cycle in cycles:
@@ -81,5 +86,6 @@ def test_cycles_that_only_share_links(cycles):
 def test_injection_only():
     """Arcs that send in step 1 and carry nothing later are grey."""
     pattern = rows_pattern(3, 3)
-    pattern.inject[:, 0] = 0
-    assert contents(pattern).keys[-1].text == "grey: fed by no cycle"
+    inject = pattern.inject.copy()
+    inject[:, 0] = 0
+    assert contents(replace(pattern, inject=inject)).keys[-1].text == "grey: fed by no cycle"
