@@ -33,7 +33,7 @@ from .spread import timed
 __all__ = ["path_steps"]
 
 #: How often messages are inserted again at the most, and how many hops in all.
-TRIES, WORK = 12, 200_000
+TRIES, WORK = 12, 1_000_000
 
 
 def path_steps(

@@ -219,8 +219,8 @@ def heights(tree: Sequence[int], tail: Sequence[int], head: Sequence[int]) -> di
 
 
 #: What arcs should carry at the most, as parts of the least that the busiest carries, one after
-#: another; and how many nodes are looked at for that.
-AIMS, MOST_LOOKS = (1.1, 1.06, 1.03, 1.015, 1.0), 700_000
+#: another; and how many nodes are looked at for that, at most and for each message and node.
+AIMS, MOST_LOOKS, LOOKS = (1.1, 1.06, 1.03, 1.015, 1.0), 700_000, 200
 
 
 def routed(
@@ -257,7 +257,8 @@ class _Relief(Loads):
     def __init__(self, arcs: Lengths, paths: list[list[int]], random: np.random.Generator) -> None:
         super().__init__(arcs, paths)
         self._paths, self.best, self._random = paths, [*paths], random
-        self._least, self._looks = max(map(len, self.over), default=0), MOST_LOOKS
+        self._least = max(map(len, self.over), default=0)
+        self._looks = min(MOST_LOOKS, LOOKS * len(paths) * arcs.nodes)
 
     def relieve(self, aim: int) -> None:
         """Change paths until no arc carries more, or it has taken too long."""
