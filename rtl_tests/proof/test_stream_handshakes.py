@@ -59,6 +59,9 @@ LONG = {
     "flits of a packet are counted by beats": Fault(
         BEATS, "loader", r"last_flit = &tkeep\[3:2\]", "last_flit = 1'd0"
     ),
+    "flits behind a packet are shown as they are": Fault(
+        BEATS, "unloader", r"read_full = (.*);", "read_full = 1'd1;"
+    ),
     "all flits of the last beat are said to be full": Fault(
         BEATS, "unloader", r"tkeep = \{shown\[4\], shown\[4:3\]", "tkeep = {2'd3, shown[3]"
     ),

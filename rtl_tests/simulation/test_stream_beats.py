@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 from helpers import few
+from vectors import needs_icarus, run_vectors
 
 import torusfabric as tf
 from torusfabric.analysis import volume
@@ -177,3 +178,43 @@ def test_torn_beats_are_of_no_origin(keep, last, count, origin):
     flits = list(Arrival(0x0201, last, 5, 9, keep).flits(2, 8))
     assert [flit.number for flit in flits] == [origin] * count
     assert [flit.word for flit in flits] == [1, 2][:count]
+
+
+@needs_icarus
+@pytest.mark.parametrize("beat", [2, 4])
+@pytest.mark.parametrize("collective", ["allgather", "allreduce", "alltoall"])
+def test_free_bytes_of_a_word_show_nothing_of_messages_before(collective, beat, tmp_path):
+    """Long messages of ones, a reset, and then short ones: what is behind their end is 0."""
+    program = tf.compile(tf.plan("2", collective), max_flits=2 * beat)
+    fabric = tf.Fabric(program, width=8, top="stream", beat=beat)
+    tf.emit(fabric).write(tmp_path / "out")
+    steps = []
+
+    def send(flits):
+        for packet in range(2 if collective == "alltoall" else 1):
+            for first in range(0, flits, beat):
+                keep = (1 << min(beat, flits - first)) - 1
+                beats = {"tdata": -1, "tkeep": keep, "tvalid": 1, "tlast": first + beat >= flits}
+                if collective == "alltoall":
+                    beats["tdest"] = packet
+                words = {f"s_axis_{n}_{name}": v for n in range(2) for name, v in beats.items()}
+                steps.append(words | takes)
+        steps.extend([takes] * 40)
+
+    takes = {f"m_axis_{node}_tready": 1 for node in range(2)}
+    for _ in range(4):
+        steps += [{"rst": 1}] * 17 + [{}] * 8
+        for _ in range(4):
+            send(2 * beat)
+        steps += [{"rst": 1}] * 17 + [{}] * 8
+        for flits in range(1, 2 * beat):
+            send(flits)
+    shown, seen = run_vectors(tmp_path / "out", tmp_path / "work", steps), set()
+    for each in shown:
+        for node in range(2):
+            if each[f"m_axis_{node}_tvalid"]:
+                keep = each[f"m_axis_{node}_tkeep"]
+                bits = sum(255 << 8 * k for k in range(beat) if keep >> k & 1)
+                assert each[f"m_axis_{node}_tdata"] & ~bits == 0
+                seen.add(keep)
+    assert seen == {(1 << k) - 1 for k in range(1, beat + 1)}

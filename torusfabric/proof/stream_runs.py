@@ -148,7 +148,11 @@ class StreamAccess(Access):
         return Steps(
             len(address),
             {"read_advance": advance, "read_code": code, "read_address": address},
-            always={"read_section": self._everywhere(self.number)},
+            # Flits that are not part of a packet are compared with nothing.
+            always={
+                "read_section": self._everywhere(self.number),
+                "read_full": np.full(self.program.topology.nodes, (1 << self.beat - 1) - 1),
+            },
             otherwise={"read_advance": 1},
         )
 

@@ -199,6 +199,12 @@ def _add_queue(model: Model, shape: UnloaderShape) -> None:
             f"tkeep_of_{k + 1}_flits": f"!tvalid || {last} != {k} || tkeep == {keep}"
             for k, keep in enumerate(full_beats(shape))
         }
+        size = shape.keep_bits // shape.beat
+        claims |= {
+            f"says_of_flit_{k}_that_it_is_full": "!steady || !$past(read_advance) || "
+            f"tkeep[{k * size}] == $past(read_full[{k - 1}])"
+            for k in range(1, shape.beat)
+        }
     claims["holds_every_word_once"] = f"inside == {ahead}"
     model.claims(claims)
 

@@ -78,8 +78,10 @@ class StreamEndpoint(EndpointPorts):
         What the loader writes.
     read_advance, read_code, read_address, read_section : In
         What the unloader reads.
+    read_full : In
+        Which flits of a beat but the first are part of the packet.
     read_data : Out
-        The word read: a register, as late as the unloader's `tvalid`.
+        The word read: a register, as late as the unloader's `tvalid`. Other flits are 0.
     """
 
     def __init__(
@@ -124,6 +126,7 @@ def _members(ends: StreamEnds, *, kept: bool, several: bool) -> dict[str, Member
         "read_advance": In(1),
         "read_address": In(loader.address_bits),
         "read_section": In(number_bits),
+        "read_full": In((ends.unloader.beat - 1) * (ends.unloader.flit_bits > 0)),
         "read_data": Out(loader.data_bits),
         "write_kept": In(int(kept)),
         "write_index": In(loader.words.index_bits * kept),
@@ -263,6 +266,15 @@ class _StreamSide:
             chosen = extended_cascade(chosen, rest, [*code], keep)
         with m.If(advance):
             m.d.sync += self._endpoint.read_data.eq(chosen)
+        if self._ends.unloader.flit_bits:
+            self._clear_free(advance)
+
+    def _clear_free(self, advance: Value) -> None:
+        """Show 0 in flits behind the end of a packet: by the reset of a register, without LUTs."""
+        word, full = self._endpoint.read_data, self._value("read_full")
+        for k, is_full in enumerate(full, 1):
+            with self._m.If(advance & ~is_full):
+                self._m.d.sync += word.word_select(k, self._build.width).eq(0)
 
     def _kept(self) -> Value:
         """What a node gets from itself: of all messages from that which is loaded to that which is

@@ -54,6 +54,8 @@ class Unloader(StreamEnd):
         Select bits of a memory, and the address.
     read_section : Out
         The lowest bits of the number of the run: its section, and a bit more.
+    read_full : Out
+        Where words are beats, which flits but the first of the word that is shown next are full.
     free, rests : Out(1)
         Whether there is room for what another run brings; and whether all has been passed on that
         runs have brought, if that matters.
@@ -87,6 +89,7 @@ class Unloader(StreamEnd):
                 "read_code": Out(shape.memory_bits),
                 "read_address": Out(shape.address_bits),
                 "read_section": Out(sections.number_bits),
+                "read_full": Out((shape.beat - 1) * (shape.flit_bits > 0)),
                 "free": Out(1),
                 "rests": Out(int(not shape.facts.by_form)),
             },
@@ -146,8 +149,9 @@ class Unloader(StreamEnd):
         shape, tags, bits = self.shape, read[1:], 1 + self.shape.id_bits
         if shape.flit_bits:
             # Which flits of the beat are full, as the number of the last of them says.
-            full = (tags[bits:] >= k for k in range(1, shape.beat))
-            tags = Cat(tags[:bits], Const(1, 1), *full)
+            full = Cat(tags[bits:] >= k for k in range(1, shape.beat))
+            m.d.comb += self.read_full.eq(full)
+            tags = Cat(tags[:bits], Const(1, 1), full)
         shown = self._stage(m, advance, read[0], tags, "shown")
         m.d.comb += [
             shows.eq(shown[0]),
