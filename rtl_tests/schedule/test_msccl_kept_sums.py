@@ -9,8 +9,10 @@ import msccl_generators as generators
 import numpy as np
 import pytest
 from helpers import few
+from msccl_generators.kept import swap
 
 import torusfabric as tf
+from torusfabric.collective import Operator
 from torusfabric.schedule import KeptSums
 
 #: The ranks of each file.
@@ -131,6 +133,20 @@ def test_programs_of_groups_at_random(tmp_path, seed):
         )
         expected, receives = program.delivered(words)
         assert (program.execute(words)[receives] == expected[receives]).all()
+
+
+def test_ranks_that_swap_may_combine_in_different_orders(tmp_path):
+    """So an operator that is not associative is refused, with an algorithm that serves there."""
+    add = Operator.parse("add")
+    unlike = replace(add, name="unlike", associative=False)
+    program = generators.Program("three", "allreduce", 3, 1, guarded=True)
+    swap(program, range(3), 0)
+    arcs = [(a, b) for a in range(3) for b in range(3) if a != b]
+    for network, other in (("complete:3", "matching"), (tf.Graph(arcs), "any-network")):
+        schedule = imported(tmp_path, program.text(), network)
+        with pytest.raises(tf.InputError, match=f"must be associative, .*--algorithm {other} one"):
+            tf.compile(schedule, operators=unlike)
+        tf.compile(tf.plan(network, "allreduce", algorithm=other), operators=unlike)
 
 
 def test_two_ranks_that_swap_take_one_step(tmp_path):

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..collective import Operator, tree_levels
 from ..errors import InputError
+from ..topology import CayleyGraph
 from .fields import Action, Order
 
 if TYPE_CHECKING:
@@ -103,10 +104,12 @@ def _check_agreement(program: Program) -> None:
         received = _telling(program).execute(words, mode=number)
         members = form.groups.members
         if (received[members] != received[members[:, :1]]).any():
+            alike = isinstance(form.schedule.topology, CayleyGraph)
+            other = "matching" if alike else "any-network"
             raise InputError(
                 f"Operator of {collective.kind} by {form.schedule.algorithm} must be associative, "
                 f"not {unordered[0]}: nodes combine words in different orders, so that results may "
-                "differ (by --algorithm matching one node combines them for all)"
+                f"differ (by --algorithm {other} one node combines them for all)"
             )
 
 
