@@ -1,19 +1,24 @@
 """Standard streams: files that go there, readers that leave, and devices that are full."""
 
 import errno
+import io
 import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from helpers import few
 
+import torusfabric as tf
 from torusfabric import cli
 from torusfabric.cli import main
 from torusfabric.errors import InputError, WorkFailed
 from torusfabric.sweep.results import Results
+from torusfabric.toolchain import reading
+from torusfabric.toolchain.folders import private_folder
 
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device")
 
@@ -222,3 +227,77 @@ def test_every_object_has_a_version(capsys, tmp_path, monkeypatch):
     for words in (PLAN, ("algorithms",), ("boards",), ("cache",), ("compare", "2x2", "allgather")):
         assert main([*words, "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["version"] == 1
+
+
+@needs_full
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (PLAN, 0),
+        ((*PLAN, "-o", "-"), 0),
+        (("plan", "3x3", "nonsense"), 1),
+        (("check", "wrong.json"), 2),
+    ],
+)
+def test_the_status_where_standard_error_is_full(words, status, tmp_path, monkeypatch):
+    """The status says what came of a command, whether standard error takes a word or not."""
+    monkeypatch.chdir(tmp_path)
+    plan = tf.plan("3x3", "allgather", algorithm="matching")
+    assert isinstance(plan, tf.Pattern)
+    replace(plan, steps=plan.steps - 1).save("wrong.json")
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "torusfabric", *words]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=full)
+    assert done.returncode == status
+    assert done.stdout or status
+
+
+class Terminal(io.StringIO):
+    """A terminal that keeps what it shows."""
+
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("columns", [20, 40, 60, 79])
+def test_narrow_terminals(columns, monkeypatch):
+    """No word of a table is cut: its rows stand below one another where they do not fit."""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("TERM", "xterm")
+    words = ["compare", "3x3", "allgather", "--quiet"]
+    assert main(words) == 0
+    text = terminal.getvalue()
+    for word in ("hamiltonian", "bufferless", "algorithm", "memories"):
+        assert word in text
+    assert "\u2026" not in text
+    assert "\nalgorithm: hamiltonian\n" in text
+
+
+def test_a_name_that_is_too_long(tmp_path, monkeypatch, capsys):
+    """It is an error of the input, and the longest name that fits is taken by all commands."""
+    monkeypatch.chdir(tmp_path)
+    assert main([*PLAN, "-o", "a" * 300]) == 1
+    message = "Name of a file must be shorter, not aaa"
+    assert f"torusfabric: {message}" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+    assert main([*PLAN, "-o", "a" * 250 + ".json"]) == 0
+    with private_folder(tmp_path / ("\u00fc" * 127)) as folder:
+        (folder / "some").touch()
+    assert (tmp_path / ("\u00fc" * 127) / "some").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+def test_a_pipe_without_a_writer(tmp_path, monkeypatch, capsys):
+    """A named pipe into which nobody writes is refused; one with a writer is waited for."""
+    monkeypatch.setattr(reading, "PATIENCE", 1)
+    path = tmp_path / "plan.json"
+    os.mkfifo(path)
+    for words in (["check", str(path)], ["plan", f"graph:{path}", "allgather"]):
+        assert main(words) == 1
+        assert "must have a writer, for it is a named pipe" in capsys.readouterr().err
+    tf.plan("3", "allgather").save(tmp_path / "whole.json")
+    script = f"exec 3> {path}; sleep 2; cat {tmp_path / 'whole.json'} >&3"
+    with subprocess.Popen(["sh", "-c", script]):
+        assert tf.load(path) == tf.plan("3", "allgather")

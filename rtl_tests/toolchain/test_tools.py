@@ -235,6 +235,32 @@ def test_too_little_memory():
     assert tools.error_line(said) == f"there is too little memory ({reason})"
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "terminate called after throwing an instance of 'std::bad_alloc'",
+        "libc++abi: terminating due to uncaught exception of type std::bad_alloc",
+        "ERROR: Memory allocation of 40000 bytes failed",
+        "MemoryError",
+        "wasm trap: failed to grow memory",
+    ],
+)
+def test_what_tools_say_of_memory(said):
+    """A tool that has too little memory is said to have."""
+    assert tools.error_line(f"Info: placing\n{said}\nlast\n") == (
+        f"there is too little memory ({said})"
+    )
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no such signal")
+def test_a_tool_that_is_killed(monkeypatch, program, tmp_path):
+    """The system kills a tool where memory is short."""
+    body = "print('Info: routing', flush=True); import os; os.kill(os.getpid(), 9)"
+    monkeypatch.setenv("NEXTPNR_ICE40", program("nextpnr", body))
+    with pytest.raises(WorkFailed, match=r"^nextpnr-ice40 failed on x: it was killed, as"):
+        tools.run("nextpnr-ice40", [], folder=tmp_path, log="it.log", what="x")
+
+
 def test_yosys_of_a_package(tmp_path):
     """The command has the flags of the program; errors end it, in a line on standard error."""
     (tmp_path / "good.ys").write_text("log said\n")

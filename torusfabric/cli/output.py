@@ -22,7 +22,8 @@ from ..toolchain.values import plain_json
 from .streams import Failure
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, RenderableType
+    from rich.table import Table
 
     from ..simulation.boards.simulate import SystemReport
     from ..simulation.report import SimulationReport
@@ -39,6 +40,9 @@ JSON_VERSION = 1
 
 #: Columns of a table that goes to a file or another program.
 WIDE = 320
+
+#: Columns of a terminal from which on words in tables are folded rather than rows.
+NARROW = 80
 
 #: Characters of an error; of a longer one, the middle is left out.
 LONGEST_ERROR = 1000
@@ -75,9 +79,17 @@ def facts_on_standard_error(*, apart: bool) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _writing() -> Iterator[TextIO]:
-    """Where facts go; what cannot be written is an error of ours."""
+    """Where facts go; what cannot be written is an error of ours.
+
+    Beside a file on standard output facts are no result: standard error may be full.
+    """
+    if _apart.get():
+        with contextlib.suppress(OSError, ValueError):
+            yield sys.stderr
+            sys.stderr.flush()
+        return
     with reporting(STANDARD_OUTPUT):
-        yield sys.stderr if _apart.get() else sys.stdout
+        yield sys.stdout
 
 
 def flush() -> None:
@@ -164,7 +176,11 @@ def raise_if_wrong(report: "SimulationReport | StreamReport | SystemReport") -> 
 
 def print_rendered(renderable: "RenderableType") -> None:
     """Print what rich can draw; lines are not folded where nobody looks at a terminal."""
-    from rich.console import Console  # here, since few commands print so and its import takes long
+    from rich.console import (  # here, since few commands print so and its import takes long
+        Console,
+        Group,
+    )
+    from rich.table import Table
 
     class _Console(Console):
         """A console that leaves a reader who has gone to the command line."""
@@ -178,7 +194,30 @@ def print_rendered(renderable: "RenderableType") -> None:
         console = _Console(
             file=stream, soft_wrap=wide, width=WIDE if wide else None, markup=False, emoji=False
         )
-        console.print(renderable)
+        for part in renderable.renderables if isinstance(renderable, Group) else [renderable]:
+            if isinstance(part, Table) and console.width < min(NARROW, _least_width(console, part)):
+                _print_rows(part, stream)
+            else:
+                console.print(part)
+
+
+def _least_width(console: "Console", table: "Table") -> int:
+    """The columns that a table needs if no word is cut."""
+    measured = table.__rich_measure__(console, console.options)
+    return int(measured.minimum)
+
+
+def _print_rows(table: "Table", stream: TextIO) -> None:
+    """Print the rows of a table one below another, for a terminal that is narrow."""
+    if table.title:
+        print(table.title, file=stream)
+    heads = [" ".join(str(column.header).split()) for column in table.columns]
+    for row in zip(*(column.cells for column in table.columns), strict=True):
+        for head, cell in zip(heads, row, strict=True):
+            print(f"{head}: {cell}" if head else cell, file=stream)
+        print(file=stream)
+    if table.caption:
+        print(table.caption, file=stream)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:

@@ -21,7 +21,7 @@ __all__ = ["Failure", "failure_of", "flush_or_drop", "page_of", "prepare_streams
 _OF_THE_MACHINE = {
     getattr(errno, name)
     for name in ("ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EIO", "ENOMEM", "EMFILE", "ENFILE", "EBADF",
-                 "EACCES", "EPERM", "ENAMETOOLONG")
+                 "EACCES", "EPERM")
     if hasattr(errno, name)
 }  # fmt: skip
 
@@ -109,6 +109,9 @@ def _message_of(error: BaseException) -> tuple[str, int] | None:
         return "interrupted", 130
     if isinstance(error, MemoryError):
         return "Memory must suffice for all data, which it does not", WorkFailed.status
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        name = os.fsdecode(error.filename or "one of them")
+        return f"Name of a file must be shorter, not {name} ({error.strerror})", InputError.status
     if isinstance(error, OSError) and error.errno in _OF_THE_MACHINE:
         reason = error.strerror
         if error.filename is not None:

@@ -206,7 +206,7 @@ class Fabric(wiring.Component):
         subset: Subset | None = None,
     ) -> None:
         of_type("Program", program, Program, "a Program, as tf.compile returns it")
-        self._given = {
+        self._given: dict[str, Any] = {
             "width": width, "top": top, "prefix": prefix, "bus": bus, "clocks": clocks,
             "beat": beat, "timeout": timeout, "abort": abort, "tables": tables, "empty": empty,
             "subset": subset,

@@ -35,6 +35,9 @@ _NO_ROOM = {
 #: Bytes that must be free where tools work, before and after.
 ROOM = 10_000_000
 
+#: Bytes of a name that a private folder shares with its final name.
+LONGEST_NAME = 200
+
 #: The work folders of this process.
 _open: set[Path] = set()
 
@@ -108,7 +111,7 @@ def private_folder(final: AnyPath, *, force: bool = False) -> Iterator[Path]:
             "that are others' or changed (--force replaces it; in Python force=True)"
         )
     make = partial(_make, named=final)
-    with transient(final.parent, f".{final.name}-", make=make) as private:
+    with transient(final.parent, _private_name(final), make=make) as private:
         try:
             yield private
         except WorkFailed as error:
@@ -118,6 +121,12 @@ def private_folder(final: AnyPath, *, force: bool = False) -> Iterator[Path]:
             _rename_in(error, private, final)
             raise
         _put_in_place(private, final)
+
+
+def _private_name(final: Path) -> str:
+    """What the name of a private folder begins with; a file system takes 255 bytes in all."""
+    name = os.fsdecode(os.fsencode(final.name)[:LONGEST_NAME])
+    return f".{name}-"
 
 
 def _rename_in(error: Exception, before: Path, after: Path) -> None:
@@ -230,7 +239,7 @@ def _no_room(error: OSError) -> WorkFailed:
 
 def _put_in_place(private: Path, final: Path) -> Path:
     """Replace a folder by a private one; returns where that is then."""
-    old = final.with_name(f".{final.name}-{secrets.token_hex(8)}")
+    old = final.with_name(f"{_private_name(final)}{secrets.token_hex(8)}")
     record_all(private)
     with contextlib.suppress(OSError):
         final.rename(old)

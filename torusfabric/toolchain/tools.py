@@ -127,7 +127,13 @@ _ERROR_LINES = (
 )
 
 #: What tools say, in whatever line, when memory is at its end; of WebAssembly it is the last one.
-_NO_MEMORY = re.compile(r"(?i)cannot allocate memory|bad_alloc|out of memory|memory exhausted")
+_NO_MEMORY = re.compile(
+    r"(?i)(can ?not|unable to|failed to) allocate|bad_alloc|out of memory|memory exhausted|"
+    r"memory allocation|\bMemoryError\b|failed to grow|insufficient memory"
+)
+
+#: Statuses of what was killed: of the process itself, and of a shell or WebAssembly around it.
+_KILLED = (-9, 137)
 
 #: Bytes in which a package says that it compiles its tool.
 LONGEST_LINE = 4096
@@ -334,6 +340,8 @@ def error_line(output: str, status: int = 1) -> str:
     for line in lines:
         if _NO_MEMORY.search(line):
             return f"there is too little memory ({line})"
+    if status in _KILLED:
+        return "it was killed, as the system does where there is too little memory"
     for pattern in _ERROR_LINES:
         for line in lines:
             if re.search(pattern, line):

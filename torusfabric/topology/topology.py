@@ -11,7 +11,7 @@ from abc import ABCMeta, abstractmethod
 from collections.abc import Iterable, Sequence
 from copy import copy
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +48,11 @@ class cached_array(cached_property[Cached]):
     False
     """
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+    @overload
+    def __get__(self, instance: None, owner: type[Any] | None = None) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> Cached: ...
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> Any:
         found = super().__get__(instance, owner)
         if instance is not None:
             freeze_arrays(found if isinstance(found, tuple) else (found,))
