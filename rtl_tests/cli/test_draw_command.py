@@ -8,6 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 from torusfabric.cli import main
+from torusfabric.draw.files import require_converter
+from torusfabric.errors import MissingTool
 
 SPACE = "{http://www.w3.org/2000/svg}"
 
@@ -108,7 +110,10 @@ def test_drawing_needs_no_amaranth(tmp_path):
 )
 def test_pictures_for_papers(tmp_path, words, name, begins):
     """A picture is what its name says, and replaces pictures of the same format alone."""
-    pytest.importorskip("cairosvg", reason="no CairoSVG: pip install cairosvg (extra plots)")
+    try:
+        require_converter(name)
+    except MissingTool as missing:
+        pytest.skip(str(missing))
     path = tmp_path / name
     assert main([*words, str(path)]) == 0
     assert path.read_bytes().startswith(begins)
