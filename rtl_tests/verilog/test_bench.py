@@ -64,7 +64,7 @@ ODD = 'it\'s 100 % of $HOME; (a) #1 & \\ `id` "q" *?[x] ~ é = | <b>'
 
 
 @pytest.mark.parametrize(
-    ("simulator", "boards"), [("icarus", False), ("icarus", True), ("verilator", False)]
+    ("simulator", "boards"), [(name, many) for name in ("icarus", "verilator") for many in (0, 1)]
 )
 def test_bench_runs_in_folders_of_any_name(tmp_path, simulator, boards):
     if simulator == "verilator" and not have_verilator_bench():

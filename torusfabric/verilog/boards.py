@@ -260,6 +260,7 @@ def _whole(system: BoardSystem, kinds: list[BoardKind]) -> str:
             for name, width in texts[prefix + instance.module].structure.clocked.items()
         ]
     return "\n".join(["// All boards, and the cables between them.",
+                      "/* verilator lint_off WIDTHTRUNC */ // registers cut what $random gives",
                       f"module {WHOLE} (", ",\n".join(heads), ");", *wires, *parts,
                       "  initial begin", *first, "  end", "endmodule\n"])  # fmt: skip
 
