@@ -148,6 +148,7 @@ def test_parallel_links(links):
     for kind in KINDS:
         schedule = plan(topology, kind)
         assert schedule.round_count <= 2
+        assert schedule.chunks >= min(links, 32)
     assert tf.plan(topology, "gather", algorithm="max-flow").round_count == 1
 
 

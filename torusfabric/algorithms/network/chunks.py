@@ -27,16 +27,22 @@ def candidates(least: Fraction, alike: Fraction = ALIKE) -> Iterator[int]:
     """Numbers of chunks, of which whole steps may come near the least message times.
 
     Messages of `FLITS` flits come as near, whose chunks all take as many cycles as the longest.
+    Where no number comes near, the one that comes the nearest.
 
     Examples
     --------
     >>> [next(candidates(least)) for least in (Fraction(21), Fraction(14, 3), Fraction(23, 2))]
     [1, 4, 2]
     """
-    for chunks in range(1, MOST + 1):
-        flits = -(-FLITS // chunks) * ceil(least * chunks)
-        if max(Fraction(flits, FLITS), Fraction(ceil(least * chunks), chunks)) <= alike * least:
-            yield chunks
+    times = {chunks: _times(least, chunks) for chunks in range(1, MOST + 1)}
+    near = [chunks for chunks, time in times.items() if time <= alike * least]
+    yield from near or [min(times, key=times.__getitem__)]
+
+
+def _times(least: Fraction, chunks: int) -> Fraction:
+    """Message times of so many chunks at the least: of a long message, and of `FLITS` flits."""
+    steps = ceil(least * chunks)
+    return max(Fraction(-(-FLITS // chunks) * steps, FLITS), Fraction(steps, chunks))
 
 
 def as_near_as_can_be(
@@ -57,7 +63,7 @@ def as_near_as_can_be(
     """
     best: tuple[Fraction, int, Sequence[Transfers]] | None = None
     work = 0
-    for chunks in (tried := [*candidates(least, alike)] or [1]):
+    for chunks in (tried := [*candidates(least, alike)]):
         beyond = 0 if best is None else len(best[2]) - least * best[1]
         few = beyond > 2 * (alike - 1) * least * chunks
         if few and chunks < tried[-1]:
