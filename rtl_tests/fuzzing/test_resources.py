@@ -60,6 +60,33 @@ SCHEDULES = {
         schedule(topology={"kind": "arrowhead", "order": MANY}),
         "Order of an arrowhead must be",
     ),
+    "a torus whose tables do not fit": (
+        schedule(topology=torus(2**26)),
+        "Topology must fit in memory, at most",
+    ),
+    **{
+        f"{topology['kind']} of 10^12": (schedule(topology=topology), message)
+        for topology, message in (
+            ({"kind": "graph", "nodes": 10**12, "arcs": []}, "Nodes of a graph must be from 1 to"),
+            (
+                {"kind": "mesh", "sides": [10**6] * 2, "wraps": [False] * 2},
+                "Torus must have at most",
+            ),
+            ({"kind": "circulant", "nodes": 10**12, "offsets": [1]}, "Nodes of a circulant must"),
+            ({"kind": "complete", "nodes": 10**12}, "Nodes of a complete graph must be from"),
+            ({"kind": "cube", "axes": 10**12}, "Axes of a cube must be from 1 to"),
+            ({"kind": "twisted-torus", "sides": [10**6] * 2, "twists": [0, 1]}, "Twisted torus mu"),
+            (
+                {
+                    "kind": "faulty",
+                    "whole": {"kind": "graph", "nodes": 10**12, "arcs": []},
+                    "broken_links": [],
+                    "broken_nodes": [1],
+                },
+                "Nodes of a graph must be from 1 to",
+            ),
+        )
+    },
     "too many blocks": (schedule(topology=torus(3000, 3000)), "Blocks must be at most"),
     "nodes that are never served": (schedule(topology=torus(10**6)), "ends without block"),
     "10^9 chunks": (schedule(chunks=MANY), "chunks must be a number from 1 to"),
@@ -171,7 +198,7 @@ SWEEPS = {
 #: Command lines, and what is said of each.
 LINES = {
     "a side of 10^9": (["plan", str(MANY), "allgather"], "must fit in memory"),
-    "two sides of 10^9": (["plan", f"{MANY}x{MANY}", "allgather"], "Torus must have at most"),
+    "two sides of 10^9": (["plan", f"{MANY}x{MANY}", "allgather"], "Torus must have at mos"),
     "a side of 5000 digits": (["plan", DIGITS, "allgather"], "must"),
     "an order of 5000 digits": (["plan", f"arrowhead:{DIGITS}", "allgather"], "must"),
     "10^4 sides": (["plan", "x".join(["2"] * 10**4), "allgather"], "must"),
@@ -233,6 +260,21 @@ def check_schedule(content, folder, message):
 def test_schedule_files(name, tmp_path):
     content, message = SCHEDULES[name]
     check_schedule(content, tmp_path, message)
+
+
+@pytest.mark.parametrize("at", [0, 1])
+@pytest.mark.parametrize(
+    ("topology", "collective"),
+    [("3", "allgather"), ("5", "broadcast"), ("2x3", "alltoall"), ("4", "allreduce"),
+     ("mesh:3", "reduce-scatter")],
+)  # fmt: skip
+def test_idle_rounds_take_seconds(topology, collective, at, tmp_path):
+    """So they do where they come first, and where they come between others."""
+    tf.plan(topology, collective).save(tmp_path / "plan.json")
+    data = json.loads((tmp_path / "plan.json").read_text("utf-8"))
+    data["rounds"][at:at] = [[]] * 10**5
+    (tmp_path / "plan.json").write_text(json.dumps(data), "utf-8")
+    assert run_limited(["check", "plan.json"], tmp_path).status in (0, 2)
 
 
 @pytest.mark.long

@@ -115,6 +115,7 @@ def busy_arcs(schedule: Schedule) -> Iterator[BoolArray]:
         return
     for transfers in schedule.rounds():
         busy = np.zeros(shape, bool)
-        there = transfers.hops >= 0
-        busy[transfers.walk(topology)[:, :-1][there], transfers.hops[there]] = True
+        if len(transfers):
+            there = transfers.hops >= 0
+            busy[transfers.walk(topology)[:, :-1][there], transfers.hops[there]] = True
         yield busy

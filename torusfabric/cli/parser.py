@@ -147,7 +147,7 @@ def add_command(
     add_options(parser, "--json: print one JSON object and nothing else\n")
     text = """
         --quiet: say nothing on standard error but errors
-        --verbose: say on standard error what each part is estimated to take, and what it took
+        --verbose: say on standard error how long each part took, and how long some may take
         """
     add_options(parser.add_mutually_exclusive_group(), text)
 

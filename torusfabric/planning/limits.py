@@ -66,7 +66,6 @@ def require_memory(what: str, numbers: dict[str, int], size: Callable[..., int])
     torusfabric.errors.NotEnoughMemory: Planning must fit in memory, ... of which are free, ...
     """
     total = size(*numbers.values())
-    LOGGER.debug("%s takes at least %s of memory", what, memory_text(total))
     if total <= LITTLE or total <= (free := max(available_memory() - SPARE, 0)):
         return
     name = max(numbers, key=numbers.__getitem__)

@@ -7,7 +7,7 @@ rest (`passing`), as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -169,8 +169,10 @@ def settings_of(
 
     With it, where each transfer ends.
     """
-    walk, hops = transfers.walk(topology), transfers.hops
     select = np.full((topology.nodes, topology.ports), IDLE, np.int16)
+    if not len(transfers):
+        return select, []
+    walk, hops = transfers.walk(topology), transfers.hops
     for hop in range(hops.shape[1]):
         on = hops[:, hop] >= 0
         select[walk[on, hop], hops[on, hop]] = entry[on]
@@ -190,15 +192,23 @@ def follow_blocks(schedule: Schedule, *, rests: bool = True) -> RoundPlan:
         return arrange(messages, {block: held[block][0] for m in messages for block in m})
 
     rounds = list(schedule.rounds())
-    for number, transfers in enumerate(rounds):
-        later = (t.payload.group for t in rounds[number:] if isinstance(t.payload, Grouped))
-        payloads = _payloads(record, transfers, next(later, None))
+    for transfers, group in zip(rounds, _next_groups(rounds), strict=True):
+        payloads = _payloads(record, transfers, group)
         entry, payloads = record.inject(transfers, payloads, arranged)
         select, ends = settings_of(schedule.topology, transfers, entry)
         for end, payload in zip(ends, payloads, strict=True):
             record.receive(*end, payload)
         record.end_round(select, ends, payloads)
     return record.plan(rests=rests and single_hops(schedule))
+
+
+def _next_groups(rounds: Sequence[Transfers]) -> list[IntArray | None]:
+    """The groups of blocks that are needed next in each round: its own, or those of a later one."""
+    group, found = None, list[IntArray | None]()
+    for transfers in reversed(rounds):
+        group = transfers.payload.group if isinstance(transfers.payload, Grouped) else group
+        found.append(group)
+    return found[::-1]
 
 
 def _payloads(record: Record, transfers: Transfers, group: IntArray | None) -> list[Message]:

@@ -5,7 +5,7 @@ import numpy as np
 from ..collective import Blocks
 from ..errors import InputError
 from ..topology import BoolArray, IntArray, Topology
-from .transfers import Everything, Grouped, KeptSums, Listed, Transfers
+from .transfers import NOTHING, Everything, Grouped, KeptSums, Listed, Transfers
 
 __all__ = ["EVERY_ORIGIN", "HeldBlocks", "whole_sum"]
 
@@ -77,6 +77,8 @@ class HeldBlocks:
         Transfers
             The same with all blocks listed.
         """
+        if not len(transfers):
+            return Transfers(transfers.source, transfers.hops, NOTHING)
         listed = self._listed(transfers, whole)
         sizes = np.diff(listed.indptr)
         if isinstance(transfers.payload, KeptSums):

@@ -30,8 +30,11 @@ Ints = npt.NDArray[np.integer]
 #: More arcs, blocks, bits for which node holds which block, or rounds are not worth a try.
 MOST_ARCS, MOST_BLOCKS, MOST_BITS, MOST_ROUNDS = 2**27, 2**25, 2**40, 2**18
 
-#: Bytes for each block, while blocks are followed.
-PER_BLOCK = 55
+#: Bytes for each block, while blocks are followed, and for each arc of a topology.
+PER_BLOCK, PER_ARC = 55, 24
+
+#: Of fewer arcs it is not asked whether their tables fit in memory.
+FEW_ARCS = 2**20
 
 #: Keys that a transfer has, and those that it may have.
 NEEDED = {"path", "blocks"}, {"path", "sum"}
@@ -91,8 +94,11 @@ def _topology(entry: dict[str, Any]) -> Topology:
     if len(sides) > MOST_ARCS.bit_length() or max(sides, default=0) > MOST_ARCS:
         raise InputError(f"Topology must have at most {MOST_ARCS} arcs, not sides {excerpt(sides)}")
     topology: Topology = topology_from_json(entry)
-    if topology.nodes * topology.ports > MOST_ARCS:
+    arcs = topology.nodes * topology.ports
+    if arcs > MOST_ARCS:
         raise InputError(f"Topology must have at most {MOST_ARCS} arcs, not {topology}")
+    if arcs > FEW_ARCS and arcs > (fitting := available_memory() // PER_ARC):
+        raise NotEnoughMemory(f"Topology must fit in memory, at most {fitting} arcs, not {arcs}")
     return topology
 
 

@@ -12,7 +12,7 @@ from ..toolchain.values import natural, of_type
 from ..topology import CayleyGraph, IntArray, IntLike
 from .arrays import integer_array
 from .base import Schedule
-from .transfers import KeptSums, Listed, Payload, Transfers
+from .transfers import NOTHING, KeptSums, Listed, Payload, Transfers
 
 __all__ = ["SumTable", "Table"]
 
@@ -96,8 +96,13 @@ class Table(Schedule):
         topology = self.topology
         nodes = np.arange(topology.nodes)
         parts: dict[tuple[int, int], IntArray] = {}
+        none = np.zeros(0, np.int64)
+        idle = Transfers.hop(none, none, NOTHING)
         for step in range(len(self.offset)):
             ports = np.nonzero(self.offset[step] >= 0)[0]
+            if not len(ports):
+                yield idle
+                continue
             arrival = topology.neighbours[:, ports]
             owner = topology.subtract(arrival, self.offset[step, ports][None, :])
             source, index = np.broadcast_arrays(nodes[:, None], np.arange(len(ports))[None, :])

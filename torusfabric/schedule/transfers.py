@@ -13,7 +13,7 @@ from ..topology import BoolArray, IntArray, Topology
 from ..topology.topology import freeze_arrays
 from .arrays import integer_array
 
-__all__ = ["ALL", "Everything", "Grouped", "KeptSums", "Listed", "Payload", "Transfers"]
+__all__ = ["ALL", "NOTHING", "Everything", "Grouped", "KeptSums", "Listed", "Payload", "Transfers"]
 
 
 @dataclass(frozen=True)
@@ -129,6 +129,9 @@ class KeptSums:
 Payload: TypeAlias = Everything | Listed | Grouped | KeptSums
 
 ALL = Everything()
+
+#: The payload of a round without transfers.
+NOTHING = Listed(np.zeros(1, np.int64), np.zeros(0, np.int64))
 
 
 @public_class

@@ -47,6 +47,8 @@ def inspect_round(schedule: Schedule, number: int, transfers: Transfers) -> tupl
     """
     _check_paths(schedule, number, transfers)
     _check_payload(schedule, number, transfers)
+    if not len(transfers):
+        return 0, 0
     check_arcs(schedule, number, transfers)
     lengths = transfers.lengths
     return int(lengths.max(initial=0)), int(lengths.sum())

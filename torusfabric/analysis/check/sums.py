@@ -76,6 +76,8 @@ class _Sums:
     def move(self, number: int, transfers: Transfers) -> None:
         """Carry out one round."""
         self.number = number
+        if not len(transfers):
+            return
         owner, key = self._carried(transfers)
         sizes = np.bincount(owner, minlength=len(transfers))
         source = key * self.nodes + transfers.source[owner]

@@ -181,6 +181,8 @@ def table_of_steps(schedule: Rounds, steps: Sequence[Step]) -> Table:
     offset, chunk, destination = np.full((3, len(steps), topology.ports), -1)
     partial = 0
     for number, step in enumerate(steps):
+        if not len(step.arc):
+            continue
         port = step.arc[: np.searchsorted(step.arc, topology.ports)]
         first = step.ids[step.indptr[: len(port)]]
         owner = blocks.origin(first)

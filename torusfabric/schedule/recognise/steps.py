@@ -76,6 +76,7 @@ def one_step(topology: Topology, transfers: Transfers) -> Step:
 def agree(candidate: Schedule, steps: Sequence[Step]) -> bool:
     """Whether a candidate lists the transfers of all steps, and no others."""
     return all(
-        all(map(np.array_equal, one_step(candidate.topology, transfers), step))
+        (not len(transfers) and not len(step.arc))
+        or all(map(np.array_equal, one_step(candidate.topology, transfers), step))
         for transfers, step in zip(candidate.rounds(), steps, strict=True)
     )
