@@ -11,7 +11,9 @@ from helpers import few, program_of
 
 import torusfabric as tf
 from torusfabric.cli import main
+from torusfabric.draw import draw
 from torusfabric.draw.animate import animation
+from torusfabric.draw.notebook import schedule_html
 from torusfabric.rtl.word_path import code_of, word_path
 
 sync_api = pytest.importorskip(
@@ -248,6 +250,24 @@ def test_names_in_a_schedule_file_are_text(browser, tmp_path, kind, address):
     assert requests == [page.url.split("#")[0]]
     assert seen == []
     page.close()
+
+
+def test_names_in_pictures_and_notebooks_are_text(browser, tmp_path):
+    """So they are in the SVG that `draw` writes, and in what notebooks show."""
+    schedule, path = hostile_schedule("allgather"), tmp_path / "net.svg"
+    path.write_text(draw(schedule), encoding="utf-8")
+    shown = tmp_path / "shown.html"
+    shown.write_text(f'<meta charset="utf-8">{schedule_html(schedule)}', encoding="utf-8")
+    for opened in (path, shown):
+        page, dialogs, requests = browser.new_page(), [], []
+        page.on("dialog", lambda dialog, seen=dialogs: (seen.append(dialog), dialog.dismiss()))
+        page.on("request", lambda request, seen=requests: seen.append(request.url))
+        page.goto(opened.as_uri())
+        titles = page.locator("title").all_text_contents()
+        assert all(any(name in title for title in titles) for name in HOSTILE)
+        assert not page.locator("img, script, a").count()
+        assert (dialogs, requests) == ([], [opened.as_uri()])
+        page.close()
 
 
 def test_the_page_admits_nothing_but_its_own_script(browser, tmp_path):
