@@ -174,6 +174,8 @@ class Algorithm:
     last_for : tuple of str
         The collectives for which all others are preferred where neither an algorithm nor a length
         is given: it is the best for very long messages only.
+    flit_chunks : function of (Topology, Collective) -> int
+        Flits of a message up to which a chunk for each flit is tried, too.
     most_arcs : int, optional
         Arcs of the network up to which it is tried where no algorithm is named: for a search that
         takes long and is never quicker than what stands beside it.
@@ -196,6 +198,7 @@ class Algorithm:
     misfit: Callable[[Topology, Collective, Options], str | None]
     plan: Planner
     variants: Variants = lambda topology, collective: ()
+    flit_chunks: Callable[[Topology, Collective], int] = lambda topology, collective: 0
     last_for: tuple[str, ...] = ()
     most_arcs: int | None = None
     any_network: bool = False

@@ -98,12 +98,17 @@ def _own_options(selection: Selection) -> tuple[str, ...]:
     return tuple(f"{name}={getattr(options, name)}" for name in options.given() if name in names)
 
 
-def _variants(selection: Selection) -> Sequence[Mapping[str, Any]]:
-    """The variants of an algorithm for a selection."""
+def _variants(selection: Selection, flits: int = 0) -> Sequence[Mapping[str, Any]]:
+    """The variants of an algorithm for a selection, and for messages of so many flits."""
     topology, collective = selection.topology, selection.collective
     if collective.axes is not None:
         topology, collective = collective.groups(topology).torus, collective.in_one_group
-    return [*selection.chosen().find_variants(topology, collective), *_packets_by_time(selection)]
+    algorithm = selection.chosen()
+    variants = [*algorithm.find_variants(topology, collective), *_packets_by_time(selection)]
+    if 1 < flits <= algorithm.flit_chunks(topology, collective):
+        cut = {"chunks": flits}  # in place of fewer chunks
+        return [one for one in variants if not 0 < one.get("chunks", 0) <= flits] + [cut]
+    return variants
 
 
 def _packets_by_time(selection: Selection) -> Iterator[Mapping[str, Any]]:
@@ -114,8 +119,14 @@ def _packets_by_time(selection: Selection) -> Iterator[Mapping[str, Any]]:
         yield {"times": (float(beta), float(tau), float(length))}
 
 
-def serving(selection: Selection) -> Iterator[Selection]:
-    """Every algorithm that serves a selection, in the order of the catalogue, and its variants."""
+def serving(selection: Selection, flits: int = 0) -> Iterator[Selection]:
+    """Every algorithm that serves a selection, in the order of the catalogue, and its variants.
+
+    Parameters
+    ----------
+    flits : int
+        Flits of a message, where all messages have as many.
+    """
     topology, collective, asked = selection.topology, selection.collective, selection.options
     arcs = topology.nodes * topology.ports
     all_ = CATALOGUE.preferred(collective)
@@ -124,7 +135,7 @@ def serving(selection: Selection) -> Iterator[Selection]:
             continue
         of_this = replace(selection, algorithm=algorithm)
         given = {*asked.given(), *(["latency"] * selection.any_latency)}
-        for variant in ({}, *_variants(of_this)):
+        for variant in ({}, *_variants(of_this, flits)):
             options = replace(asked, **variant)
             given_again = not given.isdisjoint(variant)
             if not given_again and algorithm.why_not(topology, collective, options) is None:
@@ -261,7 +272,7 @@ def _tried(
     from ..program import compile
 
     fewest: int | None = None
-    for candidate in serving(selection):
+    for candidate in serving(selection, 0 if any_length else flits):
         if prune and _least_chunks(candidate, selection.options) > 2 * flits:
             continue  # chunks of less than half a flit
         try:
@@ -283,10 +294,14 @@ def _tried(
 
 
 def _least_chunks(candidate: Selection, asked: Options) -> int:
-    """Chunks that an algorithm chooses: by default no fewer than in any variant."""
+    """Return the fewest chunks that an algorithm may choose.
+
+    On networks that differ from node to node, the default has no fewer than any variant.
+    """
     if asked.chunks is not None:
         return 0
-    variants = _variants(candidate) if candidate.options == asked else ()
+    differ = not isinstance(candidate.topology, CayleyGraph)
+    variants = _variants(candidate) if differ and candidate.options == asked else ()
     chunks = (int(one.get("chunks", 0)) for one in variants)
     return max(candidate.options.chunks or 0, *chunks, 0)
 

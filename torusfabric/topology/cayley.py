@@ -86,6 +86,11 @@ class CayleyGraph(Topology):
         )
         return parts, node_at
 
+    @cached_property
+    def has_parallel_links(self) -> bool:
+        """True if two ports of a node lead to the same neighbour, as along a side of 2."""
+        return len(np.unique(self.generators)) < self.ports
+
     @cached_array
     def distances(self) -> IntArray:
         """The distance of every node from node 0, an int array of shape (nodes,)."""

@@ -52,6 +52,13 @@ __all__ = ["MATCHING", "misfit", "plan", "port_trees"]
 #: On more nodes, twice the chunks are hardly worth the time to plan them.
 FEW_NODES = 128
 
+#: Chunks that are tried where links are parallel, of which one chunk leaves some idle.
+PARALLEL_CHUNKS = (2, 3, 4)
+
+#: Flits up to which a chunk for each flit is tried where links are parallel, and of a
+#: reduce-scatter elsewhere, whose steps of several flits wait for sums.
+FLIT_CHUNKS, SUM_CHUNKS = 8, 4
+
 
 def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Why the options do not fit a store-and-forward algorithm that uses all ports, or None."""
@@ -135,7 +142,8 @@ def _scatter(topology: CayleyGraph, collective: Collective, options: Options) ->
 def variants(topology: Topology, collective: Collective) -> list[dict[str, int]]:
     """Options with which hardware takes fewer cycles at some lengths.
 
-    Blocks of an exchange or halo to nodes farther away share ports better in several chunks.
+    Blocks of an exchange or halo to nodes farther away, or over parallel links, share ports better
+    in several chunks.
 
     On links of several cycles, blocks that leave as many steps after they came wait for nothing.
     Sums that leave a step later than they could keep operators busy. On a torus an all-gather in a
@@ -144,19 +152,43 @@ def variants(topology: Topology, collective: Collective) -> list[dict[str, int]]
     """
     if collective.local:
         far = (topology.distance(0, collective.targets(topology)[0]) > 1).any()
-        return [{"chunks": chunks} for chunks in (2, 4) if far]
+        parallel = isinstance(topology, CayleyGraph) and topology.has_parallel_links
+        return [{"chunks": chunks} for chunks in (2, 4) if far or parallel]
     nodes, few = topology.nodes, topology.nodes <= FEW_NODES
     torus, gathers = isinstance(topology, Torus), collective.kind == "allgather" and few
     parts = [] if torus and not gathers else _parts(topology, collective)
+    if few and isinstance(topology, CayleyGraph) and topology.has_parallel_links:
+        parts = _over_parallel_links(topology, collective)
     if collective.rooted:
         return parts
     late: list[dict[str, int]] = [{"latency": k} for k in (topology.longest_link,) if k > 1]
     if not collective.reducing:
         return late + parts
     if not collective.to_all:
-        return late + parts + [{"chunks": 2}] * bool(few and (nodes - 1) % topology.ports)
+        two = [{"chunks": 2}] * bool(few and (nodes - 1) % topology.ports)
+        return late + parts + [one for one in two if one not in parts]
     usual = [{"latency": 2}] + [{"latency": 2, "chunks": 2 * nodes}] * few
-    return [one for one in late if one not in usual] + usual
+    # Where a latency is asked for, these and the usual ones are left out.
+    at_once = [{"latency": 1, **part} for part in parts]
+    return [one for one in late if one not in usual] + usual + at_once
+
+
+def _over_parallel_links(topology: CayleyGraph, collective: Collective) -> list[dict[str, int]]:
+    """Chunks by which parallel links share messages evenly; of an all-reduce, of each share."""
+    shares = topology.nodes if collective.reducing and collective.to_all else 1
+    few = [part["chunks"] for part in _parts(topology, collective)] if shares == 1 else [8]
+    several = {*PARALLEL_CHUNKS, topology.ports, *few}
+    return [{"chunks": shares * count} for count in sorted(several)]
+
+
+def flit_chunks(topology: Topology, collective: Collective) -> int:
+    """Return the flits of a message up to which a chunk for each flit is worth a try."""
+    if topology.nodes > FEW_NODES or not isinstance(topology, CayleyGraph):
+        return 0
+    sums = collective.reducing and not collective.to_all
+    if collective.local or (collective.reducing and not sums):
+        return 0
+    return FLIT_CHUNKS if topology.has_parallel_links else SUM_CHUNKS * sums
 
 
 def _parts(topology: Topology, collective: Collective) -> list[dict[str, int]]:
@@ -185,4 +217,5 @@ MATCHING = Algorithm(
     misfit=misfit,
     plan=also_backwards(plan, {"gather": "scatter"}),
     variants=variants,
+    flit_chunks=flit_chunks,
 )

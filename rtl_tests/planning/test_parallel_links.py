@@ -1,0 +1,88 @@
+"""The choice without an algorithm cuts messages over parallel links, and short ones by flits."""
+
+from functools import cache
+from itertools import pairwise
+
+import pytest
+from helpers import few
+
+import torusfabric as tf
+
+
+@cache
+def cycles_of(network, collective, flits):
+    """Cycles, and cycles without the wait for the host's last word, of what is chosen."""
+    schedule = tf.plan(network, collective, flits=flits, check=False)
+    program = tf.compile(schedule, flits=flits)
+    return program.cycles(), program.cycles() - program.timing.wait
+
+
+@pytest.mark.parametrize(
+    ("network", "collective", "flits", "most"),
+    [
+        ("2", "alltoall", 64, 40), ("2x2", "alltoall", 64, 72), ("2x2x2", "alltoall", 64, 136),
+        ("2x2x2", "alltoall", 500, 1012), ("2x2x2", "reduce-scatter", 100, 135),
+        ("2x3", "reduce-scatter", 500, 641), ("2", "allreduce", 500, 261),
+        ("2x2", "allreduce", 500, 202), ("2x2x2", "allgather", 4, 11),
+    ],
+)  # fmt: skip
+def test_parallel_links_share_messages(network, collective, flits, most):
+    """A side of 2 has two links between the same nodes, over which chunks go side by side."""
+    assert cycles_of(network, collective, flits)[0] <= most
+
+
+@pytest.mark.parametrize(
+    ("network", "collective"),
+    few(
+        4,
+        [
+            (network, collective)
+            for network in ("2", "2x2", "2x3", "2x2x2")
+            for collective in ("alltoall", "allgather", "scatter", "gather", "reduce-scatter")
+        ],
+    ),
+)
+def test_no_number_of_chunks_is_much_quicker(network, collective):
+    """Of 1 to 6 chunks none takes 3 % and a cycle less than what is chosen."""
+    for chunks in range(1, 7):
+        plan = tf.plan(network, collective, algorithm="matching", chunks=chunks, check=False)
+        for flits in (1, 2, 3, 4, 8, 64):
+            found = tf.compile(plan, flits=flits).cycles()
+            chosen = cycles_of(network, collective, flits)[0]
+            assert chosen <= 1.03 * found + 1, (chunks, flits)
+
+
+@pytest.mark.parametrize("network", ["3x3x3x3", "2x3x4x3", "4x2x9", "4x4", "2x8"])
+def test_short_sums_are_cut_by_flits(network):
+    """A reduce-scatter of 3 flits takes no longer than of 4, nor of 2 than of 3."""
+    cycles = [cycles_of(network, "reduce-scatter", flits)[0] for flits in (1, 2, 3, 4)]
+    assert cycles == sorted(cycles)
+
+
+@pytest.mark.parametrize("network", ["2", "3", "2x2", "2x3", "3x3"])
+@pytest.mark.parametrize(
+    "collective", few(3, ["allgather", "alltoall", "reduce-scatter", "broadcast", "reduce"])
+)
+def test_no_longer_message_is_much_quicker(network, collective):
+    """But for the wait for the host's last word, and 3 % that smaller hardware may take."""
+    times = [cycles_of(network, collective, flits)[1] for flits in (*range(1, 13), 31, 32, 63, 64)]
+    for shorter, longer in pairwise(times):
+        assert shorter <= 1.03 * longer + 1
+
+
+def test_one_flit_is_not_cut():
+    """A message of a flit goes in one chunk, also where more flits go in six."""
+    for collective in ("scatter", "gather", "allgather"):
+        chosen = tf.plan("2x2x2", collective, flits=1)
+        alone = tf.plan("2x2x2", collective, algorithm="matching", chunks=1)
+        assert tf.compile(chosen, flits=1).cycles() <= tf.compile(alone, flits=1).cycles()
+
+
+@pytest.mark.parametrize("collective", ["alltoall", "reduce-scatter", "allreduce", "allgather"])
+def test_messages_of_any_length_use_both_links(collective):
+    """The longest take few cycles more than if all were as long."""
+    forms = tf.plan_forms("2x2", collective, max_flits=100, check=False)
+    program = tf.compile([forms], max_flits=100)
+    assert program.cycles(100) <= 1.1 * cycles_of("2x2", collective, 100)[0]
+    times = [program.cycles(flits) for flits in (*range(1, 20), 64, 99, 100)]
+    assert all(shorter <= longer + 3 for shorter, longer in pairwise(times))
