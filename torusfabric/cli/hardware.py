@@ -199,6 +199,9 @@ def run_synth(arguments: Namespace) -> None:
     if arguments.seeds is not None and not arguments.pnr:
         raise InputError("--seeds must come with --pnr, which places as often")
     made = make_fabric(arguments, any_root=True)
+    for one in made.chosen:
+        if one.forms and one.why:
+            say(f"Forms of {one.schedule.collective}: {one.why}")
     with progress_bar("writing Verilog"):
         rule = arguments.ram or fitting_rule(made.fabric, device)
         design = verilog.emit(made.fabric, command=made.command_line("synth"), ram=rule)
@@ -220,6 +223,7 @@ def run_synth(arguments: Namespace) -> None:
             "block_ram_share": share,
             "by_mode": modes.to_json() if modes else None,
             "forms": [cost._asdict() | {"share": cost.share} for cost in forms],
+            "why": [one.why for one in made.chosen if one.why],
         }
         print_json(report.to_json() | {name: value for name, value in more.items() if value})
         return

@@ -41,7 +41,8 @@ def add_fabric_options(parser: argparse.ArgumentParser, *, compared: bool = Fals
             """
             --forms: with --max-flits, of algorithms of which each is the best for some lengths,
                 that for short messages alone, that for long ones, or all, chosen by the length of a
-                run (default all; below 64 flits one, by cycles and look-up tables)
+                run (default those that save 1 %% of the cycles for 20 %% more look-up tables; below
+                64 flits one)
             --barrier: with --top stream and --max-flits: a mode more, after all others, in which
                 every node sends a word and receives one when all have come
             """,

@@ -1,12 +1,14 @@
-"""Which forms a collective of an engine has: as few as come near the best at every length.
+"""Forms of a collective in an engine: those that save more cycles than they cost in look-up tables.
 
 The length of a message is known when a run starts, and the best algorithm depends on it. So an
-engine has several of them, and each serves for some lengths. Candidates are compiled once, for
-messages of any length; their cycles at each length follow from that.
+engine may have several algorithms, its forms, each for some lengths. Candidates are compiled once,
+for messages of any length, which gives their cycles at each length and an estimate of their tables.
 
-Where the longest message is short, another form costs more than it brings: each has memories of its
-own for what a node sends, and what chooses between their words. There one form serves for all
-lengths, with the least product of cycles and look-up tables.
+The rule, `worth_their_luts`: the best form alone is taken first. Another form is added while it
+saves at least one percent of the cycles, in the mean over all lengths, for every 20 percent of
+look-up tables of a node that it adds, memories included. Where the longest message has fewer than
+64 flits there is one form: one percent of the cycles is worth one percent of the tables. The choice
+says which forms it takes, and what those that it leaves out would save and cost.
 
 Of tables that are loaded, the quickest of those that fit are taken.
 """
@@ -42,8 +44,11 @@ if TYPE_CHECKING:
 
 __all__ = ["plan_forms", "resolve_forms", "resolve_loadable"]
 
-#: Flits of the longest message from which on a collective has all forms that are quick somewhere.
-ALL_FORMS_FROM = 64
+#: Flits of the longest message from which on a collective may have several forms.
+SEVERAL_FROM = 64
+
+#: Of the forms that are left out, at most so many are named, and only those that save so much.
+MOST_NAMED, NAMED_FROM = 2, 0.01
 
 
 class _Candidate(NamedTuple):
@@ -67,10 +72,10 @@ def plan_forms(
 ) -> tuple[Schedule, ...]:
     """Plan the forms of a collective for messages of any length, and prove them right.
 
-    Of the algorithms that serve, as few are taken as come within three cycles, for every length, of
-    the cheapest that is within 3 % and six cycles of the best; where messages have fewer than 64
-    flits, that with the least product of cycles and look-up tables. See `compile` for what becomes
-    of them.
+    The form that is the best alone is taken first, then each that saves at least one percent of the
+    cycles, in the mean over all lengths, for every 20 percent of look-up tables that it adds by
+    estimate. Where messages have fewer than 64 flits there is one form. See `compile` for what
+    becomes of them.
 
     Parameters
     ----------
@@ -81,8 +86,9 @@ def plan_forms(
     root : int or str, optional
         The node that broadcasts, scatters, gathers or reduces, or ``"any"`` where each run chooses.
     forms : {"auto", "all", "short", "long"}
-        Whether to take as many as that says, all whatever they cost, or that for the shortest or
-        for the longest messages alone.
+        Whether to take as many as that says; all whatever they cost, as few as come within three
+        cycles, at every length, of the cheapest that is within 3 % and six cycles of the best; or
+        that for the shortest or for the longest messages alone.
 
     Returns
     -------
@@ -131,8 +137,7 @@ def resolve_forms(
         If no algorithm serves.
     """
     if forms is not FormChoice.LONG:
-        one = forms is FormChoice.AUTO and most < ALL_FORMS_FROM
-        chosen = choose_forms(selection, most, root=root, one=one)
+        chosen = choose_forms(selection, most, root=root, forms=forms)
         if chosen:
             return chosen[:1] if forms is FormChoice.SHORT else chosen
     if root is None:
@@ -144,7 +149,11 @@ def resolve_forms(
 
 
 def choose_forms(
-    selection: Selection, most: int, *, root: str | None = None, one: bool = False
+    selection: Selection,
+    most: int,
+    *,
+    root: str | None = None,
+    forms: FormChoice = FormChoice.AUTO,
 ) -> tuple[Selection, ...]:
     """The forms of a collective for messages of any length, that for the shortest ones first.
 
@@ -154,8 +163,8 @@ def choose_forms(
         Flits of the longest message.
     root : {"any"}, optional
         Whether each run chooses the root.
-    one : bool
-        Whether one is to serve for all lengths.
+    forms : FormChoice
+        Whether to take those that are worth their look-up tables, or else all that are quick.
 
     Returns
     -------
@@ -173,36 +182,123 @@ def choose_forms(
     decided = selection.algorithm or selection.planned or selection.costs
     if decided or not tries_all(selection):
         return ()
-    from ..program.counts import estimated_luts
-    from ..program.serving import worth_having
-
     tried = list(_candidates(selection, most, root))
     if not tried:
         return ()
+    if forms is FormChoice.AUTO:
+        return _Offers(tried, most).chosen()
+    from ..program.counts import estimated_luts
+    from ..program.serving import worth_having
+
     luts = [estimated_luts(candidate.program) for candidate in tried]
-    if one:
-        return (_least_product(tried, luts),)
     cycles = [candidate.cycles for candidate in tried]
-    forms = (tried[form].selection for form in worth_having(cycles, luts))
-    return tuple({id(form.planned): form for form in forms}.values())
+    kept = (tried[form].selection for form in worth_having(cycles, luts))
+    return tuple({id(form.planned): form for form in kept}.values())
 
 
-def _least_product(tried: list[_Candidate], luts: list[int]) -> Selection:
-    """The schedule with the least product of cycles and look-up tables, of all its versions."""
-    from ..program.serving import product, spared
+class _Offers:
+    """The schedules that can be forms, each with the versions of it that it needs."""
 
-    versions: dict[int, list[int]] = {}
-    for number, candidate in enumerate(tried):
-        versions.setdefault(id(candidate.selection.planned), []).append(number)
-    found = []
-    for numbers in versions.values():
-        dearest = sorted(numbers, key=lambda number: -luts[number])
-        cycles = [tried[number].cycles for number in dearest]
-        without = spared([range(len(dearest))], cycles)
-        kept = [number for k, number in enumerate(dearest) if k not in without]
-        fewest = np.min([tried[number].cycles for number in kept], axis=0)
-        found.append((product(fewest, sum(luts[number] for number in kept)), kept[0]))
-    return tried[min(found)[1]].selection
+    def __init__(self, tried: list[_Candidate], most: int) -> None:
+        from ..program.counts import hardware_parts
+        from ..program.serving import compared_lengths, length_weights
+
+        self._most, self._lengths = most, compared_lengths(most)
+        self._weights = length_weights(self._lengths, most)
+        self._parts = [hardware_parts(candidate.program) for candidate in tried]
+        of_schedule: dict[int, list[int]] = {}
+        for number, candidate in enumerate(tried):
+            of_schedule.setdefault(id(candidate.selection.planned), []).append(number)
+        #: Numbers of the versions of each schedule.
+        self._versions = [self._needed(numbers, tried) for numbers in of_schedule.values()]
+        self._selections = [tried[numbers[0]].selection for numbers in self._versions]
+        self._cycles = [
+            np.min([tried[number].cycles for number in numbers], axis=0)
+            for numbers in self._versions
+        ]
+        #: Cycles in which a run waits for the words that the host wrote last.
+        self._waits = [
+            max(tried[number].program.timing.wait for number in numbers)
+            for numbers in self._versions
+        ]
+        alone = [self._times([form]) for form in range(len(self._versions))]
+        self._fewest = np.min(alone, axis=0)
+
+    def _needed(self, numbers: list[int], tried: list[_Candidate]) -> list[int]:
+        """The versions of a schedule without those that it can do without."""
+        from ..program.counts import joint_luts
+        from ..program.serving import spared
+
+        dearest = sorted(numbers, key=lambda number: -joint_luts([self._parts[number]]))
+        without = spared([range(len(dearest))], [tried[number].cycles for number in dearest])
+        return [number for k, number in enumerate(dearest) if k not in without]
+
+    def _times(self, forms: Sequence[int]) -> IntArray:
+        """Cycles at each length with these forms: a run waits as long as any of them needs."""
+        times: IntArray = np.min([self._cycles[form] for form in forms], axis=0)
+        return times + max(self._waits[form] for form in forms)
+
+    def _mean_cycles(self, forms: Sequence[int]) -> float:
+        """Cycles with these forms relative to the fewest, the mean over all lengths."""
+        return float((self._times(forms) / self._fewest) @ self._weights)
+
+    def _luts(self, forms: Sequence[int]) -> int:
+        """Estimated look-up tables of a node with these forms."""
+        from ..program.counts import joint_luts
+
+        return joint_luts([self._parts[k] for form in forms for k in self._versions[form]])
+
+    def chosen(self) -> tuple[Selection, ...]:
+        """The forms that are worth their tables, with what is said of the choice."""
+        from ..program.serving import ONE_FORM, SEVERAL_FORMS, worth_their_luts
+
+        one = self._most < SEVERAL_FROM
+        count, exchange = len(self._versions), ONE_FORM if one else SEVERAL_FORMS
+        forms = worth_their_luts(
+            self._mean_cycles, self._luts, count, exchange, most=1 if one else None
+        )
+        # The one for the shortest messages comes first.
+        quickest = np.argmin([self._cycles[form] for form in forms], axis=0).tolist()
+        forms = [forms[k] for k in dict.fromkeys(quickest)]
+        why = self._in_words(forms)
+        return tuple(replace(self._selections[form], why=why) for form in forms)
+
+    def _in_words(self, forms: list[int]) -> str:
+        """What is built, what is left out, and what each saves and costs."""
+        words = [
+            f"{' and '.join(map(self._name, forms))}, {self._luts(forms)} LUTs a node by estimate, "
+            "memories included"
+        ]
+        for form in forms if len(forms) > 1 else ():
+            others = [other for other in forms if other != form]
+            words.append(f"{self._name(form)} saves {self._saving(others, form)}")
+        missed = self._missed(forms)
+        words += [f"without {self._name(form)}: {self._saving(forms, form)}" for form in missed]
+        return "; ".join(words + ["--forms all builds more"] * bool(missed))
+
+    def _missed(self, forms: list[int]) -> list[int]:
+        """The forms that are left out and would save the most."""
+        mean = self._mean_cycles(forms)
+        gains = {
+            form: 1 - self._mean_cycles([*forms, form]) / mean
+            for form in range(len(self._versions))
+            if form not in forms
+        }
+        best = sorted(gains, key=lambda form: -gains[form])[:MOST_NAMED]
+        return [form for form in best if gains[form] >= NAMED_FROM]
+
+    def _name(self, form: int) -> str:
+        """The algorithm of a form, and its chunks."""
+        selection = self._selections[form]
+        assert selection.planned is not None
+        chunks = selection.planned.chunks
+        return f"{selection.chosen().name} in {chunks} chunk{'s' * (chunks != 1)}"
+
+    def _saving(self, forms: Sequence[int], form: int) -> str:
+        """What another form saves and costs beside these."""
+        before, after = self._mean_cycles(forms), self._mean_cycles([*forms, form])
+        more = self._luts([*forms, form]) / self._luts(forms) - 1
+        return f"{1 - after / before:.1%} of the cycles for {more:.0%} more LUTs"
 
 
 def _candidates(selection: Selection, most: int, root: str | None) -> Iterator[_Candidate]:
@@ -291,7 +387,7 @@ def resolve_loadable(
     from ..program.serving import compared_lengths, cycles_at, worth_having
 
     found = _found(selection, flits, operators, frame, roots)
-    one = forms is FormChoice.LONG or (forms is FormChoice.AUTO and flits < ALL_FORMS_FROM)
+    one = forms is FormChoice.LONG or (forms is FormChoice.AUTO and flits < SEVERAL_FROM)
     if one or selection.algorithm or selection.planned:
         return (min(found, key=lambda each: (each[0].program.cycles(), each[0].rows))[1],)
     cycles = [cycles_at(form.program.form, compared_lengths(flits)) for form, _ in found]

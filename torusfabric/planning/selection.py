@@ -50,7 +50,7 @@ OBJECTIVES = ("cycles", "time")
 class FormChoice(Choice):
     """Which forms an engine has of those that are the best for some lengths."""
 
-    #: All, or of short messages the one that is worth its hardware.
+    #: Those that save more cycles than they cost in look-up tables; of short messages one.
     AUTO = "auto"
     #: That for short messages alone.
     SHORT = "short"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from .fields import IDLE, Action
+from .merge import send_layout
 
 if TYPE_CHECKING:
     from ..topology import BoolArray, IntArray
@@ -14,7 +16,8 @@ if TYPE_CHECKING:
     from .mode import Form
     from .program import Program
 
-__all__ = ["CrossbarInputs", "StoredWords", "count_inputs", "count_words", "estimated_luts"]
+__all__ = ["CrossbarInputs", "HardwareParts", "StoredWords", "count_inputs", "count_words",
+           "estimated_luts", "hardware_parts", "joint_luts"]  # fmt: skip
 
 #: Bits that a look-up table holds.
 LUT_BITS = 16
@@ -134,8 +137,37 @@ def estimated_luts(program: Program, *, width: int = 32) -> int:
     >>> estimated_luts(gather), estimated_luts(allgather)
     (1568, 704)
     """
+    return joint_luts([hardware_parts(program)], width=width)
+
+
+class HardwareParts(NamedTuple):
+    """Look-up tables of a bit of a node, as if all memories were made of them: means over nodes.
+
+    Parameters
+    ----------
+    received : float
+        Memories of words that arrive or are computed.
+    sent : mapping of object to float
+        Memories of the words that the host writes, by their layout.
+    choosing : float
+        Tables that choose between words, or combine them.
+    chosen : float
+        Out-ports and operands that choose, or take, words.
+    rom_bits : int
+        Bits of the ROMs of a node, for any root.
+    """
+
+    received: float
+    sent: Mapping[object, float]
+    choosing: float
+    chosen: float
+    rom_bits: int
+
+
+def hardware_parts(program: Program) -> HardwareParts:
+    """Return the parts of a node that forms share or have of their own."""
     loop, used = program.loop, np.bincount(program.variant_of, minlength=len(program.depth))
-    stored = -(-program.depth // LUT_BITS) @ _copies(program)
+    stored = used @ (-(-program.depth // LUT_BITS) * _copies(program)) / int(used.sum())
     variants = range(loop.variants)
     # A node may be at any offset from the root in some programs: then all choose alike.
     chosen = (
@@ -143,8 +175,45 @@ def estimated_luts(program: Program, *, width: int = 32) -> int:
         if program.by_offset
         else [_words_chosen(loop, [variant]) for variant in variants]
     )
-    mean = float((stored + np.array(chosen)) @ used) / int(used.sum())
-    return round(mean * width + _rom_bits(program) / LUT_BITS)
+    sent: dict[object, float] = {}
+    alone = len(program.forms) == 1
+    for memory, luts in zip(program.memories, stored.tolist(), strict=True):
+        if memory.own:
+            layout = send_layout(program) if alone else memory.layout
+            sent[layout] = sent.get(layout, 0) + luts
+    return HardwareParts(
+        received=float(stored.sum()) - sum(sent.values()),
+        sent=sent,
+        choosing=float(np.array(chosen) @ used) / int(used.sum()),
+        chosen=float(_points_used(loop) @ used) / int(used.sum()),
+        rom_bits=_rom_bits(program),
+    )
+
+
+def joint_luts(forms: Sequence[HardwareParts], *, width: int = 32) -> int:
+    """Look-up tables of a node with several forms, for flits of so many bits.
+
+    Forms share the memories of what arrives, as large as the largest needs, and those of what is
+    sent where these are laid out alike. What chooses words is counted for each form, and for each
+    form but one a table more at each of its out-ports and operands, to choose among the forms.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> plans = [tf.plan("4x4", "allgather", algorithm=name) for name in ("matching", "bufferless")]
+    >>> one, other = (hardware_parts(tf.compile(plan, max_flits=64)) for plan in plans)
+    >>> joint_luts([one]), joint_luts([other]), joint_luts([one, other])
+    (2304, 2304, 2688)
+    """
+    received = max(form.received for form in forms)
+    sent: dict[object, float] = {}
+    for form in forms:
+        for layout, luts in form.sent.items():
+            sent[layout] = max(sent.get(layout, 0), luts)
+    chosen = [form.chosen for form in forms]
+    bits = received + sum(sent.values()) + sum(form.choosing for form in forms)
+    bits += sum(chosen) - max(chosen)
+    return round(bits * width + sum(form.rom_bits for form in forms) / LUT_BITS)
 
 
 def _copies(program: Program) -> IntArray:
@@ -166,6 +235,17 @@ def _words_chosen(loop: Loop, variants: list[int]) -> int:
     combined += loop.ports if loop.combining else 0
     # Two inputs take a look-up table, and two more another.
     return combined + sum(-(-count // 2) for count in inputs if count > 1)
+
+
+def _points_used(loop: Loop) -> IntArray:
+    """Return how many out-ports and operands of each variant are ever set."""
+    used = [
+        (field.values != IDLE).any(axis=0)
+        for field in loop.fields
+        if field.point.action in (Action.SELECT, Action.OPERAND)
+    ]
+    points: IntArray = np.sum(used, axis=0)
+    return points
 
 
 def _rom_bits(program: Program) -> int:

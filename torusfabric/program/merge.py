@@ -247,7 +247,7 @@ class _CommonMemories:
         known: dict[Hashable, int] = {}
         layouts: dict[Hashable, int] = {}
         for program in programs:
-            layout = layouts.setdefault(_send_layout(program), len(layouts))
+            layout = layouts.setdefault(send_layout(program), len(layouts))
             self.layouts.append(layout)
             used: dict[Hashable, int] = {}
             numbers = []
@@ -278,7 +278,7 @@ def _first_own(program: Program) -> int:
     return next(number for number, memory in enumerate(program.memories) if memory.own)
 
 
-def _send_layout(program: Program) -> Hashable:
+def send_layout(program: Program) -> Hashable:
     """Where the host's words lie that a node sends; equal where all lie at the same addresses."""
     mapped, layout = program.form.send_map, program.layout
     facts = program.schedule.chunks, layout.part_chunks, layout.send_parts, layout.in_shares

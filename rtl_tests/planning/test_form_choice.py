@@ -1,0 +1,97 @@
+"""Which forms an engine has: those that save more cycles than they cost in look-up tables."""
+
+import json
+
+import pytest
+
+import torusfabric as tf
+from torusfabric.cli import main
+from torusfabric.planning import resolve_forms, select
+from torusfabric.program.counts import estimated_luts, hardware_parts, joint_luts
+from torusfabric.program.serving import ONE_FORM, SEVERAL_FORMS, worth_their_luts
+
+
+def chosen(network, collective, most, root=None):
+    """The algorithm and chunks of each form."""
+    forms = resolve_forms(select(network, collective), most, root=root)
+    return [(form.algorithm.name, form.planned.chunks) for form in forms]
+
+
+def test_a_form_pays_for_its_tables():
+    """One percent of the cycles is worth twenty percent of the tables."""
+
+    def forms(saved, more):
+        cycles = {(0,): 1.0, (1,): 2.0, (0, 1): 1 - saved}
+        luts = {(0,): 1000, (1,): 1000, (0, 1): round(1000 * (1 + more))}
+        return worth_their_luts(lambda each: cycles[tuple(each)], lambda each: luts[tuple(each)], 2)
+
+    assert forms(0.02, 0.3) == [0, 1]
+    assert forms(0.02, 0.6) == [0]
+    assert forms(0.0, 0.0) == [0]
+    assert SEVERAL_FORMS.rate == 20
+    assert ONE_FORM.rate == 1
+
+
+def test_small_gains_are_left_out():
+    """Forms for a few lengths, or that make every run wait, do not multiply the hardware."""
+    assert chosen("8x8", "reduce", 64, root="any") == [("matching", 64)]
+    assert chosen("8x8", "allreduce", 64) == [("spanning-tree", 2)]
+    assert chosen("4x4", "allgather", 64) == [("bufferless", 1), ("matching", 4)]
+    assert chosen("9", "broadcast", 64) == [("spanning-tree", 1), ("spanning-tree", 2)]
+
+
+@pytest.mark.parametrize("collective", ["allreduce", "allgather", "broadcast", "reduce-scatter"])
+@pytest.mark.parametrize("most", [64, 200])
+def test_mean_cycles_are_near_those_of_all_forms(collective, most):
+    """In the mean over all lengths, what is left out saves less than 5 %."""
+
+    def cycles(forms):
+        plans = tf.plan_forms("4x4", collective, max_flits=most, forms=forms, check=False)
+        program = tf.compile([plans], max_flits=most)
+        return [program.cycles(flits) for flits in range(1, most + 1)]
+
+    ratios = [one / other for one, other in zip(cycles("auto"), cycles("all"), strict=True)]
+    assert sum(ratios) / most < 1.05
+
+
+def test_there_is_no_cliff():
+    """A flit more does not multiply the estimated tables."""
+
+    def luts(most):
+        plans = tf.plan_forms("8x8", "allreduce", max_flits=most, check=False)
+        return estimated_luts(tf.compile([plans], max_flits=most))
+
+    assert luts(64) <= 1.2 * luts(63)
+
+
+def test_forms_share_memories_and_pay_for_their_choice():
+    plans = [tf.plan("4x4", "allgather", algorithm=name) for name in ("matching", "bufferless")]
+    programs = [tf.compile(plan, max_flits=64) for plan in plans]
+    parts = [hardware_parts(program) for program in programs]
+    assert [joint_luts([part]) for part in parts] == [*map(estimated_luts, programs)]
+    assert max(map(estimated_luts, programs)) < joint_luts(parts)
+    assert joint_luts(parts) < sum(map(estimated_luts, programs))
+
+
+def test_the_choice_is_said(capsys, tmp_path):
+    """What is built, what each form saves, what is left out, and how to build it."""
+    for collective, words in {
+        "allgather": ["bufferless in 1 chunk and matching in 4 chunks", "saves", "% more LUTs"],
+        "reduce-scatter": ["without necklace", "of the cycles for", "--forms all builds more"],
+    }.items():
+        command = ["verilog", "4x4", collective, "--max-flits", "64", "--json"]
+        assert main([*command, "-o", str(tmp_path / collective)]) == 0
+        why = json.loads(capsys.readouterr().out)["why"]
+        assert all(word in why for word in words), why
+
+
+def test_synthesis_says_the_choice_first(capsys, monkeypatch):
+    """Before anything is synthesized."""
+
+    def stop(*_, **__):
+        raise tf.InputError("stopped")
+
+    monkeypatch.setattr("torusfabric.fpga.synthesis.synthesize.synthesize", stop)
+    command = ["synth", "3x3", "reduce-scatter", "--width", "8", "--max-flits", "64"]
+    assert main([*command, "--target", "ecp5-25k"]) == 1
+    assert "Forms of reduce-scatter: matching in 1 chunk, " in capsys.readouterr().err
