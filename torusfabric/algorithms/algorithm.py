@@ -228,11 +228,19 @@ class Algorithm:
         self, topology: Topology, collective: Collective
     ) -> Sequence[Mapping[str, Any]]:
         """The variants for a selection; none where they are looked for in vain."""
+        return self._ask_or((), "variants", topology, collective)  # type: ignore[no-any-return]
+
+    def most_flit_chunks(self, topology: Topology, collective: Collective) -> int:
+        """The flits up to which a chunk for each is tried; 0 where they are looked for in vain."""
+        return self._ask_or(0, "flit_chunks", topology, collective)  # type: ignore[no-any-return]
+
+    def _ask_or(self, otherwise: Any, what: str, *given: Any) -> Any:
+        """What a function of the algorithm answers, or something else where it raises an error."""
         try:
-            return self._ask("variants", topology, collective)  # type: ignore[no-any-return]
+            return self._ask(what, *given)
         except AlgorithmFailed as error:
             error.announce()
-            return ()
+            return otherwise
 
     def _ask(self, what: str, *given: Any) -> Any:
         """What a function of the algorithm answers.

@@ -105,7 +105,7 @@ def _variants(selection: Selection, flits: int = 0) -> Sequence[Mapping[str, Any
         topology, collective = collective.groups(topology).torus, collective.in_one_group
     algorithm = selection.chosen()
     variants = [*algorithm.find_variants(topology, collective), *_packets_by_time(selection)]
-    if 1 < flits <= algorithm.flit_chunks(topology, collective):
+    if 1 < flits <= algorithm.most_flit_chunks(topology, collective):
         cut = {"chunks": flits}  # in place of fewer chunks
         return [one for one in variants if not 0 < one.get("chunks", 0) <= flits] + [cut]
     return variants
