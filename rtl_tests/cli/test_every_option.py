@@ -17,7 +17,7 @@ VALUES = {
     "real": "1",
     "node_or_any": "1",
     "positive_or_auto": "1",
-    "length_or_range": "1",
+    "lengths": "1",
     "constants": "alpha=1",
     "node_pair": "0:1",
     "folder": "out",
