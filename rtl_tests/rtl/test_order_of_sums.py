@@ -5,7 +5,9 @@ words. `tf.simulate` compares with the executed program; the order of that is co
 that are written down here.
 """
 
+from functools import partial
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -213,6 +215,15 @@ def test_nodes_agree_on_an_allreduce(topology, algorithm) -> None:
 def test_an_allreduce_is_refused_if_nodes_would_differ() -> None:
     with pytest.raises(tf.InputError, match=r"must be associative, not sat: nodes combine words"):
         compiled("4x4", "allreduce", "ring-exchange")
+
+
+def test_an_operator_may_be_a_partial_function(tmp_path: Path) -> None:
+    """It has no name by which a bench could find it."""
+    add = Operator.parse("add")
+    half = Operator("half", partial(add.function), add.identity, add.hardware)
+    fabric = tf.Fabric(tf.compile(tf.plan("3", "allreduce"), operators=half), width=8)
+    tf.emit(fabric).write(tmp_path)
+    assert "operator_functions" not in (tmp_path / "manifest.json").read_text()
 
 
 def test_operators_are_tried_before_they_are_used() -> None:

@@ -130,7 +130,8 @@ def _functions(operators: Sequence[Operator]) -> dict[str, dict[str, str]]:
         if operator.name not in (*OPERATORS, *SIGNED)
         and operator.associative
         and operator.function.__module__ != "__main__"
-        and operator.function.__qualname__.isidentifier()
+        # A partial function has no name.
+        and getattr(operator.function, "__qualname__", "").isidentifier()
     }
     return {"operator_functions": found} if found else {}
 
