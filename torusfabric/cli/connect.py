@@ -182,8 +182,8 @@ def _arguments(words: list[str]) -> Namespace:
     """The words of a command line that select a fabric."""
     from . import make_parser
 
-    words = ["build", "--board", SIMULATED, *words]
-    return make_parser(complete=False).parse_args(words)
+    board = [] if any(word.split("=")[0] == "--board" for word in words) else ["--board", SIMULATED]
+    return make_parser(complete=False).parse_args(["build", *board, *words])
 
 
 def select_engine(arguments: Namespace) -> "Fabric | Sequence[Block]":
