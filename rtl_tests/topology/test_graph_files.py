@@ -106,6 +106,17 @@ def test_one_way_links(read):
         ({"nodes": []}, "it must have the keys nodes and either edges or links, not nodes"),
         ({"edges": []}, "it must have the keys nodes and either edges or links, not edges"),
         ({"nodes": 3, "edges": []}, "nodes must be a list, not 3"),
+        (
+            {
+                "nodes": [{"id": 0}, {"id": 1}],
+                "multigraph": True,
+                "edges": [
+                    {"source": 0, "target": 1, "key": 0},
+                    {"source": 1, "target": 0, "key": 0},
+                ],
+            },
+            "edges[1].key must differ from those of other edges between its nodes, not 0",
+        ),
         (node_link(TRIANGLE, weights=[1, 2, 3]), "it must have no keys but directed, multigraph,"),
         ('{"nodes": [], "edges": [], "edges": []}', 'the outermost object has the key "edges" twi'),
         ('{"nodes": [{"id": NaN}], "edges": []}', "NaN is no number"),

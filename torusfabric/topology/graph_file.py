@@ -135,6 +135,7 @@ def _from_json(text: str) -> Any:
     if not several:
         advice = '"multigraph": true says that several links join two nodes'
         _refuse_repeated(edges, advice, ordered=directed, both_ways_only=several is None)
+    _refuse_same_keys(edges, ordered=directed)
     return _graph(nodes, edges, directed=directed)
 
 
@@ -212,6 +213,20 @@ def _refuse_repeated(
             raise InputError(
                 f"{edge.location} must not join the nodes of {before.location} again ({advice})"
             )
+
+
+def _refuse_same_keys(edges: Iterable[_Edge], *, ordered: bool) -> None:
+    """Refuse edges between the same nodes with the same key, which NetworkX takes for one edge."""
+    found: set[Any] = set()
+    for edge in edges:
+        ends, key = (edge.tail, edge.head), edge.data.get("key")
+        name = ends if ordered else frozenset(ends), str(key)
+        if key is not None and name in found:
+            raise InputError(
+                f"{edge.location}.key must differ from those of other edges between its nodes, "
+                f"not {shown(key)}"
+            )
+        found.add(name)
 
 
 def _graph(nodes: Iterable[Any], edges: Iterable[_Edge], *, directed: bool) -> Any:
