@@ -222,6 +222,26 @@ def test_a_start_waits_for_as_long_as_is_said():
         assert boards.said("error") == [RunError.NONE] * 4
 
 
+def test_a_start_ends_on_all_boards_when_one_of_them_is_reset():
+    """Those beside it say which."""
+    system = made((4,), "4", 14)
+    with Reset(system, seed=1) as boards:
+        boards.choose(tf.Job(length=1))
+        boards.start([0, 2, 3])
+        boards.advance(400)
+        assert boards.said("busy") == [1, 0, 1, 1]
+        boards.reset([3], 40)
+        boards.advance(200)
+        assert boards.said("busy") == [0] * 4
+        assert boards.said("error") == [RunError.TIMEOUT, 0, RunError.TIMEOUT, 0]
+        for board in (0, 2):
+            links = [k for k in range(2) if boards.said("failed")[board] >> k & 1]
+            assert [system.boards.ends[board][link].board for link in links] == [3]
+        boards.start(range(4))
+        boards.advance(boards.settled)
+        assert boards.said("error") == [RunError.NONE] * 4
+
+
 def test_a_start_without_a_limit_waits():
     with Reset(made((2,), "2", 9, start_timeout=0), seed=1) as boards:
         boards.choose(tf.Job(length=1))

@@ -47,7 +47,7 @@ class RunError(enum.IntEnum):
     LINK = 9
     #: What was loaded is for another fabric, or incomplete.
     IMAGE = 10
-    #: Other boards were not started in time, or the start was withdrawn.
+    #: Other boards were not started in time, or the start of one was withdrawn or lost in a reset.
     TIMEOUT = 11
     #: A command packet has fewer or more words than a command.
     COMMAND = 12

@@ -28,11 +28,11 @@ __all__ = ["agreement_harness", "barrier_harness"]
 SHOWN = ("above", "below", "all_arrived", "waiting", "count", "goes", "refused", "again", "after",
          "ends", "known", "was_busy", "verdict", "lost_in_run", "fault", "finish", "arrived",
          "differing", "settled_below", "bad_below", "tried", "summing", "recent", "broken",
-         "dropped", "unfit", "unfit_below", "halt", "timer", "late",
+         "dropped", "unfit", "unfit_below", "halt", "timer", "late", "gone", "waits",
          "failing")  # fmt: skip
 
 #: Fields of messages that claims refer to, besides the choices.
-SAID = ("settled", "verdict", "count", "arrived", "differs", "unfit", "halt")
+SAID = ("settled", "verdict", "count", "arrived", "differs", "waits", "unfit", "halt")
 
 GOOD, BAD = int(Verdict.GOOD), int(Verdict.BAD)
 
@@ -108,7 +108,7 @@ def barrier_harness(plan: LinkPlan, design: Design) -> Harness:
         "hears_nobody_of_a_run_that_is_over": "recent == 0 || arrived == 0 || $past(recent) == 0",
         "ignores_messages_of_a_run_that_is_over":
             "!(steady && ($past(dropped) || $past(waiting && !run_start) && !waiting)) || "
-            f"recent == {plan.stale}",
+            f"recent == {plan.patience}",
         "goes_on_ignoring_them": "!(steady && !$past(dropped) && $past(recent) != 0) || "
                                  "recent == $past(recent) - 1",
         "begins_only_if_it_waits": "!goes || waiting",
@@ -192,6 +192,16 @@ def _limits(board: _Board) -> None:
     board.heard_below(
         "those_below_are_unfit", "1", lambda link: f"{board.said(link, 'unfit')} == 1", last=True
     )
+    for link in range(board.links):
+        says = f"{board.said(link, 'waits')} == 1"
+        model.register(f"has_waited_{link}", f"waiting && recent == 0 && (heard[{link}] ? {says} : "
+                       f"has_waited_{link})")  # fmt: skip
+    links = [*reversed(range(board.links))]
+    model.wire(
+        "have_waited", f"{{{', '.join(f'has_waited_{link}' for link in links)}}}", board.links
+    )
+    no_more = [f"heard[{k}] && has_waited_{k} && {board.said(k, 'waits')} == 0" for k in links]
+    model.wire("no_more", f"{{{', '.join(no_more)}}}", board.links)
     model.register("told_to_halt", f"hears_above ? {board.above('halt')} : told_to_halt")
     stopped = "steady && $past(waiting && !goes) && !waiting"
     withdrawn = "$past(withdraw)" if model.has("withdraw") else "0"
@@ -200,7 +210,12 @@ def _limits(board: _Board) -> None:
         "knows_how_long_it_waits": f"timer == {waited}",
         "gives_a_start_up_only_with_reason":
             f"!({stopped}) || $past((unfit || halt) && timer >= {plan.patience}) || "
-            f"{late} || {withdrawn}",
+            f"{late} || {withdrawn} || $past(no_more != 0)",
+        "knows_who_waits": "waits == have_waited",
+        "gives_a_start_up_with_its_neighbours":
+            "!(steady && $past(waiting && !goes && count == 0 && no_more != 0)) || !waiting || "
+            "$past(start)",
+        "says_that_it_waits": "says_waits == (waiting || (after != 0 && !known))",
         "says_that_it_has_given_up":
             f"!({stopped}) || (!busy && done && fault != {int(RunError.NONE)})",
         "says_why_it_has_given_up":

@@ -118,6 +118,8 @@ class BoardControl(Leaf):
         # Links that have failed; whether one has here or below, and anywhere as far as is known.
         self._broken = Signal(links, name="broken")
         self._unfit, self._halt = flag("unfit"), flag("halt")
+        # Links by which neighbours say that they wait, and those of whom one does no more.
+        self._waits, self._gone = Signal(links, name="waits"), Signal(links, name="gone")
         # Cycles since the last start.
         self._timer = Signal(plan.timer_bits, name="timer")
         # The link ports to the board above, and to those below; what that one says, if it does now.
@@ -181,17 +183,18 @@ class BoardControl(Leaf):
         arrived = self._arrived_by
         differing = Signal(plan.links, name="differing")
         # Messages may still be on their way that say who waited for a run that was not carried out.
-        recent = Signal(range(plan.stale + 1), name="recent")
+        recent = Signal(range(plan.patience + 1), name="recent")
         with m.If(self._dropped):
-            m.d.sync += recent.eq(plan.stale)
+            m.d.sync += recent.eq(plan.patience)
         with m.Elif(recent != 0):
             m.d.sync += recent.eq(recent - 1)
         for link, said in enumerate(self._said):
             with m.If(~self._waiting | (recent != 0)):
-                m.d.sync += [arrived[link].eq(0), differing[link].eq(0)]
+                m.d.sync += [arrived[link].eq(0), differing[link].eq(0), self._waits[link].eq(0)]
             with m.Elif(self.value("heard")[link]):
                 differs = said["differs"] | self._differs_from(said)
                 m.d.sync += [
+                    self._waits[link].eq(said["waits"]),
                     arrived[link].eq(said["arrived"]),
                     differing[link].eq(said["arrived"] & differs),
                 ]
@@ -325,10 +328,8 @@ class BoardControl(Leaf):
             m.d.sync += [*over, self._waiting.eq(0), fault.eq(RunError.LINK),
                          self.failed.eq(self._broken)]  # fmt: skip
         with m.Elif(self._late):
-            # The boards that are missing: some below, or else those beyond the board above.
-            missing = self._below & ~self._arrived_by
             m.d.sync += [*over, self._waiting.eq(0), fault.eq(RunError.TIMEOUT),
-                         self.failed.eq(Mux(missing.any(), missing, self._above))]  # fmt: skip
+                         self.failed.eq(self._missing)]  # fmt: skip
         with m.If(start & self.busy):
             m.d.sync += fault.eq(RunError.BUSY)
         with m.If(start & ~self.busy):
@@ -346,6 +347,9 @@ class BoardControl(Leaf):
         cycles after it at the earliest. Why: before, boards may still speak of a run that has
         failed and is over, and cables may just have been plugged in. Reports go up the tree by
         `unfit` and down by `halt`, so that none comes back to where it was made.
+
+        A start ends, too, when a neighbour that waited does so no more: it was reset, or has given
+        its own start up. So it ends on all boards that wait.
         """
         plan = self._plan
         links, timer = plan.links, self._timer
@@ -366,15 +370,28 @@ class BoardControl(Leaf):
             self._unfit.eq(self._broken.any() | lost | (below & self._below).any()),
             self._halt.eq(Mux(self._above == 0, self._unfit, told)),
         ]
+        known = (self._unfit | self._halt) & (timer >= plan.patience)
+        unfit = Cat(said["unfit"] | said["halt"] for said in self._said)
         waits = self._waiting & (self._count == 0)
         late: Value = self.value("withdraw") if self._withdraws else Const(0, 1)
         if plan.start_timeout:
             late = late | (timer == plan.start_timeout - 1)
         m.d.comb += [
-            self._failing.eq(waits & (self._unfit | self._halt) & (timer >= plan.patience)),
-            self._late.eq(waits & late),
+            self._gone.eq(heard & self._waits & ~Cat(said["waits"] for said in self._said)),
+            self._failing.eq(waits & (known | (self._gone & unfit).any())),
+            self._late.eq(waits & (late | self._gone.any())),
             self._dropped.eq(Mux(self._goes, self._refused, self._failing | self._late)),
         ]
+
+    @property
+    def _missing(self) -> Value:
+        """Links to boards for which a start has waited.
+
+        They are those that wait no more, else those below that have not arrived, else those beyond
+        the board above.
+        """
+        below = self._below & ~self._arrived_by
+        return Mux(self._gone.any(), self._gone, Mux(below.any(), below, self._above))
 
     def _silent(self, m: Module) -> Value:
         """Bits of links by which nothing has come for long."""
@@ -403,6 +420,8 @@ class BoardControl(Leaf):
             "settled": self._settled,
             "verdict": self._verdict,
             "count": Mux(self._waiting, self._count, 0),
+            # After a run, too, until it is known whether it lost something: then that is said.
+            "waits": self._waiting | ((self._after != 0) & ~self._known),
             "unfit": self._unfit,
             "halt": self._halt,
         } | {name: self._chosen(name) for name in plan.choices}

@@ -202,6 +202,7 @@ class LinkPlan:
         - settled, verdict: what is known of the links in the last run, below the board and of all:
           1 if they lost nothing, 2 if they did;
         - count: cycles until the board starts, if it is known;
+        - waits: whether the board waits for a run, or has just ended one;
         - unfit: whether a link of the board, or of one below it, has failed;
         - halt: whether board 0 knows that a link of any board has failed;
         - and the choices of the board.
@@ -214,6 +215,7 @@ class LinkPlan:
             "settled": 2,
             "verdict": 2,
             "count": COUNT_BITS,
+            "waits": 1,
             "unfit": 1,
             "halt": 1,
             **self.choices,
@@ -270,13 +272,8 @@ class LinkPlan:
         return 3 * self.period + 2 * HEARD + math.ceil(self.phy.most)
 
     @property
-    def stale(self) -> int:
-        """Cycles for which messages of a run that was not carried out may still come."""
-        return self._hop + math.ceil(self.skew)
-
-    @property
     def patience(self) -> int:
-        """Cycles from the end of a run to when no board speaks any more of links it has lost."""
+        """Cycles from the end of a run, or of a start, to when no message is about it any more."""
         return 2 * self.levels * self._hop + math.ceil(self.skew)
 
     @property
