@@ -182,7 +182,7 @@ def test_boards_that_are_reset_are_in_service_at_the_next_start(name):
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_boards_survive_thousands_of_resets(name, seed):
     seen = check_resets(SYSTEMS[name](), seed=seed, rounds=150)
-    assert seen <= {RunError.NONE, RunError.BUSY, RunError.LINK}
+    assert seen <= {RunError.NONE, RunError.BUSY, RunError.LINK, RunError.TIMEOUT}
 
 
 @pytest.mark.parametrize("which", [0, 1])
