@@ -189,7 +189,8 @@ def test_completion_follows_every_message(sides, random):
     feed = np.array([random.sample(range(torus.ports), torus.ports) for _ in range(torus.nodes)])
     steps = completion(torus, feed, limit=40)
     schedule = Pattern(
-        topology=torus, collective=ALLGATHER, algorithm="", switching=Switching.STORE_AND_FORWARD,
+        topology=torus, collective=ALLGATHER, algorithm="drawn",
+        switching=Switching.STORE_AND_FORWARD,
         ports=torus.ports, steps=40, feed=feed, inject=np.zeros_like(feed),
     )  # fmt: skip
     if steps is None:

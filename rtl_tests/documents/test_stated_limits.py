@@ -3,6 +3,7 @@
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,7 +40,7 @@ def test_every_limit_of_beats_is_on_the_page():
 def test_the_words_of_an_image_end_where_the_page_finds_them(tmp_path):
     text = (DOCS / "how-to" / "load-a-schedule.md").read_text()
     (code,) = re.findall(r"```python\n(import zlib\n.*?)```", text, re.DOTALL)
-    names = {}
+    names: dict[str, Any] = {}
     exec(code.partition("\n\n\nprint")[0], names)
     program = tf.compile(tf.plan("3x3", "allgather"), max_flits=4)
     for fabric in (tf.Fabric(program, tables="ram"), tf.Fabric(program, tables="ram", width=7)):
@@ -52,6 +53,7 @@ def test_the_words_of_an_image_end_where_the_page_finds_them(tmp_path):
 def test_a_latency_serves_the_flight_that_the_page_says(boards):
     text = (DOCS / "how-to" / "several-boards.md").read_text()
     formula = re.search(r"F = \(L - ([\d.]+) - ([\d.]+) D - d\) / \(1 \+ D\) cycles", text)
+    assert formula
     crossing, start = map(float, formula.groups())
     assert (crossing, start) == (CROSSING - CABLE, START - CABLE)
     ring = tf.Torus(16, link_latency=40)

@@ -17,7 +17,8 @@ ALLGATHER = Collective("allgather")
 
 def pattern_of(torus, feed, inject, steps=20):
     return Pattern(
-        topology=torus, collective=ALLGATHER, algorithm="", switching=Switching.STORE_AND_FORWARD,
+        topology=torus, collective=ALLGATHER, algorithm="drawn",
+        switching=Switching.STORE_AND_FORWARD,
         ports=torus.ports, chunks=max(int(np.max(inject)) + 1, 1), steps=steps,
         feed=np.asarray(feed, np.int8), inject=np.asarray(inject),
     )  # fmt: skip

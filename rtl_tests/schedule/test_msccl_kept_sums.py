@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 from random import Random
+from typing import Any
 from xml.etree import ElementTree
 
 import msccl_generators as generators
@@ -35,9 +36,10 @@ def is_right(schedule):
     topology = schedule.topology
     nodes = range(topology.nodes)
     sums = {(node, chunk): Counter([node]) for node in nodes for chunk in range(schedule.chunks)}
-    came = {}
+    came: dict[tuple[int, int, int], Any] = {}
     for transfers in schedule.rounds():
-        arriving, now = {}, {}
+        arriving: dict[Any, Any] = {}
+        now: dict[Any, Any] = {}
         for node, port, chunk, by in zip(
             transfers.source.tolist(), transfers.hops[:, 0].tolist(),
             transfers.payload.chunk.tolist(), transfers.payload.passed.tolist(), strict=True,
@@ -126,8 +128,8 @@ def test_programs_of_groups_at_random(tmp_path, seed):
     ranks, chunks = random.randint(2, 10), random.randint(1, 3)
     text = generators.random_allreduce(ranks, random, chunks)
     schedule = imported(tmp_path, text, complete(ranks))
-    for length in ({"flits": chunks}, {"flits": 20 * chunks}, {"max_flits": 5 * chunks}):
-        program = tf.compile(schedule, **length)
+    for flits, longest in ((chunks, None), (20 * chunks, None), (None, 5 * chunks)):
+        program = tf.compile(schedule, flits=flits, max_flits=longest)
         words = np.random.default_rng(seed).integers(
             0, 1 << 40, (ranks, program.send_words), np.uint64
         )
@@ -208,7 +210,7 @@ def damaged(schedule, random):
 )
 def test_damaged_schedules(tmp_path, seed, count):
     """The check finds a schedule right if, and only if, a model of its own does."""
-    random, verdicts = Random(seed), Counter()
+    random, verdicts = Random(seed), Counter[bool]()
     texts = [generators.folded_allreduce(6, 2), generators.leaders_allreduce(8, 2),
              generators.paired_allreduce(8), generators.folded_allreduce(7)]  # fmt: skip
     plans = [

@@ -322,6 +322,7 @@ def test_signal_during_a_long_call(tmp_path, number, status):
         [sys.executable, "-c", ABSORBED], env=os.environ | {"TMPDIR": str(tmp_path)},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
+        assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.send_signal(number)
         _, said = process.communicate(timeout=PATIENCE)
