@@ -47,6 +47,11 @@ WAIVED = {
 #: And that an input called abort gives rise to.
 WAIVED_OF_ABORT = {"SYMRSVDWORD": "the input abort is called so in Verilog alone"}
 
+#: Warnings about clock crossings, by the reason why they may be ignored.
+WAIVED_OF_CROSSINGS = {
+    "SYNCASYNCNET": "the reset of one side of a crossing sets that of the other, through registers"
+}
+
 #: Nodes that a comment lists; of more it says how many there are.
 LISTED = 8
 
@@ -193,6 +198,8 @@ def header(fabric: Fabric, command: str, more: Sequence[str] = ()) -> str:
     ]
     text = "".join(f"{line_comment(line)}\n" for line in lines)
     waived = WAIVED | (WAIVED_OF_ABORT if "abort" in fabric.netlist.inputs else {})
+    if "clk_0" in fabric.netlist.inputs:
+        waived |= WAIVED_OF_CROSSINGS
     for name, reason in waived.items():
         text += f"/* verilator lint_off {name} */ // {reason}\n"
     return text
