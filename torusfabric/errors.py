@@ -39,8 +39,8 @@ class InputError(TorusfabricError, ValueError):
     status = 1
 
     def __init__(self, message: object = "", *others: object) -> None:
-        # Values of users may have several lines, such as arrays.
-        super().__init__(" ".join(str(message).split("\n")), *others)
+        # Names and values of users, such as arrays, may have several lines.
+        super().__init__(r"\n".join(str(message).split("\n")), *others)
 
 
 class NotEnoughMemory(InputError):
