@@ -83,8 +83,9 @@ def test_execution(sides, operator):
 @pytest.mark.parametrize("chunks", [1, 2, 4])
 def test_slow_operators(latency, chunks):
     """What is passed on waits for sums, in memories where that takes long."""
-    slow = tf.Operator("slow", lambda a, b, w: a + b, lambda w: 0, lambda m, a, b: a + b,
-                       latency=latency)  # fmt: skip
+    mask = lambda width: np.uint64((1 << width) - 1)
+    slow = tf.Operator("slow", lambda a, b, width: a + b & mask(width), lambda width: 0,
+                       lambda m, a, b: a + b, latency=latency)  # fmt: skip
     program = tf.compile(exchange((4, 6), chunks), flits=3, operators=[slow])
     words = np.random.default_rng(1).integers(0, 1 << 30, (24, 3), np.uint64)
     assert (program.execute(words) == words.sum(axis=0)).all()

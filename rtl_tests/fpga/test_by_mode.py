@@ -112,7 +112,7 @@ def test_synth_shows_each_mode(capsys, synthesized):
     assert [mode["collective"] for mode in found["modes"]] == ["allgather", "alltoall"]
     for mode in found["modes"]:
         alone = tf.Fabric(
-            tf.compile(tf.plan("2x3", mode["collective"], flits=5), max_flits=5), width=8
+            tf.compile(tf.plan_forms("2x3", mode["collective"], max_flits=5), max_flits=5), width=8
         )
         assert mode["memory_bits"] == take_inventory(alone.netlist).memory_bits
         assert mode["inputs"] == inputs_of(alone)

@@ -193,6 +193,10 @@ def test_pairs_are_placed(tmp_path):
      "Board for lvds must be an ECP5 with a resource lvds, not without"),
 ])  # fmt: skip
 def test_what_does_not_fit_is_said(words, line, tmp_path, capsys):
-    command = ["build", "--board", "ulx3s-85f", words[0], "allgather", "--width", "8", *words[1:]]
+    usual = {"--board": "ulx3s-85f", "--width": "8"}
+    command = ["build", words[0], "allgather", *words[1:]]
+    command += [
+        word for name, value in usual.items() if name not in words for word in (name, value)
+    ]
     assert main([*command, "--flits", "4", "--phy", "lvds", "-o", str(tmp_path / "out")]) == 1
     assert line in capsys.readouterr().err

@@ -297,7 +297,8 @@ def report_in(folder, **values):
 def test_folders_of_builds(tmp_path, monkeypatch):
     """A board is known by the report of its build: of the folder, or by what it says it is."""
     monkeypatch.chdir(tmp_path)
-    command = "torusfabric build 2x2 allgather --width 8 --flits 2 --board icestick --baud 9600"
+    command = "torusfabric build 2x2 allgather --algorithm hamiltonian --width 8 --flits 2"
+    command += " --board icestick --baud 9600"
     fabric = fabric_of("2x2", "allgather", "hamiltonian", width=8, flits=2)
     folder = report_in(tmp_path / "out", command=command, digest=f"{fabric.digest:08x}")
     assert tf.connect("sim", folder).fabric.digest == fabric.digest
