@@ -322,8 +322,9 @@ class Host(Leaf):
         place, group = asked[:bits], asked[bits:]
         writes = self.value("host_we") & ~self.value("start") & ~self.value("busy")
         for number, words in enumerate(self._ranges):
-            within = _is_below(self.value("host_addr"), words)
-            enable = self._pulses(m, writes & within, group)
+            written = Signal(name=f"written{suffix(number)}")
+            m.d.comb += written.eq(writes & _is_below(self.value("host_addr"), words))
+            enable = self._pulses(m, written, group)
             m.d.comb += getattr(self, f"write_enable{suffix(number)}").eq(enable)
         m.d.comb += [
             self.write_node.eq(delayed(m, place, 1)),
