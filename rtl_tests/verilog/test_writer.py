@@ -292,3 +292,32 @@ def test_a_long_address_that_is_a_sum_has_a_width():
     ports = dict(zip(names, (a, b, c), strict=True)) | {"found": found}
     text = write_module(Heading("module"), m, ports).text
     assert re.search(r"<= \w+\[address\];", text)
+
+
+@pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")
+def test_logic_that_assigns_bits_at_an_offset(tmp_path):
+    """Bits behind the end are dropped, later assignments win, and others keep their first value."""
+    m, offset, value = Module(), Signal(3, name="offset"), Signal(2, name="value")
+    words, found = Signal(name="words"), Signal(7, name="found", init=0b1010101)
+    m.d.comb += found.bit_select(offset, 2).eq(value)
+    with m.If(words):
+        m.d.comb += found.word_select(offset[:1], 3).eq(Cat(value, value))
+    inputs = {"offset": offset, "value": value, "words": words}
+    text = write_module(Heading("dut"), m, inputs | {"found": found}).text
+    bench = """module tb; reg [5:0] k; wire [6:0] found; integer n;
+      dut d(.offset(k[2:0]), .value(k[4:3]), .words(k[5]), .found(found));
+      initial for (n = 0; n < 64; n = n + 1) begin k = n; #1 $display("%0d", found); end
+    endmodule"""
+    (tmp_path / "bench.v").write_text(text + bench)
+    build = ["iverilog", "-g2012", "-s", "tb", "-o", "bench.vvp", "bench.v"]
+    subprocess.run(build, cwd=tmp_path, check=True)
+    run = subprocess.run(["vvp", "-n", "bench.vvp"], cwd=tmp_path, check=True, capture_output=True)
+    expected = []
+    for k in range(64):
+        shift, word = k & 7, k >> 3 & 3
+        bits = 0b1010101 & ~(3 << shift) | word << shift
+        if k >> 5:
+            shift = 3 * (shift & 1)
+            bits = bits & ~(7 << shift) | (word << 2 | word) % 8 << shift
+        expected.append(bits % 128)
+    assert list(map(int, run.stdout.split())) == expected
