@@ -1,12 +1,12 @@
 """Names in the text are given: what Amaranth would find in bytecode depends on Python's version."""
 
 import pytest
-from amaranth import tracer
 from helpers import few
 
 import torusfabric as tf
 from torusfabric.fpga.board import find_board
 from torusfabric.fpga.board.plan import plan_build
+from torusfabric.rtl.amaranth_private import tracer
 
 BOARDS = ("icebreaker", "ulx3s-25f")
 

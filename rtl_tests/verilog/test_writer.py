@@ -6,14 +6,13 @@ import subprocess
 
 import pytest
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Print, Signal, signed
-from amaranth.hdl._ast import AnyConst
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 from helpers import few, simulated
 from verilog_bench import have_icarus
 
 from torusfabric.errors import InputError
-from torusfabric.rtl.modules import given_names
+from torusfabric.rtl.amaranth_private import ast, no_inferred_names
 from torusfabric.verilog.writer import Heading, write_module
 
 INPUTS = {"a": 5, "b": 3, "c": signed(4), "d": 1, "e": signed(7), "f": 8}
@@ -170,7 +169,7 @@ def in_icarus(seed, cycles, folder):
     """What Icarus shows of the text."""
     design = Drawn(seed)
     ports = {name: getattr(design, name) for name in design.signature.members}
-    with given_names():
+    with no_inferred_names():
         written = write_module(Heading("drawn", clocked=True), design, ports)
     text = written.text
     assert "\\" not in text
@@ -223,7 +222,7 @@ def test_what_has_no_verilog_is_refused():
     with pytest.raises(InputError, match=r"^Hardware must be made of logic, .* not \(print .*\)$"):
         write_module(Heading("talks"), m, {"seen": seen})
     m, seen = Module(), Signal(2)
-    m.d.comb += seen.eq(AnyConst(2))
+    m.d.comb += seen.eq(ast.AnyConst(2))
     with pytest.raises(InputError, match=r"^Hardware must be made of logic"):
         write_module(Heading("any"), m, {"seen": seen})
 

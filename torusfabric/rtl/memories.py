@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from amaranth.hdl import Array, Cat, Const, Elaboratable, Fragment, Instance, Module, Signal, Value
-from amaranth.hdl._mem import MemoryInstance
 from amaranth.lib import memory
 from amaranth.utils import ceil_log2
 
 from ..topology import IntArray
+from .amaranth_private import MemoryInstance, describe_memory
 
 __all__ = ["LOOK_UP", "Cell", "Columns", "MemoryShape", "ReadPort", "WritePort", "add_memory",
            "add_rom", "address_width", "choose", "constant_at", "fitting", "look_up",
@@ -69,10 +69,9 @@ def _within(fragment: Fragment) -> Iterator[MemoryShape]:
     """Those inside a fragment."""
     for inner, _, _ in fragment.subfragments:
         if isinstance(inner, MemoryInstance):
-            # Amaranth says in private members what memories are made of.
-            rows, reads, writes = inner._data, inner._read_ports, inner._write_ports  # noqa: SLF001
-            if all(port._domain != "comb" for port in reads):  # noqa: SLF001
-                yield MemoryShape(rows.shape, rows.depth, bool(writes))
+            memory = describe_memory(inner)
+            if all(port.domain != "comb" for port in memory.reads):
+                yield MemoryShape(memory.width, memory.depth, bool(memory.writes))
         elif isinstance(inner, Instance) and inner.type == LOOK_UP:
             yield MemoryShape(inner.parameters["WIDTH"], inner.parameters["DEPTH"], written=False)
         yield from _within(inner)

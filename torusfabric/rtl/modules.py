@@ -10,13 +10,11 @@ module, which synthesis keeps.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from amaranth import tracer
 from amaranth.hdl import (
     Cat,
     ClockSignal,
@@ -27,12 +25,12 @@ from amaranth.hdl import (
     Signal,
     Value,
 )
-from amaranth.hdl._ast import Slice
 from amaranth.lib import wiring
 
+from .amaranth_private import ast
 from .memories import MemoryShape, memories_of
 
-__all__ = ["Known", "Leaf", "SharedModule", "Use", "apart", "delayed", "given_names", "pulsed",
+__all__ = ["Known", "Leaf", "SharedModule", "Use", "apart", "delayed", "pulsed",
            "register"]  # fmt: skip
 
 
@@ -81,25 +79,6 @@ class Leaf(wiring.Component):
     def memories(self) -> Sequence[MemoryShape]:
         """The memories and ROMs inside; see `memories_of`."""
         return memories_of(self)
-
-
-@contextlib.contextmanager
-def given_names() -> Iterator[None]:
-    """Leave signals meanwhile without a name, unless they are given one or must have one.
-
-    Those of Amaranth's library would have the names of variables, which Amaranth finds in bytecode:
-    in some versions of Python, and not in others; and on names depends what tools place where.
-    """
-    found = tracer.get_var_name
-
-    def given(depth: int = 2, **options: Any) -> Any:
-        return options["default"] if "default" in options else found(depth + 1)
-
-    tracer.get_var_name = given
-    try:
-        yield
-    finally:
-        tracer.get_var_name = found
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,14 +256,14 @@ _lines: WeakKeyDictionary[Module, dict[tuple[int, int, int], tuple[_Line, int]]]
 def _key(value: Value) -> tuple[int, int, int]:
     """What is equal for equal bits of one value."""
     start, bits = 0, len(value)
-    while isinstance(value, Slice):
+    while isinstance(value, ast.Slice):
         value, start = value.value, start + value.start
     return id(value), start, start + bits
 
 
 def _name(value: Value) -> str:
     """The name of the signal that a value is a part of."""
-    while isinstance(value, Slice):
+    while isinstance(value, ast.Slice):
         value = value.value
     return value.name if isinstance(value, Signal) else "later"
 

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from amaranth.hdl import Signal, Value
-from amaranth.hdl import _ast as ast
 
 from ..errors import InputError
+from ..rtl.amaranth_private import ast
 from .syntax import (
     CONSTANT,
     atom,

@@ -14,8 +14,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from amaranth.hdl import _ast as ast
-
+from ..rtl.amaranth_private import ast
 from .expressions import Case, Expressions, no_verilog, pieces_of
 from .statements import Process
 from .syntax import atom, bits_of, constant

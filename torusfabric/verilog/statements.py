@@ -3,7 +3,6 @@
 Statements stay as they are written: a register is assigned where its design assigns it, under the
 same conditions.
 """
-# ruff: noqa: SLF001  Amaranth says in private members what statements and memories are made of.
 
 from __future__ import annotations
 
@@ -13,10 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from amaranth.hdl import ClockDomain, Fragment, Instance, Signal, Value
-from amaranth.hdl import _ast as ast
-from amaranth.hdl._mem import MemoryInstance
 from amaranth.lib.cdc import AsyncFFSynchronizer, FFSynchronizer
 
+from ..rtl.amaranth_private import MemoryInstance, assigned_signals, ast, describe_memory
 from .expressions import Expressions, no_verilog
 from .syntax import constant, decision, guarded, is_flag, matches
 
@@ -61,14 +59,14 @@ def driven_by(fragment: Fragment) -> list[Signal]:
     found: dict[int, Signal] = {}
     for statements in fragment.statements.values():
         for each in statements:
-            found |= {id(signal): signal for signal in each._lhs_signals()}
+            found |= {id(signal): signal for signal in assigned_signals(each)}
     values: list[Value] = []
     if isinstance(fragment, MemoryInstance):
-        values = [port._data for port in fragment._read_ports]
+        values = [port.data for port in describe_memory(fragment).reads]
     elif isinstance(fragment, Instance):
         values = [value for value, way in fragment.ports.values() if way == "o"]
     for value in values:
-        found |= {id(signal): signal for signal in value._lhs_signals()}
+        found |= {id(signal): signal for signal in assigned_signals(value)}
     return list(found.values())
 
 
@@ -85,7 +83,7 @@ def processes(domain: ClockDomain | None, statements: Iterable[ast.Statement]) -
     groups: list[Process] = []
     group_of: dict[int, Process] = {}
     for each in _decided(statements, parts=domain is None):
-        signals = {id(signal): signal for signal in each._lhs_signals()}
+        signals = {id(signal): signal for signal in assigned_signals(each)}
         joined = list({id(group_of[k]): group_of[k] for k in signals if k in group_of}.values())
         first = joined[0] if joined else Process(domain, [])
         if not joined:
@@ -346,7 +344,7 @@ class SignalNames(Naming):
         if any(isinstance(o, FFSynchronizer | AsyncFFSynchronizer) for o in fragment.origins or ()):
             clocked = (each for domain, each in fragment.statements.items() if domain != "comb")
             self.synchronizers |= {
-                id(signal) for each in clocked for s in each for signal in s._lhs_signals()
+                id(signal) for each in clocked for s in each for signal in assigned_signals(s)
             }
         for signal in driven_by(fragment):
             if id(signal) not in self._names:

@@ -12,10 +12,11 @@ import numpy as np
 from amaranth.lib.wiring import Out
 
 from ..program import Mode
+from ..rtl.amaranth_private import no_inferred_names
 from ..rtl.combiner import ChosenSum
 from ..rtl.fabric import Fabric
 from ..rtl.memories import LOOK_UP
-from ..rtl.modules import Known, SharedModule, given_names
+from ..rtl.modules import Known, SharedModule
 from ..rtl.multiplexer import Multiplexer
 from ..rtl.netlist import ROM, Netlist, Role
 from ..toolchain.public import public
@@ -258,7 +259,7 @@ def module_texts(
     rule : MemoryRule
         What memories are made of.
     """
-    with given_names():
+    with no_inferred_names():
         own: dict[str, ModuleText] = {}
         for name, make in netlist.modules.items():
             leaf = make()

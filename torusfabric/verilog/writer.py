@@ -3,7 +3,6 @@
 What components have inside is part of their module, with names that begin with that of the
 component.
 """
-# ruff: noqa: SLF001  Amaranth says in private members what statements and memories are made of.
 
 from __future__ import annotations
 
@@ -13,11 +12,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
 from types import MappingProxyType
-from typing import Any
 
 from amaranth.hdl import ClockDomain, Const, Elaboratable, Fragment, Instance, Signal
-from amaranth.hdl._mem import MemoryInstance
 
+from ..rtl.amaranth_private import (
+    MemoryDescription,
+    MemoryInstance,
+    MemoryPort,
+    describe_memory,
+)
 from ..rtl.modules import SharedModule, Use
 from .expressions import Case, Expressions
 from .logic import assigned_values
@@ -279,7 +282,8 @@ class _Writer:
                 self._write_process(process)
         for inner, name, _ in fragment.subfragments:
             if isinstance(inner, MemoryInstance):
-                self._write_memory(inner, self._names.new(prefix + (name or inner._data.name)))
+                memory = describe_memory(inner)
+                self._write_memory(memory, inner.domains, prefix + (name or memory.name))
             elif isinstance(inner, Instance):
                 self._write_instance(inner, self._names.new(prefix + (name or inner.type)))
             self._write(inner, f"{prefix}{name}_" if name else prefix)
@@ -333,59 +337,60 @@ class _Writer:
 
     # Memories and instances
 
-    def _write_memory(self, memory: MemoryInstance, name: str) -> None:
+    def _write_memory(
+        self, memory: MemoryDescription, domains: Mapping[str, ClockDomain], name: str
+    ) -> None:
         """Write a memory and its ports."""
-        width, depth = memory._data.shape, memory._data.depth
-        at_once = any(port._domain == "comb" for port in memory._read_ports)
-        style = self._rule.style(width, depth, at_once=at_once) if memory._write_ports else None
-        attributes = memory_attributes(style, memory._attrs.get("ram_style")) if style else []
+        name, width, depth = self._names.new(name), memory.width, memory.depth
+        at_once = any(port.domain == "comb" for port in memory.reads)
+        style = self._rule.style(width, depth, at_once=at_once) if memory.writes else None
+        attributes = memory_attributes(style, memory.attributes.get("ram_style")) if style else []
         declared = f"reg {range_of(width)}{name} [0:{depth - 1}];"
         if len(attributes) == 1 and len(attributes[0] + declared) < LINE:
             attributes, declared = [], f"{attributes[0]} {declared}"
         self._declared += [*attributes, declared]
-        rows = tuple(memory._data.init)
-        self._contents += for_simulation(style, self._initial(name, rows, width))
-        self._memories[name] = Memory(width, rows)
-        for port in memory._write_ports:
-            self._clocked(memory.domains[port._domain], [*self._writes(port, name)])
-        for port in memory._read_ports:
-            self._write_read(memory, port, name)
+        self._contents += for_simulation(style, self._initial(name, memory.rows, width))
+        self._memories[name] = Memory(width, memory.rows)
+        for port in memory.writes:
+            self._clocked(domains[port.domain], [*self._writes(port, name)])
+        for port in memory.reads:
+            self._write_read(domains, port, name)
 
-    def _writes(self, port: Any, name: str) -> Iterator[str]:
+    def _writes(self, port: MemoryPort, name: str) -> Iterator[str]:
         """The lines of what a port writes, by each of its enables."""
-        size = len(port._data) // len(port._en)
-        for k in range(len(port._en)):
+        size = len(port.data) // len(port.enable)
+        for k in range(len(port.enable)):
             word = f"{name}[{self._index(port)}]"
-            if len(port._en) > 1:
+            if len(port.enable) > 1:
                 word += f"[{(k + 1) * size - 1}:{k * size}]" if size > 1 else f"[{k}]"
-            line = f"{word} <= {self._expressions.bits(port._data, k * size, (k + 1) * size)};"
-            if not isinstance(port._en, Const):
-                yield from guarded(f"if ({self._expressions.bits(port._en, k, k + 1)})", [line])
-            elif port._en.value >> k & 1:
+            line = f"{word} <= {self._expressions.bits(port.data, k * size, (k + 1) * size)};"
+            if not isinstance(port.enable, Const):
+                yield from guarded(f"if ({self._expressions.bits(port.enable, k, k + 1)})", [line])
+            elif port.enable.value >> k & 1:
                 yield line
 
-    def _index(self, port: Any) -> str:
+    def _index(self, port: MemoryPort) -> str:
         """The address of a port; a sum is a wire, for Icarus keeps its carry in an index."""
-        address = self._expressions.whole(port._addr)
+        address = self._expressions.whole(port.address)
         if not re.search(r" [+-]\s", address):
             return address
-        return self.helper(address, len(port._addr), called="address")
+        return self.helper(address, len(port.address), called="address")
 
-    def _write_read(self, memory: MemoryInstance, port: Any, name: str) -> None:
+    def _write_read(self, domains: Mapping[str, ClockDomain], port: MemoryPort, name: str) -> None:
         """Write a port that reads a memory."""
-        data, address = port._data, self._index(port)
+        data, address = port.data, self._index(port)
         assert isinstance(data, Signal), "a read port shows its word in a signal"
         shown = self._names[data]
-        if port._domain == "comb":
+        if port.domain == "comb":
             self._body.append(f"assign {shown} = {name}[{address}];")
             return
-        assert not port._transparent_for, "a read port shows what was there before a write"
+        assert not port.transparent, "a read port shows what was there before a write"
         self._registers.add(shown)
         self._held[shown] = len(data)
         lines = [f"{shown} <= {name}[{address}];"]
-        if self._expressions.known(port._en) != "1":
-            lines = guarded(f"if ({self._expressions.whole(port._en)})", lines)
-        self._clocked(memory.domains[port._domain], lines)
+        if self._expressions.known(port.enable) != "1":
+            lines = guarded(f"if ({self._expressions.whole(port.enable)})", lines)
+        self._clocked(domains[port.domain], lines)
 
     def _initial(self, name: str, rows: Sequence[int], width: int) -> list[str]:
         """What a memory holds at first."""

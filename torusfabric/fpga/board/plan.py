@@ -8,7 +8,7 @@ from amaranth.build.run import BuildPlan
 from amaranth.hdl import Elaboratable, Module
 from amaranth.lib import io
 
-from ...rtl.modules import given_names
+from ...rtl.amaranth_private import no_inferred_names
 from ..bridge import BAUD
 from ..bridge.gateware import PATIENCE, Gateware, divisor_for
 from .catalogue import Board
@@ -82,6 +82,6 @@ def plan_build(
             arguments.append(f"--{name} {chosen}")
     arguments.append(board.options.get("nextpnr_opts", ""))
     options: dict[str, Any] = board.options | {"nextpnr_opts": " ".join(arguments).strip()}
-    with given_names():
+    with no_inferred_names():
         plan = platform.prepare(BoardTop(gateware, board), NAME, emit_src=False, **options)
     return plan, platform

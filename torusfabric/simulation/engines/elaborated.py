@@ -18,13 +18,12 @@ from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import numpy as np
-from amaranth.hdl import Fragment
-from amaranth.hdl import _nir as nir
-from amaranth.hdl._ir import PortDirection, _emit_netlist
+from amaranth.hdl import Value
 from amaranth.lib import wiring
 
 from ...collective import OPERATORS, SIGNED, Operator
 from ...errors import WorkFailed
+from ...rtl.amaranth_private import make_netlist, nir
 from ...rtl.endpoint import EndpointPorts
 from ...rtl.endpoint_shape import Bank
 from ...rtl.netlist import Leaf
@@ -168,17 +167,15 @@ class Elaborated:
 
     def __init__(self, name: str, leaf: Leaf, word: int) -> None:
         self.name, self._word = name, word
-        ports: dict[str, Any] = {}
+        inputs: dict[str, Value] = {}
+        outputs: dict[str, Value] = {}
         for path, member, value in leaf.signature.flatten(leaf):
-            flow = PortDirection.Input if member.flow is wiring.In else PortDirection.Output
-            ports["__".join(map(str, path))] = (value, flow)
+            ports = inputs if member.flow is wiring.In else outputs
+            ports["__".join(map(str, path))] = value
             # Bound inputs let a module be as it is inside a fabric, without modules for synthesis.
-            if member.flow is wiring.In and len(path) == 1:
+            if ports is inputs and len(path) == 1:
                 leaf.bind(str(path[0]), [value])
-        # Cells without what only a text needs: names, and flows between modules.
-        netlist = nir.Netlist()
-        _emit_netlist(netlist, Fragment.get(leaf, None).prepare(ports=ports, hierarchy=("top",)))
-        netlist.resolve_all_nets()
+        netlist = make_netlist(leaf, inputs, outputs)
         self.cells: list[Any] = [None, *map(_plain, netlist.cells[1:])]
         self.inputs = dict(netlist.top.ports_i)
         self.outputs = {port: _plain(nets) for port, nets in netlist.top.ports_o.items()}

@@ -4,9 +4,8 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from amaranth.hdl import _nir as nir
-
 from ...errors import WorkFailed
+from ...rtl.amaranth_private import nir
 from .elaborated import Elaborated, Nets, Run, Store, runs_of
 from .expressions import NATIVE, Lines, Native, Part, Word, literal, mask, type_of
 

@@ -1,0 +1,97 @@
+"""Private names of Amaranth, for the writer of Verilog, the compiled engine and lists of memories.
+
+No other module imports a private name of Amaranth or reads a private attribute of its objects.
+Amaranth may change them in any release: ``rtl_tests/rtl/test_amaranth_private.py`` tries each one,
+and says which of our modules needs it.
+
+- `ast`: classes of statements and values; `nir`: cells of Amaranth's netlist.
+- `describe_memory`, `assigned_signals`: parts that fragments keep in private attributes.
+- `make_netlist`: the netlist of a design.
+- `no_inferred_names`: signals without the names that Amaranth would infer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from amaranth import tracer
+from amaranth.hdl import Elaboratable, Fragment, Signal, Value
+from amaranth.hdl import _ast as ast
+from amaranth.hdl import _nir as nir
+from amaranth.hdl._ir import PortDirection, _emit_netlist
+from amaranth.hdl._mem import MemoryInstance
+
+__all__ = ["MemoryDescription", "MemoryInstance", "MemoryPort", "assigned_signals", "ast",
+           "describe_memory", "make_netlist", "nir", "no_inferred_names", "tracer"]  # fmt: skip
+
+# ruff: noqa: SLF001  Amaranth has no public way to these attributes.
+
+
+class MemoryPort(NamedTuple):
+    """A port of a memory; `transparent` lists the write ports whose words a read port forwards."""
+
+    domain: str
+    address: Value
+    data: Value
+    enable: Value
+    transparent: tuple[int, ...] = ()
+
+
+class MemoryDescription(NamedTuple):
+    """A memory: its size, first contents, attributes and ports."""
+
+    name: str
+    width: int
+    depth: int
+    rows: tuple[int, ...]
+    attributes: Mapping[str, Any]
+    reads: list[MemoryPort]
+    writes: list[MemoryPort]
+
+
+def describe_memory(memory: MemoryInstance) -> MemoryDescription:
+    """Return the description of a memory."""
+    data = memory._data
+    reads = [MemoryPort(p._domain, p._addr, p._data, p._en, p._transparent_for)
+             for p in memory._read_ports]  # fmt: skip
+    writes = [MemoryPort(p._domain, p._addr, p._data, p._en) for p in memory._write_ports]
+    rows = tuple(data.init)
+    return MemoryDescription(data.name, data.shape, data.depth, rows, memory._attrs, reads, writes)
+
+
+def assigned_signals(target: ast.Statement | Value) -> list[Signal]:
+    """Return the signals that a statement assigns, or that lie in the target of an assignment."""
+    return list(target._lhs_signals())
+
+
+def make_netlist(
+    design: Elaboratable, inputs: Mapping[str, Value], outputs: Mapping[str, Value]
+) -> nir.Netlist:
+    """Return the netlist of a design, without names and without flows between its modules."""
+    ports = {name: (value, PortDirection.Input) for name, value in inputs.items()}
+    ports |= {name: (value, PortDirection.Output) for name, value in outputs.items()}
+    netlist = nir.Netlist()
+    _emit_netlist(netlist, Fragment.get(design, None).prepare(ports=ports, hierarchy=("top",)))
+    netlist.resolve_all_nets()
+    return netlist
+
+
+@contextlib.contextmanager
+def no_inferred_names() -> Iterator[None]:
+    """Leave new signals without a name, unless one is given or Amaranth requires one.
+
+    Why: Amaranth infers the names of variables from bytecode, in some versions of Python and not
+    in others, and the placement of other tools depends on names.
+    """
+    infer = tracer.get_var_name
+
+    def name_or_default(depth: int = 2, **options: Any) -> Any:
+        return options["default"] if "default" in options else infer(depth + 1)
+
+    tracer.get_var_name = name_or_default
+    try:
+        yield
+    finally:
+        tracer.get_var_name = infer
