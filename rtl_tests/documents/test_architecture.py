@@ -102,56 +102,11 @@ print(*{name for name, imported in found if not imported and "torusfabric" in na
 
 
 def test_road_of_the_simplest_fabric_is_short():
-    """Wires, planned before, enter few modules on their way to text; a new one has a reason."""
+    """Wires, planned before, enter few modules on their way to text; the number may fall."""
     command = [sys.executable, "-c", ROAD]
     run = subprocess.run(command, check=True, capture_output=True, text=True)
     road = {Path(name) for name in run.stdout.splitlines() if PACKAGE in Path(name).parents}
-    assert 40 < len(road) <= 51
-
-
-def hardware_classes():
-    """The classes of the room of hardware, by their names, with what they define."""
-    return {
-        node.name: node
-        for path in (PACKAGE / "rtl").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ClassDef)
-    }
-
-
-def methods(node):
-    """The methods of a class, properties among them."""
-    return {each.name: each for each in node.body if isinstance(each, ast.FunctionDef)}
-
-
-def test_no_constructor_is_given_a_module():
-    """What adds hardware is a function, or a component that is elaborated."""
-    found = set()
-    for name, node in hardware_classes().items():
-        if "__init__" in methods(node):
-            given = methods(node)["__init__"].args
-            kinds = [each.annotation for each in (*given.args, *given.kwonlyargs)]
-            if any(kind is not None and ast.unparse(kind) == "Module" for kind in kinds):
-                found.add(name)
-    assert found == set()
-
-
-def test_no_base_asks_what_classes_do_otherwise():
-    """What differs is a value, or a function, that is given; but components are elaborated."""
-    classes = hardware_classes()
-
-    def above(node):
-        for base in node.bases:
-            if (known := classes.get(ast.unparse(base))) is not None:
-                yield from (known, *above(known))
-
-    found = {
-        name
-        for name, node in classes.items()
-        for base in above(node)
-        if methods(node).keys() & methods(base).keys() - {"__init__", "elaborate"}
-    }
-    assert found == set()
+    assert 0 < len(road) <= 51
 
 
 def test_no_script_hides_a_package(pytestconfig):
