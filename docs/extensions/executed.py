@@ -17,7 +17,7 @@ from typing import Any
 
 from pages import Block, Shown, blocks_of, parts_of
 from session import Failed, carry_out_in
-from shown import MADE, files_of, text_of
+from shown import MADE, text_of
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
@@ -65,7 +65,7 @@ def _carry_out(page: str, blocks: list[dict[str, Any]], shown: list[Shown], fold
             printed = pool.submit(carry_out_in, work, blocks).result()
         except Failed as failed:
             raise ExtensionError(f"{page} does not run as it stands:\n{failed}") from None
-        names = [name for part in shown for name in files_of(part, Path(work))]
+        names = [part.name for part in shown]
         missing = [name for name in names if not (Path(work) / name).exists()]
         if missing:
             raise ExtensionError(f"{page} shows what no block has written: {', '.join(missing)}")

@@ -8,7 +8,6 @@ A comment before a block, or on a line of its own, says what is special about it
     <!-- output: 12 lines -->      only the first lines of the output are shown; `none`: nothing
     <!-- figure: net.svg A caption. -->        shows a picture that a block has written
     <!-- animation: net.html A caption. -->    shows a page that a block has written
-    <!-- page: out/docs/signals.md -->         the text of a page that a block has written
 
 Blocks of ``sh`` and ``python`` run unless they are files or something says that they do not.
 """
@@ -23,7 +22,7 @@ __all__ = ["Block", "Shown", "blocks_of", "parts_of"]
 #: A fenced block of a language, with the comments right before it; or a picture or page to show.
 PART = re.compile(
     r"(?P<comments>(?:^<!-- [^\n]* -->\n)*)^```(?P<language>\w+)\n(?P<text>.*?)^```\n"
-    r"|^<!-- (?P<what>figure|animation|page): (?P<name>\S+) (?P<caption>.*?)-->\n",
+    r"|^<!-- (?P<what>figure|animation): (?P<name>\S+) (?P<caption>.*?)-->\n",
     re.DOTALL | re.MULTILINE,
 )
 REMARK = re.compile(r"<!-- ([\w ]+): (.*?) -->")
@@ -68,7 +67,7 @@ class Shown:
     Parameters
     ----------
     what : str
-        ``figure``, ``animation`` or ``page``.
+        ``figure`` or ``animation``.
     name : str
         Of the file.
     caption : str

@@ -71,15 +71,6 @@ def test_a_barrier_is_named_beside_collectives(capsys, tmp_path):
     assert "must be beside a collective" in capsys.readouterr().err
 
 
-def test_verilog_with_docs(capsys, tmp_path):
-    words = ["verilog", "2x2", "allgather", "--width", "8", "-o", str(tmp_path)]
-    assert main([*words, "--docs", "--json"]) == 0
-    assert "docs/run.json" in json.loads(capsys.readouterr().out)["files"]
-    assert "--docs`" in (tmp_path / "docs" / "signals.md").read_text()
-    assert main(words) == 0
-    assert not (tmp_path / "docs").exists()
-
-
 def test_verilog_with_a_prefix(capsys, tmp_path):
     """The prefix is in the manifest, and in the command that makes the same again."""
     words = ("verilog", "2x2", "gather", "--prefix", "left_", "-o", str(tmp_path))

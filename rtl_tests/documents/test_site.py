@@ -11,7 +11,6 @@ from commands import command_reference
 from dark import dark, light
 from pages import Block, Shown, blocks_of, parts_of
 from session import Failed, carry_out
-from shown import files_of, text_of
 
 import torusfabric as tf
 from torusfabric.cli import make_parser
@@ -224,23 +223,6 @@ def test_pictures_follow_the_page_alone():
     picture = f'<svg >{rule}<g id="000"/><use href="#000" fill="#000"/></svg>'
     assert light(picture) == picture.replace(rule, "")
     assert dark(picture).endswith('<g id="000"/><use href="#000" fill="#ffffff"/></svg>')
-
-
-def test_a_page_that_a_block_has_written(tmp_path):
-    """Its tables and pictures are shown, light and dark; what it says of itself is left out."""
-    made = tmp_path / "made" / "out" / "docs"
-    made.mkdir(parents=True)
-    (made / "run.svg").write_text("<svg ></svg>")
-    text = "# The ports\n\nMade by `x`.\n\n| port |\n|---|\n| `clk` |\n\n## In time\n\nWords.\n\n"
-    (made / "signals.md").write_text(f"{text}### A run\n\nIt runs.\n\n![A run](run.svg)\n")
-    ((_, part),) = parts_of("<!-- page: out/docs/signals.md -->\n")
-    assert isinstance(part, Shown)
-    assert files_of(part, tmp_path / "made") == ["out/docs/signals.md", "out/docs/run.svg"]
-    shown = text_of(part, "reference/signals", tmp_path / "made", tmp_path)
-    assert shown.startswith("| port |")
-    assert "### A run\n\nIt runs.\n\n![A run](/_made/reference/signals/out-docs-run.svg)" in shown
-    assert not {"# The ports", "Made by", "In time", "Words."} & {*shown.splitlines()}
-    assert (tmp_path / "_made/reference/signals/out-docs-run-dark.svg").exists()
 
 
 @pytest.mark.long

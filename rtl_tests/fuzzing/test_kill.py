@@ -36,7 +36,6 @@ COMMANDS = {
     "import": (["import", "given.xml", "--topology", "4", "-o", "imported.json"], 3),
     "sweep": (["sweep", "sweep.toml", "-o", "results.jsonl", "--jobs", "1"], 5),
     "verilog": (["verilog", *SMALL, "-o", "out"], 5),
-    "docs": (["verilog", *SMALL, "--docs", "--top", "stream", "-o", "out"], 6),
     "compare": (["compare", "4x4", "allgather", "--plot", "bars.svg"], 3),
     "simulate": (["simulate", *SMALL, "--wave", "w.vcd", "--trace", "trace.jsonl"], 3),
     "compiled": (["simulate", *SMALL, "--engine", "compiled", "--wave", "w.vcd"], 12),

@@ -1,4 +1,4 @@
-"""What goes with the Verilog of a fabric behind a bus: SystemRDL, manifest, page."""
+"""What goes with the Verilog of a fabric behind a bus: SystemRDL and manifest."""
 
 import json
 import re
@@ -74,17 +74,6 @@ def test_peakrdl_makes_files_of_it(tmp_path):
     blocks = re.findall(r"<ipxact:baseAddress>'h(\w+)<", (tmp_path / "fabric.xml").read_text())
     windows = [f"{window['offset']:x}" for window in bus["windows"].values()]
     assert blocks == ["0", *windows]
-
-
-@pytest.mark.parametrize(("bus", "unit"), [("wishbone", "bus words"), ("axi-lite", "bytes")])
-def test_the_page_lists_registers_windows_and_ports(tmp_path, bus, unit):
-    manifest = written(tmp_path, "alltoall", bus=bus, width=40)
-    page = (tmp_path / "bus.md").read_text()
-    for name in (*manifest["ports"], *manifest["bus"]["registers"], *manifest["bus"]["windows"]):
-        assert f"| `{name}` |" in page
-    assert f"an address of this bus counts {unit}." in page
-    assert "flits are 40, each in 2, the low bits first" in page
-    assert manifest["files"][:3] == ["fabric.v", "fabric.rdl", "bus.md"]
 
 
 @pytest.mark.skipif(not have_verilator(), reason="Verilator is not installed")

@@ -51,7 +51,7 @@ def test_one_top_after_the_other(tmp_path, collective):
         assert files_in(tmp_path) == sorted(made.file_names)
         listed = json.loads((tmp_path / MANIFEST).read_text())["files"]
         assert sorted([*listed, MANIFEST]) == files_in(tmp_path)
-        beside = ["address_map.json", "core.md"] if top == "core" else []
+        beside = ["address_map.json"] if top == "core" else []
         assert [name for name in listed if "/" not in name] == ["fabric.v", *beside]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..analysis.facts import in_words
 from ..errors import InputError
-from ..planning import announce, require_results
+from ..planning import require_results
 from ..toolchain.notices import say
 from .arguments import add_force, add_options, folder, positive
 from .fabric import Made, make_fabric
@@ -84,7 +84,6 @@ def _add_verilog_options(verilog: ArgumentParser) -> None:
         verilog,
         f"""
         --prefix NAME: what the names of all modules begin with (default nothing)
-        --docs: describe the ports too: a table, and timing diagrams drawn from a simulation
         --flow: write a project and constraints for these tools too
         --templates: write an instance of the fabric to be copied, and SystemVerilog assertions to
             bind
@@ -136,18 +135,16 @@ def run_verilog(arguments: Namespace) -> None:
     fabric = made.fabric
     usual = fabric.nodes >= LARGE and arguments.flow is None
     compact = usual if arguments.compact is None else arguments.compact
-    command = made.command_line("verilog") + " --docs" * arguments.docs
+    command = made.command_line("verilog")
     command += f" --flow {arguments.flow}" if arguments.flow else ""
     command += "".join(f" --{name}" * getattr(arguments, name) for name in ("templates", "fold"))
     if compact != usual:
         command += " --compact" if compact else " --no-compact"
     with progress_bar("writing Verilog"):
-        draw = _diagrams if arguments.docs else None
         design = verilog.write(
             fabric,
             arguments.output,
             command=command,
-            draw=draw,
             force=arguments.force,
             ram=arguments.ram,
             flow=arguments.flow,
@@ -172,18 +169,6 @@ def run_verilog(arguments: Namespace) -> None:
         words["folded"] = f"longest link {far}, in regions; nodes side by side:"
         words |= {f"row {k}": " ".join(map(str, row)) for k, row in enumerate(rows)}
     print_report(arguments, facts, words)
-
-
-def _diagrams(fabric: Any) -> list[Any]:
-    """Timing diagrams of a fabric."""
-    from ..simulation.diagrams import draw_diagrams
-    from ..simulation.engines.choice import estimate
-    from ..verilog.diagram import INSTALL, can_render
-
-    announce("Simulating", estimate(fabric)[0])
-    if not can_render():
-        say(f"Timing diagrams are written as data for WaveDrom alone; for pictures: {INSTALL}")
-    return draw_diagrams(fabric)
 
 
 def run_synth(arguments: Namespace) -> None:

@@ -15,7 +15,6 @@ EXTRAS = {
     "boards": "bitstreams that test themselves, and talk to boards",
     "gowin": "Gowin devices",
     "prove": "proofs",
-    "diagrams": "timing diagrams as pictures",
     "foreign": "schedules of other systems",
     "plots": "pictures as PDF and PNG",
     "dask": "sweeps on a cluster",
@@ -41,7 +40,6 @@ MODULES = {
     "serial": "boards",
     "shtab": "completion",
     "vcd": "hardware",
-    "yowasp_wavedrom": "diagrams",
     "z3": "prove",
 }
 

@@ -9,7 +9,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 
-__all__ = ["facts_table", "filled", "line_comment", "markdown_cell", "markdown_code",
+__all__ = ["facts_table", "filled", "line_comment", "markdown_code",
            "script_json", "shell_command", "tcl_text", "visible", "xml_attribute",
            "xml_text"]  # fmt: skip
 
@@ -88,17 +88,6 @@ def markdown_code(text: str) -> str:
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence, space = "`" * (longest + 1), " " * (longest > 0)
     return f"{fence}{space}{text}{space}{fence}"
-
-
-def markdown_cell(text: str) -> str:
-    r"""Markdown in a cell of a table: on one line, and no end of the cell.
-
-    Examples
-    --------
-    >>> print(markdown_cell("`a|b`"))
-    `a\|b`
-    """
-    return re.sub(r"(?<!\\)\|", r"\\|", visible(text))
 
 
 def xml_text(text: str) -> str:

@@ -1,17 +1,15 @@
 """Verilog text of a fabric, its manifest, and files for other ecosystems."""
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..rtl.fabric import Fabric
 from .design import Design, write_made
-from .diagram import Diagram
 from .manifest import manifest
 from .module_text import ModuleText, Port, Structure
 from .text import emit, module_texts
 
-__all__ = ["Design", "Diagram", "ModuleText", "Port", "Structure", "emit", "manifest",
+__all__ = ["Design", "ModuleText", "Port", "Structure", "emit", "manifest",
            "module_texts", "write"]  # fmt: skip
 
 
@@ -20,7 +18,6 @@ def write(
     folder: str | Path,
     *,
     command: str,
-    draw: Callable[[Fabric], Sequence[Diagram]] | None = None,
     force: bool = False,
     **options: Any,
 ) -> Design:
@@ -32,8 +29,6 @@ def write(
     ----------
     command : str
         The command that makes the files.
-    draw : function of (Fabric) -> sequence of Diagram, optional
-        Draws timing diagrams, for a page about the ports.
     force : bool
         Whether files of others in the folder are replaced.
     **options
@@ -44,8 +39,4 @@ def write(
     InputError
         If the folder holds such files, or cannot be written.
     """
-
-    def make() -> Design:
-        return emit(fabric, command=command, diagrams=draw(fabric) if draw else None, **options)
-
-    return write_made(make, folder, force=force)
+    return write_made(lambda: emit(fabric, command=command, **options), folder, force=force)

@@ -22,10 +22,8 @@ from ..rtl.streams import StreamPort, needs_commands, stream_ports
 from ..rtl.streams.ports import COMMAND, LOAD, STATUS
 from ..topology import Faulty, Topology
 from .design import MANIFEST, TEXT
-from .diagram import Diagram
 from .flows import Flow, flow_files
 from .flows.regions import HINTS, cells_of_nodes, nextpnr_regions
-from .pages import BUS_PAGE, CORE_PAGE, bus_page, core_page, docs_files
 from .ports import port_facts
 from .system_rdl import SYSTEM_RDL, system_rdl
 from .templates import template_files
@@ -373,7 +371,6 @@ def files_beside(  # noqa: PLR0913 (one choice of a user each)
     *,
     command: str,
     title: str,
-    diagrams: Sequence[Diagram] | None = None,
     flow: Flow | None = None,
     templates: bool = False,
     fold: bool = False,
@@ -389,13 +386,11 @@ def files_beside(  # noqa: PLR0913 (one choice of a user each)
         The command that makes them.
     title : str
         What the fabric is, in a line.
-    diagrams, flow, templates, fold, compact
+    flow, templates, fold, compact
         As of `torusfabric.verilog.emit`.
     """
     said = manifest(fabric, command=command, files=[], modules=modules)
     texts = _describing(fabric, said, title) | bench_files(_bench(fabric), said["top"])
-    if diagrams is not None:
-        texts |= docs_files(said, diagrams)
     topology = fabric.program.topology
     if flow is not None:
         texts |= flow_files(flow, fabric, said, title)
@@ -412,11 +407,9 @@ def files_beside(  # noqa: PLR0913 (one choice of a user each)
 def _describing(fabric: Fabric, said: dict[str, Any], title: str) -> dict[str, str]:
     """The files that describe the interface, given the manifest."""
     if fabric.register_map:
-        rdl = system_rdl(fabric.register_map, said["top"], title)
-        return {SYSTEM_RDL: rdl, BUS_PAGE: bus_page(said)}
+        return {SYSTEM_RDL: system_rdl(fabric.register_map, said["top"], title)}
     if fabric.top is Top.CORE:
-        addresses = json.dumps(fabric.address_map()) + "\n"  # long: on one line
-        return {ADDRESS_MAP: addresses, CORE_PAGE: core_page(said)}
+        return {ADDRESS_MAP: json.dumps(fabric.address_map()) + "\n"}  # long: on one line
     return {}
 
 

@@ -26,7 +26,6 @@ from ..toolchain.version import __version__
 from ..topology import IntArray, Topology
 from .compact import CompactTop
 from .design import Design, PlainNames, router_classes
-from .diagram import Diagram
 from .ecp5 import ECP5, multiplexer_body, sum_body
 from .flows import Flow
 from .flows.regions import in_rows, longest_link
@@ -58,11 +57,10 @@ LISTED = 8
 
 
 @public
-def emit(  # noqa: PLR0913 (one choice of a user each)
+def emit(
     fabric: Fabric,
     *,
     command: str = "torusfabric verilog",
-    diagrams: Sequence[Diagram] | None = None,
     ram: str = "auto",
     flow: str | None = None,
     templates: bool = False,
@@ -75,8 +73,6 @@ def emit(  # noqa: PLR0913 (one choice of a user each)
     ----------
     command : str
         The command that makes it, for the header.
-    diagrams : sequence of Diagram, optional
-        If they are given, there is a page about the ports with them.
     ram : str
         What memories are made of, as of `MemoryRule.parse`.
     flow : str, optional
@@ -129,7 +125,6 @@ def emit(  # noqa: PLR0913 (one choice of a user each)
             [*modules, top],
             command=command,
             title=_title(fabric),
-            diagrams=diagrams,
             flow=None if flow is None else Flow(flow),
             templates=templates,
             fold=fold,
