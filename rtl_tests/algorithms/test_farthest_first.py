@@ -13,7 +13,6 @@ from torusfabric.analysis.volume import least_time
 from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError
 from torusfabric.program.fields import Order
-from torusfabric.program.passing import passing_plan
 from torusfabric.schedule import Listed
 from torusfabric.topology import Torus
 
@@ -130,15 +129,14 @@ def test_among_others():
 def test_what_rests_is_passed_row_by_row():
     """A step in which a block waits, and messages of two blocks, are left to rounds with pauses."""
     schedule = planned((2, 4))
-    assert passing_plan(schedule)
+    assert tf.compile(schedule).loop.order is Order.FLIT
     first, *others = schedule.transfers
     empty = replace(first, source=first.source[:0], hops=first.hops[:0],
                     payload=Listed.single(first.listed.ids[:0]))  # fmt: skip
     late = replace(schedule, transfers=(first, empty, *others))
     tf.check(late)
-    assert passing_plan(late) is None
     assert tf.compile(late).loop.order is Order.ROW
-    assert passing_plan(plan("8x8", "broadcast", "max-flow")) is None
+    assert tf.compile(plan("8x8", "broadcast", "max-flow")).loop.order is Order.ROW
 
 
 def test_misfits():

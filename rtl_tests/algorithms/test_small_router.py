@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+import torusfabric as tf
 from torusfabric.algorithms import Options
 from torusfabric.algorithms.table.matching.alltoall import alltoall_bound, balanced_routes
 from torusfabric.algorithms.table.matching.exchange import exchange
@@ -15,7 +16,7 @@ from torusfabric.algorithms.table.matching.small_router import few_turns, first_
 from torusfabric.analysis.check import check
 from torusfabric.analysis.distance_bounds import delivery_steps
 from torusfabric.collective import parse_collective
-from torusfabric.program.table_planner import plan_table
+from torusfabric.program import Action
 from torusfabric.topology import Torus, cayley, parse_topology
 
 NAMES = ("4x4", "5x5", "4x6", "8x8", "3x3x3", "4x4x4")
@@ -27,14 +28,22 @@ def schedule_of(name, kind, latency=1, **options):
     return MATCHING(topology, collective, Options(latency=latency, **options))
 
 
-def inputs(plan):
-    """How many inputs each out-port has."""
-    return [len(np.unique(column[column >= 0])) for column in plan.select.T]
+def program_of(schedule, flits):
+    """The program, and the numbers of memories that it has for arrivals and for its own blocks."""
+    program = tf.compile(schedule, flits=flits * schedule.chunks)
+    own = sum(memory.own for memory in program.memories)
+    return program, (len(program.memories) - own, own)
 
 
-def tables(plan):
+def inputs(program):
+    """The number of inputs of each out-port."""
+    columns = program.loop.select[:, 0].T
+    return [len(np.unique(column[column >= 0])) for column in columns]
+
+
+def tables(program):
     """Look-up tables a bit of all out-ports."""
-    return sum(-(-count // 2) for count in inputs(plan) if count > 1)
+    return sum(-(-count // 2) for count in inputs(program) if count > 1)
 
 
 def crowds(schedule):
@@ -66,10 +75,9 @@ def test_one_memory_an_in_port_and_four_inputs_an_out_port(name, kind, latency, 
     topology = schedule.topology
     check(schedule)
     assert crowds(schedule) == 1
-    plan = plan_table(schedule, flits)
-    assert len(plan.receive_memories) == topology.ports
-    assert len(plan.send_memories) == (1 if kind == "allgather" else topology.ports)
-    assert max(inputs(plan)) <= 4
+    program, memories = program_of(schedule, flits)
+    assert memories == (topology.ports, 1 if kind == "allgather" else topology.ports)
+    assert max(inputs(program)) <= 4
 
 
 @pytest.mark.parametrize(
@@ -99,13 +107,14 @@ def test_steps_of_latency_one_and_three_are_at_the_bound(name, kind, steps):
 )  # fmt: skip
 def test_words_past_memories_take_few_tables(name, kind, most):
     # Without regard to the router: 8, 10, 11, 19, 12, 25 and 10, 11, 12, 19, 15, 28.
-    assert tables(plan_table(schedule_of(name, kind), 1)) <= most
+    assert tables(tf.compile(schedule_of(name, kind), flits=1)) <= most
 
 
 @pytest.mark.parametrize("name", ["4x4", "5x5", "4x6", "8x8"])
 def test_blocks_of_an_all_gather_need_not_rest(name):
-    plan = plan_table(schedule_of(name, "allgather"), 1)
-    assert not any((memory.read >= 0).any() for memory in plan.receive_memories)
+    program, (received, _) = program_of(schedule_of(name, "allgather"), 1)
+    assert all((field.values >= received).all() for field in program.loop.of(Action.MEMORY)
+               if (field.values >= 0).any())  # fmt: skip
 
 
 def test_chunks_are_sent_from_one_memory():
@@ -113,11 +122,7 @@ def test_chunks_are_sent_from_one_memory():
         for latency in (1, 3):
             schedule = schedule_of(name, "allgather", latency, chunks=4)
             check(schedule)
-            plan = plan_table(schedule, 4)
-            assert (len(plan.receive_memories), len(plan.send_memories)) == (
-                schedule.topology.ports,
-                1,
-            )
+            assert program_of(schedule, 4)[1] == (schedule.topology.ports, 1)
             assert schedule.round_count == delivery_steps(schedule.topology, 4, latency)
 
 
@@ -126,7 +131,7 @@ def test_parallel_links_take_two_memories():
     schedule = schedule_of("2x9", "allgather", chunks=4)
     assert schedule.round_count == 17
     assert crowds(schedule) == 1
-    assert len(plan_table(schedule, 4).send_memories) == 2
+    assert program_of(schedule, 4)[1][1] == 2
 
 
 def test_arrowheads_have_small_routers():

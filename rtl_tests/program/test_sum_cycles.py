@@ -1,14 +1,12 @@
 """The cycles of sums whose length is chosen at the start of a run."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from helpers import few
 
 import torusfabric as tf
-from torusfabric.program.table_timing import _Rule, _skews
 
 
 @pytest.mark.parametrize("topology", few(2, ["3", "2x3", "4x4", "3x3x2"], tuples=True))
@@ -98,17 +96,3 @@ def test_a_node_sends_its_own_word_before_others_come():
     words = np.arange(16).reshape(4, 4) ** 2
     received = tf.compile(around).execute(words)
     assert received.ravel().tolist() == words.sum(axis=0).tolist()
-
-
-def test_ports_wait_for_each_other_up_to_a_limit():
-    """Ports are tried one after the other, and the first skews that keep all rules are taken."""
-    apart = {_Rule(0, 0, 1), _Rule(0, 0, 2), _Rule(0, 1, 2)}
-    quick, slow = (SimpleNamespace(ports=3, combine=n, age=n + 1, longer=[0, 0, 0]) for n in (1, 4))
-    long = SimpleNamespace(ports=3, combine=1, age=2, longer=[0, 2, 0])
-    assert _skews(5, quick, 1, set(), apart) is None
-    assert _skews(5, quick, 2, set(), apart) == [0, 1, 2]
-    assert _skews(5, slow, 8, set(), apart) == [0, 4, 8]
-    # What comes by a longer link comes later by itself.
-    assert _skews(5, long, 1, set(), apart) == [0, 0, 1]
-    assert _skews(5, long, 1, {_Rule(0, 1, 2)}, apart) is None
-    assert _skews(5, quick, 3, {_Rule(0, 0, 1), _Rule(1, 0, 2)}, apart) == [0, 2, 1]

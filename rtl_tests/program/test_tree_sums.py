@@ -7,8 +7,6 @@ import pytest
 from helpers import few
 
 import torusfabric as tf
-from torusfabric.program.request import Request
-from torusfabric.program.tree_sums import compile_tree_sums
 from torusfabric.schedule.sum_trees import sum_trees
 
 
@@ -92,12 +90,11 @@ def test_hardware_adds_everywhere(topology):
 def test_slow_operators():
     """Operators of several cycles: sums wait for them, up the trees alone."""
     schedule = tf.plan("3x3", "allreduce", algorithm="spanning-tree")
-    request = Request(schedule, 4, (replace(tf.Operator.parse("add"), latency=2),))
-    trees = sum_trees(schedule)
-    assert trees is not None
-    late = compile_tree_sums(request, trees).cycles()
-    soon = tf.compile(schedule, flits=4).cycles()
-    assert late > soon
+    slow = replace(tf.Operator.parse("add"), name="slow-add", latency=2)
+    late = tf.compile(schedule, flits=4, operators=[slow])
+    assert late.cycles() > tf.compile(schedule, flits=4).cycles()
+    words = np.arange(36).reshape(9, 4)
+    assert (late.execute(words) == words.sum(axis=0)).all()
 
 
 def test_trace_is_that_of_the_program():

@@ -25,7 +25,6 @@ from torusfabric.collective import OPERATORS, SIGNED, Operator
 from torusfabric.errors import InputError
 from torusfabric.fpga.synthesis.synthesize import synthesize
 from torusfabric.program import IDLE, Action, DirectMap, Order
-from torusfabric.program.table_planner import plan_table
 from torusfabric.program.timing import MEMORY_AGE
 from torusfabric.simulation.engines import AmaranthEngine, Job
 from torusfabric.simulation.engines.amaranth_host import Clock, HostDriver
@@ -70,23 +69,32 @@ def test_executed_program(topology, collective, algorithm, options, flits):
 @pytest.mark.parametrize(("topology", "collective", "algorithm", "options"), SCHEDULES)
 def test_plan_is_what_a_node_can_do(topology, collective, algorithm, options, flits):
     """A word is read after it was written and before its slot is reused, once a memory and step."""
-    node = plan_table(plan(topology, collective, algorithm, **options), flits)
-    cycles = 1 if node.by_waves else flits
-    for memory in node.receive_memories:
+    schedule = plan(topology, collective, algorithm, **options)
+    program = tf.compile(schedule, flits=flits * schedule.chunks)
+    loop, block = program.loop, program.block_flits
+    cycles = 1 if loop.order is Order.FLIT else block
+    for number, memory in enumerate(program.memories):
+        if memory.own:
+            continue
         written: dict[int, list[int]] = {}
-        for step, slot in enumerate(memory.write.tolist()):
-            if slot >= 0:
-                written.setdefault(slot, []).append(step)
-        for step in np.nonzero(memory.read >= 0)[0].tolist():
-            before = [w for w in written[memory.read[step]] if w < step]
-            assert (step - max(before)) * cycles >= MEMORY_AGE
-            assert not any((step - w) * cycles in (1, 2) for w in written[memory.read[step]])
-        assert memory.depth == len(written)
-    for offset, chunk in np.argwhere(node.slot >= 0).tolist():
-        if offset:
-            memory = node.receive_memories[node.memory[offset, chunk]]
-            assert (memory.write == node.slot[offset, chunk]).sum() >= 1
-    assert (node.slot >= 0).all()
+        for step, address in enumerate(loop.values(Action.WRITE, number)[:, 0].tolist()):
+            if address >= 0:
+                written.setdefault(address, []).append(step)
+        for reader in range(loop.sources.readers):
+            there = loop.values(Action.MEMORY, reader)[:, 0] == number
+            read = loop.values(Action.READ, reader)[:, 0]
+            for step in np.flatnonzero(there & (read >= 0)).tolist():
+                before = [w for w in written[read[step]] if w < step]
+                assert (step - max(before)) * cycles >= MEMORY_AGE
+                assert not any((step - w) * cycles in (1, 2) for w in written[read[step]])
+        assert program.depth[0, number] == len(written) * block
+    layout = program.layout
+    part, chunk = np.mgrid[: layout.recv_parts, : layout.part_chunks]
+    memory, base = program.form.receive_map.locate(0, part, chunk)
+    assert (base >= 0).all()
+    for number, address in zip(memory.ravel().tolist(), base.ravel().tolist(), strict=True):
+        if not program.memories[number].own:
+            assert (loop.values(Action.WRITE, number) == address).any()
 
 
 @pytest.mark.parametrize("topology", ["4x4", "5x5", "8x8", "3x4x5"])

@@ -12,25 +12,22 @@ import numpy as np
 
 from ..collective import ADD, Operator, parse_operators
 from ..errors import InputError
-from ..schedule import Lifted, Masked, Pattern, Rounds, Schedule, SumPattern, SumTable, Table
+from ..schedule import Lifted, Masked, Pattern, Rounds, Schedule, SumTable, Table
 from ..schedule.sum_trees import sum_trees
 from ..toolchain.public import public
 from ..toolchain.values import flag, is_several, natural, shown
 from ..topology import require_alike, shared_network
-from .any_root import compile_any_root
+from .block_moves import block_moves
 from .counts import estimated_luts
 from .fields import Order
 from .lift import lift
 from .merge import merge
 from .mode import Range
+from .moves import Request, program_of
 from .operator_demands import obey_operators
-from .patterns import compile_pattern
-from .request import Request
-from .rounds import compile_rounds
 from .serving import compared_lengths, cycles_at, ranges_of, spared
-from .sum_patterns import compile_sum_pattern
-from .tables import compile_table
-from .tree_sums import compile_tree_sums
+from .stream_moves import stream_moves
+from .sum_moves import sum_moves
 
 if TYPE_CHECKING:
     from .program import Program
@@ -171,8 +168,10 @@ def _compile(
     most = next(n for n in (length.most, length.flits, schedule.chunks) if n is not None)
     chosen, any_length = _operators(schedule, operators), length.most is not None
     beat = length.beat if any_length else 1
-    request = Request(schedule, most, chosen, any_length, beat, short, fixed)
-    return _compile_one(request, root)
+    request = Request(
+        schedule, most, chosen, any_length, beat, short, fixed, any_root=root == "any"
+    )
+    return _compile_one(request)
 
 
 def versions(
@@ -207,33 +206,41 @@ def versions(
     return [usual, _compile(schedule, length, operators, root, short=True, fixed=fixed)]
 
 
-def _compile_one(request: Request, root: str | None) -> Program:
-    """The program of a schedule, by its form."""
-    schedule = request.schedule
-    if root == "any":
+def _compile_one(request: Request) -> Program:
+    """The program of a schedule of any form but `Lifted`."""
+    schedule, collective = request.schedule, request.schedule.collective
+    if request.any_root:
         require_alike(schedule.topology)
-        if schedule.collective.root:
+        if collective.root:
             raise InputError(
-                f"Root must be any for a schedule from node 0, not from {schedule.collective.root}"
+                f"Root must be any for a schedule from node 0, not from {collective.root}"
             )
-        return compile_any_root(request)
+        if not collective.rooted:
+            raise InputError(
+                f"Root must be left out for {collective.kind}, which has none, not any"
+            )
     if isinstance(schedule, Masked):
-        raise InputError(
-            "Root must be any for a schedule that serves all roots alike, not left out"
+        if not request.any_root:
+            raise InputError(
+                "Root must be any for a schedule that serves all roots alike, not left out"
+            )
+        program = _compile_one(replace(request, schedule=schedule.whole, any_root=False))
+        return replace(program, forms=(replace(program.form, schedule=schedule, any_root=True),))
+    trees = None
+    if not request.any_root:
+        kept = isinstance(schedule, SumTable) or (
+            isinstance(schedule, Rounds) and schedule.keeps_sums
         )
-    if isinstance(schedule, Pattern):
-        return compile_pattern(request)
-    if isinstance(schedule, SumPattern):
-        return compile_sum_pattern(request)
-    kept = isinstance(schedule, SumTable) or (isinstance(schedule, Rounds) and schedule.keeps_sums)
-    if kept and not all(each.idempotent for each in request.operators):
-        from ..analysis.check import check  # a schedule may have been checked for others
+        if kept and not all(each.idempotent for each in request.operators):
+            from ..analysis.check import check  # a schedule may have been checked for others
 
-        check(schedule)
-    if isinstance(schedule, Table | SumTable):
-        return compile_table(request)
-    trees = sum_trees(schedule)
-    return compile_rounds(request) if trees is None else compile_tree_sums(request, trees)
+            check(schedule)
+        trees = sum_trees(schedule)
+    if trees is not None or (isinstance(schedule, Pattern) and schedule.streams):
+        moves = stream_moves(request, trees)
+    else:
+        moves = (sum_moves if request.operators else block_moves)(request)
+    return program_of(request, moves)
 
 
 def _compile_all(

@@ -323,7 +323,7 @@ def memories_of(ports: Iterable[int], own: int) -> tuple[Memory, ...]:
     return (*(Memory((port,)) for port in ports), *(Memory((), own=True) for _ in range(own)))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Loop:
     """The rows of a run, and in which order they are stepped through.
 
@@ -365,7 +365,7 @@ class Loop:
     pause: IntArray
     blocks: IntArray
     sources: Sources
-    fields: tuple[Field, ...]
+    fields: tuple[Field, ...] = ()
     departure: IntArray
     departure_skew: tuple[int, ...] = ()
     least: int = 1

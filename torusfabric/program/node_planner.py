@@ -11,20 +11,29 @@ read with different skews cannot be one.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from typing import NamedTuple
+from functools import cached_property
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..topology import IntArray
-from .fields import Source, Stage
-from .node_plan import FOREVER, NodePlan, PlannedMemory, number_sources, slots_of
+from .address_map import AddressMap, DirectMap, OffsetMap, PartMap
+from .fields import IDLE, Action, Loop, Order, Source, Sources, Stage, memories_of
+from .moves import Moves, Points, slot_words
 from .table_timing import Arrival, Key, TableTiming, TableTransfers
 from .timing import COMBINE, MEMORY_AGE, PASS
 
-__all__ = ["Consumer", "Moves", "SharedMemory", "Use", "Word", "plan_node"]
+if TYPE_CHECKING:
+    from ..schedule import SumTable, Table
+    from ..topology import IntArray
+    from .moves import Request
+
+__all__ = ["FOREVER", "Consumer", "SharedMemory", "TableTraffic", "Use", "Word", "plan_node"]
+
+#: Step until which a word is kept that the host may ask for.
+FOREVER = 1 << 60
 
 
 class Consumer(NamedTuple):
@@ -68,7 +77,7 @@ class SharedMemory:
     sums : bool
         Whether it stores what the adder there makes of them.
     skew : int
-        As of `PlannedMemory`.
+        By how many cycles it is read later than words are that leave in the same row.
     uses : list of Use
         Who takes words of it.
     rows : dict of int to Word
@@ -91,7 +100,7 @@ class SharedMemory:
 
 
 @dataclass(frozen=True, eq=False)
-class Moves:
+class TableTraffic:
     """What moves at a node, and when.
 
     Parameters
@@ -181,71 +190,161 @@ class Moves:
         return int(topology.subtract(0, part)) if sums else part, chunk
 
 
-def plan_node(moves: Moves, flits: int, memories: Sequence[SharedMemory]) -> NodePlan:
-    """The plan of a node, given what moves, and its memories: those of what it sends come last.
+def plan_node(
+    request: Request,
+    traffic: TableTraffic,
+    memories: Sequence[SharedMemory],
+    *,
+    least: int = 0,
+    padded: bool = False,
+) -> Moves:
+    """Return the moves of all nodes, given the memories: those of words that are sent come last.
 
-    Blocks are of so many flits.
+    Parameters
+    ----------
+    least : int, optional
+        The least cycles of a row; by default the period of the timing.
+    padded : bool
+        True if shorter blocks, too, are sent as such of all flits.
     """
-    transfers, timing = moves.transfers, moves.timing
+    transfers, timing, block = traffic.transfers, traffic.timing, request.block
+    table, topology, least = transfers.table, transfers.table.topology, least or timing.period
+    adds = any(use.consumer.adds for use in traffic.uses)
     memory_of = {use: number for number, memory in enumerate(memories) for use in memory.uses}
-    adds = any(use.consumer.adds for use in moves.uses)
-    sources, readers, numbers = number_sources(
-        transfers.ports, set(moves.sources.values()), memory_of,
-        results=adds, latency=transfers.combine - COMBINE,
-    )  # fmt: skip
-    select, operand = np.full((2, timing.rows, transfers.ports), -1)
-    for use, source in moves.sources.items():
-        row, _ = timing.row_at(use.step, moves.link(use.consumer))
-        (operand if use.consumer.adds else select)[row, use.consumer.port] = numbers[source]
-    departure = np.full(transfers.table.chunk.shape, -1)
+    named: dict[Source, int] = {}
+    later: dict[Stage, set[int]] = {Stage.LATER: set(), Stage.LATER_RESULT: set()}
+    for stage, at in traffic.sources.values():
+        if stage is Stage.INJECTION:
+            named[stage, at] = memory_of[at]
+        elif stage in later:
+            later[stage].add(at)
+    # Each memory that is read has an injection port.
+    readers = sorted(set(named.values()))
+    sources = Sources(
+        transfers.ports,
+        tuple(sorted(later[Stage.LATER])),
+        results=adds,
+        delayed_results=tuple(sorted(later[Stage.LATER_RESULT])),
+        injections=tuple((k,) for k in range(len(readers))),
+        latency=transfers.combine - COMBINE,
+    )
+    numbers = {source: k for k, source in enumerate(sources.listed)}
+    numbers |= {
+        source: sources.first_injection + readers.index(memory) for source, memory in named.items()
+    }
+    settings = np.full((2, timing.rows, 1, transfers.ports), IDLE)
+    for use, source in traffic.sources.items():
+        row, _ = timing.row_at(use.step, traffic.link(use.consumer))
+        settings[int(use.consumer.adds), row, 0, use.consumer.port] = numbers[source]
+    departure = np.full(table.chunk.shape, IDLE)
     for leaving in transfers.departures:
         departure[leaving.step, leaving.port] = timing.row[leaving.step, leaving.port]
-    slots = [_slots(moves, memory) for memory in memories]
-    planned = [*map(partial(_planned, timing), memories, slots)]
+    if not adds:
+        departure = np.where(departure < 0, np.arange(len(departure))[:, None], departure)
+    slots = [
+        slots_of((word, traffic.written(word), memory.held[word])
+                 for word in sorted(memory.held, key=traffic.written))
+        for memory in memories
+    ]  # fmt: skip
     received = sum(memory.port >= 0 for memory in memories)
-    located, own = _located(moves, memories, slots, received)
-    return NodePlan(
-        by_waves=timing.by_cycle,
-        flits=flits,
-        sources=sources,
-        readers=readers,
-        receive_memories=tuple(planned[:received]),
-        send_memories=tuple(planned[received:]),
-        select=select,
-        operand=operand if adds else None,
-        memory=located[0],
-        slot=located[1],
-        send_memory=own[0] - received,
-        send_slot=own[1],
-        departure=departure,
-        period=timing.period,
-        skew=tuple(timing.skew) if adds else (),
+    write, read = np.full((2, timing.rows, 1, len(memories)), IDLE)
+    for number, (memory, slot_of) in enumerate(zip(memories, slots, strict=True)):
+        for word, slot in slot_of.items():
+            if isinstance(word.of, Arrival):
+                write[timing.row_at(*word.of)[0], 0, number] = slot
+        for row, word in memory.rows.items():
+            read[row, 0, number] = slot_of[word]
+    skew = np.array(timing.skew) * adds
+    near, links, stored = skew[topology.opposite], topology.cycles_of_port, memories[:received]
+    ports = np.array([memory.port for memory in stored], int)
+    result = np.array([memory.sums for memory in stored], bool)
+    points = [
+        Points({Action.SELECT: settings[0]}, skew),
+        *([Points({Action.OPERAND: settings[1]}, near + links)] if adds else []),
+        Points(
+            {Action.MEMORY: np.array(readers, int), Action.READ: read[..., readers]},
+            [memories[memory].skew for memory in readers],
+        ),
+        Points(
+            {
+                Action.WRITE: write[..., :received],
+                Action.SOURCE: ports + sources.first_result * result,
+                Action.TAP: links[ports],
+            },
+            near[ports] + transfers.combine * result,
+        ),
+    ]
+    located, own = _located(traffic, memories, slots, received)
+    collective = table.collective
+    if received + 1 == len(memories) and not collective.reducing and not collective.personal:
+        send_map: AddressMap = DirectMap(received, table.chunks, block)
+    else:
+        send_map = _map(table, own, block, ahead=True)
+    return Moves(
+        loop=Loop(
+            order=Order.FLIT if timing.by_cycle else Order.ROW,
+            flits=block,
+            pause=np.full(timing.rows, 0 if timing.by_cycle else max(least - block, 0)),
+            blocks=np.ones(timing.rows, int),
+            least=least,
+            padded=padded,
+            sources=sources,
+            departure=departure,
+            departure_skew=tuple(timing.skew) if adds else (),
+        ),
+        points=points,
+        memories=memories_of(ports.tolist(), len(memories) - received),
+        depth=np.array([[max(slot_of.values(), default=-1) + 1 for slot_of in slots]]),
+        variant_of=np.zeros(topology.nodes, np.int32),
+        send_map=send_map,
+        receive_map=_map(table, located, block),
+        known_by="step and port",
     )
 
 
-def _slots(moves: Moves, memory: SharedMemory) -> dict[Word, int]:
-    """The slot of each word of a memory."""
-    words = sorted(memory.held, key=moves.written)
-    return slots_of((word, moves.written(word), memory.held[word]) for word in words)
+def slots_of(held: Iterable[tuple[Word, int, int]]) -> dict[Word, int]:
+    """Give each word of a memory a slot, which is used again as soon as its word has left.
+
+    Parameters
+    ----------
+    held : iterable of (word, int, int)
+        Words with the cycles from which and until which they are held, in the order in which they
+        come.
+
+    Examples
+    --------
+    >>> slots_of([("a", 0, 2), ("b", 1, 9), ("c", 2, 9)])
+    {'a': 0, 'b': 1, 'c': 0}
+    """
+    slots: dict[Word, int] = {}
+    free: list[int] = []
+    leaving: list[tuple[int, int]] = []
+    for word, begin, end in held:
+        while leaving and leaving[0][0] <= begin:
+            heappush(free, heappop(leaving)[1])
+        slots[word] = heappop(free) if free else len(leaving)
+        heappush(leaving, (end, slots[word]))
+    return slots
 
 
-def _planned(timing: TableTiming, memory: SharedMemory, slots: dict[Word, int]) -> PlannedMemory:
-    """What a memory stores, and what is read of it, in each row."""
-    write, read = np.full((2, timing.rows), -1)
-    for word, slot in slots.items():
-        if isinstance(word.of, Arrival):
-            write[timing.row_at(*word.of)[0]] = slot
-    for row, word in memory.rows.items():
-        read[row] = slots[word]
-    depth = max(slots.values(), default=-1) + 1
-    return PlannedMemory(memory.port, depth, write, read, memory.skew, memory.sums)
+def _map(
+    table: Table | SumTable, located: IntArray, block: int, *, ahead: bool = False
+) -> AddressMap:
+    """Return where a node keeps blocks, by offset, or by the number of a part."""
+    memory, base = located[0], slot_words(located[1], block)
+    if table.collective.local:
+        return PartMap(memory, base)
+    return OffsetMap(table.topology, memory, base, ahead=ahead)
 
 
 def _located(
-    moves: Moves, memories: Sequence[SharedMemory], slots: list[dict[Word, int]], received: int
+    traffic: TableTraffic,
+    memories: Sequence[SharedMemory],
+    slots: list[dict[Word, int]],
+    received: int,
 ) -> tuple[IntArray, IntArray]:
     """Memory and slot of what is delivered, and of what is sent, by part and chunk."""
-    layout = moves.transfers.table.layout
+    layout = traffic.transfers.table.layout
     found = np.full((2, layout.recv_parts, layout.part_chunks), -1)
     own = np.zeros((2, layout.send_parts, layout.part_chunks), int)
     location = {
@@ -256,10 +355,10 @@ def _located(
     }
     for word, at in location.items():
         if word.stage is Stage.INJECTION:
-            part, chunk = moves.part(word)
+            part, chunk = traffic.part(word)
             own[:, part, chunk] = at
-    if not (moves.transfers.sums or moves.transfers.table.collective.local):
+    if not (traffic.transfers.sums or traffic.transfers.table.collective.local):
         found[:, 0] = own[:, 0]
-    for (part, chunk), word in moves.complete.items():
+    for (part, chunk), word in traffic.complete.items():
         found[:, part, chunk] = location[word]
     return found, own

@@ -16,7 +16,7 @@ from .round_follower import Record, settings_of
 if TYPE_CHECKING:
     from ..schedule import Schedule
     from ..topology import IntArray
-    from .round_plan import RoundPlan
+    from .round_follower import RoundPlan
 
 __all__ = ["passing_plan"]
 
@@ -73,7 +73,7 @@ def passing_plan(schedule: Schedule) -> RoundPlan | None:
         alike = np.unique(np.stack([receipts.round, receipts.slot])[:, here], axis=1)
         if here.sum() != nodes * alike.shape[1]:
             return None
-    return plan._replace(passes=True)
+    return plan
 
 
 def _follow(schedule: Schedule, came: list[IntArray]) -> RoundPlan:

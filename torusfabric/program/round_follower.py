@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -17,14 +17,13 @@ from ..schedule import Everything, Grouped
 from ..schedule.sum_trees import single_hops
 from ..topology import IntArray
 from .fields import IDLE, NEUTRAL, Memory, memories_of
-from .round_plan import Bursts, Receipts, RoundPlan
 from .send_order import SEND, Location, arrange
 
 if TYPE_CHECKING:
     from ..schedule import Schedule, Transfers
     from ..topology import Topology
 
-__all__ = ["Message", "Record", "follow_blocks", "settings_of"]
+__all__ = ["Bursts", "Message", "Receipts", "Record", "RoundPlan", "follow_blocks", "settings_of"]
 
 #: Where a block lies that a node does not keep.
 NOWHERE = Location(SEND, -1)
@@ -34,6 +33,70 @@ Message: TypeAlias = list[int]
 
 #: Where a message ends: the node, the in-port, and the cycles of its path.
 End: TypeAlias = tuple[int, int, int]
+
+
+class Bursts(NamedTuple):
+    """Runs of blocks that nodes read, elementwise.
+
+    Reader `place` of an injection port reads ``length`` blocks of a memory from a slot on, after so
+    many others (`at`) of the round.
+    """
+
+    round: IntArray
+    node: IntArray
+    injection: IntArray
+    place: IntArray
+    at: IntArray
+    memory: IntArray
+    slot: IntArray
+    length: IntArray
+
+
+class Receipts(NamedTuple):
+    """Messages that nodes store, elementwise.
+
+    A memory stores ``length`` blocks from a slot on. They come over a path of so many cycles by an
+    in-port, the source; or, numbered after these, from an injection port of the node itself.
+    """
+
+    round: IntArray
+    node: IntArray
+    memory: IntArray
+    source: IntArray
+    links: IntArray
+    slot: IntArray
+    length: IntArray
+
+
+class RoundPlan(NamedTuple):
+    """What all nodes do in rounds, counted in blocks.
+
+    Parameters
+    ----------
+    select : ndarray of int16, shape (rounds, nodes, ports)
+        Source of each out-port: an in-port, or, numbered after those, an injection port.
+    links, blocks : ndarray of int, shape (rounds,)
+        Cycles of the longest path, and blocks of the longest message of each round.
+    depth : ndarray of int, shape (nodes, memories)
+        Blocks in each memory: in those that store what arrives, and in those of what a node sends.
+    memories : tuple of Memory
+        Memories that store what arrives.
+    located : ndarray of int, shape (2, nodes, receive blocks)
+        Memory and slot where each node keeps each block that the host may ask for, in the host's
+        order; the slot is -1 for none.
+    rests : bool
+        True if every message of the schedule is a block that goes one hop: rounds need no pause.
+    """
+
+    select: IntArray
+    links: IntArray
+    blocks: IntArray
+    bursts: Bursts
+    receipts: Receipts
+    depth: IntArray
+    memories: tuple[Memory, ...]
+    located: IntArray
+    rests: bool = False
 
 
 class Record:
@@ -133,8 +196,15 @@ class Record:
 
     def plan(self, *, rests: bool = False) -> RoundPlan:
         """What all nodes have done."""
-        memory, slot = self._locations()
-        own = self.filled.shape[1] - 1
+        layout, own = self._schedule.layout, self.filled.shape[1] - 1
+        index = np.arange(layout.recv_blocks)
+        located = np.empty((self._topology.nodes, len(index), 2), int)
+        located[:] = NOWHERE
+        for node in layout.receivers.tolist():
+            wanted = layout.received_block(node, index)
+            keys = np.where(wanted < 0, wanted, wanted % self._keys).tolist()
+            located[node] = [self.held[node].get(key, [NOWHERE])[-1] for key in keys]
+        memory, slot = np.moveaxis(located, 2, 0)
         bursts = Bursts(*np.array(self._bursts, int).reshape(-1, len(Bursts._fields)).T)
         return RoundPlan(
             select=np.stack(self._select),
@@ -144,22 +214,9 @@ class Record:
             receipts=Receipts(*np.array(self._receipts, int).reshape(-1, len(Receipts._fields)).T),
             depth=self.filled,
             memories=(*memories_of(range(self._topology.ports), 0), *[Memory(())] * self._results),
-            memory=np.where(memory == SEND, own, memory),
-            slot=slot,
+            located=np.stack([np.where(memory == SEND, own, memory), slot]),
             rests=rests,
         )
-
-    def _locations(self) -> tuple[IntArray, IntArray]:
-        """Where nodes keep what the host may ask for: memory and slot, by node, in its order."""
-        layout = self._schedule.layout
-        index = np.arange(layout.recv_blocks)
-        located = np.empty((self._topology.nodes, len(index), 2), int)
-        located[:] = NOWHERE
-        for node in layout.receivers.tolist():
-            wanted = layout.received_block(node, index)
-            keys = np.where(wanted < 0, wanted, wanted % self._keys).tolist()
-            located[node] = [self.held[node].get(key, [NOWHERE])[-1] for key in keys]
-        return located[..., 0], located[..., 1]
 
 
 def settings_of(

@@ -1,4 +1,4 @@
-"""Programs of schedules in rounds: circuits that are set up round by round.
+"""Moves of schedules in rounds: circuits that are set up round by round.
 
 In a round every node with something to send streams it over its injection ports, and the crossbars
 on the way hold their settings until the last flit has arrived: ``1 + h + m`` cycles for a longest
@@ -22,41 +22,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InputError
-from .address_map import DirectMap, NodeMap
-from .fields import (
-    ACTIONS,
-    IDLE,
-    NEUTRAL,
-    Action,
-    Field,
-    Loop,
-    Order,
-    Sources,
-    fields_of,
-    memories_of,
-    number_equal,
-)
+from .address_map import AddressMap, DirectMap, NodeMap, OffsetMap
+from .any_root import bank_sent_blocks, give_chunks_memories
+from .fields import IDLE, NEUTRAL, Action, Loop, Order, Sources, memories_of
 from .mode import CycleCost
+from .moves import Moves, Points, Request, join_nodes, slot_words
 from .passing import passing_plan
-from .request import Request
-from .round_follower import follow_blocks
-from .round_plan import RoundPlan
+from .round_follower import RoundPlan, follow_blocks
 from .sum_follower import follow_sums
-from .timing import ADDRESS, LINK, ROUND_SETUP, SETTING, round_pause, store_delay
+from .timing import ADDRESS, ROUND_SETUP, SETTING, round_pause
 
 if TYPE_CHECKING:
-    from ..schedule import Schedule
-    from ..topology import IntArray, Topology
-    from .program import Program
+    from ..topology import IntArray
 
-__all__ = ["compile_rounds", "plan_rounds", "program_of"]
+__all__ = ["round_moves"]
 
 #: More blocks at nodes (nodes times blocks) than this are not followed one by one.
 MAX_HELD_BLOCKS = 2**22
 
 
-def compile_rounds(request: Request) -> Program:
-    """The program of a schedule in rounds.
+def round_moves(request: Request) -> Moves:
+    """Return the moves of a schedule in rounds.
 
     Raises
     ------
@@ -69,98 +55,11 @@ def compile_rounds(request: Request) -> Program:
 
     >>> import torusfabric as tf
     >>> schedule = tf.plan(tf.Torus(3, 3), "broadcast", algorithm="diagonal")
-    >>> program = compile_rounds(Request(schedule, schedule.chunks))
+    >>> program = tf.compile(schedule)
     >>> print(program.form.cost)
     alpha rounds + delta hops + tau flits + constant = 1 * 2 + 1 * 2 + 1 * 2 + 3 = 9 cycles
     """
-    plan = plan_rounds(request, rests=request.fixed)
-    program, block = program_of(request, plan), request.block
-    paused = int(plan.blocks.sum()) * block + int(round_pause(plan.links).sum())
-    if plan.rests and program.loop.rows * max(block, program.loop.least) > paused:
-        return program_of(request, plan_rounds(request, rests=False))
-    return program
-
-
-def plan_rounds(request: Request, *, rests: bool) -> RoundPlan:
-    """What all nodes do; rounds may follow one another without a pause."""
     schedule, sums = request.schedule, bool(request.operators)
-    _check_size(schedule, sums=sums)
-    if not sums and (passing := passing_plan(schedule)):
-        return passing
-    return (follow_sums if sums else follow_blocks)(schedule, rests=rests)
-
-
-def program_of(request: Request, plan: RoundPlan, *, any_root: bool = False) -> Program:
-    """The program of a plan.
-
-    What a node sends is in one memory in rounds, in one for each chunk where messages stream. With
-    any root, too, each chunk has a memory, of two halves: the lower for what a node would send as
-    the root, the upper for what it has received.
-    """
-    block, topology, layout = request.block, request.topology, request.schedule.layout
-    half, streams = 1 << (block - 1).bit_length(), plan.streams is not None
-    loop, variant_of, first = _loop(plan, block, half if any_root else block)
-    memories = (*plan.memories, *memories_of((), plan.depth.shape[1] - len(plan.memories)))
-    own = [memory.own for memory in memories].index(True)
-    send_map = DirectMap(own, layout.part_chunks, block, by_chunk=streams or any_root)
-    receive_map, depth = plan.receive_map, plan.depth[first] * block
-    if any_root:
-        receive_map, depth = replace(send_map, base=half), np.full_like(depth, half + block)
-    if receive_map is None:
-        shape = (topology.nodes, layout.recv_parts, layout.part_chunks)
-        base = np.where(plan.slot >= 0, plan.slot * block, -1)
-        receive_map = NodeMap(plan.memory.reshape(shape), base.reshape(shape), variant_of)
-    known_by = "the in-port" if streams else "round and address"
-    return request.program(
-        _by_flits(loop) if plan.passes else loop,
-        send_map=send_map,
-        receive_map=receive_map,
-        moving=None if plan.passes else _cost(plan, block, topology),
-        known_by="the root" if any_root else known_by,
-        any_root=any_root,
-        memories=memories,
-        depth=depth,
-        variant_of=variant_of,
-    )
-
-
-def _by_flits(loop: Loop) -> Loop:
-    """The same rows, of a block each at the most, for the first flit of all blocks, then the next.
-
-    Blocks that never rest need no pause: what leaves a node in a row came in the one before.
-    """
-    return replace(
-        loop,
-        order=Order.FLIT,
-        pause=0 * loop.pause,
-        blocks=0 * loop.blocks + 1,
-        fields=tuple(map(_filled_in, loop.fields)),
-    )
-
-
-def _filled_in(field: Field) -> Field:
-    """The same at all nodes, if it is at those that store: others have no such memory."""
-    stores: IntArray = np.flatnonzero((field.values >= 0).any(axis=0))
-    if not ACTIONS[field.point.action].stores or not len(stores):
-        return field
-    one = field.values[:, stores[:1]]
-    if (field.values[:, stores] != one).any():
-        return field
-    return replace(field, values=np.broadcast_to(one, field.values.shape))
-
-
-def _cost(plan: RoundPlan, block: int, topology: Topology) -> CycleCost:
-    """What the cycles of rounds are made of, for blocks of so many flits."""
-    links, flits = int(plan.links.sum()), int(plan.blocks.sum()) * block
-    if plan.rests:
-        return CycleCost(len(plan.links), 0, flits)
-    # Where links differ, or sums wait on the way, a hop of several cycles counts as so many.
-    each = 1 if plan.added else topology.one_latency or 1
-    return CycleCost(len(plan.links), links // each, flits, alpha=ROUND_SETUP, hop_cycles=each)
-
-
-def _check_size(schedule: Schedule, *, sums: bool) -> None:
-    """Refuse what has too much to follow."""
     nodes = schedule.topology.nodes
     held = nodes * (schedule.blocks.per_origin if sums else schedule.blocks.count)
     if schedule.blocks.collective.personal and not sums:
@@ -170,54 +69,99 @@ def _check_size(schedule: Schedule, *, sums: bool) -> None:
             f"Nodes times blocks must be at most {MAX_HELD_BLOCKS} for hardware that works in "
             f"rounds, not {held} (plan and check have no such limit)"
         )
+    if request.in_halves:
+        return _moves(request, give_chunks_memories(follow_blocks(schedule, rests=False)))
+    passing = None if sums else passing_plan(schedule)
+    if passing:
+        return _moves(request, passing, passes=True)
+    follow = follow_sums if sums else follow_blocks
+    # Every round ends with a pause where tables are loaded, and with any root.
+    plan = follow(schedule, rests=request.fixed and not request.any_root)
+    moves = _moves(request, plan)
+    paused = int(plan.blocks.sum()) * request.block + int(round_pause(plan.links).sum())
+    if plan.rests and moves.loop.rows * max(request.block, moves.loop.least) > paused:
+        return _moves(request, follow(schedule, rests=False))
+    return moves
 
 
-def _loop(plan: RoundPlan, block: int, distance: int) -> tuple[Loop, IntArray, IntArray]:
-    """The rows: the rounds, cut wherever a burst or a message begins or ends at any node.
+def _moves(request: Request, plan: RoundPlan, *, passes: bool = False) -> Moves:
+    """Return the moves of rounds, cut wherever a burst or a message begins or ends at any node.
 
-    With them the variant of each node, and a node of each. Blocks are of so many flits; distance is
-    that from the address of a slot of a memory to that of the next.
+    A node sends from one memory. With any root, it sends from a memory for each reader, or for each
+    chunk of a broadcast.
+
+    Parameters
+    ----------
+    passes : bool
+        True if no block rests on its way. Rows then come for the first flit of all blocks, then for
+        the next, and need no pause: what leaves a node in a row came in the one before.
     """
+    topology, layout, block = request.topology, request.schedule.layout, request.block
+    own, collective = len(plan.memories), request.schedule.collective
+    by_chunk = request.in_halves
+    send_map: AddressMap = DirectMap(
+        0 if by_chunk else own, layout.part_chunks, block, by_chunk=by_chunk
+    )
+    if request.any_root and collective.personal:
+        # A node keeps what it sends as node 0 does, by the offsets of destinations from it.
+        plan, memory, slot = bank_sent_blocks(plan)
+        memory, base = (x.reshape(-1, layout.part_chunks) for x in (memory, slot * block))
+        send_map = OffsetMap(topology, memory, base, ahead=True)
     round_of, begin, end = _cut(plan)
     ends = np.append(np.diff(round_of) > 0, True)
-    injections, memory, base = _reads(plan, round_of, begin, distance)
-    write, source, tap = _stores(plan, round_of, begin, distance)
-    added, stored = plan.added, store_delay(skew=plan.added.stored if plan.added else 0)
-    late = [ADDRESS + cycles for cycles in added.late] if added else ADDRESS
-    points: list[tuple[Action, IntArray, int | list[int]]] = [
-        (Action.SELECT, plan.select[round_of], SETTING),
-        *([(Action.OPERAND, added.operand[round_of], LINK)] if added else []),
-        (Action.MEMORY, memory, late), (Action.READ, base, late),
-        (Action.WRITE, write, stored), (Action.SOURCE, source, stored), (Action.TAP, tap, stored),
-    ]  # fmt: skip
-    done = np.concatenate([values for _, values, _ in points], axis=2).transpose(1, 0, 2)
-    alike = zip(map(bytes, done), map(bytes, plan.depth), strict=True)
-    variant_of, first = number_equal(alike)
-    ports = plan.select.shape[2]
+    injections, reads = _reads(plan, round_of, begin)
+    receipts = plan.receipts
+    run, row = _rows(round_of, begin, receipts.round, 0 * receipts.length, receipts.length)
+    stored = np.full((3, len(round_of), topology.nodes, len(plan.memories)), IDLE)
+    stored[:, row, receipts.node[run], receipts.memory[run]] = (
+        receipts.slot[run] + begin[row], receipts.source[run], receipts.links[run],
+    )  # fmt: skip
+    points, depth, variant_of = join_nodes(
+        (
+            Points({Action.SELECT: plan.select[round_of]}),
+            Points(dict(zip((Action.MEMORY, Action.READ), reads, strict=True))),
+            Points(dict(zip((Action.WRITE, Action.SOURCE, Action.TAP), stored, strict=True))),
+        ),
+        plan.depth,
+    )
     departure = np.searchsorted(round_of, np.arange(len(plan.links)))
     loop = Loop(
-        order=Order.ROW,
+        order=Order.FLIT if passes else Order.ROW,
         flits=block,
         # Words of a round arrive in the pause behind its last row.
         pause=np.where(ends & (not plan.rests), round_pause(plan.links)[round_of], 0),
         blocks=end - begin,
-        sources=Sources(
-            ports,
-            results=added is not None,
-            injections=injections,
-            made=added is not None and added.made,
-        ),
-        fields=tuple(
-            field
-            for action, values, delay in points
-            for field in fields_of(action, values[:, first], delay)
-        ),
-        departure=np.broadcast_to(departure[:, None], (len(departure), ports)),
+        sources=Sources(topology.ports, injections=injections),
+        departure=np.broadcast_to(departure[:, None], (len(departure), topology.ports)),
         least=_least(plan, round_of, begin) if plan.rests else 1,
         rests=plan.rests,
-        streams=plan.streams,
     )
-    return loop, variant_of, first
+    if passes:
+        loop = replace(loop, pause=0 * loop.pause, blocks=0 * loop.blocks + 1)
+        for name, values in points[-1].values.items():
+            points[-1].values[name] = _share_values(values)
+    return Moves(
+        loop=loop,
+        points=points,
+        memories=(*plan.memories, *memories_of((), depth.shape[1] - len(plan.memories))),
+        depth=depth,
+        variant_of=variant_of,
+        send_map=send_map,
+        receive_map=_receive_map(request, plan, send_map, variant_of),
+        known_by="the root" if by_chunk else "round and address",
+        cost=None if passes else _cost(plan, request),
+    )
+
+
+def _cost(plan: RoundPlan, request: Request) -> CycleCost:
+    """Return the cycles of rounds."""
+    flits = int(plan.blocks.sum()) * request.block
+    if plan.rests:
+        return CycleCost(len(plan.links), 0, flits)
+    # Where links differ, a hop of several cycles counts as so many.
+    each = request.topology.one_latency or 1
+    hops = int(plan.links.sum()) // each
+    return CycleCost(len(plan.links), hops, flits, alpha=ROUND_SETUP, hop_cycles=each)
 
 
 def _cut(plan: RoundPlan) -> tuple[IntArray, IntArray, IntArray]:
@@ -275,9 +219,9 @@ def _least(plan: RoundPlan, round_of: IntArray, begin: IntArray) -> int:
 
 
 def _reads(
-    plan: RoundPlan, round_of: IntArray, begin: IntArray, distance: int
-) -> tuple[tuple[tuple[int, ...], ...], IntArray, IntArray]:
-    """Injection ports, and the memories and first addresses that their readers read.
+    plan: RoundPlan, round_of: IntArray, begin: IntArray
+) -> tuple[tuple[tuple[int, ...], ...], IntArray]:
+    """Return injection ports, and the memories and slots that their readers read.
 
     There are as many of each as any node needs. A reader reads the word that changes nothing while
     others of its injection port read more.
@@ -288,22 +232,43 @@ def _reads(
     ends = np.append(0, np.cumsum(most))
     run, row = _rows(round_of, begin, bursts.round, bursts.at, bursts.length)
     where = row, bursts.node[run], (ends[bursts.injection] + bursts.place)[run]
-    memory, base = np.full((2, len(round_of), plan.select.shape[1], ends[-1]), IDLE)
+    memory, slot = reads = np.full((2, len(round_of), plan.select.shape[1], ends[-1]), IDLE)
     memory[where] = bursts.memory[run]
-    base[where] = (bursts.slot[run] + begin[row] - bursts.at[run]) * distance
-    resting = (base < 0) & (base[..., np.repeat(ends[:-1], most)] >= 0)
-    memory[resting], base[resting] = NEUTRAL, 0
-    return tuple(tuple(range(a, b)) for a, b in pairwise(ends.tolist())), memory, base
+    slot[where] = bursts.slot[run] + begin[row] - bursts.at[run]
+    resting = (slot < 0) & (slot[..., np.repeat(ends[:-1], most)] >= 0)
+    memory[resting], slot[resting] = NEUTRAL, 0
+    return tuple(tuple(range(a, b)) for a, b in pairwise(ends.tolist())), reads
 
 
-def _stores(plan: RoundPlan, round_of: IntArray, begin: IntArray, distance: int) -> IntArray:
-    """What memories store in each row at each node: first addresses, sources and taps."""
-    receipts = plan.receipts
-    run, row = _rows(round_of, begin, receipts.round, 0 * receipts.length, receipts.length)
-    stored = np.full((3, len(round_of), plan.select.shape[1], len(plan.memories)), IDLE)
-    stored[:, row, receipts.node[run], receipts.memory[run]] = (
-        (receipts.slot[run] + begin[row]) * distance,
-        receipts.source[run],
-        receipts.links[run],
-    )
-    return stored
+def _share_values(values: IntArray) -> IntArray:
+    """Return values that are the same at all nodes, where those at nodes that store are.
+
+    Other nodes have no such memory.
+    """
+    shared: IntArray = values.copy()
+    for number, of_memory in enumerate(values.transpose(2, 0, 1)):
+        stores = np.flatnonzero((of_memory >= 0).any(axis=0))
+        if len(stores) and (of_memory[:, stores] == of_memory[:, stores[:1]]).all():
+            shared[..., number] = of_memory[:, stores[:1]]
+    return shared
+
+
+def _receive_map(
+    request: Request, plan: RoundPlan, send_map: AddressMap, variant_of: IntArray
+) -> AddressMap:
+    """Return where nodes keep the blocks that they receive.
+
+    With any root, the root keeps them as node 0 does, by the offsets of origins from it, and others
+    as the nodes at their offsets from the root do.
+    """
+    layout, topology, words = request.schedule.layout, request.topology, request.slot_words
+    if isinstance(send_map, DirectMap) and request.in_halves:
+        return replace(send_map, base=words)
+    shape = topology.nodes, layout.recv_parts, layout.part_chunks
+    memory, slot = (each.reshape(shape) for each in plan.located)
+    base = slot_words(slot, words)
+    if not request.any_root:
+        return NodeMap(memory, base, variant_of)
+    if request.schedule.collective.to_root:
+        return OffsetMap(topology, memory[0], base[0], ahead=True)
+    return OffsetMap(topology, memory[:, 0], base[:, 0])

@@ -31,7 +31,7 @@ from .send_order import SEND, Location
 if TYPE_CHECKING:
     from ..schedule import Schedule, Transfers
     from ..topology import IntArray
-    from .round_plan import RoundPlan
+    from .round_follower import RoundPlan
 
 __all__ = ["follow_sums"]
 

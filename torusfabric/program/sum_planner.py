@@ -16,103 +16,113 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ..schedule import SumTable, Table
-from .fields import Stage
-from .node_plan import FOREVER, NodePlan
-from .node_planner import Consumer, Moves, SharedMemory, Use, Word, plan_node
+from .fields import Order, Stage
+from .node_planner import FOREVER, Consumer, SharedMemory, TableTraffic, Use, Word, plan_node
 from .table_timing import Arrival, TableTiming, TableTransfers, by_cycle, by_step
-from .timing import MEMORY_AGE
+from .timing import COMBINE, MEMORY_AGE
+
+if TYPE_CHECKING:
+    from .moves import Moves, Request
 
 __all__ = ["plan_sums"]
 
 
-def plan_sums(
-    table: Table | SumTable, flits: int, latency: int = 0, *, any_length: bool = False
-) -> NodePlan:
-    """Plan what a node does.
+def plan_sums(request: Request) -> Moves:
+    """Plan the moves of a table of sums.
 
     Where the length is open, nothing but the interval of the steps depends on it from some length
     on. Shorter blocks go by at the least interval at which all is as for long ones: the period of
     the plan. Where the longest blocks, in a plan of their own, take no more cycles than that, all
     are filled up to their length.
 
-    Parameters
-    ----------
-    table : Table or SumTable
-        A reduction.
-    flits : int
-        Flits of a block.
-    latency : int
-        Cycles that the hardware of operators takes by itself.
-    any_length : bool
-        Whether blocks may have fewer flits.
-
     Returns
     -------
-    NodePlan
-        The one that takes fewer cycles: by the cycle, or by the step. Of any length by the step,
+    Moves
+        The plan that takes fewer cycles: by the cycle, or by the step. Of any length by the step,
         unless `padded`, or if nodes keep their sums.
 
     Examples
     --------
     >>> import torusfabric as tf
     >>> table = tf.plan(tf.Torus(3), "reduce-scatter", algorithm="matching")
-    >>> plan = plan_sums(table, flits=1)
-    >>> plan.by_waves, plan.duration
-    (True, 3)
-    >>> plan_sums(table, flits=100, any_length=True).period
+    >>> [tf.compile(table, flits=flits).loop.order.value for flits in (3, 300)]
+    ['flit', 'row']
+    >>> tf.compile(table, max_flits=300).loop.least
     1
     >>> table = tf.plan(tf.Torus(4, 4), "allreduce", algorithm="matching")
-    >>> plan_sums(table, flits=2, any_length=True).padded
+    >>> tf.compile(table, max_flits=16).loop.padded
     True
     """
+    table, latency = request.schedule, request.latency
+    assert isinstance(table, Table | SumTable)
     transfers = TableTransfers(table, latency)
     timings = [by_cycle(transfers)]
-    if flits > 1 and isinstance(table, Table):
-        timings.append(by_step(transfers, table.round_count, flits))
-    plans = [_plan(transfers, timing, flits) for timing in timings]
-    # Rows by the cycle include those of a link.
-    longer = max(transfers.longer)
-    duration = {plan: plan.duration + longer * (not plan.by_waves) for plan in plans}
-    longest = min(plans, key=duration.__getitem__)
-    if not any_length or not isinstance(table, Table):
-        return longest
-    plan = _plan_open_sums(table, flits, latency)
-    padded = duration[longest] <= plan.duration + longer
-    return replace(longest, padded=True) if padded else plan
+    # In short messages all rows are for each flit; they serve for any number of flits.
+    by_steps = isinstance(table, Table) and not request.short
+    if request.block > 1 and by_steps:
+        timings.append(by_step(transfers, table.round_count, request.block))
 
+    def plan(timing: TableTiming, *, padded: bool = False) -> Moves:
+        traffic = _traffic(transfers, timing)
+        memories = [*_received(traffic), *_sent(traffic)]
+        return plan_node(request, traffic, memories, padded=padded)
 
-def _plan_open_sums(table: Table, flits: int, latency: int) -> NodePlan:
-    """The plan by the step in which the length of a run changes nothing but the interval."""
-    transfers = TableTransfers(table, latency)
+    def duration(moves: Moves) -> int:
+        """Cycles of all rows, and by which the last word is written later."""
+        loop = moves.loop
+        if loop.order is Order.FLIT:
+            return loop.slots(request.block) + latency
+        late = max(loop.departure_skew) + COMBINE + latency - int(loop.pause[0])
+        # Rows by the cycle include those of a link.
+        return loop.rows * loop.least + max(late, 0) + max(transfers.longer)
+
+    plans = [plan(timing) for timing in timings]
+    durations = [duration(each) for each in plans]
+    longest = int(np.argmin(durations))
+    if not (request.any_length and by_steps):
+        return plans[longest]
+    # The length of a run is to change nothing but the interval of steps.
     long = transfers.reach + latency + MEMORY_AGE
     timing = by_step(transfers, table.round_count, long)
-    wanted = _plan(transfers, timing, flits)
+    found = wanted = plan(timing)
     for period in range(1, long):
         timing = replace(timing, period=period)
         if timing.keeps_rules(transfers):
-            plan = _plan(transfers, timing, flits)
-            if plan.does_the_same(wanted):
-                return plan
-    return wanted
+            shorter = plan(timing)
+            if _is_alike(shorter, wanted):
+                found = shorter
+                break
+    if durations[longest] <= duration(found):
+        return plan(timings[longest], padded=True)
+    return found
 
 
-def _plan(transfers: TableTransfers, timing: TableTiming, flits: int) -> NodePlan:
-    """The plan of one timing."""
-    moves = _moves(transfers, timing)
-    return plan_node(moves, flits, [*_received(moves), *_sent(moves)])
+def _is_alike(moves: Moves, other: Moves) -> bool:
+    """Return True if two plans of a table differ in nothing but the period of rows."""
+    mine, others = (
+        [
+            *(array for points in each.points for array in points.values.values()),
+            *(array for at in (each.send_map, each.receive_map) for array in vars(at).values()),
+        ]
+        for each in (moves, other)
+    )
+    return moves.loop.sources == other.loop.sources and all(map(np.array_equal, mine, others))
 
 
-def _moves(transfers: TableTransfers, timing: TableTiming) -> Moves:
+def _traffic(transfers: TableTransfers, timing: TableTiming) -> TableTraffic:
     """What every consumer takes when."""
-    moves = Moves(transfers, timing, [], {})
+    traffic = TableTraffic(transfers, timing, [], {})
 
     def added(arrivals: Iterable[Arrival], word: Word) -> Word:
         """Combine arrivals with a word, one after another; the result."""
-        for arrival in sorted(arrivals, key=moves.arrives):
+        for arrival in sorted(arrivals, key=traffic.arrives):
             adder = Consumer(transfers.opposite[arrival.port], adds=True)
-            moves.taken.append(Use(adder, arrival.step, word))
+            traffic.taken.append(Use(adder, arrival.step, word))
             word = Word(Stage.RESULT, arrival)
         return word
 
@@ -120,29 +130,29 @@ def _moves(transfers: TableTransfers, timing: TableTiming) -> Moves:
     passed = {key: added(came, Word(Stage.IDENTITY)) for key, came in transfers.passes.items()}
     last = joined | passed
     to_all = transfers.table.collective.to_all
-    moves.complete.update({key: word for key, word in last.items() if to_all or key[0] == 0})
+    traffic.complete.update({key: word for key, word in last.items() if to_all or key[0] == 0})
     for leaving in transfers.departures:
         word = own = Word(Stage.INJECTION, leaving.key)
         if leaving.passed:
             word = Word(Stage.PORT, leaving.passed)
         elif transfers.kept:
             come = [Word(Stage.RESULT, a) for a in transfers.feeding(leaving)]
-            word = max(come, key=moves.written, default=own)
+            word = max(come, key=traffic.written, default=own)
         else:
             word = (joined if leaving.partial else last).get(leaving.key, own)
-        moves.taken.append(Use(Consumer(leaving.port, adds=False), leaving.step, word))
-    return moves
+        traffic.taken.append(Use(Consumer(leaving.port, adds=False), leaving.step, word))
+    return traffic
 
 
-def _received(moves: Moves) -> Iterator[SharedMemory]:
+def _received(traffic: TableTraffic) -> Iterator[SharedMemory]:
     """The memories of each in-port, those of results first."""
     last: dict[Word, int] = defaultdict(int)
-    for use in moves.uses:
-        last[use.word] = max(last[use.word], moves.takes(use))
-    for port in range(moves.transfers.ports):
-        kept = moves.kept(port)
+    for use in traffic.uses:
+        last[use.word] = max(last[use.word], traffic.takes(use))
+    for port in range(traffic.transfers.ports):
+        kept = traffic.kept(port)
         results, raw = (
-            _shared(_of_consumers(moves, moves.waits[port, stage]))
+            _shared(_of_consumers(traffic, traffic.waits[port, stage]))
             for stage in (Stage.RESULT, Stage.PORT)
         )
         if kept and not results:
@@ -155,30 +165,30 @@ def _received(moves: Moves) -> Iterator[SharedMemory]:
             yield memory
 
 
-def _sent(moves: Moves) -> Iterator[SharedMemory]:
+def _sent(traffic: TableTraffic) -> Iterator[SharedMemory]:
     """The memories of contributions, all of which are read."""
-    uses = [use for use in moves.uses if use.word.stage is Stage.INJECTION]
+    uses = [use for use in traffic.uses if use.word.stage is Stage.INJECTION]
     # Several consumers take a contribution where nodes keep their sums.
-    kept = moves.transfers.kept
-    each = _memories(moves, uses, lambda use: use.word) if kept else _of_consumers(moves, uses)
+    kept = traffic.transfers.kept
+    each = _memories(traffic, uses, lambda use: use.word) if kept else _of_consumers(traffic, uses)
     for memory in _shared(each):
         memory.held = {word: FOREVER for _, word in sorted(memory.rows.items())}
         yield memory
 
 
-def _of_consumers(moves: Moves, uses: Iterable[Use]) -> list[SharedMemory]:
+def _of_consumers(traffic: TableTraffic, uses: Iterable[Use]) -> list[SharedMemory]:
     """A memory for each consumer, those first that read most."""
-    memories = _memories(moves, uses, lambda use: use.consumer)
+    memories = _memories(traffic, uses, lambda use: use.consumer)
     return sorted(memories, key=lambda memory: -len(memory.uses))
 
 
 def _memories(
-    moves: Moves, uses: Iterable[Use], of: Callable[[Use], Hashable]
+    traffic: TableTraffic, uses: Iterable[Use], of: Callable[[Use], Hashable]
 ) -> Iterable[SharedMemory]:
     """A memory for each of what is used, or of those who use it."""
     found: dict[Hashable, SharedMemory] = {}
     for use in uses:
-        row, skew = moves.read_at(use)
+        row, skew = traffic.read_at(use)
         found.setdefault(of(use), SharedMemory(skew=skew)).add(use, row)
     return found.values()
 

@@ -16,16 +16,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from ..schedule import Table
-from .fields import Stage
-from .node_plan import FOREVER, NodePlan
-from .node_planner import Consumer, Moves, SharedMemory, Use, Word, plan_node
+from .fields import Action, Stage
+from .node_planner import FOREVER, Consumer, SharedMemory, TableTraffic, Use, Word, plan_node
 from .table_timing import Arrival, Key, TableTiming, TableTransfers, by_cycle, in_order
 from .timing import MEMORY_AGE, PASS
+
+if TYPE_CHECKING:
+    from .moves import Moves, Request
 
 __all__ = ["plan_table"]
 
@@ -36,67 +38,69 @@ SentBlock: TypeAlias = tuple[int, ...]
 _Sent: TypeAlias = dict[SentBlock, list[tuple[int, int]]]
 
 
-def plan_table(
-    table: Table, flits: int, *, any_length: bool = False, short: bool = False
-) -> NodePlan:
-    """Plan what a node does.
-
-    Parameters
-    ----------
-    table : Table
-        Not a reduction.
-    flits : int
-        Flits of a block.
-    any_length : bool
-        Whether blocks may have fewer flits.
-    short : bool
-        Whether to be quick for few flits, where that makes a difference.
+def plan_table(request: Request) -> Moves:
+    """Plan the moves of a table of blocks.
 
     Returns
     -------
-    NodePlan
+    Moves
         The cheapest of all orders in which words can move without a pause; on links of several
         cycles the cheapest of the quickest.
 
     Examples
     --------
     In four steps a node receives fifteen blocks over four in-ports; none waits for longer than a
-    cycle before it is sent on, so that nothing is read but what a node sends itself.
+    cycle before it is sent on, so that nothing is read but the node's own block.
 
     >>> import torusfabric as tf
-    >>> plan = plan_table(tf.plan(tf.Torus(4, 4), "allgather", algorithm="matching"), flits=1)
-    >>> plan.steps, len(plan.receive_memories), len(plan.send_memories)
-    (4, 4, 1)
-    >>> [bool((memory.read >= 0).any()) for memory in plan.receive_memories]
-    [False, False, False, False]
+    >>> from torusfabric.program.moves import Request
+    >>> table = tf.plan(tf.Torus(4, 4), "allgather", algorithm="matching")
+    >>> moves = plan_table(Request(table, flits=1))
+    >>> moves.loop.rows, len(moves.memories), moves.loop.sources.readers
+    (4, 5, 1)
     """
+    table, flits = request.schedule, request.block
+    assert isinstance(table, Table)
     transfers, longest = TableTransfers(table), table.topology.longest_link
     orders = [True, False]
-    if short or (longest == 1 and (any_length or flits == 1)):
+    if request.short or (longest == 1 and (request.any_length or flits == 1)):
         orders = [True]
     # Of any length, words that go on are all taken out of memories.
-    age = MEMORY_AGE if any_length else PASS
+    age = MEMORY_AGE if request.any_length else PASS
     plans = []
     for by_waves in orders:
         soon = by_waves and longest > 1
         timing = by_cycle(transfers) if soon else in_order(transfers, table.round_count)
         # Where each block comes once, the last of its arrivals is the first.
         for latest in (True, False)[: 1 + any(len(a) > 1 for a in transfers.arrivals.values())]:
-            moves, least = _moves(transfers, timing, by_waves=by_waves, latest=latest), 1
+            traffic, least = _traffic(transfers, timing, by_waves=by_waves, latest=latest), 1
             if not by_waves:
-                least = _least_wait(moves, age)
+                waits = (
+                    -(-(transfers.longer[use.word.of[1]] + age) // (use.step - use.word.of[0]))
+                    for use in traffic.uses
+                    if use.word.stage is Stage.PORT
+                )
+                least = max(waits, default=1)
                 steady = replace(timing, period=max(least, flits), by_cycle=False)
-                moves = replace(moves, timing=steady)
-            plan = plan_node(moves, flits, [*_received(moves), *_sent(moves)])
-            steps = np.arange(table.round_count)[:, None]
-            departure = np.where(plan.departure < 0, steps, plan.departure)
-            plans.append(replace(plan, period=least, departure=departure))
-    return min(plans, key=lambda plan: (plan.rows_cycles, plan.cost))
+                traffic = replace(traffic, timing=steady)
+            memories = [*_received(traffic), *_sent(traffic)]
+            plans.append(plan_node(request, traffic, memories, least=least))
+    return min(plans, key=lambda plan: (plan.loop.slots(flits), _cost(plan)))
 
 
-def _moves(
+def _cost(moves: Moves) -> tuple[int, int, int]:
+    """Return LUTs a bit, memories of arrivals that are read, and registers."""
+    select, *_, reads, stores = (each.values for each in moves.points)
+    columns = select[Action.SELECT][:, 0].T
+    inputs = [len(np.unique(column[column >= 0])) for column in columns]
+    read = int((reads[Action.MEMORY] < len(stores[Action.SOURCE])).sum())
+    luts = sum(-(-count // 2) for count in inputs if count > 1)
+    return luts, read, len(moves.loop.sources.delayed)
+
+
+def _traffic(
     transfers: TableTransfers, timing: TableTiming, *, by_waves: bool, latest: bool
-) -> Moves:
+) -> TableTraffic:
     """What every out-port takes when: of several arrivals of a block the latest, or the first."""
 
     def there(arrival: Arrival) -> int:
@@ -132,27 +136,19 @@ def _moves(
             if not personal or offset == goal
         }
     complete: dict[Key, Word] = {at: Word(Stage.PORT, first) for at, (first, *_) in kept.items()}
-    return Moves(transfers, timing, taken, complete)
+    return TableTraffic(transfers, timing, taken, complete)
 
 
-def _least_wait(moves: Moves, age: int) -> int:
-    """The least cycles of a step in which blocks wait for so many from their arrival on."""
-    least = (
-        -(-(moves.transfers.longer[use.word.of[1]] + age) // (use.step - use.word.of[0]))
-        for use in moves.uses
-        if use.word.stage is Stage.PORT
-    )
-    return max(least, default=1)
-
-
-def _received(moves: Moves) -> list[SharedMemory]:
+def _received(traffic: TableTraffic) -> list[SharedMemory]:
     """A memory of each in-port; of the words that leave in one row each is in one of its own."""
-    timing, longer = moves.timing, moves.transfers.longer
+    timing, longer = traffic.timing, traffic.transfers.longer
     first: list[SharedMemory] = []
     others: list[SharedMemory] = []
-    for port in range(moves.transfers.ports):
+    for port in range(traffic.transfers.ports):
         memories, leaving = [SharedMemory(port)], defaultdict[int, list[Word]](list)
-        for use in sorted(moves.waits[port, Stage.PORT], key=lambda use: (use.step, use.consumer)):
+        for use in sorted(
+            traffic.waits[port, Stage.PORT], key=lambda use: (use.step, use.consumer)
+        ):
             row = timing.row[use.step, use.consumer.port]
             words = leaving[row]
             if use.word not in words:
@@ -165,16 +161,16 @@ def _received(moves: Moves) -> list[SharedMemory]:
             # A slot may be written again in the row in which it is read last.
             rows = sorted(memory.rows.items())
             memory.held = {word: row * timing.period + longer[word.of[1]] for row, word in rows}
-        memories[0].held |= moves.kept(port)
+        memories[0].held |= traffic.kept(port)
         first.append(memories[0])
         others += memories[1:]
     return first + others
 
 
-def _sent(moves: Moves) -> list[SharedMemory]:
+def _sent(traffic: TableTraffic) -> list[SharedMemory]:
     """Memories of the node's own blocks; those that leave in one row are in different ones."""
-    table, timing = moves.transfers.table, moves.timing
-    own = [use for use in moves.taken if use.word.stage is Stage.INJECTION]
+    table, timing = traffic.transfers.table, traffic.timing
+    own = [use for use in traffic.taken if use.word.stage is Stage.INJECTION]
     sent: _Sent = defaultdict(list)
     for use in own:
         row = timing.row[use.step, use.consumer.port]

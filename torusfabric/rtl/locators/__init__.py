@@ -19,8 +19,8 @@ from amaranth.lib.wiring import In, Member, Out
 
 from ...collective import Layout
 from ...program import DirectMap, Form, Program, RouteMap
+from ...program.address_map import Route
 from ...program.fields import Order
-from ...program.patterns import Route
 from ...program.timing import chunk_cycles, part_cycles
 from ...topology import IntArray
 from ..memories import Columns, address_width, memories_of

@@ -1,4 +1,6 @@
-"""Programs of patterns of sums: around each cycle, a node adds to all that passes.
+"""Moves of sums: in patterns, in tables (`sum_planner`), and in rounds (`rounds`).
+
+In a pattern of sums, around each cycle, a node adds to all that passes.
 
 All that arrives at an in-port comes along one cycle. The operator behind it combines each word with
 the node's own contribution to the same sum, which lies in a memory of the in-port in the order in
@@ -13,29 +15,29 @@ chunks can take turns on a cycle. Where there are more, they go around one group
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import InputError
-from ..schedule import SumPattern
-from .address_map import CycleMap, NodeMap
-from .fields import IDLE, Action, Field, Loop, Order, Point, Sources, memories_of, number_equal
-from .timing import ADDRESS, COMBINE, SETTING, store_delay
+from ..schedule import SumPattern, SumTable, Table
+from .address_map import AddressMap, CycleMap, NodeMap
+from .fields import IDLE, Action, Loop, Order, Sources, memories_of, number_equal
+from .moves import Moves, Points
+from .rounds import round_moves
+from .sum_planner import plan_sums
+from .timing import COMBINE
 
 if TYPE_CHECKING:
-    from ..topology import BoolArray, IntArray
-    from .address_map import AddressMap
-    from .program import Program
-    from .request import Request
+    from ..topology import IntArray
+    from .moves import Request
 
-__all__ = ["compile_sum_pattern"]
+__all__ = ["sum_moves"]
 
 
-def compile_sum_pattern(request: Request) -> Program:
-    """The program of a pattern of sums.
+def sum_moves(request: Request) -> Moves:
+    """Return the moves of sums, by the form of the schedule.
 
     Examples
     --------
@@ -48,33 +50,71 @@ def compile_sum_pattern(request: Request) -> Program:
     (18, 45)
     """
     pattern, block = request.schedule, request.block
-    assert isinstance(pattern, SumPattern)
-    if pattern.topology.one_latency is None:
+    if isinstance(pattern, Table | SumTable):
+        return plan_sums(request)
+    if not isinstance(pattern, SumPattern):
+        return round_moves(request)
+    topology, nodes, to_all = pattern.topology, pattern.topology.nodes, pattern.collective.to_all
+    links = topology.one_latency
+    if links is None:
         raise InputError(
             "Links must be of equal latency for sums around cycles, not of "
-            f"{pattern.topology.latency_text} cycles: sums in a table and along trees take any"
+            f"{topology.latency_text} cycles: sums in a table and along trees take any"
         )
-    node = _Node(pattern)
-    rows = _Rows.of(pattern, COMBINE + request.latency + pattern.topology.one_latency)
-    loop = Loop(
-        order=Order.FLIT,
-        flits=block,
-        pause=np.zeros(len(rows.hop), int),
-        blocks=np.ones(len(rows.hop), int),
-        sources=node.sources,
-        fields=tuple(_fields(rows, node, request)),
-        departure=rows.departure(node.sources.ports),
-    )
-    owners = pattern.topology.nodes if pattern.collective.to_all else 1
-    words = block * pattern.turns * np.array([owners, pattern.topology.nodes])
-    return request.program(
-        loop,
-        send_map=node.map(rows, block, first_memory=len(node.live), lead=1),
-        receive_map=_receive_map(pattern, node, rows, block),
-        known_by="position on the cycle",
-        memories=memories_of(node.live.tolist(), len(node.live)),
-        depth=np.concatenate([count * node.there for count in words], axis=1),
+    node, rows = _Node(pattern), _Rows.of(pattern, COMBINE + request.latency + links)
+    sources, live, count = node.sources, node.live, len(node.live)
+    hop, place = rows.hop[:, None, None], rows.place(0)[:, None, None]
+    # Results are passed on, and at the beginning what changes nothing.
+    select = np.where((hop == 0) & (node.passed >= 0), sources.identity, node.passed)
+    # With what arrives words are combined that are read, and with results nothing.
+    adds, readers = (hop >= 0) & (hop < nodes), np.arange(count)
+    operand = np.full((len(rows.hop), len(node.there), topology.ports), IDLE)
+    own = np.where(adds, sources.first_injection + readers, sources.identity)
+    operand[..., live] = np.where((hop >= 0) & node.there, own, IDLE)
+    # Of each turn the last word is stored, or of an all-reduce the results of all owners.
+    kept = rows.place(nodes - 1) if to_all else rows.turn
+    complete = (hop >= nodes - 1) & node.there
+    if to_all:
+        receive_map: AddressMap = node.map(rows, block, first_memory=0, lead=0)
+    else:
+        cycle, turn = np.divmod(np.arange(pattern.chunks), pattern.turns)
+        memory = node.entry[cycle].T[:, None]
+        receive_map = NodeMap(memory, np.broadcast_to(block * turn, memory.shape), node.variant_of)
+    sums = pattern.turns * np.array([nodes if to_all else 1, nodes])
+    return Moves(
+        loop=Loop(
+            order=Order.FLIT,
+            flits=block,
+            pause=np.zeros(len(rows.hop), int),
+            blocks=np.ones(len(rows.hop), int),
+            sources=sources,
+            departure=rows.departure(topology.ports),
+        ),
+        points=(
+            Points({Action.SELECT: np.where(hop >= 0, select, IDLE)}),
+            Points({Action.OPERAND: operand}, links),
+            Points(
+                {
+                    Action.MEMORY: count + readers,
+                    Action.READ: np.where(adds & node.there, place, IDLE),
+                },
+                links,
+            ),
+            Points(
+                {
+                    Action.WRITE: np.where(complete, kept[:, None, None], IDLE),
+                    Action.SOURCE: sources.first_result + live,
+                    Action.TAP: np.array([links]),
+                },
+                COMBINE + request.latency,
+            ),
+        ),
+        memories=memories_of(live.tolist(), count),
+        depth=np.concatenate([slots * node.there for slots in sums], axis=1),
         variant_of=node.variant_of,
+        send_map=node.map(rows, block, first_memory=count, lead=1),
+        receive_map=receive_map,
+        known_by="position on the cycle",
     )
 
 
@@ -169,47 +209,3 @@ class _Rows:
         there = np.flatnonzero(self.hop >= 0)
         row[self.hop[there], self.turn[there]] = there
         return np.repeat(row[1:].reshape(-1, 1), ports, axis=1)
-
-
-def _fields(rows: _Rows, node: _Node, request: Request) -> Iterator[Field]:
-    """What out-ports pass on, what operators combine with what arrives, and what is stored."""
-    pattern, sources, live = node.pattern, node.sources, node.live.tolist()
-    nodes, links = pattern.topology.nodes, pattern.topology.longest_link
-    hop = rows.hop[:, None]
-
-    def field(
-        action: Action, number: int, reader: int, acts: BoolArray, value: IntArray | int, delay: int
-    ) -> Field:
-        values = np.where(acts & node.there[:, reader], value, IDLE)
-        return Field(Point(action, number), values, delay)
-
-    # Results are passed on, and at the beginning what changes nothing.
-    for port, result in enumerate(node.passed.T):
-        values = np.where((hop == 0) & (result >= 0), sources.identity, result)
-        values = np.where(hop >= 0, values, IDLE).astype(np.int16)
-        yield Field(Point(Action.SELECT, port), values, SETTING)
-    # With what arrives words are combined that are read, and with results nothing.
-    adds, place, late = (hop >= 0) & (hop < nodes), rows.place(0), ADDRESS + links
-    for reader, port in enumerate(live):
-        own = np.where(adds, sources.first_injection + reader, sources.identity)
-        yield field(Action.OPERAND, port, reader, hop >= 0, own, SETTING + links)
-        yield field(Action.MEMORY, reader, reader, adds, len(live) + reader, late)
-        yield field(Action.READ, reader, reader, adds, request.block * place[:, None], late)
-    # Of each turn the last word is stored, or of an all-reduce the results of all owners.
-    kept = rows.place(nodes - 1) if pattern.collective.to_all else rows.turn
-    complete, late = hop >= nodes - 1, store_delay(latency=request.latency)
-    for number, port in enumerate(live):
-        result = sources.first_result + port
-        yield field(Action.WRITE, number, number, complete, request.block * kept[:, None], late)
-        yield field(Action.SOURCE, number, number, complete, result, late)
-        yield field(Action.TAP, number, number, complete, links, late)
-
-
-def _receive_map(pattern: SumPattern, node: _Node, rows: _Rows, block: int) -> AddressMap:
-    """Where nodes store sums: their own, or those of all owners."""
-    if pattern.collective.to_all:
-        return node.map(rows, block, first_memory=0, lead=0)
-    cycle, turn = np.divmod(np.arange(pattern.chunks), pattern.turns)
-    memory = node.entry[cycle].T[:, None]
-    base = np.broadcast_to(block * turn, memory.shape)
-    return NodeMap(memory, base, node.variant_of)

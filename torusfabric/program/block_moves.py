@@ -1,0 +1,172 @@
+"""Moves of blocks: in patterns, in tables, and in rounds.
+
+A pattern that does not stream goes in waves. Every router knows two settings: inject (the first row
+of a wave) and forward (all later rows). A message of L flits in C chunks travels as L / C waves,
+one after another without a gap. Whatever arrives in a row is stored in slot ``row`` of its
+in-port's memory, in every node alike; which block that is follows from the position of the in-arc
+on its flow.
+
+All that arrives at an in-port comes along one flow. On a flow of length m, what a node receives in
+step t over the in-arc with index i was injected at index ``i - t + 1`` (modulo m). So the step in
+which a block arrives is a difference of two numbers, one for the node and one for the origin.
+
+Tables are planned by `table_planner`, rounds by `rounds`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..schedule import Pattern, Table
+from ..schedule.pattern import Flows
+from ..topology import Faulty
+from .address_map import DirectMap, Route, RouteMap
+from .fields import IDLE, Action, Loop, Order, Sources, memories_of, number_equal
+from .moves import Moves, Points
+from .rounds import round_moves
+from .table_planner import plan_table
+from .timing import MEMORY_AGE, PASS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..topology import BoolArray, IntArray
+    from .moves import Request
+
+__all__ = ["Route", "block_moves", "routes_of"]
+
+
+def block_moves(request: Request) -> Moves:
+    """Return the moves of blocks, by the form of the schedule.
+
+    In the rows of a pattern every in-port, and every chunk, has a memory. Flit by flit all nodes
+    forward as words come. On links of several cycles all flits of a block go in each row, which
+    takes as many cycles as the longest link, or as there are flits. What has arrived in a row goes
+    on in the next: off its in-port, out of the register behind that, or out of its memory,
+    whichever has it then.
+    """
+    pattern = request.schedule
+    slow = isinstance(pattern.topology, Faulty) and pattern.topology.slow_links
+    if isinstance(pattern, Table):
+        return plan_table(request)
+    if not isinstance(pattern, Pattern) or slow or request.any_root:
+        return round_moves(request)
+    topology, block, steps = pattern.topology, request.block, pattern.steps
+    ports, chunks, links = topology.ports, pattern.chunks, topology.cycles_of_port
+    least, by_flit = topology.longest_link, topology.longest_link == 1
+    open_length = request.any_length and not by_flit
+    if open_length and (block > least or not isinstance(topology.link_latency, int)):
+        least += MEMORY_AGE - PASS  # then whatever the length, all is in memory
+    takes = least if by_flit or open_length else max(block, least)
+    age = takes - links + PASS
+    # Words that are read from memory have a reader each, behind those of chunks.
+    rests = np.flatnonzero(age >= MEMORY_AGE)
+    delayed = np.flatnonzero((age > PASS) & (age < MEMORY_AGE))
+    injections = tuple((k,) for k in range(chunks + len(rests)))
+    sources = Sources(ports, tuple(delayed.tolist()), injections=injections)
+    entry = np.append(np.arange(ports), IDLE)
+    entry[delayed] = ports + np.arange(len(delayed))
+    entry[rests] = sources.first_injection + chunks + np.arange(len(rests))
+    inject = np.where(pattern.inject >= 0, sources.first_injection + pattern.inject, IDLE)
+    forward = entry[pattern.feed]
+    variant_of, first = number_equal(map(bytes, np.hstack([inject, forward])))
+    select = np.broadcast_to(forward[first], (steps, len(first), ports)).astype(np.int16)
+    select[0] = inject[first]
+    row = np.arange(steps)[:, None, None]
+    # Chunks are read in the first row, and in all later ones what came in the row before.
+    read = np.append(ports + np.arange(chunks), rests)
+    own = np.arange(len(read)) < chunks
+    routes = tuple(routes_of(pattern, Flows.of(pattern)))
+    return Moves(
+        loop=Loop(
+            order=Order.FLIT if by_flit else Order.ROW,
+            flits=block,
+            pause=np.zeros(steps, int),
+            blocks=np.ones(steps, int),
+            least=least,
+            sources=sources,
+            pitch=(steps,) * ports * by_flit,
+            departure=np.broadcast_to(np.arange(steps)[:, None], (steps, ports)),
+        ),
+        points=(
+            Points({Action.SELECT: select}),
+            Points(
+                {
+                    Action.MEMORY: read,
+                    Action.READ: np.where(own == (row == 0), np.where(own, 0, row - 1), IDLE),
+                }
+            ),
+            Points({Action.WRITE: row, Action.SOURCE: np.arange(ports), Action.TAP: links}),
+        ),
+        memories=memories_of(range(ports), chunks),
+        depth=np.tile([steps] * ports + [1] * chunks, (len(first), 1)),
+        variant_of=variant_of,
+        send_map=DirectMap(ports, chunks, block, by_chunk=True),
+        receive_map=RouteMap(routes, steps, ports, 1 if by_flit else block),
+        known_by="position on the stream",
+    )
+
+
+def routes_of(pattern: Pattern, flows: Flows) -> list[Route]:
+    """All routes of an oblivious schedule.
+
+    Examples
+    --------
+    A ring of four in both directions: two flows, along each of which every node receives.
+
+    >>> import torusfabric as tf
+    >>> from torusfabric.schedule.pattern import Flows
+    >>> pattern = tf.plan(tf.Torus(3, 3), "allgather", algorithm="hamiltonian")
+    >>> routes = routes_of(pattern, Flows.of(pattern))
+    >>> len(routes), routes[0].length
+    (4, 9)
+    """
+    topology = pattern.topology
+    ports = np.arange(topology.ports)
+    upstream = topology.upstream
+    arriving, index = flows.flow[upstream], flows.index[upstream]
+    tail = _tails(pattern, flows)[upstream]
+    routes = []
+    for flow, length in enumerate(flows.length.tolist()):
+        positions = list(_ranked(arriving == flow, ports, index, tail))
+        # Where chains branch, what is injected above the branch is on each of them.
+        along = np.zeros(pattern.inject.shape, bool)
+        along.ravel()[flows.arcs[flows.indptr[flow] : flows.indptr[flow + 1]]] = True
+        for chunk in np.unique(pattern.inject[along & (pattern.inject >= 0)]).tolist():
+            for _, entry in _ranked(along & (pattern.inject == chunk), ports, flows.index):
+                routes += [
+                    Route(chunk, length, position, port, entry, late)
+                    for port, position, late in positions
+                ]
+    return routes
+
+
+def _tails(pattern: Pattern, flows: Flows) -> IntArray:
+    """Steps in which each arc does not carry its flow yet.
+
+    An arc that leaves a flow carries it from the first step on if it injects what the next arc of
+    the flow injects.
+    """
+    tail = np.array(flows.tail)
+    nodes, ports = np.nonzero(tail == 1)
+    fed_alike = pattern.feed[nodes] == pattern.feed[nodes, ports][:, None]
+    twin = (fed_alike & flows.on_cycle[nodes]).argmax(axis=1)
+    same = pattern.inject[nodes, ports] == pattern.inject[nodes, twin]
+    tail[nodes[same], ports[same]] = 0
+    return tail
+
+
+def _ranked(
+    chosen: BoolArray, ports: IntArray, *values: IntArray
+) -> Iterator[tuple[IntArray, ...]]:
+    """Port and values of the first chosen arc of each node, then of the second, ..; else 0, -1."""
+    rank = np.cumsum(chosen, axis=1) * chosen
+    for k in range(1, int(rank.max(initial=0)) + 1):
+        this = rank == k
+        found = this.any(axis=1)
+        yield (
+            (this * ports).sum(axis=1),
+            *(np.where(found, (this * value).sum(axis=1), -1) for value in values),
+        )

@@ -1,0 +1,234 @@
+"""Moves: what the nodes do in each row, counted in blocks; and the program that they make.
+
+A compiler plans moves (`block_moves`, `sum_moves`, `stream_moves`): in each row and at each variant
+of nodes, which source feeds each out-port and each operator, which slot of a memory each reader
+reads, and which source each memory stores in which of its slots. A slot holds a block.
+`program_of` makes the program: fields with their delays, the depths of memories, and the form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .address_map import AddressMap, DirectMap
+from .fields import ACTIONS, IDLE, Action, Field, Holder, Loop, Memory, fields_of, number_equal
+from .mode import CycleCost, Form, block_flits
+from .program import Program
+from .timing import ADDRESS, SETTING, chunk_cycles, direct_write_delay, look_up_delay
+
+if TYPE_CHECKING:
+    from ..collective import Operator
+    from ..schedule import Schedule
+    from ..topology import IntArray, Topology
+
+__all__ = ["Moves", "Points", "Request", "join_nodes", "program_of", "slot_words"]
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """A schedule, and the properties that its program must have.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        A schedule of at least one step.
+    flits : int
+        Flits of a message.
+    operators : tuple of Operator
+        Operators of a reduction.
+    any_length : bool
+        True if messages may be shorter.
+    beat : int
+        Flits that then go to a chunk together.
+    short : bool
+        True if sums are to be quick for short messages, where that makes a difference.
+    fixed : bool
+        True if tables are fixed. Where tables are loaded, sums leave nodes from a register, and
+        every round ends with a pause.
+    any_root : bool
+        True if the root is chosen at the start of a run. The schedule is that for node 0.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> Request(tf.plan("4x4", "broadcast", chunks=2), flits=3).block
+    2
+    """
+
+    schedule: Schedule
+    flits: int
+    operators: tuple[Operator, ...] = ()
+    any_length: bool = False
+    beat: int = 1
+    short: bool = False
+    fixed: bool = True
+    any_root: bool = False
+
+    @cached_property
+    def block(self) -> int:
+        """Flits of a block; those of the last block of a message may be padding."""
+        return block_flits(self.schedule, self.flits, self.beat)
+
+    @property
+    def topology(self) -> Topology:
+        """The topology of the schedule."""
+        return self.schedule.topology
+
+    @property
+    def latency(self) -> int:
+        """Cycles that the hardware of operators takes by itself."""
+        return max(operator.latency for operator in self.operators)
+
+    @property
+    def in_halves(self) -> bool:
+        """True for a broadcast from any root: each chunk has a memory of two halves.
+
+        The lower half is for the block that a node would send as the root, the upper half for the
+        block that it receives.
+        """
+        collective = self.schedule.collective
+        return self.any_root and collective.single_origin and collective.to_all
+
+    @property
+    def slot_words(self) -> int:
+        """Words from the address of a slot to that of the next."""
+        return 1 << (self.block - 1).bit_length() if self.in_halves else self.block
+
+
+class Points(NamedTuple):
+    """Control points that act at once, each with a value for each row and variant.
+
+    Parameters
+    ----------
+    values : dict of Action to ndarray of int
+        Values of shape (rows, variants, points), or shapes that broadcast to one. `Action.READ` and
+        `Action.WRITE` have slots; where these are `IDLE`, other values do not matter.
+    late : int or array of int
+        Cycles by which all points, or each of them, act later than they could.
+    """
+
+    values: dict[Action, IntArray]
+    late: int | Sequence[int] | IntArray = 0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Moves:
+    """Moves of blocks or sums in all rows.
+
+    Parameters
+    ----------
+    loop : Loop
+        The rows, without fields.
+    points : sequence of Points
+    memories : tuple of Memory
+    depth : ndarray of int, shape (variants, memories)
+        Slots of each memory.
+    variant_of : ndarray of int, shape (nodes,)
+        The variant of each node.
+    send_map, receive_map : AddressMap
+        Where a node keeps the blocks that it sends, and those that it has received.
+    known_by : str
+        How a receiver identifies the origin of a word.
+    cost : CycleCost, optional
+        The cycles of a run, as of `Form.moving`; by default a cycle for each flit of a block in
+        each round.
+    """
+
+    loop: Loop
+    points: Sequence[Points]
+    memories: tuple[Memory, ...]
+    depth: IntArray
+    variant_of: IntArray
+    send_map: AddressMap
+    receive_map: AddressMap
+    known_by: str
+    cost: CycleCost | None = None
+
+
+def slot_words(slot: IntArray, block: int | IntArray) -> IntArray:
+    """Return the addresses of slots of so many words; `IDLE` stays."""
+    return np.where(slot >= 0, slot * block, IDLE)
+
+
+def join_nodes(
+    points: Sequence[Points], depth: IntArray
+) -> tuple[list[Points], IntArray, IntArray]:
+    """Return the points and depths of variants, and the variant of each node, given those of nodes.
+
+    Nodes that do the same are of one variant.
+    """
+    done = np.concatenate([v for each in points for v in each.values.values()], axis=2)
+    alike = zip(map(bytes, done.transpose(1, 0, 2)), map(bytes, depth), strict=True)
+    variant_of, first = number_equal(alike)
+    joined = [
+        each._replace(values={action: v[:, first] for action, v in each.values.items()})
+        for each in points
+    ]
+    return joined, depth[first], variant_of
+
+
+def program_of(request: Request, moves: Moves) -> Program:
+    """Return the program of some moves.
+
+    With any root, a node does what the plan says for its offset from the root, unless all nodes do
+    the same. Every node then has the memories, as deep, of whichever offset needs the most.
+    """
+    schedule, loop, words = request.schedule, moves.loop, request.slot_words
+    pitched = [loop.pitch_of(memory) > 1 for memory in range(len(moves.memories))]
+    fields: list[Field] = []
+    for values, late in moves.points:
+        shape = np.broadcast_shapes(
+            (loop.rows, len(moves.depth), 1), *(each.shape for each in values.values())
+        )
+        (holder,) = {ACTIONS[action].holder for action in values}
+        delay = (ADDRESS if holder is Holder.READER else SETTING) + np.broadcast_to(late, shape[2:])
+        slots = next((values[action] for action in values if ACTIONS[action].acts), None)
+        for action, given in values.items():
+            known = np.broadcast_to(given, shape)
+            if action is Action.READ:
+                known = slot_words(known, words)
+            elif action is Action.WRITE:
+                # In a memory with a pitch, flits of different blocks alternate.
+                known = slot_words(known, np.where(pitched[: shape[2]], 1, words))
+            elif slots is not None:
+                known = np.where(slots >= 0, known, IDLE)
+            elif ACTIONS[action].selects:
+                known = known.astype(np.int16)
+            fields += fields_of(action, known, delay.tolist())
+    send_map = moves.send_map
+    if not isinstance(send_map, DirectMap):
+        write_delay = look_up_delay
+    else:
+        write_delay = chunk_cycles if send_map.by_chunk else direct_write_delay
+    # The last slot of a memory has no room beyond its block.
+    depth = np.where(moves.depth > 0, moves.depth * words - (words - request.block), 0)
+    if request.any_root:
+        depth = np.broadcast_to(depth.max(axis=0), depth.shape)
+    rounds = schedule.round_count
+    form = Form(
+        schedule=schedule,
+        operators=request.operators,
+        loop=replace(loop, fields=tuple(fields)),
+        send_map=send_map,
+        receive_map=moves.receive_map,
+        write_delay=write_delay(schedule.layout, request.flits, any_length=request.any_length),
+        moving=moves.cost or CycleCost(rounds, 0, rounds * request.block),
+        any_length=request.any_length,
+        beat=request.beat,
+        any_root=request.any_root,
+        by_offset=request.any_root,
+        known_by=moves.known_by,
+    )
+    return Program(
+        topology=request.topology,
+        flits=request.flits,
+        forms=(form,),
+        memories=moves.memories,
+        depth=depth,
+        variant_of=moves.variant_of,
+    )
