@@ -90,7 +90,7 @@ def test_hardware_adds_everywhere(topology):
 def test_slow_operators():
     """Operators of several cycles: sums wait for them, up the trees alone."""
     schedule = tf.plan("3x3", "allreduce", algorithm="spanning-tree")
-    slow = replace(tf.Operator.parse("add"), name="slow-add", latency=2)
+    slow = replace(tf.Operator.parse("add"), name="slow_add", latency=2)
     late = tf.compile(schedule, flits=4, operators=[slow])
     assert late.cycles() > tf.compile(schedule, flits=4).cycles()
     words = np.arange(36).reshape(9, 4)

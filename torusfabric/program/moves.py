@@ -150,7 +150,7 @@ class Moves:
     cost: CycleCost | None = None
 
 
-def slot_words(slot: IntArray, block: int | IntArray) -> IntArray:
+def slot_words(slot: IntArray, block: int) -> IntArray:
     """Return the addresses of slots of so many words; `IDLE` stays."""
     return np.where(slot >= 0, slot * block, IDLE)
 
@@ -179,7 +179,6 @@ def program_of(request: Request, moves: Moves) -> Program:
     the same. Every node then has the memories, as deep, of whichever offset needs the most.
     """
     schedule, loop, words = request.schedule, moves.loop, request.slot_words
-    pitched = [loop.pitch_of(memory) > 1 for memory in range(len(moves.memories))]
     fields: list[Field] = []
     for values, late in moves.points:
         shape = np.broadcast_shapes(
@@ -193,8 +192,8 @@ def program_of(request: Request, moves: Moves) -> Program:
             if action is Action.READ:
                 known = slot_words(known, words)
             elif action is Action.WRITE:
-                # In a memory with a pitch, flits of different blocks alternate.
-                known = slot_words(known, np.where(pitched[: shape[2]], 1, words))
+                # In memories with a pitch, flits of different blocks alternate.
+                known = slot_words(known, 1 if loop.pitch_of(0) > 1 else words)
             elif slots is not None:
                 known = np.where(slots >= 0, known, IDLE)
             elif ACTIONS[action].selects:

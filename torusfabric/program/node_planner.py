@@ -194,9 +194,7 @@ def plan_node(
     request: Request,
     traffic: TableTraffic,
     memories: Sequence[SharedMemory],
-    *,
     least: int = 0,
-    padded: bool = False,
 ) -> Moves:
     """Return the moves of all nodes, given the memories: those of words that are sent come last.
 
@@ -204,8 +202,6 @@ def plan_node(
     ----------
     least : int, optional
         The least cycles of a row; by default the period of the timing.
-    padded : bool
-        True if shorter blocks, too, are sent as such of all flits.
     """
     transfers, timing, block = traffic.transfers, traffic.timing, request.block
     table, topology, least = transfers.table, transfers.table.topology, least or timing.period
@@ -287,7 +283,6 @@ def plan_node(
             pause=np.full(timing.rows, 0 if timing.by_cycle else max(least - block, 0)),
             blocks=np.ones(timing.rows, int),
             least=least,
-            padded=padded,
             sources=sources,
             departure=departure,
             departure_skew=tuple(timing.skew) if adds else (),

@@ -67,10 +67,9 @@ def plan_sums(request: Request) -> Moves:
     if request.block > 1 and by_steps:
         timings.append(by_step(transfers, table.round_count, request.block))
 
-    def plan(timing: TableTiming, *, padded: bool = False) -> Moves:
+    def plan(timing: TableTiming) -> Moves:
         traffic = _traffic(transfers, timing)
-        memories = [*_received(traffic), *_sent(traffic)]
-        return plan_node(request, traffic, memories, padded=padded)
+        return plan_node(request, traffic, [*_received(traffic), *_sent(traffic)])
 
     def duration(moves: Moves) -> int:
         """Cycles of all rows, and by which the last word is written later."""
@@ -98,7 +97,8 @@ def plan_sums(request: Request) -> Moves:
                 found = shorter
                 break
     if durations[longest] <= duration(found):
-        return plan(timings[longest], padded=True)
+        padded = plans[longest]
+        return replace(padded, loop=replace(padded.loop, padded=True))
     return found
 
 

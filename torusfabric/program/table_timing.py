@@ -13,7 +13,7 @@ number of cycles by which all nodes do later what has to do with its link.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -214,7 +214,7 @@ class TableTiming:
 
     def keeps_rules(self, transfers: TableTransfers) -> bool:
         """Whether sums leave late enough, and words for the same sum arrive apart."""
-        return _kept(self.period, self.skew, transfers, *_rules(transfers))
+        return all(rule.is_kept(self.period, self.skew, transfers) for rule in _rules(transfers))
 
 
 def by_cycle(transfers: TableTransfers) -> TableTiming:
@@ -258,91 +258,70 @@ def in_order(transfers: TableTransfers, steps: int) -> TableTiming:
     return TableTiming(row, steps, 1, [0] * transfers.ports, by_cycle=True)
 
 
-def by_step(transfers: TableTransfers, steps: int, flits: int) -> TableTiming:
-    """All flits of a block go in the step of the table, at the shortest regular intervals."""
-    period, skew = _period(transfers, flits)
-    return replace(in_order(transfers, steps), period=period, skew=skew, by_cycle=False)
-
-
 class _Rule(NamedTuple):
-    """Two links, and by how many steps the second is used later than the first."""
+    """Two links, and the number of steps by which the second is used later than the first.
+
+    Where the first feeds the second, words have to come before they leave. Else both bring words
+    for one sum, which have to come apart.
+    """
 
     steps: int
     first: int
     second: int
+    feeds: bool
+
+    def is_kept(self, period: int, skew: Sequence[int], transfers: TableTransfers) -> bool:
+        """Return True if rows of so many cycles, and skews of the ports, keep the rule."""
+        apart = self.steps * period + skew[self.second] - skew[self.first]
+        first, second = (transfers.longer[port] for port in (self.first, self.second))
+        if self.feeds:
+            return apart >= transfers.age + first
+        return abs(apart + second - first) >= transfers.combine
 
 
-def _fits_age(rule: _Rule, period: int, skew: list[int], transfers: TableTransfers) -> bool:
-    """Whether what the second link takes has come by the first."""
-    interval = rule.steps * period + skew[rule.second] - skew[rule.first]
-    return interval >= transfers.age + transfers.longer[rule.first]
+def _rules(transfers: TableTransfers) -> set[_Rule]:
+    """Return the rules for arrivals and the departures that they feed, and for those of one sum."""
+    feeding = {
+        _Rule(leaving.step - a.step, a.port, leaving.port, feeds=True)
+        for leaving in transfers.departures
+        for a in transfers.feeding(leaving)
+    }
+    return feeding | {
+        _Rule(later.step - a.step, a.port, later.port, feeds=False)
+        for arrivals in (*transfers.joins.values(), *transfers.passes.values())
+        for k, later in enumerate(arrivals)
+        for a in arrivals[:k]
+    }
 
 
-def _is_apart(rule: _Rule, period: int, skew: list[int], transfers: TableTransfers) -> bool:
-    """Whether what both links bring is combined one after the other."""
-    first, second = (skew[port] + transfers.longer[port] for port in rule[1:])
-    return abs(rule.steps * period + second - first) >= transfers.combine
+def by_step(transfers: TableTransfers, steps: int, flits: int) -> TableTiming:
+    """All flits of a block go in the step of the table, at the shortest regular intervals.
 
+    Skews are found by trying port after port.
+    """
+    ports, reach = transfers.ports, transfers.reach
+    of_port: list[list[_Rule]] = [[] for _ in range(ports)]
+    for rule in _rules(transfers):
+        # Links that are used further apart in steps keep the rules with any skews.
+        if rule.steps <= reach:
+            of_port[max(rule.first, rule.second)].append(rule)
 
-def _kept(
-    period: int,
-    skew: list[int],
-    transfers: TableTransfers,
-    ages: Iterable[_Rule],
-    apart: Iterable[_Rule],
-) -> bool:
-    """Whether all rules are kept."""
-    return all(_fits_age(rule, period, skew, transfers) for rule in ages) and all(
-        _is_apart(rule, period, skew, transfers) for rule in apart
-    )
-
-
-def _period(transfers: TableTransfers, flits: int) -> tuple[int, list[int]]:
-    """The shortest period, and skews of the ports that allow it."""
-    reach = transfers.reach
-    # What lies further apart in steps keeps the rules with any skews.
-    ages, apart = ({rule for rule in rules if rule.steps <= reach} for rules in _rules(transfers))
-    for period in range(flits, flits + reach + 1):
-        for limit in range(0, transfers.ports * transfers.combine, transfers.combine):
-            skew = _skews(period, transfers, limit, ages, apart)
-            if skew:
-                return period, skew
-    raise AssertionError("a period of `reach` cycles more always will do")
-
-
-def _rules(transfers: TableTransfers) -> tuple[set[_Rule], set[_Rule]]:
-    """From arrivals to the departures that they feed, and between arrivals for one sum."""
-    ages: set[_Rule] = set()
-    apart: set[_Rule] = set()
-    for leaving in transfers.departures:
-        step, port = leaving.step, leaving.port
-        ages |= {_Rule(step - a.step, a.port, port) for a in transfers.feeding(leaving)}
-    for arrivals in (*transfers.joins.values(), *transfers.passes.values()):
-        for k, later in enumerate(arrivals):
-            apart |= {_Rule(later.step - a.step, a.port, later.port) for a in arrivals[:k]}
-    return ages, apart
-
-
-def _skews(
-    period: int, transfers: TableTransfers, limit: int, ages: set[_Rule], apart: set[_Rule]
-) -> list[int] | None:
-    """Skews up to a limit that keep all rules, or None; by trying port after port."""
-
-    # The rules that say how a port goes with those before it.
-    of_port = [
-        [{rule for rule in rules if max(rule[1:]) == port} for rules in (ages, apart)]
-        for port in range(transfers.ports)
-    ]
-
-    def extend(skew: list[int]) -> list[int] | None:
-        if len(skew) == transfers.ports:
+    def extend(skew: list[int], period: int, limit: int) -> list[int] | None:
+        """Return skews up to a limit that keep all rules, or None, given those of first ports."""
+        if len(skew) == ports:
             return skew
         for value in range(0, limit + 1, transfers.combine):
             longer = [*skew, value]
-            if _kept(period, longer, transfers, *of_port[len(skew)]):
-                found = extend(longer)
+            if all(rule.is_kept(period, longer, transfers) for rule in of_port[len(skew)]):
+                found = extend(longer, period, limit)
                 if found:
                     return found
         return None
 
-    return extend([])
+    for period in range(flits, flits + reach + 1):
+        for limit in range(0, ports * transfers.combine, transfers.combine):
+            skew = extend([], period, limit)
+            if skew:
+                timing = in_order(transfers, steps)
+                return replace(timing, period=period, skew=skew, by_cycle=False)
+    raise AssertionError("a period of `reach` cycles more always will do")
