@@ -13,10 +13,10 @@ as many shapes, while a multiplexer in the router instead of the endpoint costs 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -39,7 +39,6 @@ from .fields import (
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from .mode import Form
     from .program import Program
 
 __all__ = ["merge", "mode_alone"]
@@ -81,29 +80,47 @@ def merge(programs: Sequence[Program]) -> Program:
         raise InputError(
             "Root must be a node number where collectives run along different axes, not any"
         )
-    variants, memories = _CommonVariants(programs), _CommonMemories(programs)
     loops = [program.loop for program in programs]
+    of_nodes, of_offsets, variants = _join_variants(programs)
+    joint, numbers, layouts = _join_memories(programs)
     # By offset, every node has what any other has.
-    different = variants.count if variants.of_offsets is None else 0
-    of_form = [variants.of(program)[:different] for program in programs]
-    taken, readers = _common_injections(loops, memories.numbers, of_form)
-    sources = _common_sources([loop.sources for loop in loops], readers)
-    forms, depth = [], np.zeros((variants.count, len(memories.joint)), int)
-    delay = max(program.form.write_delay for program in programs)
+    different = [found if of_offsets is None else found[:0] for found in variants]
+    taken, readers = _common_injections(loops, numbers, different)
+    ends = np.cumsum([0, *readers]).tolist()
+    mine = [loop.sources for loop in loops]
+    sources = Sources(
+        mine[0].ports,
+        tuple(sorted({port for each in mine for port in each.delayed})),
+        any(each.results for each in mine),
+        tuple(sorted({port for each in mine for port in each.delayed_results})),
+        tuple(tuple(range(a, b)) for a, b in pairwise(ends)),
+        latency=max(each.latency for each in mine),
+        made=any(each.made for each in mine),
+    )
+    forms, depth = [], np.zeros((len(variants[0]), len(joint)), int)
+    pitch = np.ones((len(programs), len(joint)), int)
     for k, program in enumerate(programs):
-        numbers, of_variant = memories.numbers[k], variants.of(program)
-        fields = _renamed(loops[k], sources, taken[k], numbers, of_variant)
-        form = _in_common(program.form, sources, fields, numbers, len(memories.joint))
-        forms.append(replace(form, write_delay=delay, layout=memories.layouts[k]))
-        depth[:, numbers] = np.maximum(depth[:, numbers], program.depth[of_variant])
+        fields = _renamed(loops[k], sources, taken[k], numbers[k], variants[k])
+        pitch[k, numbers[k]] = [loops[k].pitch_of(memory) for memory in range(len(numbers[k]))]
+        form = replace(
+            program.form,
+            loop=replace(loops[k], sources=sources, fields=fields, pitch=tuple(pitch[k].tolist())),
+            send_map=RenumberedMap(program.form.send_map, numbers[k]),
+            receive_map=RenumberedMap(program.form.receive_map, numbers[k]),
+            write_delay=max(program.form.write_delay for program in programs),
+            layout=layouts[k],
+            chosen=True,
+        )
+        forms.append(form)
+        depth[:, numbers[k]] = np.maximum(depth[:, numbers[k]], program.depth[variants[k]])
     return replace(
         programs[0],
         topology=topology,
         forms=tuple(forms),
-        memories=tuple(memories.joint),
+        memories=tuple(joint),
         depth=depth,
-        variant_of=variants.of_nodes,
-        offset_variant_of=variants.of_offsets,
+        variant_of=of_nodes,
+        offset_variant_of=of_offsets,
         parts=tuple(programs),
     )
 
@@ -126,21 +143,6 @@ def mode_alone(program: Program, mode: int) -> Program:
     return replace(merge(parts), served=(chosen.ranges,))
 
 
-def _in_common(
-    form: Form, sources: Sources, fields: tuple[Field, ...], numbers: IntArray, memories: int
-) -> Form:
-    """A form with the common sources, and the common numbers of its memories."""
-    pitch = np.ones(memories, int)
-    pitch[numbers] = [form.loop.pitch_of(memory) for memory in range(len(numbers))]
-    return replace(
-        form,
-        loop=replace(form.loop, sources=sources, fields=fields, pitch=tuple(pitch.tolist())),
-        send_map=RenumberedMap(form.send_map, numbers),
-        receive_map=RenumberedMap(form.receive_map, numbers),
-        chosen=True,
-    )
-
-
 def _renamed(
     loop: Loop, sources: Sources, taken: list[int], memories: IntArray, variants: IntArray
 ) -> tuple[Field, ...]:
@@ -159,118 +161,93 @@ def _renamed(
     points = {Holder.READER: reader_of, Holder.MEMORY: dict(enumerate(memories.tolist()))}
     chosen = [replace(field, values=field.values[:, variants]) for field in loop.fields]
     fields = [field.renumbered(source_of, points, memory_of) for field in chosen]
-    return (*fields, *_unneeded(fields, loop, sources, taken))
-
-
-def _unneeded(
-    fields: list[Field], loop: Loop, sources: Sources, taken: list[int]
-) -> Iterator[Field]:
-    """Readers of which an injection port has more than a form needs: they change nothing."""
     of_point = {field.point: field for field in fields}
     for port, common in enumerate(taken):
         first, *others = sources.injections[common]
         reading = of_point[Point(Action.READ, first)]
-        there = reading.values >= 0
+        # Readers of which an injection port has more than the form needs change nothing.
         for reader in others[len(loop.sources.injections[port]) - 1 :]:
             for action, value in ((Action.MEMORY, NEUTRAL), (Action.READ, 0)):
-                values = np.where(there, value, IDLE)
-                yield Field(Point(action, reader), values, reading.delay)
+                values = np.where(reading.values >= 0, value, IDLE)
+                fields.append(Field(Point(action, reader), values, reading.delay))
+    return tuple(fields)
 
 
-def _common_sources(mine: Sequence[Sources], injections: Sequence[int]) -> Sources:
-    """The sources of all forms, given how many readers each common injection port has."""
-    ends = np.cumsum([0, *injections]).tolist()
-    return Sources(
-        mine[0].ports,
-        tuple(sorted({port for each in mine for port in each.delayed})),
-        any(each.results for each in mine),
-        tuple(sorted({port for each in mine for port in each.delayed_results})),
-        tuple(tuple(range(a, b)) for a, b in pairwise(ends)),
-        latency=max(each.latency for each in mine),
-        made=any(each.made for each in mine),
-    )
-
-
-class _CommonVariants:
-    """The variants of all forms: those of nodes, then those of offsets from a root.
+def _join_variants(
+    programs: Sequence[Program],
+) -> tuple[IntArray, IntArray | None, list[IntArray]]:
+    """Return the common variants of all forms: those of nodes, then those of offsets from a root.
 
     A node does what the variant of its offset says in forms by offset, and what its own variant
     says in all others.
+
+    Returns
+    -------
+    of_nodes : ndarray of int, shape (nodes,)
+        The variant of each node.
+    of_offsets : ndarray of int, shape (nodes,), or None
+        The variant of each offset; None if no form is by offset.
+    variants : list of ndarray of int, shape (variants,)
+        The variant of each program for each common one; any where it does not matter.
     """
-
-    def __init__(self, programs: Sequence[Program]) -> None:
-        fixed = [program for program in programs if not program.by_offset]
-        rooted = [program for program in programs if program.by_offset]
-        self._nodes, self.of_offsets = np.zeros(1, int), None
-        self._offsets = np.zeros(0, int)
-        self.of_nodes: IntArray = np.zeros(programs[0].topology.nodes, np.int32)
-        if fixed:
-            self.of_nodes, self._nodes = _alike(fixed)
-        if rooted:
-            of_offsets, self._offsets = _alike(rooted)
-            self.of_offsets = len(self._nodes) + of_offsets
-        self.count = len(self._nodes) + len(self._offsets)
-
-    def of(self, program: Program) -> IntArray:
-        """The variant of a program for each of all; any where it does not matter."""
-        nodes, offsets = program.variant_of[self._nodes], program.variant_of[self._offsets]
+    fixed = [program for program in programs if not program.by_offset]
+    rooted = [program for program in programs if program.by_offset]
+    of_nodes: IntArray = np.zeros(programs[0].topology.nodes, np.int32)
+    of_offsets, nodes, offsets = None, np.zeros(1, int), np.zeros(0, int)
+    if fixed:
+        of_nodes, nodes = number_equal(zip(*(p.variant_of.tolist() for p in fixed), strict=True))
+    if rooted:
+        found, offsets = number_equal(zip(*(p.variant_of.tolist() for p in rooted), strict=True))
+        of_offsets = len(nodes) + found
+    variants = []
+    for program in programs:
+        # A node, or an offset, whose variant a common one has.
+        at = np.append(nodes, np.full_like(offsets, nodes[0]))
         if program.by_offset:
-            nodes = np.full_like(nodes, offsets[0])
-        elif len(offsets):
-            offsets = np.full_like(offsets, nodes[0])
-        return np.concatenate([nodes, offsets])
+            at = np.append(np.full_like(nodes, offsets[0]), offsets)
+        variants.append(program.variant_of[at])
+    return of_nodes, of_offsets, variants
 
 
-def _alike(programs: Sequence[Program]) -> tuple[IntArray, IntArray]:
-    """The common variants of programs: of each node, and a node of each."""
-    return number_equal(zip(*(program.variant_of.tolist() for program in programs), strict=True))
-
-
-class _CommonMemories:
-    """The memories of a node: what comes by an in-port shares memories in all forms.
+def _join_memories(
+    programs: Sequence[Program],
+) -> tuple[list[Memory], list[IntArray], list[int]]:
+    """Return the memories of a node: arrivals by an in-port share memories in all forms.
 
     What the host writes shares a memory with what another form sends only if both keep it at the
     same addresses: the host writes before it is known which form will read.
 
-    Attributes
-    ----------
+    Returns
+    -------
+    joint : list of Memory
     numbers : list of ndarray of int
-        Of each program, the common number of each of its memories.
+        The common number of each memory of each program.
     layouts : list of int
-        Of each program, the number of its send map among those that differ.
+        The number of the send map of each program among those that differ.
     """
-
-    def __init__(self, programs: Sequence[Program]) -> None:
-        self.joint: list[Memory] = []
-        self.numbers: list[IntArray] = []
-        self.layouts: list[int] = []
-        known: dict[Hashable, int] = {}
-        layouts: dict[Hashable, int] = {}
-        for program in programs:
-            layout = layouts.setdefault(send_layout(program), len(layouts))
-            self.layouts.append(layout)
-            used: dict[Hashable, int] = {}
-            numbers = []
-            for number, memory in enumerate(program.memories):
-                key: Hashable = self._key(program, number, layout)
-                key = key, used.setdefault(key, 0)
-                used[key[0]] += 1
-                at = known.setdefault(key, len(self.joint))
-                if at == len(self.joint):
-                    self.joint.append(replace(memory, layout=layout))
-                else:
-                    ports = sorted({*self.joint[at].ports, *memory.ports})
-                    self.joint[at] = replace(self.joint[at], ports=tuple(ports))
-                numbers.append(at)
-            self.numbers.append(np.array(numbers))
-
-    @staticmethod
-    def _key(program: Program, number: int, layout: int) -> Hashable:
-        """What memories have in common that are one."""
-        memory = program.memories[number]
-        if not memory.own:
-            return memory.own, memory.ports
-        return memory.own, layout, number - _first_own(program)
+    joint, all_numbers, all_layouts = list[Memory](), list[IntArray](), list[int]()
+    known: dict[Hashable, int] = {}
+    layouts: dict[Hashable, int] = {}
+    for program in programs:
+        layout = layouts.setdefault(send_layout(program), len(layouts))
+        all_layouts.append(layout)
+        used: dict[Hashable, int] = {}
+        numbers = []
+        for number, memory in enumerate(program.memories):
+            kind: Hashable = memory.ports
+            if memory.own:
+                kind = layout, number - _first_own(program)
+            key = memory.own, kind
+            used[key] = used.get(key, -1) + 1
+            at = known.setdefault((key, used[key]), len(joint))
+            if at == len(joint):
+                joint.append(replace(memory, layout=layout))
+            else:
+                ports = tuple(sorted({*joint[at].ports, *memory.ports}))
+                joint[at] = replace(joint[at], ports=ports)
+            numbers.append(at)
+        all_numbers.append(np.array(numbers))
+    return joint, all_numbers, all_layouts
 
 
 def _first_own(program: Program) -> int:
@@ -296,10 +273,18 @@ def send_layout(program: Program) -> Hashable:
     return id(program)
 
 
-@dataclass
-class _Injection:
-    """The out-ports and operators that an injection port feeds, its memories, its readers, and the
-    variants of nodes that have it.
+class _Injection(NamedTuple):
+    """An injection port, or several of different forms that are one.
+
+    Parameters
+    ----------
+    feeds : ndarray of bool, shape (2 * ports,)
+        True for each out-port and each operator that it feeds.
+    reads : set of int
+        The memories that it reads.
+    readers : int
+    at : ndarray of bool, shape (variants,)
+        True for each variant of nodes that has it.
     """
 
     feeds: BoolArray
@@ -308,7 +293,7 @@ class _Injection:
     at: BoolArray
 
     def worth(self, other: _Injection) -> float:
-        """What it is worth that both are one."""
+        """Return the worth of making both one."""
         if (self.at != other.at).any():
             return NEVER
         return (
@@ -318,47 +303,44 @@ class _Injection:
             + READER * abs(self.readers - other.readers)
         )
 
-    def join(self, other: _Injection) -> None:
-        """Do what another does, in its form."""
-        self.feeds = self.feeds | other.feeds
-        self.reads |= other.reads
-        self.readers = max(self.readers, other.readers)
-
 
 def _common_injections(
     loops: Sequence[Loop], memories: Sequence[IntArray], variants: Sequence[IntArray]
 ) -> tuple[list[list[int]], list[int]]:
-    """The common number of each injection port of each loop, and the readers of each common one.
+    """Return the common number of each injection port of each loop, and the readers of each.
 
-    Given are, of each loop, the common number of each of its memories, and its variant for each of
+    Given are, for each loop, the common number of each of its memories, and its variant for each of
     the common ones among which endpoints may differ.
     """
     numbers: list[list[int]] = [[] for _ in loops]
     common: list[_Injection] = []
     for form in sorted(range(len(loops)), key=lambda k: -len(loops[k].sources.injections)):
         mine = _injections(loops[form], memories[form], variants[form])
-        for one, number in zip(mine, _assigned(mine, common), strict=True):
-            if number < len(common):
-                common[number].join(one)
+        chosen = [*range(len(mine))]
+        if common:
+            # Here, since only several forms need it and its import takes longer than compiling a
+            # small one.
+            from scipy.optimize import linear_sum_assignment
+
+            worth = np.full((len(mine), len(common) + len(mine)), PORT)
+            for row, one in zip(worth, mine, strict=True):
+                row[: len(common)] = [one.worth(other) for other in common]
+            chosen = linear_sum_assignment(worth, maximize=True)[1].tolist()
+        known = len(common)
+        for one, number in zip(mine, chosen, strict=True):
+            if number < known:
+                other = common[number]
+                common[number] = _Injection(
+                    other.feeds | one.feeds,
+                    other.reads | one.reads,
+                    max(other.readers, one.readers),
+                    other.at,
+                )
                 numbers[form].append(number)
             else:
                 numbers[form].append(len(common))
                 common.append(one)
     return numbers, [one.readers for one in common]
-
-
-def _assigned(mine: Sequence[_Injection], common: Sequence[_Injection]) -> list[int]:
-    """The common number of each injection port of a form; new ones begin after those there are."""
-    if not common:
-        return list(range(len(mine)))
-    # Here, since only several forms need it and its import takes longer than compiling a small one.
-    from scipy.optimize import linear_sum_assignment
-
-    worth = np.full((len(mine), len(common) + len(mine)), PORT)
-    for row, one in zip(worth, mine, strict=True):
-        row[: len(common)] = [one.worth(other) for other in common]
-    _, chosen = linear_sum_assignment(worth, maximize=True)
-    return [int(number) for number in chosen]
 
 
 def _injections(loop: Loop, memories: IntArray, variants: IntArray) -> list[_Injection]:

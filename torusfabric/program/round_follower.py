@@ -7,7 +7,7 @@ rest (`passing`), as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -239,7 +239,11 @@ def settings_of(
 
 
 def follow_blocks(schedule: Schedule, *, rests: bool = True) -> RoundPlan:
-    """What all nodes do with blocks; rounds may follow one another without a pause."""
+    """Return the plan of blocks in rounds; rounds may follow one another without a pause.
+
+    Where the order of a message is free, it is by the groups in which its blocks are needed next,
+    and within a group in the order of the memories.
+    """
     record = Record(schedule, schedule.blocks.count)
     record.hold_own()
 
@@ -248,50 +252,35 @@ def follow_blocks(schedule: Schedule, *, rests: bool = True) -> RoundPlan:
         held = record.held[node]
         return arrange(messages, {block: held[block][0] for m in messages for block in m})
 
+    def in_order(node: int, group: IntArray | None) -> Message:
+        """Return the blocks that a node holds, group by group and memory by memory."""
+        held = record.held[node]
+        if group is None:
+            return sorted(held, key=held.__getitem__)
+        return sorted(held, key=lambda block: (group[block], held[block]))
+
     rounds = list(schedule.rounds())
-    for transfers, group in zip(rounds, _next_groups(rounds), strict=True):
-        payloads = _payloads(record, transfers, group)
-        entry, payloads = record.inject(transfers, payloads, arranged)
-        select, ends = settings_of(schedule.topology, transfers, entry)
-        for end, payload in zip(ends, payloads, strict=True):
-            record.receive(*end, payload)
-        record.end_round(select, ends, payloads)
-    return record.plan(rests=rests and single_hops(schedule))
-
-
-def _next_groups(rounds: Sequence[Transfers]) -> list[IntArray | None]:
-    """The groups of blocks that are needed next in each round: its own, or those of a later one."""
-    group, found = None, list[IntArray | None]()
+    #: The groups of blocks that are needed next in each round: its own, or those of a later one.
+    group, groups = None, list[IntArray | None]()
     for transfers in reversed(rounds):
         group = transfers.payload.group if isinstance(transfers.payload, Grouped) else group
-        found.append(group)
-    return found[::-1]
-
-
-def _payloads(record: Record, transfers: Transfers, group: IntArray | None) -> list[Message]:
-    """The blocks of each transfer, in the order they are sent.
-
-    Where that is free, it is by the groups in which they are needed next, and within a group in the
-    order of the memories.
-    """
-    sources: list[int] = transfers.source.tolist()
-    match transfers.payload:
-        case Everything():
-            held = {node: _in_order(record.held[node], group) for node in set(sources)}
-            return [held[node] for node in sources]
-        case Grouped(group=group, wanted=wanted):
-            held = {node: _in_order(record.held[node], group) for node in set(sources)}
-            return [
-                [block for block in held[node] if group[block] == want]
-                for node, want in zip(sources, wanted, strict=True)
-            ]
-        case _:
+        groups.append(group)
+    for transfers, group in zip(rounds, reversed(groups), strict=True):
+        sources, payload = transfers.source.tolist(), transfers.payload
+        if isinstance(payload, Everything | Grouped):
+            held = {node: in_order(node, group) for node in set(sources)}
+            payloads = [held[node] for node in sources]
+            if isinstance(payload, Grouped):
+                payloads = [
+                    [block for block in message if payload.group[block] == want]
+                    for message, want in zip(payloads, payload.wanted, strict=True)
+                ]
+        else:
             listed = transfers.listed
-            return [listed.ids[a:b].tolist() for a, b in pairwise(listed.indptr)]
-
-
-def _in_order(held: dict[int, list[Location]], group: IntArray | None) -> Message:
-    """What a node holds, group by group and memory by memory."""
-    if group is None:
-        return sorted(held, key=held.__getitem__)
-    return sorted(held, key=lambda block: (group[block], held[block]))
+            payloads = [listed.ids[a:b].tolist() for a, b in pairwise(listed.indptr)]
+        entry, payloads = record.inject(transfers, payloads, arranged)
+        select, ends = settings_of(schedule.topology, transfers, entry)
+        for end, message in zip(ends, payloads, strict=True):
+            record.receive(*end, message)
+        record.end_round(select, ends, payloads)
+    return record.plan(rests=rests and single_hops(schedule))

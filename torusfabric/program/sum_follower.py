@@ -72,10 +72,23 @@ class _SumFollower:
         self._count = np.ones((self._topology.nodes, self._keys), int)
 
     def follow(self, transfers: Transfers) -> None:
-        """Follow the transfers of a round."""
+        """Follow the transfers of a round; all contributions to one sum are one message."""
         record, held, topology = self.record, self.record.held, self._topology
-        payloads = self._payloads(transfers)
-        complete = self._move(transfers, payloads)
+        if isinstance(transfers.payload, Grouped) and self._single:
+            payloads: list[Message] = transfers.payload.wanted[:, None].tolist()
+        else:
+            listed = transfers.listed
+            keys, bounds = np.asarray(listed.ids) % self._keys, np.asarray(listed.indptr)
+            payloads = [np.unique(keys[a:b]).tolist() for a, b in pairwise(bounds.tolist())]
+        # Partial sums move; of complete ones copies leave.
+        owner = np.repeat(np.arange(len(payloads)), list(map(len, payloads)))
+        sums = np.array([key for message in payloads for key in message], int)
+        source, target = transfers.source[owner], transfers.walk(topology)[owner, -1]
+        carried = self._count[source, sums]
+        whole = carried == topology.nodes
+        self._count[source[~whole], sums[~whole]] = 0
+        np.add.at(self._count, (target, sums), carried)
+        complete = set(zip(source[whole].tolist(), sums[whole].tolist(), strict=True))
         entry, payloads = record.inject(transfers, payloads, lambda _, messages: messages)
         for node, message in zip(transfers.source.tolist(), payloads, strict=True):
             held[node].update({key: [] for key in message if (node, key) not in complete})
@@ -87,27 +100,6 @@ class _SumFollower:
                 held[node][key].append(location)
         record.end_round(select, ends, payloads)
 
-    def _payloads(self, transfers: Transfers) -> list[Message]:
-        """The keys of each transfer: all contributions to one sum are one message."""
-        match transfers.payload:
-            case Grouped(wanted=wanted) if self._single:
-                found: list[Message] = wanted[:, None].tolist()
-                return found
-        listed = transfers.listed
-        keys, ends = np.asarray(listed.ids) % self._keys, np.asarray(listed.indptr)
-        return [np.unique(keys[a:b]).tolist() for a, b in pairwise(ends.tolist())]
-
-    def _move(self, transfers: Transfers, payloads: list[Message]) -> set[tuple[int, int]]:
-        """Let partial sums move; the senders of complete ones, and their keys."""
-        owner = np.repeat(np.arange(len(payloads)), list(map(len, payloads)))
-        key = np.array([key for message in payloads for key in message], int)
-        source, target = transfers.source[owner], transfers.walk(self._topology)[owner, -1]
-        carried = self._count[source, key]
-        whole = carried == self._topology.nodes
-        self._count[source[~whole], key[~whole]] = 0
-        np.add.at(self._count, (target, key), carried)
-        return set(zip(source[whole].tolist(), key[whole].tolist(), strict=True))
-
     def _keep_complete(
         self,
         complete: set[tuple[int, int]],
@@ -115,7 +107,10 @@ class _SumFollower:
         entry: IntArray,
         payloads: list[Message],
     ) -> None:
-        """Let nodes keep complete sums, one a round, as they are sent, or later."""
+        """Let nodes keep complete sums, one a round.
+
+        A sum is stored as it is injected, or later by an injection port that is not in use.
+        """
         for node, key in sorted(complete):
             if len(self.record.held[node][key]) > 1:
                 self._to_keep.setdefault(node, {})[key] = None
@@ -124,26 +119,23 @@ class _SumFollower:
             transfers.source.tolist(), entry.tolist(), payloads, strict=True
         ):
             injected.setdefault(node, {})[source - self._topology.ports] = message[0]
-        for node, keys in [*self._to_keep.items()]:
-            self._keep(node, keys, injected.get(node, {}))
-
-    def _keep(self, node: int, keys: dict[int, None], injected: dict[int, int]) -> None:
-        """Store a complete sum that is injected, or one by an injection port that is not in use."""
-        sent = [(port, key) for port, key in injected.items() if key in keys]
-        free = [p for p in range(int(self._topology.linked[node].sum())) if p not in injected]
-        if sent:
-            port, key = sent[0]
-        elif free:
-            port, key = free[0], next(iter(keys))
-            self.record.read(node, port, [key])
-        else:
-            return
-        del keys[key]
         ports = self._topology.ports
-        ((_, location),) = self.record.store(node, ports, ports + port, 0, [key])
-        self.record.held[node][key] = [location]
-        if not keys:
-            del self._to_keep[node]
+        for node, keys in [*self._to_keep.items()]:
+            busy = injected.get(node, {})
+            sent = [(port, key) for port, key in busy.items() if key in keys]
+            free = [p for p in range(int(self._topology.linked[node].sum())) if p not in busy]
+            if sent:
+                port, key = sent[0]
+            elif free:
+                port, key = free[0], next(iter(keys))
+                self.record.read(node, port, [key])
+            else:
+                continue
+            del keys[key]
+            ((_, location),) = self.record.store(node, ports, ports + port, 0, [key])
+            self.record.held[node][key] = [location]
+            if not keys:
+                del self._to_keep[node]
 
     def finish(self) -> None:
         """The round in which nodes add up what they have of the sums that they must have."""
@@ -185,47 +177,37 @@ class _KeptSumFollower(_SumFollower):
         self._ranks: dict[tuple[int, int], int] = {}
 
     def follow(self, transfers: Transfers) -> None:
-        record, payloads = self.record, self._payloads(transfers)
+        record, payload, payloads = self.record, transfers.payload, list[Message]()
+        if len(transfers):
+            assert isinstance(payload, KeptSums)
+            payloads = (payload.chunk + self._keys * (1 + payload.passed))[:, None].tolist()
         sources = zip(transfers.source.tolist(), payloads, strict=True)
         places = [(node, key) for node, (key,) in sources]
         words = [self._sum(place) for place in places]
         entry, payloads = record.inject(transfers, payloads, lambda _, messages: messages)
         if self._results:
             full = (1 << self._topology.nodes) - 1
-            complete = {place for place in places if place[1] < self._keys}
-            complete = {place for place in complete if self._sum(place) == full}
+            own = {place for place in places if place[1] < self._keys}
+            complete = {place for place in own if self._sum(place) == full}
             self._keep_complete(complete, transfers, entry, payloads)
         select, ends = settings_of(self._topology, transfers, entry)
         arriving: dict[tuple[int, int], list[tuple[int, Location]]] = {}
-        for (node, port, links), payload, ranks in zip(ends, payloads, words, strict=True):
-            for key, location in record.store(node, port, port, links, payload):
+        for (node, port, links), message, ranks in zip(ends, payloads, words, strict=True):
+            for key, location in record.store(node, port, port, links, message):
                 arriving.setdefault((node, key % self._keys), []).append((ranks, location))
                 passing = key % self._keys + self._keys * (1 + port)
                 record.held[node][passing], self._ranks[node, passing] = [location], ranks
         for place, arrivals in arriving.items():
-            self._arrive(place, *map(list, zip(*arrivals, strict=True)))
+            held, key = record.held[place[0]], place[1]
+            found = [ranks for ranks, _ in arrivals]
+            parts = sum_after(self._sum(place), found)
+            if parts is None:  # by idempotent operators a contribution may be there twice
+                ranks = reduce(or_, found, self._sum(place))
+                parts = SumParts(ranks, keeps=True, words=[*range(len(found))])
+            self._ranks[place] = parts.ranks
+            held[key] = held[key] * parts.keeps + [arrivals[number][1] for number in parts.words]
         record.end_round(select, ends, payloads)
 
-    def _payloads(self, transfers: Transfers) -> list[Message]:
-        """The key of each transfer."""
-        payload = transfers.payload
-        if not len(transfers):
-            return []
-        assert isinstance(payload, KeptSums)
-        keys: IntArray = payload.chunk + self._keys * (1 + payload.passed)
-        each: list[Message] = keys[:, None].tolist()
-        return each
-
     def _sum(self, place: tuple[int, int]) -> int:
-        """The contributions to a sum."""
+        """Return the contributions to a sum."""
         return self._ranks.get(place, 1 << place[0])
-
-    def _arrive(self, place: tuple[int, int], words: list[int], locations: list[Location]) -> None:
-        """Enter of what a sum consists after the words of a round have arrived."""
-        node, key = place
-        held, parts = self.record.held[node], sum_after(self._sum(place), words)
-        if parts is None:  # by idempotent operators a contribution may be there twice
-            ranks = reduce(or_, words, self._sum(place))
-            parts = SumParts(ranks, keeps=True, words=[*range(len(words))])
-        self._ranks[place] = parts.ranks
-        held[key] = held[key] * parts.keeps + [locations[number] for number in parts.words]
