@@ -186,42 +186,81 @@ def _branches(pattern: Pattern) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def _up_trees(request: Request, trees: SumTrees) -> _Streams:
-    """Return the moves of a reduction, or of an all-reduce, along trees."""
-    topology, ports = request.topology, request.topology.ports
-    chunks, nodes = len(trees.up), topology.nodes
+    """Return the moves of a reduction, or of an all-reduce, along trees.
+
+    Complete sums lie in a memory for each chunk; at a single root in one for each of its in-ports.
+    """
+    topology, ports, nodes = request.topology, request.topology.ports, request.topology.nodes
     made, to_root = request.fixed, request.schedule.collective.to_root
-    times = _times(topology, trees, request.latency, 0 if made else PASS)
-    count, reader = _readers(times.read)
-    sources = Sources(ports, results=True, injections=tuple((k,) for k in range(count)), made=made)
-    kept = _kept(trees, times, sources, to_root=to_root)
-    received, late = len(kept.ports), np.zeros(count, int)
-    late[reader] = times.read
-    select, operand, streams = _settings(topology, trees, times, sources, reader)
-    memory = np.full((1, nodes, count), IDLE)
-    memory[0, np.arange(nodes), reader] = received + np.arange(chunks)[:, None]
-    stores = kept.source >= 0
-    located = np.full((2, nodes, chunks), [[[0]], [[IDLE]]])
-    located[:, trees.roots[0]] = kept.memory, 0 * kept.memory
+    # Where sums leave as they are made, results are in registers of their own just then.
+    leaving = 0 if made else PASS
+    times = _times(topology, trees, request.latency, leaving)
+    stored = np.where(times.down > 0, times.down, PASS - leaving)
+    chunk, roots = np.arange(len(trees.up)), trees.roots
+    # There are as many readers as any node needs that read so late.
+    same = times.read[:, None] == times.read[None, :]
+    rank = (same & (chunk[:, None] > chunk)[..., None]).sum(axis=1)
+    keys, reader = np.unique(times.read * len(chunk) + rank, return_inverse=True)
+    reader = reader.reshape(rank.shape)
+    injections = tuple((k,) for k in range(len(keys)))
+    sources = Sources(ports, results=True, injections=injections, made=made)
+    injected, last = sources.first_injection + reader, times.last[chunk, roots]
+    if to_root:
+        results, memory = np.unique(last, return_inverse=True)
+        of_memory: list[list[int]] = results[:, None].tolist()
+        source = np.full((nodes, len(results)), IDLE)
+        source[roots[0]] = sources.first_result + results
+    else:
+        memory = chunk
+        of_memory = [
+            np.unique([*down[down >= 0], port]).tolist()
+            for down, port in zip(trees.down, last, strict=True)
+        ]
+        source = trees.down.T.copy()
+        source[roots, chunk] = sources.first_result + last
+    select, operand = np.full((2, 1, nodes, ports), IDLE, np.int16)
+    late = np.zeros((nodes, ports), int)
+    made_by = sources.first_made if made else sources.first_result
+    passed = np.where(times.last >= 0, made_by + times.last, injected)
+    tree, child = np.nonzero(trees.up >= 0)
+    out = trees.up[tree, child]
+    select[0, child, out], late[child, out] = passed[tree, child], times.sent[tree, child] - PASS
+    parent, port, after = topology.neighbours[child, out], topology.opposite[out], times.after
+    operand[0, parent, port] = np.where(
+        after[tree, child] >= 0, sources.first_result + after[tree, child], injected[tree, parent]
+    )
+    # Complete sums go on from roots as their own sum would, and elsewhere as they come.
+    going = np.where(trees.down >= 0, trees.down, passed)
+    tree, child = np.nonzero(trees.down >= 0)
+    above = trees.down[tree, child]
+    parent, port = (end[child, above] for end in topology.upstream)
+    select[0, parent, port] = going[tree, parent]
+    late[parent, port] = times.cycles - PASS + times.down[tree, parent]
+    read = np.full((1, nodes, len(keys)), IDLE)
+    read[0, np.arange(nodes), reader] = len(of_memory) + chunk[:, None]
+    stores, links = source >= 0, PASS - leaving if to_root else stored.T
+    located = np.full((2, nodes, len(chunk)), [[[0]], [[IDLE]]])
+    located[:, roots[0]] = memory, 0 * memory
     return _Streams(
         sources=sources,
         points=[
             Points({Action.SELECT: select}),
             Points({Action.OPERAND: operand}, PASS),
-            Points({Action.MEMORY: memory, Action.READ: np.minimum(memory, 0)}, late.tolist()),
+            Points({Action.MEMORY: read, Action.READ: np.minimum(read, 0)}, keys // len(chunk)),
             Points(
                 {
                     Action.WRITE: np.where(stores, 0, IDLE)[None],
-                    Action.SOURCE: kept.source[None],
-                    Action.TAP: np.where(stores, kept.links, IDLE)[None],
+                    Action.SOURCE: source[None],
+                    Action.TAP: np.where(stores, links, IDLE)[None],
                 },
                 times.cycles - PASS,
             ),
         ],
-        memories=(*map(Memory, kept.ports), *memories_of((), chunks)),
-        depth=np.hstack([stores, np.ones((nodes, chunks), bool)]).astype(int),
+        memories=(*(Memory(tuple(found)) for found in of_memory), *memories_of((), len(chunk))),
+        depth=np.hstack([stores, np.ones((nodes, len(chunk)), bool)]).astype(int),
         located=located if to_root else None,
-        late=streams,
-        links=times.duration - ROUND_SETUP,
+        late=late,
+        links=times.cycles + int(stored.max()) - ROUND_SETUP,
     )
 
 
@@ -234,9 +273,6 @@ class _Times(NamedTuple):
         How much later than the first a node reads its own word.
     sent : ndarray of int
         When its sum is in the register of its out-port, or at the root could be, counted alike.
-    leaving : int
-        Cycles from the result of the last child to that register: none where it leaves as it is
-        made, or those of the register.
     after : ndarray of int
         The in-port of the child after whose words its own come next in the chain of its parent;
         -1 for the first.
@@ -250,22 +286,10 @@ class _Times(NamedTuple):
 
     read: IntArray
     sent: IntArray
-    leaving: int
     after: IntArray
     last: IntArray
     cycles: int
     down: IntArray
-
-    @property
-    def stored(self) -> IntArray:
-        """Cycles until nodes store the sum, from in front of out-ports, shape (chunks, nodes)."""
-        # Where sums leave as they are made, results are in registers of their own just then.
-        return np.where(self.down > 0, self.down, PASS - self.leaving)
-
-    @property
-    def duration(self) -> int:
-        """From the first read to the last word at the node that stores it last."""
-        return self.cycles + int(self.stored.max())
 
 
 def _depth(ends: IntArray, ports: IntArray, roots: IntArray, cycles: IntArray) -> IntArray:
@@ -284,7 +308,14 @@ def _depth(ends: IntArray, ports: IntArray, roots: IntArray, cycles: IntArray) -
 
 
 def _times(topology: Topology, trees: SumTrees, latency: int, leaving: int) -> _Times:
-    """Plan when nodes read and send, as late as the roots allow."""
+    """Plan when nodes read and send, as late as the roots allow.
+
+    Parameters
+    ----------
+    leaving : int
+        Cycles from the result of the last child to the register of the out-port: none where it
+        leaves as it is made, or those of the register.
+    """
     ports, step = trees.up, COMBINE + latency
     nodes = np.arange(topology.nodes)
     parent = np.where(ports >= 0, topology.neighbours[nodes, ports], nodes)
@@ -319,84 +350,4 @@ def _times(topology: Topology, trees: SumTrees, latency: int, leaving: int) -> _
     stays = (trees.down < 0).all()
     above, cycles = topology.upstream[0], topology.cycles_of_arc[topology.upstream]
     down = np.zeros_like(depth) if stays else _depth(above, trees.down, trees.roots, cycles)
-    return _Times(read - first, sent - first, leaving, after, last, -first, down)
-
-
-class _Kept(NamedTuple):
-    """What nodes store.
-
-    Parameters
-    ----------
-    ports : tuple of (tuple of int)
-        Of each memory, the in-ports whose words or results it stores.
-    source : ndarray of int, shape (nodes, memories)
-        What it stores; -1 for nothing.
-    links : ndarray of int, shape (nodes, memories)
-        As `_Times.stored` says.
-    memory : ndarray of int, shape (chunks,)
-        That of each chunk at the root.
-    """
-
-    ports: tuple[tuple[int, ...], ...]
-    source: IntArray
-    links: IntArray
-    memory: IntArray
-
-
-def _kept(trees: SumTrees, times: _Times, sources: Sources, *, to_root: bool) -> _Kept:
-    """Complete sums in a memory for each chunk; to a root alone in one for each of its in-ports."""
-    chunk, roots = np.arange(len(trees.up)), trees.roots
-    last = times.last[chunk, roots]
-    if to_root:
-        results, memory = np.unique(last, return_inverse=True)
-        source = np.full((times.last.shape[1], len(results)), IDLE)
-        source[roots[0]] = sources.first_result + results
-        ports = tuple((port,) for port in results.tolist())
-        return _Kept(ports, source, np.full_like(source, PASS - times.leaving), memory)
-    # Results at its root, what arrives elsewhere.
-    source = trees.down.copy()
-    source[chunk, roots] = sources.first_result + last
-    ports = tuple(
-        tuple(np.unique([*down[down >= 0], port]).tolist())
-        for down, port in zip(trees.down, last, strict=True)
-    )
-    return _Kept(ports, source.T, times.stored.T, chunk)
-
-
-def _readers(late: IntArray) -> tuple[int, IntArray]:
-    """As many readers as any node needs that read so late: how many in all, and that of each."""
-    chunk = np.arange(len(late))
-    same = late[:, None] == late[None, :]
-    rank = (same & (chunk[:, None] > chunk[None, :])[..., None]).sum(axis=1)
-    keys, reader = np.unique(late * len(late) + rank, return_inverse=True)
-    return len(keys), reader.reshape(late.shape)
-
-
-def _settings(
-    topology: Topology, trees: SumTrees, times: _Times, sources: Sources, reader: IntArray
-) -> tuple[IntArray, IntArray, IntArray]:
-    """What feeds out-ports, what operators combine with what arrives, and how late words leave.
-
-    That is how much later than a word read in the first slot, shape (nodes, ports).
-    """
-    nodes, ports, injection = topology.nodes, topology.ports, sources.first_injection + reader
-    made = sources.first_made if sources.made else sources.first_result
-    select, operand = np.full((2, 1, nodes, ports), IDLE, np.int16)
-    passed = np.where(times.last >= 0, made + times.last, injection)
-    tree, child = np.nonzero(trees.up >= 0)
-    out = trees.up[tree, child]
-    select[0, child, out] = passed[tree, child]
-    late = np.zeros((nodes, ports), int)
-    late[child, out] = times.sent[tree, child] - PASS
-    parent, port = topology.neighbours[child, out], topology.opposite[out]
-    after = times.after[tree, child]
-    earlier = sources.first_result + after
-    operand[0, parent, port] = np.where(after >= 0, earlier, injection[tree, parent])
-    # Complete sums go on from roots as their own sum would, and elsewhere as they come.
-    source = np.where(trees.down >= 0, trees.down, passed)
-    tree, child = np.nonzero(trees.down >= 0)
-    above = trees.down[tree, child]
-    parent, port = (end[child, above] for end in topology.upstream)
-    select[0, parent, port] = source[tree, parent]
-    late[parent, port] = times.cycles - PASS + times.down[tree, parent]
-    return select, operand, late
+    return _Times(read - first, sent - first, after, last, -first, down)
