@@ -17,7 +17,7 @@ from torusfabric import cli
 from torusfabric.cli import main
 from torusfabric.errors import InputError, WorkFailed
 from torusfabric.sweep.results import Results
-from torusfabric.toolchain import reading
+from torusfabric.toolchain import files, reading
 from torusfabric.toolchain.folders import private_folder
 
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device")
@@ -301,3 +301,16 @@ def test_a_pipe_without_a_writer(tmp_path, monkeypatch, capsys):
     script = f"exec 3> {path}; sleep 2; cat {tmp_path / 'whole.json'} >&3"
     with subprocess.Popen(["sh", "-c", script]):
         assert tf.load(path) == tf.plan("3", "allgather")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+def test_a_pipe_without_a_reader(tmp_path, monkeypatch, capsys):
+    """A named pipe that nobody reads is refused; one with a reader is waited for."""
+    monkeypatch.setattr(files, "PATIENCE", 1)
+    path = tmp_path / "plan.json"
+    os.mkfifo(path)
+    assert main([*PLAN, "-o", str(path)]) == 1
+    assert "a named pipe, which nobody read for 1 seconds" in capsys.readouterr().err
+    with subprocess.Popen(["sh", "-c", f"sleep 0.5; cat {path}"], stdout=subprocess.PIPE) as reader:
+        assert main([*PLAN, "-o", str(path)]) == 0
+        assert json.loads(reader.communicate()[0])["collective"]

@@ -7,11 +7,14 @@ from pathlib import Path
 
 from ..errors import InputError
 
-__all__ = ["COMPRESSED", "STANDARD_OUTPUT", "AnyPath", "is_standard_output", "is_written_directly",
-           "require_plain", "status_of"]  # fmt: skip
+__all__ = ["COMPRESSED", "PATIENCE", "STANDARD_OUTPUT", "AnyPath", "is_standard_output",
+           "is_written_directly", "require_plain", "status_of"]  # fmt: skip
 
 #: The name of standard output in place of a path.
 STANDARD_OUTPUT = "-"
+
+#: Seconds in which a named pipe must have a reader, or a writer.
+PATIENCE = 10
 
 #: The endings of names of text files that are compressed, in writing as in reading.
 COMPRESSED = (".gz", ".svgz")

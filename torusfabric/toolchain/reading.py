@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .destinations import COMPRESSED
+from .destinations import COMPRESSED, PATIENCE
 from .values import path_of
 
 __all__ = ["excerpt", "listed_files", "parse_json", "location_of", "read_array", "read_bytes",
@@ -39,9 +39,6 @@ SMALL = 2**24
 
 #: Bytes that are read at a time.
 PIECE = 2**20
-
-#: Seconds in which a named pipe must have a writer.
-PATIENCE = 10
 
 #: What is left of a value in a message.
 LONGEST_EXCERPT = 60
