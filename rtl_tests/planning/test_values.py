@@ -2,11 +2,13 @@
 
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import torusfabric as tf
+from torusfabric.algorithms import find
 
 NETWORKS = ("3x3", "mesh:2x3", "4x2~1", "arrowhead:1", "circulant:5:1,2", "cube:3", "3x3!0:+0")
 
@@ -49,6 +51,16 @@ def test_a_fabric_from_a_pickle_runs():
     """Work of others gets a fabric by a pickle, and simulates it."""
     fabric = tf.Fabric(tf.compile(tf.plan("3", "allgather"), max_flits=2), width=8)
     assert tf.simulate(again(fabric)).cycles == tf.simulate(fabric).cycles
+
+
+@pytest.mark.parametrize("name", ["matching", "spanning-tree"])
+def test_algorithms(name):
+    """An algorithm of the catalogue comes out of a pickle as the same entry."""
+    algorithm = find(name)
+    assert again(algorithm) is copy.deepcopy(algorithm) is algorithm
+    other = replace(algorithm, summary="another")
+    assert copy.copy(other) is not algorithm
+    assert copy.copy(other).summary == "another"
 
 
 @pytest.mark.parametrize("copied", [again, copy.copy, copy.deepcopy])

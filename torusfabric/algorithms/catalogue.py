@@ -5,9 +5,11 @@ it is preferred to where both apply. An algorithm of another package enters by `
 entry point of the group ``torusfabric.algorithms`` that names an `Algorithm`.
 """
 
+import copyreg
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ..collective import Collective
 from ..errors import InputError
@@ -224,3 +226,18 @@ def _reasons(
 CATALOGUE = Catalogue(BUILT_IN, group=GROUP)
 
 register, find, choose = CATALOGUE.register, CATALOGUE.find, CATALOGUE.choose
+
+
+def _find_again(name: str) -> Algorithm:
+    """Return the registered algorithm that a pickle names."""
+    return CATALOGUE.find(name)
+
+
+def _reduce(algorithm: Algorithm) -> Any:
+    """Pickle a registered algorithm by its name, since its functions need not have names."""
+    if any(entry is algorithm for entry in CATALOGUE):
+        return _find_again, (algorithm.name,)
+    return object.__reduce_ex__(algorithm, 2)
+
+
+copyreg.pickle(Algorithm, _reduce)
