@@ -148,7 +148,7 @@ def test_hardware(name):
         ("8x4~8", "Twists of 8x4 must be .* less than the side of the next axis, not .0, 8."),
         ("1x4~0", "Sides of a twisted torus must be two or more integers of at least 2, not '1x4'"),
         ("4~0", "Sides of a twisted torus must be two or more integers"),
-        ("9999x9999~1", "Twisted torus must have at most 16777216 nodes, not 99980001"),
+        ("9999x9999~1", "Twisted torus must have at most 4194304 nodes, not 99980001"),
         ("circulant:8:2", "Offsets of a circulant of 8 nodes must have no divisor in common"),
         (
             "circulant:8:5",

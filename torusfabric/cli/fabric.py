@@ -76,6 +76,7 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
 
     arguments = _with_barrier(arguments)
     check_prefix(getattr(arguments, "prefix", ""))
+    loaded = require_lengths(arguments)
     chosen = _chosen(arguments, any_root=any_root)
     schedules = [one.schedule for one in chosen]
     reducing = [s.collective for s in schedules if s.collective.reducing]
@@ -90,7 +91,7 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
             )
         found.append(facts | ({"why": one.why} if one.why else {}))
     with progress_bar("compiling"):
-        fabric = _compiled(arguments, chosen, operators)
+        fabric = _compiled(arguments, chosen, operators, loaded=loaded)
     found = [facts | _forms(mode) for facts, mode in zip(found, fabric.program.modes, strict=True)]
     words = hardware_words(arguments, width=fabric.width, length=fabric.flits)
     return Made(fabric, facts_together(found), chosen, words)
@@ -125,7 +126,11 @@ def _chosen(arguments: Namespace, *, any_root: bool) -> tuple[Chosen, ...]:
 
 
 def _compiled(
-    arguments: Namespace, chosen: tuple[Chosen, ...], operators: tuple[Operator, ...]
+    arguments: Namespace,
+    chosen: tuple[Chosen, ...],
+    operators: tuple[Operator, ...],
+    *,
+    loaded: bool,
 ) -> Any:
     """The fabric of some schedules, with what the arguments say of it and the defaults else."""
     from ..rtl import Fabric
@@ -143,6 +148,6 @@ def _compiled(
     )
     ports = ("top", "prefix", "bus", "clocks", "beat", "timeout", "abort")
     how = {name: given[name] for name in ports if name in given}
-    if require_lengths(arguments):
+    if loaded:
         how["tables"] = frame_of(arguments, program)
     return Fabric(program, width=arguments.width, **how)

@@ -42,13 +42,16 @@ def add_tables_options(parser: argparse.ArgumentParser) -> None:
 
 
 def require_lengths(arguments: Namespace) -> bool:
-    """Whether tables are loaded; then each run chooses its length.
+    """True if tables are loaded; then each run chooses its length.
 
     Raises
     ------
     InputError
-        If it does not.
+        If an option is missing or beside the point, or more rows or cycles are asked than can be
+        built.
     """
+    from ..program.frame import require_frame_size
+
     given = vars(arguments)
     if given.get("tables", "rom") == "rom":
         for name in ("rows", "depth", "inputs"):
@@ -57,6 +60,7 @@ def require_lengths(arguments: Namespace) -> bool:
         return False
     if given.get("max_flits") is None:
         raise InputError("--max-flits must be given for --tables ram")
+    require_frame_size(given.get("rows"), given.get("depth"))
     return True
 
 

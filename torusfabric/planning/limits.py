@@ -7,6 +7,7 @@ refuse nothing that would fit. Times are no more than a hint.
 import logging
 from collections.abc import Callable
 
+from ..algorithms import Options
 from ..collective import Collective
 from ..errors import NotEnoughMemory
 from ..toolchain.notices import LOGGER
@@ -30,8 +31,8 @@ PER_PIN, PER_ADDRESS, PER_WRITTEN_ADDRESS, PER_WORD = 1000, 8, 800, 16
 PER_RESULT = 1000
 
 #: Up to so many nodes, and blocks that a node sends or receives, every algorithm plans within about
-#: a second of a common machine; from so many nodes on, some take minutes.
-QUICK_NODES, QUICK_BLOCKS, SLOW_NODES = 2**12, 2**16, 2**16
+#: a second of a common machine; from so many nodes, or chunks of all nodes, on some take minutes.
+QUICK_NODES, QUICK_BLOCKS, SLOW_NODES, SLOW_CHUNKS = 2**12, 2**16, 2**16, 2**22
 
 #: Seconds from which on it is said how long something may take.
 LONG = 60.0
@@ -127,10 +128,12 @@ def plans_soon(selection: Selection) -> bool:
     return nodes <= QUICK_NODES and nodes * chunks <= QUICK_BLOCKS
 
 
-def announce_plan(what: str, topology: Topology) -> None:
-    """Say that planning may take long, if it may."""
-    if topology.nodes >= SLOW_NODES:
-        LOGGER.info("%s, of %d nodes, may take minutes", what, topology.nodes)
+def announce_plan(what: str, topology: Topology, options: Options) -> None:
+    """Say that planning, and the check of the plan, may take long, if they may."""
+    nodes, chunks = topology.nodes, options.packets or options.chunks or 1
+    if nodes >= SLOW_NODES or nodes * chunks >= SLOW_CHUNKS:
+        cut = f" and {chunks} chunks" if chunks > 1 else ""
+        LOGGER.info("%s, of %d nodes%s, may take minutes", what, nodes, cut)
 
 
 def require_hardware(

@@ -39,7 +39,7 @@ def plan_anew(selection: Selection) -> Schedule:
     algorithm = selection.chosen()
     what = f"Planning {selection.topology} {selection.collective}"
     require_memory(what, *plan_memory(selection))
-    announce_plan(what, selection.topology)
+    announce_plan(what, selection.topology, selection.options)
 
     def plan() -> Schedule:
         return recognise(algorithm(selection.topology, selection.collective, selection.options))

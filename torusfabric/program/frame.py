@@ -17,6 +17,7 @@ import numpy as np
 
 from ..collective import Operator
 from ..errors import InputError
+from ..toolchain.values import natural
 from ..topology import IntArray, Topology, topology_from_json, without_faults
 from .fields import Sources, Stage
 from .loadable import Entry, Loadable, LoadableMode, entries_of, stacked
@@ -26,7 +27,7 @@ from .settings import Table, settings
 if TYPE_CHECKING:
     from .program import Program
 
-__all__ = ["Frame", "Place", "places_beside"]
+__all__ = ["Frame", "Place", "places_beside", "require_frame_size"]
 
 #: Entries of modes, blocks that each node receives in all, and chunks: room for so many at least.
 LEAST_ENTRIES, LEAST_BLOCKS, LEAST_CHUNKS = 4, 64, 16
@@ -37,6 +38,10 @@ SHARES, LEAST_SETTINGS = (2, 2, 1, 2), 8
 
 #: Of the cycles of a link, the most that a row may take at the least.
 LONGEST_LEAST = 8
+
+#: The most rows, and the most cycles from a row to the arrival of its words. Tools take minutes for
+#: as many.
+MOST_ROWS, MOST_DEPTH = 2**16, 2**12
 
 #: The most entries: each is compared with what is chosen at a start.
 MOST_ENTRIES = 256
@@ -105,6 +110,9 @@ class Frame:
     words: int
     streams: bool = False
     lists: bool = False
+
+    def __post_init__(self) -> None:
+        require_frame_size(self.rows, self.depth)
 
     @classmethod
     def of(
@@ -366,6 +374,12 @@ class Frame:
     def parsed_operators(self) -> tuple[Operator, ...]:
         """The operators."""
         return tuple(map(Operator.parse, self.operators))
+
+
+def require_frame_size(rows: int | None, depth: int | None) -> None:
+    """Refuse more rows, or more cycles from a row to its words, than can be built."""
+    natural("Rows", rows or 0, most=MOST_ROWS)
+    natural("Depth", depth or 0, most=MOST_DEPTH)
 
 
 def _power(needed: int, least: int) -> int:

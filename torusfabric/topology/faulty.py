@@ -16,10 +16,13 @@ from .graph import named_nodes
 from .latency import MOST_CYCLES, Latency
 from .part import MOST_NODES, Part
 from .registry import parse_topology, topology_from_json
-from .topology import BoolArray, IntArray, Topology, cached_array
+from .topology import BoolArray, IntArray, Topology, at_most_nodes, cached_array
 
 __all__ = ["Faulty", "alike_along_axes", "faults_within", "shared_network", "with_latency",
            "without_faults"]  # fmt: skip
+
+#: The beginning of an error about the size of such a network.
+_WHAT = "Network with faults"
 
 
 @public_class
@@ -75,9 +78,7 @@ class Faulty(Part):
             whole = whole.whole.on_links(whole.link_latency)
         self.name = f"{whole}!"
         if whole.nodes > MOST_NODES:
-            raise InputError(
-                f"Network with faults must have at most {MOST_NODES} nodes, not {whole}"
-            )
+            raise InputError(f"{_WHAT} must have at most {MOST_NODES} nodes, not {whole}")
         kept = np.ones(whole.nodes, bool)
         for node in broken_nodes:
             if type(node) is not int or not 0 <= node < whole.nodes:
@@ -113,7 +114,9 @@ class Faulty(Part):
         if "!" not in text:
             return None
         whole, _, faults = text.rpartition("!")
-        return cls.of(parse_topology(whole), faults)
+        with at_most_nodes(_WHAT, MOST_NODES):
+            found = parse_topology(whole)
+        return cls.of(found, faults)
 
     @classmethod
     def of(cls, whole: Topology, faults: str) -> Self:
@@ -160,7 +163,9 @@ class Faulty(Part):
     def from_json(cls, entry: dict[str, Any]) -> Self | None:
         match entry:
             case {"whole": whole, "broken_links": [*links], "broken_nodes": [*nodes]}:
-                return cls(topology_from_json(whole), links, nodes, entry.get("slow_links", ()))
+                with at_most_nodes(_WHAT, MOST_NODES):
+                    found = topology_from_json(whole)
+                return cls(found, links, nodes, entry.get("slow_links", ()))
         return None
 
     @override

@@ -8,7 +8,9 @@ and the neighbour is the node itself. Topologies of which more is known, their t
 
 import re
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from copy import copy
 from functools import cached_property
 from typing import Any, ClassVar, TypeAlias, TypeVar, overload
@@ -22,8 +24,8 @@ from ..toolchain.public import public_class
 from ..toolchain.values import no_such
 from .latency import Latency, parse_latency
 
-__all__ = ["BoolArray", "FromEntry", "IntArray", "IntLike", "Topology", "cached_array",
-           "freeze_arrays", "hops_from"]  # fmt: skip
+__all__ = ["BoolArray", "FromEntry", "IntArray", "IntLike", "Topology", "at_most_nodes",
+           "cached_array", "freeze_arrays", "hops_from"]  # fmt: skip
 
 #: Node numbers, ports, offsets, blocks and the like.
 IntArray: TypeAlias = NDArray[np.integer[Any]]
@@ -66,11 +68,28 @@ def freeze_arrays(values: Iterable[Any]) -> None:
             value.flags.writeable = False
 
 
+#: Kind of the network that is being read, and the most nodes of a topology within it.
+_most_nodes: ContextVar[tuple[str, int]] = ContextVar("_most_nodes", default=("Network", 2**31 - 1))
+
+
+@contextmanager
+def at_most_nodes(what: str, most: int) -> Iterator[None]:
+    """Refuse larger topologies that are made in the body, before they are validated."""
+    token = _most_nodes.set((what, most))
+    try:
+        yield
+    finally:
+        _most_nodes.reset(token)
+
+
 class _Validated(ABCMeta):
     """What makes topologies, and has each of them validated as soon as it is made."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         topology = super().__call__(*args, **kwargs)
+        what, most = _most_nodes.get()
+        if isinstance(topology.nodes, int) and topology.nodes > most:
+            raise InputError(f"{what} must have at most {most} nodes, not {topology}")
         topology.validate()
         freeze_arrays(vars(topology).values())
         return topology

@@ -21,7 +21,7 @@ from .topology import FromEntry, IntArray, IntLike, cached_array
 __all__ = ["TwistedTorus"]
 
 #: The most nodes: distances are found by a search.
-MOST_NODES = 2**24
+MOST_NODES = 2**22
 
 
 @public_class

@@ -16,7 +16,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..errors import InputError
-from ..toolchain.resources import available_memory, memory_text
 from . import registry
 from .cayley import CayleyGraph
 from .topology import IntArray, IntLike, hops_from
@@ -27,14 +26,15 @@ __all__ = ["MOST_PAIRED", "validate"]
 #: Nodes of the largest topology whose own way of adding is compared, for all pairs of nodes.
 MOST_PAIRED = 4096
 
+#: Characters of a name in a message.
+LONGEST_NAME = 80
+
 #: Pairs that are compared at once.
 PAIRS = 2**18
 
-#: Nodes of the largest topology, whose numbers fit the 32 bits of all tables.
-MOST_NODES = 2**31 - 1
-
-#: Bytes for each node, and for each port of each node, while a topology is validated.
-PER_NODE, PER_PORT = 64, 24
+#: Nodes of the largest topology, whose numbers fit the 32 bits of all tables; and the most arcs,
+#: whose check takes some ten seconds.
+MOST_NODES, MOST_ARCS = 2**31 - 1, 2**24
 
 #: What has been proved, by class and as it is written in a schedule file.
 _proved: set[tuple[type[CayleyGraph], str]] = set()
@@ -81,7 +81,8 @@ def validate(topology: CayleyGraph, like: Callable[[], CayleyGraph] | None = Non
 def _refuse(topology: CayleyGraph, what: str, must: str, found: object) -> NoReturn:
     """Raise the error of a member that is wrong."""
     name = getattr(topology, "name", None) or type(topology).__name__
-    text = " ".join(str(found).split())
+    text, name = " ".join(str(found).split()), str(name)
+    name = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
     raise InputError(f"{what} of topology {name} must be {must}, not {text[:200]}")
 
 
@@ -120,7 +121,7 @@ def _entry(topology: CayleyGraph) -> str:
 
 
 def _check_numbers(topology: CayleyGraph) -> None:
-    """Its size, the names of its ports, and that its tables fit in memory."""
+    """Its size, the names of its ports, and that it has not too many arcs."""
     for what, read, least in (
         ("Nodes", lambda: topology.nodes, 1),
         ("Ports", lambda: topology.ports, 0),
@@ -131,11 +132,9 @@ def _check_numbers(topology: CayleyGraph) -> None:
             _refuse(topology, what, must, repr(number))
         if not least <= number <= MOST_NODES:
             _refuse(topology, what, must, number)
-    size = topology.nodes * (PER_NODE + PER_PORT * topology.ports)
-    free = available_memory()
-    if size > free:
-        what = f"small enough for memory, {memory_text(free)} of which are free"
-        _refuse(topology, "Tables", what, memory_text(size))
+    arcs = topology.nodes * topology.ports
+    if arcs > MOST_ARCS:
+        _refuse(topology, "Arcs", f"at most {MOST_ARCS}", arcs)
     must = f"{topology.ports} different words"
     names = _read(topology, "Names of ports", must, lambda: tuple(topology.port_names))
     words = all(isinstance(name, str) and name and not name.split()[1:] for name in names)
