@@ -172,14 +172,14 @@ def test_several_passes_find_the_same(monkeypatch):
     schedule = lee_code()
     whole = check(schedule)
     broken = replace(schedule, transfers=schedule.transfers[:3])
-    monkeypatch.setattr("torusfabric.analysis.check.blocks.BUDGET", 343 * 8 * 2)
-    monkeypatch.setattr("torusfabric.analysis.check.blocks.CHUNK", 1)
+    monkeypatch.setattr("torusfabric.analysis.check.follow.BLOCK_BUDGET", 343 * 8 * 2)
+    monkeypatch.setattr("torusfabric.analysis.check.follow.CHUNK", 1)
     assert check(schedule) == whole
     with pytest.raises(
         ScheduleError, match=r"^After 3 rounds: node 1 \(0,0,1\) ends without block \("
     ):
         check(broken)
-    monkeypatch.setattr("torusfabric.analysis.check.sums.BUDGET", 1)
+    monkeypatch.setattr("torusfabric.analysis.check.follow.SUM_BUDGET", 1)
     check(explicit((2,), "reduce-scatter", moves((0, [0], [1]), (1, [0], [2]))))
     halves = moves((0, [0], [0]), (1, [0], [3])), moves((1, [0], [0, 2]), (0, [0], [1, 3]))
     check(explicit((2,), "allreduce", *halves, chunks=2))
@@ -191,8 +191,8 @@ def test_several_passes_find_the_same(monkeypatch):
 @pytest.mark.parametrize("collective", ["allgather", "allreduce"])
 def test_many_passes_end_with_the_first_fault(collective, monkeypatch):
     """Where blocks need many passes, none is made after one that finds a fault."""
-    module = "blocks" if collective == "allgather" else "sums"
-    monkeypatch.setattr(f"torusfabric.analysis.check.{module}.BUDGET", 1)
+    monkeypatch.setattr("torusfabric.analysis.check.follow.BLOCK_BUDGET", 1)
+    monkeypatch.setattr("torusfabric.analysis.check.follow.SUM_BUDGET", 1)
     schedule, seen = explicit((700,), collective, moves((0, [0]))), []
     with pytest.raises(ScheduleError, match=r"^After 1 round: node .* ends without block"):
         check(schedule, progress=lambda *args: seen.append(args))

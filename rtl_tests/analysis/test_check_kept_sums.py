@@ -103,9 +103,9 @@ def ring(chunk, passed, **others):
 
 PLANTED = [
     (ring([[0, 0], [0, 0]], [[-1, -1], [1, 0]]),
-     r"^Round 2: node 0 \(0\) port .0 sends block \(1, 0\), which is counted twice"),
+     r"^Round 2: node 2 \(2\) port \+0 sends block \(1, 0\), which is counted twice"),
     (ring([[0, 0], [0, -1]], [[-1, -1], [-1, -1]]),
-     r"^Round 2: node 0 \(0\) port \+0 sends block \(1, 0\), which is counted twice"),
+     r"^Round 2: node 0 \(0\) port \+0 sends block \(0, 0\), which is counted twice"),
     (ring([[0, -1], [0, 0]], [[-1, -1], [0, -1]]),
      r"^Round 2: node 0 \(0\) port \+0 passes on a word of a chunk that has not arrived"),
     (ring([[0, 0]], [[-1, -1]]),

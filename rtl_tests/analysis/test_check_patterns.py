@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torusfabric.analysis.check import check, check_rounds
-from torusfabric.analysis.check.pattern import pattern_is_static
 from torusfabric.collective import Collective, parse_collective
 from torusfabric.errors import InputError, ScheduleError
 from torusfabric.schedule import Duplex, Pattern, Switching
@@ -102,15 +101,6 @@ def test_patterns_keep_ports_and_links(prove):
         duplex="half",
     )  # fmt: skip
     assert prove(one_way).duplicates == 0
-
-
-def test_patterns_that_need_no_walk():
-    """Those of at least one step in which ports and links are free even if all are used at once."""
-    assert pattern_is_static(ring(3, 1))
-    assert pattern_is_static(ring(5, 2))
-    assert not pattern_is_static(ring(3, 0))
-    assert not pattern_is_static(replace(ring(3, 1), ports=1))
-    assert not pattern_is_static(replace(ring(3, 1), duplex=Duplex.HALF))
 
 
 @pytest.mark.parametrize("prove", [check, check_rounds])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torusfabric.analysis.check import check, check_rounds
 from torusfabric.collective import Collective
 from torusfabric.errors import ScheduleError
-from torusfabric.schedule import Switching, Table
+from torusfabric.schedule import Masked, Switching, Table
 from torusfabric.topology import Torus
 
 
@@ -125,6 +125,13 @@ def test_damaged_tables_of_sums(table, duplex, data):
 )
 def test_malformed_tables(fields, message):
     """Entries that name nothing are refused before they are looked up."""
-    table = greedy_table((3,))
+    table = replace(greedy_table((3,)), **fields)
     with pytest.raises(ScheduleError, match=f"^{message}"):
-        check(replace(table, **fields))
+        check(table)
+
+
+def test_malformed_table_of_which_one_root_counts():
+    exchange = greedy_table((2, 3), "alltoall")
+    broken = replace(exchange, destination=np.where(exchange.destination == 1, -1, 2))
+    with pytest.raises(ScheduleError, match=r"^Round 1: .* a block whose destination does not"):
+        check(Masked.of(broken, Collective("scatter", 0)))

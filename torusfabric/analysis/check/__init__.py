@@ -10,32 +10,38 @@ some rules by construction (a `Pattern`, a `Table`), the other rules are checked
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from typing import TypeAlias
 
 from ...collective import Operator, parse_operators
-from ...errors import ScheduleError
-from ...schedule import Lifted, Pattern, Schedule, SumPattern, SumTable, Table
+from ...schedule import Lifted, Masked, Pattern, Schedule, SumPattern, SumTable, Table
 from ...schedule.file import given_schedule
 from ...schedule.quotient import Quotient
 from ...toolchain.destinations import AnyPath
 from ...toolchain.public import public
-from .blocks import track_blocks
-from .fault import fault
-from .kept_sums import (
-    check_sum_table,
-    inspect_kept_sums,
-    inspect_sum_table,
-    track_kept_sums,
+from .follow import Traffic, follow_rounds
+from .patterns import (
+    check_pattern,
+    check_sum_pattern,
+    inspect_pattern,
+    inspect_sum_pattern,
+    pattern_is_static,
+    pattern_traffic,
 )
-from .pattern import check_pattern, inspect_pattern, pattern_is_static, pattern_traffic
-from .quotient import check_quotient
-from .structure import inspect_round, inspect_schedule
-from .sum_pattern import check_sum_pattern, inspect_sum_pattern
-from .sums import track_sums
-from .table import check_sums_table, check_table, inspect_table, table_traffic
-from .traffic import Progress, Tally, Traffic
+from .rules import fault, inspect_schedule
+from .symmetric import (
+    inspect_quotient,
+    inspect_table,
+    prove_quotient,
+    prove_sum_table,
+    prove_sums_table,
+    prove_table,
+    table_traffic,
+)
 
 __all__ = ["Progress", "Traffic", "check", "check_rounds", "pattern_traffic", "table_traffic"]
+
+#: Called now and then with how much is done, and of how much.
+Progress: TypeAlias = Callable[[int, int], object]
 
 
 @public
@@ -74,21 +80,22 @@ def check(
     collective = schedule.collective
     named = parse_operators(operators)
     twice = bool(named) and all(operator.idempotent for operator in named)
+    proved: Traffic | None = None
     match schedule:
-        case SumTable():
-            return check_sum_table(schedule, twice=twice)
         case SumPattern():
             return check_sum_pattern(schedule)
-        case Quotient():
-            return check_quotient(schedule, progress=progress)
         case Pattern() if not collective.reducing and pattern_is_static(schedule):
             return check_pattern(schedule, progress=progress)
+        case Quotient():
+            proved = prove_quotient(schedule, progress)
         case Table() if collective.from_each and not collective.rooted:
-            return check_table(schedule)
+            proved = prove_table(schedule)
         case Table() if collective.reducing and (collective.personal or schedule.in_shares):
             if schedule.chunk.max(initial=0) < schedule.sums_of_owner:
-                return check_sums_table(schedule)
-    return _follow_rounds(schedule, progress, twice=twice)
+                proved = prove_sums_table(schedule)
+        case SumTable():
+            proved = prove_sum_table(schedule, twice=twice)
+    return proved or follow_rounds(schedule, progress, twice=twice)
 
 
 def check_rounds(schedule: Schedule, *, progress: Progress | None = None) -> Traffic:
@@ -97,7 +104,7 @@ def check_rounds(schedule: Schedule, *, progress: Progress | None = None) -> Tra
     The verdict is that of `check`; parameters and errors are the same.
     """
     _inspect(schedule)
-    return _follow_rounds(schedule, progress)
+    return follow_rounds(schedule, progress)
 
 
 def _inspect(schedule: Schedule) -> None:
@@ -106,6 +113,10 @@ def _inspect(schedule: Schedule) -> None:
     match schedule:
         case Lifted():
             _inspect(schedule.part)
+        case Masked(whole=Table() as whole):
+            inspect_table(whole)
+        case Quotient():
+            inspect_quotient(schedule)
         case Pattern() | Table() | SumTable() | SumPattern() if schedule.collective.axes:
             text = f"a {schedule.form} is of one group: what several do is Lifted from that"
             raise fault(schedule, None, text)
@@ -114,41 +125,11 @@ def _inspect(schedule: Schedule) -> None:
         case Table():
             inspect_table(schedule)
         case SumTable():
-            inspect_sum_table(schedule)
+            shape = (len(schedule.chunk), schedule.topology.ports)
+            if schedule.chunk.shape != shape or schedule.passed.shape != shape:
+                raise fault(schedule, None, f"the entries of a table must have shape {shape}")
+            if schedule.collective.kind != "allreduce":
+                text = "a table of sums that nodes keep must be an allreduce"
+                raise fault(schedule, None, text)
         case SumPattern():
             inspect_sum_pattern(schedule)
-
-
-def _follow_rounds(
-    schedule: Schedule, progress: Progress | None, *, twice: bool = False
-) -> Traffic:
-    """Check the explicit transfers of a schedule of any form."""
-    hops: list[int] = []
-    arcs, count, broken = 0, 0, None
-    kept = schedule.keeps_sums
-    for number, transfers in enumerate(schedule.rounds(), 1):
-        try:
-            longest, used = inspect_round(schedule, number, transfers)
-            if kept:
-                inspect_kept_sums(schedule, number, transfers)
-        except ScheduleError as error:
-            broken = error
-            break
-        hops.append(longest)
-        arcs += used
-        count += len(transfers)
-    track: Callable[..., Tally] = track_sums if schedule.collective.reducing else track_blocks
-    if kept:
-        track = partial(track_kept_sums, twice=twice)
-    round_blocks, duplicates = track(schedule, len(hops), finish=broken is None, progress=progress)
-    if broken is not None:
-        raise broken
-    return Traffic(
-        rounds=len(hops),
-        transfers=count,
-        arcs_used=arcs,
-        longest=max(hops, default=0),
-        duplicates=duplicates,
-        round_hops=tuple(hops),
-        round_blocks=tuple(round_blocks),
-    )

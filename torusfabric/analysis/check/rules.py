@@ -1,21 +1,63 @@
-"""The rules of a round that hold whichever blocks the nodes hold."""
+"""The rules that hold whichever blocks the nodes hold, and the wording of faults."""
+
+from collections.abc import Iterator
+from typing import SupportsInt
 
 import numpy as np
 
-from ...schedule import (
-    Duplex,
-    Everything,
-    Grouped,
-    KeptSums,
-    Listed,
-    Schedule,
-    Switching,
-    Transfers,
-)
+from ...errors import ScheduleError
+from ...schedule import Duplex, Grouped, KeptSums, Listed, Schedule, Switching, Transfers
 from ...topology import BoolArray, IntArray
-from .fault import busy_arc, busy_node, fault
 
-__all__ = ["check_arcs", "inspect_round", "inspect_schedule", "ranks"]
+__all__ = ["check_arcs", "fault", "inspect_round", "inspect_schedule", "ranks", "unfinished"]
+
+
+def fault(
+    schedule: Schedule,
+    number: int | None,
+    text: str,
+    *,
+    node: SupportsInt | None = None,
+    port: SupportsInt | None = None,
+    block: SupportsInt | None = None,
+    when: str | None = None,
+) -> ScheduleError:
+    """A `ScheduleError` that names round, node, port and block.
+
+    Parameters
+    ----------
+    number : int or None
+        The round, counted from 1; None for what is in no round.
+    text : str
+        What is wrong: follows the location; ``{block}`` stands for the block.
+    port : int, optional
+        The out-port or in-port.
+    when : str, optional
+        When it is, by default the round.
+    """
+    topology = schedule.topology
+    at = None if node is None else int(node)
+    arc = None if port is None else int(port)
+    when = when or ("" if number is None else f"Round {number}:")
+    location = [when] if when else []
+    if at is not None and arc is not None and 0 <= arc < topology.ports:
+        location.append(topology.arc_name(at, arc))
+    elif at is not None:
+        location.append(f"node {at} {topology.node_name(at)}")
+    named = None if block is None else schedule.blocks.name(int(block))
+    message = " ".join([*location, text.replace("{block}", f"block {named}")])
+    return ScheduleError(
+        message[0].upper() + message[1:], round=number, node=at, port=arc, block=named
+    )
+
+
+def unfinished(
+    schedule: Schedule, node: SupportsInt, block: SupportsInt, text: str = "ends without {block}"
+) -> ScheduleError:
+    """The fault of a node that does not have a block after the last round."""
+    count = schedule.round_count
+    when = f"After {count} {schedule.switching.unit}{'s' * (count != 1)}:"
+    return fault(schedule, None, text, node=node, block=block, when=when)
 
 
 def inspect_schedule(schedule: Schedule) -> None:
@@ -32,8 +74,15 @@ def inspect_schedule(schedule: Schedule) -> None:
         raise fault(schedule, None, f"Root must be {what} from 0 to {nodes - 1}, not {root}")
 
 
-def inspect_round(schedule: Schedule, number: int, transfers: Transfers) -> tuple[int, int]:
+def inspect_round(
+    schedule: Schedule, number: int, transfers: Transfers, *, kept: bool
+) -> tuple[int, int]:
     """Check paths, arcs, ports and the form of payloads of one round.
+
+    Parameters
+    ----------
+    kept : bool
+        True if the schedule is one of sums that nodes keep.
 
     Returns
     -------
@@ -46,7 +95,11 @@ def inspect_round(schedule: Schedule, number: int, transfers: Transfers) -> tupl
         At the first fault.
     """
     _check_paths(schedule, number, transfers)
-    _check_payload(schedule, number, transfers)
+    for wrong, text in _payload_faults(schedule, number, transfers, kept=kept):
+        bad = np.flatnonzero(wrong)
+        if bad.size:
+            raise fault(schedule, number, text, node=transfers.source[bad[0]],
+                        port=transfers.hops[bad[0], 0])  # fmt: skip
     if not len(transfers):
         return 0, 0
     check_arcs(schedule, number, transfers)
@@ -85,36 +138,33 @@ def _check_paths(schedule: Schedule, number: int, transfers: Transfers) -> None:
             raise fault(schedule, number, text, node=source[bad[0]], port=port if known else None)
 
 
-def _check_payload(schedule: Schedule, number: int, transfers: Transfers) -> None:
-    """Check that a payload has one entry a transfer and names blocks that exist."""
-    payload, count = transfers.payload, schedule.blocks.count
-    senders = len(transfers)
+def _payload_faults(
+    schedule: Schedule, number: int, transfers: Transfers, *, kept: bool
+) -> Iterator[tuple[BoolArray, str]]:
+    """Yield each rule of a payload as the transfers that break it and the text of that fault."""
+    payload, count, collective = transfers.payload, schedule.blocks.count, schedule.collective
+    senders = (len(transfers),)
+    if kept and not isinstance(payload, KeptSums) and senders[0]:
+        raise fault(schedule, number, "lists blocks, in a schedule of sums that nodes keep")
     match payload:
-        case Everything() | KeptSums():
-            return
+        case KeptSums(chunk=chunk, passed=passed):
+            if not collective.reducing or collective.personal:
+                text = f"sends a sum that it keeps, which is no part of {collective.kind}"
+                yield np.ones(senders, bool), text
+            if np.shape(chunk) != senders or np.shape(passed) != senders:
+                raise fault(schedule, number, "sums that nodes keep must have one entry a transfer")
+            yield (chunk < 0) | (chunk >= schedule.chunks), "sends a chunk that is none"
+            none = (passed < -1) | (passed >= schedule.topology.ports)
+            yield none, "passes on from an in-port that is none"
         case Grouped(group=group, wanted=wanted):
-            if np.shape(group) != (count,) or np.shape(wanted) != (senders,):
+            if np.shape(group) != (count,) or np.shape(wanted) != senders:
                 raise fault(schedule, number, "groups must have one entry a block and a transfer")
-            return
         case Listed(indptr=indptr, ids=ids):
-            sizes = np.diff(indptr)
-            if np.shape(indptr) != (senders + 1,) or indptr[0] or indptr[-1] != len(ids):
+            if len(indptr) != senders[0] + 1 or indptr[0] or indptr[-1] != len(ids):
                 raise fault(schedule, number, "lists of blocks must have one entry a transfer")
-    first = {"node": None, "port": None}
-    for wrong, text in [
-        (sizes < 1, "sends a message without a block"),
-        (_per_transfer((ids < 0) | (ids >= count), indptr), "sends a block that does not exist"),
-    ]:
-        bad = np.flatnonzero(wrong)
-        if bad.size:
-            first = {"node": transfers.source[bad[0]], "port": transfers.hops[bad[0], 0]}
-            raise fault(schedule, number, text, **first)
-
-
-def _per_transfer(flags: BoolArray, indptr: IntArray) -> BoolArray:
-    """Whether any entry of each transfer's list is flagged."""
-    total = np.concatenate([[0], np.cumsum(flags)])
-    return total[indptr[1:]] > total[indptr[:-1]]
+            yield np.diff(indptr) < 1, "sends a message without a block"
+            wrong = np.append(0, np.cumsum((ids < 0) | (ids >= count)))
+            yield wrong[indptr[1:]] > wrong[indptr[:-1]], "sends a block that does not exist"
 
 
 def check_arcs(schedule: Schedule, number: int, transfers: Transfers) -> None:
@@ -129,18 +179,22 @@ def check_arcs(schedule: Schedule, number: int, transfers: Transfers) -> None:
         raise fault(schedule, number, "has no link", node=nodes[row[at], column[at]], port=port[at])
     arcs = nodes[row, column] * np.int64(topology.ports) + port
     twice = _overfull(arcs, 1, topology.nodes * topology.ports)
+    text = "carries two messages at once"
     if twice is None and schedule.duplex == Duplex.HALF:
         back = nodes[row, column + 1] * np.int64(topology.ports) + topology.opposite[port]
         twice = _overfull(np.minimum(arcs, back), 1, topology.nodes * topology.ports)
+    if schedule.duplex == Duplex.HALF:
+        text += " (half duplex: counting both ways of its link)"
     if twice is not None:
-        raise busy_arc(schedule, number, nodes[row[twice], column[twice]], port[twice])
-    many = _overfull(transfers.source, schedule.ports, topology.nodes)
-    if many is not None:
-        raise busy_node(schedule, number, "sends", transfers.source[many], hops[many, 0])
-    many = _overfull(nodes[:, -1], schedule.ports, topology.nodes)
-    if many is not None:
-        last = topology.opposite[hops[many, transfers.lengths[many] - 1]]
-        raise busy_node(schedule, number, "receives", nodes[many, -1], last)
+        raise fault(schedule, number, text, node=nodes[row[twice], column[twice]], port=port[twice])
+    limit, by = schedule.ports, hops[:, 0]
+    for verb, node in (("sends", transfers.source), ("receives", nodes[:, -1])):
+        many = _overfull(node, limit, topology.nodes)
+        if many is not None:
+            if verb == "receives":
+                by = topology.opposite[hops[np.arange(len(hops)), transfers.lengths - 1]]
+            text = f"{verb} message {limit + 1} of at most {limit} in a round"
+            raise fault(schedule, number, text, node=node[many], port=by[many])
 
 
 def _overfull(values: IntArray, limit: int, size: int) -> int | None:
@@ -155,7 +209,7 @@ def _overfull(values: IntArray, limit: int, size: int) -> int | None:
 
 
 def ranks(values: IntArray) -> IntArray:
-    """How many equal values stand before each: an array such as 0 0 1 0 2 for 5 7 5 8 5."""
+    """Count the equal values before each: an array such as 0 0 1 0 2 for 5 7 5 8 5."""
     order = np.argsort(values, kind="stable")
     ordered = np.asarray(values)[order]
     new = np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)]

@@ -1,4 +1,4 @@
-"""Proof of an oblivious `Pattern` without walking through its steps.
+"""Fast path of patterns: a `Pattern` by doubling, a `SumPattern` by its shape.
 
 What an out-arc carries at step t is what the out-arc that feeds it carried at step t - 1. Every
 arc is fed by at most one other, its *feeder*, so that at step t an arc carries the block that the
@@ -10,20 +10,23 @@ blocks that passed an arc a in steps 1..t, S(t, a), thus obeys
 and log2(steps) doublings give it for all steps, exactly, for every arc and every block. An arc only
 carries what the node at its tail received in the step before, or its own message in step 1: so
 every block is held before it is sent.
+
+If the out-ports of a `SumPattern` that carry a chunk form one directed cycle through all nodes,
+every sum passes every node once before it comes to its owner, and gets each contribution once.
 """
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from ...schedule import Duplex, Pattern
+from ...schedule import ALL, Duplex, Pattern, SumPattern, Transfers
 from ...topology import IntArray
-from .blocks import Held, Words, set_bits
-from .fault import check_entries_fed, check_ports_fed, fault, unfinished
-from .structure import ranks
-from .traffic import Progress, Traffic
+from .follow import Held, Traffic, Words, set_bits
+from .rules import check_arcs, fault, ranks, unfinished
 
-__all__ = ["check_pattern", "inspect_pattern", "pattern_is_static", "pattern_traffic"]
+__all__ = ["check_pattern", "check_sum_pattern", "inspect_pattern", "inspect_sum_pattern",
+           "pattern_is_static", "pattern_traffic"]  # fmt: skip
 
 #: Arcs with different feeders are followed in at most about this many groups.
 GROUPS = 16
@@ -37,8 +40,30 @@ def inspect_pattern(schedule: Pattern) -> None:
     if schedule.collective.personal:
         kind = schedule.collective.kind
         raise fault(schedule, None, f"a pattern cannot address the blocks of {kind}")
-    check_ports_fed(schedule)
-    check_entries_fed(schedule, schedule.chunks, 1 if schedule.steps else None)
+    _check_ports_fed(schedule)
+    _check_entries_fed(schedule, schedule.chunks, 1 if schedule.steps else None)
+
+
+def _check_ports_fed(schedule: Pattern | SumPattern) -> None:
+    """Check the shape of the tables of a pattern, and that there is a link at each port in use."""
+    shape = schedule.topology.nodes, schedule.topology.ports
+    if np.shape(schedule.feed) != shape or np.shape(schedule.inject) != shape:
+        raise fault(schedule, None, f"the tables of a pattern must have shape {shape}")
+    used = (schedule.feed >= 0) | (schedule.inject >= 0)
+    none = np.argwhere(used & ~schedule.topology.linked)
+    if len(none):
+        raise fault(schedule, 1, "has no link", node=none[0][0], port=none[0][1])
+
+
+def _check_entries_fed(schedule: Pattern | SumPattern, chunks: int, number: int | None) -> None:
+    """Check that a pattern names ports and so many chunks; the number is that of the round."""
+    for table, most, text in [
+        (schedule.feed, schedule.topology.ports, "is fed by a port that is none"),
+        (schedule.inject, chunks, "sends a block that does not exist"),
+    ]:
+        bad = np.argwhere((table < -1) | (table >= most))
+        if len(bad):
+            raise fault(schedule, number, text, node=bad[0][0], port=bad[0][1])
 
 
 def pattern_is_static(schedule: Pattern) -> bool:
@@ -85,7 +110,7 @@ def pattern_traffic(schedule: Pattern) -> tuple[int, int]:
         feeder, length = feeder[feeder], 2 * length
 
 
-def check_pattern(schedule: Pattern, *, progress: Progress | None = None) -> Traffic:
+def check_pattern(schedule: Pattern, *, progress: Any = None) -> Traffic:
     """Check a pattern that never uses more ports or links than it may.
 
     Parameters
@@ -107,7 +132,7 @@ def check_pattern(schedule: Pattern, *, progress: Progress | None = None) -> Tra
     return Traffic.of_steps(transfers, moving, duplicates=transfers - fresh)
 
 
-def _follow_words(schedule: Pattern, feeders: "_Feeders", progress: Progress | None) -> int:
+def _follow_words(schedule: Pattern, feeders: "_Feeders", progress: Any) -> int:
     """Follow all blocks, some words of 64 at a time; return how many blocks all nodes received."""
     topology, blocks = schedule.topology, schedule.blocks
     groups = feeders.groups()
@@ -242,3 +267,91 @@ def _jumps(feeder: IntArray, steps: int) -> list[IntArray]:
         if missing >> power & 1:
             rest = jump[rest]
     return [*jumps, rest] if missing else jumps
+
+
+def check_sum_pattern(schedule: SumPattern) -> Traffic:
+    """What a pattern of sums moves that `inspect_sum_pattern` accepts."""
+    steps = schedule.round_count
+    arcs = int((schedule.inject >= 0).sum())
+    return Traffic.of_steps(arcs * steps, (int(arcs > 0),) * steps)
+
+
+def inspect_sum_pattern(schedule: SumPattern) -> None:
+    """Check a pattern of sums.
+
+    Raises
+    ------
+    ScheduleError
+        At the first fault.
+    """
+    topology, collective = schedule.topology, schedule.collective
+    if not collective.reducing or collective.rooted:
+        raise fault(schedule, None, f"a pattern of sums cannot carry out {collective.kind}")
+    _check_ports_fed(schedule)
+    if schedule.turns < 1:
+        raise fault(schedule, None, f"turns must be at least 1, not {schedule.turns}")
+    if not schedule.sums_of_owner or (not collective.personal and schedule.chunks % topology.nodes):
+        raise fault(
+            schedule, None, f"chunks must be divisible by {topology.nodes}, not {schedule.chunks}"
+        )
+    _check_entries_fed(schedule, schedule.sums_of_owner - schedule.turns + 1, 1)
+    if topology.nodes > 1:
+        # In every step, all that are ever used are busy.
+        source, port = np.nonzero(schedule.inject >= 0)
+        check_arcs(schedule, 1, Transfers.hop(source, port, ALL))
+        _inspect_cycles(schedule)
+        _inspect_feeds(schedule)
+
+
+def _inspect_cycles(schedule: SumPattern) -> None:
+    """Check that each chunk has one cycle through all nodes."""
+    topology, inject = schedule.topology, schedule.inject
+    nodes = np.arange(topology.nodes)
+    covered = np.zeros(schedule.sums_of_owner, int)
+    for chunk in np.unique(inject[inject >= 0]).tolist():
+        mine = inject == chunk
+        bad = np.flatnonzero(mine.sum(axis=1) > 1)
+        if len(bad):
+            node = int(bad[0])
+            port = np.flatnonzero(mine[node])[1]
+            block = _block(schedule, node, chunk)
+            raise fault(schedule, 1, "sends {block} again", node=node, port=port, block=block)
+        onward = np.where(mine.any(axis=1), topology.neighbours[nodes, mine.argmax(axis=1)], -1)
+        here, passed = int(mine.any(axis=1).argmax()), np.zeros(topology.nodes, bool)
+        while here >= 0 and not passed[here]:
+            passed[here] = True
+            here = int(onward[here])
+        if not passed.all():
+            node, owner = int((~passed).argmax()), int(passed.argmax())
+            text = "ends without the complete sum that has {block}"
+            raise unfinished(schedule, owner, _block(schedule, node, chunk, owner), text)
+        covered[chunk : chunk + schedule.turns] += 1
+    if (covered != 1).any():
+        chunk = int((covered != 1).argmax())
+        text = "{block} is counted twice" if covered[chunk] else "ends without the sum of {block}"
+        raise unfinished(schedule, 0, _block(schedule, 0, chunk, 0), text)
+
+
+def _inspect_feeds(schedule: SumPattern) -> None:
+    """Check that every out-port in use passes on what arrives of its own chunk.
+
+    Of each chunk a single in-port of a node brings anything.
+    """
+    topology, feed, inject = schedule.topology, schedule.feed, schedule.inject
+    arriving = inject[topology.upstream]
+    nodes = np.arange(topology.nodes)[:, None]
+    bad = np.argwhere(np.where(feed >= 0, arriving[nodes, feed], -1) != inject)
+    if len(bad):
+        node, port = bad[0].tolist()
+        chunk = max(int(inject[node, port]), 0)
+        text = "sends {block}, which does not arrive by the in-port that feeds it"
+        block = _block(schedule, node, chunk)
+        raise fault(schedule, 1 + schedule.turns, text, node=node, port=port, block=block)
+
+
+def _block(schedule: SumPattern, node: int, chunk: int, owner: int | None = None) -> int:
+    """The number of a contribution of a node; by default to the sum of the next node."""
+    owner = (node + 1) % schedule.topology.nodes if owner is None else owner
+    if not schedule.collective.personal:
+        chunk += owner * schedule.sums_of_owner
+    return int(schedule.blocks.encode(node, chunk, owner))

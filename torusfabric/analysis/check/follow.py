@@ -1,0 +1,567 @@
+"""The follower: every block, or every contribution to a sum, through every round of a schedule.
+
+Nothing is assumed of the schedule, so that this is the reference for the fast paths. A pass over
+the rounds follows a *window*, as much as memory allows: some blocks, or the sums of some keys.
+
+- `BlockWindow`: blocks are copied. A node has a bit for each, 64 to a word.
+- `SumWindow`: partial sums move, complete sums are copied.
+- `KeptWindow`: nodes keep their sums, add what arrives, and send copies.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...collective import Blocks
+from ...errors import InputError, ScheduleError
+from ...schedule import Everything, Grouped, KeptSums, Listed, Rounds, Schedule, Transfers
+from ...topology import IntArray, IntLike
+from .rules import fault, inspect_round, ranks, unfinished
+
+__all__ = ["Held", "Traffic", "Words", "follow_rounds", "popcount", "set_bits"]
+
+#: Bits of blocks.
+Words: TypeAlias = NDArray[np.uint64]
+
+#: Bytes of bits that a pass may keep.
+BLOCK_BUDGET = 2**28
+
+#: Keys times nodes that a pass may follow.
+SUM_BUDGET = 2**24
+
+#: Bytes that the contributions to kept sums of one chunk may take.
+KEPT_BUDGET = 2**31
+
+#: Passes beyond which the first that finds a fault is the last: a small file may ask for millions.
+MANY = 8
+
+#: Words of state that are moved at a time: small enough for a cache.
+CHUNK = 2**17
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What a schedule that passed its check moves.
+
+    Parameters
+    ----------
+    transfers : int
+        Number of transfers of all rounds together.
+    arcs_used : int
+        Number of uses of an arc of all rounds together: the sum of the lengths of all paths.
+    longest : int
+        Hops of the longest path.
+    duplicates : int
+        How many times a node received a block that it held already, or received twice at once.
+    round_hops : tuple of int
+        Hops of the longest path of each round, 0 where a round is empty.
+    round_blocks : tuple of int
+        Blocks of the longest message of each round. A partial sum counts as one block, however
+        many contributions are in it.
+    """
+
+    rounds: int
+    transfers: int
+    arcs_used: int
+    longest: int
+    duplicates: int
+    round_hops: tuple[int, ...]
+    round_blocks: tuple[int, ...]
+
+    @classmethod
+    def of_steps(cls, transfers: int, moving: tuple[int, ...], *, duplicates: int = 0) -> "Traffic":
+        """Return that of steps with a block an arc; `moving` has 1 for each, or 0 for an idle one.
+
+        Examples
+        --------
+        >>> Traffic.of_steps(12, (1, 1, 0)).longest
+        1
+        """
+        longest = max(moving, default=0)
+        return cls(len(moving), transfers, transfers, longest, duplicates, moving, moving)
+
+
+def follow_rounds(
+    schedule: Schedule,
+    progress: Any = None,
+    *,
+    twice: bool = False,
+) -> Traffic:
+    """Check the transfers of a schedule of any form, round by round.
+
+    Parameters
+    ----------
+    twice : bool
+        True if a contribution may be in a kept sum more than once, as by ``max``.
+
+    Raises
+    ------
+    InputError
+        If there are too many nodes that keep sums.
+    ScheduleError
+        At the first fault; if there are more than `MANY` passes, at the first of those that the
+        pass which finds one has followed.
+    """
+    nodes, blocks, kept = schedule.topology.nodes, schedule.blocks, schedule.keeps_sums
+    hops: list[int] = []
+    arcs, count, broken = 0, 0, None
+    for number, transfers in enumerate(schedule.rounds(), 1):
+        try:
+            longest, used = inspect_round(schedule, number, transfers, kept=kept)
+        except ScheduleError as error:
+            broken = error
+            break
+        hops.append(longest)
+        arcs += used
+        count += len(transfers)
+    window: Any = BlockWindow
+    size, most = -(-blocks.count // 64), BLOCK_BUDGET // (nodes * 8)
+    if kept:
+        window = partial(KeptWindow, twice=twice)
+        size, most, ports = schedule.chunks, 1, schedule.topology.ports
+        if nodes * nodes * (ports + 1) > KEPT_BUDGET:
+            limit = int((KEPT_BUDGET / (ports + 1)) ** 0.5)
+            raise InputError(f"Nodes that keep sums must be at most {limit}, not {nodes}")
+    elif schedule.collective.reducing:
+        window, size, most = SumWindow, blocks.count // blocks.nodes, SUM_BUDGET // nodes
+    found = Findings(schedule)
+    passes = range(0, size, max(1, most))
+    for done, first in enumerate(passes):
+        state = window(schedule, first, min(first + passes.step, size), found)
+        try:
+            for number, transfers in enumerate(islice(schedule.rounds(), found.last(len(hops))), 1):
+                if len(transfers):
+                    state.move(number, transfers)
+                if progress:
+                    progress(done * len(hops) + number, len(passes) * len(hops))
+            if broken is None:
+                state.finish()
+        except Stopped:
+            pass
+        if len(passes) > MANY and (found.sending or found.missing):
+            found.sizes.clear()  # what no pass has found yet may come
+            break
+    found.conclude()
+    if broken is not None:
+        raise broken
+    return Traffic(
+        rounds=len(hops),
+        transfers=count,
+        arcs_used=arcs,
+        longest=max(hops, default=0),
+        duplicates=found.received - found.fresh,
+        round_hops=tuple(hops),
+        round_blocks=tuple(found.longest),
+    )
+
+
+class Stopped(Exception):
+    """A pass has come to a fault."""
+
+
+class Findings:
+    """The earliest fault so far, and the counts, over all passes.
+
+    Attributes
+    ----------
+    sizes : dict of int to (Transfers, ndarray of int)
+        The transfers of each round that do not list their blocks, with the blocks of each.
+    longest : list of int
+        Blocks of the longest message of each round.
+    received, fresh : int
+        Blocks received, and those of them that their receiver did not hold.
+    """
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule = schedule
+        self.sizes: dict[int, tuple[Transfers, IntArray]] = {}
+        self.longest = [0] * schedule.round_count
+        self.sending: tuple[int, int, int, int, int, str] | None = None
+        self.missing: tuple[int, int, str] | None = None
+        self.received = self.fresh = 0
+
+    def last(self, limit: int) -> int:
+        """Return the last round that matters: a fault in a later one cannot be the first."""
+        return limit if self.sending is None else min(limit, self.sending[0])
+
+    def stop(
+        self, number: int, transfers: Transfers, transfer: int, block: int | None, text: str
+    ) -> NoReturn:
+        """Note the fault of a transfer, and end the pass."""
+        node, port = transfers.source[transfer], transfers.hops[transfer, 0]
+        at = -1 if block is None else int(block)
+        found = (number, int(transfer), at, int(node), int(port), text)
+        self.sending = found if self.sending is None else min(self.sending, found)
+        raise Stopped
+
+    def lacks(self, node: int, block: int, text: str = "ends without {block}") -> None:
+        """Note that a node lacks a block at the end."""
+        found = (int(node), int(block), text)
+        self.missing = found if self.missing is None else min(self.missing, found)
+
+    def add_sizes(self, number: int, transfers: Transfers, sizes: IntArray) -> None:
+        """Add the blocks of each transfer of a round that one pass counts."""
+        known = self.sizes.get(number)
+        self.sizes[number] = (transfers, sizes if known is None else known[1] + sizes)
+
+    def conclude(self) -> None:
+        """Raise the first fault of all, or add up."""
+        schedule = self.schedule
+        for number, (transfers, sizes) in sorted(self.sizes.items()):
+            empty = np.flatnonzero(sizes == 0)
+            if empty.size and (self.sending is None or number < self.sending[0]):
+                raise fault(schedule, number, "sends a message without a block",
+                            node=transfers.source[empty[0]],
+                            port=transfers.hops[empty[0], 0])  # fmt: skip
+            self.longest[number - 1] = int(sizes.max(initial=0))
+            self.received += int(sizes.sum())
+        if self.sending:
+            number, _, block, node, port, text = self.sending
+            named = None if block < 0 else block
+            raise fault(schedule, number, text, node=node, port=port, block=named)
+        if self.missing:
+            raise unfinished(schedule, *self.missing)
+
+
+def popcount(words: Words) -> IntArray:
+    """Return the number of ones in each word of an array of uint64."""
+    counts: IntArray
+    if hasattr(np, "bitwise_count"):
+        counts = np.bitwise_count(words)
+        return counts
+    octets = np.ascontiguousarray(words)[..., None].view(np.uint8)
+    counts = np.unpackbits(octets, axis=-1).sum(axis=-1)
+    return counts
+
+
+def set_bits(state: Words, column: IntArray, position: IntLike) -> None:
+    """Set bits at positions in a state of shape (words, positions)."""
+    bit = np.uint64(1) << (column & 63).astype(np.uint64)
+    np.bitwise_or.at(state.reshape(-1), (column >> 6) * state.shape[1] + position, bit)
+
+
+class Held:
+    """The nodes that hold some blocks, a bit each: at first those that have to send them.
+
+    ``words[k // 64, node]`` has bit ``k % 64`` set where the node holds the k-th of the blocks.
+    """
+
+    def __init__(self, blocks: Blocks, ids: IntArray) -> None:
+        self.blocks, self.ids = blocks, ids
+        self.words = np.zeros((-(-len(ids) // 64), blocks.groups.topology.nodes), np.uint64)
+        nodes, _ = blocks.initial(ids)
+        set_bits(self.words, np.tile(np.arange(len(ids)), blocks.groups.count), nodes)
+
+    def lacking(self, column: IntArray, node: IntArray) -> IntArray:
+        """Return the places at which a node lacks a block, given by its place among the blocks."""
+        words = self.words[column >> 6, node]
+        found: IntArray = np.flatnonzero(words >> (column & 63).astype(np.uint64) & 1 == 0)
+        return found
+
+    def came(self) -> int:
+        """Count the blocks that nodes hold and did not hold at first."""
+        start = self.blocks.groups.count * len(self.ids)
+        return int(popcount(self.words).sum(dtype=np.int64)) - start
+
+    def missing(self) -> tuple[int, int] | None:
+        """Return the lowest node that lacks any that it must hold, and the lowest of these."""
+        node: IntArray
+        ids: IntArray
+        if self.blocks.collective.to_all:
+            full = np.zeros((len(self.words), 1), np.uint64)
+            set_bits(full, np.arange(len(self.ids)), 0)
+            nodes = np.flatnonzero(((self.words & full) != full).any(axis=0))[:1]
+            node, ids = np.repeat(nodes, len(self.ids)), np.tile(self.ids, len(nodes))
+        else:
+            node, ids = self.blocks.final(self.ids)
+        order = np.argsort(self.ids)
+        missing = self.lacking(order[np.searchsorted(self.ids, ids, sorter=order)], node)
+        return min(zip(node[missing].tolist(), ids[missing].tolist(), strict=True), default=None)
+
+
+class BlockWindow(Held):
+    """The state of all nodes for blocks ``64 * first`` up to ``64 * last``."""
+
+    def __init__(self, schedule: Schedule, first: int, last: int, found: Findings) -> None:
+        self.schedule, self.first, self.found = schedule, 64 * first, found
+        end = min(64 * last, schedule.blocks.count)
+        super().__init__(schedule.blocks, np.arange(64 * first, end))
+
+    def move(self, number: int, transfers: Transfers) -> None:
+        """Carry out one round."""
+        target = transfers.walk(self.schedule.topology)[:, -1]
+        if not isinstance(transfers.payload, Listed):
+            self.found.add_sizes(number, transfers, self._copy_held(transfers, target))
+            return
+        owner = np.repeat(np.arange(len(transfers)), np.diff(transfers.payload.indptr))
+        ids = np.asarray(transfers.payload.ids, np.int64)
+        if len(self.ids) < self.schedule.blocks.count:
+            mine = (ids >= self.first) & (ids < self.first + len(self.ids))
+            owner, ids = owner[mine], ids[mine]
+        lacking = self.lacking(ids - self.first, transfers.source[owner])
+        if lacking.size:
+            first = lacking[np.lexsort((ids[lacking], owner[lacking]))[0]]
+            text = "sends {block} before it holds it"
+            self.found.stop(number, transfers, owner[first], ids[first], text)
+        self.found.longest[number - 1] = int(np.diff(transfers.payload.indptr).max(initial=0))
+        self.found.received += len(ids)
+        set_bits(self.words, ids - self.first, target[owner])
+
+    def _copy_held(self, transfers: Transfers, target: IntArray) -> IntArray:
+        """Carry all that the senders hold, or the blocks of a group, and count them."""
+        masks = None
+        if isinstance(transfers.payload, Grouped):
+            wanted, group = np.unique(transfers.payload.wanted, return_inverse=True)
+            asked = np.asarray(transfers.payload.group)[self.ids]
+            index = np.minimum(np.searchsorted(wanted, asked), len(wanted) - 1)
+            member = np.flatnonzero(wanted[index] == asked)
+            masks = np.zeros((len(self.words), len(wanted)), np.uint64)
+            set_bits(masks, member, index[member])
+        order = np.argsort(target, kind="stable")
+        source, target = transfers.source[order], target[order]
+        new = np.concatenate([[True], target[1:] != target[:-1]])
+        starts, reached = np.flatnonzero(new), target[new]
+        counted = np.zeros(len(order), np.int64)
+        step = max(1, CHUNK // max(len(source), self.words.shape[1]))
+        for low in range(0, len(self.words), step):
+            part = self.words[low : low + step]
+            moved = part[:, source]
+            if masks is not None:
+                moved &= masks[low : low + step, group[order]]
+            counted += popcount(moved).sum(axis=0, dtype=np.int64)
+            if len(starts) < len(target):
+                moved = np.bitwise_or.reduceat(moved, starts, axis=1)
+            part[:, reached] |= moved
+        sizes = np.zeros(len(order), np.int64)
+        sizes[order] = counted
+        return sizes
+
+    def finish(self) -> None:
+        """Check that every node holds what it must, and count what it came to hold."""
+        self.found.fresh += self.came()
+        if missing := self.missing():
+            self.found.lacks(*missing)
+
+
+class SumWindow:
+    """The sums of keys ``first`` up to ``last`` at all nodes; a node keeps at most one of a key.
+
+    The *key* of a contribution (origin, chunk) or (origin, destination, chunk) is its name without
+    the origin. A *cell* is (key - first) * nodes + node. ``count[cell]`` has the number of
+    contributions to the sum that the node keeps. ``where[cell]`` is the cell at which the
+    contribution of the node is: since a partial sum moves, it is part of one partial sum at most.
+    Once a sum is complete, ``where`` stays at the cell where it became so. In several groups each
+    has sums of its own, which are complete with a contribution of each of its nodes.
+    """
+
+    def __init__(self, schedule: Schedule, first: int, last: int, found: Findings) -> None:
+        self.schedule, self.first, self.last, self.found = schedule, first, last, found
+        self.nodes, self.groups = schedule.topology.nodes, schedule.blocks.groups
+        self.full = self.groups.size
+        self.keys = schedule.blocks.count // self.full
+        self.where = np.arange((last - first) * self.nodes)
+        self._onward = self.where.copy()
+        count = np.zeros((last - first, self.nodes), np.int32)
+        count[:, self.groups.members.ravel()] = 1
+        self.count = count.ravel()
+
+    def block(self, cell: int) -> int:
+        """Return the block number of the contribution of a cell's node."""
+        key, origin = divmod(int(cell), self.nodes)
+        return int(self.groups.position[origin]) * self.keys + self.first + key
+
+    def move(self, number: int, transfers: Transfers) -> None:
+        """Carry out one round."""
+        owner, key = self._carried(number, transfers)
+        source = key * self.nodes + transfers.source[owner]
+        target = key * self.nodes + transfers.walk(self.schedule.topology)[owner, -1]
+        carried = self.count[source]
+        moving = np.flatnonzero(carried < self.full)
+        leaving = source[moving]
+        again = moving[ranks(leaving) > 0]
+        if again.size:
+            text = "sends the partial sum with {block} a second time"
+            self.found.stop(number, transfers, owner[again[0]], self.block(source[again[0]]), text)
+        self._onward[leaving] = target[moving]
+        self.where = self._onward[self.where]
+        self._onward[leaving] = leaving
+        self.count[leaving] = 0
+        np.add.at(self.count, target, carried)
+        over = np.flatnonzero(self.count[target] > self.full)
+        if over.size:
+            # No partial sum is left of a key whose sum is complete, so two complete ones have met.
+            arriving = np.flatnonzero(target == target[over[0]])
+            total = self.count[target[over[0]]] - np.cumsum(carried[arriving][::-1])[::-1]
+            first = arriving[np.argmax(total + carried[arriving] > self.full)]
+            node = target[first] % self.nodes
+            cell = target[first] - node + self.groups.members[self.groups.group[node], 0]
+            text = "sends {block}, which is counted twice"
+            self.found.stop(number, transfers, owner[first], self.block(cell), text)
+        self.found.add_sizes(number, transfers, np.bincount(owner, minlength=len(transfers)))
+        self.found.fresh += len(owner)
+
+    def _carried(self, number: int, transfers: Transfers) -> tuple[IntArray, IntArray]:
+        """Return the sums that the transfers of a round carry: pairs of transfer and key."""
+        source, payload = transfers.source, transfers.payload
+        if isinstance(payload, Listed):
+            owner = np.repeat(np.arange(len(transfers)), np.diff(payload.indptr))
+            return self._listed(number, transfers, owner, np.asarray(payload.ids, np.int64))
+        if isinstance(payload, Everything):
+            kept = self.count.reshape(-1, self.nodes).T[source] > 0
+            owner, key = np.nonzero(kept)
+            return owner, key
+        assert isinstance(payload, Grouped)
+        group = np.asarray(payload.group).reshape(self.full, -1)[:, self.first : self.last]
+        if (group == group[0]).all():
+            order = np.argsort(group[0], kind="stable")
+            ordered = group[0][order]
+            low = np.searchsorted(ordered, payload.wanted, "left")
+            many = np.searchsorted(ordered, payload.wanted, "right") - low
+            owner = np.repeat(np.arange(len(transfers)), many)
+            within = np.arange(len(owner)) - np.repeat(np.cumsum(many) - many, many)
+            key = order[np.repeat(low, many) + within]
+            there = self.count[key * self.nodes + source[owner]] > 0
+            return owner[there], key[there]
+        first = np.arange(self.last - self.first)[:, None] * self.nodes
+        owners, lists = [], []
+        for transfer, (node, wanted) in enumerate(zip(source, payload.wanted, strict=True)):
+            mates = self.groups.members[self.groups.group[node]]
+            held = self.where[first + mates] == first + node
+            held |= self.count[first + node] == self.full
+            key, origin = np.nonzero(held & (wanted == group.T))
+            lists.append(origin * self.keys + self.first + key)
+            owners.append(np.full(len(key), transfer))
+        return self._listed(number, transfers, np.concatenate(owners), np.concatenate(lists))
+
+    def _listed(
+        self, number: int, transfers: Transfers, owner: IntArray, ids: IntArray
+    ) -> tuple[IntArray, IntArray]:
+        """Return the sums of which the transfers list exactly all contributions."""
+        key, position = ids % self.keys - self.first, ids // self.keys
+        mine = (key >= 0) & (key < self.last - self.first)
+        owner, key, ids = owner[mine], key[mine], ids[mine]
+        cell = key * self.nodes + transfers.source[owner]
+        origin = self.groups.beside(transfers.source[owner], position[mine])
+        there = self.where[key * self.nodes + origin]
+        lacking = np.flatnonzero((there != cell) & (self.count[cell] < self.full))
+        if lacking.size:
+            wrong = lacking[0]
+            text = "sends {block} before it holds it"
+            if there[wrong] == self.where[cell[wrong]]:  # in one sum with the node's own
+                text = "sends {block}, whose partial sum it has sent on: that moved, and is no copy"
+            self.found.stop(number, transfers, owner[wrong], ids[wrong], text)
+        pair, start, index, many = np.unique(
+            owner * np.int64(self.last - self.first) + key,
+            return_index=True, return_inverse=True, return_counts=True,
+        )  # fmt: skip
+        twice = np.flatnonzero(ranks(index * np.int64(self.nodes) + origin))
+        if twice.size:
+            wrong = twice[0]
+            self.found.stop(number, transfers, owner[wrong], ids[wrong], "lists {block} twice")
+        short = np.flatnonzero(many < self.count[cell[start]])
+        if short.size:
+            wrong = start[short].min()
+            text = "sends less than its whole partial sum with {block}"
+            self.found.stop(number, transfers, owner[wrong], ids[wrong], text)
+        return pair // (self.last - self.first), pair % (self.last - self.first)
+
+    def finish(self) -> None:
+        """Note the first complete sum that a node must hold and does not."""
+        keys, members = np.arange(self.first, self.last), self.groups.members
+        required = self.schedule.blocks.postcondition(keys)
+        nodes = np.sort(members.ravel())
+        if required[0] < 0:
+            at, key = np.nonzero(self.full > self.count.reshape(-1, self.nodes)[:, nodes].T)
+            node = nodes[at]
+        else:
+            node, key = members[:, required].ravel(), np.tile(keys - self.first, len(members))
+            lacking = np.flatnonzero(self.count[key * self.nodes + node] < self.full)
+            lacking = lacking[np.argsort(node[lacking], kind="stable")]
+            node, key = node[lacking], key[lacking]
+        if len(node):
+            mates = key[0] * self.nodes + members[self.groups.group[node[0]]]
+            missing = mates[self.where[mates] != key[0] * self.nodes + node[0]]
+            self.found.lacks(node[0], self.block(missing[0]))
+
+
+class KeptWindow:
+    """The sums of one chunk where nodes keep them.
+
+    ``total[node, k]`` says how often the contribution of node k is in the sum of a node: 2 stands
+    for any number above 1. ``arrived[node, port]`` is the word that has come last by an
+    in-port, if ``came[node, port]``. A word that arrives is added to the sum. A word that has all
+    contributions of the sum replaces it, unless the schedule is a table, whose nodes only add.
+    """
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        chunk: int,
+        _: int,
+        found: Findings,
+        *,
+        twice: bool,
+    ) -> None:
+        self.schedule, self.chunk, self.found, self.twice = schedule, chunk, found, twice
+        nodes, ports = schedule.topology.nodes, schedule.topology.ports
+        self.total = np.eye(nodes, dtype=np.uint8)
+        self.arrived = np.zeros((nodes, ports, nodes), np.uint8)
+        self.came = np.zeros((nodes, ports), bool)
+
+    def move(self, number: int, transfers: Transfers) -> None:
+        """Carry out a round: all words leave before any arrives."""
+        topology, payload = self.schedule.topology, transfers.payload
+        assert isinstance(payload, KeptSums)
+        mine = np.flatnonzero(payload.chunk == self.chunk)
+        self.found.add_sizes(number, transfers, (payload.chunk == self.chunk).astype(np.int64))
+        self.found.fresh += len(mine)
+        source, passed = transfers.source[mine], payload.passed[mine]
+        lost = np.flatnonzero((passed >= 0) & ~self.came[source, passed])
+        if lost.size:
+            text = "passes on a word of a chunk that has not arrived"
+            self.found.stop(number, transfers, mine[lost[0]], None, text)
+        words = np.where(passed[:, None] >= 0, self.arrived[source, passed], self.total[source])
+        target = transfers.walk(topology)[mine, -1]
+        # Of words that arrive at a node in a round, those that replace the sum come first.
+        added = ((words == 0) & (self.total[target] > 0)).any(axis=1)
+        order = np.lexsort(((words > 0).sum(axis=1), added))
+        turn = np.empty(len(order), int)
+        turn[order] = ranks(target[order])
+        for layer in range(int(turn.max(initial=-1)) + 1):
+            now = np.flatnonzero(turn == layer)
+            held = self.total[target[now]]
+            total = held + words[now]
+            if isinstance(self.schedule, Rounds):
+                whole = ((words[now] > 0) | (held == 0)).all(axis=1)
+                total[whole] = words[now[whole]]
+            k, origin = np.nonzero(total > 1)
+            if k.size and self.schedule.collective.to_all and not self.twice:
+                text = "sends {block}, which is counted twice"
+                self.found.stop(number, transfers, mine[now[k[0]]], self._block(origin[0]), text)
+            self.total[target[now]] = np.minimum(total, 2)
+        last = transfers.hops[mine, transfers.lengths[mine] - 1]
+        self.arrived[target, topology.opposite[last]] = words
+        self.came[target, topology.opposite[last]] = True
+
+    def _block(self, origin: int) -> int:
+        """Return the number of the contribution of a node."""
+        blocks = self.schedule.blocks
+        return int(blocks.encode(blocks.groups.position[origin], self.chunk))
+
+    def finish(self) -> None:
+        """Check that all sums are complete that are delivered."""
+        root = self.schedule.collective.root
+        for group in self.schedule.blocks.groups.members:
+            receivers = group if root is None else group[[root]]
+            count = self.total[np.ix_(receivers, group)]
+            wrong = np.argwhere(count < 1 if self.twice else count != 1)
+            if len(wrong):
+                at, k = wrong[0]
+                text = "ends without the complete sum that has {block}"
+                if count[at, k]:
+                    text = "ends with a sum in which {block} is counted twice"
+                self.found.lacks(receivers[at], self._block(group[k]), text)

@@ -1,0 +1,280 @@
+"""Fast path of symmetric schedules: tables, and quotients, in which nodes of a label do the same.
+
+A schedule that stays the same when it is translated by a node of label 0 is right if the blocks of
+one origin of each label arrive, and if arcs and ports are free at one node of each label. In a
+`Table` all nodes have one label. Each function here returns the traffic of a schedule that is
+right, and None for any other, whose fault the follower names.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...schedule import Duplex, SumTable, Switching, Table
+from ...schedule.quotient import Quotient, Send
+from ...topology import BoolArray, IntArray
+from .follow import Traffic, popcount
+from .rules import fault
+
+__all__ = ["inspect_quotient", "inspect_table", "prove_quotient", "prove_sum_table",
+           "prove_sums_table", "prove_table", "table_traffic"]  # fmt: skip
+
+
+def inspect_table(schedule: Table) -> None:
+    """Check that the entries of a table have the right shape and name blocks that exist."""
+    topology = schedule.topology
+    personal = schedule.collective.personal and not schedule.collective.reducing
+    shape = (len(schedule.offset), topology.ports)
+    if personal and schedule.destination is None:
+        raise fault(schedule, None, f"a table for {schedule.collective.kind} needs destinations")
+    columns: list[tuple[Any, int, int, str]] = [
+        (schedule.offset, -1, topology.nodes, "offset"),
+        (schedule.chunk, 0, schedule.chunks, "chunk"),
+    ]
+    if personal:
+        columns.append((schedule.destination, 0, schedule.blocks.goals, "destination"))
+    for column, _, _, _ in columns:
+        if np.shape(column) != shape:
+            raise fault(schedule, None, f"the entries of a table must have shape {shape}")
+    used = schedule.offset != -1
+    for column, low, high, name in columns:
+        bad = np.argwhere(used & ((column < low) | (column >= high)))
+        if len(bad):
+            raise fault(schedule, int(bad[0][0]) + 1, f"sends a block whose {name} does not exist",
+                        node=0, port=bad[0][1])  # fmt: skip
+
+
+def table_traffic(schedule: Table | SumTable) -> tuple[int, tuple[int, ...]]:
+    """Count the transfers of all steps of a table; and for each step 1, or 0 if it is idle."""
+    used = _used(schedule)
+    return int(used.sum()) * schedule.topology.nodes, tuple(used.any(axis=1).astype(int).tolist())
+
+
+def _used(schedule: Table | SumTable) -> BoolArray:
+    """Return which ports are in use in each step."""
+    used: BoolArray = (schedule.offset if isinstance(schedule, Table) else schedule.chunk) >= 0
+    return used
+
+
+def _is_contended(schedule: Table | SumTable) -> bool:
+    """Return True if a step uses both ways of a link in half duplex, or too many ports."""
+    used = _used(schedule)
+    both = schedule.duplex == Duplex.HALF and bool(
+        (used & used[:, schedule.topology.opposite]).any()
+    )
+    return both or int(used.sum(axis=1).max(initial=0)) > schedule.ports
+
+
+def prove_table(schedule: Table) -> Traffic | None:
+    """Check a table for an all-gather or a total exchange by one origin.
+
+    Block (0, chunk) is at offset d when it has been delivered there, or if d is 0. So each delivery
+    must follow an earlier one at the offset a hop before (Fragopoulou and Akl, Lemma 5).
+    """
+    topology, blocks, chunks = schedule.topology, schedule.blocks, schedule.chunks
+    step, port = np.nonzero(schedule.offset >= 0)
+    offset, chunk = schedule.offset[step, port], schedule.chunk[step, port]
+    local, personal = schedule.collective.local, schedule.collective.personal
+    destination: Any = 0 if schedule.destination is None else schedule.destination[step, port]
+
+    def key(offset: IntArray, chunk: IntArray, destination: Any) -> IntArray:
+        """Return a number for a block of origin 0 at an offset."""
+        place: IntArray = np.asarray(destination, np.int64) * topology.nodes + offset
+        return place * chunks + chunk
+
+    previous = topology.subtract(offset, topology.generators[port])
+    before = key(previous, chunk, destination)
+    known, first, which = np.unique(
+        key(offset, chunk, destination), return_index=True, return_inverse=True
+    )
+    at = np.minimum(np.searchsorted(known, before), max(len(known) - 1, 0))
+    early = (previous != 0) & ((known[at] != before) | (step[first[at]] >= step))
+    goal = blocks.targets[0] if local else np.arange(1, topology.nodes)
+    name = np.arange(len(goal)) if local else goal
+    required = key(goal[:, None], np.arange(chunks), name[:, None] if personal else 0)
+    if _is_contended(schedule) or early.any() or not np.isin(required, known).all():
+        return None
+    transfers, moving = table_traffic(schedule)
+    fresh = np.zeros(len(first), bool)
+    fresh[which] = offset != 0
+    repeated = transfers - int(fresh.sum()) * topology.nodes
+    return Traffic.of_steps(transfers, moving, duplicates=repeated)
+
+
+def prove_sums_table(schedule: Table) -> Traffic | None:
+    """Check a table for a reduce-scatter or an all-reduce by the sums of owner 0.
+
+    Only the number of contributions at each offset is followed: a partial sum moves, so that no
+    contribution is in two of them. A table sends all that has come together at the sender, which is
+    all that the sender keeps unless it has sent its own contribution before.
+    """
+    topology, nodes = schedule.topology, schedule.topology.nodes
+    count = np.ones((nodes, schedule.sums_of_owner), np.int64)
+    sent = np.zeros(count.shape, bool)
+    used = schedule.offset >= 0
+    senders = topology.subtract(np.where(used, schedule.offset, 0), topology.generators[None, :])
+    for step, ports in enumerate(used):
+        here = senders[step, ports], schedule.chunk[step, ports]
+        carried = count[here]
+        partial = carried < nodes
+        if step >= schedule.reducing:
+            early = partial
+        else:
+            early = sent[here]
+            sent[here] = True
+            if len({*zip(*map(np.ndarray.tolist, here), strict=True)}) < len(carried):
+                return None
+        count[here[0][partial], here[1][partial]] = 0
+        np.add.at(count, (schedule.offset[step, ports], here[1]), carried)
+        if early.any() or count.max() > nodes:
+            return None
+    held = count[:1] if schedule.collective.personal else count
+    if _is_contended(schedule) or (held < nodes).any():
+        return None
+    return Traffic.of_steps(*table_traffic(schedule))
+
+
+def prove_sum_table(schedule: SumTable, *, twice: bool) -> Traffic | None:
+    """Check a table of sums that nodes keep, by node 0 and the offsets of its contributions.
+
+    The word that node 0 sends by a port is the one that it receives by the opposite port, from the
+    node behind, but for the offsets.
+    """
+    topology, every = schedule.topology, np.arange(schedule.topology.nodes)
+    named = (schedule.passed >= -1) & (schedule.passed < topology.ports)
+    if not (named & (schedule.chunk < schedule.chunks))[_used(schedule)].all():
+        return None
+    total = np.tile((every == 0).astype(np.uint8), (schedule.chunks, 1))
+    arrived: dict[tuple[int, int], IntArray] = {}
+    for chunks, passed in zip(schedule.chunk, schedule.passed, strict=True):
+        words = {}
+        for port in np.flatnonzero(chunks >= 0).tolist():
+            chunk, by = int(chunks[port]), int(passed[port])
+            word = total[chunk] if by < 0 else arrived.get((by, chunk))
+            if word is None:
+                return None
+            words[port, chunk] = word[topology.add(every, topology.generators[port])]
+        for (port, chunk), word in words.items():
+            total[chunk] = np.minimum(total[chunk] + word, 2)
+            arrived[int(topology.opposite[port]), chunk] = word
+    if _is_contended(schedule) or not total.all() or (total.max() > 1 and not twice):
+        return None
+    return Traffic.of_steps(*table_traffic(schedule))
+
+
+def inspect_quotient(schedule: Quotient) -> None:
+    """Check that labels are a homomorphism onto the integers modulo m, and that sends use them."""
+    modulus, weights, sides = schedule.modulus, schedule.weights, schedule.topology.sides
+    collective = schedule.collective
+    if not (collective.from_each and collective.to_all):
+        text = f"Quotient schedule must be an allgather, not {collective.kind}"
+        raise fault(schedule, None, text)
+    around = [side * weight for side, weight in zip(sides, weights, strict=True)]
+    if any(change % modulus for change in around):
+        raise fault(schedule, None, f"Labels must change by multiples of {modulus} around an axis, "
+                    f"not {around}")  # fmt: skip
+    if math.gcd(modulus, *weights) != 1:
+        raise fault(schedule, None, f"Weights must reach all {modulus} labels, not {weights}")
+    for number, step in enumerate(schedule.quotient_rounds, 1):
+        for send in step.sends:
+            labels = np.asarray(send.labels)
+            inside = (labels >= 0) & (labels < modulus)
+            for wrong, text in (
+                (not inside.all() or len(np.unique(labels)) < len(labels),
+                 f"a send must name labels 0 to {modulus - 1}, each once"),
+                (not send.runs or any(count < 1 for _, count in send.runs),
+                 "a send has a path or a run without a hop"),
+                (any(not 0 <= port < schedule.topology.ports for port, _ in send.runs),
+                 "a send has a path through a port that is none"),
+                (schedule.switching != Switching.CIRCUIT
+                 and (len(send.runs) > 1 or any(count > 1 for _, count in send.runs)),
+                 "a send has a path of more than one hop"),
+                ((send.group is None) != (step.grouping is None),
+                 "all sends must have groups, or none"),
+            ):  # fmt: skip
+                if wrong:
+                    raise fault(schedule, number, text)
+
+
+def prove_quotient(schedule: Quotient, progress: Any = None) -> Traffic | None:
+    """Check a quotient schedule by one origin of each label, 64 at a time, on the whole torus."""
+    topology, modulus = schedule.topology, schedule.modulus
+    steps = schedule.quotient_rounds
+    if any(_is_contended_round(schedule, step.sends) for step in steps):
+        return None
+    sizes = [[np.zeros(len(send.labels), np.int64) for send in step.sends] for step in steps]
+    passes = range(0, modulus, 64)
+    for done, first in enumerate(passes):
+        held = np.zeros(topology.nodes, np.uint64)
+        origins = schedule.nodes_of[first : first + 64, 0]
+        bits = np.uint64(1) << np.arange(len(origins), dtype=np.uint64)
+        held[origins] = bits
+        for number, (step, found) in enumerate(zip(steps, sizes, strict=True), 1):
+            grouping = None if step.grouping is None else np.asarray(step.grouping)
+            moved = []
+            for send, size in zip(step.sends, found, strict=True):
+                source = schedule.nodes_of[send.labels]
+                words = held[source]
+                if grouping is not None:
+                    asked = np.asarray(send.group)[:, None] == grouping[first : first + 64]
+                    words &= np.bitwise_or.reduce(np.where(asked, bits, np.uint64(0)), axis=1)[
+                        :, None
+                    ]
+                # The nodes of a label hold, of one origin, as many as one of them of its label.
+                size += popcount(words).sum(axis=1, dtype=np.int64)
+                moving = np.flatnonzero(words)
+                moved.append(
+                    (_displaced(schedule, send, source.ravel()[moving]), words.ravel()[moving])
+                )
+            for target, words in moved:
+                held[target] |= words
+            if progress:
+                progress(done * len(steps) + number, len(passes) * len(steps))
+        if (held != np.bitwise_or.reduce(bits)).any():
+            return None
+    if not all(size.all() for found in sizes for size in found):
+        return None
+    nodes, alike = topology.nodes, topology.nodes // modulus
+    sends = [(len(send.labels), len(send.hops)) for step in steps for send in step.sends]
+    hops = tuple(max((len(send.hops) for send in step.sends), default=0) for step in steps)
+    received = sum(int(size.sum()) for found in sizes for size in found) * alike
+    longest = (max((int(size.max(initial=0)) for size in found), default=0) for found in sizes)
+    return Traffic(
+        rounds=schedule.round_count,
+        transfers=sum(labels for labels, _ in sends) * alike,
+        arcs_used=sum(labels * length for labels, length in sends) * alike,
+        longest=max(hops, default=0),
+        duplicates=(received - nodes * (nodes - 1)) * schedule.chunks,
+        round_hops=hops,
+        round_blocks=tuple(size * schedule.chunks for size in longest),
+    )
+
+
+def _is_contended_round(schedule: Quotient, sends: tuple[Send, ...]) -> bool:
+    """Return True if an arc carries two messages, or a node sends or receives too many."""
+    used = np.zeros((schedule.modulus, schedule.topology.ports), int)
+    load = np.zeros((2, schedule.modulus), int)
+    for send in sends:
+        here = np.asarray(send.labels)
+        load[0, here] += 1
+        for port in send.hops:
+            used[here, port] += 1
+            here = (here + schedule.port_weight(port)) % schedule.modulus
+            if schedule.duplex == Duplex.HALF:
+                used[here, schedule.topology.opposite[port]] += 1
+        load[1, here] += 1
+    return bool(used.max() > 1 or load.max() > schedule.ports)
+
+
+def _displaced(schedule: Quotient, send: Send, nodes: IntArray) -> IntArray:
+    """Return where a send arrives from nodes; in 32 bits, since there may be many of them."""
+    sides, shift = schedule.topology.sides, send.displacement(schedule.topology)
+    there, stride = np.zeros_like(nodes), 1
+    for side, by in zip(reversed(sides), shift[::-1].tolist(), strict=True):
+        nodes, along = np.divmod(nodes, np.int32(side))
+        along += np.int32(by % side)
+        along -= (along >= side) * np.int32(side)
+        there += along * np.int32(stride)
+        stride *= side
+    return there
