@@ -21,10 +21,11 @@ from ..toolchain.cache import Cache, digest
 from ..toolchain.folders import work_folder
 from ..topology import IntArray
 from ..verilog.design import Design
+from .report import refuted
 
 __all__ = ["CHOSEN", "TO_GATES", "WORDS", "WORDS_IN", "WORDS_OUT", "Bit", "Flop", "Gate",
-           "GateModule", "GateText", "Ram", "RomParameters", "TopInstance", "as_module", "cone",
-           "converted", "read_gates"]  # fmt: skip
+           "GateModule", "GateText", "Ram", "RomParameters", "TopInstance", "TopInstances",
+           "as_module", "cone", "converted", "read_gates"]  # fmt: skip
 
 #: From processes to gates, registers and memories; the first pass may turn a product into adders.
 #: Large cases become tables; what none selects there is 0, so that a choice among zeros is 0.
@@ -198,6 +199,13 @@ class TopInstance(NamedTuple):
     rom: RomParameters | None
 
 
+class TopInstances(dict[str, TopInstance]):
+    """The instances in the top by name; Yosys leaves out those that drive nothing that is read."""
+
+    def __missing__(self, name: str) -> TopInstance:
+        raise refuted("wiring", name, f"Instance {name} must drive what something reads")
+
+
 @dataclass(frozen=True)
 class GateText:
     """A whole text: its modules, and of the top the ports, instances and named nets."""
@@ -205,7 +213,7 @@ class GateText:
     modules: dict[str, GateModule]
     inputs: dict[str, list[Bit]]
     outputs: dict[str, list[Bit]]
-    instances: dict[str, TopInstance]
+    instances: TopInstances
     nets: dict[str, list[Bit]]
 
 
@@ -261,15 +269,17 @@ def _parse(
         if name not in (design.top, design.rom)
     }
     plain = design.plain_names
-    instances = {
-        plain.instance(name): TopInstance(
-            cell["type"],
-            cell["connections"],
-            _rom(cell["parameters"]) if cell["type"] == design.rom else None,
-        )
-        for name, cell in top["cells"].items()
-        if not cell["type"].startswith("$")
-    }
+    instances = TopInstances(
+        {
+            plain.instance(name): TopInstance(
+                cell["type"],
+                cell["connections"],
+                _rom(cell["parameters"]) if cell["type"] == design.rom else None,
+            )
+            for name, cell in top["cells"].items()
+            if not cell["type"].startswith("$")
+        }
+    )
     ports = top["ports"]
     nets = {plain.net(name): entry["bits"] for name, entry in top["netnames"].items()}
     return GateText(modules, *_ports(ports), instances, nets)

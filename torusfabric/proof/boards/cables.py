@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...rtl.boards.system import RUN, link_port
 from ...rtl.links import Link
 from ...rtl.netlist import Instance, Netlist, Role
-from ..gates import Bit, GateModule, GateText, TopInstance
+from ..gates import Bit, GateModule, GateText, TopInstance, TopInstances
 from ..host import HostPorts
 from ..wiring import Wires, compared
 
@@ -130,7 +130,7 @@ def united(system: BoardSystem, kinds: list[BoardKind], texts: list[GateText]) -
         modules[prefix + name] = GateModule(prefix + name, *ends)
     seen = copy(system.fabric)
     seen.netlist = _netlist(system, parts, cables)
-    text = GateText(modules, {}, {}, instances | cables, nets)
+    text = GateText(modules, {}, {}, TopInstances(instances | cables), nets)
     return Subject(seen, text, HostPorts.of_boards(system.boards))
 
 
