@@ -9,8 +9,8 @@ from functools import cache
 
 import numpy as np
 import pytest
-from core_bench import run_core, run_stream_core
-from helpers import check_run, expected_words, fabric_of, few, plan, random_messages
+from core_bench import check_core
+from helpers import check_run, expected_words, fabric_of, few, plan
 
 import torusfabric as tf
 from torusfabric.algorithms import CATALOGUE, Options, find
@@ -226,18 +226,4 @@ def test_engine(name, form):
 def test_core(form):
     """A core delivers the same at the addresses that it documents."""
     fabric = fabric_of_form(form, width=9, top="core")
-    messages, root = random_messages(fabric, 1), some_root(form, fabric)
-    words, receives = expected_words(fabric.program, messages, root=root, width=9)
-    if form.startswith("pattern"):
-        found = run_stream_core(fabric, messages)
-        groups = fabric.program.groups
-        words_of_blocks = fabric.layout.block_flits * fabric.program.schedule.chunks
-        assert len(found) == fabric.nodes * (groups.size - 1) * words_of_blocks
-        for node, own in enumerate(groups.position.tolist()):
-            sent = words[node].reshape(groups.size, fabric.flits)
-            for origin in set(range(groups.size)) - {own}:
-                arrived = [found[origin, flit, node] for flit in range(fabric.flits)]
-                assert arrived == sent[origin].tolist()
-    else:
-        got = run_core(fabric, messages, starts=2, root=root)
-        assert (got[receives] == words[receives]).all()
+    check_core(fabric, root=some_root(form, fabric))

@@ -1,23 +1,25 @@
-"""Each check of the prover by itself: it notices what it is for, by the name of that.
+"""Each check of the prover by itself: it notices what it is for.
 
 A whole proof finds most faults by several of its checks, and ends with the first; so each is asked
-here for a fault that it has to find, and nothing else is proved.
+here for a mutant that it has to find, and nothing else is proved.
 """
 
-from functools import partial
+from dataclasses import replace
+from itertools import islice
 
+import hardware_mutants as mutants
 import numpy as np
 import pytest
-from planted import Fault, fabric_of, names, planted, text_of
+from netlist_mutants import LATE, OPERAND, SWAPPED, mutations, with_netlist
 
 from torusfabric.proof.alike import alike
 from torusfabric.proof.gate_program import GateProgram
-from torusfabric.proof.gates import WORDS, GateModule, Ram, read_gates
+from torusfabric.proof.gates import Gate, GateModule, Ram, read_gates
 from torusfabric.proof.host import check_host
 from torusfabric.proof.prove import check_same
 from torusfabric.proof.report import Refuted
 from torusfabric.proof.roms import check_roms
-from torusfabric.proof.routers import link_harnesses, router_harnesses
+from torusfabric.proof.routers import link_harnesses
 from torusfabric.proof.solver import solve
 from torusfabric.proof.symbols import UNKNOWN
 from torusfabric.proof.whole import Whole
@@ -29,136 +31,93 @@ from torusfabric.toolchain.cache import Cache
 pytestmark = pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
 
 
-def gates_of(name, design):
+def gates_of(fabric, design):
     """A text as gates."""
-    fabric = fabric_of(name)
-    roles = {fabric.prefix + module: role for module, role in fabric.netlist.roles.items()}
-    closed = [module for module, role in roles.items() if role is Role.STREAM]
-    return read_gates(design, roles, Cache(), closed=closed)
+    closed = [module for module, role in fabric.netlist.roles.items() if role is Role.STREAM]
+    return read_gates(design, fabric.netlist.roles, Cache(), closed=closed)
 
 
-def refuted_by(check):
-    """What a check refutes."""
-    with pytest.raises(Refuted) as found:
-        check()
-    return found.value.counterexample
+def mutants_in(kind, mutation, place):
+    """The fabric of a kind, and those with a mutation of some kind in a place."""
+    fabric = mutants.simulated(kind)[0]
+    every = [each for each in mutations(fabric.netlist)
+             if each.kind == mutation and each.place.startswith(place)]  # fmt: skip
+    return fabric, (with_netlist(fabric, each.change) for each in every)
 
 
-def whole_of(name, design):
-    """All runs of a text."""
-    return Whole(fabric_of(name), gates_of(name, design)).prove(lambda *_: None)
-
-
-#: Faults in what only whole runs show, and the signal by which they do.
-RUNS = (
-    ("done", Fault("table", "sequencer", r"else if \(busy\) begin", r"\g<0> done <= running;")),
-    ("busy", Fault("table", "sequencer", r"~stages\[4\]", "~stages[3]")),
-    ("cycles", Fault("table", "sequencer", r"cycles\[3:0\] \+ 4'd1", "cycles[3:0] + 4'd2")),
-    ("received word", Fault(
-        "table", "endpoint_0", r"bank_4\[(\w+\[1:0\])\]", r"bank_4[\1 ^ 1'd1]"
-    )),
-    # At the last node alone.
-    ("received word", Fault(
-        "table", "fabric", r"(endpoint_at_5 \([^;]*\.rx\(\{)(\S+), (\S+),", r"\1\3, \2,"
-    )),
-    ("a node", Fault("table", "endpoint_0", r"write_node == node", "write_node >= node")),
-    ("read_data of endpoint_0", Fault(
-        "table", "endpoint_0", r"~\(read_node == node", "~(read_node >= node"
-    )),
-    ("error", Fault("engine", "sequencer", r"refused\[0\] \? 4'd3", "refused[0] ? 4'd4")),
-    ("done of sequencer", Fault(
-        "engine", "sequencer", r"else if \(busy\) begin",
-        r"else if (start & ~busy) done <= 1'd0; \g<0>",
-    )),
-    ("rx_enable", Fault("streaming core", "sequencer", r"store_0 <= (\w+);", r"store_0 <= ~\1;")),
-    ("section", Fault(
-        "streams", "endpoint_0", r"section <= (section .*);", r"section <= ~(\1);"
-    )),
-    # Written and read alike, but what comes later is where what waits is.
-    ("received word", Fault(
-        "streams", "endpoint_0", r"(?s)kept\[\{write_section, (.*)kept\[\{read_section, ",
-        r"kept[{1'd0, write_section[0], \1kept[{1'd0, read_section[0], ",
-    )),
-)  # fmt: skip
-
-
-@pytest.mark.parametrize(("signal", "fault"), RUNS, ids=names([fault for _, fault in RUNS]))
-def test_whole_runs(signal, fault):
-    wrong = refuted_by(partial(whole_of, fault.fabric, planted(fault)))
-    assert wrong.signal.startswith(signal)
-
-
-def test_links_bring_words_in_their_time():
-    """What whole runs make of links is what is proved of them: of one register, and of several."""
-    assert whole_of("long links", text_of("long links")) > 0
-
-
-def of_text(check):
-    """A check of a fabric and its text as gates."""
-    return lambda name, design: check(fabric_of(name), gates_of(name, design))
-
-
-def alike_in(module):
-    """That a module treats all bits of words alike."""
-    return lambda name, design: alike(
-        gates_of(name, design).modules[module], WORDS, fabric_of(name).width
-    )
-
-
-#: Faults that are found without whole runs and solvers, and what finds them.
+#: Mutations that are found without whole runs and solvers, and what finds them.
 COMPARED = {
-    "a word of the tree": (
-        Fault("table", "read_merge_4", r"\|", "&"), of_text(check_tree)
-    ),
-    "two bits of a word": (
-        Fault("table", "fabric", r"\(inject_0\)",
-              "({inject_0[11:9], inject_0[7], inject_0[8], inject_0[6:0]})"),
-        of_text(check_wiring),
-    ),
-    "a register of the control": (
-        Fault("table", "control_stage", "<= write_data;", "<= ~write_data;"),
-        of_text(check_distribution),
-    ),
-    "a bit of a router": (
-        Fault("pattern", "router_0", r"tx <= (\{[^}]*\});", r"tx <= \1 ^ 12'h800;"),
-        alike_in("router_0"),
-    ),
-    "a row of a ROM": (
-        Fault("engine", "rom", r"data <= rows\[address\];", "data <= rows[address ^ 1'b1];"),
-        lambda name, design: check_roms(gates_of(name, design), design),
-    ),
-    "a register of the host port": (
-        Fault("table", "host", r"write_data <= (\w+);", "write_data <= host_wdata;"),
-        of_text(check_host),
-    ),
-    "a node that is written": (
-        Fault("table", "host", r"write_enable <= \{(.*), (.*)\};", r"write_enable <= {\2, \1};"),
-        of_text(check_host),
-    ),
-    "what is loaded": (
-        Fault("loaded sums", "combiner", r"\{inject, result\}", "{result, inject}", 1),
-        lambda name, design: check_same(fabric_of(name), design),
-    ),
-}  # fmt: skip
+    "a word of the tree": ("tables", OPERAND, "read_merge_1_{}", check_tree),
+    "a word that arrives": ("tables", SWAPPED, "endpoint_at_{}, number 0, rx", check_wiring),
+    "a register of the control": ("tables", LATE, "control_stage", check_distribution),
+    "a register of the host port": ("tables", LATE, "host", check_host),
+    "a node that is written": ("tables", OPERAND, "host", check_host),
+}
 
 
 @pytest.mark.parametrize("what", COMPARED)
 def test_comparisons(what):
-    fault, check = COMPARED[what]
-    assert refuted_by(lambda: check(fault.fabric, planted(fault))).message
+    """What simulation notices of the first mutants is refuted."""
+    *names, check = COMPARED[what]
+    fabric, every = mutants_in(*names)
+    noticed = next(each for each in every if mutants.noticed(
+        lambda one=each: mutants.seen_by_simulation(one)))  # fmt: skip
+    with pytest.raises(Refuted) as found:
+        check(fabric, gates_of(fabric, mutants.design_of(noticed)))
+    assert found.value.counterexample.message
+
+
+@pytest.mark.parametrize("module", ["sequencer", "endpoint_0"])
+def test_whole_runs(module):
+    """What simulation notices of the inside of a module, whole runs do, too."""
+    fabric = mutants.hardware("tables")
+    sampled = mutants.sampled(fabric.netlist, 20, 5, of=module)
+    every = (with_netlist(fabric, each.change) for each in sampled)
+    noticed = (each for each in every if mutants.noticed(
+        lambda one=each: mutants.seen_by_simulation(one)))  # fmt: skip
+    for mutant in islice(noticed, 2):
+        whole = Whole(fabric, gates_of(fabric, mutants.design_of(mutant)))
+        with pytest.raises(Refuted):
+            whole.prove(lambda *_: None)
+
+
+def test_links_bring_words_in_their_time():
+    """What whole runs make of links is what is proved of them: of one register, and of several."""
+    fabric = mutants.hardware("long links")
+    whole = Whole(fabric, gates_of(fabric, mutants.design_of(fabric)))
+    assert whole.prove(lambda *_: None) > 0
+
+
+def test_rows_of_a_rom_are_those_of_its_text():
+    """Another text of the one module of all ROMs."""
+    fabric = mutants.hardware("engines")
+    design = mutants.design_of(fabric)
+    other = design.modules["rom"].replace("rows[address]", "rows[address ^ 1'b1]")
+    wrong = replace(design, modules=design.modules | {"rom": other})
+    with pytest.raises(Refuted):
+        check_roms(gates_of(fabric, wrong), wrong)
+
+
+def test_the_same_whatever_is_loaded():
+    fabric, every = mutants_in("loading", SWAPPED, "combiner")
+    with pytest.raises(Refuted):
+        check_same(fabric, mutants.design_of(next(every)))
+
+
+def test_a_bit_that_is_not_as_the_others_is_refuted():
+    gates = [Gate("NOT", 5, 2), Gate("NOT", 6, 3)]
+    ports = {"rx": [2, 3, 4]}, {"tx": [5, 6, 4]}
+    with pytest.raises(Refuted, match="Bit 2 of words of tx of router must be as bit 0 is"):
+        alike(GateModule("router", *ports, gates=gates), ["rx", "tx"], 3)
+    whole = GateModule("router", ports[0], {"tx": [5, 6, 7]}, gates=[*gates, Gate("NOT", 7, 4)])
+    assert alike(whole, ["rx", "tx"], 3) == 2
 
 
 def test_a_link_that_is_late_is_refuted():
-    fault = Fault("long links", "link_7", r"at >= 3'd5", "at >= 3'd4")
-    found = {each.name: each for each in link_harnesses(fabric_of(fault.fabric), planted(fault))}
-    assert solve(found["link_7"]).failed.name == "words_come_out_in_time"
+    fabric, every = mutants_in("long links", LATE, "link_7")
+    found = {each.name: each for each in link_harnesses(fabric, mutants.design_of(next(every)))}
+    assert solve(found["link_7"]).failed is not None
     assert solve(found["link_2"], Cache()).failed is None
-
-
-def test_a_router_that_does_not_wait_is_refuted():
-    fault = Fault("pattern", "router_0", r"\.given\(enable\)", ".given(1'b1)")
-    first, *_ = router_harnesses(fabric_of(fault.fabric), planted(fault))
-    assert solve(first).failed.name.endswith("_waits_while_not_enabled")
 
 
 def test_a_write_to_an_unknown_address_is_one_to_all_that_it_can_be():

@@ -1,9 +1,27 @@
 """Running cores, in which every node has ports of its own, in Amaranth's simulator."""
 
 import numpy as np
-from helpers import simulated
+from helpers import expected_words, random_messages, simulated
 
-__all__ = ["run_core", "run_stream_core"]
+__all__ = ["check_core", "run_core", "run_stream_core"]
+
+
+def check_core(fabric, *, root=None):
+    """Run a core; compare all words with those that must be delivered, and the cycles."""
+    messages = random_messages(fabric, 1)
+    words, receives = expected_words(fabric.program, messages, root=root, width=fabric.width)
+    if not fabric.streaming:
+        got = run_core(fabric, messages, starts=2, root=root)
+        assert (got[receives] == words[receives]).all()
+        return
+    found, groups = run_stream_core(fabric, messages), fabric.program.groups
+    words_of_blocks = fabric.layout.block_flits * fabric.program.schedule.chunks
+    assert len(found) == fabric.nodes * (groups.size - 1) * words_of_blocks
+    for node, own in enumerate(groups.position.tolist()):
+        sent = words[node].reshape(groups.size, fabric.flits)
+        for origin in set(range(groups.size)) - {own}:
+            arrived = [found[origin, flit, node] for flit in range(fabric.flits)]
+            assert arrived == sent[origin].tolist()
 
 
 def block_and_flit(fabric, word):

@@ -1,0 +1,350 @@
+"""Mutants of the hardware: how many of them simulation notices, and how many the proof.
+
+A mutant has one thing changed: a wire between instances, a bit of a ROM, or a place inside a module
+(`rtl_tests/support/netlist_mutants.py`). Simulation is that of every word and cycle by Amaranth's
+engine, or of several boards by the compiled one; the proof is that of the emitted Verilog. Of what
+neither notices, Yosys tries to prove that it is equivalent.
+
+The status is 2 if there is a mutant that neither notices, and that is not known to be equivalent.
+Most of these change what is never reached, such as a row of a table past the last one.
+
+    python sim/hardware_mutants.py                             # 320 mutants, half an hour
+    python sim/hardware_mutants.py --kinds sums,boards --count 40
+    python sim/hardware_mutants.py --mutant "tables:1:17"      # one again
+"""
+
+import argparse
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "rtl_tests" / "support")]
+
+from core_bench import check_core  # noqa: E402
+from netlist_mutants import KINDS, Mutation, sampled, with_netlist  # noqa: E402
+
+import torusfabric as tf  # noqa: E402
+from torusfabric.cli.output import print_json, progress_bar  # noqa: E402
+from torusfabric.errors import InputError, WorkFailed  # noqa: E402
+from torusfabric.proof import prove  # noqa: E402
+from torusfabric.proof.boards import prove_boards  # noqa: E402
+from torusfabric.proof.prove import loaded  # noqa: E402
+from torusfabric.rtl.boards import BoardSystem  # noqa: E402
+from torusfabric.rtl.fabric import Top  # noqa: E402
+from torusfabric.simulation.boards import simulate_boards  # noqa: E402
+from torusfabric.toolchain import tools  # noqa: E402
+from torusfabric.toolchain.cache import Cache  # noqa: E402
+from torusfabric.toolchain.folders import work_folder  # noqa: E402
+from torusfabric.topology.boards import Boards  # noqa: E402
+from torusfabric.verilog.boards import emit_boards  # noqa: E402
+from torusfabric.verilog.design import Design  # noqa: E402
+
+#: Small fabrics of each kind: topology, collectives, and what they are compiled and built with.
+FABRICS: dict[str, tuple[Any, str, dict[str, Any], dict[str, Any]]] = {
+    "wires": ("3x3", "allgather:hamiltonian", {"flits": 2}, {}),
+    "tables": ("2x3", "alltoall:matching", {"flits": 2}, {}),
+    "circuits": ("3x3", "broadcast:max-flow", {"flits": 3}, {}),
+    "sums": ("2x3", "allreduce:matching", {"flits": 6, "operators": ["add", "max"]}, {}),
+    "engines": ("2x3", "alltoall:matching,broadcast:max-flow",
+                {"max_flits": 3, "root": "any"}, {}),
+    "streams": ("2x3", "alltoall:matching", {"flits": 4}, {"top": "stream", "beat": 1}),
+    "loading": ("3", "allgather:hamiltonian,allreduce:spanning-tree",
+                {"max_flits": 2}, {"tables": "ram"}),
+    "boards": (tf.Torus(2, link_latency=8), "allgather", {"max_flits": 2}, {"width": 8}),
+}  # fmt: skip
+
+#: And of each other kind. Of those with a bus, the bridge is proved, and nothing simulated.
+OTHERS: dict[str, tuple[Any, str, dict[str, Any], dict[str, Any]]] = {
+    "tree sums": ("2x3", "allreduce:spanning-tree", {"flits": 2, "operators": ["add", "max"]}, {}),
+    "cycle sums": ("3x3", "reduce-scatter:hamiltonian",
+                   {"flits": 8, "operators": ["add", "min"]}, {}),
+    "injected sums": ("3x3", "reduce:max-flow", {"flits": 2, "operators": ["add", "min"]}, {}),
+    "many rows": ("3x3", "alltoall:matching,allreduce:matching,allgather:hamiltonian",
+                  {"max_flits": 2}, {}),
+    "long links": (tf.Torus(2, 3, link_latency=(2, 7)), "alltoall:matching", {"flits": 2}, {}),
+    "beats": ("3", "alltoall:matching", {"max_flits": 6}, {"width": 8, "beat": 2}),
+    "cores": ("2x3", "alltoall:matching", {"flits": 2}, {"top": "core"}),
+    "cores of any root": ("3x3", "gather:matching", {"flits": 2, "root": "any"}, {"top": "core"}),
+    "direct cores": ("3x3", "allgather:hamiltonian", {"flits": 3}, {"top": "core"}),
+    "clocks": ("2", "allgather:hamiltonian", {"flits": 1}, {"top": "stream", "clocks": "per-node"}),
+    "commands": ("2", "alltoall:matching,broadcast:max-flow", {"max_flits": 8, "root": "any"},
+                 {"top": "stream", "beat": 1}),
+    "barriers": ("2", "allgather:hamiltonian,alltoall:matching",
+                 {"max_flits": 2, "barrier": True}, {"top": "stream", "beat": 1}),
+    "streams of meshes": ("mesh:3", "halo:any-network", {"flits": 2}, {"top": "stream", "beat": 1}),
+    "streams of beats": ("3", "alltoall:matching", {"max_flits": 6},
+                         {"top": "stream", "width": 16, "beat": 2}),
+    "Wishbone": ("3", "allgather:hamiltonian", {"flits": 2}, {"width": 4, "bus": "wishbone"}),
+    "AXI4-Lite": ("3", "allgather:hamiltonian", {"flits": 2}, {"width": 4, "bus": "axi-lite"}),
+    "AXI4": ("3", "allgather:hamiltonian", {"flits": 2}, {"width": 4, "bus": "axi4"}),
+}  # fmt: skip
+
+#: Seconds after which a mutant is given up: it does not come to an end; and a comparison.
+PATIENCE, LONGER = 180, 600
+
+#: What shows that a module is the same as another, but for what nobody sees.
+EQUIVALENCE = """
+read_verilog -sv {file}
+setattr -mod -unset keep_hierarchy *
+prep -flatten -top {top}
+async2sync
+memory_map
+opt -full -share_all
+rename {top} {name}
+design -stash {name}
+"""
+COMPARISON = """
+design -copy-from gold gold
+design -copy-from gate gate
+equiv_make gold gate both
+cd both
+equiv_simple -undef -seq 3
+equiv_induct -undef -seq 3
+equiv_status -assert
+"""
+
+
+class Outcome(NamedTuple):
+    """What came of a mutant.
+
+    Parameters
+    ----------
+    fabric : str
+        The kind of fabric.
+    seed, number : int
+        Which of its mutants.
+    kind, place : str
+        As of the mutation.
+    simulation, proof : str
+        What was noticed, in words; empty if nothing was.
+    equivalent : bool or None
+        Whether Yosys proves that it does the same; None where that was not tried.
+    """
+
+    fabric: str
+    seed: int
+    number: int
+    kind: str
+    place: str
+    simulation: str
+    proof: str
+    equivalent: bool | None
+
+    @property
+    def noticed(self) -> bool:
+        """Whether one of the nets has caught it."""
+        return bool(self.simulation or self.proof)
+
+
+@cache
+def hardware(kind: str) -> Any:
+    """The fabric of a kind, or the system of boards."""
+    topology, collectives, options, settings = (FABRICS | OTHERS)[kind]
+    plans = [tf.plan(topology, name) for name in collectives.split(",")]
+    program = tf.compile(plans if len(plans) > 1 else plans[0], **options)
+    fabric = tf.Fabric(program, **({"width": 3} | settings))
+    if kind == "boards":
+        return BoardSystem(fabric, Boards.parse("2", topology))
+    return fabric
+
+
+@cache
+def simulated(kind: str) -> list[Any]:
+    """What is simulated: first what is proved, and of loaded tables also the one without any."""
+    whole = hardware(kind)
+    if kind == "boards" or not whole.frame:
+        return [whole]
+    return [loaded(whole), tf.Fabric.holding(whole.image, empty=True)]
+
+
+@cache
+def mutants(kind: str, count: int, seed: int) -> list[Mutation]:
+    """Mutations of the fabric of a kind."""
+    first = simulated(kind)[0]
+    netlist = first.netlists[0] if kind == "boards" else first.netlist
+    with_bus = kind != "boards" and first.bus
+    found: list[Mutation] = sampled(netlist, count, seed, of="bus_bridge" if with_bus else "")
+    return found
+
+
+def design_of(whole: Any) -> Design:
+    """The emitted Verilog."""
+    return emit_boards(whole) if isinstance(whole, BoardSystem) else tf.emit(whole)
+
+
+def seen_by_simulation(whole: Any) -> str:
+    """What a simulation of some runs notices."""
+    if isinstance(whole, BoardSystem):
+        return "" if simulate_boards(whole, jobs=2).passed else "words or cycles"
+    if whole.bus:
+        return ""
+    if whole.top is Top.CORE:
+        check_core(whole, root=whole.nodes - 2 if whole.program.any_root else None)
+        return ""
+    stall = 0.3 if whole.top is Top.STREAM else None
+    return "" if tf.simulate(whole, stall=stall).passed else "words or cycles"
+
+
+def seen_by_proof(kind: str, design: Design) -> str:
+    """What the proof of a text refutes."""
+    whole, of = hardware(kind), prove_boards if kind == "boards" else prove
+    wrong = of(whole, design=design, cache=Cache()).counterexample
+    return f"{wrong.module}, {wrong.signal}" if wrong else ""
+
+
+def carry_out(kind: str, count: int, seed: int, number: int) -> Outcome:
+    """Simulate a mutant, and prove it; if nothing is noticed, see whether it is equivalent."""
+    mutation = mutants(kind, count, seed)[number]
+    tried = [with_netlist(each, mutation.change) for each in simulated(kind)]
+    simulation = noticed(lambda: next(filter(None, map(seen_by_simulation, tried)), ""))
+    proof = noticed(lambda: seen_by_proof(kind, design_of(tried[0])))
+    equivalent = None
+    if not simulation and not proof:
+        plain, mutant = simulated(kind)[0], tried[0]
+        equivalent = noticed(lambda: compare(design_of(plain), design_of(mutant)), LONGER) == ""
+    return Outcome(kind, seed, number, mutation.kind, mutation.place, simulation, proof, equivalent)
+
+
+def noticed(look: Callable[[], str], patience: int = PATIENCE) -> str:
+    """What is noticed; what does not come to an end, or is refused, has been noticed, too."""
+
+    def give_up(*_: object) -> None:
+        raise TimeoutError(f"no end in {patience} s")
+
+    signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(patience)
+    try:
+        return look()
+    except (AssertionError, InputError, WorkFailed, TimeoutError) as error:
+        return f"{type(error).__name__}: {error}".partition("\n")[0]
+    except Exception as error:  # a mutant may be none that can be carried out
+        return f"crash: {error!r}"
+    finally:
+        signal.alarm(0)
+
+
+def compare(gold: Design, gate: Design) -> str:
+    """Raise `WorkFailed` unless Yosys proves that two texts do the same, module by module."""
+    changed = [name for name, text in gold.modules.items() if gate.modules[name] != text]
+    with work_folder("mutants") as folder:
+        for name, design in (("gold", gold), ("gate", gate)):
+            (folder / f"{name}.v").write_text(design.text, encoding="utf-8")
+        for top in changed:
+            script = "design -reset".join(
+                EQUIVALENCE.format(file=f"{name}.v", top=top, name=name)
+                for name in ("gold", "gate")
+            )
+            (folder / "script.ys").write_text(script + COMPARISON, encoding="utf-8")
+            tools.run("yosys", ["-q", "-s", "script.ys"], folder=folder, log="yosys.log",
+                      what="a mutant")  # fmt: skip
+    return ""
+
+
+def shares(found: Sequence[Outcome], by: str, names: Sequence[str]) -> Table:
+    """The share that is noticed, by the kind of fabric or of mutation."""
+    table = Table(title=f"mutants noticed by {by}")
+    for head in (by, "mutants", "simulation", "proof", "either", "equivalent", "survive"):
+        table.add_column(head, justify="left" if head == by else "right")
+    for name in [*names, "all"]:
+        mine = [each for each in found if name in (getattr(each, by), "all")]
+        if not mine:
+            continue
+        counts = [
+            sum(bool(each.simulation) for each in mine),
+            sum(bool(each.proof) for each in mine),
+            sum(each.noticed for each in mine),
+        ]
+        equivalent = sum(bool(each.equivalent) for each in mine)
+        words = [f"{count} ({count / len(mine):.0%})" for count in counts]
+        left = len(mine) - counts[2] - equivalent
+        table.add_row(name, str(len(mine)), *words, str(equivalent), str(left))
+    return table
+
+
+def survivors(found: Sequence[Outcome]) -> list[Outcome]:
+    """Mutants that neither net has noticed, and that are not known to be equivalent."""
+    return [each for each in found if not each.noticed and not each.equivalent]
+
+
+def outcomes(tasks: Sequence[tuple[str, int, int, int]], jobs: int) -> Iterator[Outcome]:
+    """What comes of mutants."""
+    if jobs == 1:
+        yield from (carry_out(*task) for task in tasks)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(carry_out, *zip(*tasks, strict=True))
+
+
+def parse() -> argparse.Namespace:
+    """The arguments."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--kinds", metavar="KIND,..", default=",".join(FABRICS), help="fabrics, or all"
+    )
+    parser.add_argument("--count", type=int, default=320, help="mutants in all (default 320)")
+    parser.add_argument("--seed", type=int, default=1, help="which ones (default 1)")
+    parser.add_argument("--mutant", metavar="KIND:SEED:NUMBER", help="this one alone")
+    parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Make mutants, and print what notices them."""
+    arguments = parse()
+    known = FABRICS | OTHERS
+    kinds = [*known] if arguments.kinds == "all" else arguments.kinds.split(",")
+    for kind in kinds:
+        if kind not in known:
+            raise InputError(f"Kind must be all, or one of {', '.join(known)}, not {kind!r}")
+    each, more = divmod(arguments.count, len(kinds))
+    tasks = [
+        (kind, each + (place < more), arguments.seed, number)
+        for place, kind in enumerate(kinds)
+        for number in range(len(mutants(kind, each + (place < more), arguments.seed)))
+    ]
+    if arguments.mutant:
+        kind, seed, number = arguments.mutant.split(":")
+        tasks = [(kind, int(number) + 1, int(seed), int(number))]
+    found = []
+    with progress_bar("mutants") as progress:
+        for outcome in outcomes(tasks, arguments.jobs):
+            found.append(outcome)
+            progress(len(found), len(tasks), f"{outcome.fabric}, {outcome.kind}")
+    left = survivors(found)
+    status = 2 if left else 0
+    if arguments.json:
+        print_json({"mutants": [each._asdict() for each in found], "status": status})
+        return status
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    console.print(shares(found, "fabric", kinds))
+    console.print(shares(found, "kind", KINDS))
+    for title, listed in (
+        ("survivors", left),
+        ("equivalent", [each for each in found if each.equivalent]),
+        ("of which the proof crashes", [each for each in found if "crash" in each.proof]),
+    ):
+        console.print(f"{title}: {len(listed)}")
+        for each in listed:
+            console.print(f"  {each.fabric}:{each.seed}:{each.number} {each.kind}: {each.place}",
+                          *[f"({each.proof})"] * ("crash" in each.proof))  # fmt: skip
+    return status
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except InputError as error:
+        print(f"hardware_mutants: {error}", file=sys.stderr)
+        sys.exit(1)
