@@ -201,6 +201,37 @@ def test_a_reset_at_rest_is_forgotten_after_any_number_of_runs(before, which):
             assert (boards.said("busy"), boards.said("error")) == ([0, 0], [RunError.NONE] * 2)
 
 
+def named(system, failed):
+    """The boards to which link ports lead that boards show as failed."""
+    return {end.board for ends, bits in zip(system.boards.ends, failed, strict=True)
+            for link, end in enumerate(ends) if bits >> link & 1}  # fmt: skip
+
+
+@pytest.mark.parametrize(("sides", "retries", "which", "apart"), few(2, [
+    (2, 1, 0, 9), (4, 0, 1, 13), (2, 0, 1, 2), (4, 0, 2, 5), (4, 1, 0, 5), (4, 0, 3, 5),
+    (6, 0, 1, 7), (6, 0, 2, 7)]))  # fmt: skip
+def test_errors_say_which_board_was_reset(sides, retries, which, apart):
+    """Whenever it was: while boards wait, in the run, in the check after it."""
+    latency = {2: 9, 4: 14, 6: 20}[sides]
+    system, seen = made((sides,), str(sides), latency, retries=retries), set()
+    run = system.plan.cycles(system.fabric.program.cycles(2), retries + 1)
+    with Reset(system, seed=1) as boards:
+        boards.choose(tf.Job(length=2))
+        for wait in range(1, run + system.plan.countdown + 20, apart):
+            boards.advance(wait, dict.fromkeys(range(sides), 0))
+            boards.reset([which], 5)
+            boards.advance(boards.settled)
+            errors, found = {*boards.said("error")} - {0}, named(system, boards.said("failed"))
+            assert which in found or not errors, wait
+            if errors == {RunError.LINK}:
+                assert found == {which}, wait
+            seen |= errors
+            boards.start(boards.idle())
+            boards.advance(boards.settled)
+            assert not any(boards.said("busy") + boards.said("error"))
+    assert seen == {RunError.LINK, RunError.TIMEOUT}
+
+
 def test_a_start_waits_for_as_long_as_is_said():
     """Then it names the link ports to boards without a start, and the next start is served."""
     system = made((4,), "4", 14, start_timeout=500)
@@ -213,10 +244,10 @@ def test_a_start_waits_for_as_long_as_is_said():
         boards.advance(3)
         assert (boards.said("busy"), boards.said("done")) == ([0] * 4, [1, 0, 0, 1])
         assert boards.said("error") == [RunError.TIMEOUT, 0, 0, RunError.TIMEOUT]
-        ends = system.boards.ends
-        named = [{ends[board][link].board for link in range(2) if said >> link & 1}
-                 for board, said in enumerate(boards.said("failed"))]  # fmt: skip
-        assert named == [{1}, set(), set(), {0}]
+        failed = boards.said("failed")
+        own = [named(system, [bits * (k == board) for k, bits in enumerate(failed)])
+               for board in range(4)]  # fmt: skip
+        assert own == [{1}, set(), set(), {0}]
         boards.start(range(4))
         boards.advance(boards.settled)
         assert boards.said("error") == [RunError.NONE] * 4

@@ -34,7 +34,7 @@ SHOWN = ("above", "below", "all_arrived", "waiting", "count", "goes", "refused",
 #: Fields of messages that claims refer to, besides the choices.
 SAID = ("settled", "verdict", "count", "arrived", "differs", "waits", "unfit", "halt")
 
-GOOD, BAD = int(Verdict.GOOD), int(Verdict.BAD)
+GOOD, BAD, MISSING = int(Verdict.GOOD), int(Verdict.BAD), int(Verdict.MISSING)
 
 
 class _Board:
@@ -278,7 +278,8 @@ def agreement_harness(plan: LinkPlan, design: Design) -> Harness:
             f"is_root || !known || verdict != {BAD} || told_bad",
         "a_verdict_stays": "!(steady && $past(known) && known && $past(verdict) != 0) || "
                            "verdict == $past(verdict)",
-        "says_its_verdict": "says_verdict == verdict",
+        "says_its_verdict":
+            f"says_verdict == verdict || (verdict == 0 && says_verdict == {MISSING})",
         "repeats_only_what_is_bad":
             f"again == (steady && $past(ends) && $past({retries}) && $past(verdict) == {BAD})",
         "is_busy_until_the_end":

@@ -10,7 +10,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.data import StructLayout, View
 from amaranth.lib.wiring import In, Out
 
-from ..memories import address_width, choose
+from ..memories import address_width, constant_at
 from ..modules import Leaf, pulsed
 from ..run_choices import ERROR_BITS, RunError
 from .link_plan import SILENCE
@@ -27,6 +27,8 @@ class Verdict(enum.IntEnum):
     NONE = 0
     GOOD = 1
     BAD = 2
+    #: Only in messages: the verdict has not come from the board above.
+    MISSING = 3
 
 
 class BoardControl(Leaf):
@@ -63,7 +65,7 @@ class BoardControl(Leaf):
         Clock edges from the common start to done, and how often the run was carried out.
     error, failed : Out
         Why the last run was not carried out, or has failed; and a bit for each link port: what
-        came by it is not what was sent, or from elsewhere.
+        came by it is not what was sent, or from elsewhere, or a report by it is missing.
     run_start, run_mode, .. : Out
         For the sequencer.
     message, running, begins, checking : Out
@@ -127,6 +129,10 @@ class BoardControl(Leaf):
         self._told, self._hears = Signal(plan.fields, name="told"), flag("hears")
         # Words of sums are sent; what links have lost in a run.
         self._summing, self._failed = flag("summing"), Signal(links, name="lost_in_run")
+        # Links to boards below that have not said in time how the run was; and that above, if it
+        # has not said the verdict, unless it misses that itself.
+        self._unsettled, self._unheard = Signal(links, name="unsettled"), flag("unheard")
+        self._told_missing = flag("told_missing")
 
     def elaborate(self, platform: object) -> Module:
         """Build the barrier, what times a run and what is after it, and the agreement."""
@@ -146,14 +152,14 @@ class BoardControl(Leaf):
         words = self.words("said", self._plan.message_bits)
         return [View(self._plan.fields, word) for word in words]
 
-    def _by_board(self, values: Sequence[int], width: int) -> Value:
+    def _by_board(self, values: Sequence[int]) -> Value:
         """A constant of this board."""
-        return choose([Const(value, width) for value in values], self.value("board"))
+        return constant_at(values, self.value("board"))
 
     def _tree(self, m: Module) -> None:
         """Where the boards above and below are, and who should be at each link port."""
         plan, boards = self._plan, self._plan.boards
-        links, link_bits = plan.links, plan.fields["link"].width
+        link_bits = plan.fields["link"].width
         peers = [
             sum(
                 (end.link | end.board << link_bits) << plan.end_bits * k
@@ -164,9 +170,9 @@ class BoardControl(Leaf):
         above = [0 if link < 0 else 1 << link for link in boards.above]
         below = [sum(1 << link for link in found) for found in boards.below]
         m.d.comb += [
-            self.peers.eq(self._by_board(peers, links * plan.end_bits)),
-            self._above.eq(self._by_board(above, links)),
-            self._below.eq(self._by_board(below, links)),
+            self.peers.eq(self._by_board(peers)),
+            self._above.eq(self._by_board(above)),
+            self._below.eq(self._by_board(below)),
         ]
         chosen: Value = Const(0, plan.message_bits)
         for link, word in enumerate(self.words("said", plan.message_bits)):
@@ -265,9 +271,13 @@ class BoardControl(Leaf):
             ]
 
     def _agreement(self, m: Module) -> None:
-        """Find out whether all links of all boards have lost nothing."""
+        """Find out whether all links of all boards have lost nothing.
+
+        A board that was reset after a run says nothing about it. The boards beside it notice when
+        its report is due, and tell all others that they have, so that these blame none.
+        """
         plan = self._plan
-        lost, failed = self.value("lost"), self._failed
+        lost, failed, unsettled = self.value("lost"), self._failed, self._unsettled
         with m.If(self._after == plan.checked):
             m.d.sync += [self._known.eq(1), failed.eq(lost)]
         with m.Elif(self.run_start):
@@ -279,12 +289,28 @@ class BoardControl(Leaf):
                 m.d.sync += [below[link].eq(0), bad[link].eq(0)]
             with m.Elif(self.value("heard")[link] & (said["settled"] != Verdict.NONE)):
                 m.d.sync += [below[link].eq(1), bad[link].eq(said["settled"] != Verdict.GOOD)]
-        good = ~failed.any() & ~(bad & self._below).any()
-        with m.If(self._known & (below | ~self._below).all()):
+        good = ~failed.any() & ~unsettled.any() & ~(bad & self._below).any()
+        with m.If(self._known & ((below | ~self._below).all() | unsettled.any())):
             m.d.comb += self._settled.eq(Mux(good, Verdict.GOOD, Verdict.BAD))
         told = self._told.verdict
+        with m.If(~self._known):
+            m.d.sync += unsettled.eq(0)
+        with m.Elif(self._after == self._by_board(plan.settles_by)):
+            m.d.sync += unsettled.eq(self._below & ~below)
+        if plan.levels > 1:  # else no board passes a verdict on
+            tells = self._hears & (told == Verdict.MISSING)
+            with m.If(~self._known):
+                m.d.sync += [self._unheard.eq(0), self._told_missing.eq(0)]
+            with m.Else():
+                late = self._after == self._by_board(plan.judged_by)
+                m.d.sync += [
+                    self._unheard.eq(self._unheard | late),
+                    self._told_missing.eq(self._told_missing | tells),
+                ]
         # A board above that was not in this run still says how an earlier run was.
-        believed = self._hears & ((told != Verdict.GOOD) | (self._settled == Verdict.GOOD))
+        believed = self._hears & (
+            (told == Verdict.BAD) | ((told == Verdict.GOOD) & (self._settled == Verdict.GOOD))
+        )
         with m.If(~self._known):
             m.d.sync += self._verdict.eq(Verdict.NONE)
         with m.Elif(self._verdict == Verdict.NONE):
@@ -316,7 +342,9 @@ class BoardControl(Leaf):
             with m.Else():
                 m.d.sync += finish.eq(1)
                 with m.If(self._verdict != Verdict.GOOD):
-                    m.d.sync += [fault.eq(RunError.LINK), self.failed.eq(self._failed)]
+                    blamed = (self._verdict == Verdict.NONE) & ~self._told_missing
+                    found = self._failed | self._unsettled | Mux(blamed, self._above, 0)
+                    m.d.sync += [fault.eq(RunError.LINK), self.failed.eq(found)]
         over = [self.busy.eq(0), self.done.eq(1)]
         with m.If(finish | (tried & ~self.value("run_busy"))):
             m.d.sync += [*over, counting.eq(0)]
@@ -418,7 +446,11 @@ class BoardControl(Leaf):
             "arrived": self._arrived,
             "differs": Mux(self._count == 0, self._differs, self._refused),
             "settled": self._settled,
-            "verdict": self._verdict,
+            "verdict": Mux(
+                (self._verdict == Verdict.NONE) & (self._unheard | self._told_missing),
+                Verdict.MISSING,
+                self._verdict,
+            ),
             "count": Mux(self._waiting, self._count, 0),
             # After a run, too, until it is known whether it lost something: then that is said.
             "waits": self._waiting | ((self._after != 0) & ~self._known),

@@ -200,7 +200,7 @@ class LinkPlan:
         - arrived: whether the board and all below it wait for a run;
         - differs: whether they were told different things;
         - settled, verdict: what is known of the links in the last run, below the board and of all:
-          1 if they lost nothing, 2 if they did;
+          1 if they lost nothing, 2 if they did, 3 for a verdict that has not come;
         - count: cycles until the board starts, if it is known;
         - waits: whether the board waits for a run, or has just ended one;
         - unfit: whether a link of the board, or of one below it, has failed;
@@ -293,8 +293,21 @@ class LinkPlan:
 
     @property
     def deadline(self) -> int:
-        """Cycles from there to when board 0 must know of all."""
+        """Cycles from the end of a run to when board 0 must know of all."""
         return self.checked + self.levels * self._hop
+
+    @property
+    def settles_by(self) -> list[int]:
+        """Cycles from the end of a run to when each board must know of all below it."""
+        return [
+            self.deadline - depth * self._hop if below else self.deadline
+            for depth, below in zip(self.boards.depth, self.boards.below, strict=True)
+        ]
+
+    @property
+    def judged_by(self) -> list[int]:
+        """Cycles from the end of a run to when each board must know the verdict of board 0."""
+        return [self.deadline + depth * self._hop for depth in self.boards.depth]
 
     @property
     def agreed(self) -> int:
