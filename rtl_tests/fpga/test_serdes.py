@@ -16,9 +16,7 @@ from torusfabric.topology.boards import Boards
 pytest.importorskip("liteiclink")
 
 import serdes_bench
-from liteiclink.serdes import serdes_ecp5
 
-from torusfabric.fpga.pairs import serdes, transceiver
 from torusfabric.fpga.pairs.words import COMMA
 
 #: The first six bits of a byte by the lower five of it, and the last four by the others, where as
@@ -53,15 +51,6 @@ def coded(byte, more):
     return six + four, more
 
 
-@pytest.fixture
-def short(monkeypatch):
-    """Resets that take few cycles."""
-    wait = serdes_ecp5.WaitTimer
-    monkeypatch.setattr(serdes_ecp5, "WaitTimer", lambda cycles: wait(8))
-    monkeypatch.setattr(transceiver, "RESET", 8)
-    monkeypatch.setattr(serdes, "RESET", 8)
-
-
 def pair():
     ring = tf.Torus(2, link_latency=20)
     fabric = tf.Fabric(tf.compile(tf.plan(ring, "allgather"), max_flits=8), width=32)
@@ -74,10 +63,10 @@ def pair():
     {"words": 20, "late": 4.0, "begin": 2.5},
     {"words": 17, "late": 1.2, "begin": 7.5, "slip": 9_000.0, "until": 18_000.0},
 ]))  # fmt: skip
-@pytest.mark.usefixtures("short")
 def test_words_come_in_time(line, tmp_path):
     """Both ways, by clocks that drift; a bit that is lost is noticed, and the place found again."""
-    said = serdes_bench.run_pair(pair(), tmp_path, **line)
+    with serdes_bench.short_resets():
+        said = serdes_bench.run_pair(pair(), tmp_path, **line)
     for came in said.came.values():
         numbers = [number for _, number in came[-40:]]
         assert numbers == [*range(numbers[0], numbers[0] + 40)]

@@ -11,12 +11,12 @@ module transmitter #(parameter real BEGIN = 0) (
   reg go = 0;
   initial begin pclk = 0; line = 0; end
   always @(posedge reference) begin
-    word = ($realtime - last) * 0.8;
+    if ($realtime - last < 20) word = ($realtime - last) * 0.8;  // it may have stopped
     last = $realtime;
     count = count + 1;
     if (count > 4 && count % 4 == 0) go <= #(BEGIN) ~go;
   end
-  always @(go) begin
+  always @(go) if ($realtime > 0) begin
     repeat (4) begin pclk = 1; #(word / 2) pclk = 0; #(word / 2); end
     pclk = 1; #(word / 2) pclk = 0;
   end

@@ -1,10 +1,12 @@
 """Two boards' transceivers in Icarus Verilog, between link ports, with clocks of their own."""
 
 import re
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
 
+import pytest
 from amaranth.back import rtlil
 from amaranth.hdl import Elaboratable, IOPort, Module, Signal
 
@@ -80,6 +82,42 @@ class Board(Elaboratable):
         return m
 
 
+@contextmanager
+def short_resets():
+    """Resets of transceivers that take few cycles."""
+    from liteiclink.serdes import serdes_ecp5
+
+    from torusfabric.fpga.pairs import serdes, transceiver
+
+    wait = serdes_ecp5.WaitTimer
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(serdes_ecp5, "WaitTimer", lambda cycles: wait(8))
+        patch.setattr(transceiver, "RESET", 8)
+        patch.setattr(serdes, "RESET", 8)
+        yield
+
+
+def emit_board(board, platform, folder, **transceivers):
+    """Write a board on transceivers, and models of these; returns the names of all files."""
+    ports = [*board.nets.values(), platform.oscillator, *platform.pins.values()]
+    emit_verilog(board, platform, ports, folder)
+    for name, content in platform.files.items():
+        # What sets polarities by a bus of the DCU stays in reset: Icarus never settles its logic.
+        content = re.sub(r"(assign \w*sci_reconfig_reset) = .*;", r"\1 = 1;", content)
+        (folder / name).write_text(content)
+    model = _dcua(platform.files["transceiver_1_0.v"], **transceivers)
+    (folder / "dcua.v").write_text(MODEL.read_text() + model)
+    return ["dcua.v", "board.v", "transceiver_1_0.v"]
+
+
+def emit_verilog(board, platform, ports, folder):
+    """Write the Verilog of a board that Amaranth elaborates, ``board.v``."""
+    text = rtlil.convert(board, name="board", platform=platform, ports=ports, emit_src=False)
+    (folder / "board.il").write_text(text)
+    script = "read_rtlil board.il; proc; memory_collect; write_verilog -noattr board.v"
+    tools.run("yosys", ["-q", "-p", script], folder=folder, log="yosys.log")
+
+
 def run_pair(system, folder, *, late=0.0, until=9_000.0, **transceivers):
     """Let both boards count, and say what came from each.
 
@@ -95,21 +133,9 @@ def run_pair(system, folder, *, late=0.0, until=9_000.0, **transceivers):
         lost.
     """
     platform = Platform()
-    board = Board(system, platform)
-    ports = [*board.nets.values(), platform.oscillator, *platform.pins.values()]
-    text = rtlil.convert(board, name="board", platform=platform, ports=ports, emit_src=False)
-    (folder / "board.il").write_text(text)
-    script = "read_rtlil board.il; proc; write_verilog -noattr board.v"
-    tools.run("yosys", ["-q", "-p", script], folder=folder, log="yosys.log")
-    for name, content in platform.files.items():
-        # What sets polarities by a bus of the DCU stays in reset: Icarus never settles its logic.
-        content = re.sub(r"(assign \w*sci_reconfig_reset) = .*;", r"\1 = 1;", content)
-        (folder / name).write_text(content)
-    model = _dcua(platform.files["transceiver_1_0.v"], **transceivers)
-    (folder / "dcua.v").write_text(MODEL.read_text() + model)
+    files = emit_board(Board(system, platform), platform, folder, **transceivers)
     (folder / "bench.v").write_text(_BENCH.format(late=late, until=until))
-    sources = ["bench.v", "dcua.v", "board.v", "transceiver_1_0.v"]
-    arguments = ["-g2012", "-o", "bench.vvp", *sources]
+    arguments = ["-g2012", "-o", "bench.vvp", "bench.v", *files]
     tools.run("iverilog", arguments, folder=folder, log="iverilog.log")
     said = tools.run("vvp", ["-n", "bench.vvp"], folder=folder, log="vvp.log")
     found = re.findall(r"bench\.(\w) (sent|got) (\d+) ([\d.]+)", said)

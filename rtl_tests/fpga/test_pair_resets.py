@@ -1,0 +1,68 @@
+"""Boards whose links are pairs at their pins: one is reset at any time, and both serve again.
+
+Cells of the ECP5 are models; transceivers are reset for some cycles only. Many more resets:
+``python -m pytest rtl_tests/fpga/test_pair_resets.py -m long``.
+"""
+
+import pytest
+from helpers import few
+from verilog_bench import have_icarus
+
+import torusfabric as tf
+from torusfabric.rtl.boards import BoardSystem
+from torusfabric.rtl.boards.link_plan import PHYS
+from torusfabric.topology.boards import Boards
+
+pytestmark = pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")
+
+#: The latency that each physical layer needs, and more.
+LATENCY = {"lvds": 16, "serdes": 24}
+
+
+@pytest.fixture(scope="module")
+def boards(tmp_path_factory):
+    """Two boards of a node each, by physical layer; each is written once."""
+    from pair_boards import PairBoards
+
+    made = {}
+
+    def find(phy):
+        if phy == "serdes":
+            pytest.importorskip("liteiclink")
+        if phy not in made:
+            ring = tf.Torus(2, link_latency=LATENCY[phy])
+            fabric = tf.Fabric(tf.compile(tf.plan(ring, "allgather"), max_flits=2), width=8)
+            system = BoardSystem(fabric, Boards.parse("2", ring), phy=PHYS[phy], start_timeout=600)
+            made[phy] = PairBoards(system, tmp_path_factory.mktemp(phy))
+        return made[phy]
+
+    return find
+
+
+#: Moments while boards wait, in a run, in the check after it, and after it.
+MOMENTS = {"most": 16_000, "step": 3797}
+
+
+@pytest.mark.parametrize(("phy", "which", "chosen"), few(3, [
+    ("lvds", 2, {"hold": 4000, "stop": 1, "again": 12_000}),
+    ("lvds", 1, {"hold": 45, "before": 2}),
+    ("serdes", 1, {"hold": 2000, "stop": 1, "again": 9000, "step": 7797}),
+    ("lvds", 3, {"hold": 2000, "stop": 1, "again": 7000}),
+    ("serdes", 2, {"hold": 400, "again": 12_000}),
+]))  # fmt: skip
+def test_boards_on_pairs_serve_the_next_start_whenever_one_was_reset(phy, which, chosen, boards):
+    """Even if its clock stops meanwhile, or it is reset again while links are found again."""
+    runs, errors = boards(phy).served(which, **MOMENTS | chosen)
+    assert runs == len(range(0, 16_000, chosen.get("step", MOMENTS["step"])))
+    assert errors <= ({0} if which == 3 else {0, 5, 9, 11})
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("phy", LATENCY)
+@pytest.mark.parametrize(("which", "stop"), [(1, 0), (2, 1), (3, 1)])
+def test_boards_on_pairs_survive_many_resets(phy, which, stop, boards):
+    for again, hold in ((0, 400), (12_000, 2000), (5000, 170_000)):
+        chosen = {"stop": stop, "again": again, "hold": hold, "step": 397}
+        runs, errors = boards(phy).served(which, **MOMENTS | chosen)
+        assert runs == 41
+        assert errors <= {0, 5, 9, 11}
