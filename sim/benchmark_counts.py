@@ -4,8 +4,14 @@ A count is worse if it is larger than that kept in ``sim/measured/counts.json``.
 depend on the version of Yosys, which is kept beside them.
 """
 
+import json
+import os
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import torusfabric as tf
 from torusfabric.analysis.volume import limit
@@ -32,32 +38,105 @@ class Hardware(NamedTuple):
     Parameters
     ----------
     name : str
-    topology : str
-    collectives : str
-        As on the command line.
-    width : int
-    most : int or None
-        Flits of the longest message of an engine; None for messages of one length, a flit a chunk.
-    top : str
+    command : str
+        The arguments of `torusfabric synth` and `torusfabric verilog`.
+    cycles : int
+        Cycles that its longest run may take more than that of another commit.
     """
 
     name: str
-    topology: str
-    collectives: str
-    width: int
-    most: int | None = None
-    top: str = "host"
+    command: str
+    cycles: int = 0
 
+
+#: Modes of two engines, with the algorithms that they were first counted with.
+FOUR = ("allgather:hamiltonian,alltoall:matching,allreduce:spanning-tree,"
+        "broadcast:spanning-tree")  # fmt: skip
+EIGHT = ("broadcast:spanning-tree,scatter:farthest-first,gather:farthest-first,"
+         "allgather:hamiltonian,alltoall:matching,reduce:spanning-tree,"
+         "reduce-scatter:hamiltonian,allreduce:spanning-tree")  # fmt: skip
 
 HARDWARE = (
-    Hardware("wires", "8x8", "allgather:hamiltonian", 32),
-    Hardware("wires with streams", "4x4", "allgather:hamiltonian", 32, top="stream"),
-    Hardware("tables", "8x8", "allgather:bufferless", 32),
-    Hardware("circuits", "4x4", "broadcast:max-flow", 32),
-    Hardware("operators", "4x4", "allreduce", 16),
-    Hardware("engine of four", "4x4", "allgather,alltoall,allreduce,broadcast", 16, most=4),
-    Hardware("engine of eight", "4x4", ",".join(COLLECTIVES), 8, most=4),
-)
+    Hardware("wires", "8x8 allgather:hamiltonian --width 32 --ram auto"),
+    Hardware("wires with streams",
+             "4x4 allgather:hamiltonian --width 32 --top stream --ram auto", 2),
+    Hardware("tables", "8x8 allgather:bufferless --width 32 --ram auto"),
+    Hardware("circuits", "4x4 broadcast:max-flow --width 32 --ram auto"),
+    Hardware("operators", "4x4 allreduce --width 16 --ram auto"),
+    Hardware("engine of four", f"4x4 {FOUR} --width 16 --max-flits 4 --ram auto"),
+    Hardware("engine of eight", f"4x4 {EIGHT} --width 8 --max-flits 4 --ram auto"),
+    Hardware("two with streams",
+             "4x4 allgather,alltoall --top stream --width 32 --max-flits 16", 2),
+    Hardware("loaded with room",
+             "4x4 allgather,allreduce --tables ram --rows 64 --inputs all --width 32 "
+             "--max-flits 16", 2),
+    Hardware("any root", "4x4 broadcast,scatter --root any --width 16 --max-flits 16", 2),
+    Hardware("AXI4", "4x4 allreduce --bus axi4 --width 32 --max-flits 16"),
+    Hardware("wires of a core", "4x4 allgather:hamiltonian --top core --width 32 --flits 2"),
+    Hardware("loaded with streams",
+             "4x4 allgather,allreduce --top stream --tables ram --width 16 --max-flits 8", 2),
+    Hardware("three dimensions", "4x4x4 reduce --width 16 --max-flits 16"),
+    Hardware("forms of any root", "8x8 reduce --root any --width 16 --max-flits 64", 2),
+)  # fmt: skip
+
+#: The device of these fabrics.
+DEVICE = "ecp5-85k"
+
+#: Whole fabrics whose clock is measured, with the arguments of `torusfabric synth`.
+CLOCKS = {
+    "whole, oblivious 2-D": "4x4 allgather:hamiltonian --width 32 --target ecp5-25k",
+    "with streams": "4x4 allgather:hamiltonian --width 32 --top stream --target ecp5-25k",
+    "whole, table 2-D": "4x4 allgather:bufferless --width 32 --target ecp5-45k",
+    "whole, table 2-D, narrow": "8x8 allgather:bufferless --width 8 --target ecp5-85k",
+    "whole, oblivious, small": "3x3 allgather:hamiltonian --width 8 --target ice40-hx8k",
+    "whole, four collectives": "4x4 allgather,alltoall,allreduce,broadcast --width 16 "
+    "--max-flits 4 --target ecp5-45k",
+}
+
+#: Placements of each; the median counts.
+PLACEMENTS = 3
+
+
+class Program(NamedTuple):
+    """The command line of this checkout, or of another commit.
+
+    Parameters
+    ----------
+    words : tuple of str
+        What is in front of the arguments.
+    path : str or None
+        The folder that the package is imported from, where it is not installed.
+    """
+
+    words: tuple[str, ...]
+    path: str | None = None
+
+    def run(self, arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a command in an empty folder, which ``OUT`` stands for."""
+        with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
+            words = arguments.replace("OUT", folder).split()
+            # Compiled files of Python may be written; the first run of a commit does.
+            left_out = "PYTHONDONTWRITEBYTECODE", "PYTHONPATH"
+            environ = {key: v for key, v in os.environ.items() if key not in left_out}
+            if self.path:
+                environ["PYTHONPATH"] = self.path
+            return subprocess.run(
+                [*self.words, *words],
+                cwd=folder,
+                env=environ,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+
+    def report(self, arguments: str) -> dict[str, Any] | None:
+        """The object that a command prints with ``--json``, or None if it fails."""
+        done = self.run(f"{arguments} --json")
+        return None if done.returncode else json.loads(done.stdout)
+
+
+#: The command line of this checkout.
+HERE = Program((sys.executable, "-m", "torusfabric"), str(Path(__file__).resolve().parent.parent))
 
 
 def count_cycles(progress: Progress) -> Counts:
@@ -88,23 +167,33 @@ def limits() -> Counts:
     }
 
 
-def count_hardware(progress: Progress) -> Counts:
-    """Look-up tables and registers of whole fabrics, and tables of their worst router."""
+def count_hardware(progress: Progress, program: Program = HERE) -> Counts:
+    """Cost and cycles of whole fabrics, and LUTs of their worst router, with a commit's program."""
     found: Counts = {}
     for done, case in enumerate(HARDWARE):
         progress(done, len(HARDWARE), case.name)
-        report = tf.synthesize(tf.emit(fabric_of(case)), "ecp5-85k")
-        found[f"{case.name}, LUTs"] = report.fabric["luts"]
-        found[f"{case.name}, FFs"] = report.fabric["ffs"]
-        found[f"{case.name}, LUTs of a router"] = max(row["luts"] for row in report.classes)
+        report = program.report(f"synth {case.command} --target {DEVICE}")
+        made = program.report(f"verilog {case.command} -o OUT/v")
+        if report and made:
+            fabric = report["fabric"]
+            found[f"{case.name}, LUTs"] = fabric["luts"]
+            found[f"{case.name}, FFs"] = fabric["ffs"]
+            found[f"{case.name}, block RAMs"] = fabric["brams"]
+            routers = [row["luts"] for row in report["classes"]]
+            found[f"{case.name}, LUTs of a router"] = max(routers, default=0)
+            found[f"{case.name}, cycles"] = made["predicted_cycles"]
     return found
 
 
-def fabric_of(case: Hardware) -> tf.Fabric:
-    """The fabric of a case."""
-    schedules = [tf.plan(case.topology, name) for name in case.collectives.split(",")]
-    plans = schedules if len(schedules) > 1 else schedules[0]
-    return tf.Fabric(tf.compile(plans, max_flits=case.most), width=case.width, top=case.top)
+def measure_clocks(progress: Progress, program: Program = HERE) -> dict[str, float]:
+    """Clock frequencies of whole fabrics in MHz, with a commit's program."""
+    found = {}
+    for done, (name, command) in enumerate(CLOCKS.items()):
+        progress(done, len(CLOCKS), name)
+        report = program.report(f"synth {command} --pnr --seeds {PLACEMENTS}")
+        if report:
+            found[f"{name}, MHz"] = report["fabric"]["fmax_mhz"]
+    return found
 
 
 def yosys() -> str:

@@ -1,14 +1,19 @@
 """Nothing gets slower, larger or later unseen: counts beside those kept, timings beside a commit.
 
 Counts are cycles (all collectives on six tori, five lengths of messages, beside the physical limit)
-and hardware (tables and registers of whole fabrics and engines). Clocks take place and route, and
-so long that they are measured only if named. All these are compared with what is kept in
-``sim/measured/``. Seconds are compared with those of another commit, measured in the same run.
+and hardware (LUTs, flip-flops, block RAMs and cycles of 15 whole fabrics). Clocks take place and
+route, and so long that they are measured only if named. All these are compared with what is kept
+in ``sim/measured/``, where nothing may be worse.
 
-What is worse by more than its noise is red, and the status is 2.
+Against another commit, counts are compared with that commit's: its kept cycles, and hardware and
+clocks that its own commands measure in the same run, as they do seconds. Beside each figure stands
+what it may be worse by.
+
+What is worse by more than its noise, or than is allowed, is red, and the status is 2.
 
     bash scripts/benchmarks                       # counts
     bash scripts/benchmarks --against HEAD~1      # counts, and seconds of both commits
+    bash scripts/benchmarks --against             # the same, of the head that the plan starts from
     bash scripts/benchmarks --only clocks         # clocks of routers and whole fabrics
     bash scripts/benchmarks --keep                # keep what is measured, and say why
 """
@@ -16,6 +21,7 @@ What is worse by more than its noise is red, and the status is 2.
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,26 +39,55 @@ KEPT = Path(__file__).parent / "measured" / "counts.json"
 COUNTED = ("cycles", "hardware", "clocks")
 TIMED = tuple(dict.fromkeys(timed.section for timed in times.TIMED))
 
-#: By how much a clock frequency may be lower for nothing but another placement.
-CLOCK_NOISE = 0.1
+#: By how much a clock frequency may be lower for nothing but another placement; and against
+#: another commit.
+CLOCK_NOISE, CLOCK_ALLOWANCE = 0.1, 0.05
+
+#: What the LUTs of a fabric may grow by against another commit, and those of all; none of wires.
+LUT_ALLOWANCE, SUM_ALLOWANCE, ALL = 0.15, 0.05, "all fabrics, LUTs"
 
 #: Times the limit that are thought to be good.
 NEAR = 1.5
 
 
+class Allowance(NamedTuple):
+    """What a figure may be worse by.
+
+    Parameters
+    ----------
+    share : float
+        Of the figure that it is compared with.
+    extra : int
+        As many more beside.
+    """
+
+    share: float = 0.0
+    extra: int = 0
+
+    def __str__(self) -> str:
+        words = [f"{self.share:.0%}"] * bool(self.share) + [f"{self.extra}"] * bool(self.extra)
+        return " and ".join(words) or "none"
+
+
+#: That of a count, and that of a figure which is only shown.
+NONE, ANY = Allowance(), Allowance(float("inf"))
+
+
 class Figure(NamedTuple):
-    """A count beside the one that is kept; None if there is none.
+    """A count beside the one that is kept, or that of another commit; None if there is none.
 
     Parameters
     ----------
     section, name : str
     value, kept : float or None
+    allowance : Allowance
     """
 
     section: str
     name: str
     value: float | None
     kept: float | None
+    allowance: Allowance = NONE
 
     @property
     def verdict(self) -> str:
@@ -61,46 +96,74 @@ class Figure(NamedTuple):
             return "gone"
         if self.kept is None:
             return "new"
+        share, extra = self.allowance
         if self.section == "clocks":
             change = self.kept / self.value - 1
-            return (
-                "worse" if change > CLOCK_NOISE else "better" if change < -CLOCK_NOISE else "same"
-            )
-        return "worse" if self.value > self.kept else "better" if self.value < self.kept else "same"
+            return "worse" if change > share else "better" if change < -share else "same"
+        if self.value > self.kept + self.kept * share + extra:
+            return "worse"
+        return "better" if self.value < self.kept else "same"
 
 
-def figures(section: str, measured: dict[str, float], kept: dict[str, float]) -> list[Figure]:
+def figures(
+    section: str,
+    measured: dict[str, float],
+    kept: dict[str, float],
+    allowance: Callable[[str], Allowance] | Allowance = NONE,
+) -> list[Figure]:
     """What was measured beside what is kept; a figure that is gone is one too."""
+    allowed = allowance if callable(allowance) else lambda _: allowance
     names = dict.fromkeys([*measured, *kept])
-    return [Figure(section, name, measured.get(name), kept.get(name)) for name in names]
+    return [
+        Figure(section, name, measured.get(name), kept.get(name), allowed(name)) for name in names
+    ]
+
+
+def figures_against(section: str, commit: str, progress: times.Progress) -> list[Figure]:
+    """Figures beside those of a commit, with what they may be worse by."""
+    mine = measure(section, progress)
+    if section == "cycles":
+        known = json.loads(times.git("show", f"{commit}:{KEPT.relative_to(times.ROOT)}"))
+        return figures(section, mine, known["cycles"])
+    program = times.installed(commit)
+    theirs = MEASURES[section](progress, program)
+    if section == "clocks":
+        return figures(section, mine, theirs, Allowance(CLOCK_ALLOWANCE))
+    for of in (mine, theirs):
+        of[ALL] = sum(luts for name, luts in of.items() if name.endswith(", LUTs"))
+    return figures(section, mine, theirs, hardware_allowance)
 
 
 def failed(found: list[Figure], timed: list[times.Comparison]) -> bool:
-    """Whether anything is worse, or not measured any more."""
+    """Whether anything is worse than is allowed, or not measured any more."""
     return any(each.verdict in ("worse", "gone") for each in found) or any(
         each.worse for each in timed
     )
 
 
+def hardware_allowance(name: str) -> Allowance:
+    """What a figure of hardware may be worse by, against another commit."""
+    fabric, _, unit = name.rpartition(", ")
+    if name == ALL:
+        return Allowance(SUM_ALLOWANCE)
+    if unit == "LUTs":
+        return Allowance(0 if fabric.startswith("wires") else LUT_ALLOWANCE)
+    if unit == "cycles":
+        return Allowance(extra={case.name: case.cycles for case in counts.HARDWARE}[fabric])
+    return NONE if unit == "block RAMs" else ANY
+
+
+#: What measures the sections of hardware, by the program of a commit.
+MEASURES: dict[str, Callable[..., dict[str, Any]]] = {
+    "hardware": counts.count_hardware,
+    "clocks": counts.measure_clocks,
+}
+
+
 def measure(section: str, progress: times.Progress) -> dict[str, float]:
     """The figures of a section by name."""
-    if section == "cycles":
-        return dict(counts.count_cycles(progress))
-    if section == "hardware":
-        return dict(counts.count_hardware(progress))
-    return clocks(progress)
-
-
-def clocks(progress: times.Progress) -> dict[str, float]:
-    """Clock frequencies of single routers and of whole fabrics, in MHz."""
-    import hardware_targets as targets
-
-    found = {}
-    for done, fabric in enumerate(targets.FABRICS):
-        progress(done, len(targets.FABRICS), fabric.name)
-        row = targets.fabric_row(fabric, lambda *_: None)
-        found[f"{fabric.name}, MHz"] = row["measured"]
-    return found
+    measured: dict[str, float] = MEASURES.get(section, counts.count_cycles)(progress)
+    return measured
 
 
 def read_kept(path: Path) -> dict[str, Any]:
@@ -114,7 +177,7 @@ def keep(path: Path, kept: dict[str, Any], found: list[Figure], sections: list[s
         kept[section] = {
             each.name: each.value
             for each in found
-            if each.section == section and each.value is not None
+            if each.section == section and each.value is not None and each.name != ALL
         }
     if "hardware" in sections:
         kept["yosys"] = counts.yosys()
@@ -156,21 +219,27 @@ def coloured(text: str, verdict: str) -> str:
     return f"[{colour}]{text}[/]" if colour else text
 
 
-def counts_table(section: str, found: list[Figure]) -> Table:
-    """Other figures, each in a row."""
+def counts_table(section: str, found: list[Figure], commit: str | None) -> Table:
+    """Other figures, each in a row; against a commit, with what they may be worse by."""
     table = Table(title=section)
-    for name in ("what", "measured", "kept"):
+    for name in (
+        ("what", "here", commit, "change", "allowed") if commit else ("what", "measured", "kept")
+    ):
         table.add_column(name, justify="left" if name == "what" else "right")
     for each in found:
-        shown = ["" if value is None else f"{value:g}" for value in (each.value, each.kept)]
-        table.add_row(each.name, coloured(shown[0] or "gone", each.verdict), shown[1])
+        here, kept = ("" if value is None else f"{value:.10g}" for value in (each.value, each.kept))
+        row = [each.name, coloured(here or "gone", each.verdict), kept]
+        if commit:
+            change = f"{each.value / each.kept - 1:+.1%}" if each.value and each.kept else ""
+            row += [change, "any" if each.allowance == ANY else str(each.allowance)]
+        table.add_row(*row)
     return table
 
 
 def times_table(commit: str, found: list[times.Comparison]) -> Table:
     """Commands of this commit and of another."""
     table = Table(title=f"seconds of processor time, or node cycles a second, against {commit}")
-    for name in ("section", "command", "here", commit, "ratio", "of pairs"):
+    for name in ("section", "command", "here", commit, "ratio", "of pairs", "allowed"):
         table.add_column(name, justify="left" if name in ("section", "command") else "right")
     for each in found:
         medians = [
@@ -181,7 +250,8 @@ def times_table(commit: str, found: list[times.Comparison]) -> Table:
         better = each.ratio is not None and each.ratio < 1 - times.NOISE
         verdict = "worse" if each.worse else "better" if better else "same"
         table.add_row(each.timed.section, each.timed.command, *medians,
-                      coloured(ratio or "new", verdict), spread)  # fmt: skip
+                      coloured(ratio or "new", verdict), spread,
+                      f"{1 + each.allowed:.2f}")  # fmt: skip
     return table
 
 
@@ -218,7 +288,13 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--against", metavar="COMMIT", help="compare seconds with this commit")
+    parser.add_argument(
+        "--against",
+        nargs="?",
+        const=times.START,
+        metavar="COMMIT",
+        help=f"compare with this commit, and seconds, too (default {times.START})",
+    )
     parser.add_argument("--only", metavar="SECTION,..", help=", ".join(COUNTED + TIMED))
     parser.add_argument("--pairs", type=int, default=5, help="runs of each command (default 5)")
     parser.add_argument("--keep", action="store_true", help="keep the counts that are measured")
@@ -233,8 +309,12 @@ def main() -> int:
     kept, found = read_kept(KEPT), []
     with notices_shown(), progress_bar("measuring") as progress:
         for section in sections:
-            if section in COUNTED:
-                found += figures(section, measure(section, progress), kept.get(section, {}))
+            if section in COUNTED and arguments.against:
+                found += figures_against(section, arguments.against, progress)
+            elif section in COUNTED:
+                noise = Allowance(CLOCK_NOISE if section == "clocks" else 0)
+                measured = measure(section, progress)
+                found += figures(section, measured, kept.get(section, {}), noise)
         timed = []
         if arguments.against:
             timed = times.compare(arguments.against, {*sections}, arguments.pairs, progress)
@@ -250,11 +330,13 @@ def main() -> int:
     for section in (name for name in COUNTED if name in sections):
         mine = [each for each in found if each.section == section]
         whole = section == "cycles" and all(each.value is not None for each in mine)
-        console.print(cycles_table(mine) if whole else counts_table(section, mine))
+        table = cycles_table(mine) if whole else counts_table(section, mine, arguments.against)
+        console.print(table)
     if timed:
         console.print(times_table(arguments.against, timed))
-    if "hardware" in sections and kept.get("yosys", counts.yosys()) != counts.yosys():
-        console.print(f"[yellow]Hardware was counted by {kept['yosys']}, not {counts.yosys()}[/]")
+    counted_by = kept.get("yosys", counts.yosys())
+    if "hardware" in sections and not arguments.against and counted_by != counts.yosys():
+        console.print(f"[yellow]Hardware was counted by {counted_by}, not {counts.yosys()}[/]")
     for section in (name for name in COUNTED if name in sections):
         console.print(summary(section, [each for each in found if each.section == section]))
     return status

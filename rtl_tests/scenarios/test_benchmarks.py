@@ -24,10 +24,54 @@ def test_verdicts():
     assert benchmarks.failed(found, [])
     assert benchmarks.failed(found[-1:], [])
     assert not benchmarks.failed([found[0], found[2], found[3]], [])
-    slower = benchmarks.figures("clocks", {"a": 180, "b": 230, "c": 170}, dict.fromkeys("abc", 200))
+    tenth = benchmarks.Allowance(0.1)
+    kept = dict.fromkeys("abc", 200)
+    slower = benchmarks.figures("clocks", {"a": 180, "b": 230, "c": 170}, kept, tenth)
     assert [each.verdict for each in slower] == ["worse", "better", "worse"]
-    near = benchmarks.figures("clocks", {"a": 185, "b": 215}, {"a": 200, "b": 200})
+    near = benchmarks.figures("clocks", {"a": 185, "b": 215}, {"a": 200, "b": 200}, tenth)
     assert [each.verdict for each in near] == ["same", "same"]
+
+
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [
+        ("wires, LUTs", 100),
+        ("wires with streams, LUTs", 100),
+        ("tables, LUTs", 115),
+        ("all fabrics, LUTs", 105),
+        ("tables, block RAMs", 100),
+        ("tables, FFs", 1000),
+        ("tables, cycles", 100),
+        ("any root, cycles", 102),
+    ],
+)
+def test_what_may_be_worse_against_another_commit(name, most):
+    """Hardware by its allowance; the first figure beyond is worse."""
+    allowance = benchmarks.hardware_allowance(name)
+    one, beyond = (benchmarks.Figure("hardware", name, most + more, 100, allowance)
+                   for more in (0, 1))  # fmt: skip
+    assert one.verdict == "same"
+    assert beyond.verdict == ("same" if allowance == benchmarks.ANY else "worse")
+
+
+def test_counts_beside_those_of_another_commit(monkeypatch, capsys):
+    """Cycles are those kept in the commit; both commits measure hardware by their own commands."""
+    monkeypatch.setattr(benchmark_counts, "TORI", ("4x4",))
+    monkeypatch.setattr(benchmark_counts, "COLLECTIVES", ("broadcast",))
+    tiny = benchmark_counts.Hardware("tiny", "2x2 allgather --width 2")
+    monkeypatch.setattr(benchmark_counts, "HARDWARE", (tiny,))
+    monkeypatch.setattr(benchmark_times, "installed", lambda commit: benchmark_counts.HERE)
+    monkeypatch.setattr(sys, "argv", ["b", "--only", "hardware", "--against", "HEAD", "--json"])
+    assert benchmarks.main() == 0
+    found = {each["name"]: each for each in json.loads(capsys.readouterr().out)["counts"]}
+    assert {name.rpartition(", ")[2] for name in found} == {
+        "LUTs", "FFs", "block RAMs", "LUTs of a router", "cycles"}  # fmt: skip
+    assert found["tiny, LUTs"]["value"] == found["tiny, LUTs"]["kept"] > 0
+    assert found["tiny, LUTs"]["value"] == found["all fabrics, LUTs"]["value"]
+    cycles = benchmarks.figures_against("cycles", "HEAD", lambda *_: None)
+    assert {each.name for each in cycles if each.value} == {
+        f"4x4 broadcast {length}" for length in benchmark_counts.LENGTHS}  # fmt: skip
+    assert all(each.value <= each.kept for each in cycles if each.value)
 
 
 def test_a_fault_in_what_is_kept_is_reported(tmp_path, monkeypatch, capsys):
@@ -79,6 +123,13 @@ def test_seconds_are_compared_pair_by_pair(here, there, worse):
     assert benchmarks.failed([], [found]) == worse
 
 
+def test_engines_may_be_slower_by_a_fifth():
+    """At least 0.8 times as fast; commands have a tenth."""
+    timed = Timed("runs", "simulate", "speed"), Timed("commands", "--help")
+    found = [Comparison(each, None, None, [1.2] * 4).worse for each in timed]
+    assert found == [False, True]
+
+
 def test_more_node_cycles_are_better():
     found = benchmark_times.compared(Timed("runs", "simulate", "speed"), [2, 2], [1, 1])
     assert found == Comparison(found.timed, 2, 1, [0.5, 0.5])
@@ -86,7 +137,7 @@ def test_more_node_cycles_are_better():
 
 
 def test_a_command_is_measured_and_a_failing_one_is_none():
-    program = benchmark_times.Path(sys.executable).with_name("torusfabric")
+    program = benchmark_counts.HERE
     assert benchmark_times.measure(program, Timed("commands", "--help")) > 0
     assert benchmark_times.measure(program, Timed("commands", "plan 4x4 no-such")) is None
     speed = Timed("planning", "plan 3x3 allgather --json", "rounds")
