@@ -17,6 +17,7 @@ from torusfabric.algorithms import CATALOGUE, Options, find
 from torusfabric.analysis.check import check
 from torusfabric.collective import COLLECTIVES, parse_collective
 from torusfabric.rtl import Fabric
+from torusfabric.schedule import Masked
 from torusfabric.schedule.file import load, save
 from torusfabric.schedule.held_blocks import HeldBlocks
 from torusfabric.schedule.recognise import recognise
@@ -227,3 +228,100 @@ def test_core(form):
     """A core delivers the same at the addresses that it documents."""
     fabric = fabric_of_form(form, width=9, top="core")
     check_core(fabric, root=some_root(form, fabric))
+
+
+def of_plan(topology, collective, *, algorithm="matching", lengths, root=None, **settings):
+    """A fabric of one collective, with what `tf.compile` and `tf.Fabric` are given."""
+    schedule = tf.plan(topology, collective, algorithm=algorithm)
+    return tf.Fabric(tf.compile(schedule, root=root, **lengths), **{"width": 9, **settings})
+
+
+def masked(topology, collective, algorithm="matching", **settings):
+    """A fabric of a reduction of any root, of a schedule in which nothing depends on the root."""
+    whole = tf.plan(topology, "allreduce", algorithm=algorithm)
+    schedule = Masked.of(whole, parse_collective(collective, topology=whole.topology))
+    program = tf.compile(schedule, root="any", max_flits=4, operators=["add", "max"])
+    return tf.Fabric(program, **{"width": 9, **settings})
+
+
+#: Fabrics that leave choices, or move several flits at once.
+CHOICES = {
+    "masked-sums": lambda: masked("2x3", "reduce"),
+    "masked-sums-along-trees": lambda: masked("3x3", "reduce", "spanning-tree"),
+    "beats": lambda: of_plan("3", "alltoall", lengths={"max_flits": 6}, width=8, beat=2),
+    "beats-of-sums": lambda: of_plan("2x3", "allreduce", lengths={"max_flits": 8}, width=8, beat=4),
+    "beats-of-any-root": lambda: of_plan(
+        "2x2",
+        "broadcast",
+        algorithm="max-flow",
+        lengths={"max_flits": 8},
+        root="any",
+        width=8,
+        beat=2,
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "choice"),
+    [
+        pytest.param(name, choice, id=f"{name}-{choice}", marks=engine_marks(name, choice))
+        for name in ENGINES
+        for choice in CHOICES
+    ],
+)
+def test_engine_with_choices(name, choice):
+    """Every engine runs the jobs that are tried by default, to the word and to the cycle."""
+    report = tf.simulate(CHOICES[choice](), engine=name)
+    assert report.passed
+    assert report.words_checked
+
+
+#: Fabrics with streams: of one clock, of a clock for each node, of beats, and with commands.
+STREAMS = {
+    "one-clock": lambda: of_plan("3", "alltoall", lengths={"flits": 2}, top="stream"),
+    "per-node-clocks": lambda: of_plan(
+        "3", "alltoall", lengths={"flits": 2}, top="stream", clocks="per-node"
+    ),
+    "per-node-clocks-and-commands": lambda: of_plan(
+        "3", "allreduce", lengths={"max_flits": 3}, top="stream", clocks="per-node"
+    ),
+    "beats": lambda: of_plan(
+        "3", "alltoall", lengths={"max_flits": 6}, width=16, beat=2, top="stream"
+    ),
+    "masked-sums": lambda: masked("2x2", "reduce", top="stream"),
+}
+
+
+def stream_cases():
+    """Engines and fabrics with streams; only Amaranth's has several clocks."""
+    for name in ENGINES:
+        for form in STREAMS:
+            if name == "amaranth" or "clocks" not in form:
+                yield pytest.param(name, form, id=f"{name}-{form}", marks=engine_marks(name, form))
+
+
+@pytest.mark.parametrize(("name", "form"), [*stream_cases()])
+def test_streams(name, form):
+    """Every engine brings all packets, with ports that rest at random."""
+    report = tf.simulate(STREAMS[form](), engine=name, stall=0.3)
+    assert report.passed
+    assert report.words_checked
+
+
+#: Direct cores, without memories: words come and go in the cycles of the schedule.
+DIRECT = {
+    "two-axes": ("3x3", "allgather", "hamiltonian", {"flits": 3}),
+    "three-axes": ("3x3x3", "allgather", "hamiltonian", {"flits": 3}),
+    "packets": ("3x4", "allgather", "one-packet", {"flits": 2}),
+    "in-groups": ("3x4", "allgather@1", "hamiltonian", {"flits": 2}),
+}
+
+
+@pytest.mark.parametrize("form", DIRECT)
+def test_direct_core(form):
+    """A core without memories delivers all words, when its manifest says."""
+    *names, options = DIRECT[form]
+    fabric = fabric_of(*names, **options, width=9, top="core")
+    assert fabric.streaming
+    check_core(fabric)
