@@ -4,7 +4,6 @@ Reading believes nothing, and says which transfer of which round is at fault.
 """
 
 import os
-from typing import Any
 
 from ..errors import InputError
 from ..toolchain.destinations import AnyPath
@@ -67,7 +66,16 @@ def load(path: AnyPath) -> Schedule:
     ('table', 8)
     """
     with without_collector():
-        data = _read_json(path)
+        raw = read_bytes(path, "Schedule file")
+        try:
+            # Rounds in which nothing is sent take little of a file, and much memory.
+            check_rounds(raw.translate(None, b" \t\r\n").count(b"[]"))
+            data = parse_json(raw)
+        except InputError as error:
+            raise InputError(f"Schedule file {path}: {error}") from None
+        except ValueError as error:
+            hint = " (torusfabric import reads MSCCL XML)" if raw.lstrip().startswith(b"<") else ""
+            raise InputError(f"Schedule file {path} must be JSON: {error}{hint}") from None
         try:
             return recognise(parse_schedule(data))
         except InputError as error:
@@ -89,17 +97,3 @@ def given_schedule(given: Schedule | AnyPath) -> Schedule:
     how = "a schedule, as tf.plan and tf.load return it, or the path of its file"
     found: Schedule = of_type("Schedule", given, Schedule, how)
     return found
-
-
-def _read_json(path: AnyPath) -> Any:
-    """The content of a file, before anything is known of it."""
-    raw = read_bytes(path, "Schedule file")
-    try:
-        # Rounds in which nothing is sent take little of a file, and much memory.
-        check_rounds(raw.translate(None, b" \t\r\n").count(b"[]"))
-        return parse_json(raw)
-    except InputError as error:
-        raise InputError(f"Schedule file {path}: {error}") from None
-    except ValueError as error:
-        hint = " (torusfabric import reads MSCCL XML)" if raw.lstrip().startswith(b"<") else ""
-        raise InputError(f"Schedule file {path} must be JSON: {error}{hint}") from None

@@ -84,7 +84,10 @@ class HeldBlocks:
         if isinstance(transfers.payload, KeptSums):
             self._note(transfers, transfers.payload, listed)
         elif self.blocks.collective.reducing:
-            self._let_go(np.repeat(transfers.source, sizes), listed.ids)
+            # Partial sums leave their senders; complete sums are copied.
+            node, ids = np.repeat(transfers.source, sizes), listed.ids
+            complete = np.asarray(self._sums.all(axis=1))[node, ids % self._keys]
+            self.held[node[~complete], ids[~complete]] = False
         self.held[np.repeat(transfers.walk(self.topology)[:, -1], sizes), listed.ids] = True
         return Transfers(transfers.source, transfers.hops, listed)
 
@@ -94,7 +97,11 @@ class HeldBlocks:
         A transfer carries a whole sum if it lists all that its sender holds of it.
         """
         if isinstance(transfers.payload, Grouped):
-            return self._with_groups(transfers, transfers.payload)
+            payload = transfers.payload
+            if (payload.group != np.arange(self.blocks.count) % self._keys).any():
+                return None  # a group is no chunk
+            listed = Listed.single(whole_sum(np.asarray(payload.wanted)))
+            return Transfers(transfers.source, transfers.hops, listed)
         if not isinstance(transfers.payload, Listed):
             return None
         ids, indptr = transfers.payload.ids, transfers.payload.indptr
@@ -106,13 +113,6 @@ class HeldBlocks:
             return None
         cuts = np.searchsorted(of, np.arange(len(transfers) + 1))
         return Transfers(transfers.source, transfers.hops, Listed(cuts, whole_sum(key)))
-
-    def _with_groups(self, transfers: Transfers, payload: Grouped) -> Transfers | None:
-        """The same where each group is a chunk."""
-        if (payload.group != np.arange(self.blocks.count) % self._keys).any():
-            return None
-        listed = Listed.single(whole_sum(np.asarray(payload.wanted)))
-        return Transfers(transfers.source, transfers.hops, listed)
 
     @property
     def _keys(self) -> int:
@@ -180,8 +180,3 @@ class HeldBlocks:
         ports = self.topology.opposite[last]
         keys = zip(target.tolist(), ports.tolist(), payload.chunk.tolist(), strict=True)
         self._arrived.update(zip(keys, listed.lists, strict=True))
-
-    def _let_go(self, node: IntArray, ids: IntArray) -> None:
-        """Partial sums leave their senders; complete sums are copied."""
-        complete = np.asarray(self._sums.all(axis=1))[node, ids % self._keys]
-        self.held[node[~complete], ids[~complete]] = False

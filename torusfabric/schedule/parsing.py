@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..collective import Blocks, Collective, parse_collective
+from ..collective import Blocks, parse_collective
 from ..errors import InputError, NotEnoughMemory
 from ..toolchain.reading import excerpt, location_of
 from ..toolchain.resources import available_memory
@@ -57,7 +57,11 @@ def parse_schedule(data: Any) -> Rounds:
     check_head(data)
     check_rounds(len(data["rounds"]))
     topology = _topology(data["topology"])
-    collective = _collective(data["collective"], topology)
+    entry = data["collective"]
+    optional = {"root": entry.get("root"), "axes": entry.get("axes")}
+    collective = parse_collective(
+        entry["kind"], **optional, offsets=entry.get("offsets", ()), topology=topology
+    )
     _at_most("ports", data["ports"], len(collective.groups(topology).ports))
     most = min(MOST_BLOCKS, MOST_BITS // topology.nodes)
     _at_most("chunks", data["chunks"], most)
@@ -102,17 +106,6 @@ def _topology(entry: dict[str, Any]) -> Topology:
     return topology
 
 
-def _collective(entry: dict[str, Any], topology: Topology) -> Collective:
-    """The collective of a file."""
-    return parse_collective(
-        entry["kind"],
-        root=entry.get("root"),
-        axes=entry.get("axes"),
-        offsets=entry.get("offsets", ()),
-        topology=topology,
-    )
-
-
 def _at_most(name: str, value: int, most: int) -> None:
     """Check a count of a file, which is positive."""
     if value > most:
@@ -126,7 +119,14 @@ def _all_transfers(topology: Topology, blocks: Blocks, rounds: list[Any]) -> tup
         idle if entries == [] else _Round(topology, number, entries).transfers(blocks)
         for number, entries in enumerate(rounds)
     ]
-    _check_alike(rounds)
+    kept = [
+        ("sum" in entry, number, place)
+        for number, entries in enumerate(rounds)
+        for place, entry in enumerate(entries)
+    ]
+    if any(has for has, _, _ in kept) and not all(has for has, _, _ in kept):
+        place = location_of(["rounds", *min(kept)[1:]])
+        raise InputError(f"{place} must have sum, as other transfers have, not blocks")
     if all(whole is None for _, whole in listed):
         return tuple(transfers for transfers, _ in listed)
     held_blocks, result = HeldBlocks(topology, blocks), []
@@ -134,22 +134,6 @@ def _all_transfers(topology: Topology, blocks: Blocks, rounds: list[Any]) -> tup
         played = held_blocks.carry_out(transfers, whole)
         result.append(transfers if whole is None else played)
     return tuple(result)
-
-
-def _check_alike(rounds: list[Any]) -> None:
-    """Check that nodes keep their sums in all transfers or in none."""
-    kept = ["sum" in entry for entries in rounds for entry in entries]
-    if any(kept) and not all(kept):
-        number, place = next(
-            (number, place)
-            for number, entries in enumerate(rounds)
-            for place, entry in enumerate(entries)
-            if "sum" not in entry
-        )
-        raise InputError(
-            f"{location_of(['rounds', number, place])} must have sum, as other transfers have, "
-            "not blocks"
-        )
 
 
 class _Round:

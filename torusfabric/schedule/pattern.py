@@ -16,7 +16,7 @@ from typing_extensions import Self, override
 
 from ..toolchain.public import public_class
 from ..toolchain.values import natural
-from ..topology import BoolArray, IntArray, IntLike
+from ..topology import BoolArray, IntArray
 from .base import Schedule
 from .transfers import Listed, Transfers
 
@@ -231,10 +231,6 @@ class Flows:
     arcs : ndarray of int32, shape (indptr[-1],)
         The arcs along each flow, by index; an arc is ``node * ports + port``. A chain that
         branches is one flow for each end, the common part repeated.
-    feeder : ndarray of int32, shape (nodes * ports,)
-        The feeder of each arc; itself if there is none.
-    injected : ndarray of int32, shape (nodes, ports)
-        The chunk that each arc carries in step 1, -1 for none.
 
     Examples
     --------
@@ -254,14 +250,15 @@ class Flows:
     length: IntArray
     indptr: IntArray
     arcs: IntArray
-    feeder: IntArray
-    injected: IntArray
 
     @classmethod
     def of(cls, pattern: Pattern | SumPattern) -> Self:
         """The flows of a pattern, in time near-linear in the number of arcs."""
         shape = pattern.feed.shape
-        feeder = _feeders(pattern)
+        node, port = pattern.topology.feeding(pattern.feed)
+        fed = node.astype(np.int64) * pattern.topology.ports + port
+        itself = np.arange(pattern.feed.size).reshape(shape)
+        feeder = np.where(pattern.feed >= 0, fed, itself).ravel()
         cyclic, first = _on_cycles(feeder)
         index, tail, ends = _positions(feeder, cyclic, first)
         injects = pattern.inject.ravel() >= 0
@@ -280,86 +277,24 @@ class Flows:
             length=length[used].astype(np.int32),
             indptr=np.append(0, np.cumsum(np.diff(indptr)[used])),
             arcs=arcs[kept].astype(np.int32),
-            feeder=feeder.astype(np.int32),
-            injected=pattern.inject.astype(np.int32),
         )
 
     def __len__(self) -> int:
         return len(self.length)
 
-    def injected_along(self, flow: int) -> tuple[IntArray, IntArray]:
-        """What is injected along a flow, by index.
-
-        Returns
-        -------
-        origin, chunk : ndarray of int
-            The block injected at each index, -1 for none.
-        """
-        return self.blocks(self.arcs[self.indptr[flow] : self.indptr[flow + 1]])
-
-    def blocks(self, arcs: IntLike) -> tuple[IntArray, IntArray]:
-        """Origin and chunk of the blocks that arcs inject, -1 for none, elementwise."""
-        chunk = self.injected.ravel()[arcs]
-        return np.where(chunk >= 0, arcs // self.flow.shape[1], -1), chunk
-
-    def prefix(self, node: int, port: int) -> tuple[IntArray, IntArray]:
-        """What an arc off a cycle carries in steps 1 to ``tail``, as of `injected_along`."""
-        arcs = [node * self.flow.shape[1] + port]
-        for _ in range(self.tail[node, port]):
-            arcs.append(self.feeder[arcs[-1]])
-        return self.blocks(np.array(arcs[:-1], int))
-
-    def carried(self, step: int) -> tuple[IntArray, IntArray]:
-        """What all arcs carry in a step.
-
-        Returns
-        -------
-        origin, chunk : ndarray of int, shape (nodes, ports)
-            -1 on arcs that carry nothing.
-        """
-        flow, index, tail = self.flow.ravel(), self.index.ravel(), self.tail.ravel()
-        length = np.append(self.length, 0)[flow]
-        position = np.where(
-            length > 0, (index - step + 1) % np.maximum(length, 1), index - step + 1
-        )
-        live = np.nonzero((flow >= 0) & (position >= 0))[0]
-        source = self.arcs[self.indptr[flow[live]] + position[live]]
-        young = np.nonzero(tail[live] >= step)[0]
-        source[young] = live[young]
-        for _ in range(step - 1):
-            source[young] = self.feeder[source[young]]
-        carried = np.full((2, len(flow)), -1)
-        carried[:, live] = self.blocks(source)
-        origin, chunk = carried.reshape(2, *self.flow.shape)
-        return origin, chunk
-
-
-def _feeders(pattern: Pattern | SumPattern) -> IntArray:
-    """The feeder of each arc; itself if there is none."""
-    topology, feed = pattern.topology, pattern.feed
-    node, port = topology.feeding(feed)
-    fed = node.astype(np.int64) * topology.ports + port
-    return np.where(feed >= 0, fed, np.arange(feed.size).reshape(feed.shape)).ravel()
-
-
-def _doublings(count: int) -> range:
-    """How often to double a hop to go back further than any chain of so many arcs."""
-    return range(max(count, 2).bit_length())
-
 
 def _on_cycles(feeder: IntArray) -> tuple[BoolArray, IntArray]:
     """Which arcs lie on cycles, and for these the least arc of the cycle, where it starts."""
     arcs = np.arange(len(feeder))
-    far = feeder
-    for _ in _doublings(len(feeder)):
+    far, doublings = feeder, max(len(feeder), 2).bit_length()
+    for _ in range(doublings):
         far = far[far]
     cyclic = np.zeros(len(feeder), bool)
     cyclic[far] = True
     cyclic &= feeder != arcs
     first, hop = arcs, np.where(cyclic, feeder, arcs)
-    for _ in _doublings(len(feeder)):
-        first = np.minimum(first, first[hop])
-        hop = hop[hop]
+    for _ in range(doublings):
+        first, hop = np.minimum(first, first[hop]), hop[hop]
     return cyclic, first
 
 

@@ -87,7 +87,15 @@ def sum_trees(schedule: Schedule) -> SumTrees | None:
         count[chunk[~whole], source[~whole]] = 0
         np.add.at(count, (chunk, target), sent)
     found = SumTrees(up, down)
-    return found if _spanning(schedule, found) else None
+    roots, others = found.roots, nodes - 1
+    if ((up >= 0).sum(axis=1) != others).any():
+        return None
+    if collective.to_root:
+        spanning = (roots == (collective.root or 0)).all() and (down < 0).all()
+    else:
+        complete = ((down >= 0).sum(axis=1) == others).all()
+        spanning = complete and (down[np.arange(len(up)), roots] < 0).all()
+    return found if spanning else None
 
 
 def _chunks_of(schedule: Schedule, transfers: Transfers) -> IntArray | None:
@@ -105,18 +113,6 @@ def _chunks_of(schedule: Schedule, transfers: Transfers) -> IntArray | None:
             lowest, highest = (each.reduceat(chunk, bounds) for each in (np.minimum, np.maximum))
             return lowest if (lowest == highest).all() else None
     return None
-
-
-def _spanning(schedule: Schedule, trees: SumTrees) -> bool:
-    """Whether all nodes but the root of each chunk send, and receive what is delivered."""
-    (up, down), roots = trees, trees.roots
-    chunk = np.arange(len(up))
-    others = schedule.topology.nodes - 1
-    if ((up >= 0).sum(axis=1) != others).any():
-        return False
-    if schedule.collective.to_root:
-        return bool((roots == (schedule.collective.root or 0)).all() and (down < 0).all())
-    return bool(((down >= 0).sum(axis=1) == others).all() and (down[chunk, roots] < 0).all())
 
 
 def single_hops(schedule: Schedule) -> bool:

@@ -18,7 +18,6 @@ from ..collective import Blocks
 from ..toolchain.destinations import AnyPath
 from ..toolchain.files import writing_text
 from ..toolchain.owned import require_like
-from ..topology import Topology
 from .held_blocks import EVERY_ORIGIN, HeldBlocks, whole_sum
 from .transfers import Everything, Grouped, KeptSums, Listed, Transfers
 
@@ -102,7 +101,10 @@ def _entries(blocks: Blocks, transfers: Transfers) -> list[dict[str, Any]]:
     """The transfers of a round as in a file."""
     topology = blocks.groups.topology
     paths, hops = transfers.walk(topology).tolist(), np.asarray(transfers.hops).tolist()
-    ambiguous = _parallel(topology)
+    there = topology.neighbours
+    alike = (there[:, :, None] == there[:, None, :]) & topology.linked[:, None, :]
+    several = np.argwhere(topology.linked & (alike.sum(axis=2) > 1))
+    ambiguous = {(node, port) for node, port in several.tolist()}  # beside a parallel arc
     entries = []
     for path, ports, length, carried in zip(
         paths, hops, transfers.lengths.tolist(), _carried(blocks, transfers), strict=True
@@ -114,30 +116,16 @@ def _entries(blocks: Blocks, transfers: Transfers) -> list[dict[str, Any]]:
     return entries
 
 
-def _parallel(topology: Topology) -> set[tuple[int, int]]:
-    """The arcs, by node and port, beside which others lead to the same node."""
-    there = topology.neighbours
-    alike = (there[:, :, None] == there[:, None, :]) & topology.linked[:, None, :]
-    several = topology.linked & (alike.sum(axis=2) > 1)
-    return {(node, port) for node, port in np.argwhere(several).tolist()}
-
-
 def _carried(blocks: Blocks, transfers: Transfers) -> list[dict[str, Any]]:
-    """What each transfer carries as in a file."""
-    payload, names = transfers.payload, blocks.groups.topology.port_names
-    if not isinstance(payload, KeptSums):
-        return [{"blocks": named} for named in _block_entries(blocks, transfers)]
-    return [
-        {"sum": chunk, "passes": names[by]} if by >= 0 else {"sum": chunk}
-        for chunk, by in zip(payload.chunk.tolist(), payload.passed.tolist(), strict=True)
-    ]
-
-
-def _block_entries(blocks: Blocks, transfers: Transfers) -> list[Any]:
-    """The blocks of each transfer as in a file."""
-    payload = transfers.payload
+    """Return the blocks, or the sum, of each transfer as in a file."""
+    payload, ports = transfers.payload, blocks.groups.topology.port_names
+    if isinstance(payload, KeptSums):
+        return [
+            {"sum": chunk, "passes": ports[by]} if by >= 0 else {"sum": chunk}
+            for chunk, by in zip(payload.chunk.tolist(), payload.passed.tolist(), strict=True)
+        ]
     if isinstance(payload, Everything):
-        return ["all"] * len(transfers)
+        return [{"blocks": "all"}] * len(transfers)
     assert isinstance(payload, Listed), "blocks of groups are listed first"
     whole = payload.ids < 0  # sums, by their keys
     ids = np.where(whole, whole_sum(payload.ids), payload.ids)
@@ -147,4 +135,4 @@ def _block_entries(blocks: Blocks, transfers: Transfers) -> list[Any]:
     names, cuts = np.stack(columns, axis=1).tolist(), np.asarray(payload.indptr).tolist()
     for place in np.flatnonzero(whole).tolist():
         names[place][0] = EVERY_ORIGIN
-    return [names[low:high] for low, high in pairwise(cuts)]
+    return [{"blocks": names[low:high]} for low, high in pairwise(cuts)]

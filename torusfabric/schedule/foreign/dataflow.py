@@ -70,7 +70,13 @@ def order_sums(
     follows = [[*steps] for steps in graph.follows]
     try:
         _let_leave_first(graph, order, sent, buffers)
-        moving = _order_of_sums(graph)
+        try:
+            moving = graph.order()
+        except InputError as error:
+            raise InputError(
+                f"{error}, for in a fabric a partial sum leaves its node before the next of the "
+                "same chunk arrives"
+            ) from None
         _check_moving(graph, moving, sent, buffers)
     except InputError:
         if buffers.collective.personal:
@@ -93,7 +99,15 @@ def _let_leave_first(
             _depart(graph, buffers, sums.setdefault((block.gpu, key), _Sum()), index, (key, ranks))
             sums.setdefault((block.send, key), _Sum()).arrivals.append((index, ranks))
     for found in sums.values():
-        _order(graph, found)
+        # A sum arrives behind the departure before the one with which it leaves.
+        for arrival, ranks in found.arrivals:
+            before = -1
+            for departure, those in found.departures:
+                if ranks & those:
+                    break
+                before = departure
+            if before >= 0:
+                graph.follows[before].append(arrival)
 
 
 def _check_moving(
@@ -157,18 +171,6 @@ def _depart(graph: StepGraph, buffers: Buffers, at: _Sum, index: int, value: Val
         )
     at.left |= ranks
     at.departures.append((index, ranks))
-
-
-def _order(graph: StepGraph, at: _Sum) -> None:
-    """Let each sum arrive behind the departure before the one with which it leaves."""
-    for arrival, ranks in at.arrivals:
-        before = -1
-        for departure, those in at.departures:
-            if ranks & those:
-                break
-            before = departure
-        if before >= 0:
-            graph.follows[before].append(arrival)
 
 
 #: Names of collectives that are not ours, in the letters that are left without dashes.
@@ -266,28 +268,12 @@ def _dataflow(file: MscclFile, root: int | None) -> Dataflow:
     kept = False
     if collective.reducing:
         order, kept = order_sums(graph, order, machine.sent, buffers)
-    return Dataflow(file, buffers, graph, order, [*_messages(graph, machine.sent)], kept)
-
-
-def _order_of_sums(graph: StepGraph) -> list[int]:
-    """The order of steps in which partial sums also leave before others of their chunk arrive."""
-    try:
-        return graph.order()
-    except InputError as error:
-        raise InputError(
-            f"{error}, for in a fabric a partial sum leaves its node before the next of the same "
-            "chunk arrives"
-        ) from None
-
-
-def _messages(graph: StepGraph, sent: list[tuple[Value, ...]]) -> Iterator[Message | None]:
-    """What each step sends."""
-    for (block, step), values in zip(graph.steps, sent, strict=True):
-        if step.type not in SENDING:
-            yield None
-            continue
-        together = step.round is not None
-        yield Message(block.gpu, block.send, block.channel, values, step.round or 0, together)
+    messages: list[Message | None] = [
+        Message(block.gpu, block.send, block.channel, values, step.round or 0,
+                together=step.round is not None) if step.type in SENDING else None
+        for (block, step), values in zip(graph.steps, machine.sent, strict=True)
+    ]  # fmt: skip
+    return Dataflow(file, buffers, graph, order, messages, kept)
 
 
 def _collective(file: MscclFile, root: int | None) -> Collective:

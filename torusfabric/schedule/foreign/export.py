@@ -1,7 +1,7 @@
 """Schedules in the formats of other systems."""
 
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -82,22 +82,18 @@ def _write_csv(schedule: Schedule, path: AnyPath) -> None:
     with writing_text(path) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(HEADS)
-        writer.writerows(_rows(schedule))
-
-
-def _rows(schedule: Schedule) -> Iterator[tuple[object, ...]]:
-    """The rows, by steps from 1, sources and ports."""
-    topology, blocks = schedule.topology, schedule.blocks
-    state = HeldBlocks(topology, blocks)
-    for number, transfers in enumerate(schedule.rounds(), 1):
-        carried = state.carry_out(transfers)
-        targets = carried.walk(topology)[:, -1].tolist()
-        ports, sources = carried.hops[:, 0].tolist(), carried.source.tolist()
-        lists = carried.listed.lists
-        for k in np.lexsort((ports, sources)).tolist():
-            for block in lists[k]:
-                name = ":".join(map(str, blocks.name(block)))
-                yield number, sources[k], topology.port_names[ports[k]], targets[k], name
+        topology, blocks = schedule.topology, schedule.blocks
+        state = HeldBlocks(topology, blocks)
+        for number, transfers in enumerate(schedule.rounds(), 1):
+            carried = state.carry_out(transfers)
+            targets = carried.walk(topology)[:, -1].tolist()
+            ports, sources = carried.hops[:, 0].tolist(), carried.source.tolist()
+            lists = carried.listed.lists
+            for k in np.lexsort((ports, sources)).tolist():
+                for block in lists[k]:
+                    name = ":".join(map(str, blocks.name(block)))
+                    port = topology.port_names[ports[k]]
+                    writer.writerow((number, sources[k], port, targets[k], name))
 
 
 #: Who writes each format.

@@ -154,12 +154,15 @@ def _algo(root: Any) -> MscclFile:
     if count > MOST_GPUS:
         raise InputError(f"Ngpus must be at most {MOST_GPUS}, not {count}")
     if sorted(elements) != list(range(count)):
-        raise InputError(f"Gpus must be those from 0 to {count - 1}, not {_some(elements)}")
+        some = ", ".join(map(str, sorted(elements)[:8])) + ", .." * (len(elements) > 8)
+        raise InputError(f"Gpus must be those from 0 to {count - 1}, not {some or 'none'}")
     if "coll" not in facts:
         raise InputError("The algo must have the attribute coll, such as allgather")
+    # A schedule file has printable names only.
+    name = "".join(char for char in facts.get("name", "") if char.isascii() and char.isprintable())
     scratch = (_number(elements[k], "s_chunks", f"Gpu {k}", default=-1) for k in range(count))
     return MscclFile(
-        name=_printable(facts.get("name", "")) or "msccl",
+        name=name[:LONGEST_NAME] or "msccl",
         collective=facts["coll"],
         gpus=count,
         in_place=facts.get("inplace", "0") == "1" and facts.get("outofplace", "0") != "1",
@@ -290,14 +293,3 @@ def _number(
         what = "a whole number" if least < 0 else f"a whole number of at least {least}"
         raise InputError(f"{where} must have {what} as {name}, not {excerpt(text)}")
     return int(text)
-
-
-def _some(numbers: Mapping[int, Any]) -> str:
-    """A few of some numbers, for people."""
-    first = [str(number) for number in sorted(numbers)[:8]]
-    return ", ".join(first) + (", .." if len(numbers) > len(first) else "") if first else "none"
-
-
-def _printable(name: str) -> str:
-    """A name as a schedule file may hold it."""
-    return "".join(char for char in name if char.isascii() and char.isprintable())[:LONGEST_NAME]

@@ -109,7 +109,12 @@ class _Program:
         self.homes = Homes(schedule)
         self.blocks: list[dict[tuple[bool, int], _Block]] = [{} for _ in range(self.topology.nodes)]
         self.uses: dict[tuple[int, Location], _Use] = defaultdict(_Use)
-        self.channels = _channels(schedule)
+        neighbours = self.topology.neighbours
+        #: The number of each out-port among the parallel links to the same neighbour.
+        self.channels = np.zeros(neighbours.shape, np.int64)
+        for port in range(neighbours.shape[1]):
+            alike = neighbours[:, :port] == neighbours[:, [port]]
+            self.channels[:, port] = alike.sum(axis=1)
         state = HeldBlocks(self.topology, schedule.blocks)
         for number, transfers in enumerate(schedule.rounds()):
             self._add_round(number, state.carry_out(transfers))
@@ -269,12 +274,3 @@ def _line(step: _Step) -> str:
 def _attributes(values: dict[str, object]) -> str:
     """Attributes as in a tag."""
     return "".join(f" {name}={xml_attribute(str(value))}" for name, value in values.items())
-
-
-def _channels(schedule: Schedule) -> np.ndarray:
-    """The channel of each out-port: its number among the parallel links to the same neighbour."""
-    neighbours = schedule.topology.neighbours
-    channels = np.zeros(neighbours.shape, np.int64)
-    for port in range(neighbours.shape[1]):
-        channels[:, port] = (neighbours[:, :port] == neighbours[:, [port]]).sum(axis=1)
-    return channels

@@ -87,13 +87,6 @@ def step_graph(file: MscclFile) -> StepGraph:
     """
     steps = [(block, step) for block in file.blocks for step in block.steps]
     graph = StepGraph(steps, [[] for _ in steps])
-    _add_order(graph)
-    _match(graph, file)
-    return graph
-
-
-def _add_order(graph: StepGraph) -> None:
-    """Enter the order in thread blocks, and what steps say that they wait for."""
     index_of = {
         (block.gpu, block.number, step.number): index
         for index, (block, step) in enumerate(graph.steps)
@@ -111,9 +104,11 @@ def _add_order(graph: StepGraph) -> None:
                 f"not for thread block {number}, step {deps}"
             )
         graph.follows[awaited].append(index)
+    _match_messages(graph)
+    return graph
 
 
-def _match(graph: StepGraph, file: MscclFile) -> None:
+def _match_messages(graph: StepGraph) -> None:
     """Let the sends from a peer to another on a channel meet the receipts there."""
     sends: dict[tuple[int, int, int], list[int]] = {}
     receipts: dict[tuple[int, int, int], list[int]] = {}

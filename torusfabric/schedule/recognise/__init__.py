@@ -33,7 +33,6 @@ from typing import TypeVar
 import numpy as np
 
 from ...errors import InputError
-from ...topology import Groups
 from ..base import Rounds, Schedule
 from ..held_blocks import HeldBlocks
 from ..lifted import Lifted
@@ -105,7 +104,14 @@ def _from_rounds(schedule: Rounds) -> Schedule:
     """The smallest form of rounds."""
     collective = schedule.collective
     if collective.rooted:
-        return _trees(schedule)
+        broadcast = collective.single_origin and collective.to_all
+        if not broadcast or schedule.switching == Switching.CIRCUIT or not schedule.transfers:
+            return schedule
+        try:
+            pattern = pattern_of_steps(schedule, list(steps_of(schedule)))
+        except Irregular:
+            return schedule
+        return pattern if pattern.streams else schedule  # down trees
     if schedule.switching == Switching.CIRCUIT:
         plain = not (collective.reducing or collective.personal)
         return grouped(schedule) if plain else schedule
@@ -120,19 +126,6 @@ def _from_rounds(schedule: Rounds) -> Schedule:
         return schedule
     forms = pattern_of_steps, sum_pattern_of_steps, table_of_steps
     return _first_of(schedule, [partial(form, steps=steps) for form in forms])
-
-
-def _trees(schedule: Rounds) -> Schedule:
-    """Rounds of a collective with a root: trees of a broadcast, if they are."""
-    collective = schedule.collective
-    broadcast = collective.single_origin and collective.to_all
-    if not broadcast or schedule.switching == Switching.CIRCUIT or not schedule.transfers:
-        return schedule
-    try:
-        pattern = pattern_of_steps(schedule, list(steps_of(schedule)))
-    except Irregular:
-        return schedule
-    return pattern if pattern.streams else schedule
 
 
 def _first_of(schedule: Form, forms: Iterable[Callable[[Form], Schedule]]) -> Schedule:
@@ -170,23 +163,18 @@ def lifted_from_group(schedule: Rounds) -> Lifted | None:
     groups = schedule.blocks.groups
     if any((groups.port_in_group[t.hops[t.hops >= 0]] < 0).any() for t in schedule.transfers):
         return None
+    firsts = (t.of(groups.group[t.source] == 0) for t in schedule.transfers)
     part = replace(
         schedule,
         topology=groups.torus,
         collective=schedule.collective.in_one_group,
-        transfers=tuple(_of_first_group(transfers, groups) for transfers in schedule.transfers),
+        transfers=tuple(t.moved(groups.position[t.source], groups.port_in_group) for t in firsts),
     )
     lifted = Lifted.of(part, schedule.topology, schedule.collective)
     pairs = zip(lifted.rounds(), schedule.transfers, strict=True)
     same = all(len(mine) == len(given) and _contents(mine) == _contents(given)
                for mine, given in pairs)  # fmt: skip
     return lifted if same else None
-
-
-def _of_first_group(transfers: Transfers, groups: Groups) -> Transfers:
-    """The transfers of the group that contains node 0, on the torus of a group."""
-    mine = transfers.of(groups.group[transfers.source] == 0)
-    return mine.moved(groups.position[mine.source], groups.port_in_group)
 
 
 def _contents(transfers: Transfers) -> set[tuple[int, ...]]:

@@ -148,17 +148,11 @@ def _pattern_from(schedule: Rounds | Table, first: Step) -> SumPattern:
     fits = (inject[:, :, None] == arriving[:, None, :]) & (inject >= 0)[:, :, None]
     feed = np.where(fits.any(axis=2), fits.argmax(axis=2), -1).astype(np.int16)
     pattern = SumPattern(**schedule.head, feed=feed, inject=inject, turns=turns)
-    if not _goes_around(pattern):
-        raise Irregular
+    sent = inject[inject >= 0]
+    once = all(((inject == number).sum(axis=1) == 1).all() for number in np.unique(sent))
+    if not (len(sent) and once and (feed >= 0).sum() == len(sent)):
+        raise Irregular  # some chunk does not leave every node once
     return pattern
-
-
-def _goes_around(pattern: SumPattern) -> bool:
-    """Whether every chunk that is sent in the first step leaves every node once."""
-    sent = pattern.inject[pattern.inject >= 0]
-    numbers, counts = np.unique(sent, return_counts=True)
-    once = all(((pattern.inject == number).sum(axis=1) == 1).all() for number in numbers)
-    return once and bool((pattern.feed >= 0).sum() == len(sent)) and len(counts) > 0
 
 
 def table_of_steps(schedule: Rounds, steps: Sequence[Step]) -> Table:
