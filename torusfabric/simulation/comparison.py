@@ -56,8 +56,8 @@ def totals(compared: Sequence[Comparison]) -> dict[str, Any]:
 def compare_run(fabric: Fabric, job: Job, messages: np.ndarray, run: EngineRun) -> Comparison:
     """Compare every word of a run: how many, how many are wrong, and the first of these."""
     got = run.words
-    reducing = fabric.program.modes[job.mode or 0].schedule.collective.reducing
-    if not reducing and isinstance(got, np.ndarray):
+    collective = fabric.program.modes[job.mode or 0].schedule.collective
+    if not collective.reducing and isinstance(got, np.ndarray):
         # Words that are not combined are what they are in as few bits, too.
         messages = messages.astype(got.dtype, copy=False)
     words, receives = fabric.delivered(messages, **job.inputs)
@@ -65,19 +65,11 @@ def compare_run(fabric: Fabric, job: Job, messages: np.ndarray, run: EngineRun) 
     differing = np.argwhere((got != words) & receives)
     first = None
     if len(differing):
-        node, index = differing[0]
-        values = int(words[node, index]), int(got[node, index])
-        first = _wrong_word(fabric, job, int(node), int(index), values)
+        node, index = differing[0].tolist()
+        origin, flit = None, index
+        if not collective.reducing:
+            origin, flit = divmod(index, fabric.program.length_of(job.length))
+            if not collective.from_each:
+                origin = collective.root if job.root is None else job.root
+        first = WrongWord(node, origin, flit, int(words[node, index]), int(got[node, index]))
     return Comparison(int(receives.sum()), len(differing), first)
-
-
-def _wrong_word(
-    fabric: Fabric, job: Job, node: int, index: int, values: tuple[int, int]
-) -> WrongWord:
-    """Describe a wrong word by its index among the words that a node receives, and its values."""
-    collective = fabric.program.modes[job.mode or 0].schedule.collective
-    if collective.reducing:
-        return WrongWord(node, None, index, *values)
-    part, flit = divmod(index, fabric.program.length_of(job.length))
-    only = collective.root if job.root is None else job.root
-    return WrongWord(node, part if collective.from_each else only, flit, *values)

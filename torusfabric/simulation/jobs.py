@@ -46,15 +46,21 @@ def default_jobs(program: Program) -> tuple[Job, ...]:
     >>> [job.length for job in default_jobs(program)]
     [1, 4, 6, 9, 12]
     """
-    return tuple(
-        Job(mode=mode, length=length, root=root, operation=operation)
-        for mode in _modes(program)
-        for root, length, operation in product(
-            _few_roots(program, mode or 0),
-            _few_lengths(program, mode or 0),
-            _operations(program, mode or 0),
-        )
-    )
+    jobs: list[Job] = []
+    for mode in _modes(program):
+        of_mode, operations = program.modes[mode or 0], _operations(program, mode or 0)
+        roots: list[int | None] = [None]
+        if of_mode.any_root:
+            size = of_mode.groups.size
+            roots = [*sorted({(size * k // FEW_ROOTS + k) % size for k in range(FEW_ROOTS)})]
+        lengths: list[int | None] = [None]
+        if program.any_length:
+            spread = np.linspace(1, program.flits, FEW_LENGTHS).round().astype(int).tolist()
+            edges = [start - k for start in of_mode.first_starts.values() for k in (0, 1)]
+            lengths = [*sorted({*spread, *filter(None, edges)})]
+        jobs += [Job(mode, length, root, operation)
+                 for root, length, operation in product(roots, lengths, operations)]  # fmt: skip
+    return tuple(jobs)
 
 
 def random_jobs(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]:
@@ -125,25 +131,6 @@ def drawn_words(fabric: Fabric, job: Job, *, seed: int) -> np.ndarray:
 def _modes(program: Program) -> list[int | None]:
     """The modes, or None for the only one."""
     return [*range(len(program.modes))] if len(program.modes) > 1 else [None]
-
-
-def _few_lengths(program: Program, mode: int) -> list[int] | list[None]:
-    """A few lengths of messages of a mode; None where there is no choice."""
-    if not program.any_length:
-        return [None]
-    spread = np.linspace(1, program.flits, FEW_LENGTHS).round().astype(int)
-    starts = program.modes[mode].first_starts.values()
-    edges = [length for start in starts for length in (start - 1, start) if length]
-    return sorted({*spread.tolist(), *edges})
-
-
-def _few_roots(program: Program, mode: int) -> list[int | None]:
-    """A few roots of a mode, spread over the nodes; None where there is no choice."""
-    of_mode = program.modes[mode]
-    if not of_mode.any_root:
-        return [None]
-    size = of_mode.groups.size
-    return [*sorted({(size * k // FEW_ROOTS + k) % size for k in range(FEW_ROOTS)})]
 
 
 def _operations(program: Program, mode: int) -> list[int | None]:

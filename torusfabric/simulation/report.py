@@ -201,14 +201,12 @@ class SimulationReport(Subject):
         plain = asdict(self)
         del plain["cycle_costs"]
         plain |= {"origins": self.origins.to_json(), "passed": self.passed}
-        costs = list(map(_cost_to_json, self.cycle_costs))
+        constants = ("alpha", "hop_cycles", "flit_cycles", "constant_cycles", "constant_parts")
+        costs = [
+            {"cost_formula": str(cost), **{name: getattr(cost, name) for name in constants}}
+            for cost in self.cycle_costs
+        ]
         return plain | (costs[0] if len(costs) == 1 else {"mode_costs": costs})
-
-
-def _cost_to_json(cost: CycleCost) -> dict[str, Any]:
-    """What cycles are made of, as plain data."""
-    constants = ("alpha", "hop_cycles", "flit_cycles", "constant_cycles", "constant_parts")
-    return {"cost_formula": str(cost), **{name: getattr(cost, name) for name in constants}}
 
 
 def throughput(fabric: Fabric, cycles: int, flits: int) -> float:

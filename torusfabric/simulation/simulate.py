@@ -15,7 +15,7 @@ from ..rtl.fabric import Fabric, Top
 from ..rtl.run_choices import RunChoices
 from ..toolchain.public import public
 from ..toolchain.values import natural, of_type, positive, shown
-from .comparison import Comparison, WrongWord, compare_run, totals
+from .comparison import WrongWord, compare_run, totals
 from .engines import AmaranthEngine, Engine, EngineRun, Job
 from .engines.choice import choose_engine
 from .jobs import default_jobs, drawn_words, given_jobs, jobs_with_drawn, ready_jobs
@@ -149,7 +149,12 @@ def report_of_runs(
         ``engine``, ``repeat`` and ``seconds`` of the report.
     """
     compared = [compare_run(fabric, *done) for done in zip(jobs, batches, runs, strict=True)]
-    reports = _job_reports(fabric, jobs, runs, compared)
+    reports: tuple[JobReport, ...] = ()
+    if _differing_runs(fabric.program):
+        reports = tuple(
+            JobReport.of(fabric, job, run.edges if run.edges == run.cycles else -1, found)
+            for job, run, found in zip(jobs, runs, compared, strict=True)
+        )
     edges, spent = sum(run.edges for run in runs), sum(run.seconds for run in runs)
     cycles = {count for run in runs for count in (run.cycles, run.edges)}
     measured = cycles.pop() if len(cycles) == 1 else -1
@@ -157,6 +162,10 @@ def report_of_runs(
     if reports:
         measured = sum(job.cycles for job in reports)
         predicted = sum(job.predicted_cycles for job in reports)
+    rate = most = None
+    if len(fabric.program.modes) == 1:
+        flits = [job.length for job in reports] or [int(fabric.flits)] * len(runs)
+        rate, most = throughput(fabric, edges, sum(flits)), throughput_bound(fabric)
     return SimulationReport(
         **facts_of(fabric.program),
         width=fabric.width,
@@ -166,7 +175,8 @@ def report_of_runs(
         predicted_cycles=predicted,
         cycle_costs=tuple(mode.longest.cost for mode in fabric.program.modes),
         jobs=reports,
-        **_of_one(fabric, runs, reports),
+        throughput=rate,
+        throughput_bound=most,
         roots=tuple(sorted({job.root for job in jobs if job.root is not None})),
         clocks=sum(run.clocks for run in runs),
         node_cycles_per_second=round(int(fabric.nodes) * edges / max(spent, 1e-9)),
@@ -174,23 +184,6 @@ def report_of_runs(
         direct_words=sum(run.direct for run in runs),
         **totals(compared),
         **others,
-    )
-
-
-def _job_reports(
-    fabric: Fabric, jobs: Sequence[Job], runs: Sequence[EngineRun], compared: list[Comparison]
-) -> tuple[JobReport, ...]:
-    """What came of each run, where a fabric leaves a choice of lengths or operators."""
-    if not _differing_runs(fabric.program):
-        return ()
-    return tuple(
-        JobReport.of(
-            fabric,
-            job,
-            run.edges if run.edges == run.cycles else -1,
-            found,
-        )
-        for job, run, found in zip(jobs, runs, compared, strict=True)
     )
 
 
@@ -221,14 +214,3 @@ def predictions_of(program: Program) -> dict[str, Any]:
         jobs.append(job.inputs | {"cycles": cycles})
     each = [job["cycles"] for job in jobs] or [program.cycles()]
     return facts_of(program) | {"cycles": sum(each), "jobs": jobs}
-
-
-def _of_one(fabric: Fabric, runs: Sequence[EngineRun], jobs: Sequence[JobReport]) -> dict[str, Any]:
-    """What is known of a fabric of one collective."""
-    if len(fabric.program.modes) > 1:
-        return dict.fromkeys(("throughput", "throughput_bound"))
-    flits = [job.length for job in jobs] or [int(fabric.flits)] * len(runs)
-    return {
-        "throughput": throughput(fabric, sum(run.edges for run in runs), sum(flits)),
-        "throughput_bound": throughput_bound(fabric),
-    }

@@ -22,6 +22,7 @@ from ...topology import IntArray
 from ..engines import Job
 from ..engines.base import EngineRun, Messages, Progress, node_cycles, words_moved
 from ..engines.calls import fields
+from ..engines.compiled_cells import CompiledCells
 from ..engines.host_port import CTask, PortRuns, Step
 from ..engines.model import build_model
 from ..engines.session import Session
@@ -175,8 +176,12 @@ class CompiledBoards(PortRuns):
         self._boards, self._board = system, 0
         self._stack = contextlib.ExitStack()
         self.sessions = self._opened(runs)
-        cells = SystemCells(system, [session.cells() for session in self.sessions])
-        super().__init__(self._call_board, system.fabric, cells=cells, progress=progress,
+        cells = SystemCells(
+            system, [CompiledCells(session, system.fabric) for session in self.sessions]
+        )
+        # A task is carried out at the host port of the board whose turn it is.
+        super().__init__(lambda task: self.sessions[0].run_board(self.system, self._board, task),
+                         system.fabric, cells=cells, progress=progress,
                          total=runs * words_moved(system.fabric))  # fmt: skip
         self._read_latency = system.read_latency
         self._random = np.random.default_rng(seed)
@@ -231,10 +236,6 @@ class CompiledBoards(PortRuns):
     def said(self, name: str) -> list[int]:
         """What each board shows at an output."""
         return [int(session.shown(name)[0]) for session in self.sessions]
-
-    def _call_board(self, task: CTask) -> int:
-        """Carry a task out at the host port of the board whose turn it is."""
-        return self.sessions[0].run_board(self.system, self._board, task)
 
     def _move(
         self, step: Step, which: PortWords, words: NDArray[Any] | None = None

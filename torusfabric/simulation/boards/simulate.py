@@ -122,16 +122,27 @@ def run_jobs(
     progress : function of (done, total), optional
         Called after each run.
     """
-    fabric, began, done = system.fabric, time.perf_counter(), []
+    fabric, began = system.fabric, time.perf_counter()
+    reports, compared = list[BoardRun](), list[Comparison]()
     for number, job in enumerate(jobs):
         sent = drawn_words(fabric, job, seed=seed + number) if messages is None else messages
         run = boards.carry_out(sent, job)
         found = None if any(boards.said("error")) else compare_run(fabric, job, sent, run)
         if progress:
             progress(number + 1, len(jobs))
-        done.append((_reported(system, job, boards, found), found))
-    compared = [found for _, found in done if found]
-    reports = tuple(report for report, _ in done)
+        attempts = max(boards.said("attempts"))
+        cycles = fabric.program.cycles(job.length, mode=job.mode)
+        reports.append(BoardRun(
+            **choice_of(fabric.program, job),
+            attempts=attempts,
+            cycles=tuple(boards.cycles),
+            errors=tuple(boards.said("error")),
+            failed_links=tuple(boards.said("failed")),
+            predicted_cycles=system.plan.cycles(cycles, attempts),
+            words_checked=found.words_checked if found else 0,
+            words_wrong=found.words_wrong if found else 0,
+        ))  # fmt: skip
+        compared += [found] if found else []
     alike = all(len(set(run.cycles)) == 1 for run in reports)
     return SystemReport(
         **facts_of(fabric.program),
@@ -145,24 +156,9 @@ def run_jobs(
         predicted_cycles=sum(run.predicted_cycles for run in reports),
         retries=sum(run.attempts - 1 for run in reports),
         failed=sum(run.failed for run in reports),
-        jobs=reports,
+        jobs=tuple(reports),
         **totals(compared),
         seconds=round(time.perf_counter() - began, 3),
-    )
-
-
-def _reported(system: BoardSystem, job: Job, boards: Runs, found: Comparison | None) -> BoardRun:
-    """What came of a run."""
-    program, attempts = system.fabric.program, max(boards.said("attempts"))
-    return BoardRun(
-        **choice_of(program, job),
-        attempts=attempts,
-        cycles=tuple(boards.cycles),
-        errors=tuple(boards.said("error")),
-        failed_links=tuple(boards.said("failed")),
-        predicted_cycles=system.plan.cycles(program.cycles(job.length, mode=job.mode), attempts),
-        words_checked=found.words_checked if found else 0,
-        words_wrong=found.words_wrong if found else 0,
     )
 
 

@@ -13,6 +13,7 @@ from ...errors import InputError
 from ...rtl.fabric import Fabric
 from ...rtl.streams import Clocks
 from .base import Engine, EngineRun, Job, Messages, Progress, words_moved
+from .compiled_cells import CompiledCells
 from .compiled_streams import run_streams
 from .host_port import PortRuns
 from .model import build_model
@@ -70,7 +71,7 @@ class CompiledEngine(Engine):
         """Run several collectives one after another; see `Engine.run_many`."""
         with self._session() as session:
             session.load()
-            cells = None if self._through_port else session.cells()
+            cells = None if self._through_port else CompiledCells(session, self.fabric)
             port = PortRuns(session.run, self.fabric, cells=cells, progress=progress,
                             total=len(batches) * words_moved(self.fabric))  # fmt: skip
             runs = []

@@ -6,7 +6,7 @@ among all; instances of a module are rows.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -167,8 +167,8 @@ class Connections:
 
     Parameters
     ----------
-    elaborate : function of str -> Elaborated
-        Makes a module.
+    word : int
+        Bits of a flit.
 
     Attributes
     ----------
@@ -178,20 +178,24 @@ class Connections:
         In the order of their numbers.
     """
 
-    def __init__(self, netlist: Netlist, elaborate: Callable[[str], Elaborated]) -> None:
+    def __init__(self, netlist: Netlist, word: int) -> None:
         self.netlist = netlist
         self.members: dict[str, Member] = {}
         self._shapes: dict[tuple[Any, ...], int] = {}
         self._drivers: dict[str, tuple[tuple[str, int], str]] = {}
         self._families: dict[str, Family] = {}
-        self._gather(elaborate)
+        self._gather(word)
         for name in (*netlist.inputs, RESET):
             self._drivers[name] = (INPUTS, 0), name
         self._number()
-        self._connect()
+        for member in self.members.values():
+            for port, (_, width) in member.module.inputs.items():
+                if port != "clk":
+                    member.parts[port] = []
+                    self._connect_port(member, port, width)
         self._texts: dict[int, Text] = {}
 
-    def _gather(self, elaborate: Callable[[str], Elaborated]) -> None:
+    def _gather(self, word: int) -> None:
         """Find the modules, and the instances of each."""
         self.members[INPUTS] = Member(Given(self.netlist.inputs | {RESET: 1}), count=1)
         for array in self.netlist.arrays:
@@ -202,7 +206,7 @@ class Connections:
                 if name not in self.members:
                     self.members[name] = Member(Rom(array.width, address))
             elif name not in self.members:
-                self.members[name] = Member(elaborate(name))
+                self.members[name] = Member(Elaborated(name, self.netlist.modules[name](), word))
             self._drive(name, self.members[name].count, array)
             self.members[name].add(array)
         for member in self.members.values():
@@ -304,14 +308,6 @@ class Connections:
                 else:
                     yield member.first_piece + number, low + a - place, b - a
             place += size
-
-    def _connect(self) -> None:
-        """Find where all inputs come from."""
-        for member in self.members.values():
-            for port, (_, width) in member.module.inputs.items():
-                if port != "clk":
-                    member.parts[port] = []
-                    self._connect_port(member, port, width)
 
     def _connect_port(self, member: Member, port: str, width: int) -> None:
         """Find where each bit of an input comes from, in each instance."""

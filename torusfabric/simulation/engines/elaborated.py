@@ -2,32 +2,22 @@
 
 A module is taken from Amaranth's own elaboration. Its registers are cut into pieces of at most 64
 bits, where words meet or bits come from different origins, so that each piece is a native word.
-
-Elaborated modules are kept in the cache under the digest of all that they depend on. One that is
-made of plain values, as routers, endpoints and what distributes control are, is elaborated once, in
-whichever fabric it is; others each time.
 """
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
-from functools import partial
-from importlib.metadata import version
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import numpy as np
 from amaranth.hdl import Value
 from amaranth.lib import wiring
 
-from ...collective import OPERATORS, SIGNED, Operator
 from ...errors import WorkFailed
 from ...rtl.amaranth_private import make_netlist, nir
 from ...rtl.endpoint import EndpointPorts
 from ...rtl.endpoint_shape import Bank
 from ...rtl.netlist import Leaf
-from ...toolchain.cache import Cache, digest, source_digest
 from .expressions import NATIVE
 
 __all__ = [
@@ -38,9 +28,7 @@ __all__ = [
     "Run",
     "Store",
     "cut",
-    "elaborated",
     "runs_of",
-    "stated",
 ]
 
 #: Bits of a value, each of a cell and a bit of its output, as Amaranth numbers them.
@@ -163,6 +151,8 @@ class Elaborated:
         Where an endpoint has the words of each memory.
     signals : dict of str to tuple of int
         The bits of registers that are banks, by their names.
+    bank_cells : set of int
+        The cells of these registers.
     """
 
     def __init__(self, name: str, leaf: Leaf, word: int) -> None:
@@ -183,6 +173,7 @@ class Elaborated:
         names = {bank.name for copies in self.banks.values() for bank in copies}
         self.signals = {signal.name: _plain(nets) for signal, nets in netlist.signals.items()
                         if signal.name in names}  # fmt: skip
+        self.bank_cells = {net >> 16 for nets in self.signals.values() for net in nets}
         self.stores = self._memories()
         self.pieces: list[Piece] = []
         self.pieces_of: dict[int, list[int]] = {}
@@ -304,59 +295,3 @@ def _ends(nets: Nets) -> set[int]:
         at += run.width
     # Runs of one and the same bit, as of enables, are one.
     return {at for at in found if at == 0 or nets[at] != nets[at - 1]}
-
-
-#: The rooms on which modules, and what is kept of them, depend.
-ROOMS = ("collective", "program", "rtl", "simulation")
-
-
-def elaborated(name: str, make: Callable[[], Leaf], word: int) -> Elaborated:
-    """Elaborate a module, or take it from the cache.
-
-    Parameters
-    ----------
-    make : function of () -> Leaf
-        Of what is partially applied to plain values, the module is kept.
-    word : int
-        Bits of a flit.
-    """
-    try:
-        key = digest("module", stated(make), word, source_digest(*ROOMS), version("amaranth"))
-    except LookupError:
-        return Elaborated(name, make(), word)
-    cache = Cache()
-    made: Elaborated | None = cache.get_object(key)
-    if made is not None:
-        made.name = name
-        return made
-    made = Elaborated(name, make(), word)
-    cache.put_object(key, made)
-    return made
-
-
-def stated(value: Any) -> Any:
-    """All that a value is, in terms of JSON; raises LookupError if that cannot be said."""
-    made = type(value)
-    named = f"{made.__module__}.{made.__qualname__}"
-    if isinstance(value, enum.Enum):
-        return [named, value.name]
-    if value is None or made in (bool, int, str):
-        return value
-    if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
-        return [named, value.dtype.str, value.tolist()]
-    if made in (tuple, list) or isinstance(value, tuple):
-        return [named, *map(stated, value)]
-    if isinstance(value, dict):
-        return [named, [[stated(key), stated(each)] for key, each in value.items()]]
-    if isinstance(value, partial):
-        return [stated(value.func), stated(value.args), stated(value.keywords)]
-    if isinstance(value, Operator):
-        # Of one that comes from elsewhere the name does not say what it is.
-        if any(value is Operator.parse(name) for name in (*OPERATORS, *SIGNED)):
-            return [named, value.name]
-        raise LookupError(named)
-    if is_dataclass(value) and not isinstance(value, type):
-        return [named, [stated(getattr(value, each.name)) for each in fields(value)]]
-    if isinstance(value, type) and value.__module__.startswith("torusfabric.rtl."):
-        return [named, value.__module__, value.__qualname__]
-    raise LookupError(named)

@@ -8,13 +8,13 @@ lie side by side, in the order of nodes, so that a loop over them is one over ad
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 
 from ...topology import IntArray
 from .connections import INPUTS, Connections, Member
-from .elaborated import Elaborated, Piece
+from .elaborated import Elaborated
 from .expressions import size_of
 from .kernels import Leaf
 
@@ -32,11 +32,6 @@ def _mixed(values: np.ndarray) -> np.ndarray:
 class Layout:
     """Where each piece of each instance lies.
 
-    Parameters
-    ----------
-    apart : function of (module, piece) -> bool
-        Whether a piece may be changed from outside, at each instance for itself.
-
     Attributes
     ----------
     slot : list of (ndarray of int, shape (instances,))
@@ -49,10 +44,8 @@ class Layout:
         The bytes of all.
     """
 
-    def __init__(
-        self, connections: Connections, apart: Callable[[Elaborated, Piece], bool]
-    ) -> None:
-        self.connections, self._apart = connections, apart
+    def __init__(self, connections: Connections) -> None:
+        self.connections = connections
         # The pieces behind an input of a module, -1 for a constant.
         self._behind: dict[tuple[int, int], set[int]] = {}
         self.slot: list[np.ndarray] = []
@@ -107,7 +100,8 @@ class Layout:
                     leaf.origin == "memory" and module.stores[leaf.number].writers
                     for leaf in self.connections.text(number).leaves
                 )
-                if held or self._apart(module, module.pieces[k]):
+                # The registers of a bank may be written from outside, in each instance apart.
+                if held or module.pieces[k].cell in module.bank_cells:
                     own = np.arange(total)
             classes.append(own | number << 32)
         return classes

@@ -52,11 +52,14 @@ class Loops:
             if piece.cell == -1:
                 waiting.append(number)
                 continue
-            groups[id(member), self.layout.slot[number].tobytes()].append(number)
+            # Registers that depend on the same change at the same time. Of what a module has once,
+            # all are together: to work it out costs less than to look.
+            reads = {p for pieces, _ in self.layout.sources(number) for p in pieces}
+            alike = frozenset(reads - {number, -1} if len(self.layout.first[number]) > 1 else ())
+            groups[id(member), self.layout.slot[number].tobytes(), alike].append(number)
         for rows, numbers in self._levels(waiting):
             self.loops.append(self._loop(numbers, rows))
-        registers = [self._loop(alike, self.layout.first[alike[0]])
-                     for numbers in groups.values() for alike in self._alike(numbers)]  # fmt: skip
+        registers = [self._loop(some, self.layout.first[some[0]]) for some in groups.values()]
         writes = [self._writes(member, store) for member in self._connections.members.values()
                   for store in member.module.stores.values() if store.writers]  # fmt: skip
         self.combinational = len(self.loops)
@@ -76,26 +79,6 @@ class Loops:
         for (value, size), at in self._reads.constants.items():
             arena[at : at + size].view(f"u{size}")[:] = value
         return arena
-
-    def _alike(self, numbers: list[int]) -> list[list[int]]:
-        """Pieces that depend on much the same, which change at the same time.
-
-        Of what a module has once, all together: to work it out costs less than to look.
-        """
-        if len(self.layout.first[numbers[0]]) == 1:
-            return [numbers]
-        groups: list[tuple[set[int], list[int]]] = []
-        for number in numbers:
-            reads = {p for pieces, _ in self.layout.sources(number) for p in pieces}
-            reads -= {number, -1}
-            for group, members in groups:
-                if 2 * len(group & reads) >= len(group | reads):
-                    group |= reads
-                    members.append(number)
-                    break
-            else:
-                groups.append((reads, [number]))
-        return [members for _, members in groups]
 
     def _levels(self, waiting: list[int]) -> Iterable[tuple[np.ndarray, list[int]]]:
         """What follows at once, in an order in which all that is read has been worked out."""

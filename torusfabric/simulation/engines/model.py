@@ -9,10 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from ...rtl.netlist import Netlist, Role
+from ...rtl.netlist import Netlist
 from ...toolchain import cxx, processes
 from .connections import Connections
-from .elaborated import Elaborated, Piece, elaborated
 from .layout import Layout
 from .loops import Loops
 
@@ -70,26 +69,20 @@ def build_model(netlist: Netlist, *, word: int, node_cycles: float) -> Model:
     WorkFailed
         If instances read from each other in a circle without a register.
     """
-    kept: dict[str, set[int]] = {}
-
-    def elaborate(name: str) -> Elaborated:
-        made = elaborated(name, netlist.modules[name], word)
-        # What routers pass on differs from node to node sooner or later, a hop at a time.
-        router = netlist.roles.get(name) is Role.ROUTER
-        kept[name] = {net >> 16 for net in made.outputs["tx"]} if router else set()
-        kept[name] |= {net >> 16 for nets in made.signals.values() for net in nets}
-        return made
-
-    def apart(module: Elaborated, piece: Piece) -> bool:
-        return piece.cell > 0 and piece.cell in kept[module.name]
-
     # The library that carries out tasks is built beside, if it has not been before.
     with processes.beside(partial(_build, "model.so", {"model.cc": _text("model.cc")},
                                   ("-O2", "-pthread"))) as library:  # fmt: skip
-        connections = Connections(netlist, elaborate)
-        layout = Layout(connections, apart)
+        connections = Connections(netlist, word)
+        layout = Layout(connections)
         stepped = Loops(layout)
-        loops = _build("loops.so", _units(stepped.functions), _tuned(stepped, node_cycles))
+        # For this machine, since libraries are built where they run.
+        tuned: tuple[str, ...] = ("-O2", "-ftree-vectorize", "-funswitch-loops", "-march=native")
+        short = sum(loop.count for loop in stepped.loops) < FEW_INSTANCES * len(stepped.loops)
+        if node_cycles < FEW_NODE_CYCLES:
+            tuned = ("-O0",)
+        elif short or node_cycles < SOME_NODE_CYCLES:
+            tuned = ("-O1",)
+        loops = _build("loops.so", _units(stepped.functions), tuned)
         return Model(library(), loops, netlist, connections, layout, stepped)
 
 
@@ -108,16 +101,6 @@ def _build(name: str, sources: dict[str, str], flags: tuple[str, ...]) -> Path:
         link=("-shared",),
         what="the simulator",
     )
-
-
-def _tuned(stepped: Loops, node_cycles: float) -> tuple[str, ...]:
-    """How to compile loops: for this machine, since libraries are built where they run."""
-    if node_cycles < FEW_NODE_CYCLES:
-        return ("-O0",)
-    short = sum(loop.count for loop in stepped.loops) < FEW_INSTANCES * len(stepped.loops)
-    if short or node_cycles < SOME_NODE_CYCLES:
-        return ("-O1",)
-    return ("-O2", "-ftree-vectorize", "-funswitch-loops", "-march=native")
 
 
 def _units(functions: list[str]) -> dict[str, str]:

@@ -64,13 +64,13 @@ class Compared:
                     self.missing += got is None
                     if got is None or got[:3] != right:
                         where = f"word {k} of node {packet.number} at node {node} in run {run}"
-                        came = "missing" if got is None else _shown(got)
-                        self._wrong[run].append(f"{where} is {came}, not {_shown(right)}")
+                        came = "missing" if got is None else _beat_in_words(got)
+                        self._wrong[run].append(f"{where} is {came}, not {_beat_in_words(right)}")
         for extra in coming:
-            text = f"node {node} must receive no more words, not {_shown(extra)}"
+            text = f"node {node} must receive no more words, not {_beat_in_words(extra)}"
             self._wrong[-1].append(text)
 
 
-def _shown(beat: tuple[int, ...]) -> str:
+def _beat_in_words(beat: tuple[int, ...]) -> str:
     word, last, number, *_ = beat
     return f"{word:#x} of {number}" + ", the last" * bool(last)

@@ -17,13 +17,13 @@ from ...rtl.streams import Clocks, needs_commands
 from ...rtl.streams.ports import STATUS
 from ...rtl.streams.sections import sections_of
 from ...toolchain.values import real
-from ..comparison import Comparison, totals
+from ..comparison import totals
 from ..engines import AmaranthEngine, Engine, Job
 from ..engines.traffic import STATUS_SINK, Log
 from ..jobs import default_jobs, is_barrier, random_jobs, ready_jobs
 from ..report import JobReport, Subject, facts_of
 from .comparison import Compared
-from .messages import Exchange, Planned, draw_exchange, spoiled_run
+from .messages import Planned, draw_exchange, spoiled_run
 from .rates import Rate, sustained_rate
 from .traffic import traffic_of
 
@@ -116,24 +116,27 @@ def simulate_streams(
     stall = check_stall(stall)
     check_faults(faults)
     usual = stream_jobs(fabric, 3, seed=seed) if jobs is None else jobs
-    runs = _planned_runs(fabric, ready_jobs(fabric, usual), faults=faults, seed=seed)
+    generator, runs, cycles = random.Random(seed), list[Planned](), list[int]()
+    for number, job in enumerate(ready_jobs(fabric, usual)):
+        exchange = draw_exchange(fabric, job, seed=seed + number)
+        bad = generator.random() < faults
+        run = spoiled_run(fabric, job, exchange, generator) if bad else Planned(job, exchange)
+        runs.append(run)
+        # A barrier, or a run that is dropped, takes no cycles of the program.
+        idle = run.error or is_barrier(fabric, run.job)
+        cycles.append(0 if idle else fabric.program.cycles(run.job.length, mode=run.job.mode))
     engine = engine or AmaranthEngine(fabric)
-    cycles = [_planned_cycles(fabric, run) for run in runs]
     traffic = traffic_of(fabric, runs, stall=stall, seed=seed, cycles=max(cycles))
     began = time.perf_counter()
     log = engine.stream(traffic, progress)
     seconds = round(time.perf_counter() - began, 3)
-    _split_beats(fabric, log)
-    return _report(fabric, runs, cycles, log, stall=stall, engine=engine.name, seconds=seconds)
-
-
-def _split_beats(fabric: Fabric, log: Log) -> None:
-    """Let a log be of words in place of beats, and without the status of an image."""
+    # The log is of words in place of beats from here on, without the status of an image.
     for prefix in (f"m_axis_{node}" for node in range(fabric.nodes)):
         beats = (beat.flits(fabric.beat, fabric.width) for beat in log.arrivals[prefix])
         log.arrivals[prefix] = list(chain.from_iterable(beats))
     if fabric.empty:
         del log.arrivals[STATUS_SINK][: len(STATUS)]
+    return _report(fabric, runs, cycles, log, stall=stall, engine=engine.name, seconds=seconds)
 
 
 def _report(
@@ -147,11 +150,28 @@ def _report(
         found.compare_errors(log, errors)
     rate = None
     if fabric.clocks is Clocks.ONE and not any(errors) and not found.missing:
+        # The cycle in which the last word of each run was received, by any node.
+        ends = [0] * len(exchanges)
+        for node in range(fabric.nodes):
+            arrivals, taken = log.arrivals[f"m_axis_{node}"], 0
+            for number, exchange in enumerate(exchanges):
+                if count := sum(len(packet.words) for packet in exchange.received[node]):
+                    taken += count
+                    ends[number] = max(ends[number], arrivals[taken - 1].cycle)
         rate = sustained_rate(
-            exchanges, cycles, _ends(exchanges, log), stall=others["stall"], width=fabric.width,
+            exchanges, cycles, ends, stall=others["stall"], width=fabric.width,
             buffers=sections_of(fabric.program, fabric.beat).buffers, beat=fabric.beat,
         )  # fmt: skip
-    jobs = _job_reports(fabric, runs, found.runs, log)
+    counted = iter([count for _, count in log.runs])
+    jobs = list[JobReport]()
+    for run, words in zip(runs, found.runs, strict=True):
+        if run.error:
+            continue
+        if is_barrier(fabric, run.job):
+            mode, (checked, wrong, _) = run.job.mode or 0, words
+            jobs.append(JobReport(mode, "barrier", 1, None, None, 0, 0, checked, wrong))
+        else:
+            jobs.append(JobReport.of(fabric, run.job, next(counted, -1), words))
     return StreamReport(
         **facts_of(fabric.program),
         width=fabric.width,
@@ -159,64 +179,11 @@ def _report(
         rate=rate,
         cycles=sum(job.cycles for job in jobs),
         predicted_cycles=sum(job.predicted_cycles for job in jobs),
-        jobs=jobs,
+        jobs=tuple(jobs),
         **totals(found.runs),
         clocks=log.clocks,
         **others,
     )
-
-
-def _ends(exchanges: Sequence[Exchange], log: Log) -> list[int]:
-    """The cycle in which the last word of each run was received, by any node."""
-    ends = [0] * len(exchanges)
-    for node in range(len(exchanges[0].received)):
-        arrivals, taken = log.arrivals[f"m_axis_{node}"], 0
-        for number, exchange in enumerate(exchanges):
-            if count := sum(len(packet.words) for packet in exchange.received[node]):
-                taken += count
-                ends[number] = max(ends[number], arrivals[taken - 1].cycle)
-    return ends
-
-
-def _planned_runs(
-    fabric: Fabric, jobs: Sequence[Job], *, faults: float, seed: int
-) -> list[Planned]:
-    """What is sent for each job, and what has to become of it."""
-    generator = random.Random(seed)
-    runs = []
-    for number, job in enumerate(jobs):
-        exchange = draw_exchange(fabric, job, seed=seed + number)
-        bad = generator.random() < faults
-        planned = spoiled_run(fabric, job, exchange, generator) if bad else Planned(job, exchange)
-        runs.append(planned)
-    return runs
-
-
-def _planned_cycles(fabric: Fabric, run: Planned) -> int:
-    """The cycles of a run, from its start to its end; none of a barrier, or of one dropped."""
-    if run.error or is_barrier(fabric, run.job):
-        return 0
-    return fabric.program.cycles(run.job.length, mode=run.job.mode)
-
-
-def _job_reports(
-    fabric: Fabric, runs: Sequence[Planned], compared: Sequence[Comparison], log: Log
-) -> tuple[JobReport, ...]:
-    """What came of each run that was to be carried out.
-
-    A barrier is no run of the program, and takes none of its cycles.
-    """
-    taken = iter([cycles for _, cycles in log.runs])
-    reports = []
-    for run, found in zip(runs, compared, strict=True):
-        if run.error:
-            continue
-        if is_barrier(fabric, run.job):
-            mode, (checked, wrong, _) = run.job.mode or 0, found
-            reports.append(JobReport(mode, "barrier", 1, None, None, 0, 0, checked, wrong))
-            continue
-        reports.append(JobReport.of(fabric, run.job, next(taken, -1), found))
-    return tuple(reports)
 
 
 @dataclass(frozen=True)

@@ -49,11 +49,12 @@ def traffic_of(
         count = sum(beat_count(packet, fabric.beat) for packet in received)
         sinks.append(Sink(f"m_axis_{node}", count, stall))
     if needs_commands(fabric.program):
-        commands = [
-            beat
-            for number, run in enumerate(runs)
-            for beat in command_of(number, run.job, run.error, says_length=_by_length(fabric, run))
-        ]
+        modes, commands = fabric.program.modes, list[Beat]()
+        for number, run in enumerate(runs):
+            # In a mode with a form for some lengths only, a run has to say its length.
+            mode = run.job.mode or 0
+            says = mode < len(modes) and len(modes[mode].forms) > 1
+            commands += command_of(number, run.job, run.error, says_length=says)
         if fabric.empty:
             words = [LOAD] + [0] * (len(COMMAND) - 1) + fabric.image.words
             loading = [Beat(word, k == len(words) - 1) for k, word in enumerate(words)]
@@ -62,12 +63,6 @@ def traffic_of(
         sinks.append(Sink(STATUS_SINK, len(STATUS) * (len(runs) + fabric.empty), stall))
     patience = round((PATIENCE + cycles) / max(1 - stall, 0.01))
     return Traffic(sources, sinks, seed, patience, loads=fabric.empty)
-
-
-def _by_length(fabric: Fabric, run: Planned) -> bool:
-    """Whether a run is in a form for some lengths only, and has to say its length."""
-    modes, mode = fabric.program.modes, run.job.mode or 0
-    return mode < len(modes) and len(modes[mode].forms) > 1
 
 
 def command_of(

@@ -1,0 +1,138 @@
+"""The words of the memories of nodes, as the compiled engine holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...rtl.endpoint_shape import Bank
+from ...rtl.fabric import Fabric
+from ...rtl.netlist import Role
+from ...topology import IntArray
+from .connections import Member
+from .elaborated import runs_of
+from .session import Session
+from .words import Cells, as_words
+
+__all__ = ["CompiledCells"]
+
+
+class CompiledCells(Cells):
+    """The words of the memories of endpoints, as a model holds them."""
+
+    def __init__(self, session: Session, fabric: Fabric) -> None:
+        super().__init__(fabric)
+        self._width = fabric.width
+        #: Of each module and memory, where its words are: one list of parts for each copy.
+        self._copies: dict[tuple[int, int], list[list[_Bits]]] = {}
+        self._member = np.full(fabric.nodes, -1)
+        self._instance = np.zeros(fabric.nodes, np.int64)
+        model = session.model
+        for number, (name, member) in enumerate(model.connections.members.items()):
+            if model.netlist.roles.get(name) is not Role.ENDPOINT:
+                continue
+            nodes = member.nodes
+            self._member[nodes], self._instance[nodes] = number, np.arange(len(nodes))
+            for memory, copies in member.module.banks.items():
+                self.exists[nodes, memory] = True
+                found = [_bits_of(session, member, bank, fabric.width) for bank in copies]
+                if all(found):
+                    self.reached[nodes, memory] = True
+                    self._copies[number, memory] = found
+
+    def put(
+        self, nodes: IntArray, memory: IntArray, address: IntArray, words: NDArray[Any]
+    ) -> None:
+        """Put words into memories, in all copies of these."""
+        for copies, at in self._groups(nodes, memory):
+            for parts in copies:
+                for part in parts:
+                    part.put(self._instance[nodes[at]], address[at], words[at])
+
+    def take(self, nodes: IntArray, memory: IntArray, address: IntArray) -> NDArray[Any]:
+        """Take words from memories."""
+        words = as_words(self._fabric, np.zeros(len(nodes), np.uint8))
+        for copies, at in self._groups(nodes, memory):
+            instance, there = self._instance[nodes[at]], address[at]
+            first, *others = (part.take(instance, there, words.dtype) for part in copies[0])
+            words[at] = first
+            for other in others:
+                words[at] |= other
+        return words
+
+    def _groups(
+        self, nodes: IntArray, memory: IntArray
+    ) -> Iterator[tuple[list[list[_Bits]], IntArray]]:
+        """Words by their module and memory."""
+        member = self._member[nodes]
+        key = member * (int(memory.max(initial=0)) + 1) + memory
+        for number in np.flatnonzero(np.bincount(key)).tolist():
+            at = np.flatnonzero(key == number)
+            yield self._copies[int(member[at[0]]), int(memory[at[0]])], at
+
+
+class _Bits:
+    """Bits of a word, in the words of columns of a memory, or of registers."""
+
+    def __init__(self, arrays: list[np.ndarray], slot: np.ndarray | None, low: int, at: int,
+                 width: int) -> None:  # fmt: skip
+        self._arrays, self._slot = arrays, slot
+        self._low, self._at, self._width = low, at, width
+
+    def put(self, instance: IntArray, address: IntArray, words: NDArray[Any]) -> None:
+        """Put the bits of words there."""
+        ones = (1 << self._width) - 1
+        for array in self._arrays:
+            kind, of = array.dtype.type, int if words.dtype == object else words.dtype.type
+            bits = (words >> of(self._at) & of(ones)).astype(kind)
+            where = (address, instance) if self._slot is None else (self._slot[instance],)
+            keep = kind(~(ones << self._low) & (1 << 8 * array.itemsize) - 1)
+            array[where] = (array[where] & keep) | (bits << kind(self._low))
+
+    def take(self, instance: IntArray, address: IntArray, kind: Any) -> NDArray[Any]:
+        """The bits of words from there."""
+        array = self._arrays[0]
+        if self._slot is None:
+            bits = array.reshape(-1).take(address * array.shape[1] + instance).astype(np.uint64)
+        else:
+            bits = array[self._slot[instance]].astype(np.uint64)
+        if self._width < 8 * array.itemsize:
+            bits = bits >> np.uint64(self._low) & np.uint64((1 << self._width) - 1)
+        bits = bits.astype(kind, copy=False)
+        return (
+            bits << (self._at if kind == np.dtype(object) else np.uint64(self._at))
+            if self._at
+            else bits
+        )
+
+
+def _bits_of(session: Session, member: Member, bank: Bank, width: int) -> list[_Bits]:
+    """Where a word of a bank is; nothing if it cannot be reached."""
+    connections, layout, module = session.model.connections, session.model.layout, member.module
+    found = []
+    for store in module.stores.values():
+        if (store.name, store.width, store.depth) == (bank.name, bank.width, bank.depth):
+            for k, column in enumerate(store.columns):
+                low, high = (max(bank.low, column.low),
+                             min(bank.low + width, column.low + column.width))  # fmt: skip
+                if low < high:
+                    number = connections.memory(member, store.cell, k)
+                    found.append(_Bits([session.memories[number]], None, low - column.low,
+                                       low - bank.low, high - low))  # fmt: skip
+            return found
+    nets = module.signals.get(bank.name, ())
+    if bank.depth > 1 or len(nets) != bank.width:
+        return []
+    at = 0
+    for run in runs_of(nets[bank.low : bank.low + width]):
+        if run.cell not in module.pieces_of:
+            return []
+        for k, low, size in module.split(run):
+            number = member.first_piece + k
+            arrays = [layout.words(each, number) for each in (session.now, session.next)]
+            found.append(_Bits(arrays, layout.slot[number], low, at, size))
+            at += size
+    return found
