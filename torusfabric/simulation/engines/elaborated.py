@@ -174,14 +174,7 @@ class Elaborated:
         self.signals = {signal.name: _plain(nets) for signal, nets in netlist.signals.items()
                         if signal.name in names}  # fmt: skip
         self.bank_cells = {net >> 16 for nets in self.signals.values() for net in nets}
-        self.stores = self._memories()
-        self.pieces: list[Piece] = []
-        self.pieces_of: dict[int, list[int]] = {}
-        self._shown: dict[str, list[tuple[int | None, int, int]]] = {}
-        self._cut_registers()
-
-    def _memories(self) -> dict[int, Store]:
-        """The memories, with columns where writes are enabled apart."""
+        # A memory has a column for all bits that are written by the same enable.
         stores = {
             number: Store(number, cell.name, cell.width, cell.depth, cell.init)
             for number, cell in enumerate(self.cells)
@@ -193,7 +186,11 @@ class Elaborated:
         for store in stores.values():
             cuts = {at for k in store.writers for at in _ends(self.cells[k].en)}
             store.columns = [Column(*each) for each in cut(store.width, cuts, self._word)]
-        return stores
+        self.stores = stores
+        self.pieces: list[Piece] = []
+        self.pieces_of: dict[int, list[int]] = {}
+        self._shown: dict[str, list[tuple[int | None, int, int]]] = {}
+        self._cut_registers()
 
     def _cut_registers(self) -> None:
         """Cut registers, and what memories show a cycle later, into pieces."""

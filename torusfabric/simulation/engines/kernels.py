@@ -269,7 +269,12 @@ class Text(Lines):
         if name[1:] in ("<", ">", "<=", ">="):
             return self._compared(name, *inputs)
         if name in ("+", "-", "*"):
-            return self._number(name, inputs, run)
+            # Bits of a sum, a difference, or a product; those above them do not matter.
+            words = [self._words(nets[: run.low + run.width]) for nets in inputs]
+            if len(words) == 1:  # the negative
+                words.insert(0, [Native("0", width) for _, width in words[0]])
+            parts = self.product(*words) if name == "*" else self.sum(name, *words)
+            return self.window(parts, run.low, run.width)
         if name in ("u//", "u%") and len(inputs[0]) <= NATIVE:
             a, b = (self._text(value) for value in inputs)
             sign = "/" if name == "u//" else "%"
@@ -292,14 +297,6 @@ class Text(Lines):
             one, other = other, one
         words = self._words(one), self._words(other)
         return self.below(*words, signed=name[0] == "s", or_equal=name.endswith("="))
-
-    def _number(self, name: str, inputs: Sequence[Nets], run: Run) -> Word:
-        """Bits of a sum, a difference, or a product; those above them do not matter."""
-        words = [self._words(nets[: run.low + run.width]) for nets in inputs]
-        if len(words) == 1:  # the negative
-            words.insert(0, [Native("0", width) for _, width in words[0]])
-        parts = self.product(*words) if name == "*" else self.sum(name, *words)
-        return self.window(parts, run.low, run.width)
 
     def _shifted(self, name: str, inputs: Sequence[Nets], run: Run) -> Word:
         """A shift, one bit of the number after another."""

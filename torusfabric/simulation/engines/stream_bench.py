@@ -51,7 +51,13 @@ class StreamBench:
 
         The periods and phases of clocks have nothing in common.
         """
-        domains = self._domains()
+        # The ports of each clock; the clock of the fabric is None.
+        found: dict[str, tuple[Signal | None, list[_Port]]] = {"": (None, [])}
+        for port in self._ports:
+            name = f"clk_{port.prefix.rpartition('_')[2]}"
+            clock = getattr(self._design, name, None)
+            found.setdefault(name if clock is not None else "", (clock, []))[1].append(port)
+        domains = list(found.values())
         if len(domains) == 1:
             return [self._run]
         random, own = np.random.default_rng(self._traffic.seed), domains[1:]
@@ -125,15 +131,6 @@ class StreamBench:
         self._quiet += 1
         if log.clocks % REPORT == 0:
             self._progress(traffic.beats - max(self._left, 0), traffic.beats)
-
-    def _domains(self) -> list[tuple[Signal | None, list[_Port]]]:
-        """The ports of each clock; the clock of the fabric is None."""
-        found: dict[str, tuple[Signal | None, list[_Port]]] = {"": (None, [])}
-        for port in self._ports:
-            name = f"clk_{port.prefix.rpartition('_')[2]}"
-            clock = getattr(self._design, name, None)
-            found.setdefault(name if clock is not None else "", (clock, []))[1].append(port)
-        return list(found.values())
 
 
 class _Port(ABC):

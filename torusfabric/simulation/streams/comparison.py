@@ -5,7 +5,7 @@ from itertools import groupby, islice, zip_longest
 
 from ...rtl.streams.ports import STATUS
 from ..comparison import Comparison
-from ..engines.traffic import STATUS_SINK, Arrival, Log
+from ..engines.traffic import STATUS_SINK, Log
 from .messages import Exchange
 
 __all__ = ["Compared"]
@@ -25,7 +25,24 @@ class Compared:
         self._wrong: list[list[str]] = [[] for _ in exchanges]
         self.missing = 0
         for node in range(len(exchanges[0].received)):
-            self._compare(node, exchanges, log.arrivals[f"m_axis_{node}"])
+            coming = iter(log.arrivals[f"m_axis_{node}"])
+            for run, exchange in enumerate(exchanges):
+                for packet in exchange.received[node]:
+                    count = len(packet.words)
+                    came_of = zip_longest(packet.words, islice(coming, count))
+                    for k, (word, got) in enumerate(came_of):
+                        right = word, k == count - 1, packet.number
+                        self._checked[run] += 1
+                        self.missing += got is None
+                        if got is None or got[:3] != right:
+                            where = f"word {k} of node {packet.number} at node {node} in run {run}"
+                            came = "missing" if got is None else _beat_in_words(got)
+                            self._wrong[run].append(
+                                f"{where} is {came}, not {_beat_in_words(right)}"
+                            )
+            for extra in coming:
+                text = f"node {node} must receive no more words, not {_beat_in_words(extra)}"
+                self._wrong[-1].append(text)
 
     @property
     def runs(self) -> list[Comparison]:
@@ -50,25 +67,6 @@ class Compared:
             if got != right:
                 self._wrong[0].append(f"error {place} that is shown is {got}, not {right}")
                 return
-
-    def _compare(self, node: int, exchanges: Sequence[Exchange], arrivals: list[Arrival]) -> None:
-        """Compare the words of a node."""
-        coming = iter(arrivals)
-        for run, exchange in enumerate(exchanges):
-            for packet in exchange.received[node]:
-                count = len(packet.words)
-                came_of = zip_longest(packet.words, islice(coming, count))
-                for k, (word, got) in enumerate(came_of):
-                    right = word, k == count - 1, packet.number
-                    self._checked[run] += 1
-                    self.missing += got is None
-                    if got is None or got[:3] != right:
-                        where = f"word {k} of node {packet.number} at node {node} in run {run}"
-                        came = "missing" if got is None else _beat_in_words(got)
-                        self._wrong[run].append(f"{where} is {came}, not {_beat_in_words(right)}")
-        for extra in coming:
-            text = f"node {node} must receive no more words, not {_beat_in_words(extra)}"
-            self._wrong[-1].append(text)
 
 
 def _beat_in_words(beat: tuple[int, ...]) -> str:

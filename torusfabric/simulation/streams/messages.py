@@ -17,7 +17,7 @@ from ...verilog.bench.packets import Choices, Packet, spoiled
 from ..engines.base import Job
 from ..jobs import drawn_words, is_barrier
 
-__all__ = ["Exchange", "Planned", "draw_exchange", "exchange_of", "spoiled_run"]
+__all__ = ["Exchange", "Planned", "draw_exchange", "spoiled_run"]
 
 
 class Exchange(NamedTuple):
@@ -49,32 +49,13 @@ def draw_exchange(fabric: Fabric, job: Job, *, seed: int) -> Exchange:
     >>> [len(packets) for packets in exchange.sent], [len(p) for p in exchange.received]
     ([1, 1, 1], [3, 0, 0])
     """
+    generator = np.random.default_rng(seed)
     if is_barrier(fabric, job):
-        return _barrier(fabric, np.random.default_rng(seed))
+        # Each node sends a word, and has it back when all have come.
+        drawn = generator.integers(1 << min(fabric.width, 32), size=fabric.nodes).tolist()
+        packets = [[Packet(0, (word,))] for word in drawn]
+        return Exchange(packets, packets)
     words = drawn_words(fabric, job, seed=seed)
-    return exchange_of(fabric, job, words, np.random.default_rng(seed))
-
-
-def _barrier(fabric: Fabric, random: np.random.Generator) -> Exchange:
-    """In a barrier each node sends a word, and has it back when all have come."""
-    words = random.integers(1 << min(fabric.width, 32), size=fabric.nodes).tolist()
-    packets = [[Packet(0, (word,))] for word in words]
-    return Exchange(packets, packets)
-
-
-def exchange_of(
-    fabric: Fabric, job: Job, words: np.ndarray, random: np.random.Generator | None = None
-) -> Exchange:
-    """The packets of a run, given the words of all nodes.
-
-    Parameters
-    ----------
-    job : Job
-        Completed: nothing is left open.
-    words : ndarray, shape (nodes, send words)
-    random : Generator, optional
-        Of the order of destinations, which are ascending without it.
-    """
     part = fabric.program.part(fabric.program.form_of(job.mode, job.length))
     layout = part.layout if job.root is None else part.layout.with_root(job.root)
     delivered, receives = fabric.program.delivered(words, **job.inputs, width=fabric.width)
@@ -90,9 +71,7 @@ def exchange_of(
     for node in range(fabric.nodes):
         sends = groups.group[node] >= 0
         sends &= not collective.single_origin or groups.position[node] == collective.root
-        order = range(destinations) if sends else range(0)
-        if random is not None:
-            order = random.permutation(order).tolist()
+        order = generator.permutation(range(destinations) if sends else range(0)).tolist()
         sent.append([_packet(k, words[node], destinations) for k in order])
         expected = receives[node].reshape(len(origins), -1).all(axis=1)
         received.append([

@@ -9,11 +9,10 @@ from ...rtl.run_choices import RunError
 from ...rtl.streams import needs_commands
 from ...rtl.streams.ports import COMMAND, LOAD, STATUS
 from ...verilog.bench.packets import Packet
-from ..engines.base import Job
 from ..engines.traffic import STATUS_SINK, Beat, Sink, Source, Traffic
 from .messages import Planned
 
-__all__ = ["beat_count", "beats_of", "command_of", "traffic_of"]
+__all__ = ["beat_count", "beats_of", "traffic_of"]
 
 #: Cycles without any beat after which the simulation is given up, beside those of the longest run.
 PATIENCE = 500
@@ -54,7 +53,12 @@ def traffic_of(
             # In a mode with a form for some lengths only, a run has to say its length.
             mode = run.job.mode or 0
             says = mode < len(modes) and len(modes[mode].forms) > 1
-            commands += command_of(number, run.job, run.error, says_length=says)
+            values = {name: value or 0 for name, value in run.job._asdict().items()}
+            # Every second command leaves the length to the packets.
+            if number % 2 and run.error is not RunError.LENGTH and not says:
+                values["length"] = 0
+            values["tag"] = number
+            commands += [Beat(values[name], name == COMMAND[-1]) for name in COMMAND]
         if fabric.empty:
             words = [LOAD] + [0] * (len(COMMAND) - 1) + fabric.image.words
             loading = [Beat(word, k == len(words) - 1) for k, word in enumerate(words)]
@@ -63,16 +67,6 @@ def traffic_of(
         sinks.append(Sink(STATUS_SINK, len(STATUS) * (len(runs) + fabric.empty), stall))
     patience = round((PATIENCE + cycles) / max(1 - stall, 0.01))
     return Traffic(sources, sinks, seed, patience, loads=fabric.empty)
-
-
-def command_of(
-    number: int, job: Job, error: RunError = RunError.NONE, *, says_length: bool = False
-) -> Iterable[Beat]:
-    """The beats of the command of a run; every second one leaves the length to the packets."""
-    words = {name: value or 0 for name, value in job._asdict().items()} | {"tag": number}
-    if number % 2 and error is not RunError.LENGTH and not says_length:
-        words["length"] = 0
-    return (Beat(words[name], name == COMMAND[-1]) for name in COMMAND)
 
 
 def beat_count(packet: Packet, beat: int) -> int:
