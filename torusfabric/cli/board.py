@@ -104,7 +104,8 @@ def _build(arguments: Namespace) -> _Made:
     folder = Path(arguments.output or BUILDS / board.name)
     _check_selection(arguments, board)
     made = make_block(arguments, board.make_platform())
-    options = _options(arguments)
+    baud = {} if arguments.baud == BAUD else {"baud": arguments.baud}
+    options = {"board": arguments.board, **block_options(arguments), **baud}
     with progress_bar("building") as bar:
         built = build(
             made.fabric,
@@ -122,12 +123,6 @@ def _build(arguments: Namespace) -> _Made:
     words = here | _folder(arguments, "build")
     pairs = [word for name, value in words.items() for word in (f"--{name}", value)]
     return _Made(built, board, flash, "" if arguments.phy else shell_command(pairs))
-
-
-def _options(arguments: Namespace) -> dict[str, object]:
-    """The options that decide what a bitstream is, beside those of its fabric."""
-    baud = {} if arguments.baud == BAUD else {"baud": arguments.baud}
-    return {"board": arguments.board, **block_options(arguments), **baud}
 
 
 def _folder(arguments: Namespace, name: str) -> dict[str, str]:

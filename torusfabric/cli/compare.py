@@ -275,20 +275,14 @@ def _table(entries: Sequence["Entry"], target: str | None) -> tuple[list[str], l
     if all(entry.stream is None for entry in entries):
         del heads["stream"]
     for entry in entries:
-        cells = _cells(entry)
+        cells = {name: "-" if value is None else str(value) for name, value in vars(entry).items()}
+        links = entry.links
+        cells["use"] = f"{100 * links['use']:.1f} %"
+        cells["busiest"] = f"{links['busiest']} in {links['busiest_rounds']}"
+        cells["unused"] = f"{links['unused']} of {links['arcs']}"
+        cells["length"] = entry.unit.partition(" of ")[2]
+        cells["limit"] = f"{entry.bound}" + (f" ({entry.bound_where})" if entry.bound_where else "")
         name = entry.algorithm + (f" ({entry.plan})" if entry.plan else "")
         by = "steps" if entry.switching == Switching.STORE_AND_FORWARD else "circuits"
         rows.append([name, by, *(cells[head] for head in heads)])
     return [ENTRY, "by", *heads.values()], rows
-
-
-def _cells(entry: "Entry") -> dict[str, str]:
-    """What stands in the row of an entry, by column."""
-    cells = {name: "-" if value is None else str(value) for name, value in vars(entry).items()}
-    links = entry.links
-    cells["use"] = f"{100 * links['use']:.1f} %"
-    cells["busiest"] = f"{links['busiest']} in {links['busiest_rounds']}"
-    cells["unused"] = f"{links['unused']} of {links['arcs']}"
-    cells["length"] = entry.unit.partition(" of ")[2]
-    cells["limit"] = f"{entry.bound}" + (f" ({entry.bound_where})" if entry.bound_where else "")
-    return cells

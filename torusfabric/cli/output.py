@@ -196,7 +196,16 @@ def print_rendered(renderable: "RenderableType") -> None:
         )
         for part in renderable.renderables if isinstance(renderable, Group) else [renderable]:
             if isinstance(part, Table) and console.width < min(NARROW, _least_width(console, part)):
-                _print_rows(part, stream)
+                # Print the rows of a table one below another, for a terminal that is narrow.
+                if part.title:
+                    print(part.title, file=stream)
+                heads = [" ".join(str(column.header).split()) for column in part.columns]
+                for row in zip(*(column.cells for column in part.columns), strict=True):
+                    for head, cell in zip(heads, row, strict=True):
+                        print(f"{head}: {cell}" if head else cell, file=stream)
+                    print(file=stream)
+                if part.caption:
+                    print(part.caption, file=stream)
             else:
                 console.print(part)
 
@@ -205,19 +214,6 @@ def _least_width(console: "Console", table: "Table") -> int:
     """The columns that a table needs if no word is cut."""
     measured = table.__rich_measure__(console, console.options)
     return int(measured.minimum)
-
-
-def _print_rows(table: "Table", stream: TextIO) -> None:
-    """Print the rows of a table one below another, for a terminal that is narrow."""
-    if table.title:
-        print(table.title, file=stream)
-    heads = [" ".join(str(column.header).split()) for column in table.columns]
-    for row in zip(*(column.cells for column in table.columns), strict=True):
-        for head, cell in zip(heads, row, strict=True):
-            print(f"{head}: {cell}" if head else cell, file=stream)
-        print(file=stream)
-    if table.caption:
-        print(table.caption, file=stream)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:

@@ -216,7 +216,11 @@ def parse_selection(arguments: Namespace, *, any_root: bool = False) -> Selectio
     collective, algorithm = _named(arguments)
     root = arguments.root
     if root == "any":
-        root = _open_root(arguments, collective, allowed=any_root)
+        # Node 0, for which a schedule for any root is planned.
+        _check_open(parse_collective(split_name(collective).collective))
+        if not any_root:
+            raise InputError(f"Root must be a node number for {arguments.command}, not any")
+        root = 0
     names = ("ports", "chunks", "large", "seed", "latency", "duplex", "trees", "packets",
              "link_latency")  # fmt: skip
     files = [] if arguments.broken_links is None else [arguments.broken_links]
@@ -264,14 +268,6 @@ def _named(arguments: Namespace) -> tuple[str, str | None]:
             f"--algorithm must be left out for {arguments.collective}, not {algorithm}"
         )
     return arguments.collective, algorithm
-
-
-def _open_root(arguments: Namespace, collective: str, *, allowed: bool) -> int:
-    """Node 0, for which a schedule for any root is planned."""
-    _check_open(parse_collective(split_name(collective).collective))
-    if not allowed:
-        raise InputError(f"Root must be a node number for {arguments.command}, not any")
-    return 0
 
 
 def _check_open(collective: Collective) -> None:

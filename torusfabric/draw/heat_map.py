@@ -80,7 +80,13 @@ class _Page:
         title, subtitle = self._titles()
         self.svg.text(MARGIN, MARGIN + 0.8 * LETTERS, title, 1.2 * LETTERS, font_weight="bold")
         self.svg.text(MARGIN, MARGIN + 2.4 * LETTERS, subtitle, 0.9 * LETTERS, fill="#5f6368")
-        self._draw_key(MARGIN + 3.6 * LETTERS)
+        top = MARGIN + 3.6 * LETTERS
+        for number, (colour, text) in enumerate(((BUSY, "busy"), (IDLE, "idle"))):
+            x = MARGIN + number * 80
+            self._rect(x, top, 2 * LETTERS, 0.7 * LETTERS, colour)
+            self.svg.text(x + 2.5 * LETTERS, top + 0.7 * LETTERS, text, 0.9 * LETTERS)
+        x, y = MARGIN + KEYS, top + 0.7 * LETTERS
+        self.svg.text(x, y, self.explanation, 0.9 * LETTERS, fill="#5f6368")
         letters = max(
             1.25 * len(title), len(subtitle), len(self.explanation) + KEYS / 0.6 / LETTERS
         )
@@ -122,15 +128,6 @@ class _Page:
         for number in range(0, len(shares), step):
             x = self.left + (number + 0.5) * self.wide
             self.svg.text(x, self.top - 4, str(number + 1), 0.8 * LETTERS, text_anchor="middle")
-
-    def _draw_key(self, top: float) -> None:
-        """What the colours mean."""
-        for number, (colour, text) in enumerate(((BUSY, "busy"), (IDLE, "idle"))):
-            x = MARGIN + number * 80
-            self._rect(x, top, 2 * LETTERS, 0.7 * LETTERS, colour)
-            self.svg.text(x + 2.5 * LETTERS, top + 0.7 * LETTERS, text, 0.9 * LETTERS)
-        x, y = MARGIN + KEYS, top + 0.7 * LETTERS
-        self.svg.text(x, y, self.explanation, 0.9 * LETTERS, fill="#5f6368")
 
     def _rect(self, x: float, y: float, width: float, height: float, fill: str) -> None:
         """A cell, or several side by side."""

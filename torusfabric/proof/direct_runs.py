@@ -46,7 +46,12 @@ class DirectRuns(Runs):
         del variant, compares
         cycles = self.prepare(runs)
         for run in runs:
-            found = self._own(run)
+            program = self.program
+            found = np.full((self._nodes, self._layout.recv_words(run.length)), UNKNOWN)
+            sent, position = sent_words(program, run), program.groups.position
+            for node in range(self._nodes):
+                part = int(position[node]) if self._layout.recv_parts > 1 else 0
+                found[node, part * sent.shape[1] : (part + 1) * sent.shape[1]] = sent[node]
             meanwhile = Meanwhile(
                 driven=partial(self._injected, run), look=partial(self._look, run, found)
             )
@@ -101,16 +106,6 @@ class DirectRuns(Runs):
                     index = self._index(origin if self._layout.recv_parts > 1 else 0, chunk, flit)
                     if index is not None:
                         found[node, index] = words[port]
-
-    def _own(self, run: Run) -> IntArray:
-        """What nodes receive, of which they have their own at first."""
-        program = self.program
-        found = np.full((self._nodes, self._layout.recv_words(run.length)), UNKNOWN)
-        sent, position = sent_words(program, run), program.groups.position
-        for node in range(self._nodes):
-            part = int(position[node]) if self._layout.recv_parts > 1 else 0
-            found[node, part * sent.shape[1] : (part + 1) * sent.shape[1]] = sent[node]
-        return found
 
     def _compare(self, run: Run, found: IntArray, cycle: int) -> None:
         """Compare what has arrived with what is expected."""

@@ -97,7 +97,17 @@ def _write(words: IntArray, address: IntArray, data: IntArray, enable: IntArray)
     at = number_of(address)
     open_ = np.nonzero(active & (at < 0))[0]
     if len(open_):
-        _forget(words, address, enable, open_)
+        # Write anything wherever addresses can lead, by what is known of them, in place.
+        bits = address[:, open_]
+        numbers = np.arange(len(words))[None] >> np.arange(len(address))[:, None] & 1
+        forms, form_of = np.unique(np.where((bits == 0) | (bits == 1), bits, -1), axis=1,
+                                   return_inverse=True)  # fmt: skip
+        for number, form in enumerate(forms.T):
+            there = np.nonzero(((form[:, None] < 0) | (form[:, None] == numbers)).all(axis=0))[0]
+            here = open_[form_of.ravel() == number]
+            for k in range(words.shape[1]):
+                written = here[enable[k, here] != 0]
+                words[there[:, None], k, written] = UNKNOWN
     columns = np.nonzero(active & (at >= 0) & (at < len(words)))[0]
     if len(columns):
         old, e, new = words[at[columns], :, columns].T, enable[:, columns], data[:, columns]
@@ -112,20 +122,6 @@ def _may_meet(values: IntArray, a: IntArray, b: IntArray) -> BoolArray:
         apart = np.concatenate([apart, values[rest] == 1])
     may_meet: BoolArray = ~apart.any(axis=0)
     return may_meet
-
-
-def _forget(words: IntArray, address: IntArray, enable: IntArray, columns: IntArray) -> None:
-    """Write anything wherever addresses can lead, by what is known of them, in place."""
-    bits = address[:, columns]
-    numbers = np.arange(len(words))[None] >> np.arange(len(address))[:, None] & 1
-    forms, form_of = np.unique(np.where((bits == 0) | (bits == 1), bits, -1), axis=1,
-                               return_inverse=True)  # fmt: skip
-    for number, form in enumerate(forms.T):
-        there = np.nonzero(((form[:, None] < 0) | (form[:, None] == numbers)).all(axis=0))[0]
-        here = columns[form_of.ravel() == number]
-        for k in range(words.shape[1]):
-            written = here[enable[k, here] != 0]
-            words[there[:, None], k, written] = UNKNOWN
 
 
 def _constant(char: str) -> int:

@@ -325,28 +325,7 @@ def as_module(name: str, entry: dict[str, Any], units: Collection[str] = ()) -> 
             _add_unit(module, pins)
         elif kind != "$scopeinfo":
             raise ValueError(f"Cell of module {name} must be a gate, not {kind}")
-    module.rams[:] = _while_enabled(module)
-    return module
-
-
-def _add_unit(module: GateModule, pins: dict[str, list[Bit]]) -> None:
-    """Add a unit of operators, which is what it is with the control bits of the run."""
-    code, new = pins.get("code", []), count(FRESH + len(module.gates))
-    right = [module.inputs.setdefault(f"{CHOSEN}{k}", [next(new)])[0] for k in range(len(code))]
-    for position, bit in enumerate(pins["result"]):
-        steps = [*(next(new) for _ in code), bit]
-        a, b = (pins[port][position] for port in ("a", "b"))
-        made = Gate("SUM", int(steps[0]), a, b, str(position))
-        module.gates.append(made)
-        for k, control in enumerate(code):
-            module.gates.append(Gate("SAME", int(steps[k + 1]), steps[k], control, right[k]))
-
-
-def _while_enabled(module: GateModule) -> list[Ram]:
-    """Memories with what addresses and data of writes are while these are enabled.
-
-    Yosys has them as a choice by the enable of the port, where the other side is of no matter.
-    """
+    # Memories with what addresses and data of writes are while these are enabled.
     gate_of: dict[Bit, Gate] = {gate.y: gate for gate in module.gates if gate.kind == "MUX"}
 
     def chosen(bit: Bit, enables: set[Bit]) -> Bit:
@@ -361,7 +340,21 @@ def _while_enabled(module: GateModule) -> list[Ram]:
             writes.append(([chosen(bit, enables) for bit in address],
                            [chosen(bit, enables) for bit in data], enable))  # fmt: skip
         found.append(replace(ram, writes=writes))
-    return found
+    module.rams[:] = found
+    return module
+
+
+def _add_unit(module: GateModule, pins: dict[str, list[Bit]]) -> None:
+    """Add a unit of operators, which is what it is with the control bits of the run."""
+    code, new = pins.get("code", []), count(FRESH + len(module.gates))
+    right = [module.inputs.setdefault(f"{CHOSEN}{k}", [next(new)])[0] for k in range(len(code))]
+    for position, bit in enumerate(pins["result"]):
+        steps = [*(next(new) for _ in code), bit]
+        a, b = (pins[port][position] for port in ("a", "b"))
+        made = Gate("SUM", int(steps[0]), a, b, str(position))
+        module.gates.append(made)
+        for k, control in enumerate(code):
+            module.gates.append(Gate("SAME", int(steps[k + 1]), steps[k], control, right[k]))
 
 
 def _ram(cell: dict[str, Any]) -> Ram:

@@ -191,7 +191,13 @@ class Machine:
             self._show(now, driven)
         for module in self._active:
             if module in self.groups:
-                self._publish(module, now)
+                # Show outputs that depend on no input.
+                group = self.groups[module]
+                v = self.values[module] = group.program.begin(now.states[module])
+                for port, numbers in group.outputs.items():
+                    here = group.program.is_kept(port)
+                    if here.any():
+                        self._drive(numbers[here], group.program.outputs_of(v, port)[here])
         for module in self._active:
             if module in self.groups:
                 self._carry_out(module, now, overrides.get(module, {}))
@@ -212,15 +218,6 @@ class Machine:
                 nets[list(to)] = np.broadcast_to(value, (len(bits), self.runs))[list(at)]
         for module, adder in self.adders.items():
             adder.show(now.adders[module], nets)
-
-    def _publish(self, module: str, now: Snapshot) -> None:
-        """Show outputs that depend on no input."""
-        group = self.groups[module]
-        v = self.values[module] = group.program.begin(now.states[module])
-        for port, numbers in group.outputs.items():
-            here = group.program.is_kept(port)
-            if here.any():
-                self._drive(numbers[here], group.program.outputs_of(v, port)[here])
 
     def _carry_out(self, module: str, now: Snapshot, override: Override) -> None:
         """Find all bits of the instances of a module, and show its outputs."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .gate_program import GateProgram
-from .gates import TO_GATES, GateModule, GateText, RomParameters, as_module, converted
+from .gates import TO_GATES, GateText, RomParameters, as_module, converted
 from .report import refuted
 
 if TYPE_CHECKING:
@@ -36,17 +36,24 @@ def check_roms(text: GateText, design: Design, cache: Cache | None = None) -> in
     different = dict.fromkeys(i.rom for i in text.instances.values() if i.rom is not None)
     count, left = 0, iter(different)
     while batch := list(islice(left, BATCH)):
-        module = _converted(batch, design, cache)
+        verilog = design.modules[design.rom] + "\n".join(_side_by_side(batch, design.rom))
+        module = as_module("roms", converted(SCRIPT, verilog, cache)["modules"]["roms"])
         for number, rom in enumerate(batch):
-            _check(module, number, rom)
+            # Compare what a ROM shows with its contents.
+            program = GateProgram(module, {f"d{number}": [*range(rom.width)]})
+            address = np.arange(1 << rom.address)
+            bits = (address[None] >> np.arange(rom.address)[:, None] & 1).astype(np.int32)
+            state = program.unknown(len(address))
+            live = program.inputs[f"a{number}"]
+            now = program.after(program.values(state, {f"a{number}": bits[live]}), state)
+            shown = program.outputs_of(program.values(now, {}), f"d{number}")
+            wanted = rom.table.T
+            if (shown != wanted).any():
+                at = int(np.nonzero((shown != wanted).any(axis=0))[0][0])
+                message = f"A ROM of {rom.depth} rows must show row {at}, not something else"
+                raise refuted("rom", "data", message)
             count += 1 << rom.address
     return count
-
-
-def _converted(batch: list[RomParameters], design: Design, cache: Cache | None) -> GateModule:
-    """Some ROMs side by side, as gates."""
-    verilog = design.modules[design.rom] + "\n".join(_side_by_side(batch, design.rom))
-    return as_module("roms", converted(SCRIPT, verilog, cache)["modules"]["roms"])
 
 
 def _side_by_side(batch: list[RomParameters], module: str) -> Iterator[str]:
@@ -61,19 +68,3 @@ def _side_by_side(batch: list[RomParameters], module: str) -> Iterator[str]:
             f".CONTENTS({bits}'h{rom.contents:x})) r{k} (.clk(clk), .address(a{k}), .data(d{k}));"
         )
     yield "endmodule\n"
-
-
-def _check(module: GateModule, number: int, rom: RomParameters) -> None:
-    """Compare what a ROM shows with its contents."""
-    program = GateProgram(module, {f"d{number}": [*range(rom.width)]})
-    address = np.arange(1 << rom.address)
-    bits = (address[None] >> np.arange(rom.address)[:, None] & 1).astype(np.int32)
-    state = program.unknown(len(address))
-    live = program.inputs[f"a{number}"]
-    now = program.after(program.values(state, {f"a{number}": bits[live]}), state)
-    shown = program.outputs_of(program.values(now, {}), f"d{number}")
-    wanted = rom.table.T
-    if (shown != wanted).any():
-        at = int(np.nonzero((shown != wanted).any(axis=0))[0][0])
-        message = f"A ROM of {rom.depth} rows must show row {at}, not something else"
-        raise refuted("rom", "data", message)

@@ -135,7 +135,10 @@ def solve(harness: Harness, cache: Cache | None = None) -> Solved:
     with work_folder("prove") as folder:
         (folder / "harness.sv").write_text(harness.text, encoding="utf-8")
         (folder / "modules.v").write_text(harness.modules, encoding="utf-8")
-        _convert(folder, harness)
+        # Write the input of the solver.
+        (folder / "script.ys").write_text(_script(harness), encoding="utf-8")
+        tools.run("yosys", ["-q", "-s", "script.ys"], folder=folder, log="yosys.log",
+                  what=harness.name, makes=["harness.smt2"])  # fmt: skip
         failed = _refuted(folder, harness)
     seconds = round(time.monotonic() - began, 2)
     if cache and failed is None:
@@ -163,13 +166,6 @@ def _script(harness: Harness) -> str:
     """The commands that convert a harness."""
     shown = f"expose {' '.join(harness.shown)}" if harness.shown else ""
     return SCRIPT.format(shown=shown)
-
-
-def _convert(folder: Path, harness: Harness) -> None:
-    """Write the input of the solver."""
-    (folder / "script.ys").write_text(_script(harness), encoding="utf-8")
-    tools.run("yosys", ["-q", "-s", "script.ys"], folder=folder, log="yosys.log",
-              what=harness.name, makes=["harness.smt2"])  # fmt: skip
 
 
 def _check(folder: Path, harness: Harness, how: Iterable[str]) -> Failed | None:

@@ -215,7 +215,14 @@ class StreamRuns(MemoryRuns):
         loading = [self._loading(variant + ahead) for ahead in self._ahead]
         meanwhile = Meanwhile(overrides=lambda cycle: loading[cycle % len(loading)])
         now, left = self.carry_out(runs, cycles, begin, meanwhile)
-        self._check_section(left)
+        # Check that all nodes have turned to the section of the run.
+        number = self.access.number
+        for module in self.access.nodes:
+            for place, bit in self._registers(module):
+                if (left.states[module].flops[place] != number >> bit & 1).any():
+                    section = number % self._sections.count
+                    what = f"{module} must use section {section} in this run"
+                    raise refuted("whole runs", self._bits[bit], what)
         if compares:
             now = unchanged(self.rested(now), left)
             self._survive(now)
@@ -240,16 +247,6 @@ class StreamRuns(MemoryRuns):
             for place, bit in self._registers(module):
                 found.states[module].flops[place] = number >> bit & 1
         return found
-
-    def _check_section(self, now: Snapshot) -> None:
-        """Check that all nodes have turned to the section of the run."""
-        number = self.access.number
-        for module in self.access.nodes:
-            for place, bit in self._registers(module):
-                if (now.states[module].flops[place] != number >> bit & 1).any():
-                    section = number % self._sections.count
-                    what = f"{module} must use section {section} in this run"
-                    raise refuted("whole runs", self._bits[bit], what)
 
     def _survive(self, now: Snapshot) -> None:
         """Let loaders, and the runs after this one, do anything that they may, in place.

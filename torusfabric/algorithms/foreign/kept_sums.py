@@ -138,7 +138,13 @@ class _KeptSums:
         changed, number = set(self._waiting), 0
         while any(self._waiting.values()):
             for place in changed | self._later.pop(number, set()):
-                self._enqueue(place, number)
+                # Enter the words that a rank can send from now on.
+                for word in self._waiting[place]:
+                    first = self._message(word).round
+                    if first > number:
+                        self._later[first].add(place)
+                    elif self._passed(word) is not None:
+                        self._ready.add(word)
             taken = self._take()
             if not taken.sent and not self._later:
                 raise self._stuck()
@@ -163,15 +169,6 @@ class _KeptSums:
         came = self._came[word.source].items()
         return next((port for port, ranks in came if ranks == word.ranks), None)
 
-    def _enqueue(self, place: Place, number: int) -> None:
-        """Enter the words that a rank can send from now on."""
-        for word in self._waiting[place]:
-            first = self._message(word).round
-            if first > number:
-                self._later[first].add(place)
-            elif self._passed(word) is not None:
-                self._ready.add(word)
-
     def _take(self) -> _Round:
         """Choose the words of a round."""
         self._links.begin_round()
@@ -189,7 +186,10 @@ class _KeptSums:
             word = urgent.pop()
             if word in taken.sent:
                 continue
-            sent = self._sent(word)
+            # A word on an arc that it takes; None if its rank cannot send it, or no arc is free.
+            passed = self._passed(word) if word in self._ready else None
+            path = [] if passed is None else self._links.take(self._message(word), 1)
+            sent = _Sent(word, path[0][0], passed) if path and passed is not None else None
             if sent is None:
                 break
             taken.add(sent)
@@ -203,12 +203,6 @@ class _KeptSums:
         for sent in added:
             taken.remove(sent)
             self._links.taken.discard((sent.word.sender, sent.port))
-
-    def _sent(self, word: _Word) -> _Sent | None:
-        """A word on an arc that it takes; None if its rank cannot send it, or no arc is free."""
-        passed = self._passed(word) if word in self._ready else None
-        path = [] if passed is None else self._links.take(self._message(word), 1)
-        return _Sent(word, path[0][0], passed) if path and passed is not None else None
 
     def _urgent_after(self, place: Place, taken: _Round) -> list[_Word] | None:
         """The words that could not leave a rank, or fit its sum, after a round.

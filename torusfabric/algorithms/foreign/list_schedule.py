@@ -90,7 +90,14 @@ def list_schedule(
         urgency = _urgencies(dataflow, whole=False)
         transfers = schedule_kept_sums(dataflow, topology, nodes, urgency)
     else:
-        transfers = _moving_rounds(dataflow, topology, collective, nodes, switching)
+        # The transfers of each round, where blocks or partial sums move.
+        links: Links
+        if switching == Switching.CIRCUIT:
+            links = Circuits(topology, nodes)
+        else:
+            links = Hops(dataflow, topology, nodes)
+        writer = _Writer(dataflow, topology, collective, nodes)
+        transfers = [writer.transfers(carried) for carried in _Scheduler(dataflow, links).run()]
     facts = dataflow.file.facts
     ports = facts.get("ports", "")
     return Rounds(
@@ -103,23 +110,6 @@ def list_schedule(
         chunks=dataflow.buffers.chunks,
         transfers=tuple(transfers),
     )
-
-
-def _moving_rounds(
-    dataflow: Dataflow,
-    topology: Topology,
-    collective: Collective,
-    nodes: IntArray,
-    switching: Switching,
-) -> list[Transfers]:
-    """The transfers of each round, where blocks or partial sums move."""
-    links: Links
-    if switching == Switching.CIRCUIT:
-        links = Circuits(topology, nodes)
-    else:
-        links = Hops(dataflow, topology, nodes)
-    writer = _Writer(dataflow, topology, collective, nodes)
-    return [writer.transfers(carried) for carried in _Scheduler(dataflow, links).run()]
 
 
 def _urgencies(dataflow: Dataflow, *, whole: bool) -> list[int]:
@@ -171,22 +161,19 @@ class _Scheduler:
             if not self.queues and number not in self.ready:
                 number = min(self.ready)
             self.rounds += [[] for _ in range(number + 1 - len(self.rounds))]
-            self._do_round(number)
+            # One round: what ends in it may let others begin in it.
+            self.links.begin_round()
+            fresh = self._enqueue(number)
+            pairs = sorted(self.queues, key=lambda pair: self.queues[pair][0])
+            while pairs:
+                for pair in pairs:
+                    self._serve(pair, number)
+                fresh = self._enqueue(number)
+                pairs = sorted(fresh & self.queues.keys(), key=lambda pair: self.queues[pair][0])
             number += 1
         while self.rounds and not self.rounds[-1]:
             self.rounds.pop()
         return self.rounds
-
-    def _do_round(self, number: int) -> None:
-        """One round: what ends in it may let others begin in it."""
-        self.links.begin_round()
-        fresh = self._enqueue(number)
-        pairs = sorted(self.queues, key=lambda pair: self.queues[pair][0])
-        while pairs:
-            for pair in pairs:
-                self._serve(pair, number)
-            fresh = self._enqueue(number)
-            pairs = sorted(fresh & self.queues.keys(), key=lambda pair: self.queues[pair][0])
 
     def _enqueue(self, number: int) -> set[tuple[int, int]]:
         """Begin the steps that can; returns the pairs of ranks that have more to send."""

@@ -178,11 +178,22 @@ def _forwards(topology: Topology, collective: Collective, options: Options) -> S
     """Plan a collective over all links, but for those that are others backwards."""
     match collective.kind:
         case "broadcast":
-            return _broadcast(topology, collective, options)
+            # A chunk down each tree.
+            root = collective.root or 0
+            count = options.trees or _cut_from_root(topology, collective)
+            near = nearest_tree(topology, root)
+            trees = near if count == 1 else disjoint_trees_from(topology, root, count)
+            return tree_pattern(topology, collective, trees)
         case "halo":
             return _halo(topology, collective, options)
         case "allgather":
-            return _allgather(topology, collective, options)
+            # Down a tree for each block.
+            least = least_time(topology, collective)
+
+            def steps(chunks: int) -> tuple[Transfers, ...]:
+                return allgather_steps(topology, chunks, least, options.seed)
+
+            return _in_chunks(topology, collective, options, steps)
         case "allreduce":
             return _allreduce(topology, collective, options)
     return _routed(topology, collective, options)
@@ -237,25 +248,6 @@ def _copies(topology: Topology, trees: SharedTrees) -> int:
     spare = ALIKE * least * count - trees.most
     most = max(1, min(MOST_SUMS, MOST_CELLS // topology.nodes) // count)
     return min(most, ceil(more / spare)) if spare > 0 else most
-
-
-def _broadcast(topology: Topology, collective: Collective, options: Options) -> Schedule:
-    """A chunk down each tree."""
-    root = collective.root or 0
-    count = options.trees or _cut_from_root(topology, collective)
-    near = nearest_tree(topology, root)
-    trees = near if count == 1 else disjoint_trees_from(topology, root, count)
-    return tree_pattern(topology, collective, trees)
-
-
-def _allgather(topology: Topology, collective: Collective, options: Options) -> Rounds:
-    """Down a tree for each block."""
-    least = least_time(topology, collective)
-
-    def steps(chunks: int) -> tuple[Transfers, ...]:
-        return allgather_steps(topology, chunks, least, options.seed)
-
-    return _in_chunks(topology, collective, options, steps)
 
 
 def _routed(topology: Topology, collective: Collective, options: Options) -> Rounds:

@@ -63,7 +63,13 @@ def quickest_steps(
         for usable in (outward, outward | True):
             flow = _flow(arcs, usable, root, np.bincount(target, minlength=arcs.nodes), count)
             if flow is not None:
-                return _transfers(arcs, root, target, blocks, flow)
+                hops = []
+                paths = _paths(arcs, root, len(blocks), flow)
+                for number in np.argsort(target, kind="stable").tolist():
+                    path = paths[target[number]].pop()
+                    hops += [(step, arc, blocks[number]) for step, arc in path]
+                step, arc, block = np.array(hops).T
+                return Transfers.by_step(step, arcs.tail[arc], arcs.port[arc], block)
     return None
 
 
@@ -91,29 +97,12 @@ def _flow(
         return None
     carried: IntArray = np.zeros((steps, len(arcs.tail)), np.int64)
     carried[step, arc] = np.asarray(found.flow[hop]).ravel()
-    return _apart_if_parallel(arcs, carried)
-
-
-def _apart_if_parallel(arcs: Lengths, carried: IntArray) -> IntArray:
-    """Give each of parallel arcs one block, where each shows what all of them carry."""
+    # Give each of parallel arcs one block, where each shows what all of them carry.
     pair = arcs.tail * arcs.nodes + arcs.head
     order = np.argsort(pair, kind="stable")
     place = np.empty_like(order)
     place[order] = np.arange(len(order)) - np.searchsorted(pair[order], pair[order])
     return (carried > place).astype(np.int64)
-
-
-def _transfers(
-    arcs: Lengths, root: int, target: IntArray, blocks: IntArray, flow: IntArray
-) -> tuple[Transfers, ...]:
-    """The transfers of a flow: each of its paths takes a block for the node where it ends."""
-    hops = []
-    paths = _paths(arcs, root, len(blocks), flow)
-    for number in np.argsort(target, kind="stable").tolist():
-        path = paths[target[number]].pop()
-        hops += [(step, arc, blocks[number]) for step, arc in path]
-    step, arc, block = np.array(hops).T
-    return Transfers.by_step(step, arcs.tail[arc], arcs.port[arc], block)
 
 
 #: The step and the arc of each hop.

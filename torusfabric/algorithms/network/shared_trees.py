@@ -151,7 +151,10 @@ def _packed(
     part, depth = STARTS[seed % len(STARTS)]
     roots = np.resize(random.permutation(amid[: max(nodes // part, count)]), count)
     if topology.backwards is topology:
-        back = _back(topology, arcs)
+        # The arc the other way of each, where links go both ways.
+        ports = topology.ports
+        there: IntArray = arcs.head * ports + topology.opposite[arcs.port]
+        back = np.searchsorted(arcs.tail * ports + arcs.port, there)
         link = np.minimum(np.arange(links), back).tolist()
         forest = Forest(arcs, roots.tolist(), random, links=link, depth=depth)
     else:
@@ -172,13 +175,6 @@ def _packed(
     down = [[arc % links for arc in tree] for tree in forest.trees]
     up = down[count:] or [back[tree].tolist() for tree in down]
     return SharedTrees(most, tuple(roots.tolist()), up, down[:count])
-
-
-def _back(topology: Topology, arcs: Lengths) -> IntArray:
-    """The arc the other way of each, where links go both ways."""
-    ports = topology.ports
-    there: IntArray = arcs.head * ports + topology.opposite[arcs.port]
-    return np.searchsorted(arcs.tail * ports + arcs.port, there)
 
 
 def sums_along(topology: Topology, trees: SharedTrees, copies: int) -> tuple[Transfers, ...]:

@@ -32,21 +32,7 @@ REGISTERS = ("there", "number", "odd", "promised", "statuses", "into", "out",
 def commands_harness(design: Design, shape: CommandShape) -> Harness:
     """The harness around what takes commands and reports what became of them."""
     model = Model(design, "commands", shows=REGISTERS)
-    _add_runs(model, shape)
-    _add_collection(model)
-    _add_counts(model, shape)
-    _add_tracked(model, shape)
-    _claim_refusals(model, shape)
-    _claim_statuses(model)
-    _claim_facts(model, shape)
-    return model.harness(
-        "every command has one status, in their order, and its run is what it asks for",
-        cycles=2,
-    )
-
-
-def _add_runs(model: Model, shape: CommandShape) -> None:
-    """Runs, of which one may begin in the cycle before it is told that another has ended."""
+    # Runs, of which one may begin in the cycle before it is told that another has ended.
     model.register("begun", "begun + run_begins", 2)
     model.register("running", "running + run_begins - run_over", 2)
     next_is_there = "load_valid[begun[0]] && $past(load_valid)[begun[0]]"
@@ -57,6 +43,16 @@ def _add_runs(model: Model, shape: CommandShape) -> None:
     if shape.barrier:
         model.assume("!run_begins || running == 0 || run_over || (!barrier && !run_idle)")
     model.claim("knows_that_a_run_began", "has_begun == (steady && $past(run_begins))")
+    _add_collection(model)
+    _add_counts(model, shape)
+    _add_tracked(model, shape)
+    _claim_refusals(model, shape)
+    _claim_statuses(model)
+    _claim_facts(model, shape)
+    return model.harness(
+        "every command has one status, in their order, and its run is what it asks for",
+        cycles=2,
+    )
 
 
 def _add_collection(model: Model) -> None:

@@ -62,7 +62,14 @@ def unloader_harness(design: Design, shape: UnloaderShape) -> Harness:
     _add_queue(model, shape)
     _add_memory(model, shape)
     _claim_port(model, shape)
-    _claim_sections(model, shape)
+    # Nothing is read of the run that is under way, or of any older than a node has room for.
+    sections = shape.facts.sections
+    read, under_way = (section_of(name, sections) for name in ("read_section", "ended"))
+    model.claims({
+        "reads_what_no_run_writes": f"!waiting || !under_way || {read} != {under_way}",
+        "reads_the_last_runs": f"!waiting || {sections.number_bits}'(ended - read_section - 1) < "
+                               f"{sections.buffers}",
+    })  # fmt: skip
     return model.harness(
         "every word of a run that has ended is handed over once, in order, with its tlast and tid, "
         "and stays until it is taken; none is read of what a run writes",
@@ -295,15 +302,4 @@ def _claim_port(model: Model, shape: UnloaderShape) -> None:
             f"!tvalid || (inside != 0 && {{tid, tlast}} == {bits}'(tags_0))",
         "hands_over_every_word_soon": f"starved < {stages}",
         "free_stays_until_a_run_begins": "!steady || !$past(free && !run_begins) || free",
-    })  # fmt: skip
-
-
-def _claim_sections(model: Model, shape: UnloaderShape) -> None:
-    """Nothing is read of the run that is under way, or of any older than a node has room for."""
-    sections = shape.facts.sections
-    read, under_way = (section_of(name, sections) for name in ("read_section", "ended"))
-    model.claims({
-        "reads_what_no_run_writes": f"!waiting || !under_way || {read} != {under_way}",
-        "reads_the_last_runs": f"!waiting || {sections.number_bits}'(ended - read_section - 1) < "
-                               f"{sections.buffers}",
     })  # fmt: skip

@@ -65,13 +65,6 @@ def few_heads(
     # Of a latency for which all words come from memories there is one kind of search only.
     budget = BUDGET * (2 if latency >= MEMORY_AGE else 1) + SHARE * topology.nodes * chunks
     haste = HASTE if chunks == 1 and _may_hurry(topology, latency, steps) else 0
-    choices = _choices(topology, chunks)
-    searches = (partial(_Heads, goal, chunks, turns, own) for turns, own in choices)
-    return smallest(searches, latency, budget, haste, MORE)
-
-
-def _choices(topology: CayleyGraph, chunks: int) -> list[tuple[list[list[int]], int]]:
-    """What to try: by which out-ports words may leave, and from how many memories own blocks."""
     anywhere = all_turns(topology)
     # One block cannot use parallel links at once.
     parallel = len(set(topology.generators.tolist())) < topology.ports
@@ -81,7 +74,8 @@ def _choices(topology: CayleyGraph, chunks: int) -> list[tuple[list[list[int]], 
     few = few_turns(topology)
     if few and topology.ports > 4 and not parallel:
         choices.insert(0, (few, least))
-    return choices
+    searches = (partial(_Heads, goal, chunks, turns, own) for turns, own in choices)
+    return smallest(searches, latency, budget, haste, MORE)
 
 
 def _may_hurry(topology: CayleyGraph, latency: int, steps: int) -> bool:
