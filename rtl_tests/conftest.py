@@ -15,7 +15,7 @@ gc.set_threshold(200_000, 20, 50)
 @pytest.fixture(autouse=True)
 def _operators_of_this_test() -> Iterator[None]:
     """Operators that a test, or an example, registers are known to it alone."""
-    known = dict(operators._REGISTERED)  # noqa: SLF001
+    known = dict(operators.REGISTERED)
     yield
-    operators._REGISTERED.clear()  # noqa: SLF001
-    operators._REGISTERED.update(known)  # noqa: SLF001
+    operators.REGISTERED.clear()
+    operators.REGISTERED.update(known)

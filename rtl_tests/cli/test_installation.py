@@ -12,7 +12,7 @@ from helpers import few
 
 from torusfabric.cli import main
 from torusfabric.errors import MissingTool, WorkFailed
-from torusfabric.toolchain import installation
+from torusfabric.toolchain import cxx, installation, tools
 from torusfabric.toolchain.extras import EXTRAS, MODULES
 from torusfabric.toolchain.tools import TOOLS
 
@@ -48,7 +48,8 @@ def versions(monkeypatch):
             raise WorkFailed("Tool vcd2fst must be a program that runs")
         return "Usage: iceprog [options]" if name == "iceprog" else f"{name} 1.2"
 
-    monkeypatch.setattr(installation, "_version", version)
+    monkeypatch.setattr(tools, "version", version)
+    monkeypatch.setattr(cxx, "compiler_version", lambda command: "g++ 1.2")
 
 
 def test_doctor_lists_what_is_there(capsys):
@@ -86,7 +87,10 @@ def test_packages_of_other_systems_are_left_out(monkeypatch, system, wanted):
 def test_doctor_fails_without_what_is_required(monkeypatch, capsys):
     """With the status of a missing tool."""
 
-    monkeypatch.setattr(installation, "_installed", lambda name: None)
+    def version(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
     assert main(["doctor"]) == 3
     assert "missing, though required: " in capsys.readouterr().out
 

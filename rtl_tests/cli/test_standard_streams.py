@@ -175,10 +175,10 @@ def test_file_that_cannot_be_written_is_refused_before_the_work(tmp_path, monkey
 
 
 def fail_with(error, monkeypatch):
-    def run(words):
+    def make_parser(**_):
         raise error
 
-    monkeypatch.setattr(cli, "_run", run)
+    monkeypatch.setattr(cli, "make_parser", make_parser)
 
 
 @pytest.mark.parametrize(

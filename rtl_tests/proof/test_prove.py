@@ -10,7 +10,7 @@ from torusfabric.cli import main
 from torusfabric.errors import WorkFailed
 from torusfabric.proof import prove, solver
 from torusfabric.proof.model import Model
-from torusfabric.proof.solver import Failed, solve
+from torusfabric.proof.solver import solve
 from torusfabric.proof.starts import refused_starts
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
@@ -38,12 +38,17 @@ def test_what_was_proved_in_another_way_is_proved_anew(monkeypatch):
     """A proof by a solver that has been mended since is none."""
     model = Model(tf.emit(tf.Fabric(tf.compile(tf.plan("2", "allgather")), width=2)), "router_0")
     model.claim("is_itself", "tx == tx")
-    harness, wrong, cache = model.harness("it is itself"), Failed("is_itself", 0, ""), Cache()
+    harness, cache = model.harness("it is itself"), Cache()
     assert solve(harness, cache).failed is None
-    monkeypatch.setattr(solver, "_refuted", lambda *_: wrong)
+
+    def refuse(*_, **__):
+        raise WorkFailed("Solver must be asked once")
+
+    monkeypatch.setattr(tools, "run", refuse)
     assert solve(harness, cache).failed is None
     monkeypatch.setattr(solver, "OWN_TEXT", "another")
-    assert solve(harness, cache).failed == wrong
+    with pytest.raises(WorkFailed, match="Solver must be asked once"):
+        solve(harness, cache)
 
 
 def test_streams_that_count_chunks_are_proved():

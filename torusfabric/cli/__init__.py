@@ -75,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with ending_signals():
             prepare_streams()
             with notices_shown():
-                return _with_extras(words)
+                return _run(words)
     except BrokenPipeError:
         return 0  # the reader has seen enough
     except (Exception, KeyboardInterrupt) as error:
@@ -88,27 +88,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         flush_or_drop()
 
 
-def _with_extras(words: list[str]) -> int:
-    """Do what a command line says; a package that is missing is named with what brings it."""
+def _run(words: list[str]) -> int:
+    """Carry out a command line, and return the exit status.
+
+    An error about a missing package names the extra that brings the package.
+    """
     commands = {name: command for group in PURPOSES.values() for name, command in group.items()}
     extra = next((commands[word].extra for word in words if word in commands), "")
     put_off_schema_checks()
     with extras_named(extra):
-        return _run(words)
-
-
-def _run(words: list[str]) -> int:
-    """Do what a command line says; returns the exit status."""
-    try:
-        arguments = make_parser(complete=False).parse_args(words)
-    except SystemExit:  # after --help
+        try:
+            arguments = make_parser(complete=False).parse_args(words)
+        except SystemExit:  # after --help
+            flush()
+            raise
+        with facts_on_standard_error(apart=writes_to_standard_output(arguments)):
+            status = arguments.run(arguments) or 0
         flush()
-        raise
-    apart = writes_to_standard_output(arguments)
-    with facts_on_standard_error(apart=apart):
-        status = arguments.run(arguments) or 0
-    flush()
-    return status
+        return status
 
 
 if __name__ == "__main__":

@@ -110,11 +110,11 @@ class Operator:
         InputError
             If there is no such operator, or it is the same on signed words.
         """
-        if isinstance(text, str) and text not in _REGISTERED:
+        if isinstance(text, str) and text not in REGISTERED:
             _read_entry_points()
-        if not isinstance(text, str) or text not in _REGISTERED:
-            raise no_such("Operator", text, [*_REGISTERED])
-        return _REGISTERED[text]
+        if not isinstance(text, str) or text not in REGISTERED:
+            raise no_such("Operator", text, [*REGISTERED])
+        return REGISTERED[text]
 
     @property
     def signed(self) -> bool:
@@ -205,7 +205,7 @@ def register_operator(operator: Operator) -> Operator:
     if not isinstance(operator, Operator):
         raise InputError(f"Operator must be a torusfabric.Operator, not {shown(operator)}")
     _check_operator(operator)
-    _REGISTERED[operator.name] = operator
+    REGISTERED[operator.name] = operator
     return operator
 
 
@@ -229,7 +229,7 @@ def parse_operators(operators: Operator | str | Sequence[Operator | str]) -> tup
     each = operators.split(",") if isinstance(operators, str) else operators
     chosen = [item if isinstance(item, Operator) else Operator.parse(item) for item in each]
     for operator in chosen:
-        if _REGISTERED.get(operator.name) is not operator:
+        if REGISTERED.get(operator.name) is not operator:
             _check_operator(operator)
     return tuple(chosen)
 
@@ -238,7 +238,7 @@ def _check_operator(operator: Operator) -> None:
     """Refuse an operator that lacks a part, has the name of another, or makes a false claim."""
     _check_parts(operator)
     require_fields(operator)
-    known = _REGISTERED.get(operator.name, operator)
+    known = REGISTERED.get(operator.name, operator)
     if any(getattr(known, part.name) != getattr(operator, part.name) for part in fields(Operator)):
         raise InputError(f"Name of an operator must be a new one, not {operator.name!r}")
     for width in operator.widths or WIDTHS:
@@ -379,13 +379,14 @@ def _built_in() -> Iterator[Operator]:
         yield _comparing(f"{name}:signed", least=name == "min", signed=True)
 
 
-_REGISTERED = {operator.name: operator for operator in _built_in()}
+#: All operators by their names, those of other packages too.
+REGISTERED = {operator.name: operator for operator in _built_in()}
 
 #: How contributions of a reduction are combined by default.
-ADD = _REGISTERED["add"]
+ADD = REGISTERED["add"]
 
 #: Those that compare words as two's complement.
-SIGNED = tuple(name for name, operator in _REGISTERED.items() if operator.signed)
+SIGNED = tuple(name for name, operator in REGISTERED.items() if operator.signed)
 
 #: The others that every fabric knows; commutative and associative on W-bit words.
-OPERATORS = tuple(name for name in _REGISTERED if name not in SIGNED)
+OPERATORS = tuple(name for name in REGISTERED if name not in SIGNED)
