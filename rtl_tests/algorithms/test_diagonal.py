@@ -1,9 +1,8 @@
 """Circuit-switched broadcast by diagonals and by ever finer levels."""
 
-from itertools import combinations_with_replacement, pairwise, product
+from itertools import combinations_with_replacement, product
 from math import prod
 
-import numpy as np
 import pytest
 from helpers import few
 from hypothesis import given, settings
@@ -15,14 +14,10 @@ from torusfabric.algorithms import Options
 from torusfabric.algorithms.circuit.circuits import (
     Circuits,
     Grid,
-    anchor,
     axis_rounds,
     clog,
-    piece_sizes,
-    segment_rounds,
     square_rounds,
 )
-from torusfabric.algorithms.circuit.diagonal.levels import capacities, new_levels, spaced
 from torusfabric.algorithms.circuit.diagonal.plan import (
     DIAGONAL,
     diagonal_rounds,
@@ -52,80 +47,6 @@ def checked(topology, circuits, ports):
     report = check(schedule)
     assert (report.transfers, report.duplicates) == (topology.nodes - 1, 0)
     return report.rounds
-
-
-@pytest.mark.parametrize(
-    ("alpha", "length", "place"), [(3, 4, 1), (3, 16, 5), (4, 7, 4), (4, 25, 12), (1, 9, 0)]
-)
-def test_anchors(alpha, length, place):
-    assert anchor(length, alpha) == place
-
-
-@pytest.mark.parametrize("alpha", few(4, [*range(1, 9)], tuples=True))
-def test_segments_of_any_length_take_clog_rounds(alpha):
-    for length in range(1, 300):
-        assert sum(piece_sizes(length, alpha)) == length
-        informed, rounds = {anchor(length, alpha)}, segment_rounds(length, alpha)
-        assert len(rounds) == clog(length, alpha)
-        for messages in rounds:
-            sides = messages.values()
-            pairs = [pair for both in sides for pair in zip(*both, strict=True)]
-            assert all(sender in informed for sender, _ in pairs)
-            assert max(np.unique([sender for sender, _ in pairs], return_counts=True)[1]) <= alpha
-            reached = [sender + step for sender, step in pairs]
-            assert len(set(reached)) == len(reached)
-            assert informed.isdisjoint(reached)
-            informed.update(reached)
-        assert informed == set(range(length))
-
-
-def test_ranks_count_from_the_sender_on_each_side():
-    (messages,) = segment_rounds(5, 4)
-    assert {rank: sorted(steps) for rank, (_, steps) in messages.items()} == {
-        0: [-1, 1],
-        1: [-2, 2],
-    }
-
-
-@pytest.mark.parametrize("alpha", range(3, 9))
-def test_capacities_multiply_by_ports_and_one(alpha):
-    for rounds in range(6):
-        even, odd = capacities(rounds, alpha)
-        assert even + odd == 2 * (alpha + 1) ** rounds
-        assert even % 2 == odd % 2 == 1
-
-
-@SMALL
-@given(st.integers(3, 8), st.integers(1, 4), st.integers(0, 1), st.data())
-def test_gaps_within_capacity_end_with_one_link(alpha, rounds, kind, data):
-    gap = data.draw(st.integers(1, capacities(rounds, alpha)[kind]))
-    gaps = [(gap, kind)]
-    for left in reversed(range(rounds)):
-        parts = []
-        for size, above in gaps:
-            cuts = [0, *new_levels(size, above, left, alpha), size]
-            assert len(cuts) % 2 == 0
-            assert len(cuts) - 2 <= 2 * ((alpha + 1 - above) // 2)
-            parts += [(b - a, (above + i) % 2) for i, (a, b) in enumerate(pairwise(cuts))]
-        gaps = parts
-    sizes = [size for size, _ in gaps]
-    assert set(sizes) <= {0, 1}
-    assert sizes.count(0) == (gap + 1) % 2
-
-
-@pytest.mark.parametrize(
-    ("gap", "kind", "rounds", "alpha", "parts"),
-    [(2, 0, 0, 3, [1, 0, 1]), (4, 0, 0, 4, [1, 1, 0, 1, 1]), (8, 1, 1, 3, [3, 4, 1]),
-     (18, 0, 1, 3, [5, 3, 4, 3, 3]), (9, 0, 0, 8, [1] * 9)],
-)  # fmt: skip
-def test_even_part_of_an_even_gap_is_the_middle_one(gap, kind, rounds, alpha, parts):
-    assert np.diff([0, *new_levels(gap, kind, rounds, alpha), gap]).tolist() == parts
-
-
-def test_levels_are_spaced_in_proportion():
-    assert spaced(8, [0, 1], 1, 3).tolist() == [5, 3]
-    assert spaced(10, [0, 1], 1, 4).tolist() == [5, 5]
-    assert spaced(7, [0, 1], 1, 3, least_even=2).tolist() == [4, 3]
 
 
 @pytest.mark.parametrize(("dimensions", "top"), [(1, 40), (2, 20), (3, 9), (4, 5)])

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from planners import planner
 from waiting import shortest_wait
 
-from torusfabric.algorithms.table.bipartite import match
 from torusfabric.algorithms.table.matching.alltoall import alltoall_bound, balanced_routes
 from torusfabric.algorithms.table.matching.plan import MATCHING, port_trees
 from torusfabric.analysis.check import check, check_rounds
@@ -255,13 +254,6 @@ def test_same_seed_same_schedule():
     digests = {plan((16, 2, 2), "allgather", seed=seed).digest for seed in (1, 1, 1)}
     assert len(digests) == 1
     assert plan((16, 2, 2), "allgather", seed=2).digest not in digests
-
-
-def test_match_is_maximum_and_prefers_the_first_ports():
-    assert match([[1], [1, 2], [2, 3]]) == {0: 1, 1: 2, 2: 3}
-    assert match([[1], [1], [1]]) == {0: 1}
-    assert match([[1], [1, 2], [2]], must=[2]) == {0: 1, 1: 2}
-    assert match([[], [5]]) == {1: 5}
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,6 @@ from torusfabric.algorithms import Options
 from torusfabric.algorithms.circuit.circuits import clog
 from torusfabric.algorithms.circuit.max_flow import (
     MAX_FLOW,
-    Network,
-    Repulsion,
-    best_flow,
-    path,
-    search,
 )
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective
@@ -126,38 +121,6 @@ def test_some_broken_links_cost_one_round_at_most(share):
         faulty = Faulty(topology, [(int(arc) // 4, int(arc) % 4) for arc in arcs])
         schedule = MAX_FLOW(faulty, Collective("broadcast", 0), Options(ports=ports))
         assert check(schedule).rounds <= clog(144, ports) + 1
-
-
-def test_flow_serves_chosen_targets_first():
-    """Each of the informed nodes sends as many messages as it may, to different new nodes."""
-    network = Network(Torus((5, 5)))
-    informed = np.zeros(25, bool)
-    informed[[0, 1, 2]] = True
-
-    class Near(Repulsion):
-        def targets(self, informed, count):
-            return np.array([5, 6, 7])
-
-    flow = best_flow(network, informed, 2, Near(network.topology, None)).todense()
-    assert flow[network.source].sum() == 6
-    assert flow[[5, 6, 7], network.sink].tolist() == [1, 1, 1]
-
-
-def test_cycles_are_left_out_of_paths():
-    ahead = [[1], [2, 4], [1], [], [9]]
-    ahead[1].sort()
-    ahead = [sorted(heads) for heads in ahead]
-    ahead[1] = [4, 2]
-    assert path(ahead, 0, 9) == [0, 1, 4]
-
-
-def test_search_goes_on_from_several_informed_nodes():
-    network = Network(Torus((2, 2, 2)))
-    informed = np.zeros(8, bool)
-    informed[[0, 7]] = True
-    (transfers,) = search(network, informed, 3)
-    assert sorted(transfers.walk(network.topology)[:, -1].tolist()) == [1, 2, 3, 4, 5, 6]
-    assert search(network, np.ones(8, bool), 3) == []
 
 
 @pytest.mark.parametrize(

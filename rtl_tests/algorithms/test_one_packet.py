@@ -3,21 +3,17 @@
 import math
 from itertools import combinations_with_replacement, permutations, product
 
-import numpy as np
 import pytest
 from flooding import steps_until_complete
 from helpers import few
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from planners import node_classes
 
 from torusfabric.algorithms import Options
 from torusfabric.algorithms.oblivious.one_packet.plan import ONE_PACKET, rod_feed
-from torusfabric.algorithms.oblivious.one_packet.rods import completion, roles_3d, turn
+from torusfabric.algorithms.oblivious.one_packet.rods import completion, roles_3d
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective
 from torusfabric.errors import InputError
-from torusfabric.schedule import Pattern, Switching
 from torusfabric.topology import Torus
 
 ALLGATHER = Collective("allgather")
@@ -179,40 +175,6 @@ def test_ports_are_all_or_nothing():
 def test_three_axes_with_two_multiples_of_three_always_fit():
     for n1, n2 in combinations_with_replacement(range(3, 100, 3), 2):
         assert any(roles_3d((n1, n2, 4)))
-
-
-@settings(derandomize=True, deadline=None, max_examples=25)
-@given(st.lists(st.integers(2, 4), min_size=2, max_size=3), st.randoms(use_true_random=False))
-def test_completion_follows_every_message(sides, random):
-    # Random permutations of ports at random places need not complete at all.
-    torus = Torus(sides)
-    feed = np.array([random.sample(range(torus.ports), torus.ports) for _ in range(torus.nodes)])
-    steps = completion(torus, feed, limit=40)
-    schedule = Pattern(
-        topology=torus, collective=ALLGATHER, algorithm="drawn",
-        switching=Switching.STORE_AND_FORWARD,
-        ports=torus.ports, steps=40, feed=feed, inject=np.zeros_like(feed),
-    )  # fmt: skip
-    if steps is None:
-        with pytest.raises(AssertionError):
-            steps_until_complete(schedule)
-    else:
-        assert steps_until_complete(schedule) == steps
-
-
-@settings(derandomize=True, deadline=None, max_examples=25)
-@given(st.permutations(range(3)), st.randoms(use_true_random=False))
-def test_turning_axes_does_not_change_the_number_of_steps(axes, random):
-    sides = (2, 3, 4)
-    role = Torus([sides[axis] for axis in axes])
-    feed = np.array([random.sample(range(6), 6)] * role.nodes)
-    assert completion(role, feed, 60) == completion(Torus(sides), turn(feed, sides, axes), 60)
-
-
-def test_completion_gives_up_at_the_limit():
-    torus, feed = Torus((4, 6)), rod_feed(4, 6)
-    assert completion(torus, feed, 13) == 13
-    assert completion(torus, feed, 12) is None
 
 
 @pytest.mark.long

@@ -1,7 +1,6 @@
 """Matching schedules whose routers are small: inputs of an out-port and memories of a node."""
 
 from collections import defaultdict
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -12,12 +11,11 @@ from torusfabric.algorithms.table.matching.alltoall import alltoall_bound, balan
 from torusfabric.algorithms.table.matching.exchange import exchange
 from torusfabric.algorithms.table.matching.heads import few_heads
 from torusfabric.algorithms.table.matching.plan import MATCHING
-from torusfabric.algorithms.table.matching.small_router import few_turns, first_axes
 from torusfabric.analysis.check import check
 from torusfabric.analysis.distance_bounds import delivery_steps
 from torusfabric.collective import parse_collective
 from torusfabric.program import Action
-from torusfabric.topology import Torus, cayley, parse_topology
+from torusfabric.topology import cayley, parse_topology
 
 NAMES = ("4x4", "5x5", "4x6", "8x8", "3x3x3", "4x4x4")
 
@@ -162,34 +160,3 @@ def test_same_seed_same_schedule():
         assert len(digests) == 1
     topology = cayley(parse_topology("4x4x4"))
     assert few_heads(topology, 1, 1, 11, seed=1) != few_heads(topology, 1, 1, 11, seed=2)
-
-
-@pytest.mark.parametrize("axes", [2, 3, 4, 5])
-def test_few_turns_leave_a_path_for_any_axes(axes):
-    turns = few_turns(Torus((3,) * axes))
-    assert turns is not None
-    for one, other in combinations(range(axes), 2):
-        assert (2 * other in turns[2 * one]) != (2 * one in turns[2 * other])
-    starts = first_axes(axes)
-    for size in range(1, axes + 1):
-        for chosen in map(frozenset, combinations(range(axes), size)):
-            assert starts[chosen]
-            for first in starts[chosen]:
-                then = starts.get(chosen - {first}, set())
-                assert size == 1 or any(2 * axis in turns[2 * first] for axis in then)
-
-
-def test_few_turns_are_for_tori_of_two_axes_or_more():
-    assert few_turns(Torus((5,))) is None
-    assert few_turns(parse_topology("arrowhead:1")) is None
-
-
-def test_exchanges_take_their_hops_with_few_turns():
-    schedule = schedule_of("8x8", "alltoall")
-    came: dict = {}
-    for step in range(schedule.round_count):
-        for port in range(4):
-            goal = int(schedule.destination[step, port])
-            # From the first axis to the second, never back.
-            assert goal < 0 or came.get(goal, 0) // 2 <= port // 2
-            came[goal] = port

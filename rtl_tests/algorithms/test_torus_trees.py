@@ -9,7 +9,7 @@ from helpers import few
 
 import torusfabric as tf
 from torusfabric.algorithms import Options, find
-from torusfabric.algorithms.oblivious.shallow_trees import Trees, shallower
+from torusfabric.algorithms.oblivious.shallow_trees import shallower
 from torusfabric.algorithms.oblivious.spanning_trees import (
     disjoint_trees,
     link_disjoint_trees,
@@ -125,29 +125,6 @@ def test_heights(name, arcs, links):
     assert shallow_trees(torus)[1].max() <= arcs
     trees = link_disjoint_trees(torus)
     assert shallower(torus, trees, links=True, least=torus.diameter).height <= links
-
-
-def test_large_trees_stay():
-    """A search that would take long is none; and none is needed where all is well."""
-    torus = Torus(49, 49, 2)
-    trees = link_disjoint_trees(torus)
-    assert shallower(torus, trees, links=True, least=torus.diameter) is trees
-    small = link_disjoint_trees(Torus(5))
-    assert shallower(Torus(5), small, links=True, least=2) is small
-
-
-def test_any_graph_has_shallower_trees():
-    """Trees of an arrowhead, from two Hamiltonian paths of no use."""
-    topology = parse_topology("arrowhead:1")
-    # Nodes 0, 1, 2, 3 in turn by ports that join them, there and back by other links.
-    entry, depth = np.zeros((2, 1, 4), int)
-    for node, (before, hops) in {1: (0, 1), 2: (1, 2), 3: (2, 3)}.items():
-        entry[0, node] = topology.neighbours[node].tolist().index(before)
-        depth[0, node] = hops
-    trees = Trees(entry, depth)
-    found = shallower(topology, trees, links=True, least=1)
-    check_link_trees(topology, found)
-    assert found.height == 1
 
 
 @pytest.mark.parametrize("sides", SIDES[::4], ids=str)

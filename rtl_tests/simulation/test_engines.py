@@ -27,7 +27,7 @@ from torusfabric.simulation.engines import (
     choose_engine,
     session,
 )
-from torusfabric.simulation.engines.calls import from_chunks, to_chunks, watched
+from torusfabric.simulation.engines.calls import watched
 from torusfabric.simulation.engines.choice import estimate
 from torusfabric.simulation.engines.host_port import CTask
 from torusfabric.simulation.engines.layout import Layout
@@ -267,19 +267,6 @@ def test_compilers_are_looked_for_in_turn(monkeypatch):
     monkeypatch.setenv("CXX", "no-such-compiler")
     with pytest.raises(MissingTool, match=r"as 'no-such-compiler' \(set by CXX\)"):
         cxx.compiler()
-
-
-@pytest.mark.parametrize("width", [1, 8, 31, 32, 33, 64, 65, 100])
-def test_chunks(width):
-    generator = np.random.default_rng(width)
-    bits = generator.integers(0, 2, (3, 5, width))
-    words = [[int("".join(map(str, word)), 2) for word in row] for row in bits.tolist()]
-    chunks = to_chunks(words, width)
-    assert chunks.shape == (3, 5, -(-width // 32))
-    assert chunks.dtype == np.uint32
-    back = from_chunks(chunks, width)
-    assert back.tolist() == words
-    assert back.dtype == (np.uint64 if width <= 64 else object)
 
 
 class Inverter(Leaf):
