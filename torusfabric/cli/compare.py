@@ -63,7 +63,10 @@ def run_compare(arguments: Namespace) -> None:
         require_converter(arguments.plot)
     if arguments.flits is not None and arguments.max_flits is not None:
         raise InputError("--flits must be left out with --max-flits: give one of them")
-    _check_import(arguments)
+    if not any(map(_is_foreign, listed_files(arguments.plan or ""))):
+        for attribute, name in arguments.parser.given(arguments):
+            if attribute in ("onto", "placement", "switching"):
+                raise InputError(f"{name} must come with --plan and a file of MSCCL, FILE.xml")
     if isinstance(arguments.flits, tuple):
         _compare_lengths(arguments)
         return
@@ -85,15 +88,6 @@ def run_compare(arguments: Namespace) -> None:
     if arguments.table:
         write_table(arguments.table, *_table(found.entries, arguments.target))
     _print_comparison(arguments, selection, found, faults)
-
-
-def _check_import(arguments: Namespace) -> None:
-    """Refuse what says how files of another system lie on a topology where there are none."""
-    if any(map(_is_foreign, listed_files(arguments.plan or ""))):
-        return
-    for attribute, name in arguments.parser.given(arguments):
-        if attribute in ("onto", "placement", "switching"):
-            raise InputError(f"{name} must come with --plan and a file of MSCCL, FILE.xml")
 
 
 def _print_comparison(
@@ -133,7 +127,14 @@ def _print_comparison(
         print_line(f"{name} needs {needs}")
     if faults:
         print_line(f"what faults cost, by what takes the fewest cycles for {found.flits} flits:")
-        print_table(*_faults_table(faults, arguments.target))
+        luts = "LUTs a node" if arguments.target else "estimated LUTs a node"
+        heads = ["faults", "algorithm", "steps or rounds", "message times", "cycles", luts]
+        rows = []
+        for one in faults:
+            steps = steps_in_words({"rounds": one.rounds, "unit": one.unit})
+            counts = [str(count) for count in (one.tau, one.cycles, one.node_luts)]
+            rows.append([one.faults or "none", one.algorithm, steps, *counts])
+        print_table(heads, rows)
 
 
 def _compare_lengths(arguments: Namespace) -> None:
@@ -228,25 +229,6 @@ def _plot(selection: Selection, found: "Comparison") -> str:
         {name: values for name, values in charts.items() if any(values)},
         marked=sum(entry.plan is not None for entry in entries),
     )
-
-
-def _faults_table(
-    faults: Sequence["FaultCost"], target: str | None
-) -> tuple[list[str], list[list[str]]]:
-    """Heads and a row for each set of faults."""
-    luts = "LUTs a node" if target else "estimated LUTs a node"
-    heads = ["faults", "algorithm", "steps or rounds", "message times", "cycles", luts]
-    return heads, [
-        [
-            one.faults or "none",
-            one.algorithm,
-            steps_in_words({"rounds": one.rounds, "unit": one.unit}),
-            str(one.tau),
-            str(one.cycles),
-            str(one.node_luts),
-        ]
-        for one in faults
-    ]
 
 
 #: The columns of the table, by the fields of an entry.

@@ -50,17 +50,6 @@ class Made(NamedTuple):
         return shell_command(words)
 
 
-def _with_barrier(arguments: Namespace) -> Namespace:
-    """The arguments where a barrier among the collectives is an option."""
-    names = split_names(arguments.collective or "")
-    if BARRIER not in names:
-        return arguments
-    others = [name for name in names if name != BARRIER]
-    if not others:
-        raise InputError("Barrier must be beside a collective, as in allgather,barrier, not alone")
-    return Namespace(**vars(arguments) | {"collective": ",".join(others), "barrier": True})
-
-
 def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
     """Plan, or read, then check and build what was selected, perhaps with an open root.
 
@@ -74,15 +63,28 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
     """
     from ..rtl.tops import check_prefix
 
-    arguments = _with_barrier(arguments)
+    names = split_names(arguments.collective or "")
+    if BARRIER in names:
+        others = [name for name in names if name != BARRIER]
+        if not others:
+            raise InputError(
+                "Barrier must be beside a collective, as in allgather,barrier, not alone"
+            )
+        given = vars(arguments) | {"collective": ",".join(others), "barrier": True}
+        arguments = Namespace(**given)
     check_prefix(getattr(arguments, "prefix", ""))
     loaded = require_lengths(arguments)
-    chosen = _chosen(arguments, any_root=any_root)
+    most = getattr(arguments, "max_flits", None)
+    flits = most or arguments.flits
+    # Each is refused before it is planned if its hardware would be too large.
+    before = partial(require_hardware, flits=flits, runs=getattr(arguments, "repeat", 0))
+    chosen = choose_schedules(
+        arguments, any_root=any_root, flits=flits, any_length=most is not None, before=before
+    )
     schedules = [one.schedule for one in chosen]
     reducing = [s.collective for s in schedules if s.collective.reducing]
     operators = operators_of(arguments, (reducing or [schedules[0].collective])[0])
     found = []
-    flits = getattr(arguments, "max_flits", None) or arguments.flits
     for one in chosen:
         with progress_bar("checking") as progress:
             *_, facts = (
@@ -113,16 +115,6 @@ def _forms(mode: "Mode") -> dict[str, Any]:
             for number, start in mode.first_starts.items()
         ]
     }
-
-
-def _chosen(arguments: Namespace, *, any_root: bool) -> tuple[Chosen, ...]:
-    """The schedules, each refused before it is planned if its hardware would be too large."""
-    most = getattr(arguments, "max_flits", None)
-    flits = most or arguments.flits
-    before = partial(require_hardware, flits=flits, runs=getattr(arguments, "repeat", 0))
-    return choose_schedules(
-        arguments, any_root=any_root, flits=flits, any_length=most is not None, before=before
-    )
 
 
 def _compiled(

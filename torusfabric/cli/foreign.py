@@ -2,17 +2,16 @@
 
 import time
 from argparse import Namespace, _ActionsContainer
-from typing import Any
 
 from ..analysis.facts import in_words, schedule_facts
 from ..planning.foreign import best_plan, import_placed
-from ..schedule import Schedule, Switching
+from ..schedule import Switching
 from ..schedule.file import BEGINNING, save
 from ..schedule.foreign.export import BEGINNINGS, FORMATS, export_schedule
 from .arguments import add_force, add_options, check_output, natural
 from .output import print_report, progress_bar
 from .parser import Commands, add_command
-from .selection import checked_facts, choose_file_or_selection
+from .selection import checked_facts, choose_schedule, file_for_topology
 from .selection_options import FILE_OR_TOPOLOGY, TOPOLOGY, add_selection
 
 __all__ = ["add_commands", "add_import_options"]
@@ -24,12 +23,6 @@ MOST_RANKS = 64
 
 def add_commands(commands: Commands) -> None:
     """Add the commands to a parser."""
-    _add_import(commands)
-    _add_export(commands)
-
-
-def _add_import(commands: Commands) -> None:
-    """Add import."""
     command = add_command(commands, "import", run_import)
     command.add_argument("file", metavar="FILE", help="MSCCL XML (compressed if it ends in .gz)")
     add_import_options(command)
@@ -42,10 +35,6 @@ def _add_import(commands: Commands) -> None:
         root=natural,
     )
     add_force(command)
-
-
-def _add_export(commands: Commands) -> None:
-    """Add export."""
     command = add_command(commands, "export", run_export)
     add_selection(command, topology_help=FILE_OR_TOPOLOGY)
     add_options(
@@ -94,52 +83,35 @@ def run_import(arguments: Namespace) -> None:
             root=arguments.root,
         )
     facts = checked_facts(schedule)
-    facts |= {"map": nodes.tolist(), "ours": _ours(schedule)}
+    best, ours, in_short = best_plan(schedule), None, "no plan"
+    if best is not None:
+        known = schedule_facts(best)
+        ours = {name: known[name] for name in ("algorithm", "switching", "rounds", "unit", "tau")}
+        unit, _, length = known["unit"].partition(" of ")
+        steps = f"{ours['rounds']} {unit} of {length}"
+        in_short = f"{steps} by {ours['algorithm']}: {ours['tau']} message times"
+    facts |= {"map": nodes.tolist(), "ours": ours}
     facts["seconds"] = round(time.perf_counter() - began, 3)
     if arguments.output:
         with progress_bar("writing the schedule"):
             save(schedule, arguments.output, force=arguments.force)
         facts["file"] = arguments.output
-    shown = in_words(facts)
-    shown |= {"map": _map_in_words(facts["map"]), "ours": _in_words(facts["ours"])}
-    print_report(arguments, facts, shown)
+    some = ", ".join(map(str, facts["map"][:MOST_RANKS]))
+    where = f"ranks 0, 1, .. are nodes {some}" + ", .." * (len(nodes) > MOST_RANKS)
+    if facts["map"] == list(range(len(nodes))):
+        where = "rank r is node r"
+    print_report(arguments, facts, in_words(facts) | {"map": where, "ours": in_short})
 
 
 def run_export(arguments: Namespace) -> None:
     """Plan or read, check, and write a schedule for another system."""
     began = time.perf_counter()
     check_output(arguments, arguments.output, BEGINNINGS[arguments.format])
-    schedule = choose_file_or_selection(arguments).schedule
+    file_for_topology(arguments)
+    schedule = choose_schedule(arguments).schedule
     facts = checked_facts(schedule)
     with progress_bar("exporting"):
         export_schedule(schedule, arguments.output, arguments.format, force=arguments.force)
     facts |= {"format": arguments.format, "file": arguments.output}
     facts["seconds"] = round(time.perf_counter() - began, 3)
     print_report(arguments, facts, in_words(facts))
-
-
-def _ours(schedule: Schedule) -> dict[str, Any] | None:
-    """What is to be known of our own best plan; None if there is none."""
-    best = best_plan(schedule)
-    if best is None:
-        return None
-    facts = schedule_facts(best)
-    return {name: facts[name] for name in ("algorithm", "switching", "rounds", "unit", "tau")}
-
-
-def _map_in_words(nodes: list[int]) -> str:
-    """Which node each rank is, for people; the first of them where they are many."""
-    if nodes == list(range(len(nodes))):
-        return "rank r is node r"
-    some = ", ".join(map(str, nodes[:MOST_RANKS]))
-    return f"ranks 0, 1, .. are nodes {some}" + (", .." if len(nodes) > MOST_RANKS else "")
-
-
-def _in_words(ours: dict[str, Any] | None) -> str:
-    """Our own plan for people."""
-    if ours is None:
-        return "no plan"
-    name, _, length = ours["unit"].partition(" of ")
-    return (
-        f"{ours['rounds']} {name} of {length} by {ours['algorithm']}: {ours['tau']} message times"
-    )

@@ -33,10 +33,7 @@ from .several_boards import add_boards_options, check_one_chip, write_boards
 from .tables import add_tables_options
 
 if TYPE_CHECKING:
-    from ..fpga.synthesis.by_mode import CostsByMode, FormsCost
-    from ..fpga.synthesis.report import SynthesisReport
-    from ..program.counts import StoredWords
-    from ..rtl import Fabric
+    from ..fpga.synthesis.by_mode import CostsByMode
 
 __all__ = ["add_commands"]
 
@@ -174,6 +171,7 @@ def run_verilog(arguments: Namespace) -> None:
 def run_synth(arguments: Namespace) -> None:
     """Synthesize and report."""
     from .. import verilog
+    from ..fpga.synthesis.by_mode import cost_by_mode, cost_of_forms
     from ..fpga.synthesis.memory_choice import block_share, fitting_rule
     from ..fpga.synthesis.synthesize import synthesize
     from ..fpga.synthesis.target import find_target
@@ -200,8 +198,18 @@ def run_synth(arguments: Namespace) -> None:
             progress=progress,
         )
     share = block_share(made.fabric, device, rule, report.fabric["brams"])
-    root = _root_cost(arguments, made) if made.fabric.program.any_root else None
-    modes, forms = _choice_costs(made.fabric, report)
+    root = None
+    if made.fabric.program.any_root:
+        # The same of the best fabric of a fixed root, unless the algorithm serves no root alone.
+        try:
+            fixed = _stored(make_fabric(Namespace(**vars(arguments) | {"root": None})))
+        except InputError:
+            fixed = None
+        root = _stored(made) | {"from_node_0": fixed}
+    bar = lambda name: progress_bar(f"synthesizing {name} alone")
+    several = len(made.fabric.program.modes) > 1
+    modes = cost_by_mode(made.fabric, report, bar) if several else None
+    forms = cost_of_forms(made.fabric, report, modes, bar)
     if arguments.json:
         more = {
             "any_root": root,
@@ -219,29 +227,12 @@ def run_synth(arguments: Namespace) -> None:
             "up to DEPTH words of LUTs"
         )
     if root:
-        print_facts({"any root": _root_cost_in_words(root)})
+        words = "{memory_bits:,} bits of memories and {rom_bits:,} of ROMs ({algorithm})".format
+        other = f"; from node 0 {words(**fixed)}" if fixed else ""
+        print_facts({"any root": words(**root) + other})
     if modes:
         _print_mode_cost(modes)
-    _print_forms_cost(forms)
-
-
-def _choice_costs(
-    fabric: Fabric, report: SynthesisReport
-) -> tuple[CostsByMode | None, list[FormsCost]]:
-    """What a fabric costs beside one for each of its modes, if it has several.
-
-    And what forms of modes cost beside those for the longest messages alone.
-    """
-    from ..fpga.synthesis.by_mode import cost_by_mode, cost_of_forms
-
-    alone = lambda name: progress_bar(f"synthesizing {name} alone")
-    modes = cost_by_mode(fabric, report, alone) if len(fabric.program.modes) > 1 else None
-    return modes, cost_of_forms(fabric, report, modes, alone)
-
-
-def _print_forms_cost(costs: list[FormsCost]) -> None:
-    """Say where forms cost more than a tenth of a mode."""
-    for cost in costs:
+    for cost in forms:
         if cost.share > TENTH:
             print_line(
                 f"forms of mode {cost.mode}: {cost.luts - cost.longest} of its {cost.luts} LUTs "
@@ -267,38 +258,21 @@ def _print_mode_cost(found: CostsByMode) -> None:
     print_line("cost by mode")
     print_table(["", *HEADS.values(), "crossbar inputs", "own"], rows)
     print_line(f"shared crossbar inputs, selected in two modes or more: {found.shared_inputs}")
-    print_line(_memories(found.words))
+    words = found.words
+    apart = (
+        f", apart for {words.send_maps} ways to lay them out, since the host writes before it "
+        "names a mode"
+    )
+    print_line(
+        f"memories of all nodes: {words.received} words that arrive, as deep as the deepest mode "
+        f"needs; {words.sent} words to send" + apart * (words.send_maps > 1)
+    )
     if found.least_router_luts is not None:
         print_line(
             f"no router can select from what the dearest one selects from in less than "
             f"{found.least_router_luts} LUTs, {found.least_router_ratio:.2f} times the dearest "
             "alone"
         )
-
-
-def _memories(words: StoredWords) -> str:
-    """What memories hold, and why modes do not share all of them."""
-    apart = (
-        f", apart for {words.send_maps} ways to lay them out, since the host writes before it "
-        "names a mode"
-    )
-    return (
-        f"memories of all nodes: {words.received} words that arrive, as deep as the deepest mode "
-        f"needs; {words.sent} words to send" + apart * (words.send_maps > 1)
-    )
-
-
-def _root_cost(arguments: Namespace, made: Made) -> dict[str, Any]:
-    """What a fabric of any root, which arguments ask for, stores, and what one from node 0 does.
-
-    These are bits of ROMs and memories; ``from_node_0`` has the same of the best fabric of a fixed
-    root, or None if the algorithm that is named serves no root alone.
-    """
-    try:
-        fixed = _stored(make_fabric(Namespace(**{**vars(arguments), "root": None})))
-    except InputError:
-        fixed = None
-    return _stored(made) | {"from_node_0": fixed}
 
 
 def _stored(made: Made) -> dict[str, Any]:
@@ -315,10 +289,3 @@ def _stored(made: Made) -> dict[str, Any]:
         "rom_bits": inventory.rom_bits,
         "memory_bits": inventory.memory_bits,
     }
-
-
-def _root_cost_in_words(cost: dict[str, Any]) -> str:
-    """The same for people."""
-    words = "{memory_bits:,} bits of memories and {rom_bits:,} of ROMs ({algorithm})".format
-    fixed = cost["from_node_0"]
-    return words(**cost) + (f"; from node 0 {words(**fixed)}" if fixed else "")

@@ -6,7 +6,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from .arguments import add_force, check_output, natural
+from .arguments import add_force, add_options, check_output, natural
 from .output import print_facts, print_json, progress_bar, raise_if_wrong
 from .parser import Commands, add_command
 from .selection_options import add_selection
@@ -27,32 +27,27 @@ def add_commands(commands: Commands) -> None:
     image = add_command(commands, "image", run_image)
     add_fabric_file(image, required=True)
     add_selection(image, several=True)
-    image.add_argument(
-        "-o", "--output", metavar="FILE", required=True, help="where to write the image"
-    )
-    image.add_argument(
-        "--onto",
-        metavar="FILE",
-        help="the image that the fabric holds: fill some modes only, while the others may run",
-    )
-    image.add_argument(
-        "--mode",
-        metavar="K",
-        type=natural,
-        help="with --onto, the first mode to fill (default the first behind all)",
+    add_options(
+        image,
+        """
+        -o --output FILE: where to write the image
+        --onto FILE: the image that the fabric holds: fill some modes only, while the others may run
+        --mode K: with --onto, the first mode to fill (default the first behind all)
+        """,
+        output={"required": True},
+        mode=natural,
     )
     add_force(image)
     repair = add_command(commands, "repair", run_repair)
     add_fabric_file(repair, required=True)
-    repair.add_argument(
-        "--broken-link",
-        action="append",
-        required=True,
-        metavar="NODE:PORT",
-        help="a link that is broken; may be given again",
-    )
-    repair.add_argument(
-        "-o", "--output", metavar="FILE", required=True, help="where to write the image"
+    add_options(
+        repair,
+        """
+        --broken-link NODE:PORT: a link that is broken; may be given again
+        -o --output FILE: where to write the image
+        """,
+        broken_link={"action": "append", "required": True},
+        output={"required": True},
     )
     add_force(repair)
 

@@ -24,7 +24,7 @@ from .hardware_options import operators_of
 from .output import progress_bar
 from .selection_options import given_options
 
-__all__ = ["Before", "Chosen", "checked_facts", "choose_file_or_selection", "choose_schedule",
+__all__ = ["Before", "Chosen", "checked_facts", "choose_schedule",
            "file_for_topology", "parse_plan", "parse_selection"]  # fmt: skip
 
 #: On more arcs than this their use is not counted.
@@ -160,12 +160,6 @@ def _of_forms(
 def _open(root: Literal["any"] | None) -> tuple[str, ...]:
     """The words that leave a root open."""
     return ("--root", "any") if root else ()
-
-
-def choose_file_or_selection(arguments: Namespace) -> Chosen:
-    """As `choose_schedule`; TOPOLOGY without COLLECTIVE is a schedule file."""
-    file_for_topology(arguments)
-    return choose_schedule(arguments)
 
 
 def file_for_topology(arguments: Namespace) -> None:

@@ -112,7 +112,11 @@ def each_selection(arguments: Namespace) -> list[Namespace]:
     if arguments.root is None:
         return each
     for one in each:
-        one.root = arguments.root if _rooted(one) else None
+        if path is None:
+            collective = parse_collective(split_name(one.collective).collective)
+        else:
+            collective = load(one.plan).collective
+        one.root = arguments.root if collective.rooted else None
     if all(one.root is None for one in each):
         raise InputError(
             f"--root must be left out where no collective has a root, not {arguments.root}"
@@ -129,14 +133,6 @@ def links_alike(arguments: Namespace) -> Namespace:
     alike = alike_along_axes(topology if given is None else with_latency(topology, given))
     changed = {"topology": str(alike), "link_latency": alike.latency_text}
     return Namespace(**vars(arguments) | changed)
-
-
-def _rooted(arguments: Namespace) -> bool:
-    """Whether the collective of a selection has a root."""
-    path = getattr(arguments, "plan", None)
-    if path is not None:
-        return load(path).collective.rooted
-    return parse_collective(split_name(arguments.collective).collective).rooted
 
 
 def _names(arguments: Namespace) -> Iterator[str]:

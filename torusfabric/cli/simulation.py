@@ -112,8 +112,11 @@ def run_simulate(arguments: Namespace) -> None:
         run_boards(arguments)
         return
     check_one_chip(arguments)
-    if arguments.fabric and _has_streams(arguments.fabric):
-        arguments.top = "stream"
+    if arguments.fabric:
+        from ..rtl.loaded.image import read_fabric
+
+        if read_fabric(arguments.fabric).frame.streams:
+            arguments.top = "stream"
     streams, latency = arguments.top == "stream", None
     (_check_streams if streams else _check_host)(arguments)
     if arguments.fabric:
@@ -130,16 +133,13 @@ def run_simulate(arguments: Namespace) -> None:
     else:
         result |= {"latency": latency, "wave": arguments.wave, "trace": arguments.trace}
         constants = [cost.constant_in_words for cost in report.cycle_costs]
-        words = {"origins": report.origins, "constant": constants}
-        print_report(arguments, result, _host_shown(result | words))
+        said = result | {"origins": report.origins, "constant": constants}
+        shown = _of_several(said) if "modes" in said else _of_one(said)
+        speed = f"{result['node_cycles_per_second']:,} node cycles a second"
+        shown["time"] = f"{_time(result)}, {speed}"
+        shown |= {name: result[name] for name in ("wave", "trace") if result[name]}
+        print_report(arguments, result, shown)
     raise_if_wrong(report)
-
-
-def _has_streams(fabric: str) -> bool:
-    """Whether nodes of a fabric that exists have streams."""
-    from ..rtl.loaded.image import read_fabric
-
-    return read_fabric(fabric).frame.streams
 
 
 def _check_streams(arguments: Namespace) -> None:
@@ -235,13 +235,6 @@ def _jobs(arguments: Namespace, fabric: "Fabric") -> "tuple[Job, ...]":
     count = RANDOM_JOBS if arguments.jobs is None else arguments.jobs
     require_results("--jobs", count)
     return draw(fabric, count, seed=arguments.data_seed)
-
-
-def _host_shown(result: dict[str, Any]) -> dict[str, Any]:
-    """What a simulation through a host port found; ``constant`` and ``origins`` are in words."""
-    shown = _of_several(result) if "modes" in result else _of_one(result)
-    shown["time"] = f"{_time(result)}, {result['node_cycles_per_second']:,} node cycles a second"
-    return shown | {name: result[name] for name in ("wave", "trace") if result[name]}
 
 
 def _named(result: dict[str, Any], *names: str) -> dict[str, Any]:
