@@ -121,7 +121,7 @@ def test_available_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     most, used = tmp_path / "most", tmp_path / "used"
     most.write_text("3000000\n")
     used.write_text("1000000\n")
-    monkeypatch.setattr(resources, "_CONTAINERS", ((str(most), str(used)),))
+    monkeypatch.setattr(resources, "CONTAINERS", ((str(most), str(used)),))
     assert resources.available_memory() == 2_000_000
     most.write_text("max\n")
     assert resources.available_memory() > 2_000_000

@@ -7,9 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from torusfabric.rtl.endpoint_plan import _rivals
 from torusfabric.rtl.endpoint_wires import memory_size
-from torusfabric.rtl.place import Column, ColumnSet, Location, Shown, Table, _free_bits
+from torusfabric.rtl.place import Column, ColumnSet, Location, Shown, Table
 
 
 def test_equal_values_lie_in_one_place():
@@ -60,21 +59,6 @@ def test_columns_that_may_be_one():
     assert column.with_other(replace(other, pitches=(2, 2))) is None
 
 
-@pytest.mark.parametrize(
-    ("bases", "length", "bits"),
-    [
-        ([0, 8, 16], 8, 3),
-        ([0, 4], 8, None),
-        ([0, 8], 5, 3),
-        ([1], 1, 0),
-        ([2], 2, 1),
-        ([3], 2, None),
-    ],
-)
-def test_bases_that_need_no_adder(bases, length, bits):
-    assert _free_bits(np.array(bases), length) == bits
-
-
 @pytest.mark.parametrize("depth", [1, 2, 16, 17, 256, 257, 512, 513])
 def test_sizes_of_memories(depth):
     """Sizes are 16, 256 and multiples of 512 words; what is a size is taken as it is."""
@@ -82,9 +66,3 @@ def test_sizes_of_memories(depth):
     program = SimpleNamespace(depth=many)
     sizes = {1: 1, 2: 16, 16: 16, 17: 256, 256: 256, 257: 512, 512: 512, 513: 1024}
     assert memory_size(program, 0, depth) == sizes[depth]
-
-
-def test_readers_of_one_port():
-    groups = [((0, 1), (2,)), ((0,), (1, 3))]
-    rivals = [_rivals(index, groups) for index in range(4)]
-    assert rivals == [{1}, {0, 3}, set(), {1}]

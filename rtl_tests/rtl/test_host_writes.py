@@ -83,12 +83,12 @@ def test_every_node_holds_what_was_written_for_it(selection):
 
 @pytest.mark.parametrize("change", ["exchanged", "given to all groups"])
 def test_a_write_that_reaches_another_group_is_found(change, monkeypatch):
-    pulses = Host._pulses  # noqa: SLF001
+    pulses = Host.pulses
 
     def changed(host, *arguments):
         bits = pulses(host, *arguments)
         return bits[::-1] if change == "exchanged" else bits.any().replicate(len(bits))
 
     fabric = fabric_of("2x2", "alltoall")
-    monkeypatch.setattr(Host, "_pulses", changed)
+    monkeypatch.setattr(Host, "pulses", changed)
     assert not tf.simulate(fabric).passed

@@ -325,13 +325,13 @@ def test_a_root_that_is_ignored_is_found(monkeypatch):
     """All nodes take offset 0 for their own in the modes with any root."""
     jobs = [Job(mode=0, length=2), Job(mode=1, length=2, root=2)]
     assert tf.simulate(engine_of("3", ("allgather", "broadcast"), root="any"), jobs=jobs).passed
-    by_offset = vars(fabric_builder)["_by_offset"]
+    by_offset = fabric_builder.contents_by_offset
 
     def of_one(program, tables, *others):
         alike = (tables.contents[-1],) * len(tables.contents)
         return by_offset(program, SimpleNamespace(contents=alike, forms=tables.forms), *others)
 
-    monkeypatch.setattr(fabric_builder, "_by_offset", of_one)
+    monkeypatch.setattr(fabric_builder, "contents_by_offset", of_one)
     assert not tf.simulate(engine_of("3", ("allgather", "broadcast"), root="any"), jobs=jobs).passed
 
 

@@ -61,7 +61,7 @@ def test_engines_agree_on_errors():
 @pytest.mark.parametrize("collectives", ["alltoall", "alltoall,allgather"])
 def test_an_error_that_is_not_told_is_found(collectives, monkeypatch):
     """Loaders that take every destination for one that exists: words are wrong, or errors are."""
-    monkeypatch.setattr(Loader, "_wrong_destination", lambda *_: Const(0))
+    monkeypatch.setattr(Loader, "wrong_destination", lambda *_: Const(0))
     fabric = stream_fabric("3", collectives, max_flits=2)
     jobs = [tf.Job(mode=0 if "," in collectives else None, length=1)] * 12
     report = simulate_streams(fabric, jobs=jobs, faults=0.5, seed=2)

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -66,10 +67,11 @@ def test_package_comes_before_the_system(monkeypatch, program):
     assert os.path.basename(tools.find("yosys") or "") == "torusfabric-yosys"
 
 
-def test_system_serves_where_the_package_is_missing(monkeypatch, program):
+def test_system_serves_where_the_package_is_missing(monkeypatch, program, tmp_path):
     path = program("yosys", "")
     monkeypatch.setenv("PATH", os.path.dirname(path))
-    monkeypatch.setattr(tools, "_beside_python", lambda script: None)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path))
     assert tools.find("yosys") == path
 
 
@@ -86,7 +88,8 @@ def test_environment_is_set_where_it_is_not(monkeypatch, tmp_path):
 
 def test_missing_tool_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(tools, "_beside_python", lambda script: None)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path))
     with pytest.raises(
         MissingTool,
         match=r"^Tool nextpnr-ecp5 was not found: pip install 'torusfabric\[synthesis\]'$",

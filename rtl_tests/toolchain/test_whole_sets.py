@@ -62,7 +62,7 @@ def stopped(act, folder, number, fault):
                 if left == 0 and writes:
                     fault(event)
 
-        files._looked.clear()  # noqa: SLF001 (as in a process that is new)
+        files.folders_looked_through.clear()  # as in a process that is new
         sys.addaudithook(hook)
         try:
             act()

@@ -105,7 +105,7 @@ def test_a_wrong_word_is_found(tmp_path):
 
 @pytest.mark.parametrize("faults", [1, pytest.param(0, marks=pytest.mark.long)])
 def test_a_destination_that_is_not_checked_is_found(tmp_path, monkeypatch, faults):
-    monkeypatch.setattr(Loader, "_wrong_destination", lambda *_: Const(0))
+    monkeypatch.setattr(Loader, "wrong_destination", lambda *_: Const(0))
     folder = exported(tmp_path, "3", "alltoall", {"flits": 1})
     passed, text = run_bench(folder, RUNS=4, FAULTS=faults)
     assert passed == (faults == 0)

@@ -236,7 +236,7 @@ def add_row_roms(
     rows = [tables.contents[variant] for variant in different.tolist()]
     if build.program.by_offset:
         kept = different if _mixed(build.program) else [0] * len(different)
-        known = {variant: _by_offset(build.program, tables, address[0].width, variant)
+        known = {variant: contents_by_offset(build.program, tables, address[0].width, variant)
                  for variant in {*map(int, kept)}}  # fmt: skip
         rows = [known[int(variant)] for variant in kept]
         address += build.offset(nodes)
@@ -257,7 +257,9 @@ def _mixed(program: Program) -> bool:
     return len({form.by_offset for form in program.forms}) > 1
 
 
-def _by_offset(program: Program, tables: RowTables, bits: int, variant: int) -> tuple[int, ...]:
+def contents_by_offset(
+    program: Program, tables: RowTables, bits: int, variant: int
+) -> tuple[int, ...]:
     """Contents for all offsets, addressed by so many bits and then by coordinates."""
     groups = program.root_groups
     torus = cayley(groups.torus)

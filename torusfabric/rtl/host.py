@@ -324,14 +324,14 @@ class Host(Leaf):
         for number, words in enumerate(self._ranges):
             written = Signal(name=f"written{suffix(number)}")
             m.d.comb += written.eq(writes & _is_below(self.value("host_addr"), words))
-            enable = self._pulses(m, written, group)
+            enable = self.pulses(m, written, group)
             m.d.comb += getattr(self, f"write_enable{suffix(number)}").eq(enable)
         m.d.comb += [
             self.write_node.eq(delayed(m, place, 1)),
             self.write_data.eq(delayed(m, self.value("host_wdata"), latency + 1)),
         ]
 
-    def _pulses(self, m: Module, pulse: Value, group: Value) -> Value:
+    def pulses(self, m: Module, pulse: Value, group: Value) -> Value:
         """A pulse as late as a write leaves for the nodes, for the group given a cycle before."""
         early = pulsed(m, pulse, self.write_cycles - 1, name="write_enable_early")
         chosen = Cat(early & (group == number) for number in range(self._groups.count))

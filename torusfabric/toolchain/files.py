@@ -280,7 +280,7 @@ def _unwritable(what: str, name: AnyPath, error: OSError) -> InputError:
 _RANDOM = "[0-9a-f]{16}"
 
 #: Folders that this process has looked through, with the pattern of names.
-_looked: set[tuple[str, str]] = set()
+folders_looked_through: set[tuple[str, str]] = set()
 
 
 @contextlib.contextmanager
@@ -339,9 +339,9 @@ def _locked(path: Path, stack: contextlib.ExitStack) -> bool:
 def _remove_abandoned(folder: Path, pattern: str) -> None:
     """Remove what processes that were killed left in a folder; looks once in each."""
     looked = os.path.abspath(folder), pattern
-    if fcntl is None or looked in _looked:
+    if fcntl is None or looked in folders_looked_through:
         return
-    _looked.add(looked)
+    folders_looked_through.add(looked)
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for name in [entry.name for entry in entries if re.fullmatch(pattern, entry.name)]:
             with contextlib.suppress(OSError), contextlib.ExitStack() as stack:

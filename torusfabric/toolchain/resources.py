@@ -6,7 +6,7 @@ from pathlib import Path
 __all__ = ["available_memory", "duration_text", "memory_text"]
 
 #: Limits of a container, and what it uses: of version 2 of control groups, and of version 1.
-_CONTAINERS = (
+CONTAINERS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     (
         "/sys/fs/cgroup/memory/memory.limit_in_bytes",
@@ -32,7 +32,7 @@ def available_memory() -> int:
     import psutil  # here, since few ask and its import takes longer than most small plans
 
     found = [int(psutil.virtual_memory().available)]
-    for most, used in _CONTAINERS:
+    for most, used in CONTAINERS:
         try:
             found.append(int(Path(most).read_text()) - int(Path(used).read_text()))
         except (OSError, ValueError):

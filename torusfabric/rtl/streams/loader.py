@@ -119,7 +119,7 @@ class Loader(StreamEnd):
         # This matters only in a cycle in which a word is taken.
         m.d.comb += found.eq(so_far | Cat(
             self._torn(Mux(last, unequal, at_last)),
-            last & self._wrong_destination(m, ends_packet, last_packet),
+            last & self.wrong_destination(m, ends_packet, last_packet),
         ))  # fmt: skip
         with m.If(beat):
             m.d.sync += so_far.eq(found & ~(last & last_packet).replicate(2))
@@ -222,7 +222,7 @@ class Loader(StreamEnd):
         torn = Cat(*gaps, *halves, ~full[0], ~self.value("tlast") & ~full[-1]).any()
         return wrong | torn
 
-    def _wrong_destination(self, m: Module, ends: Value, last: Value) -> Value:
+    def wrong_destination(self, m: Module, ends: Value, last: Value) -> Value:
         """Whether a packet is for a destination that there is not, or that had one already.
 
         `ends` says that a packet ends, `last` that it is the last of its message. The answer is
