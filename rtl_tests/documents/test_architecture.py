@@ -114,3 +114,56 @@ def test_no_script_hides_a_package(pytestconfig):
     scripts = [path for folder in pytestconfig.getini("pythonpath") for path in folder.glob("*.py")]
     assert len(scripts) > 20
     assert {path.stem for path in scripts} & packages_distributions().keys() == set()
+
+
+def is_private(name):
+    """True of ``_x``; a named tuple gives ``_replace`` and the like to all."""
+    public = {"_asdict", "_fields", "_make", "_replace"}
+    return name.startswith("_") and not name.endswith("__") and name not in public
+
+
+def private_uses(text):
+    """The private names of the package that a module imports, reads or replaces."""
+    tree, known = ast.parse(text), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith("torusfabric."):
+            known |= {alias.asname or alias.name for alias in node.names}
+            whole = [node.module, *(alias.name for alias in node.names)]
+            yield from (name for each in whole for name in each.split(".") if is_private(name))
+        elif isinstance(node, ast.Import):
+            whole = (a for a in node.names if f"{a.name}.".startswith("torusfabric."))
+            known |= {alias.asname or "torusfabric" for alias in whole}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            owner, names = node.value, [node.attr]
+        elif isinstance(node, ast.Call) and node.args[1:]:  # as in setattr(module, "_name", value)
+            owner, names = node.args[0], [getattr(node.args[1], "value", None)]
+        else:
+            continue
+        while isinstance(owner, ast.Attribute):
+            owner = owner.value
+        if isinstance(owner, ast.Name) and owner.id in known:
+            yield from (name for name in names if isinstance(name, str) and is_private(name))
+
+
+def test_no_test_uses_a_private_name():
+    """Tests hold what rooms promise, so that rooms may change within."""
+    found = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in sorted((ROOT / "rtl_tests").rglob("*.py"))
+        for name in private_uses(path.read_text(encoding="utf-8"))
+    }
+    assert found == set()
+
+
+def test_private_names_are_found():
+    """By import, as an attribute, and where one is replaced."""
+    text = """
+import torusfabric as tf
+from torusfabric.proof import _secret, solver
+tf._one, solver.inner._two, solver.public
+monkeypatch.setattr(solver, "_three", None)
+monkeypatch.setattr(solver, "public", None)
+job._replace(length=1), tf.Job._fields, self._own
+"""
+    assert {*private_uses(text)} == {"_secret", "_one", "_two", "_three"}
