@@ -134,7 +134,7 @@ def _check_selection(arguments: Namespace, board: "Board") -> None:
     """Refuse what cannot fit onto a board before it is planned, which may take long."""
     from ..collective import parse_collective, split_name, split_names
     from ..fpga.board import check_selection
-    from ..program.data import require_width
+    from ..program.program import require_width
     from ..topology import parse_topology
 
     flits, width = arguments.max_flits or arguments.flits, require_width(arguments.width, ())

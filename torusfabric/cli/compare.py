@@ -12,7 +12,7 @@ from ..draw.files import BEGINNINGS, require_converter, write_picture
 from ..errors import InputError
 from ..planning import Selection, import_schedule, require_hardware, select
 from ..planning.choice import candidates
-from ..program.data import require_width
+from ..program.program import require_width
 from ..schedule import Schedule, Switching
 from ..schedule.file import load
 from ..toolchain.reading import listed_files

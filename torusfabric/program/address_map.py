@@ -43,7 +43,7 @@ class AddressMap(ABC):
     @property
     def nodes_alike(self) -> bool:
         """Whether these are the same, whichever nodes."""
-        return isinstance(self, DirectMap | OffsetMap | PartMap)
+        return isinstance(self, DirectMap | _TableMap)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +91,19 @@ class DirectMap(AddressMap):
         return set(range(self.memory, self.memory + (self.chunks if self.by_chunk else 1)))
 
 
+class _TableMap(AddressMap):
+    """A table of memories and bases, the same for all nodes."""
+
+    memory: IntArray
+    base: IntArray
+
+    @override
+    def memories(self, nodes: IntArray) -> set[int]:
+        return set(np.unique(self.memory[self.base >= 0]).tolist())
+
+
 @dataclass(frozen=True, eq=False)
-class OffsetMap(AddressMap):
+class OffsetMap(_TableMap):
     """By the offset between the node and the part: the same table for all nodes.
 
     Parameters
@@ -129,13 +140,9 @@ class OffsetMap(AddressMap):
         offset = cayley(self.topology).subtract(*pair)
         return self.memory[offset, chunk], self.base[offset, chunk]
 
-    @override
-    def memories(self, nodes: IntArray) -> set[int]:
-        return set(np.unique(self.memory[self.base >= 0]).tolist())
-
 
 @dataclass(frozen=True, eq=False)
-class PartMap(AddressMap):
+class PartMap(_TableMap):
     """By the number of a part, the same at all nodes.
 
     Parameters
@@ -157,10 +164,6 @@ class PartMap(AddressMap):
     def locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
         _, part, chunk = np.broadcast_arrays(nodes, part, chunk)
         return self.memory[part, chunk], self.base[part, chunk]
-
-    @override
-    def memories(self, nodes: IntArray) -> set[int]:
-        return set(np.unique(self.memory[self.base >= 0]).tolist())
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,14 +7,16 @@ does not, some words come from where nothing is sent.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..collective import Operator
 from ..topology.boards import Boards
-from .data import ProgramData
 from .execute import Machine, Run, Words
+
+if TYPE_CHECKING:
+    from .program import Program
 
 __all__ = ["alone"]
 
@@ -68,7 +70,7 @@ class _Block(Machine):
 
 
 def alone(
-    program: ProgramData,
+    program: Program,
     boards: Boards,
     board: int,
     words: Words,

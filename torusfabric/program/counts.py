@@ -167,7 +167,10 @@ class HardwareParts(NamedTuple):
 def hardware_parts(program: Program) -> HardwareParts:
     """Return the parts of a node that forms share or have of their own."""
     loop, used = program.loop, np.bincount(program.variant_of, minlength=len(program.depth))
-    stored = used @ (-(-program.depth // LUT_BITS) * _copies(program)) / int(used.sum())
+    # A memory has a copy for each reader that reads it at once.
+    read = np.stack([field.values for field in loop.of(Action.MEMORY)])
+    copies = [max(int((read == k).sum(axis=0).max()), 1) for k in range(len(program.memories))]
+    stored = used @ (-(-program.depth // LUT_BITS) * copies) / int(used.sum())
     variants = range(loop.variants)
     # A node may be at any offset from the root in some programs: then all choose alike.
     chosen = (
@@ -175,18 +178,22 @@ def hardware_parts(program: Program) -> HardwareParts:
         if program.by_offset
         else [_words_chosen(loop, [variant]) for variant in variants]
     )
+    settings = (*loop.of(Action.SELECT), *loop.of(Action.OPERAND))
+    set_points: IntArray = np.sum([(each.values != IDLE).any(axis=0) for each in settings], axis=0)
     sent: dict[object, float] = {}
     alone = len(program.forms) == 1
     for memory, luts in zip(program.memories, stored.tolist(), strict=True):
         if memory.own:
             layout = send_layout(program) if alone else memory.layout
             sent[layout] = sent.get(layout, 0) + luts
+    # ROMs have rows for every offset from the root.
+    bits = loop.ports + len(program.memories) + READER_BITS * loop.sources.readers
     return HardwareParts(
         received=float(stored.sum()) - sum(sent.values()),
         sent=sent,
         choosing=float(np.array(chosen) @ used) / int(used.sum()),
-        chosen=float(_points_used(loop) @ used) / int(used.sum()),
-        rom_bits=_rom_bits(program),
+        chosen=float(set_points @ used) / int(used.sum()),
+        rom_bits=loop.rows * program.groups.size * bits if program.by_offset else 0,
     )
 
 
@@ -216,13 +223,6 @@ def joint_luts(forms: Sequence[HardwareParts], *, width: int = 32) -> int:
     return round(bits * width + sum(form.rom_bits for form in forms) / LUT_BITS)
 
 
-def _copies(program: Program) -> IntArray:
-    """How many readers read each memory at once, at least one."""
-    read = np.stack([field.values for field in program.loop.of(Action.MEMORY)])
-    numbers = range(len(program.memories))
-    return np.array([max(int((read == k).sum(axis=0).max()), 1) for k in numbers])
-
-
 def _words_chosen(loop: Loop, variants: list[int]) -> int:
     """Look-up tables of a bit that choose between words, or combine them."""
     choosing = (Action.SELECT, Action.OPERAND, Action.MEMORY)
@@ -235,23 +235,3 @@ def _words_chosen(loop: Loop, variants: list[int]) -> int:
     combined += loop.ports if loop.combining else 0
     # Two inputs take a look-up table, and two more another.
     return combined + sum(-(-count // 2) for count in inputs if count > 1)
-
-
-def _points_used(loop: Loop) -> IntArray:
-    """Return how many out-ports and operands of each variant are ever set."""
-    used = [
-        (field.values != IDLE).any(axis=0)
-        for field in loop.fields
-        if field.point.action in (Action.SELECT, Action.OPERAND)
-    ]
-    points: IntArray = np.sum(used, axis=0)
-    return points
-
-
-def _rom_bits(program: Program) -> int:
-    """Bits of the ROMs of a node with rows for every offset from the root."""
-    if not program.by_offset:
-        return 0
-    loop = program.loop
-    bits = loop.ports + len(program.memories) + READER_BITS * loop.sources.readers
-    return loop.rows * program.groups.size * bits

@@ -15,13 +15,13 @@ import numpy as np
 
 from ..collective import combine_in_tree
 from ..topology import IntArray, cayley
-from .data import ProgramData
 from .fields import Action, Loop, Order
 from .host_words import word_addresses
 from .timing import PASS, starts
 
 if TYPE_CHECKING:
     from ..collective import Operator
+    from .program import Program
 
 __all__ = ["Hold", "Holder", "Machine", "Run", "carry_out"]
 
@@ -44,7 +44,7 @@ class Holder(Enum):
 Hold: TypeAlias = Callable[[Holder, int, Words, IntArray, IntArray], Words]
 
 
-def carry_out(program: ProgramData, mode: int, sent: Words, run: Run, width: int) -> Words:
+def carry_out(program: Program, mode: int, sent: Words, run: Run, width: int) -> Words:
     """What the host reads at each node after a run, given what nodes send.
 
     Of what is loaded, with any root each node does what is done at its offset from it.
@@ -83,31 +83,16 @@ class Slot(NamedTuple):
     flit: int
 
 
-class Slots:
-    """What each slot presents.
-
-    Parameters
-    ----------
-    flits : int
-        Of a block.
-    """
-
-    def __init__(self, loop: Loop, flits: int) -> None:
-        flits, duration = loop.carried(flits), loop.duration(flits)
-        if loop.order is Order.FLIT:
-            row = np.tile(np.arange(loop.rows), flits)
-            block, flit = np.zeros_like(row), np.repeat(np.arange(flits), loop.rows)
-        else:
-            row = np.repeat(np.arange(loop.rows), duration)
-            block, flit = np.divmod(np.arange(len(row)) - starts(duration)[row], flits)
-        self._slots = list(map(Slot, row.tolist(), block.tolist(), flit.tolist()))
-
-    def __len__(self) -> int:
-        return len(self._slots)
-
-    def at(self, slot: int) -> Slot | None:
-        """What a slot presents, or None where there is no such slot."""
-        return self._slots[slot] if 0 <= slot < len(self._slots) else None
+def _slots(loop: Loop, flits: int) -> list[Slot]:
+    """Return what each slot presents, for blocks of so many flits."""
+    flits, duration = loop.carried(flits), loop.duration(flits)
+    if loop.order is Order.FLIT:
+        row = np.tile(np.arange(loop.rows), flits)
+        block, flit = np.zeros_like(row), np.repeat(np.arange(flits), loop.rows)
+    else:
+        row = np.repeat(np.arange(loop.rows), duration)
+        block, flit = np.divmod(np.arange(len(row)) - starts(duration)[row], flits)
+    return list(map(Slot, row.tolist(), block.tolist(), flit.tolist()))
 
 
 class _Group(NamedTuple):
@@ -143,7 +128,7 @@ class Machine:
 
     def __init__(
         self,
-        program: ProgramData,
+        program: Program,
         mode: int,
         words: Words,
         run: Run,
@@ -159,7 +144,7 @@ class Machine:
         # Words that change nothing pass the operators of other forms.
         self.operator = operator or next(iter(program.operators), None)
         self.loop, self.having = self.form.loop, self.form.loop.sources
-        self.slots = Slots(self.loop, self.part.form.block_of(run.length))
+        self.slots = _slots(self.loop, self.part.form.block_of(run.length))
         self.fields = {action: _groups(self.loop, action) for action in Action}
         topology = program.topology
         self.nodes = np.arange(topology.nodes)
@@ -215,7 +200,10 @@ class Machine:
         for cycle in range(len(self.slots) + self.form.timing.drain):
             arriving = self._at_the_end_of_links()[self.upstream]
             sources = self._sources(arriving)
-            result = self._combined(cycle, arriving, sources) if self.loop.combining else None
+            result = None
+            if self.loop.combining:
+                made = self._combine(arriving, self._chosen(cycle, Action.OPERAND, sources))
+                result = _later(self.combining, made, self.having.latency)
             if result is not None and self.having.made:
                 sources[:, self.having.first_made :][:, : result.shape[1]] = result
             link = self._chosen(cycle, Action.SELECT, sources)
@@ -242,6 +230,10 @@ class Machine:
         line.pop()
         return out
 
+    def _at(self, slot: int) -> Slot | None:
+        """Return what a slot presents, or None where there is no such slot."""
+        return self.slots[slot] if 0 <= slot < len(self.slots) else None
+
     def idle(self) -> Words:
         """What ports have that no word passes, shape (nodes, ports)."""
         return np.zeros((len(self.nodes), self.program.topology.ports), self.memory.dtype)
@@ -258,16 +250,6 @@ class Machine:
         chosen: IntArray = values[self.variant]
         return chosen
 
-    def _injected(self) -> Words:
-        """The word of each injection port: of one reader, or of several combined."""
-        injected = [
-            combine_in_tree([self.read[:, reader] for reader in readers], self._combine)
-            for readers in self.having.injections
-        ]
-        shape = (len(self.nodes), 0)
-        words = np.stack(injected, axis=1) if injected else np.zeros(shape, self.link.dtype)
-        return _later(self.injecting, words, self.having.injection_delay)
-
     def _sources(self, arriving: Words) -> Words:
         """Everything that an out-port or an operator can select."""
         words = [arriving, self.later[:, list(self.having.delayed)]]
@@ -275,23 +257,24 @@ class Machine:
             words += [self.result, self.later_result[:, list(self.having.delayed_results)]]
         if self.having.made:
             words.append(self.link)  # in place of what is made in this cycle
-        return np.concatenate([*words, self._injected(), self.memory[:, -1:]], axis=1)
+        # The word of each injection port: of one reader, or of several combined.
+        injected = np.zeros((len(self.nodes), len(self.having.injections)), self.link.dtype)
+        for number, readers in enumerate(self.having.injections):
+            read = [self.read[:, reader] for reader in readers]
+            injected[:, number] = combine_in_tree(read, self._combine)
+        words.append(_later(self.injecting, injected, self.having.injection_delay))
+        return np.concatenate([*words, self.memory[:, -1:]], axis=1)
 
     def _chosen(self, cycle: int, action: Action, sources: Words) -> Words:
         """What each out-port, or operator, selects in a cycle."""
         chosen = self.idle()
         for group in self.fields[action]:
-            at = self.slots.at(cycle - group.delay)
+            at = self._at(cycle - group.delay)
             if at is not None:
                 source = self._of_nodes(group, at.row)
                 word = np.take_along_axis(sources, np.maximum(source, 0), axis=1)
                 chosen[:, group.numbers] = np.where(source >= 0, word, chosen[:, group.numbers])
         return chosen
-
-    def _combined(self, cycle: int, arriving: Words, sources: Words) -> Words:
-        """What the operators behind the in-ports make."""
-        made = self._combine(arriving, self._chosen(cycle, Action.OPERAND, sources))
-        return _later(self.combining, made, self.having.latency)
 
     def _combine(self, a: Words, b: Words) -> Words:
         """Return the sums of two arrays of words, elementwise."""
@@ -303,7 +286,7 @@ class Machine:
         words: Words = self.read.copy()
         bases, memories = self.fields[Action.READ], self.fields[Action.MEMORY]
         for base_of, memory_of in zip(bases, memories, strict=True):
-            at = self.slots.at(cycle - base_of.delay)
+            at = self._at(cycle - base_of.delay)
             if at is None:
                 continue
             base, memory = self._of_nodes(base_of, at.row), self._of_nodes(memory_of, at.row)
@@ -321,7 +304,7 @@ class Machine:
         groups = (self.fields[action] for action in (Action.WRITE, Action.SOURCE, Action.TAP))
         for base_of, source_of, tap_of in zip(*groups, strict=True):
             for tap in np.unique(tap_of.values[base_of.values >= 0]).tolist():
-                at = self.slots.at(cycle - base_of.delay - tap)
+                at = self._at(cycle - base_of.delay - tap)
                 if at is None or at.block >= self.loop.blocks[at.row]:
                     continue
                 base, taps = self._of_nodes(base_of, at.row), self._of_nodes(tap_of, at.row)

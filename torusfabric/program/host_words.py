@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .address_map import Located
-from .data import ProgramData
+
+if TYPE_CHECKING:
+    from .program import Program
 
 __all__ = ["word_addresses"]
 
 
 def word_addresses(
-    program: ProgramData,
+    program: Program,
     *,
     received: bool,
     mode: int | None = None,

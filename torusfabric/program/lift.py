@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from .fields import ACTIONS, IDLE, Holder, Order
 
 if TYPE_CHECKING:
     from ..schedule import Lifted
-    from ..topology import Groups, IntArray
+    from ..topology import IntArray
     from .program import Program
 
 __all__ = ["lift"]
@@ -31,66 +32,57 @@ def lift(program: Program, schedule: Lifted) -> Program:
     >>> program.cycles() == tf.compile(tf.plan("4", "allgather")).cycles()
     True
     """
-    groups, loop = schedule.blocks.groups, program.loop
-    streams = None if loop.streams is None else _embedded(loop.streams, groups)[groups.position]
+    groups, loop, depth = schedule.blocks.groups, program.loop, program.depth
+    count, fields, variant_of = groups.topology.ports, loop.fields, program.variant_of
+    variant_of = variant_of[groups.position]
     if groups.without:
-        program = _with_idle(program)
-        loop = program.loop
-    skews = _embedded(np.array(loop.departure_skew or np.zeros(loop.ports, int)), groups)
+        # Nodes that do nothing are a variant more. In a loop by flits all nodes store alike, so
+        # that these store as the others do.
+        idle, alike = np.full((loop.rows, 1), IDLE), loop.order is Order.FLIT
+        same = [alike and ACTIONS[field.point.action].stores for field in fields]
+        fields = tuple(
+            replace(
+                field, values=np.hstack([field.values, field.values[:, :1] if as_others else idle])
+            )
+            for field, as_others in zip(fields, same, strict=True)
+        )
+        variant_of = np.where(groups.group < 0, len(depth), variant_of)
+        depth = np.vstack([depth, depth.max(axis=0) * alike])
+
+    def embedded(columns: IntArray) -> IntArray:
+        """Return an array whose last axis is that of ports; 0 for those outside a group."""
+        result = np.zeros((*columns.shape[:-1], count), columns.dtype)
+        result[..., groups.ports] = columns
+        return result
+
+    def ports(numbers: Iterable[int]) -> tuple[int, ...]:
+        """Return the ports of the topology that are those of a group."""
+        return tuple(groups.ports[port] for port in numbers)
+
     sources = replace(
         loop.sources,
-        ports=groups.topology.ports,
-        delayed=_ports(loop.sources.delayed, groups),
-        delayed_results=_ports(loop.sources.delayed_results, groups),
+        ports=count,
+        delayed=ports(loop.sources.delayed),
+        delayed_results=ports(loop.sources.delayed_results),
     )
     injections = range(len(sources.injections))
     numbers = loop.sources.numbers_in(sources, ports=groups.ports, injections=injections)
     port_of = dict(enumerate(groups.ports.tolist()))
     points = {Holder.ROUTER: port_of, Holder.COMBINER: port_of}
-    variant_of = program.variant_of[groups.position]
+    skew = loop.departure_skew
     loop = replace(
         loop,
-        streams=streams,
+        streams=None if loop.streams is None else embedded(loop.streams)[groups.position],
         sources=sources,
-        fields=tuple(field.renumbered(numbers, points) for field in loop.fields),
-        departure=_embedded(loop.departure, groups),
-        departure_skew=tuple(skews.tolist()) if loop.departure_skew else (),
+        fields=tuple(field.renumbered(numbers, points) for field in fields),
+        departure=embedded(loop.departure),
+        departure_skew=tuple(embedded(np.array(skew)).tolist()) if skew else (),
     )
     return replace(
         program,
         topology=schedule.topology,
         forms=(replace(program.form, schedule=schedule, loop=loop),),
-        memories=tuple(replace(m, ports=_ports(m.ports, groups)) for m in program.memories),
-        variant_of=np.where(groups.group < 0, len(program.depth) - 1, variant_of),
+        memories=tuple(replace(memory, ports=ports(memory.ports)) for memory in program.memories),
+        depth=depth,
+        variant_of=variant_of,
     )
-
-
-def _with_idle(program: Program) -> Program:
-    """The same with a variant more, of nodes that do nothing.
-
-    In a loop by flits all nodes store alike, so that these store as the others do.
-    """
-    idle, alike = np.full((program.loop.rows, 1), IDLE), program.loop.order is Order.FLIT
-    fields = []
-    for field in program.loop.fields:
-        same = alike and ACTIONS[field.point.action].stores
-        last = field.values[:, :1] if same else idle
-        fields.append(replace(field, values=np.append(field.values, last, axis=1)))
-    depth = program.depth.max(axis=0, keepdims=True) * alike
-    return replace(
-        program,
-        forms=(replace(program.form, loop=replace(program.loop, fields=tuple(fields))),),
-        depth=np.append(program.depth, depth, axis=0),
-    )
-
-
-def _ports(ports: tuple[int, ...], groups: Groups) -> tuple[int, ...]:
-    """The ports of the topology that are those of a group."""
-    return tuple(groups.ports[port] for port in ports)
-
-
-def _embedded(columns: IntArray, groups: Groups) -> IntArray:
-    """An array whose last axis is that of ports; 0 for those outside a group."""
-    result = np.zeros((*columns.shape[:-1], groups.topology.ports), columns.dtype)
-    result[..., groups.ports] = columns
-    return result

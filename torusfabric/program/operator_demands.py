@@ -9,6 +9,7 @@ did.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -38,24 +39,21 @@ def obey_operators(program: Program) -> Program:
     InputError
         If a form moves in steps which leave no time for them, or nodes receive different results.
     """
-    program = _waiting(program)
-    _check_agreement(program)
-    return program
-
-
-def _waiting(program: Program) -> Program:
-    """The program with time for operators in front of injection ports, if they take any."""
     latency = max((operator.latency for operator in program.operators), default=0)
-    if not latency:
-        return program
-    injections = program.loop.sources.injections
-    delay = latency * tree_levels(max(map(len, injections)))
-    forms = tuple(_later(form, latency, delay, program.operators) for form in program.forms)
-    parts = tuple(
-        replace(part, forms=(_later(part.form, latency, delay, program.operators),))
-        for part in program.parts
-    )
-    return replace(program, forms=forms, parts=parts)
+    if latency:
+        delay = latency * tree_levels(max(map(len, program.loop.sources.injections)))
+
+        def waiting(forms: Iterable[Form]) -> tuple[Form, ...]:
+            return tuple(_later(form, latency, delay, program.operators) for form in forms)
+
+        parts = tuple(replace(part, forms=waiting(part.forms)) for part in program.parts)
+        program = replace(program, forms=waiting(program.forms), parts=parts)
+    unordered = [operator for operator in program.operators if not operator.associative]
+    for number, form in enumerate(program.forms if unordered else ()):
+        collective = form.schedule.collective
+        if collective.reducing and not collective.rooted and not collective.personal:
+            _check_agreement(program, number, unordered[0])
+    return program
 
 
 def _later(form: Form, latency: int, delay: int, operators: tuple[Operator, ...]) -> Form:
@@ -87,43 +85,28 @@ def _later(form: Form, latency: int, delay: int, operators: tuple[Operator, ...]
     return replace(form, loop=loop, moving=replace(moving, alpha=alpha))
 
 
-def _check_agreement(program: Program) -> None:
-    """See to it that nodes agree on sums by operators that are not associative.
+def _check_agreement(program: Program, number: int, operator: Operator) -> None:
+    """See to it that nodes agree on the sums of a form by an operator that is not associative.
 
-    The program is executed with an operator of whose result the order can be told.
+    The program is executed with an operator whose result tells the order of its words.
     """
-    unordered = [operator for operator in program.operators if not operator.associative]
-    for number, form in enumerate(program.forms if unordered else ()):
-        collective = form.schedule.collective
-        if not collective.reducing or collective.rooted or collective.personal:
-            continue
-        layout = program.part(number).layout
-        length = program.length_of(None)
-        shape = program.topology.nodes, layout.send_words(length)
-        words = np.random.default_rng(1).integers(1, 1 << 63, shape, np.uint64)
-        received = _telling(program).execute(words, mode=number)
-        members = form.groups.members
-        if (received[members] != received[members[:, :1]]).any():
-            alike = isinstance(form.schedule.topology, CayleyGraph)
-            other = "matching" if alike else "any-network"
-            raise InputError(
-                f"Operator of {collective.kind} by {form.schedule.algorithm} must be associative, "
-                f"not {unordered[0]}: nodes combine words in different orders, so that results may "
-                f"differ (by --algorithm {other} one node combines them for all)"
-            )
-
-
-def _telling(program: Program) -> Program:
-    """The program with an operator of whose result the order of words can be told."""
+    form, nodes = program.forms[number], program.topology.nodes
 
     def tell(a: Words, b: Words, width: int) -> Words:
         mixed = a * b + ((a + b) ^ (a + b) >> np.uint64(29))
         return np.where(a == 0, b, np.where(b == 0, a, mixed | np.uint64(1)))
 
     telling = Operator("telling", tell, lambda width: 0, lambda m, a, b: a, associative=False)
-    return replace(
-        program,
-        forms=tuple(
-            replace(form, operators=(telling,) if form.operators else ()) for form in program.forms
-        ),
-    )
+    forms = (replace(each, operators=(telling,) * bool(each.operators)) for each in program.forms)
+    shape = nodes, program.part(number).layout.send_words(program.flits)
+    words = np.random.default_rng(1).integers(1, 1 << 63, shape, np.uint64)
+    received = replace(program, forms=tuple(forms)).execute(words, mode=number)
+    members = form.groups.members
+    if (received[members] != received[members[:, :1]]).any():
+        alike = isinstance(form.schedule.topology, CayleyGraph)
+        other = "matching" if alike else "any-network"
+        raise InputError(
+            f"Operator of {form.schedule.collective.kind} by {form.schedule.algorithm} must be "
+            f"associative, not {operator}: nodes combine words in different orders, so that "
+            f"results may differ (by --algorithm {other} one node combines them for all)"
+        )

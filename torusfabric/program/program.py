@@ -1,25 +1,72 @@
-"""`Program`: what all routers and endpoints of a fabric do, and what comes of it."""
+"""`Program`: the work of all routers and endpoints of a fabric as data, and its execution."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from typing_extensions import Self
 
 from ..collective import expected_words
 from ..errors import InputError
 from ..toolchain.public import public_class
-from ..toolchain.values import positive
-from .data import ProgramData
+from ..toolchain.values import natural, positive
+from ..topology import IntArray, faults_within
 from .execute import Run, carry_out
+from .fields import Memory
+from .mode import Form, Mode, Range, block_flits
 
-__all__ = ["Program"]
+if TYPE_CHECKING:
+    from ..collective import Blocks, Layout, Operator
+    from ..schedule import Schedule
+    from ..topology import Groups, Topology
+    from .fields import Loop
+    from .timing import Timing
+
+__all__ = ["Program", "require_width"]
+
+#: The widest flit.
+MAX_WIDTH = 1024
 
 
 @public_class
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Program(ProgramData):
-    """What all routers and endpoints of a fabric do; see `ProgramData` for what it consists of.
+class Program:
+    """What all routers and endpoints of a fabric do, for messages of a length or of any up to it.
+
+    Parameters
+    ----------
+    flits : int
+        Flits of a message, or the most of them.
+    forms : tuple of Form
+        One of them is carried out in each run, chosen at its start if there are several.
+    memories : tuple of Memory
+        The memories of a node.
+    depth : ndarray of int, shape (variants, memories)
+        Words of each memory.
+    variant_of : ndarray of int, shape (nodes,)
+        The variant of each node; of a single form by offset, of the node at each offset from the
+        root.
+    offset_variant_of : ndarray of int, shape (nodes,), or None
+        Where there are several forms, some of them by offset: the variant of the node at each
+        offset from the root in these forms.
+    barrier : bool
+        Whether there is a mode more, after all others, without data: nodes wait for one another.
+    parts : tuple of Program
+        Where there are several forms, what each would be alone: its memories have other numbers.
+    served : tuple of (tuple of Range)
+        Of each mode, for which lengths which of its forms serves; forms of all modes follow one
+        another. By default each form is a mode.
+    roots : tuple of int
+        Of each mode, how many roots have forms of their own, see `Mode`; by default none.
+    loaded : bool
+        Whether hardware finds the forms in tables that are loaded. Their parts say what they do.
+    of_beats : callable, optional
+        Compiles the same with another number of flits that go to a chunk together, its `beat`.
 
     Examples
     --------
@@ -28,6 +75,257 @@ class Program(ProgramData):
     >>> program.cycles()
     13
     """
+
+    topology: Topology
+    flits: int
+    forms: tuple[Form, ...]
+    memories: tuple[Memory, ...]
+    depth: IntArray
+    variant_of: IntArray
+    offset_variant_of: IntArray | None = None
+    barrier: bool = False
+    parts: tuple[Self, ...] = ()
+    served: tuple[tuple[Range, ...], ...] = ()
+    roots: tuple[int, ...] = ()
+    loaded: bool = False
+    of_beats: Callable[..., Self] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def form(self) -> Form:
+        """The first form."""
+        return self.forms[0]
+
+    @cached_property
+    def modes(self) -> tuple[Mode, ...]:
+        """What a run chooses among: collectives, each in one or several forms."""
+        found, first = [], 0
+        served = self.served or ((Range(1, 0),),) * len(self.forms)
+        for ranges, roots in zip(served, self.roots or (0,) * len(served), strict=True):
+            count = (1 + max(each.form for each in ranges)) * (roots or 1)
+            found.append(Mode(self.forms[first : first + count], first, ranges, roots))
+            first += count
+        return tuple(found)
+
+    def name_of(self, mode: Mode) -> str:
+        """A mode as users write it: its collective, and the links and nodes it does without."""
+        schedule = mode.schedule
+        own = schedule.blocks.groups.torus if schedule.collective.without else schedule.topology
+        return schedule.collective.name + faults_within(self.topology, own)
+
+    def mode_number(self, mode: int | None) -> int:
+        """The number of a mode; by default that of the first.
+
+        Raises
+        ------
+        InputError
+            If there is no such mode.
+        """
+        number = 0 if mode is None else natural("Mode", mode)
+        if number >= len(self.modes):
+            raise InputError(f"Mode must be from 0 to {len(self.modes) - 1}, not {mode}")
+        return number
+
+    def form_of(
+        self, mode: int | None = None, length: int | None = None, root: int | None = None
+    ) -> int:
+        """The number of the form in which a run is carried out.
+
+        Raises
+        ------
+        InputError
+            If there is no such mode, or the program is not for messages of that length.
+        """
+        return self.modes[self.mode_number(mode)].form_of(self.length_of(length), root)
+
+    def part(self, form: int) -> Self:
+        """What a form would be alone."""
+        return self.parts[form] if self.parts else self
+
+    def alone(self, form: int) -> Self:
+        """What a form does, with the times that it has among the others."""
+        if not self.several:
+            return self
+        part, merged = self.part(form), self.forms[form]
+        timed = replace(part.form, chosen=merged.chosen, write_delay=merged.write_delay)
+        return replace(part, forms=(timed,))
+
+    @property
+    def several(self) -> bool:
+        """Whether there are several forms, of one mode or of several."""
+        return len(self.forms) > 1
+
+    @property
+    def schedule(self) -> Schedule:
+        """What the only form was compiled from."""
+        return self.form.schedule
+
+    @property
+    def loop(self) -> Loop:
+        """The rows of the only form."""
+        return self.form.loop
+
+    @property
+    def timing(self) -> Timing:
+        """When what happens in the only form."""
+        return self.form.timing
+
+    @property
+    def operators(self) -> tuple[Operator, ...]:
+        """The operators among which a run chooses, the same in all modes that combine words."""
+        return next((form.operators for form in self.forms if form.operators), ())
+
+    @property
+    def any_length(self) -> bool:
+        """Whether the length of messages is chosen at the start of a run.
+
+        With R flits a beat, beat b of a message then lies in chunk ``b % chunks``, from flit
+        ``b // chunks * R`` on; else chunks follow one another.
+        """
+        return self.form.any_length
+
+    @property
+    def any_root(self) -> bool:
+        """Whether the root is chosen at the start of a run, in any mode."""
+        return any(mode.any_root for mode in self.modes)
+
+    @property
+    def root_groups(self) -> Groups:
+        """The groups of nodes in which roots are positions, where they are chosen."""
+        return next(form.groups for form in self.forms if form.any_root)
+
+    @property
+    def variant_at(self) -> IntArray:
+        """The variant of the node at each offset from the root, where that matters."""
+        return self.variant_of if self.offset_variant_of is None else self.offset_variant_of
+
+    @property
+    def by_offset(self) -> bool:
+        """Whether what a node does depends on its offset from the root, in any form."""
+        return any(form.by_offset for form in self.forms)
+
+    @property
+    def groups(self) -> Groups:
+        """The groups of nodes of the only form."""
+        return self.form.groups
+
+    @property
+    def ports(self) -> int:
+        """Number of ports of a node."""
+        return self.topology.ports
+
+    @property
+    def block_flits(self) -> int:
+        """Flits of a block."""
+        return block_flits(self.schedule, self.flits, self.form.beat)
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """The numbered blocks."""
+        return self.schedule.blocks
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The memory layout of a node as the host addresses it."""
+        return self.schedule.layout
+
+    @property
+    def send_words(self) -> int:
+        """Words that a node sends, as the host writes them."""
+        return self.layout.send_words(self.flits)
+
+    @property
+    def recv_words(self) -> int:
+        """Words that a node receives, as the host reads them."""
+        return self.layout.recv_words(self.flits)
+
+    def length_of(self, length: int | None = None) -> int:
+        """The flits of the messages of a run.
+
+        Raises
+        ------
+        InputError
+            If the program is not for messages of so many.
+        """
+        length = self.flits if length is None else natural("Length", length)
+        if length == self.flits:
+            return length
+        if not self.any_length:
+            raise InputError(f"Length must be {self.flits} flits, not {length}")
+        if not 1 <= length <= self.flits:
+            raise InputError(f"Length must be from 1 to {self.flits} flits, not {length}")
+        return length
+
+    def locate(self, word: IntArray, length: int) -> tuple[IntArray, IntArray, IntArray]:
+        """Part, chunk and flit of the block in which words of hosts lie, elementwise.
+
+        Words are counted as if parts followed one another without a gap.
+        """
+        layout, beat = self.layout, self.form.beat
+        if not self.any_length:
+            part, within = np.divmod(word, layout.part_flits(length))
+            return part, *np.divmod(within, block_flits(self.schedule, length))
+        message, within = np.divmod(word, length)
+        turn, chunk = np.divmod(within // beat, self.schedule.chunks)
+        share, chunk = np.divmod(chunk, layout.part_chunks)
+        return message + share, chunk, turn * beat + within % beat
+
+    def root_of(self, mode: int | None = None, root: int | None = None) -> int:
+        """The root of a run: a position within its group, 0 if nothing is said.
+
+        Raises
+        ------
+        InputError
+            If there is no such mode, or no such root.
+        """
+        size = self.modes[self.mode_number(mode)].groups.size
+        position = natural("Root", 0 if root is None else root)
+        if position >= size:
+            raise InputError(f"Root must be from 0 to {size - 1}, not {root}")
+        return position
+
+    def cycles(
+        self, length: int | None = None, *, mode: int | None = None, root: int | None = None
+    ) -> int:
+        """Clock edges from the start pulse to done.
+
+        Parameters
+        ----------
+        length : int, optional
+            Flits of a message, for a program of any length; by default as many as there may be.
+        mode : int, optional
+            Which of several collectives (default 0).
+        root : int, optional
+            The root of this run, for a program of any root (default 0).
+
+        Examples
+        --------
+        >>> import torusfabric as tf
+        >>> plans = [tf.plan("3x3", kind) for kind in ("allgather", "broadcast")]
+        >>> program = tf.compile(plans, max_flits=8, root="any")
+        >>> program.cycles(mode=1, length=7, root=3), program.cycles(7, mode=1)
+        (11, 11)
+        """
+        length = self.length_of(length)
+        form = self.forms[self.form_of(mode, length, self.root_of(mode, root))]
+        return form.timing_of(form.block_of(length)).cycles
+
+    def by_beats(self, beat: int) -> Self:
+        """The same where messages go to their chunks by so many flits at a time.
+
+        Only where the length is chosen that makes a difference.
+
+        Examples
+        --------
+        >>> import torusfabric as tf
+        >>> program = tf.compile(tf.plan("4x4", "broadcast", chunks=4), max_flits=64)
+        >>> program.by_beats(4).cycles(1) - program.cycles(1)
+        3
+        """
+        if beat == self.form.beat or not self.any_length:
+            return self
+        if self.of_beats is None:
+            raise InputError("Program must be as tf.compile returns it for beats of several flits")
+        return replace(self.of_beats(beat=beat), of_beats=self.of_beats)
 
     def execute(
         self,
@@ -143,3 +441,70 @@ class Program(ProgramData):
                 words, mode=mode, length=length, root=root, operation=operation, width=width
             )
         return expected, receives
+
+    @cached_property
+    def digest(self) -> str:
+        """A name for the content: hexadecimal SHA-256 over everything that hardware is made of."""
+        digest = hashlib.sha256()
+        _update(digest, (self.topology.to_entry(), self.flits, self.any_length))
+        _update(digest, (self.memories, self.depth, self.variant_of, self.offset_variant_of))
+        if self.barrier:
+            _update(digest, ("barrier",))
+        if self.served:
+            _update(digest, ("served", *self.served))
+        if self.roots:
+            _update(digest, ("roots", *self.roots))
+        for form in self.forms:
+            _update(digest, (form.any_root, form.by_offset, form.write_delay, form.loop))
+            _update(digest, (tuple(map(str, form.operators)), form.schedule.collective.to_json()))
+            if form.beat > 1:
+                _update(digest, ("beat", form.beat))
+        return digest.hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        """True if the same hardware carries out the same."""
+        if not isinstance(other, Program):
+            return NotImplemented
+        return self is other or self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        modes = ", ".join(f"{self.name_of(mode)} by {mode.algorithms}" for mode in self.modes)
+        cycles = " or ".join(str(self.cycles(mode=k)) for k in range(len(self.modes)))
+        return (
+            f"<Program {self.topology} {modes}: {self.flits} flits, {cycles} cycles, "
+            f"{self.digest[:12]}>"
+        )
+
+
+def require_width(width: object, operators: Iterable[Operator]) -> int:
+    """The bits of a word of a fabric with some operators, as a number.
+
+    Raises
+    ------
+    InputError
+        If hardware is not made for so many, or an operator does not take them.
+    """
+    bits = natural("Width", width)
+    if not 1 <= bits <= MAX_WIDTH:
+        raise InputError(f"Width must be from 1 to {MAX_WIDTH} bits, not {width}")
+    for operator in operators:
+        operator.check_width(bits)
+    return bits
+
+
+def _update(digest: Any, value: Any) -> None:
+    """Feed a digest an array of integers, a tuple or dataclass of values, or a value's `repr`."""
+    if isinstance(value, np.ndarray):
+        digest.update(f"{value.shape}".encode())
+        digest.update(np.ascontiguousarray(value, dtype="<i8").data)
+    elif isinstance(value, tuple):
+        for item in value:
+            _update(digest, item)
+    elif is_dataclass(value):
+        for item in fields(value):
+            _update(digest, getattr(value, item.name))
+    else:
+        digest.update(repr(value).encode())

@@ -16,7 +16,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..errors import InputError
 from ..program import Program
-from ..program.data import require_width
+from ..program.program import require_width
 from ..program.timing import WRITE
 from ..toolchain.public import public_class
 from ..toolchain.values import flag, natural, of_type

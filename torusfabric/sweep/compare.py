@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..planning import Selection, compile, plan_selection
 from ..program import Program
 from ..program.counts import count_inputs
-from ..program.data import require_width
+from ..program.program import require_width
 from ..schedule import Schedule
 from ..toolchain.extras import installed
 

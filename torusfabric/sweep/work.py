@@ -212,7 +212,7 @@ def _fabric(point: Point, plans: Sequence[bytes]) -> Fabric:
 
 def _cycles(point: Point, plans: Sequence[bytes]) -> dict[str, Any]:
     """What the program says of the runs of a simulation."""
-    from ..program.data import require_width
+    from ..program.program import require_width
 
     others = {name: value for name, value in point.items() if name != "width"}
     operators, found = _predicted(json.dumps(others), tuple(plans))
