@@ -165,11 +165,24 @@ def _compile(
             f"Schedule of {schedule.collective.name} must be the same in every group for hardware, "
             "not differ between groups"
         )
-    most = next(n for n in (length.most, length.flits, schedule.chunks) if n is not None)
-    chosen, any_length = _operators(schedule, operators), length.most is not None
-    beat = length.beat if any_length else 1
+    chosen, collective = parse_operators(operators), schedule.collective
+    if chosen and not collective.reducing:
+        raise InputError(
+            f"Operators must be left out for {collective.kind}, which combines nothing, "
+            f"not {', '.join(map(str, chosen))}"
+        )
+    for operator in chosen:
+        if chosen.count(operator) > 1:
+            raise InputError(f"Operators must be different, not {operator} more than once")
     request = Request(
-        schedule, most, chosen, any_length, beat, short, fixed, any_root=root == "any"
+        schedule,
+        next(n for n in (length.most, length.flits, schedule.chunks) if n is not None),
+        chosen or (ADD,) * collective.reducing,
+        any_length=length.most is not None,
+        beat=length.beat if length.most is not None else 1,
+        short=short,
+        fixed=fixed,
+        any_root=root == "any",
     )
     return _compile_one(request)
 
@@ -260,7 +273,7 @@ def _compile_all(
     kept: list[list[Program]] = []
     for mode in modes:
         each = [versions(schedule, most, operators, root, beat=length.beat) for schedule in mode]
-        kept.append(each[0][:1] if isinstance(mode, _One) else _quickest(_needed(each, most), most))
+        kept.append(each[0][:1] if isinstance(mode, _One) else _needed(each, most))
     forms = [program for of_mode in kept for program in of_mode]
     if len(forms) == 1:
         return forms[0]
@@ -298,36 +311,20 @@ def _each_mode(
 
 
 def _needed(each: Sequence[Sequence[Program]], most: int) -> list[Program]:
-    """The versions of the schedules of a mode without those that it can do without."""
+    """Return the versions of the schedules of a mode that are the quickest for some length.
+
+    Those for the shortest lengths come first.
+    """
     programs = [program for one in each for program in one]
-    if len(programs) == len(each):
-        return programs
-    lengths, ends = compared_lengths(most), np.cumsum([0, *map(len, each)]).tolist()
-    luts = [estimated_luts(program) for program in programs]
-    dearest = [sorted(range(a, b), key=lambda k: -luts[k]) for a, b in pairwise(ends)]
-    without = spared(dearest, [cycles_at(program.form, lengths) for program in programs])
-    return [program for k, program in enumerate(programs) if k not in without]
-
-
-def _quickest(programs: list[Program], most: int) -> list[Program]:
-    """The programs of a mode that are the quickest for any length, for the shortest ones first."""
+    if len(programs) > len(each):
+        lengths, ends = compared_lengths(most), np.cumsum([0, *map(len, each)]).tolist()
+        luts = [estimated_luts(program) for program in programs]
+        dearest = [sorted(range(a, b), key=lambda k: -luts[k]) for a, b in pairwise(ends)]
+        without = spared(dearest, [cycles_at(program.form, lengths) for program in programs])
+        programs = [program for k, program in enumerate(programs) if k not in without]
     while True:
         ranges = ranges_of([program.form for program in programs], most)
         kept = [programs[k] for k in dict.fromkeys(each.form for each in ranges)]
         if len(kept) == len(programs):
             return kept
         programs = kept  # fewer may do without the others
-
-
-def _operators(schedule: Schedule, operators: Sequence[Operator | str]) -> tuple[Operator, ...]:
-    """The operators of a reduction, none for what combines nothing."""
-    chosen, collective = parse_operators(operators), schedule.collective
-    if chosen and not collective.reducing:
-        raise InputError(
-            f"Operators must be left out for {collective.kind}, which combines nothing, "
-            f"not {', '.join(map(str, chosen))}"
-        )
-    for operator in chosen:
-        if chosen.count(operator) > 1:
-            raise InputError(f"Operators must be different, not {operator} more than once")
-    return chosen or (ADD,) * collective.reducing

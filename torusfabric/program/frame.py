@@ -43,6 +43,11 @@ LONGEST_LEAST = 8
 #: as many.
 MOST_ROWS, MOST_DEPTH = 2**16, 2**12
 
+#: Sources in words, by `Stage`.
+SOURCES = ("in-port {}", "the second register of in-port {}", "the operator at in-port {}",
+           "the second register of operator {}", "what is made at in-port {}", "injection port {}",
+           "the word that changes nothing")  # fmt: skip
+
 #: The most entries: each is compared with what is chosen at a start.
 MOST_ENTRIES = 256
 
@@ -215,10 +220,10 @@ class Frame:
         """The numbers of the sources of an out-port: of injection ports its own."""
         if self.inputs is not None:
             return tuple(sorted({*self.numbers(np.array(self.inputs[port])).tolist()}))
-        injected = range(self.sources.first_injection, self.sources.identity)
-        others = {*injected} - {injected[port]}
-        passed = range(self.ports if self.operators else 0)
-        return tuple(k for k in self._all if k not in {*others, *passed})
+        sources, adds = self.sources, bool(self.operators)
+        passed = range(self.ports * adds, sources.first_injection)
+        own = sources.first_injection + port
+        return (*passed, own, *range(sources.identity, sources.identity + adds))
 
     def operand(self, port: int) -> tuple[int, ...]:
         """The numbers of the sources of the operator at an in-port."""
@@ -226,19 +231,15 @@ class Frame:
             named = np.array(self.inputs[self.ports + port])
             return tuple(sorted(self.numbers(named).tolist()))
         # Nothing is combined with what is made in the same cycle.
-        made = range(self.sources.first_made, self.sources.first_injection)
-        return tuple(k for k in self._all[self.sources.first_result :] if k not in made)
+        sources, adds = self.sources, bool(self.operators)
+        results = range(sources.first_result, sources.first_made)
+        return (*results, *range(sources.first_injection, sources.identity + adds))
 
     def memories(self, port: int) -> tuple[int, ...]:
         """The memories that the reader of an out-port reads; the last is of what is sent."""
         if self.inputs is None:
             return tuple(range(self.ports + 1))
         return tuple(memory for memory, _ in self.inputs[2 * self.ports + port])
-
-    @property
-    def _all(self) -> range:
-        """The numbers of all sources."""
-        return range(self.sources.identity + bool(self.operators))
 
     def block_rows(self, form: Loadable) -> IntArray:
         """Rows of each table by which blocks are found that have been received."""
@@ -269,14 +270,11 @@ class Frame:
                     f"Operators must be {', '.join(self.operators)} for this fabric, not "
                     f"{', '.join(names)}"
                 )
+        least = LONGEST_LEAST * self.topology.longest_link
         for what, most, needed in (
             ("rows", self.rows, form.rows),
             ("depth", self.depth, form.depth),
-            (
-                "cycles of a row at the least",
-                LONGEST_LEAST * self.topology.longest_link,
-                form.least,
-            ),
+            ("cycles of a row at the least", least, form.least),
             ("chunks", self.chunks, form.chunks),
             ("blocks of nodes", self.blocks, int(self.block_rows(form).max())),
             ("words of a memory", self.words, form.words),
@@ -287,7 +285,6 @@ class Frame:
         if self.streams and form.lacks and not self.lists:
             raise InputError("Fabric must list origins for nodes that lack packets, it does not")
         self._check_inputs(form)
-        self._check_memories(form)
 
     @staticmethod
     def check_count(what: str, most: int, needed: int) -> None:
@@ -298,44 +295,31 @@ class Frame:
             )
 
     def _check_inputs(self, form: Loadable) -> None:
-        """Refuse what out-ports, or operators, cannot select."""
-        wanted = {"out-port": form.select}
+        """Refuse words that out-ports, operators or readers cannot select."""
+        names, settings = self.topology.port_names, [("out-port", form.select, self.out_port)]
         if self.operators:
-            wanted["operator"] = form.operand
-        for what, named in wanted.items():
+            settings.append(("operator", form.operand, self.operand))
+        for what, named, inputs in settings:
             found = self.numbers(named)
-            for port in range(self.ports):
-                allowed = self.out_port(port) if what == "out-port" else self.operand(port)
-                wrong = (named[:, :, port, 0] >= 0) & ~np.isin(found[:, :, port], [*allowed])
-                wrong |= (named[:, :, port, 0] >= 0) & (found[:, :, port] < 0)
-                if wrong.any():
-                    row, node = (int(k) for k in np.argwhere(wrong)[0])
-                    stage, number = (int(k) for k in named[row, node, port])
-                    names = self.topology.port_names
-                    source = {
-                        Stage.PORT: f"in-port {names[number]}",
-                        Stage.LATER: f"the second register of in-port {names[number]}",
-                        Stage.RESULT: f"the operator at in-port {names[number]}",
-                        Stage.MADE: f"what is made at in-port {names[number]}",
-                        Stage.LATER_RESULT: f"the second register of operator {names[number]}",
-                        Stage.INJECTION: f"injection port {number}",
-                    }.get(Stage(stage), "the word that changes nothing")
-                    raise InputError(
-                        f"Schedule must fit the inputs of this fabric, {what} {names[port]} of "
-                        f"node {node} has none from {source}"
-                    )
-
-    def _check_memories(self, form: Loadable) -> None:
-        """Refuse what readers cannot select."""
-        names = self.topology.port_names
+            for port, name in enumerate(names):
+                fits = np.isin(found[:, :, port], inputs(port)) & (found[:, :, port] >= 0)
+                wrong = np.argwhere((named[:, :, port, 0] >= 0) & ~fits)
+                if len(wrong):
+                    row, node = wrong[0].tolist()
+                    stage, number = named[row, node, port].tolist()
+                    at = names[number] if stage < Stage.INJECTION else number
+                    self._refuse_input(f"{what} {name} of node {node}", SOURCES[stage].format(at))
         for port, name in enumerate(names):
             for memory in np.unique(form.reads[:, :, port, 0]).tolist():
                 if memory >= 0 and memory not in self.memories(port):
                     whose = f"in-port {names[memory]}" if memory < self.ports else "what is sent"
-                    raise InputError(
-                        f"Schedule must fit the inputs of this fabric, the reader of out-port "
-                        f"{name} has none from the memory of {whose}"
-                    )
+                    self._refuse_input(f"the reader of out-port {name}", f"the memory of {whose}")
+
+    @staticmethod
+    def _refuse_input(where: str, source: str) -> None:
+        raise InputError(
+            f"Schedule must fit the inputs of this fabric, {where} has none from {source}"
+        )
 
     def to_json(self) -> dict[str, Any]:
         """It as data, for a manifest."""

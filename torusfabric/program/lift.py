@@ -39,12 +39,13 @@ def lift(program: Program, schedule: Lifted) -> Program:
         # Nodes that do nothing are a variant more. In a loop by flits all nodes store alike, so
         # that these store as the others do.
         idle, alike = np.full((loop.rows, 1), IDLE), loop.order is Order.FLIT
-        same = [alike and ACTIONS[field.point.action].stores for field in fields]
+        added = [
+            field.values[:, :1] if alike and ACTIONS[field.point.action].stores else idle
+            for field in fields
+        ]
         fields = tuple(
-            replace(
-                field, values=np.hstack([field.values, field.values[:, :1] if as_others else idle])
-            )
-            for field, as_others in zip(fields, same, strict=True)
+            replace(field, values=np.hstack([field.values, last]))
+            for field, last in zip(fields, added, strict=True)
         )
         variant_of = np.where(groups.group < 0, len(depth), variant_of)
         depth = np.vstack([depth, depth.max(axis=0) * alike])

@@ -168,7 +168,11 @@ def _received(traffic: TableTraffic) -> list[SharedMemory]:
 
 
 def _sent(traffic: TableTraffic) -> list[SharedMemory]:
-    """Memories of the node's own blocks; those that leave in one row are in different ones."""
+    """Return the memories of a node's own blocks; those that leave in one row do not share one.
+
+    All are in one memory if that will do, else by the port where each leaves by one port only, else
+    in the first memory without a block that leaves in the same row.
+    """
     table, timing = traffic.transfers.table, traffic.timing
     own = [use for use in traffic.taken if use.word.stage is Stage.INJECTION]
     sent: _Sent = defaultdict(list)
@@ -176,7 +180,23 @@ def _sent(traffic: TableTraffic) -> list[SharedMemory]:
         row = timing.row[use.step, use.consumer.port]
         sent[use.word.of[1:]].append((row, use.consumer.port))
     blocks: list[SentBlock] = list(np.ndindex(table.blocks.goals, table.chunks))
-    number = _number_apart(blocks, sent)
+    leaving: dict[int, set[SentBlock]] = defaultdict(set)
+    for block, departures in sent.items():
+        for step, _ in departures:
+            leaving[step].add(block)
+    number = dict.fromkeys(blocks, 0)
+    if all(len(together) == 1 for together in leaving.values()):
+        pass
+    elif all(len({port for _, port in departures}) == 1 for departures in sent.values()):
+        ports = sorted({departures[0][1] for departures in sent.values()})
+        number |= {block: ports.index(departures[0][1]) for block, departures in sent.items()}
+    else:
+        apart: dict[SentBlock, int] = {}
+        for block in sorted(sent, key=lambda block: sent[block][0]):
+            rivals: set[SentBlock] = set().union(*(leaving[step] for step, _ in sent[block]))
+            used = {apart.get(rival) for rival in rivals}
+            apart[block] = next(k for k in range(len(blocks)) if k not in used)
+        number |= apart
     memories = [SharedMemory() for _ in range(max(number.values()) + 1)]
     # In the order in which they leave, unless one memory holds a message as the host writes it.
     last = [(timing.rows, 0)]
@@ -187,27 +207,3 @@ def _sent(traffic: TableTraffic) -> list[SharedMemory]:
     for use in own:
         memories[number[use.word.of[1:]]].add(use, timing.row[use.step, use.consumer.port])
     return memories
-
-
-def _number_apart(blocks: list[SentBlock], sent: _Sent) -> dict[SentBlock, int]:
-    """Number the memories of a node's own blocks, so that no two that leave in one step share one.
-
-    All are in one memory if that will do, else by the port where each leaves by one port only, else
-    in the first memory without a block that leaves in the same step.
-    """
-    leaving: dict[int, set[SentBlock]] = defaultdict(set)
-    for block, departures in sent.items():
-        for step, _ in departures:
-            leaving[step].add(block)
-    if all(len(together) == 1 for together in leaving.values()):
-        return dict.fromkeys(blocks, 0)
-    number: dict[SentBlock, int] = {}
-    if all(len({port for _, port in departures}) == 1 for departures in sent.values()):
-        ports = sorted({departures[0][1] for departures in sent.values()})
-        number = {block: ports.index(leaves[0][1]) for block, leaves in sent.items()}
-    else:
-        for block in sorted(sent, key=lambda block: sent[block][0]):
-            rivals: set[SentBlock] = set().union(*(leaving[step] for step, _ in sent[block]))
-            used = {number.get(rival) for rival in rivals}
-            number[block] = next(k for k in range(len(blocks)) if k not in used)
-    return dict.fromkeys(blocks, 0) | number
