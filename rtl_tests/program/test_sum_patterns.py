@@ -9,7 +9,6 @@ from helpers import few
 
 import torusfabric as tf
 from torusfabric.program.timing import COMBINE, LINK
-from torusfabric.rtl.placement import place
 
 TOPOLOGIES = ["3", "4", "2x2", "3x3", "3x4", "5x3", "2x4", "2x3x3", "2x2x2x2"]
 
@@ -105,23 +104,3 @@ def test_with_others_in_an_engine():
     jobs = [tf.Job(mode=mode, length=length, operation=mode % 2 if mode != 1 else None)
             for mode in range(4) for length in (1, 10)]  # fmt: skip
     assert tf.simulate(tf.Fabric(program, width=8), jobs=jobs).passed
-
-
-def test_a_node_is_wires_and_operators():
-    """Out-ports pass one result or the word that changes nothing; all endpoints are alike."""
-    placement = place(tf.compile(plan("4x4", "reduce-scatter"), flits=16))
-    assert len(placement.operands) == len(placement.endpoints.shapes) == 1
-    for router in placement.routers:
-        assert not router.row_bits
-        assert all(len(output.sources) == 2 for output in router.crossbar.outputs)
-    assert all(not plan.bits for plan in placement.operands)
-
-
-def test_trace_is_that_of_the_program():
-    """Words come when the trace says so."""
-    from torusfabric.program.trace import arrivals
-
-    program = tf.compile(plan("3x3", "reduce-scatter"), flits=8)
-    cycles = sorted({one.cycle for one in arrivals(program)})
-    assert cycles[0] == program.timing.wait + LINK + 2
-    assert cycles[-1] < program.cycles()

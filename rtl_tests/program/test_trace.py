@@ -23,6 +23,7 @@ CASES = [
     ("3x3", "scatter", "matching", 2),
     ("arrowhead:1", "broadcast", "wormhole-forest", 3),
     ("2x3", "reduce-scatter", "matching", 1),
+    ("2x2", "reduce-scatter", "hamiltonian", 2),
     ("2x3", "allreduce", "matching", 2),
     ("2x3", "allreduce", "matching", 7),
     ("4x4", "reduce", "max-flow", 3),

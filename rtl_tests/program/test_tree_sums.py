@@ -157,12 +157,7 @@ def test_files_of_allreduces(tmp_path):
     schedule = tf.plan("3x4", "allreduce", algorithm="spanning-tree")
     schedule.save(tmp_path / "plan.json")
     loaded = tf.load(tmp_path / "plan.json")
-    mine, others = sum_trees(schedule), sum_trees(loaded)
-    assert mine is not None
-    assert others is not None
-    assert (mine.up == others.up).all()
-    assert (mine.down == others.down).all()
-    assert tf.compile(loaded, flits=6).cycles() == tf.compile(schedule, flits=6).cycles()
+    assert tf.compile(loaded, flits=6) == tf.compile(schedule, flits=6)
 
 
 def test_faults_are_found():

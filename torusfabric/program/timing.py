@@ -42,7 +42,7 @@ __all__ = ["ADDRESS", "COMBINE", "CyclePiece", "DISTRIBUTION", "LINK", "MEMORY_A
            "MODE_SETUP", "PASS", "ROUND_SETUP", "RUN_SETUP", "SETTING", "TABLE_BITS",
            "Timing", "WRITE", "block_cycles", "chunk_cycles", "direct_write_delay",
            "division_cycles", "look_up_delay", "part_cycles", "round_pause", "starts",
-           "store_delay", "table_digits"]  # fmt: skip
+           "table_digits"]  # fmt: skip
 
 #: Cycles from the sequencer, or the host port, to the nodes: a register for each group of nodes,
 #: and one in every node.
@@ -281,17 +281,6 @@ def starts(duration: IntArray) -> IntArray:
     array([0, 3, 8])
     """
     return np.cumsum(duration) - duration
-
-
-def store_delay(*, skew: int = 0, latency: int | None = None) -> int:
-    """Cycles from a slot to the write of its word, besides those of links.
-
-    Parameters
-    ----------
-    latency : int or None
-        Cycles of the operators' own hardware, if the word is what one behind an in-port makes.
-    """
-    return SETTING + skew + (0 if latency is None else COMBINE + latency)
 
 
 def round_pause(links: IntArray) -> IntArray:
