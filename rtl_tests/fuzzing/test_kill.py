@@ -18,8 +18,7 @@ from xml.etree import ElementTree
 import pytest
 
 import torusfabric as tf
-from torusfabric.toolchain.cache import Cache, digest
-from torusfabric.toolchain.cache_size import keep_below
+from torusfabric.toolchain.cache import Cache, digest, keep_below
 
 SWEEP = 'steps = ["plan"]\ntopologies = ["2", "3"]\ncollectives = ["allgather", "alltoall"]\n'
 
@@ -203,7 +202,7 @@ def test_clocks_set_back(place, seconds):
     cache = Cache(place / "cache")
     for number in range(4):
         cache.put(digest(number), "x" * 1000)
-        path = cache.folder / digest(number)[:2] / f"{digest(number)}.json"
+        path = cache.folder / digest(number)[:2] / f"{digest(number)}.kept"
         os.utime(path, (time.time() + seconds + number,) * 2)
     assert cache.get(digest(3)) == "x" * 1000
     keep_below(cache.folder, 2000)

@@ -309,15 +309,13 @@ def _runtime():
     compiler = _call(["g++", "--version"], None, 60)
     key, cache = digest("verilator runtime", texts, _cxx_flags(), compiler), Cache()
     files = [f"{name}.o" for name in names]
-    kept = cache.get_files(key, files)
-    if kept is None:
-        folder = Path(tempfile.mkdtemp(prefix="verilator-runtime-"))
+    folder = Path(tempfile.mkdtemp(prefix="verilator-runtime-"))
+    if not cache.fetch_files(key, files, folder):
         for name, file in zip(names, files, strict=True):
             source = str(include / f"{name}.cpp")
             _call(["g++", *_cxx_flags(), "-c", source, "-o", file], folder, 600)
-        made = {file: folder / file for file in files}
-        kept = cache.put_files(key, made) or list(made.values())
-    return list(map(str, kept))
+        cache.put_files(key, {file: folder / file for file in files})
+    return [str(folder / file) for file in files]
 
 
 #: The testbench, with gaps for what the manifest says.

@@ -1,15 +1,46 @@
 """The cache: what is put is got back, whole or not at all, and nothing ever fails because of it."""
 
-import base64
 import multiprocessing
 import os
 import sys
-import zlib
+import time
 from pathlib import Path
 
 import pytest
 
-from torusfabric.toolchain.cache import Cache, RenewingCache, default_folder, digest
+from torusfabric.errors import InputError
+from torusfabric.toolchain.cache import (
+    GRACE,
+    Cache,
+    RenewingCache,
+    clear,
+    default_folder,
+    digest,
+    keep_below,
+    size_limit,
+    usage,
+)
+
+LONG = GRACE + 100
+
+
+def entry(cache: Cache, key: str) -> Path:
+    """The file of an entry."""
+    return cache.folder / key[:2] / f"{key}.kept"
+
+
+def age(cache: Cache, key: str, seconds: float) -> None:
+    """Let the last use of an entry be so long ago."""
+    os.utime(entry(cache, key), (time.time() - seconds,) * 2)
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> tuple[Cache, list[str]]:
+    """A cache with five entries of a thousand bytes and more, and their keys."""
+    cache, keys = Cache(tmp_path / "cache"), [digest(number) for number in range(5)]
+    for key in keys:
+        cache.put(key, "x" * 1000)
+    return cache, keys
 
 
 def test_variable_names_the_folder(monkeypatch, tmp_path):
@@ -27,9 +58,6 @@ def test_folder_follows_the_platform(monkeypatch, tmp_path):
     monkeypatch.delenv("TORUSFABRIC_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     assert default_folder() == tmp_path / "xdg" / "torusfabric"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert default_folder() == tmp_path / ".cache" / "torusfabric"
 
 
 def test_different_values_have_different_digests():
@@ -39,8 +67,7 @@ def test_different_values_have_different_digests():
 
 
 def test_value_comes_back(tmp_path):
-    cache = Cache(tmp_path)
-    key = digest("k")
+    cache, key = Cache(tmp_path), digest("k")
     assert cache.get(key) is None
     value = cache.put(key, {"luts": (1, 2), 3: None})
     assert value == {"luts": [1, 2], "3": None}
@@ -48,101 +75,58 @@ def test_value_comes_back(tmp_path):
     assert cache.get(digest("other")) is None
     cache.put(key, 5)
     assert Cache(tmp_path).get(key) == 5
+    cache.put_object(key, {(1, 2): {3}})
+    assert cache.get_object(key) == {(1, 2): {3}}
+    assert cache.get(key) is None
+    assert RenewingCache(tmp_path).get_object(key) is None
 
 
-def test_file_comes_back(tmp_path):
-    cache = Cache(tmp_path / "cache")
-    source = tmp_path / "a.bin"
-    source.write_bytes(bytes(range(256)))
-    assert cache.get_file("abcd", "b.bin") is None
-    kept = cache.put_file("abcd", "b.bin", source)
-    source.unlink()
-    assert kept is not None
-    assert cache.get_file("abcd", "b.bin") == kept
-    assert kept.read_bytes() == bytes(range(256))
-    assert cache.put_file("abcd", "c.bin", source) is None
-
-
-def test_files_keep_their_modes_and_are_there_together_or_not(tmp_path):
-    cache = Cache(tmp_path / "cache")
+def test_files_come_back(tmp_path):
+    """Files are there together or not at all, and keep their modes."""
+    cache, out = Cache(tmp_path / "cache"), tmp_path / "out"
     program, text = tmp_path / "program", tmp_path / "text"
-    program.write_text("#!")
+    out.mkdir()
+    program.write_bytes(bytes(range(256)))
     program.chmod(0o755)
     text.write_text("words")
-    kept = cache.put_files("abcd", {"p": program, "t": text})
-    assert kept is not None
-    assert cache.get_files("abcd", ["p", "t"]) == kept
-    assert kept[0].stat().st_mode == program.stat().st_mode
-    assert cache.get_files("abcd", ["p", "t", "u"]) is None
+    assert not cache.fetch_files("abcd", ["p"], out)
+    cache.put_files("abcd", {"p": program, "t": text})
+    cache.put_files("abce", {"p": tmp_path / "missing"})
+    assert not cache.fetch_files("abcd", ["p", "t", "u"], out)
+    assert not cache.fetch_files("abce", ["p"], out)
+    assert not RenewingCache(cache.folder).fetch_files("abcd", ["p"], out)
+    assert list(out.iterdir()) == []
+    assert cache.fetch_files("abcd", ["p", "t"], out)
+    assert (out / "p").read_bytes() == program.read_bytes()
+    assert (out / "p").stat().st_mode == program.stat().st_mode
+    assert (out / "t").read_text() == "words"
 
 
 def test_damaged_entry_is_a_miss(tmp_path):
     cache = Cache(tmp_path)
     cache.put("abcd", {"luts": 12345})
-    path = next(tmp_path.rglob("abcd.json"))
+    path = entry(cache, "abcd")
     whole = path.read_bytes()
     for damaged in (whole[:-3], whole.replace(b"12345", b"12346"), b"\xff\xfe\x00", b"[1]", b""):
         path.write_bytes(damaged)
         assert cache.get("abcd") is None
-    path.write_bytes(whole)
-    path.rename(path.with_name("abce.json"))
-    assert cache.get("abce") is None
-
-
-def test_value_of_another_version_is_a_miss(tmp_path):
-    """What a class that is gone was pickled as, and what is no pickle."""
-    cache = Cache(tmp_path)
-    cache.put_object("abcd", [1])
-    assert cache.get_object("abcd") == [1]
-    for gone in (b"cno_such_module\nNone\n.", b"\x80\x04", b""):
-        cache.put("abcd", base64.b64encode(zlib.compress(gone)).decode())
         assert cache.get_object("abcd") is None
+    path.write_bytes(whole)
+    path.rename(entry(cache, "abce"))
+    assert cache.get("abce") is None
+    entry(cache, "abcf").mkdir()
+    assert cache.get("abcf") is None
 
 
-def test_damaged_files_are_a_miss(tmp_path):
-    cache, source = Cache(tmp_path / "cache"), tmp_path / "source"
-    source.write_text("words")
-    for damage in ("other", "", None):
-        kept = cache.put_files("abcd", {"a": source, "b": source})
-        assert kept is not None
-        if damage is None:
-            kept[1].unlink()
-        else:
-            kept[1].write_text(damage)
-        assert cache.get_files("abcd", ["a", "b"]) is None
-        assert not cache.fetch_files("abcd", ["a", "b"], tmp_path)
-    cache.put_files("abcd", {"a": source})
-    entry = cache.folder / "ab" / "abcd"
-    entry.rename(entry.with_name("abce"))
-    assert cache.get_file("abce", "a") is None
+class Gone:
+    """A class that another version does not have."""
 
 
-def test_files_are_copied_out(tmp_path):
-    cache, source, out = Cache(tmp_path / "cache"), tmp_path / "source", tmp_path / "out"
-    source.write_text("words")
-    source.chmod(0o755)
-    out.mkdir()
-    assert not cache.fetch_files("abcd", ["a"], out)
-    cache.put_file("abcd", "a", source)
-    assert cache.fetch_files("abcd", ["a"], out)
-    assert (out / "a").read_text() == "words"
-    assert (out / "a").stat().st_mode == source.stat().st_mode
-    assert not RenewingCache(cache.folder).fetch_files("abcd", ["a"], out)
-
-
-def test_entry_is_renewed_as_a_whole(tmp_path):
-    """Files of two makings are not mixed; what is the same stays where it is."""
-    cache, source = RenewingCache(tmp_path / "cache"), tmp_path / "source"
-    for text in ("one", "two"):
-        source.write_text(text)
-        cache.put_files("abcd", {"a": source, text: source})
-    kept = Cache(cache.folder)
-    assert kept.get_files("abcd", ["a", "one"]) is None
-    assert [path.read_text() for path in kept.get_files("abcd", ["a", "two"]) or ()] == ["two"] * 2
-    before = (cache.folder / "ab" / "abcd").stat().st_ino
-    kept.put_files("abcd", {"a": source, "two": source})
-    assert (cache.folder / "ab" / "abcd").stat().st_ino == before
-    assert {path.name for path in (cache.folder / "ab").iterdir()} == {"abcd"}
+def test_value_of_another_version_is_a_miss(tmp_path, monkeypatch):
+    cache = Cache(tmp_path)
+    cache.put_object("abcd", Gone())
+    monkeypatch.delitem(globals(), "Gone")
+    assert cache.get_object("abcd") is None
 
 
 def test_folder_that_cannot_be_made_does_no_harm(tmp_path):
@@ -150,7 +134,6 @@ def test_folder_that_cannot_be_made_does_no_harm(tmp_path):
     cache = Cache(tmp_path / "file" / "cache")
     assert cache.put("abcd", [1]) == [1]
     assert cache.get("abcd") is None
-    assert cache.put_file("abcd", "x", tmp_path / "file") is None
     with cache.lock("warm"):
         pass
 
@@ -182,20 +165,6 @@ def _hammer(folder, worker, keys):
             sys.exit(1)
 
 
-def test_processes_do_not_disturb_each_other(tmp_path):
-    context = multiprocessing.get_context("spawn")
-    keys = ["aaaa", "aabb", "cccc"]
-    workers = [context.Process(target=_hammer, args=(tmp_path, n, keys)) for n in range(3)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    assert [worker.exitcode for worker in workers] == [0, 0, 0]
-    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [
-        f"{key}.json" for key in keys
-    ]
-
-
 def _count_up(folder, times):
     for _ in range(times):
         with Cache(folder).lock("counter"):
@@ -203,41 +172,123 @@ def _count_up(folder, times):
             path.write_text(str(int(path.read_text()) + 1))
 
 
-def test_lock_lets_one_in_at_a_time(tmp_path):
-    (tmp_path / "counter").write_text("0")
+def _at_once(function, *arguments):
+    """Run a function in three processes, each of which must succeed."""
     context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=_count_up, args=(tmp_path, 200)) for _ in range(2)]
+    workers = [context.Process(target=function, args=each) for each in arguments]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
+    assert {worker.exitcode for worker in workers} == {0}
+
+
+def test_processes_do_not_disturb_each_other(tmp_path):
+    keys = ["aaaa", "aabb", "cccc"]
+    _at_once(_hammer, *((tmp_path, n, keys) for n in range(3)))
+    files = sorted(path.name for path in tmp_path.rglob("*") if path.is_file())
+    assert files == [f"{key}.kept" for key in keys]
+
+
+def test_lock_lets_one_in_at_a_time(tmp_path):
+    (tmp_path / "counter").write_text("0")
+    _at_once(_count_up, *[(tmp_path, 200)] * 2)
     assert (tmp_path / "counter").read_text() == "400"
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs owners of files")
-@pytest.mark.parametrize("part", [".", "ab", "ab/{key}", "ab/{key}/a", "ab/{key}/contents.json"])
-def test_what_others_may_write_is_not_used(tmp_path, part):
+def test_what_others_may_write_is_not_used(tmp_path):
     """A library is run, and its digest lies beside it: whoever can write one can write both."""
-    key, cache = "ab" + "0" * 62, Cache(tmp_path / "cache")
-    (tmp_path / "a").write_text("content")
-    assert cache.put_file(key, "a", tmp_path / "a") == cache.get_file(key, "a")
-    open_to_all = tmp_path / "cache" / part.format(key=key)
-    open_to_all.chmod(0o777)
-    assert cache.get_file(key, "a") is None
-    # Made anew, it is ours again, and so are the folders.
-    assert cache.put_file(key, "a", tmp_path / "a") == cache.get_file(key, "a") is not None
-    cache.put(key, 1)
+    key, cache = digest("k"), Cache(tmp_path)
+    before = os.umask(0)
+    try:
+        cache.put(key, 1)
+    finally:
+        os.umask(before)
     assert cache.get(key) == 1
-    (tmp_path / "cache" / "ab" / f"{key}.json").chmod(0o666)
+    entry(cache, key).chmod(0o666)
     assert cache.get(key) is None
+    cache.put(key, 2)
+    assert cache.get(key) == 2
+    if os.getuid() == 0:
+        os.chown(entry(cache, key), 12345, -1)
+        assert cache.get(key) is None
 
 
-@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="needs to be root")
-def test_what_others_own_is_not_used(tmp_path):
-    """Nor is it where they have planted a cache before there was one."""
-    key, cache = "ab" + "0" * 62, Cache(tmp_path / "cache")
-    (tmp_path / "a").write_text("content")
-    cache.put_file(key, "a", tmp_path / "a")
-    os.chown(tmp_path / "cache", 12345, -1)
-    assert cache.get_file(key, "a") is None
-    assert cache.put_file(key, "a", tmp_path / "a") is None
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("", 2 * 10**9), ("12345", 12345), ("500M", 5 * 10**8), ("2G", 2 * 10**9), ("0", 0),
+     ("1.5 kB", 1500)],
+)  # fmt: skip
+def test_limit_is_set_by_a_variable(monkeypatch, text, size):
+    monkeypatch.setenv("TORUSFABRIC_CACHE_LIMIT", text)
+    assert size_limit() == size
+
+
+@pytest.mark.parametrize("text", ["much", "-1", "1e9", "9" * 400, "2 cows"])
+def test_limit_that_is_no_size(monkeypatch, text):
+    monkeypatch.setenv("TORUSFABRIC_CACHE_LIMIT", text)
+    with pytest.raises(InputError, match=r"^TORUSFABRIC_CACHE_LIMIT must be a size such as 500M"):
+        Cache()
+
+
+def test_usage(filled, tmp_path):
+    cache, _ = filled
+    assert usage(cache.folder).entries == 5
+    assert 5000 < usage(cache.folder).bytes < 6000
+    assert usage(tmp_path / "none") == (0, 0)
+
+
+def test_what_was_used_last_stays(filled):
+    cache, keys = filled
+    for number, key in enumerate(keys):
+        age(cache, key, LONG + 1000 * number)
+    assert cache.get(keys[4]) is not None  # used now, which is noted
+    keep_below(cache.folder, 10_000)
+    assert usage(cache.folder).entries == 5
+    for number, key in enumerate(keys[:4]):
+        age(cache, key, LONG + 1000 * number)
+    keep_below(cache.folder, 4500)
+    assert [entry(cache, key).exists() for key in keys] == [True, True, False, False, True]
+
+
+def test_what_is_in_use_stays(filled):
+    cache, _ = filled
+    keep_below(cache.folder, 10)
+    assert usage(cache.folder).entries == 5
+
+
+def test_cache_looks_at_its_limit_itself(filled, monkeypatch):
+    cache, keys = filled
+    for key in keys:
+        age(cache, key, LONG)
+    monkeypatch.setenv("TORUSFABRIC_CACHE_LIMIT", "3000")
+    Cache(cache.folder).put(digest("new"), "x" * 1000)
+    assert usage(cache.folder).bytes < 3000
+    assert cache.get(digest("new")) is not None
+
+
+def test_nothing_is_kept_with_a_limit_of_zero(monkeypatch, tmp_path):
+    monkeypatch.setenv("TORUSFABRIC_CACHE_LIMIT", "0")
+    cache = Cache(tmp_path / "other")
+    assert cache.put(digest("new"), [1]) == [1]
+    assert not (tmp_path / "other").exists()
+
+
+def test_clear_leaves_files_of_others(filled):
+    """Entries of older versions, some of which are folders, go with the others."""
+    cache, _ = filled
+    with cache.lock(digest("lock")):
+        pass
+    old = cache.folder / digest("old")[:2] / digest("old")
+    old.mkdir(parents=True)
+    (old / "library.so").write_text("x" * 1000)
+    old.with_suffix(".json").write_text("1")
+    mine = [cache.folder / "thesis.tex", cache.folder / "ab" / "notes.json",
+            cache.folder / "src" / "main.c"]  # fmt: skip
+    for path in mine:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("years of work")
+    assert clear(cache.folder).entries == 7
+    assert usage(cache.folder) == (0, 0)
+    assert sorted(path for path in cache.folder.rglob("*") if path.is_file()) == sorted(mine)

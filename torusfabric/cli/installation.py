@@ -79,8 +79,7 @@ def run_cache(arguments: Namespace) -> None:
     """Show what the cache holds, or remove it."""
     from rich.filesize import decimal
 
-    from ..toolchain.cache import default_folder
-    from ..toolchain.cache_size import LIMIT_VARIABLE, clear, size_limit, usage
+    from ..toolchain.cache import LIMIT_VARIABLE, clear, default_folder, size_limit, usage
 
     folder, limit = default_folder(), size_limit()
     removed = clear(folder) if arguments.clear else None

@@ -152,7 +152,6 @@ FAMILIES = {
     "simulation": "simulation",
     "sweep": "sweep",
     "toolchain.cache": "file",
-    "toolchain.cache_size": "file",
     "toolchain.cxx": "tool",
     "toolchain.files": "file",
     "toolchain.folders": "file",

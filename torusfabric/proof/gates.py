@@ -244,16 +244,17 @@ def read_gates(
 def converted(script: str, text: str, cache: Cache | None) -> dict[str, Any]:
     """What Yosys makes of a text, as it writes it."""
     key = digest("gates", script, text, tools.version("yosys"))
-    if kept := cache and cache.get_file(key, "gates.json"):
-        return dict(json.loads(kept.read_text(encoding="utf-8")))
+    if kept := cache and cache.get_object(key):
+        return dict(kept)
     with work_folder("gates") as folder:
         (folder / "text.v").write_text(text, encoding="utf-8")
         (folder / "script.ys").write_text(script, encoding="utf-8")
         tools.run("yosys", ["-q", "-s", "script.ys"], folder=folder, log="yosys.log",
                   what="the emitted text", makes=["gates.json"])  # fmt: skip
-        if cache:
-            cache.put_file(key, "gates.json", folder / "gates.json")
-        return dict(json.loads((folder / "gates.json").read_text(encoding="utf-8")))
+        found = dict(json.loads((folder / "gates.json").read_text(encoding="utf-8")))
+    if cache:
+        cache.put_object(key, found)
+    return found
 
 
 def _parse(

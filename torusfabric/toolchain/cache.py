@@ -1,41 +1,59 @@
-"""A content-addressed cache of what external tools produced.
+"""A content-addressed cache of what external tools produced, which many processes share.
 
 The key of an entry is a digest of everything its value depends on (text, options, versions of the
-tools). A value is JSON or a set of files, and is kept with its own digest, which is compared
-whenever it is read: an entry that was damaged or changed counts as none. An entry gets its name
-once it is complete, whatever other processes do. A cache that cannot be written, or an entry that
-cannot be read, costs time and nothing else. Beyond its limit, what was not used for long is
-removed.
+tools). An entry is one file, which gets its name once it is complete. It begins with a digest,
+which is compared whenever it is read: an entry that was damaged or changed counts as none. A cache
+that cannot be written, or an entry that cannot be read, costs time and nothing else.
 
-A cache holds libraries, which are run. What another user may have written is not used: an entry
-counts only if it and the folders of the cache belong to this user or to root, and nobody else may
-write them.
+A cache holds libraries and pickles, which are run. So an entry counts only if its file belongs to
+this user or to root, and nobody else may write it.
+
+Beyond its limit, what was not used for long is removed. Only what has the name of an entry is
+counted or removed: a folder that a user names may hold other files. What was used last stays
+longest, and what was used just now stays in any case.
+
+Why no library does this: caches such as diskcache keep a database, which the hosts of a cluster
+cannot share through a network file system.
 """
 
-import base64
 import contextlib
 import functools
 import hashlib
 import json
 import os
 import pickle
-import secrets
+import re
 import shutil
+import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import platformdirs
 
-from .cache_size import keep_below, mark_used, size_limit
+from ..errors import InputError
 from .files import AnyPath, replacing
 from .folders import locked
 
-__all__ = ["Cache", "RenewingCache", "default_folder", "digest", "source_digest"]
+__all__ = ["LIMIT_VARIABLE", "Cache", "RenewingCache", "Usage", "clear", "default_folder", "digest",
+           "is_private", "keep_below", "size_limit", "source_digest", "usage"]  # fmt: skip
 
-#: The file of an entry that lists the digests of the others.
-CONTENTS = "contents.json"
+#: The variable of the environment that sets the limit.
+LIMIT_VARIABLE = "TORUSFABRIC_CACHE_LIMIT"
+
+#: The limit in bytes without it.
+DEFAULT_LIMIT = 2_000_000_000
+
+#: Seconds for which an entry stays after its use, and seconds after which a use is noted again.
+GRACE, NOTED = 600.0, 60.0
+
+#: Bytes of the digest that a value begins with.
+HEAD = 32
+
+#: Names of entries; of older versions some are folders.
+_ENTRY = re.compile(r"[0-9a-f]{64}(\.kept|\.json)?")
+_SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,3})?) ?([kmgt]?)b?", re.IGNORECASE)
 
 
 def default_folder() -> Path:
@@ -59,11 +77,6 @@ def source_digest(*rooms: str) -> str:
     return digest(*(path.read_text(encoding="utf-8") for path in paths))
 
 
-#: What reading a value ends in that other versions of Python or of a package have written.
-NOT_READ = (AttributeError, EOFError, ImportError, IndexError, KeyError, TypeError, ValueError,
-            pickle.UnpicklingError, zlib.error)  # fmt: skip
-
-
 class Cache:
     """A folder of entries named by `digest`.
 
@@ -82,125 +95,56 @@ class Cache:
     _kept: ClassVar[dict[Path, int]] = {}
 
     def __init__(self, folder: AnyPath | None = None) -> None:
-        self._folder = Path(folder) if folder is not None else default_folder()
+        self.folder = Path(folder) if folder is not None else default_folder()
         self._limit = size_limit()
 
-    @property
-    def folder(self) -> Path:
-        """Where the entries are."""
-        return self._folder
-
     def get(self, key: str) -> Any:
-        """The JSON value of a key, or None."""
+        """Return the JSON value of a key, or None."""
+        data = self._read(key)
         try:
-            path = self._path(f"{key}.json")
-            if not self._is_trusted(path):
-                return None
-            head, _, text = path.read_text(encoding="utf-8").partition("\n")
-            if head != digest(key, text):
-                return None
-            mark_used(path)
-            return json.loads(text)
-        except (OSError, ValueError):
+            return None if data is None else json.loads(data)
+        except ValueError:
             return None
 
     def put(self, key: str, value: Any) -> Any:
         """Keep a JSON value under a key; returns it as `get` will."""
         text = json.dumps(value)
-        path = self._path(f"{key}.json")
-        if not self._limit:
-            return json.loads(text)
-        with contextlib.suppress(OSError):
-            self._make(path.parent)
-            with replacing(path) as unfinished:
-                unfinished.write_text(f"{digest(key, text)}\n{text}", encoding="utf-8")
-                _keep_others_out(unfinished)
-            self._stay_below(len(text))
+        self._write(key, text.encode())
         return json.loads(text)
 
     def get_object(self, key: str) -> Any:
-        """The Python value of a key, or None; only this user or root can have written it."""
-        text = self.get(key)
-        if text is None:
-            return None
+        """Return the Python value of a key, or None."""
+        data = self._read(key)
         try:
-            return pickle.loads(zlib.decompress(base64.b64decode(text)))
-        except NOT_READ:
+            return None if data is None else pickle.loads(zlib.decompress(data))
+        except Exception:  # whatever classes of another version raise
             return None
 
     def put_object(self, key: str, value: Any) -> None:
         """Keep any Python value that can be pickled under a key."""
-        self.put(key, base64.b64encode(zlib.compress(pickle.dumps(value), 1)).decode())
+        self._write(key, zlib.compress(pickle.dumps(value), 1))
 
-    def get_files(self, key: str, names: Sequence[str]) -> list[Path] | None:
-        """The paths of files kept under a key, if all are there. Read them, do not change them."""
-        entry = self._path(key)
-        if not self._is_trusted(entry, entry / CONTENTS, *(entry / name for name in names)):
-            return None
-        digests = self._digests(entry, key)
-        paths = [entry / name for name in names]
-        if not all(_is_sound(path, digests.get(path.name)) for path in paths):
-            return None
-        mark_used(entry)
-        return paths
+    def put_files(self, key: str, sources: Mapping[str, AnyPath]) -> None:
+        """Keep copies of files under a key, by their names, with their modes."""
+        with contextlib.suppress(OSError):
+            self.put_object(
+                key,
+                {
+                    name: (os.stat(path).st_mode & 0o777, Path(path).read_bytes())
+                    for name, path in sources.items()
+                },
+            )
 
-    def put_files(self, key: str, sources: Mapping[str, AnyPath]) -> list[Path] | None:
-        """Keep copies of files, with their modes, under a key.
-
-        Parameters
-        ----------
-        sources : dict of str to path
-            The files by the names under which they are kept.
-
-        Returns
-        -------
-        list of Path or None
-            Their paths in the cache; None if they could not be kept.
-        """
-        if not self._limit:
-            return None
-        entry = self._path(key)
-        made = entry.with_name(f".{secrets.token_hex(8)}.part")
-        try:
-            self._make(entry.parent)
-            made.mkdir(mode=0o755)
-            digests = {name: _copy(source, made / name) for name, source in sources.items()}
-            text = json.dumps({"key": key, "files": digests})
-            (made / CONTENTS).write_text(text, encoding="utf-8")
-            for path in made.iterdir():
-                _keep_others_out(path)
-            if self.get_files(key, list(sources)) is None or digests != self._digests(entry, key):
-                self._stay_below(sum(path.stat().st_size for path in made.iterdir()))
-                _replace(made, entry)
-        except OSError:
-            return None
-        finally:
-            shutil.rmtree(made, ignore_errors=True)
-        paths = [entry / name for name in sources]
-        return paths if self._is_trusted(entry, *paths) else None
-
-    def fetch_files(self, key: str, names: Sequence[str], folder: Path) -> bool:
-        """Copy the files kept under a key into a folder; returns whether they are there.
-
-        Other than of `get_files`, it does not matter what becomes of the entry meanwhile.
-        """
-        if (paths := self.get_files(key, names)) is None:
+    def fetch_files(self, key: str, names: Iterable[str], folder: Path) -> bool:
+        """Copy the files kept under a key into a folder; returns whether they are there."""
+        kept = self.get_object(key) or {}
+        if not kept.keys() >= {*names}:
             return False
-        digests = self._digests(self._path(key), key)
-        try:
-            return all(_copy(path, folder / path.name) == digests[path.name] for path in paths)
-        except (OSError, KeyError):
-            return False
-
-    def get_file(self, key: str, name: str) -> Path | None:
-        """The path of a file kept under a key, or None. Read it, do not change it."""
-        kept = self.get_files(key, [name])
-        return kept[0] if kept else None
-
-    def put_file(self, key: str, name: str, source: AnyPath) -> Path | None:
-        """Keep a copy of a file under a key and a name; returns its path there, or None."""
-        kept = self.put_files(key, {name: source})
-        return kept[0] if kept else None
+        for name in names:
+            mode, content = kept[name]
+            (folder / name).write_bytes(content)
+            (folder / name).chmod(mode)
+        return True
 
     @contextlib.contextmanager
     def lock(self, name: str, *, waiting: Callable[[], object] | None = None) -> Iterator[None]:
@@ -214,98 +158,156 @@ class Cache:
         waiting : function of (), optional
             Called if somebody else is in.
         """
-        path = self._folder / "locks" / f"{name}.lock"
+        path = self.folder / "locks" / f"{name}.lock"
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
         with locked(path, waiting=waiting):
             yield
 
+    def _read(self, key: str) -> bytes | None:
+        """Return the value of a key, if there is a whole one that only this user can have made."""
+        try:
+            with open(self._path(key), "rb") as file:
+                if not is_private(file.fileno()):
+                    return None
+                head, data = file.read(HEAD), file.read()
+                used = os.fstat(file.fileno()).st_mtime
+        except OSError:
+            return None
+        if head != _digest_of_value(key, data):
+            return None
+        if abs(time.time() - used) > NOTED:
+            with contextlib.suppress(OSError):  # of a cache that can only be read
+                os.utime(self._path(key))
+        return data
+
+    def _write(self, key: str, data: bytes) -> None:
+        """Keep a value under a key, if that is possible."""
+        if not self._limit:
+            return
+        with contextlib.suppress(OSError):
+            self._path(key).parent.mkdir(parents=True, exist_ok=True)
+            with replacing(self._path(key)) as unfinished:
+                unfinished.chmod(0o600)
+                unfinished.write_bytes(_digest_of_value(key, data) + data)
+            self._stay_below(len(data))
+
     def _stay_below(self, added: int) -> None:
         """Look at the limit at first, and whenever a part of it has been added."""
-        kept = self._kept.get(self._folder, self._limit) + added
+        kept = self._kept.get(self.folder, self._limit) + added
         if kept > self._limit // 16:
-            keep_below(self._folder, self._limit)
+            keep_below(self.folder, self._limit)
             kept = 0
-        self._kept[self._folder] = kept
+        self._kept[self.folder] = kept
 
-    def _make(self, folder: Path) -> None:
-        """Make a folder of entries; of what is ours already, keep others out."""
-        folder.mkdir(parents=True, exist_ok=True)
-        for path in (self._folder, folder):
-            with contextlib.suppress(OSError):
-                _keep_others_out(path)
-
-    def _is_trusted(self, *paths: Path) -> bool:
-        """Whether nobody else can have written these files and folders of one entry."""
-        return all(map(_is_ours, (self._folder, paths[0].parent, *paths)))
-
-    def _path(self, name: str) -> Path:
-        return self._folder / name[:2] / name
-
-    def _digests(self, entry: Path, key: str) -> dict[str, str]:
-        """The digests of the files of an entry; none if it is no entry of the key."""
-        try:
-            match json.loads((entry / CONTENTS).read_text(encoding="utf-8")):
-                case {"key": str(name), "files": dict(files)} if name == key:
-                    return files
-        except (OSError, ValueError):
-            pass
-        return {}
+    def _path(self, key: str) -> Path:
+        return self.folder / key[:2] / f"{key}.kept"
 
 
 class RenewingCache(Cache):
     """A cache that is written but not read, so that every entry is made anew."""
 
-    def get(self, key: str) -> None:
-        """No value."""
-        return
-
-    def get_files(self, key: str, names: Sequence[str]) -> None:
-        """No files."""
+    def _read(self, key: str) -> None:
+        """Return no value."""
         return
 
 
-def _copy(source: AnyPath, target: Path) -> str:
-    """Copy a file with its mode; returns the digest of what was copied."""
-    data = Path(source).read_bytes()
-    target.write_bytes(data)
-    shutil.copymode(source, target)
-    return hashlib.sha256(data).hexdigest()
+def _digest_of_value(key: str, data: bytes) -> bytes:
+    """Return the digest that the entry of a key begins with."""
+    return hashlib.sha256(key.encode() + data).digest()
 
 
-def _is_ours(path: Path) -> bool:
-    """Whether nobody else can have written a file or folder: a library there is run."""
-    if not hasattr(os, "getuid"):
-        return True  # Windows, whose folders of a user are his
+def is_private(file: AnyPath | int) -> bool:
+    """True if a file or folder is there and only this user, or root, can have written it."""
+    if not hasattr(os, "getuid"):  # Windows, whose folders of a user are private
+        return True
     try:
-        status = path.stat()
+        status = os.stat(file)
     except OSError:
         return False
     return status.st_uid in (os.getuid(), 0) and not status.st_mode & 0o022
 
 
-def _keep_others_out(path: Path) -> None:
-    """Let nobody but its owner write a file or folder."""
-    mode = path.stat().st_mode
-    if mode & 0o022:
-        path.chmod(mode & 0o7755)
+class Usage(NamedTuple):
+    """What a cache holds."""
+
+    entries: int
+    bytes: int
 
 
-def _is_sound(path: Path, expected: str | None) -> bool:
-    """Whether a file has the digest that it was kept with."""
+class _Entry(NamedTuple):
+    """An entry, and the time of its last use."""
+
+    path: Path
+    bytes: int
+    used: float
+
+
+def size_limit() -> int:
+    """The limit of a cache in bytes; 0 where nothing is kept.
+
+    Raises
+    ------
+    InputError
+        If the variable is set to something else than a size.
+    """
+    text = os.environ.get(LIMIT_VARIABLE, "").strip()
+    if not text:
+        return DEFAULT_LIMIT
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise InputError(f"{LIMIT_VARIABLE} must be a size such as 500M or 2G, not {text!r}")
+    return int(float(match[1]) * 1000 ** " kmgt".index(match[2].lower() or " "))
+
+
+def usage(folder: Path) -> Usage:
+    """Return the size of a cache."""
+    sizes = [entry.bytes for entry in _entries(folder)]
+    return Usage(len(sizes), sum(sizes))
+
+
+def clear(folder: Path) -> Usage:
+    """Remove all entries and locks, and nothing else; returns what was removed."""
+    sizes = [entry.bytes for entry in _entries(folder) if _remove(entry.path)]
+    for lock in (folder / "locks").glob("*.lock"):
+        with contextlib.suppress(OSError):
+            lock.unlink()
+    for inner in (*folder.glob("[0-9a-f][0-9a-f]"), folder / "locks"):
+        with contextlib.suppress(OSError):  # not empty
+            inner.rmdir()
+    return Usage(len(sizes), sum(sizes))
+
+
+def keep_below(folder: Path, limit: int) -> None:
+    """Remove entries that were not used for long, down to four fifths of a limit that is passed."""
+    now, found = time.time(), list(_entries(folder))
+    total = sum(entry.bytes for entry in found)
+    if total <= limit:
+        return
+    for entry in sorted(found, key=lambda entry: entry.used):
+        if total > limit * 4 // 5 and now - entry.used > GRACE and _remove(entry.path):
+            total -= entry.bytes
+
+
+def _entries(folder: Path) -> Iterator[_Entry]:
+    """Yield all entries, those of older versions included."""
+    for path in sorted(folder.glob("[0-9a-f][0-9a-f]/*")):
+        if _ENTRY.fullmatch(path.name) and path.name[:2] == path.parent.name:
+            with contextlib.suppress(OSError):
+                used, files = path.stat().st_mtime, [path, *path.glob("*")]
+                size = sum(file.stat().st_size for file in files if file.is_file())
+                # A clock that is set back leaves times that are yet to come.
+                yield _Entry(path, size, used if used <= time.time() + GRACE else 0.0)
+
+
+def _remove(path: Path) -> bool:
+    """Remove an entry; returns whether it is gone."""
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest() == expected
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
     except OSError:
         return False
-
-
-def _replace(made: Path, entry: Path) -> None:
-    """Give a folder its name; what has that name is removed."""
-    old = entry.with_name(f".{secrets.token_hex(8)}.part")
-    with contextlib.suppress(FileNotFoundError):
-        entry.rename(old)
-    try:
-        made.rename(entry)
-    finally:
-        shutil.rmtree(old, ignore_errors=True)
+    return True

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..errors import InputError, MissingTool, WorkFailed
 from . import processes, tools
-from .cache import Cache, digest
+from .cache import Cache, digest, is_private
 from .folders import lasting_folder, work_folder
 
 __all__ = ["build", "compiler", "have_compiler"]
@@ -97,7 +97,7 @@ def build(
     Returns
     -------
     Path
-        Where it is kept; not to be changed.
+        A file that lasts as long as this process.
 
     Raises
     ------
@@ -109,10 +109,13 @@ def build(
     command = compiler()
     texts = {**sources, **(headers or {})}
     key = digest(name, texts, list(flags), list(link), compiler_version(tuple(command)))
-    cache = Cache()
+    cache, made = Cache(), _libraries() / key / name
     with cache.lock(key):
-        if kept := cache.get_file(key, name):
-            return kept
+        if made.exists():
+            return made
+        made.parent.mkdir(exist_ok=True)
+        if cache.fetch_files(key, [name], made.parent):
+            return made
         with work_folder("cxx") as work:
             for file, text in texts.items():
                 # A path in it may hold bytes that are no UTF-8.
@@ -122,10 +125,19 @@ def build(
                 lambda file: _compile(compiling, file, work, what), sources
             )
             _run([*compiling, *objects, *link, "-o", name], work, makes=name, what=what)
-            if kept := cache.put_file(key, name, work / name):
-                return kept
-            # Without a cache the file must outlive this call.
-            return Path(shutil.copy(work / name, lasting_folder()))
+            cache.put_files(key, {name: work / name})
+            return Path(shutil.copy(work / name, made))
+
+
+@functools.cache
+def _libraries() -> Path:
+    """A folder for what this process has loaded from the cache.
+
+    It lies in the cache if that is private, since nothing in a folder for temporary files may be
+    run on some machines.
+    """
+    folder = Cache().folder
+    return lasting_folder(folder if is_private(folder) and os.access(folder, os.W_OK) else None)
 
 
 def _compile(command: Sequence[str], file: str, folder: Path, what: str) -> str:

@@ -315,10 +315,13 @@ def transient(
         yield path
 
 
-def temporary_folder(use: str = "") -> contextlib.AbstractContextManager[Path]:
-    """A new folder among the temporary files, which only this user can enter; see `transient`."""
+def temporary_folder(
+    use: str = "", *, within: Path | None = None
+) -> contextlib.AbstractContextManager[Path]:
+    """Make a folder that only this user can enter, among the temporary files; see `transient`."""
     make = lambda path: path.mkdir(0o700)
-    return transient(Path(tempfile.gettempdir()), "torusfabric-", make=make, use=use)
+    folder = within or Path(tempfile.gettempdir())
+    return transient(folder, "torusfabric-", make=make, use=use)
 
 
 def _locked(path: Path, stack: contextlib.ExitStack) -> bool:

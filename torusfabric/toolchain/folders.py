@@ -191,11 +191,11 @@ def _kept(folder: Path) -> Path:
         return folder
 
 
-def lasting_folder() -> Path:
-    """A new folder, which is removed when this process ends."""
+def lasting_folder(within: Path | None = None) -> Path:
+    """Make a folder that is removed when this process ends, among the temporary files or within."""
     stack = contextlib.ExitStack()
     atexit.register(stack.close)
-    return stack.enter_context(temporary_folder())
+    return stack.enter_context(temporary_folder(within=within))
 
 
 def remove_work_folders() -> None:

@@ -29,8 +29,7 @@ from typing import IO
 
 from ..errors import MissingTool, WorkFailed
 from . import processes
-from .cache import Cache
-from .cache_size import size_limit
+from .cache import Cache, size_limit
 from .extras import how_to_install, installed
 from .files import AnyPath
 from .folders import require_room
