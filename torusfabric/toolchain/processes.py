@@ -2,14 +2,12 @@
 
 Each child leads a process group of its own: a shell passes nothing on to what it runs, and a
 compiler's driver leaves its passes behind. A group is ended when the call that waits for it is
-left by an exception; `ending_signals` turns the signals that end a command into exceptions. If the
-caller is killed, it can do nothing, and a small shell beside it ends the groups that are running.
+left by an exception; `ending_signals` turns the signals that end a command into exceptions.
 
 Python raises an exception only between two of its own instructions. A library that computes for
 longer than `HEED` seconds is not waited for: a thread, which the signal wakes up, ends the process.
 """
 
-import atexit
 import contextlib
 import os
 import signal
@@ -39,22 +37,6 @@ PERIOD = 1.0
 #: Seconds in which the main thread must notice a signal that ends the command.
 HEED = 0.5
 
-#: A shell that reads which groups run (+) and run no more (-), and ends those that run when nobody
-#: can write any more; as `_end` does it.
-SURVIVOR = f"""
-groups=' '
-while read -r change group; do
-  case $change in
-    +) groups="$groups$group " ;;
-    -) groups="${{groups%% $group *}} ${{groups#* $group }}" ;;
-  esac
-done
-[ "$groups" = ' ' ] && exit
-for group in $groups; do kill -s INT -- "-$group"; done
-sleep {GRACE:g}
-for group in $groups; do kill -s KILL -- "-$group"; done
-"""
-
 #: The signals that end a command; not those that a system does not have.
 _ENDING = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
@@ -75,56 +57,6 @@ class Interrupted(KeyboardInterrupt):
 
     def __str__(self) -> str:
         return "interrupted" if self.number == signal.SIGINT else "terminated"
-
-
-class _Survivor:
-    """Ends the groups of processes that are running when this process is killed.
-
-    It is started before the first of them, and told of each right after its start; if this process
-    is killed in between, that one goes on running. Where there is no shell, or no room for one more
-    process, all do.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._shell: subprocess.Popen[bytes] | None = None
-        atexit.register(self._leave)
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._forget)
-
-    def start(self) -> None:
-        """See that there is a shell."""
-        with self._lock, contextlib.suppress(OSError):
-            if self._shell is None and os.name == "posix":
-                self._shell = subprocess.Popen(
-                    ["/bin/sh", "-c", SURVIVOR],
-                    bufsize=0,
-                    cwd="/",
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    start_new_session=True,
-                )
-
-    def note(self, change: str, group: int) -> None:
-        """Say that a group runs (``+``), or runs no more (``-``)."""
-        with self._lock, contextlib.suppress(OSError):
-            if self._shell is not None:
-                self._shell.stdin.write(f"{change} {group}\n".encode())  # type: ignore[union-attr]
-
-    def _leave(self) -> None:
-        """Let the shell end, at the end of this process."""
-        with self._lock, contextlib.suppress(OSError):
-            if self._shell is not None:
-                self._shell.communicate()
-
-    def _forget(self) -> None:
-        """Leave the shell to the process that a fork was made of, and have one of one's own."""
-        self._lock = threading.Lock()
-        if self._shell is not None:
-            self._shell.stdin.close()  # type: ignore[union-attr]
-            self._shell.returncode = 0  # not ours to wait for
-            self._shell = None
 
 
 class _Group:
@@ -150,7 +82,6 @@ class _Group:
             raise
         finally:
             if process is not None:
-                _survivor.note("-", process.pid)
                 with process:
                     self._running.discard(process)
 
@@ -159,9 +90,15 @@ class _Group:
         with self._lock:
             if self._over:
                 raise Interrupted(signal.SIGINT)
-            _survivor.start()
-            process = _popen(command, **options)
-            _survivor.note("+", process.pid)
+            process: subprocess.Popen[str] = subprocess.Popen(  # type: ignore[call-overload]
+                command,
+                stdin=subprocess.DEVNULL,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                start_new_session=True,
+                **options,
+            )
             self._running.add(process)
             return process
 
@@ -171,19 +108,6 @@ class _Group:
             self._over = over
             running = list(self._running)
         _end(running)
-
-
-def _popen(command: Sequence[str], **options: object) -> subprocess.Popen[str]:
-    """Start a process in a group of its own."""
-    return subprocess.Popen(  # type: ignore[call-overload, no-any-return]
-        command,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        encoding="utf-8",
-        errors="replace",
-        start_new_session=True,
-        **options,
-    )
 
 
 def _end(processes: Iterable[subprocess.Popen[str]]) -> None:
@@ -240,7 +164,6 @@ class _Signals:
                 raise Interrupted(self._came)
 
 
-_survivor = _Survivor()
 _signals = _Signals()
 _groups: "weakref.WeakSet[_Group]" = weakref.WeakSet()
 _main_group = _Group()
