@@ -93,13 +93,19 @@ def find_bound(schedule: Schedule, traffic: Traffic | None = None) -> Bound:
     """
     if isinstance(schedule, Lifted):
         return find_bound(schedule.part, traffic)
+    single = isinstance(schedule, Pattern | SumPattern | Table | SumTable) or schedule.keeps_sums
+    blocks: int | None = 1
+    if schedule.switching == Switching.CIRCUIT:
+        blocks = None  # a message may have any number
+    elif traffic is not None or not single:
+        blocks = max(1, *(traffic or check(schedule)).round_blocks, 1)
     least = lower_bound(
         schedule.topology,
         schedule.collective,
         switching=schedule.switching,
         ports=schedule.ports,
         chunks=schedule.chunks,
-        blocks=_longest_message(schedule, traffic),
+        blocks=blocks,
         duplex=schedule.duplex,
     )
     topology, chunks = schedule.topology, schedule.chunks
@@ -146,16 +152,6 @@ def _bufferless(schedule: Schedule) -> bool:
             return False
         arrived = set(zip(row[ports].tolist(), chunks[ports].tolist(), strict=True))
     return True
-
-
-def _longest_message(schedule: Schedule, traffic: Traffic | None) -> int | None:
-    """Blocks of the longest message of a schedule, None for circuits, which may hold any number."""
-    if schedule.switching == Switching.CIRCUIT:
-        return None
-    single = isinstance(schedule, Pattern | SumPattern | Table | SumTable) or schedule.keeps_sums
-    if traffic is None and single:
-        return 1
-    return max(1, *(traffic or check(schedule)).round_blocks, 1)
 
 
 def lower_bound(

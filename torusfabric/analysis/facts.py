@@ -81,6 +81,11 @@ def schedule_facts(
     cost = schedule_cost(schedule, traffic)
     least = find_bound(schedule, traffic)
     length, topology = flits or schedule.chunks, schedule.topology
+    network: dict[str, str] = {}
+    if cut := network_cut(topology, schedule.collective):
+        network["cut"] = cut
+    if isinstance(topology, Faulty) and topology.broken_nodes:
+        network["renumbered"] = topology.renumbered or "none"
     return {
         "topology": str(topology),
         "nodes": topology.nodes,
@@ -109,19 +114,8 @@ def schedule_facts(
         ),
         "transfers": cost.transfers,
         "checked": True,
-        **_of_network(schedule),
+        **network,
     }
-
-
-def _of_network(schedule: Schedule) -> dict[str, str]:
-    """The cut that makes the bound in message times, and nodes that are numbered anew, if any."""
-    topology, found = schedule.topology, {}
-    cut = network_cut(topology, schedule.collective)
-    if cut:
-        found["cut"] = cut
-    if isinstance(topology, Faulty) and topology.broken_nodes:
-        found["renumbered"] = topology.renumbered or "none"
-    return found
 
 
 def facts_together(found: Sequence[dict[str, Any]]) -> dict[str, Any]:

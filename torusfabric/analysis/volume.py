@@ -13,7 +13,7 @@ import numpy as np
 
 from ..collective import NO_NODE, Collective
 from ..schedule import Duplex, Switching
-from ..topology import CayleyGraph, Topology, Torus, cayley
+from ..topology import CayleyGraph, Topology, Torus
 from .congestion import alike_time, congestion, exchange_time
 from .cuts import cut_in_words, worst_cut
 from .partitions import worst_partition
@@ -79,23 +79,18 @@ def least_time(
     if collective.reducing and collective.to_all:
         return 2 * Fraction(nodes - 1, nodes) / each
     if collective.local:
-        return _local_time(topology, collective, each)
+        offsets = collective.targets(topology)[0]
+        if not collective.personal:
+            return len(np.unique(offsets)) / each
+        hops = int(topology.distances[offsets].sum(dtype=np.int64))
+        axes = _shift_time(topology, offsets) if isinstance(topology, Torus) else Fraction(0)
+        return max(max(len(offsets), hops) / each, axes)
     received = (nodes - 1) / each
     if collective.reducing or collective.to_all:
         return received
     hops = int(topology.distances.sum(dtype=np.int64))
     arcs = each if switching == Switching.STORE_AND_FORWARD else Fraction(degree, half)
     return max(received, hops / arcs, arc_load(topology) * half)
-
-
-def _local_time(topology: Topology, collective: Collective, each: Fraction) -> Fraction:
-    """Message times of an exchange or halo, where a node receives so many messages at once."""
-    offsets = collective.targets(topology)[0]
-    if not collective.personal:
-        return len(np.unique(offsets)) / each
-    hops = int(cayley(topology).distances[offsets].sum(dtype=np.int64))
-    axes = _shift_time(topology, offsets) if isinstance(topology, Torus) else Fraction(0)
-    return max(max(len(offsets), hops) / each, axes)
 
 
 def _shift_time(torus: Torus, offsets: np.ndarray) -> Fraction:
@@ -193,8 +188,14 @@ def reach(topology: Topology, collective: Collective, *, in_cycles: bool = False
     12
     """
     latency = topology.one_latency if in_cycles else 1
+    if latency is not None and collective.local:
+        return latency * int(topology.distance(*_local_pairs(topology, collective)).max())
+    if latency is not None and (isinstance(topology, CayleyGraph) or not collective.rooted):
+        return latency * topology.diameter
     if latency is not None:
-        return latency * _most_hops(topology, collective)
+        away = topology.all_distances
+        root = away[:, collective.root] if collective.to_root else away[collective.root]
+        return latency * int(root.max())
     if collective.local:
         origin, target = _local_pairs(topology, collective)
         return max(int(topology.cycles_from(k)[target[origin == k]].max()) for k in set(origin))
@@ -221,16 +222,6 @@ def least_reach(topology: Topology, collective: Collective) -> int:
         away = topology.all_distances
         return int((away.max(axis=0) + away.max(axis=1)).min())
     return reach(topology, collective)
-
-
-def _most_hops(topology: Topology, collective: Collective) -> int:
-    """Hops that some message has to go."""
-    if collective.local:
-        return int(topology.distance(*_local_pairs(topology, collective)).max())
-    if isinstance(topology, CayleyGraph) or not collective.rooted:
-        return topology.diameter
-    away = topology.all_distances
-    return int((away[:, collective.root] if collective.to_root else away[collective.root]).max())
 
 
 def network_cut(topology: Topology, collective: Collective) -> str:

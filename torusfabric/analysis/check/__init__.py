@@ -9,8 +9,7 @@ Nothing is taken on trust and nothing is sampled: where a schedule is written in
 some rules by construction (a `Pattern`, a `Table`), the other rules are checked for all of it.
 """
 
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
 
 from ...collective import Operator, parse_operators
 from ...schedule import Lifted, Masked, Pattern, Schedule, SumPattern, SumTable, Table
@@ -18,7 +17,7 @@ from ...schedule.file import given_schedule
 from ...schedule.quotient import Quotient
 from ...toolchain.destinations import AnyPath
 from ...toolchain.public import public
-from .follow import Traffic, follow_rounds
+from .follow import Progress, Traffic, follow_rounds
 from .patterns import (
     check_pattern,
     check_sum_pattern,
@@ -39,9 +38,6 @@ from .symmetric import (
 )
 
 __all__ = ["Progress", "Traffic", "check", "check_rounds", "pattern_traffic", "table_traffic"]
-
-#: Called now and then with how much is done, and of how much.
-Progress: TypeAlias = Callable[[int, int], object]
 
 
 @public

@@ -8,6 +8,7 @@ the rounds follows a *window*, as much as memory allows: some blocks, or the sum
 - `KeptWindow`: nodes keep their sums, add what arrives, and send copies.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -22,7 +23,10 @@ from ...schedule import Everything, Grouped, KeptSums, Listed, Rounds, Schedule,
 from ...topology import IntArray, IntLike
 from .rules import fault, inspect_round, ranks, unfinished
 
-__all__ = ["Held", "Traffic", "Words", "follow_rounds", "popcount", "set_bits"]
+__all__ = ["Held", "Progress", "Traffic", "Words", "follow_rounds", "popcount", "set_bits"]
+
+#: Called now and then with how much is done, and of how much.
+Progress: TypeAlias = Callable[[int, int], object]
 
 #: Bits of blocks.
 Words: TypeAlias = NDArray[np.uint64]
@@ -87,7 +91,7 @@ class Traffic:
 
 def follow_rounds(
     schedule: Schedule,
-    progress: Any = None,
+    progress: Progress | None = None,
     *,
     twice: bool = False,
 ) -> Traffic:

@@ -16,13 +16,12 @@ every sum passes every node once before it comes to its owner, and gets each con
 """
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from ...schedule import ALL, Duplex, Pattern, SumPattern, Transfers
 from ...topology import IntArray
-from .follow import Held, Traffic, Words, set_bits
+from .follow import Held, Progress, Traffic, Words, set_bits
 from .rules import check_arcs, fault, ranks, unfinished
 
 __all__ = ["check_pattern", "check_sum_pattern", "inspect_pattern", "inspect_sum_pattern",
@@ -40,30 +39,23 @@ def inspect_pattern(schedule: Pattern) -> None:
     if schedule.collective.personal:
         kind = schedule.collective.kind
         raise fault(schedule, None, f"a pattern cannot address the blocks of {kind}")
-    _check_ports_fed(schedule)
-    _check_entries_fed(schedule, schedule.chunks, 1 if schedule.steps else None)
+    _inspect_entries(schedule, schedule.chunks, 1 if schedule.steps else None)
 
 
-def _check_ports_fed(schedule: Pattern | SumPattern) -> None:
-    """Check the shape of the tables of a pattern, and that there is a link at each port in use."""
+def _inspect_entries(schedule: Pattern | SumPattern, chunks: int, number: int | None) -> None:
+    """Check the tables of a pattern: their shape, links at ports in use, and ports and chunks."""
     shape = schedule.topology.nodes, schedule.topology.ports
     if np.shape(schedule.feed) != shape or np.shape(schedule.inject) != shape:
         raise fault(schedule, None, f"the tables of a pattern must have shape {shape}")
-    used = (schedule.feed >= 0) | (schedule.inject >= 0)
-    none = np.argwhere(used & ~schedule.topology.linked)
-    if len(none):
-        raise fault(schedule, 1, "has no link", node=none[0][0], port=none[0][1])
-
-
-def _check_entries_fed(schedule: Pattern | SumPattern, chunks: int, number: int | None) -> None:
-    """Check that a pattern names ports and so many chunks; the number is that of the round."""
-    for table, most, text in [
-        (schedule.feed, schedule.topology.ports, "is fed by a port that is none"),
-        (schedule.inject, chunks, "sends a block that does not exist"),
+    feed, inject = schedule.feed, schedule.inject
+    for wrong, place, text in [
+        (((feed >= 0) | (inject >= 0)) & ~schedule.topology.linked, 1, "has no link"),
+        ((feed < -1) | (feed >= shape[1]), number, "is fed by a port that is none"),
+        ((inject < -1) | (inject >= chunks), number, "sends a block that does not exist"),
     ]:
-        bad = np.argwhere((table < -1) | (table >= most))
+        bad = np.argwhere(wrong)
         if len(bad):
-            raise fault(schedule, number, text, node=bad[0][0], port=bad[0][1])
+            raise fault(schedule, place, text, node=bad[0][0], port=bad[0][1])
 
 
 def pattern_is_static(schedule: Pattern) -> bool:
@@ -110,7 +102,7 @@ def pattern_traffic(schedule: Pattern) -> tuple[int, int]:
         feeder, length = feeder[feeder], 2 * length
 
 
-def check_pattern(schedule: Pattern, *, progress: Any = None) -> Traffic:
+def check_pattern(schedule: Pattern, *, progress: Progress | None = None) -> Traffic:
     """Check a pattern that never uses more ports or links than it may.
 
     Parameters
@@ -124,21 +116,16 @@ def check_pattern(schedule: Pattern, *, progress: Any = None) -> Traffic:
     ScheduleError
         At the first block that its sender does not hold, or that is missing at the end.
     """
-    feeders = _Feeders(schedule)
-    feeders.check_injected()
-    fresh = _follow_words(schedule, feeders, progress)
-    transfers, busy = pattern_traffic(schedule)
-    moving = (1,) * busy + (0,) * (schedule.steps - busy)
-    return Traffic.of_steps(transfers, moving, duplicates=transfers - fresh)
-
-
-def _follow_words(schedule: Pattern, feeders: "_Feeders", progress: Any) -> int:
-    """Follow all blocks, some words of 64 at a time; return how many blocks all nodes received."""
-    topology, blocks = schedule.topology, schedule.blocks
-    groups = feeders.groups()
-    words, fresh = -(-blocks.count // 64), 0
+    feeders, blocks = _Feeders(schedule), schedule.blocks
+    arcs, ids = feeders.injected
+    nodes, ports = np.divmod(arcs, schedule.topology.ports)
+    bad = np.flatnonzero(blocks.precondition(ids) != nodes)
+    if bad.size:
+        raise fault(schedule, 1, "sends {block} before it holds it", node=nodes[bad[0]],
+                    port=ports[bad[0]], block=ids[bad[0]])  # fmt: skip
+    words, fresh, groups = -(-blocks.count // 64), 0, feeders.groups()
     missing: list[tuple[int, int]] = []
-    step = max(1, CHUNK // topology.nodes)
+    step = max(1, CHUNK // schedule.topology.nodes)
     for first in range(0, words, step):
         last = min(first + step, words)
         held = Held(blocks, feeders.block_at[64 * first : 64 * last])
@@ -151,7 +138,9 @@ def _follow_words(schedule: Pattern, feeders: "_Feeders", progress: Any) -> int:
     if missing:
         node, block = min(missing)
         raise unfinished(schedule, node, block)
-    return fresh
+    transfers, busy = pattern_traffic(schedule)
+    moving = (1,) * busy + (0,) * (schedule.steps - busy)
+    return Traffic.of_steps(transfers, moving, duplicates=transfers - fresh)
 
 
 class _Feeders:
@@ -179,16 +168,6 @@ class _Feeders:
         return nodes * self.schedule.topology.ports + ports, self.schedule.blocks.encode(
             nodes, chunks
         )
-
-    def check_injected(self) -> None:
-        """Check that every node injects only blocks of its own."""
-        arcs, ids = self.injected
-        nodes = arcs // self.schedule.topology.ports
-        bad = np.flatnonzero(self.schedule.blocks.precondition(ids) != nodes)
-        if bad.size:
-            raise fault(self.schedule, 1, "sends {block} before it holds it", node=nodes[bad[0]],
-                        port=arcs[bad[0]] % self.schedule.topology.ports,
-                        block=ids[bad[0]])  # fmt: skip
 
     def _chains(self) -> IntArray:
         """A number for each arc, the same for all that the same arc or cycle feeds in the end.
@@ -228,8 +207,18 @@ class _Group:
         local = np.full(feeders.arcs + 1, len(arcs))
         local[arcs] = np.arange(len(arcs))
         self.size = len(arcs)
-        self.jumps = _jumps(np.append(local[feeders.feeder[arcs]], len(arcs)),
-                            feeders.schedule.steps)  # fmt: skip
+        # Feeders at distances 1, 2, 4 .. and last so far that all steps are covered.
+        jump, length = np.append(local[feeders.feeder[arcs]], len(arcs)), 1
+        self.jumps: list[IntArray] = []
+        while 2 * length <= feeders.schedule.steps:
+            self.jumps.append(jump)
+            jump, length = jump[jump], 2 * length
+        if missing := feeders.schedule.steps - length:
+            rest: IntArray = np.arange(len(jump))
+            for power, each in enumerate(self.jumps):
+                if missing >> power & 1:
+                    rest = each[rest]
+            self.jumps.append(rest)
         head = topology.neighbours.reshape(-1)[arcs]
         turn = ranks(head)
         self.entries = np.full((turn.max() + 1, topology.nodes), len(arcs))
@@ -255,20 +244,6 @@ class _Group:
                 word |= row[entry]
 
 
-def _jumps(feeder: IntArray, steps: int) -> list[IntArray]:
-    """Feeders at distances 1, 2, 4 .. and last so far that all steps are covered."""
-    jumps, length = [], 1
-    while 2 * length <= steps:
-        jumps.append(feeder)
-        feeder, length = feeder[feeder], 2 * length
-    rest: IntArray = np.arange(len(feeder))
-    missing = steps - length
-    for power, jump in enumerate(jumps):
-        if missing >> power & 1:
-            rest = jump[rest]
-    return [*jumps, rest] if missing else jumps
-
-
 def check_sum_pattern(schedule: SumPattern) -> Traffic:
     """What a pattern of sums moves that `inspect_sum_pattern` accepts."""
     steps = schedule.round_count
@@ -287,20 +262,27 @@ def inspect_sum_pattern(schedule: SumPattern) -> None:
     topology, collective = schedule.topology, schedule.collective
     if not collective.reducing or collective.rooted:
         raise fault(schedule, None, f"a pattern of sums cannot carry out {collective.kind}")
-    _check_ports_fed(schedule)
     if schedule.turns < 1:
         raise fault(schedule, None, f"turns must be at least 1, not {schedule.turns}")
     if not schedule.sums_of_owner or (not collective.personal and schedule.chunks % topology.nodes):
         raise fault(
             schedule, None, f"chunks must be divisible by {topology.nodes}, not {schedule.chunks}"
         )
-    _check_entries_fed(schedule, schedule.sums_of_owner - schedule.turns + 1, 1)
+    _inspect_entries(schedule, schedule.sums_of_owner - schedule.turns + 1, 1)
     if topology.nodes > 1:
         # In every step, all that are ever used are busy.
         source, port = np.nonzero(schedule.inject >= 0)
         check_arcs(schedule, 1, Transfers.hop(source, port, ALL))
         _inspect_cycles(schedule)
-        _inspect_feeds(schedule)
+        # Every out-port in use passes on what arrives of its own chunk, by a single in-port.
+        feed, inject, nodes = schedule.feed, schedule.inject, np.arange(topology.nodes)[:, None]
+        fed = np.where(feed >= 0, inject[topology.upstream][nodes, feed], -1)
+        bad = np.argwhere(fed != inject)
+        if len(bad):
+            node, at = bad[0].tolist()
+            block = _block(schedule, node, max(int(inject[node, at]), 0))
+            text = "sends {block}, which does not arrive by the in-port that feeds it"
+            raise fault(schedule, 1 + schedule.turns, text, node=node, port=at, block=block)
 
 
 def _inspect_cycles(schedule: SumPattern) -> None:
@@ -330,23 +312,6 @@ def _inspect_cycles(schedule: SumPattern) -> None:
         chunk = int((covered != 1).argmax())
         text = "{block} is counted twice" if covered[chunk] else "ends without the sum of {block}"
         raise unfinished(schedule, 0, _block(schedule, 0, chunk, 0), text)
-
-
-def _inspect_feeds(schedule: SumPattern) -> None:
-    """Check that every out-port in use passes on what arrives of its own chunk.
-
-    Of each chunk a single in-port of a node brings anything.
-    """
-    topology, feed, inject = schedule.topology, schedule.feed, schedule.inject
-    arriving = inject[topology.upstream]
-    nodes = np.arange(topology.nodes)[:, None]
-    bad = np.argwhere(np.where(feed >= 0, arriving[nodes, feed], -1) != inject)
-    if len(bad):
-        node, port = bad[0].tolist()
-        chunk = max(int(inject[node, port]), 0)
-        text = "sends {block}, which does not arrive by the in-port that feeds it"
-        block = _block(schedule, node, chunk)
-        raise fault(schedule, 1 + schedule.turns, text, node=node, port=port, block=block)
 
 
 def _block(schedule: SumPattern, node: int, chunk: int, owner: int | None = None) -> int:

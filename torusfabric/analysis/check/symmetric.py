@@ -14,7 +14,7 @@ import numpy as np
 from ...schedule import Duplex, SumTable, Switching, Table
 from ...schedule.quotient import Quotient, Send
 from ...topology import BoolArray, IntArray
-from .follow import Traffic, popcount
+from .follow import Progress, Traffic, popcount
 from .rules import fault
 
 __all__ = ["inspect_quotient", "inspect_table", "prove_quotient", "prove_sum_table",
@@ -197,7 +197,7 @@ def inspect_quotient(schedule: Quotient) -> None:
                     raise fault(schedule, number, text)
 
 
-def prove_quotient(schedule: Quotient, progress: Any = None) -> Traffic | None:
+def prove_quotient(schedule: Quotient, progress: Progress | None = None) -> Traffic | None:
     """Check a quotient schedule by one origin of each label, 64 at a time, on the whole torus."""
     topology, modulus = schedule.topology, schedule.modulus
     steps = schedule.quotient_rounds
