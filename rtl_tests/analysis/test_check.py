@@ -112,13 +112,11 @@ def test_schedule_must_make_sense(fields, message):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        (
-            {"switching": "wormhole"},
-            "Switching must be store-and-forward or circuit, not 'wormhole'",
-        ),
+        ({"switching": "wormhole"},
+         "Switching must be store-and-forward or circuit, not 'wormhole'"),
         ({"duplex": "no"}, "Duplex must be full or half, not 'no'"),
     ],
-)
+)  # fmt: skip
 def test_the_model_is_one_of_few(fields, message):
     """A schedule cannot be made for another model."""
     with pytest.raises(InputError, match=f"^{message}$"):

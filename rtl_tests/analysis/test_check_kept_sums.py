@@ -25,9 +25,7 @@ def exchange(sides, chunks=1):
 
 def as_rounds(table):
     """The same with all transfers listed."""
-    names = ("topology", "collective", "algorithm", "switching", "ports", "chunks", "duplex")
-    given = {name: getattr(table, name) for name in names}
-    return Rounds(**given, transfers=tuple(table.rounds()))
+    return Rounds(**table.head, transfers=tuple(table.rounds()))
 
 
 def is_right(schedule, most=1):

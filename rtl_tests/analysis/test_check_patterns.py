@@ -133,18 +133,14 @@ def test_stolen_feeds_are_found(sides, data):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        (
-            {"feed": np.full((4, 2), 2)},
-            r"Round 1: node 0 \(0\) port \+0 is fed by a port that is none",
-        ),
+        ({"feed": np.full((4, 2), 2)},
+         r"Round 1: node 0 \(0\) port \+0 is fed by a port that is none"),
         ({"inject": np.full((4, 2), 2)}, "Round 1: node 0 .* sends a block that does not exist"),
         ({"feed": np.zeros((3, 2), int)}, "The tables of a pattern must have shape"),
-        (
-            {"collective": Collective("scatter", 0)},
-            "A pattern cannot address the blocks of scatter",
-        ),
+        ({"collective": Collective("scatter", 0)},
+         "A pattern cannot address the blocks of scatter"),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("prove", [check, check_rounds])
 def test_malformed_patterns(fields, message, prove):
     """Entries that name nothing are refused before they are looked up."""

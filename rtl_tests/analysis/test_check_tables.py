@@ -113,16 +113,13 @@ def test_damaged_tables_of_sums(table, duplex, data):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        (
-            {"offset": np.full((1, 2), 9)},
-            "Round 1: node 0 .* sends a block whose offset does not",
-        ),
+        ({"offset": np.full((1, 2), 9)}, "Round 1: node 0 .* sends a block whose offset does not"),
         ({"chunk": np.full((1, 2), 1)}, "Round 1: node 0 .* sends a block whose chunk does not"),
         ({"chunk": np.full((1, 2), -1)}, "Round 1: node 0 .* sends a block whose chunk does not"),
         ({"chunk": np.zeros((2, 2), int)}, "The entries of a table must have shape"),
         ({"collective": Collective("alltoall")}, "A table for alltoall needs destinations"),
     ],
-)
+)  # fmt: skip
 def test_malformed_tables(fields, message):
     """Entries that name nothing are refused before they are looked up."""
     table = replace(greedy_table((3,)), **fields)

@@ -37,9 +37,7 @@ def planned(case):
 def as_rounds(schedule):
     """The same transfers in rounds, with all blocks listed."""
     held = HeldBlocks(schedule.topology, schedule.blocks)
-    names = ("topology", "collective", "algorithm", "switching", "ports", "chunks", "duplex")
-    kept = {name: getattr(schedule, name) for name in names}
-    return Rounds(**kept, transfers=tuple(map(held.carry_out, schedule.rounds())))
+    return Rounds(**schedule.head, transfers=tuple(map(held.carry_out, schedule.rounds())))
 
 
 @every_case
@@ -211,13 +209,11 @@ def test_broken_links_are_avoided_in_every_group():
         ({"axes": []}, "collective.axes must be a list of different axis numbers, at least one"),
         ({"axes": [1, 1]}, "collective.axes must be a list of different axis numbers, at least"),
         ({"axes": [-1]}, "collective.axes.0. must be an axis number, not -1"),
-        (
-            {"axes": 1},
-            "collective.axes must be a list of different axis numbers, at least one, not 1",
-        ),
+        ({"axes": 1},
+         "collective.axes must be a list of different axis numbers, at least one, not 1"),
         ({"kind": "gather", "axes": [1], "root": 4}, "Root must be a position in a group"),
     ],
-)
+)  # fmt: skip
 def test_axes_of_a_file(entry, message, tmp_path):
     """A wrong file is one line."""
     path = tmp_path / "plan.json"

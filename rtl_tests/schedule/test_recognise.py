@@ -23,10 +23,7 @@ TOPOLOGIES = ("2", "5", "6", "2x3", "3x3", "4x4", "3x3x3", "arrowhead:1", "arrow
 
 def in_rounds(schedule):
     """The same schedule with its transfers listed."""
-    common = {
-        f.name: getattr(schedule, f.name) for f in fields(Rounds) if hasattr(schedule, f.name)
-    }
-    return Rounds(**common, transfers=tuple(schedule.rounds()))
+    return Rounds(**schedule.head, transfers=tuple(schedule.rounds()))
 
 
 def selections():

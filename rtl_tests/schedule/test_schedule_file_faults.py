@@ -157,49 +157,28 @@ def test_wrong_content_is_named(changes, message, tmp_path, monkeypatch):
         ("x.json", b"\xff\xfe", "must be JSON: 'utf-8' codec can't decode"),
         ("x.json", b"[" * 10**6, "must be JSON: "),
         ("x.json", b"9" * 5000, "must be JSON: Exceeds the limit"),
-        (
-            "x.json",
-            b'{"a": [0, {"b": 1, "c": 2, "b": 1}]}',
-            'must be JSON: a[1] has the key "b" twice',
-        ),
-        (
-            "x.json",
-            b'{"b": 1, "b": {}}',
-            'must be JSON: the outermost object has the key "b" twice',
-        ),
-        (
-            "x.json",
-            b'{"b": {"c": 1, "c": 1}, "b": 1}',
-            'must be JSON: the outermost object has the key "b" twice',
-        ),
-        (
-            "x.json",
-            b'{"a": [{"c": 1, "c": 1}], "b": {"d": 1, "d": 1}}',
-            'must be JSON: b has the key "d" twice',
-        ),
-        (
-            "x.json",
-            b'{"b\\u001b": 1, "b\\u001b": 1}',
-            r'must be JSON: the outermost object has the key "b\u001b"',
-        ),
+        ("x.json", b'{"a": [0, {"b": 1, "c": 2, "b": 1}]}',
+         'must be JSON: a[1] has the key "b" twice'),
+        ("x.json", b'{"b": 1, "b": {}}',
+         'must be JSON: the outermost object has the key "b" twice'),
+        ("x.json", b'{"b": {"c": 1, "c": 1}, "b": 1}',
+         'must be JSON: the outermost object has the key "b" twice'),
+        ("x.json", b'{"a": [{"c": 1, "c": 1}], "b": {"d": 1, "d": 1}}',
+         'must be JSON: b has the key "d" twice'),
+        ("x.json", b'{"b\\u001b": 1, "b\\u001b": 1}',
+         r'must be JSON: the outermost object has the key "b\u001b"'),
         ("x.json", rb'{"a": "\ud800"}', "must be JSON: half of a surrogate pair stands alone"),
         ("x.json", rb'{"\uDFFFa": 1}', "must be JSON: half of a surrogate pair stands alone"),
         ("x.json", b'{"a": NaN}', "must be JSON: NaN is no number"),
         ("x.json", b'{"a": -Infinity}', "must be JSON: -Infinity is no number"),
         ("x.json", b"[]", "Schedule must be an object with the keys of a schedule, not []"),
         ("x.json.gz", b"{}", "must be whole and compressed: Not a gzipped file"),
-        (
-            "x.json.gz",
-            gzip.compress(b"{}", mtime=0)[:-3],
-            "must be whole and compressed: Compressed file en",
-        ),
-        (
-            "x.json.gz",
-            gzip.compress(b"x" * 999, mtime=0)[:12] + b"\xff" * 20,
-            "must be whole and compressed",
-        ),
+        ("x.json.gz", gzip.compress(b"{}", mtime=0)[:-3],
+         "must be whole and compressed: Compressed file en"),
+        ("x.json.gz", gzip.compress(b"x" * 999, mtime=0)[:12] + b"\xff" * 20,
+         "must be whole and compressed"),
     ],
-)
+)  # fmt: skip
 def test_wrong_bytes_are_named(name, raw, message, tmp_path):
     """A file that cannot be understood is the user's mistake, not a failure of ours."""
     (tmp_path / name).write_bytes(raw)

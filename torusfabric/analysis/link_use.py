@@ -72,12 +72,6 @@ class LinkUse:
 def link_use(schedule: Schedule) -> LinkUse:
     """How much of the links a schedule uses."""
     topology = schedule.topology
-    if isinstance(schedule, Lifted):
-        return _lifted(schedule)
-    if isinstance(schedule, Table):
-        used = schedule.offset >= 0
-        of_arc = np.tile(used.sum(axis=0), (topology.nodes, 1))
-        return LinkUse(topology, of_arc, used.sum(axis=1) * topology.nodes)
     of_arc = np.zeros((topology.nodes, topology.ports), np.int64)
     of_round = []
     for busy in busy_arcs(schedule):
@@ -86,19 +80,19 @@ def link_use(schedule: Schedule) -> LinkUse:
     return LinkUse(topology, of_arc, np.array(of_round, np.int64))
 
 
-def _lifted(schedule: Lifted) -> LinkUse:
-    """That of one group, in each group."""
-    part, groups = link_use(schedule.part), schedule.blocks.groups
-    inside = groups.port_in_group >= 0
-    of_arc = np.zeros((schedule.topology.nodes, schedule.topology.ports), np.int64)
-    of_arc[:, inside] = part.of_arc[groups.position[:, None], groups.port_in_group[inside]]
-    return LinkUse(schedule.topology, of_arc, part.of_round * groups.count)
-
-
 def busy_arcs(schedule: Schedule) -> Iterator[BoolArray]:
     """Which arcs are busy in each round: arrays of shape (nodes, ports)."""
     topology = schedule.topology
     shape = topology.nodes, topology.ports
+    if isinstance(schedule, Lifted):
+        groups = schedule.blocks.groups
+        inside = groups.port_in_group >= 0
+        for part in busy_arcs(schedule.part):
+            busy = np.zeros(shape, bool)
+            busy[:, inside] = part[groups.position[:, None], groups.port_in_group[inside]]
+            busy[list(groups.without)] = False
+            yield busy
+        return
     if isinstance(schedule, Pattern):
         # An arc is busy if the one that feeds it was.
         upstream, arcs = topology.feeding(schedule.feed), schedule.inject >= 0
