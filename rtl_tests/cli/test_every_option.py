@@ -98,8 +98,6 @@ def test_flags_say_the_same_again():
     for name, action in _actions():
         if isinstance(action, argparse._StoreTrueAction):
             assert "given once" not in _error([name, *2 * [action.option_strings[-1]]])
-    message = "--compact/--no-compact must be given once, not several times"
-    assert _error(["verilog", "--compact", "--no-compact"]).startswith(message)
 
 
 @pytest.mark.parametrize("digit", DIGITS)

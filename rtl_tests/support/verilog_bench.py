@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache, digest
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "lint_verilator",
     "run_icarus",
     "run_verilator",
+    "slang_diagnostics",
 ]
 
 
@@ -120,6 +122,20 @@ def check_silent(folder):
         assert lint_verilator(folder) == []
     if have_icarus():
         assert lint_icarus(folder) == []
+    assert slang_diagnostics((folder / "fabric.v").read_text()) == []
+    if tools.find("yosys"):
+        top = _top(_manifest(folder)[0])
+        script = f"read_verilog fabric.v; hierarchy -check -top {top}; proc; check -assert"
+        tools.run("yosys", ["-q", "-p", script], folder=folder, log="yosys.log", what="the text")
+
+
+def slang_diagnostics(text):
+    """Return the names of all warnings and errors of slang."""
+    import pyslang
+
+    compilation = pyslang.ast.Compilation()
+    compilation.addSyntaxTree(pyslang.syntax.SyntaxTree.fromText(text))
+    return [str(each.code) for each in compilation.getAllDiagnostics()]
 
 
 def lint_icarus(folder):
@@ -156,8 +172,8 @@ def _manifest(folder):
 
 
 def _top(manifest):
-    """The name of the top module: `host` is the interface, whose module is `fabric`."""
-    return manifest.get("module", "fabric")
+    """Return the name of the top module: `host` is an interface, whose module is `fabric`."""
+    return manifest["top"] if "interface" in manifest else "fabric"
 
 
 def _predicted(manifest, *, length=None, mode=0, **_):

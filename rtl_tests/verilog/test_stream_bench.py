@@ -127,7 +127,7 @@ def test_a_receiver_that_is_not_waited_for_is_found(tmp_path, stall):
     """Here the fabric takes every receiver for one that is always ready."""
     folder = exported(tmp_path, "2", "allgather", {"flits": 4})
     text = (folder / "fabric.v").read_text()
-    deaf = re.sub(r"\.tready\(m_axis_\d+_tready\)", ".tready(1'b1)", text)
+    deaf = text.replace(".tready(m_axis_tready[k])", ".tready(1'b1)")
     assert deaf != text
     (folder / "fabric.v").write_text(deaf)
     passed, text = run_bench(folder, RUNS=2, STALL=stall)

@@ -4,7 +4,6 @@ import json
 import re
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -69,21 +68,6 @@ def test_vivado_gets_the_text_the_constraints_and_the_part(tmp_path, script, par
     assert parts == {part or "xcvu9p-flga2104-2L-e"}
     assert any("my_fabric" in call for call in calls)
     assert any("out_of_context" in word for call in calls for word in call)
-
-
-def test_every_node_has_a_region(tmp_path):
-    """Of 2x2 nodes each has a quarter of the slices, and in it what belongs to it."""
-    sites = " ".join(f"SLICE_X{x}Y{y}" for x in range(10) for y in range(8))
-    mocks = (
-        f"proc get_sites args {{ return {{{sites}}} }}\nproc get_cells {{q name}} {{ set name }}"
-    )
-    text = files("stream", "vivado")["vivado/regions.tcl"]
-    calls = carried_out(tmp_path / "regions.tcl", f"{mocks}\n{text}", inside="top/")
-    ranges = [call[-1] for call in calls if call[0] == "resize_pblock"]
-    assert ranges == ["SLICE_X0Y0:SLICE_X4Y3", "SLICE_X0Y4:SLICE_X4Y7", "SLICE_X5Y0:SLICE_X9Y3",
-                      "SLICE_X5Y4:SLICE_X9Y7"]  # fmt: skip
-    added = {call[2] for call in calls if call[0] == "add_cells_to_pblock"}
-    assert {f"top/{what}_at_{node}" for what in ("router", "loader") for node in range(4)} <= added
 
 
 @pytest.mark.parametrize("device", ["", "5CEBA4F23C7"])
@@ -254,49 +238,3 @@ def test_files_are_listed_and_flows_known():
     assert not [name for name in tf.emit(fabric).files if name.startswith(("vivado", "quartus"))]
     with pytest.raises(InputError, match=r"^Flow must be vivado or quartus, not 'ise'"):
         tf.emit(fabric, flow="ise")
-
-
-class Placer:
-    """What nextpnr shows a script: sites of 12 columns and 8 rows, and cells as it names them."""
-
-    def __init__(self):
-        cells = {
-            "router_at_1.tx_TRELLIS_FF_Q": "TRELLIS_FF",
-            "loader_at_10.busy_LUT4_Z": "TRELLIS_COMB",
-            "endpoint_at_1.bank_0": "DP16KD",
-            "the_host.read_TRELLIS_FF_Q": "TRELLIS_FF",
-        }
-        self.cells = [(name, SimpleNamespace(type=kind)) for name, kind in cells.items()]
-        self.regions, self.inside = {}, {}
-
-    def getBels(self):
-        return range(96)
-
-    def getBelLocation(self, bel):
-        return SimpleNamespace(x=bel % 12, y=bel // 12)
-
-    def createRectangularRegion(self, name, *corners):
-        self.regions[name] = corners
-
-    def constrainCellToRegion(self, name, region):
-        self.inside[name] = region
-
-
-def test_nextpnr_gets_the_folded_torus():
-    """Regions of neighbours are at most two apart, and each logic cell is in that of its node."""
-    torus = tf.Torus(4, 4)
-    fabric = tf.Fabric(tf.compile(tf.plan(torus, "allgather")), width=8, top="stream")
-    design, placer = tf.emit(fabric, fold=True), Placer()
-    exec(design.files["nextpnr/regions.py"], {"ctx": placer})
-    assert placer.inside == {
-        "router_at_1.tx_TRELLIS_FF_Q": "node_1", "loader_at_10.busy_LUT4_Z": "node_10"
-    }  # fmt: skip
-    at = [placer.regions[f"node_{node}"] for node in range(16)]
-    assert {(x1 - x0, y1 - y0) for x0, y0, x1, y1 in at} == {(2, 1)}
-    assert len(set(at)) == 16
-    for node in range(16):
-        for there in torus.neighbours[node]:
-            (x, y, *_), (x2, y2, *_) = at[node], at[there]
-            assert abs(x - x2) / 3 + abs(y - y2) / 2 <= 2
-    assert "//  0 12  4  8\n//  3 15  7 11\n" in design.text
-    assert "folded" not in tf.emit(fabric).text

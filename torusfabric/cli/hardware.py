@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, BooleanOptionalAction, Namespace
+from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from ..analysis.facts import in_words
@@ -16,7 +16,6 @@ from .hardware_options import (
     add_fabric_options,
     add_ram_option,
     add_top_options,
-    check_compact,
 )
 from .output import (
     print_facts,
@@ -36,9 +35,6 @@ if TYPE_CHECKING:
     from ..fpga.synthesis.by_mode import CostsByMode
 
 __all__ = ["add_commands"]
-
-#: Nodes from which on text has loops unless something is said.
-LARGE = 128
 
 #: What forms may cost of a mode without a word.
 TENTH = 0.1
@@ -79,20 +75,15 @@ def _add_verilog_options(verilog: ArgumentParser) -> None:
     """Add the arguments that say what to write."""
     add_options(
         verilog,
-        f"""
+        """
         --prefix NAME: what the names of all modules begin with (default nothing)
         --flow: write a project and constraints for these tools too
         --templates: write an instance of the fabric to be copied, and SystemVerilog assertions to
             bind
-        --fold: say where nodes lie in the folded torus, whose links are all short, and write
-            regions for nextpnr
-        --compact: write generate loops over nodes, with tables of what differs (default from
-            {LARGE} nodes on, without --flow or --boards)
         -o --output DIR: folder for the files
         """,
         prefix={"default": ""},
         flow={"choices": ("vivado", "quartus")},
-        compact={"action": BooleanOptionalAction},
         output={"type": folder, "required": True},
     )
     add_force(verilog)
@@ -120,9 +111,7 @@ def _add_synth_options(synth: ArgumentParser) -> None:
 def run_verilog(arguments: Namespace) -> None:
     """Write Verilog and manifest."""
     from .. import verilog
-    from ..verilog.flows.regions import in_rows, longest_link
 
-    check_compact(arguments, "boards", "flow")
     if arguments.boards is not None:
         write_boards(arguments)
         return
@@ -130,13 +119,9 @@ def run_verilog(arguments: Namespace) -> None:
 
     made = make_fabric(arguments, any_root=True)
     fabric = made.fabric
-    usual = fabric.nodes >= LARGE and arguments.flow is None
-    compact = usual if arguments.compact is None else arguments.compact
     command = made.command_line("verilog")
     command += f" --flow {arguments.flow}" if arguments.flow else ""
-    command += "".join(f" --{name}" * getattr(arguments, name) for name in ("templates", "fold"))
-    if compact != usual:
-        command += " --compact" if compact else " --no-compact"
+    command += " --templates" * arguments.templates
     with progress_bar("writing Verilog"):
         design = verilog.write(
             fabric,
@@ -146,8 +131,6 @@ def run_verilog(arguments: Namespace) -> None:
             ram=arguments.ram,
             flow=arguments.flow,
             templates=arguments.templates,
-            fold=arguments.fold,
-            compact=compact,
         )
     facts = {
         "folder": arguments.output,
@@ -160,11 +143,6 @@ def run_verilog(arguments: Namespace) -> None:
     } | made.facts
     words = in_words(facts)
     words |= {"files": " ".join(facts["files"]), "origins": fabric.origins}
-    if arguments.fold:
-        rows, far = in_rows(fabric.program.topology), longest_link(fabric.program.topology)
-        facts |= {"folded": rows, "longest_link_in_regions": far}
-        words["folded"] = f"longest link {far}, in regions; nodes side by side:"
-        words |= {f"row {k}": " ".join(map(str, row)) for k, row in enumerate(rows)}
     print_report(arguments, facts, words)
 
 

@@ -10,7 +10,7 @@ from ..planning.selection import FormChoice
 from .arguments import add_options, lengths, natural, positive_or_auto
 
 __all__ = ["add_bus_option", "add_fabric_options", "add_flits_option", "add_ram_option",
-           "add_top_options", "check_compact", "hardware_words", "operators_of"]  # fmt: skip
+           "add_top_options", "hardware_words", "operators_of"]  # fmt: skip
 
 #: Further options in the order in which they are said again, and what is not said.
 IN_ORDER = ("top", "bus", "prefix", "barrier", "abort", "forms", "clocks", "beat", "timeout", "ram",
@@ -104,15 +104,6 @@ def add_top_options(parser: argparse.ArgumentParser, *tops: str) -> None:
         beat=(positive_or_auto, "auto"),
         timeout=(natural, 0),
     )
-
-
-def check_compact(arguments: Namespace, *others: str) -> None:
-    """Refuse options that need a line of text for each instance beside ``--compact``."""
-    for name in others if arguments.compact else ():
-        if getattr(arguments, name):
-            raise InputError(
-                f"--compact must be left out with --{name}, for which each instance has its text"
-            )
 
 
 def operators_of(arguments: Namespace, collective: Collective) -> tuple[Operator, ...]:

@@ -103,8 +103,6 @@ class Parser(argparse.ArgumentParser):
 
 def _may_be_repeated(action: argparse.Action) -> bool:
     """True if an option collects its values, or has none and says the same again."""
-    if isinstance(action, argparse.BooleanOptionalAction):
-        return False
     return action.nargs == 0 or isinstance(action, argparse._AppendAction)  # noqa: SLF001
 
 

@@ -6,7 +6,7 @@ from functools import partial
 from ..errors import WorkFailed
 from .arguments import VCD, add_force, add_options, check_output
 from .fabric import make_fabric
-from .hardware_options import add_bus_option, add_fabric_options, add_top_options, check_compact
+from .hardware_options import add_bus_option, add_fabric_options, add_top_options
 from .output import print_facts, print_json, print_line, print_table, progress_bar
 from .parser import Commands, add_command
 from .selection_options import add_selection
@@ -28,8 +28,6 @@ def add_commands(commands: Commands) -> None:
     add_options(
         prove,
         """
-        --compact: of the text with loops, as verilog --compact writes it: also that it is the same
-            hardware as text without
         --image FILE: with --fabric, what is loaded (default what it is built with)
         --wave FILE.vcd: where to write the waves of what does not hold (default counterexample.vcd)
         """,
@@ -44,10 +42,8 @@ def run_prove(arguments: Namespace) -> None:
     from ..proof.boards import prove_boards
     from ..toolchain.cache import Cache
     from ..toolchain.files import write_file
-    from ..verilog import emit
 
     check_output(arguments, arguments.wave, VCD)
-    check_compact(arguments, "boards", "fabric")
     check_fabric_file(arguments, "wave", "force")
     if arguments.boards is not None:
         _, system = make_boards(arguments, waves=True)
@@ -57,8 +53,6 @@ def run_prove(arguments: Namespace) -> None:
         file = arguments.fabric
         fabric = fabric_of_file(arguments) if file else make_fabric(arguments, any_root=True).fabric
         proved = partial(prove, fabric)
-        if arguments.compact:
-            proved = partial(proved, design=emit(fabric, compact=True))
     with progress_bar("proving") as progress:
         proof = proved(cache=Cache(), progress=progress)
     wrong = proof.counterexample

@@ -20,7 +20,7 @@ from ..toolchain import tools
 from ..toolchain.cache import Cache, digest
 from ..toolchain.folders import work_folder
 from ..topology import IntArray
-from ..verilog.design import Design
+from ..verilog.design import Design, member_name
 from .report import refuted
 
 __all__ = ["CHOSEN", "TO_GATES", "WORDS", "WORDS_IN", "WORDS_OUT", "Bit", "Flop", "Gate",
@@ -269,10 +269,9 @@ def _parse(
         for name, entry in found["modules"].items()
         if name not in (design.top, design.rom)
     }
-    plain = design.plain_names
     instances = TopInstances(
         {
-            plain.instance(name): TopInstance(
+            member_name(name, design.instance_names) or name: TopInstance(
                 cell["type"],
                 cell["connections"],
                 _rom(cell["parameters"]) if cell["type"] == design.rom else None,
@@ -282,7 +281,10 @@ def _parse(
         }
     )
     ports = top["ports"]
-    nets = {plain.net(name): entry["bits"] for name, entry in top["netnames"].items()}
+    nets = {
+        member_name(name, design.net_names) or name: entry["bits"]
+        for name, entry in top["netnames"].items()
+    }
     return GateText(modules, *_ports(ports), instances, nets)
 
 

@@ -23,7 +23,7 @@ from .routers import link_harnesses, operator_modules, router_harnesses
 from .solver import Harness
 from .streams import stream_harnesses
 from .whole import Whole
-from .wiring import WIRING, check_same_hardware, check_wiring
+from .wiring import WIRING, check_wiring
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
@@ -129,12 +129,6 @@ def _steps(
     units = operator_modules(fabric, design)
     text = read_gates(design, roles, cache, closed=closed, units=units)
     steps = Steps(fabric, design, cache, progress)
-    if design.plain_names.nets:
-        plain = emit(fabric)
-        other = read_gates(plain, roles, cache, closed=closed, units=units)
-        says = "loops are the same instances, contents and wires as text without them"
-        check = partial(check_same_hardware, design, text, plain, other)
-        yield steps.known(Lemma("loops", "comparison", says, check))
     whole = Whole(fabric, text)
     yield steps.known(Lemma(*WIRING, partial(check_wiring, fabric, text)))
     if fabric.frame:

@@ -1,7 +1,7 @@
 """The wires between instances, as the text has them, compared with what they should be.
 
 Each check returns how many things were compared, and raises `Refuted` if one is wired to anything
-else. Text with generate loops is compared with that without: they are the same hardware.
+else.
 """
 
 from __future__ import annotations
@@ -15,17 +15,15 @@ import numpy as np
 from ..rtl.fabric_builder import is_by_group
 from ..rtl.host import merge_levels
 from ..rtl.netlist import Fixed, Role
-from .gates import WORDS_IN, Bit, GateText, TopInstance, cone
+from .gates import WORDS_IN, Bit, GateText, cone
 from .host import HostPorts
 from .report import refuted
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
-    from ..verilog.design import Design
 
 __all__ = ["WIRING", "Check", "Wires", "check_core_ports", "check_distribution",
-           "check_same_hardware", "check_stream_ends", "check_tree", "check_wiring",
-           "compared"]  # fmt: skip
+           "check_stream_ends", "check_tree", "check_wiring", "compared"]  # fmt: skip
 
 #: What compares the text of a fabric with what it should be.
 Check: TypeAlias = Callable[["Fabric", GateText], int]
@@ -295,35 +293,3 @@ def _merged(fabric: Fabric, text: GateText) -> Wires:
             for _ in merge_levels(fabric.nodes):
                 at = tuple(there for here in at for there in arrives.get(here, ()))
             yield endpoint.name, f"read_data[{k}]", [*at], [text.nets["host_rdata"][k]]
-
-
-def check_same_hardware(loops: Design, text: GateText, plain: Design, other: GateText) -> int:
-    """Check, and count, pins: text with loops has the modules, contents and wires of the plain."""
-    for name in {*loops.modules, *plain.modules} - {loops.top}:
-        if loops.modules.get(name) != plain.modules.get(name):
-            raise refuted("loops", name, f"{name} must be the same in loops and without")
-    for name in sorted({*text.instances, *other.instances}):
-        one, two = (each.instances.get(name) for each in (text, other))
-        if one is None or two is None or (one.module, one.rom) != (two.module, two.rom):
-            what = "of the same module and contents in loops and without"
-            raise refuted("loops", name, f"Instance {name} must be {what}")
-    # Nets are numbered otherwise: which number stands for which is the same everywhere.
-    there: dict[Bit, Bit] = {}
-    back: dict[Bit, Bit] = {}
-    count = 0
-    for (pin, here), (_, wired) in zip(_pins(text), _pins(other), strict=True):
-        for bit, wanted in zip(here, wired, strict=True):
-            known = there.setdefault(bit, wanted), back.setdefault(wanted, bit)
-            if known != (wanted, bit) or (isinstance(bit, str) and bit != wanted):
-                raise refuted("loops", pin, f"{pin} must be wired alike in loops and without")
-            count += 1
-    return count
-
-
-def _pins(text: GateText) -> Iterator[tuple[str, list[Bit]]]:
-    """The ports, and the pins of instances, in one order for both texts."""
-    for ports in (text.inputs, text.outputs):
-        yield from sorted(ports.items())
-    instances: dict[str, TopInstance] = text.instances
-    for name in sorted(instances):
-        yield from ((f"{name}.{port}", bits) for port, bits in sorted(instances[name].pins.items()))

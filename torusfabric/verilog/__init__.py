@@ -32,7 +32,7 @@ def write(
     force : bool
         Whether files of others in the folder are replaced.
     **options
-        Of `emit`: ``ram``, ``flow``, ``templates``, ``fold``, ``compact``.
+        Of `emit`: ``ram``, ``flow``, ``templates``.
 
     Raises
     ------

@@ -16,7 +16,7 @@ from .module_text import MemoryRule, ModuleText
 from .ports import port_facts
 from .syntax import range_of
 from .text import header, module_texts
-from .top import RomContents, contents_of, instance_counts, top_structure, top_text
+from .top import RomContents, TopText, contents_of, instance_counts
 
 __all__ = ["BoardKind", "board_kinds", "emit_boards", "write_boards"]
 
@@ -63,16 +63,18 @@ def emit_boards(
     modules = {name: text for kind in kinds for name, text in kind.texts.items()}
     contents: dict[str, RomContents] = {}
     for kind in kinds:
-        own = contents_of(kind.netlist)
-        modules[kind.top] = _top_module(kind, prefix, own)
-        contents |= {f"{kind.top}_{name}": value for name, value in own.items()}
+        # Beside others, contents of ROMs have names that begin with that of the board.
+        own = {f"{kind.top}_{name}": rom for name, rom in contents_of(kind.netlist).items()}
+        counts = instance_counts(kind.netlist, prefix, {rom: name for name, rom in own.items()})
+        modules[kind.top] = ModuleText(kind.text.text(kind.top), kind.text.structure, counts)
+        contents |= own
     return Design.of(
         modules,
         kinds[0].top,
         contents=contents,
         interface="boards",
         prefix=prefix,
-        header=header(system.fabric, command, _about(system)),
+        header=header(system.fabric, command, _about(system), crossings=True),
         files=_files(system, kinds, [*modules], command=command),
     )
 
@@ -89,17 +91,7 @@ class BoardKind(NamedTuple):
     top: str
     netlist: Netlist
     texts: Mapping[str, ModuleText]
-
-
-def _top_module(kind: BoardKind, prefix: str, contents: Mapping[str, RomContents]) -> ModuleText:
-    """The top of a kind of board; beside others, its contents have names that begin with its."""
-    names = {value: name for name, value in contents.items()}
-    counted_as = {value: f"{kind.top}_{name}" for name, value in contents.items()}
-    return ModuleText(
-        top_text(kind.netlist, kind.top, prefix, kind.texts, names),
-        top_structure(kind.netlist),
-        instance_counts(kind.netlist, prefix, counted_as),
-    )
+    text: TopText
 
 
 def board_kinds(system: BoardSystem, rule: MemoryRule) -> list[BoardKind]:
@@ -118,7 +110,9 @@ def board_kinds(system: BoardSystem, rule: MemoryRule) -> list[BoardKind]:
             for name, text in made.items()
         }
         known |= own
-        kinds.append(BoardKind(_top(system, number), _renamed(netlist, names, prefix), own))
+        named = _renamed(netlist, names, prefix)
+        text = TopText(named, prefix, own)
+        kinds.append(BoardKind(_top(system, number), named, own, text))
     return kinds
 
 
@@ -239,7 +233,8 @@ def _whole(system: BoardSystem, kinds: list[BoardKind]) -> str:
     prefix = system.fabric.prefix
     heads, wires, parts, first = [], [], [], []
     for board, number in enumerate(system.kind_of):
-        top, netlist, texts = kinds[number]
+        kind = kinds[number]
+        top, netlist = kind.top, kind.netlist
         outer, bits = _outer(netlist), netlist.inputs | netlist.outputs
         heads += [f"  {way} wire {range_of(width)}board_{board}_{name}"
                   for name, (way, width) in outer.items()]  # fmt: skip
@@ -255,9 +250,10 @@ def _whole(system: BoardSystem, kinds: list[BoardKind]) -> str:
         every = ",\n    ".join(f".{pin}({net})" for pin, net in pins.items())
         parts.append(f"  {top} board_{board} (\n    {every}\n  );")
         first += [
-            f"    board_{board}.{instance.name}.{name} = {{{-(-width // 32)}{{$random}}}};"
-            for instance in netlist.instances
-            for name, width in texts[prefix + instance.module].structure.clocked.items()
+            f"    {path}.{name} = {{{-(-width // 32)}{{$random}}}};"
+            for array in netlist.arrays
+            for path in (f"board_{board}.{kind.text.path(array, k)}" for k in array.index.tolist())
+            for name, width in kind.texts[prefix + array.module].structure.clocked.items()
         ]
     return "\n".join(["// All boards, and the cables between them.",
                       "/* verilator lint_off WIDTHTRUNC */ // registers cut what $random gives",

@@ -22,7 +22,7 @@ from ..toolchain.values import path_of
 from .module_text import ModuleText, Structure
 from .top import RomContents
 
-__all__ = ["MANIFEST", "TEXT", "Design", "PlainNames", "RouterClass", "RouterShape",
+__all__ = ["MANIFEST", "TEXT", "Design", "RouterClass", "RouterShape", "member_name",
            "router_classes", "write_made"]  # fmt: skip
 
 #: Out-ports of a router, and its inputs that bring data with the part of a report they begin.
@@ -146,39 +146,26 @@ TEXT = "fabric.v"
 NO_NETS, ANY_NETS = "`default_nettype none\n", "`default_nettype wire\n"
 
 
-@dataclass(frozen=True)
-class PlainNames:
-    """What instances and nets of generate loops are called in text without these.
+def member_name(path: str, patterns: Mapping[str, str]) -> str | None:
+    """Return what patterns say of an instance in the top, or None.
 
     Parameters
     ----------
-    instances, nets : dict of str to str
-        Scope and name there, as ``node.tx`` -> name with ``{}`` where the number stands.
+    path : str
+        Its name in the text, with the blocks around it.
+    patterns : dict of str to str
+        Text for each path, with ``[]`` and ``{}`` where the number of the member of a loop stands.
 
     Examples
     --------
-    >>> names = PlainNames({"node.router": "router_at_{}"}, {"node.tx": "tx_{}"})
-    >>> names.instance("node[17].router.one"), names.net("node[17].tx"), names.net("busy")
-    ('router_at_17', 'tx_17', 'busy')
+    >>> names = {"node[].router": "router_at_{}", "the_host": "host"}
+    >>> member_name("node[17].router.one", names), member_name("the_host", names)
+    ('router_at_17', 'host')
     """
-
-    instances: Mapping[str, str] = field(default_factory=dict)
-    nets: Mapping[str, str] = field(default_factory=dict)
-
-    def instance(self, name: str) -> str:
-        """The name of an instance."""
-        return _plain(name.removesuffix(".one"), self.instances)
-
-    def net(self, name: str) -> str:
-        """The name of a net."""
-        return _plain(name, self.nets)
-
-
-def _plain(name: str, patterns: Mapping[str, str]) -> str:
-    """The name of what may be a member of a scope."""
-    member = re.fullmatch(r"(\w+)\[(\d+)\]\.([\w.]+)", name)
-    pattern = member and patterns.get(f"{member[1]}.{member[3]}")
-    return pattern.format(member[2]) if member and pattern else name
+    number = re.search(r"(?<=\[)\d+(?=\])", path)
+    pattern = re.sub(r"(?<=\[)\d+(?=\])", "", path.removesuffix(".one"), count=1)
+    found = patterns.get(pattern)
+    return found and found.format(number[0] if number else "")
 
 
 @public_class
@@ -211,16 +198,15 @@ class Design:
         What the names of all modules begin with.
     inner : frozenset of str
         Modules that count as part of those which have instances of them.
-    instance_parts : dict of str to str
-        What each instance in the top is: the part of the fabric, and of which node.
+    instance_names, net_names, instance_parts : dict of str to str
+        Names in the netlist of the instances and nets of the top, and the part of the fabric that
+        each instance is; see `member_name`.
     comments : dict of str to str
         What is said above modules in the file, besides what their texts say.
     header : str
         Comment above the whole.
     files : dict of str to str
         Further files to be written beside the text.
-    plain_names : PlainNames
-        Of a compact text.
     """
 
     modules: dict[str, str]
@@ -233,11 +219,12 @@ class Design:
     interface: str = ""
     prefix: str = ""
     inner: frozenset[str] = frozenset()
+    instance_names: dict[str, str] = field(default_factory=dict)
+    net_names: dict[str, str] = field(default_factory=dict)
     instance_parts: dict[str, str] = field(default_factory=dict)
     comments: dict[str, str] = field(default_factory=dict)
     header: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
-    plain_names: PlainNames = field(default_factory=PlainNames)
 
     @classmethod
     def of(cls, modules: Mapping[str, ModuleText], top: str, **facts: Any) -> Design:

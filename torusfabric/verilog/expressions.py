@@ -313,6 +313,13 @@ class Expressions:
         if sign in ("//", "%"):
             return indexed(self._divided(sign, *operands), low, high)
         a, b = operands
+        if isinstance(b, ast.Const) and sign in ("<<", ">>"):
+            # A shift by a constant is a choice of bits; no tool warns that it is too far.
+            if sign == ">>":
+                return self.bits(a, low + b.value, high + b.value)
+            first = min(max(b.value, low), high)
+            found = [self.bits(a, first - b.value, high - b.value)] if first < high else []
+            return joined(found + [constant(0, first - low)] * (first > low))
         size = high if sign == "<<" else len(a)
         first, amount = self.bits(a, 0, size), operand(self.whole(b))
         if sign == ">>" and a.shape().signed:

@@ -23,7 +23,6 @@ from ..rtl.streams.ports import COMMAND, LOAD, STATUS
 from ..topology import Faulty, Topology
 from .design import MANIFEST, TEXT
 from .flows import Flow, flow_files
-from .flows.regions import HINTS, cells_of_nodes, nextpnr_regions
 from .ports import port_facts
 from .system_rdl import SYSTEM_RDL, system_rdl
 from .templates import template_files
@@ -365,7 +364,7 @@ PORTS = {
 }
 
 
-def files_beside(  # noqa: PLR0913 (one choice of a user each)
+def files_beside(
     fabric: Fabric,
     modules: Sequence[str],
     *,
@@ -373,8 +372,6 @@ def files_beside(  # noqa: PLR0913 (one choice of a user each)
     title: str,
     flow: Flow | None = None,
     templates: bool = False,
-    fold: bool = False,
-    compact: bool = False,
 ) -> dict[str, str]:
     """The texts of all files but that of the modules, by their names.
 
@@ -386,21 +383,15 @@ def files_beside(  # noqa: PLR0913 (one choice of a user each)
         The command that makes them.
     title : str
         What the fabric is, in a line.
-    flow, templates, fold, compact
+    flow, templates
         As of `torusfabric.verilog.emit`.
     """
     said = manifest(fabric, command=command, files=[], modules=modules)
     texts = _describing(fabric, said, title) | bench_files(_bench(fabric), said["top"])
-    topology = fabric.program.topology
     if flow is not None:
         texts |= flow_files(flow, fabric, said, title)
     if templates:
         texts |= template_files(said)
-    if fold:
-        cells = cells_of_nodes(fabric.netlist)
-        if compact:
-            cells = {node: [f"node[{node}]"] for node in cells}
-        texts[HINTS] = nextpnr_regions(topology, cells)
     return texts | {MANIFEST: as_json(said | {"files": [TEXT, *texts]})}
 
 

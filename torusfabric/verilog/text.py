@@ -23,17 +23,15 @@ from ..toolchain.public import public
 from ..toolchain.quoting import line_comment
 from ..toolchain.values import of_type
 from ..toolchain.version import __version__
-from ..topology import IntArray, Topology
-from .compact import CompactTop
-from .design import Design, PlainNames, router_classes
+from ..topology import IntArray
+from .design import Design, router_classes
 from .ecp5 import ECP5, multiplexer_body, sum_body
 from .flows import Flow
-from .flows.regions import in_rows, longest_link
 from .lut6 import LUT6, lut6_body
 from .manifest import TOP, files_beside
 from .module_text import AUTO, MemoryRule, ModuleText, Port, Structure
 from .syntax import concatenated
-from .top import contents_of, instance_counts, top_structure, top_text
+from .top import TopText, contents_of, instance_counts
 from .writer import Heading, write_module
 
 __all__ = ["BODIES", "emit", "header", "module_texts"]
@@ -64,8 +62,6 @@ def emit(
     ram: str = "auto",
     flow: str | None = None,
     templates: bool = False,
-    fold: bool = False,
-    compact: bool = False,
 ) -> Design:
     """The Verilog of a fabric, with all files that go with it.
 
@@ -79,11 +75,6 @@ def emit(
         ``vivado`` or ``quartus``: a project and constraints for it are among the files.
     templates : bool
         Whether an instance to be copied is among the files, and assertions to be bound.
-    fold : bool
-        Whether the header has a table of where nodes lie in the folded torus, and regions for
-        nextpnr are among the files.
-    compact : bool
-        Whether what there is for each node is a generate loop; see `torusfabric.verilog.compact`.
 
     Raises
     ------
@@ -103,12 +94,9 @@ def emit(
     modules = module_texts(netlist, prefix, MemoryRule.parse(ram))
     contents = contents_of(netlist)
     names = {value: name for name, value in contents.items()}
-    said = _folded(fabric.program.topology) if fold else []
-    loops = CompactTop(netlist, prefix, modules) if compact else None
-    text = loops.text(top) if loops else top_text(netlist, top, prefix, modules, names)
-    whole = ModuleText(
-        text, top_structure(netlist, compact=compact), instance_counts(netlist, prefix, names)
-    )
+    loops = TopText(netlist, prefix, modules)
+    counts = instance_counts(netlist, prefix, names)
+    whole = ModuleText(loops.text(top), loops.structure, counts)
     return Design.of(
         modules | {top: whole},
         top,
@@ -117,9 +105,11 @@ def emit(
         contents=contents,
         interface=fabric.top.value,
         prefix=prefix,
-        instance_parts={} if compact else _instance_parts(netlist),
+        instance_names=loops.instance_names,
+        net_names=loops.net_names,
+        instance_parts=loops.instance_parts,
         comments={prefix + name: comment for name, comment in _nodes(netlist).items()},
-        header=header(fabric, command, [*said, *(loops.about if loops else ())]),
+        header=header(fabric, command, loops.about, crossings="clk_0" in netlist.inputs),
         files=files_beside(
             fabric,
             [*modules, top],
@@ -127,19 +117,8 @@ def emit(
             title=_title(fabric),
             flow=None if flow is None else Flow(flow),
             templates=templates,
-            fold=fold,
-            compact=compact,
         ),
-        plain_names=loops.plain_names if loops else PlainNames(),
     )
-
-
-def _folded(topology: Topology) -> list[str]:
-    """Where nodes lie in the folded torus."""
-    rows, size = in_rows(topology), len(str(topology.nodes - 1))
-    table = [" ".join(f"{node:>{size}}" for node in row) for row in rows]
-    far = longest_link(topology)
-    return [f"nodes side by side in the folded torus, longest link {far}, in regions:", *table]
 
 
 def _parts(netlist: Netlist, prefix: str, modules: Mapping[str, ModuleText]) -> dict[str, str]:
@@ -176,16 +155,16 @@ def _nodes(netlist: Netlist) -> dict[str, str]:
     return comments
 
 
-def _instance_parts(netlist: Netlist) -> dict[str, str]:
-    """The part of the fabric that each instance is, and of which node."""
-    return {
-        i.name: i.role.value + ("" if i.node is None else f" of node {i.node}")
-        for i in netlist.instances
-    }
+def header(fabric: Fabric, command: str, more: Sequence[str] = (), *, crossings: bool) -> str:
+    """Return the comment above the text, with the command that makes it.
 
-
-def header(fabric: Fabric, command: str, more: Sequence[str] = ()) -> str:
-    """The comment above the text: what it is, and how to make it again."""
+    Parameters
+    ----------
+    more : sequence of str
+        Further lines.
+    crossings : bool
+        True if there are clock crossings.
+    """
     lines = [
         _title(fabric),
         f"made by torusfabric {__version__}:",
@@ -194,7 +173,7 @@ def header(fabric: Fabric, command: str, more: Sequence[str] = ()) -> str:
     ]
     text = "".join(f"{line_comment(line)}\n" for line in lines)
     waived = WAIVED | (WAIVED_OF_ABORT if "abort" in fabric.netlist.inputs else {})
-    if "clk_0" in fabric.netlist.inputs:
+    if crossings:
         waived |= WAIVED_OF_CROSSINGS
     for name, reason in waived.items():
         text += f"/* verilator lint_off {name} */ // {reason}\n"

@@ -1,31 +1,34 @@
-"""The structural top of a netlist: contents of ROMs, nets, and one instance after another."""
+"""The structural top of a netlist: net arrays, and generate loops over nodes.
+
+Each *scope* of the netlist (nodes, groups of nodes, a level of a tree) is a generate loop. The net
+``tx`` of node 17 is ``tx[17]``, its router is ``node[17].router``, or ``node[17].router.one`` where
+nodes have several modules of that name. A scope of one member is no loop. Whatever differs between
+members is in constants: entry k of a constant is that of member k.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..rtl.netlist import Fixed, Netlist, Part, Role
+from ..rtl.arrays import Array
+from ..rtl.netlist import Netlist
+from .loops import Loop, Nets, local_name
 from .module_text import ModuleText, Port, Structure
-from .syntax import bits_of, concatenated, declared, filled, range_of, wires
+from .syntax import bits_of, concatenated, constant_lines, declared, filled, range_of, wires
 
-__all__ = ["RomContents", "concatenation", "contents_of", "declarations", "instance_counts",
-           "pieces", "top_structure", "top_text"]  # fmt: skip
+__all__ = ["RomContents", "TopText", "contents_of", "instance_counts"]
 
-#: Bits of contents in a line of text.
-LINE_BITS = 320
-
-#: Lines of contents that are joined at a time. Verilator takes a time that grows with the square of
-#: what is in one pair of braces: 4.1 s for 480,000 bits in one, 0.25 s in groups.
-JOINED = 32
+#: The widest constants that Verilator takes unless it is asked to.
+VERILATOR_BITS = 1 << 16
 
 
 @dataclass(frozen=True)
 class RomContents:
-    """What a ROM holds.
+    """Rows of a ROM.
 
     Parameters
     ----------
@@ -47,16 +50,11 @@ class RomContents:
         return len(self.rows) * self.width
 
     def parameters(self, contents: str | None = None) -> str:
-        """The parameters of the module in Verilog, with the name of a constant or with all rows."""
+        """Return the parameters of the module in Verilog, with all rows or a name of these."""
         return (
             f".DEPTH({len(self.rows)}), .WIDTH({self.width}), .ADDRESS({self.address_bits}), "
-            f".CONTENTS({contents or self.constant})"
+            f".CONTENTS({contents or constant_lines(self.value, self.bits)})"
         )
-
-    @property
-    def constant(self) -> str:
-        """All rows as one constant in Verilog, the last row first."""
-        return pieces(self.value, self.bits)
 
     @property
     def value(self) -> int:
@@ -64,25 +62,8 @@ class RomContents:
         return sum(row << k * self.width for k, row in enumerate(self.rows))
 
 
-def pieces(value: int, bits: int) -> str:
-    """A constant with a line for so many bits, for there are tools that do not take any length."""
-    digits, some = f"{value:0{-(-bits // 4)}x}", LINE_BITS // 4
-    first = len(digits) % some or some
-    texts = [digits[:first], *(digits[k : k + some] for k in range(first, len(digits), some))]
-    high = bits - LINE_BITS * (len(texts) - 1)
-    sizes = [high, *[LINE_BITS] * (len(texts) - 1)]
-    every = [f"{size}'h{text.lstrip('0') or '0'}" for size, text in zip(sizes, texts, strict=True)]
-    while len(every) > JOINED:
-        every = [_joined(every[k : k + JOINED]) for k in range(0, len(every), JOINED)]
-    return _joined(every)
-
-
-def _joined(texts: Sequence[str]) -> str:
-    return "{" + ",\n    ".join(texts) + "}"
-
-
 def contents_of(netlist: Netlist) -> dict[str, RomContents]:
-    """The different contents of ROMs, by the name of the first instance with each."""
+    """Return the different contents of ROMs, by the name of the first instance with each."""
     found: dict[RomContents, tuple[int, int, str]] = {}
     for array in netlist.arrays:
         if array.which is None:
@@ -99,7 +80,7 @@ def contents_of(netlist: Netlist) -> dict[str, RomContents]:
 def instance_counts(
     netlist: Netlist, prefix: str, names: Mapping[RomContents, str]
 ) -> dict[str, int]:
-    """How many instances there are of each module, and of each contents of ROMs."""
+    """Return the number of instances of each module, and of each contents of ROMs."""
     found = Counter[str]()
     for array in netlist.arrays:
         if array.which is None:
@@ -111,94 +92,106 @@ def instance_counts(
     return dict(found)
 
 
-def top_structure(netlist: Netlist, *, compact: bool = False) -> Structure:
-    """The ports and nets of the structural top; if compact, those that have names of their own."""
-    ports = {name: Port("input") for name in ("clk", "rst")}
-    ports |= {name: Port("input", width) for name, width in netlist.inputs.items()}
-    ports |= {name: Port("output", width) for name, width in netlist.outputs.items()}
-    nets = netlist.single_nets if compact else netlist.nets
-    return Structure(ports, {name: w for name, w in nets.items() if name not in ports})
-
-
-def declarations(structure: Structure) -> dict[str, str]:
-    """The declarations of ports, by their names."""
-    return {
-        name: f"{port.direction} wire {range_of(port.width)}{name}"
-        for name, port in structure.ports.items()
-    }
-
-
-def top_text(
-    netlist: Netlist,
-    top: str,
-    prefix: str,
-    modules: Mapping[str, ModuleText],
-    names: Mapping[RomContents, str],
-) -> str:
-    """The structural top of a netlist; contents of ROMs that are equal are there once.
+class TopText:
+    """The text of the structural top of a netlist.
 
     Parameters
     ----------
-    top, prefix : str
-        Its name, and what the names of all other modules begin with.
-    modules : dict of str to ModuleText
-        What it has instances of.
-    names : dict of RomContents to str
-        Those of contents.
+    prefix : str
+        Beginning of the names of all other modules.
+
+    Attributes
+    ----------
+    structure : Structure
+        Its ports, and the nets that are there once.
+    instance_names, instance_parts : dict of str to str
+        Name in the netlist of each instance, and the part of the fabric that it is:
+        ``node[].router`` -> ``router_at_{}``, ``router of node {}``.
+    net_names : dict of str to str
+        Names in the netlist of words of arrays of nets: ``tx[]`` -> ``tx_{}``.
+    about : list of str
+        Lines for the header of the text.
     """
-    structure, nets = top_structure(netlist), netlist.nets
-    named = lambda net: (net, nets[net])
-    lines = [f"module {top} (", *declared(declarations(structure)), ");"]
-    lines += wires("  ", structure.signals)
-    for contents, name in names.items():
-        constant = f"{name}_contents = {contents.constant}"
-        lines.append(f"  localparam {range_of(contents.bits)}{constant};")
-    for name, parts in netlist.wired.items():
-        lines.append(f"  assign {name} = {concatenation(parts, named)};")
-    for instance in netlist.instances:
-        known = modules[prefix + instance.module].structure.ports
-        pins = [f".{name}({name})" for name in ("clk", "rst") if name in known]
-        pins += [
-            f".{port}({concatenation(parts, named)})"
-            for port, parts in instance.inputs.items()
-            if port in known
+
+    def __init__(self, netlist: Netlist, prefix: str, modules: Mapping[str, ModuleText]) -> None:
+        scopes: dict[str, list[Array]] = {}
+        alone = list[Array]()
+        for array in netlist.arrays:
+            scopes.setdefault(array.scope, []).append(array)
+        for scope, arrays in [*scopes.items()]:
+            if not scope or not any(array.index.any() for array in arrays):
+                alone += scopes.pop(scope)
+        alone.sort(key=lambda array: array.rank)
+        scopes = {scope: scopes[scope] for scope in sorted(scopes, key=_order_of)}
+        ports = {name: Port("input") for name in ("clk", "rst")}
+        ports |= {name: Port("input", width) for name, width in netlist.inputs.items()}
+        ports |= {name: Port("output", width) for name, width in netlist.outputs.items()}
+        own = {
+            name: width
+            for array in alone
+            for net, width in array.outputs.values()
+            if (name := net.format(array.index[0])) not in ports
+        }
+        self.structure = Structure(ports, own)
+        taken = {array.name.format(array.index[0]) for array in alone} | scopes.keys()
+        nets = Nets(netlist.inputs | own | netlist.outputs, scopes, taken)
+        loops = [Loop(nets, scope, scopes[scope], prefix, modules) for scope in scopes]
+        single = [Loop(nets, "", [array], prefix, modules) for array in alone]
+        outputs = [
+            f"{name} = {concatenated([*map(nets.part, reversed(parts))])}"
+            for name, parts in netlist.wired.items()
         ]
-        pins += [f".{port}({net})" for port, net in instance.outputs.items()]
-        parameters = ""
-        if instance.role is Role.ROM:
-            contents = RomContents(instance.contents, instance.width)
-            parameters = f" #({contents.parameters(f'{names[contents]}_contents')})"
-        lines.append(f"  {prefix}{instance.module}{parameters} {instance.name} (")
-        lines += filled("    ", pins, ");")
-    return "\n".join([*lines, "endmodule\n"])
+        outputs += _shown(netlist, nets, scopes)
+        lines = [*wires("  ", own), *nets.declarations()]
+        if loops:
+            inside = [line for loop in loops for line in loop.lines]
+            lines += ["  genvar k;", "  generate", *inside, "  endgenerate"]
+        lines += filled("  assign ", outputs, ";") if outputs else []
+        self.net_names = nets.names
+        self._lines = lines + [line for loop in single for line in loop.lines]
+        self.instance_names, self.instance_parts = dict[str, str](), dict[str, str]()
+        for scope, arrays in {**scopes, "": alone}.items():
+            for array in arrays:
+                number = "{}" if scope else str(array.index[0])
+                name = array.name.format(number)
+                path = f"{scope}[].{local_name(array.name)}" if scope else name
+                self.instance_names[path] = name
+                where = f" of node {number}" if array.nodes is not None else ""
+                self.instance_parts[path] = array.role.value + where
+        self._paths = {
+            name: path for loop in [*loops, *single] for name, path in loop.paths.items()
+        }
+        self.about = ["entry k of a constant is that of node, or other member, k of a loop"]
+        if nets.widest > VERILATOR_BITS:
+            self.about.append(
+                f"constants of {nets.widest} bits: verilator --max-num-width {nets.widest}"
+            )
+
+    def text(self, name: str) -> str:
+        """Return the text of the module."""
+        ports = {
+            port: f"{facts.direction} wire {range_of(facts.width)}{port}"
+            for port, facts in self.structure.ports.items()
+        }
+        head = [f"module {name} (", *declared(ports), ");"]
+        return "\n".join([*head, *self._lines, "endmodule\n"])
+
+    def path(self, array: Array, index: int) -> str:
+        """Return the name of an instance within the module, with those of blocks before it."""
+        return self._paths[array.name, array.module].format(index)
 
 
-def concatenation(parts: Iterable[Part | Fixed], named: Callable[[str], tuple[str, int]]) -> str:
-    """Parts of nets as an expression, the most significant first; neighbours are one.
+def _order_of(scope: str) -> tuple[bool, bool]:
+    """Return the order of loops: control, nodes, and the others in their order."""
+    return scope != "group", scope != "node"
 
-    Parameters
-    ----------
-    parts : iterable of (Part or Fixed)
-        The least significant first.
-    named : function of str -> (str, int)
-        What a net is called in the text, and its bits.
-    """
-    joined: list[Part | Fixed] = []
-    for part in parts:
-        last = joined[-1] if joined else None
-        if (
-            isinstance(part, Part)
-            and isinstance(last, Part)
-            and (part.net, part.start) == (last.net, last.start + last.width)
-        ):
-            joined[-1] = last._replace(width=last.width + part.width)
-        else:
-            joined.append(part)
-    texts = []
-    for part in reversed(joined):
-        if isinstance(part, Fixed):
-            texts.append(f"{part.width}'d{part.value}")
-        else:
-            name, bits = named(part.net)
-            texts.append(bits_of(name, part.start, part.width, bits))
-    return concatenated(texts)
+
+def _shown(netlist: Netlist, nets: Nets, scopes: Mapping[str, list[Array]]) -> Iterator[str]:
+    """Yield the assignments of outputs that are words of arrays of nets."""
+    for arrays in scopes.values():
+        for array in arrays:
+            for net, width in array.outputs.values():
+                if net.format(array.index[0]) in netlist.outputs:
+                    for k in array.index.tolist():
+                        name, of = nets.word(net, str(k))
+                        yield f"{net.format(k)} = {bits_of(name, 0, width, of)}"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import WorkFailed
+from ...verilog.design import member_name
 
 __all__ = ["ECP5_PLACERS", "NO_PLACE", "PlacerWatch", "StuckPlacer", "is_placed", "logic_mhz",
            "named_path", "slowest_path", "utilisation"]  # fmt: skip
@@ -135,10 +136,12 @@ def named_path(path: Mapping[str, Any], instances: Mapping[str, str]) -> dict[st
 def _end(cell: str, instances: Mapping[str, str]) -> str:
     """The signal and the part that a cell belongs to."""
     name, inside = cell.removeprefix(_PREFIX), cell.startswith(_PREFIX)
-    instance, _, rest = name.partition(".")
-    signal = _CELL.sub("", rest if instance in instances else name).split("$")[0].rstrip("._")
+    part, signal = None, name
+    for dot in reversed([*re.finditer(r"\.|$", name)] if inside else []):
+        if part := member_name(name[: dot.start()], instances):
+            signal = name[dot.end() :]
+            break
+    signal = _CELL.sub("", signal).split("$")[0].rstrip("._")
     if not inside:
         return f"{signal} of the harness"
-    if instance in instances:
-        return f"{signal or 'a register'} of the {instances[instance]}"
-    return signal
+    return f"{signal or 'a register'} of the {part}" if part else signal

@@ -11,7 +11,6 @@ from typing import Any
 from ...rtl.fabric import Fabric
 from ...toolchain.values import Choice
 from .quartus import quartus_files
-from .regions import REGIONS, cells_of_nodes, vivado_regions
 from .vivado import vivado_files
 
 __all__ = ["Flow", "flow_files"]
@@ -35,8 +34,7 @@ def flow_files(
     crossings = [fabric.prefix + name for name in netlist.modules if name.endswith("_crossing")]
     if flow is Flow.QUARTUS:
         return quartus_files(manifest, period=PERIOD, crossings=bool(crossings))
-    regions = vivado_regions(fabric.program.topology, cells_of_nodes(netlist))
-    return {REGIONS: regions} | vivado_files(
+    return vivado_files(
         manifest,
         title=title,
         digest=fabric.digest,

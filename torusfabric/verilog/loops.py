@@ -1,0 +1,508 @@
+"""Generate loops over what there is many of, and the nets that they drive."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..rtl.arrays import Array, Fixed, Numbers, Part, Role, Slice, Source
+from ..rtl.memories import address_width
+from ..topology import BoolArray, IntArray
+from .module_text import ModuleText
+from .syntax import LIST, bits_of, concatenated, constant_lines, filled, range_of, wires
+from .turns import WIDEST, Turns
+
+__all__ = ["Loop", "Nets", "local_name"]
+
+#: Characters of an expression from which on it has a name if it is needed twice.
+LONG = 30
+
+
+def local_name(pattern: str) -> str:
+    """Return the name that members of a scope have for a net or an instance.
+
+    Examples
+    --------
+    >>> [local_name(name) for name in ("tx_{}", "router_at_{}", "m_axis_{}_tdata")]
+    ['tx', 'router', 'm_axis_tdata']
+    """
+    return pattern.replace("_at_{}", "").replace("_{}", "")
+
+
+@dataclass
+class NetArray:
+    """A net of each member of a scope; its width is that of the widest."""
+
+    name: str
+    width: int
+    size: int
+
+
+@dataclass
+class Table:
+    """A constant with an entry for each member of a scope.
+
+    Parameters
+    ----------
+    bits : int
+        Bits of an entry.
+    defined : ndarray of bool, shape (members,)
+        True for the entries that matter; all others are 0.
+    """
+
+    name: str
+    bits: int
+    values: IntArray
+    defined: BoolArray
+
+    @property
+    def entry(self) -> str:
+        """The entry of member k."""
+        return f"{self.name}[{f'{self.bits} * k +: {self.bits}' if self.bits > 1 else 'k'}]"
+
+
+class Nets:
+    """The nets and the constants of a top.
+
+    Parameters
+    ----------
+    single : dict of str to int
+        Width of each net that is there once, ports included.
+    scopes : dict of str to (list of Array)
+        The instances of each generate loop.
+    taken : set of str
+        Further names that no net may have.
+
+    Attributes
+    ----------
+    widest : int
+        Bits of the longest constant.
+    """
+
+    def __init__(
+        self, single: Mapping[str, int], scopes: Mapping[str, list[Array]], taken: set[str]
+    ) -> None:
+        self._single, self._names = single, {*single, *taken, "k", "one", "clk", "rst"}
+        self._arrays: dict[str, NetArray] = {}
+        self._constants: list[str] = []
+        self._assigned: list[str] = []
+        self.widest = 0
+        for arrays in scopes.values():
+            size = 1 + max(int(array.index.max()) for array in arrays)
+            for array in arrays:
+                for net, width in array.outputs.values():
+                    known = self._array(net, width, size)
+                    known.width = max(known.width, width)
+
+    def _array(self, pattern: str, width: int, size: int) -> NetArray:
+        """Return the array of the nets with a number in their names, which may be a new one."""
+        if pattern not in self._arrays:
+            self._arrays[pattern] = NetArray(self.unused(local_name(pattern)), width, size)
+        return self._arrays[pattern]
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Names in the netlist of words of arrays: ``tx[]`` -> ``tx_{}``."""
+        return {f"{array.name}[]": pattern for pattern, array in self._arrays.items()}
+
+    def declarations(self) -> Iterator[str]:
+        """Yield the declarations of arrays and constants, and the assignments of inputs."""
+        widths = {f"{each.name} [0:{each.size - 1}]": each.width for each in self._arrays.values()}
+        yield from wires("  ", widths)
+        yield from self._constants
+        if self._assigned:
+            yield from filled("  assign ", self._assigned, ";")
+
+    def unused(self, first: str, name: str = "") -> str:
+        """Return the first name that nothing else has, and keep it."""
+        found, number, name = first, 1, name or first
+        if found in self._names:
+            found = name
+        while found in self._names:
+            number += 1
+            found = f"{name}_{number}"
+        self._names.add(found)
+        return found
+
+    def constant(self, name: str, value: int, bits: int) -> None:
+        """Declare a constant."""
+        self.widest = max(self.widest, bits)
+        self._constants.append(
+            f"  localparam {range_of(bits)}{name} = {constant_lines(value, bits)};"
+        )
+
+    def part(self, part: Part) -> str:
+        """Return bits of a net by its name in the netlist, which may be that of one of many."""
+        name, of = self.single(part.net)
+        return bits_of(name, part.start, part.width, of)
+
+    def single(self, net: str) -> tuple[str, int]:
+        """Return the name in the text, and the bits, of a net with a name of its own."""
+        if net in self._single:
+            return net, self._single[net]
+        for found in re.finditer(r"(?<=_)\d+(?=_|$)", net):
+            pattern = f"{net[: found.start()]}{{}}{net[found.end() :]}"
+            if pattern in self._arrays:
+                return self.word(pattern, found[0])
+        raise KeyError(net)
+
+    def word(self, pattern: str, number: str) -> tuple[str, int]:
+        """Return one of the nets with a number in their names, and its bits."""
+        net = pattern.format(number)
+        if pattern not in self._arrays and net in self._single:
+            return net, self._single[net]
+        array = self.array(pattern)
+        return f"{array.name}[{number}]", array.width
+
+    def array(self, pattern: str) -> NetArray:
+        """Return the array of the nets with a number in their names; inputs are assigned to one."""
+        if pattern not in self._arrays:
+            form = re.compile(re.escape(pattern).replace(r"\{\}", r"(\d+)"))
+            inputs = {int(m[1]): net for net in self._single if (m := form.fullmatch(net))}
+            width = self._single[next(iter(inputs.values()))]
+            name = self._array(pattern, width, max(inputs) + 1).name
+            self._assigned += [f"{name}[{k}] = {net}" for k, net in inputs.items()]
+        return self._arrays[pattern]
+
+
+class Loop:
+    """A generate loop over the members of a scope; without a scope, an instance alone.
+
+    Attributes
+    ----------
+    lines : list of str
+    paths : dict of (str, str) to str
+        Name of each array of instances, and its module -> name in the text, with ``{}`` where the
+        number of a member stands.
+    """
+
+    def __init__(
+        self,
+        nets: Nets,
+        scope: str,
+        arrays: Sequence[Array],
+        prefix: str,
+        modules: Mapping[str, ModuleText],
+    ) -> None:
+        self._nets, self._prefix, self._modules = nets, prefix, modules
+        self._size = 1 + max(int(array.index.max()) for array in arrays) if scope else 1
+        self._tables: list[Table] = []
+        self._inside: list[str] = []
+        self._indent = "      " if scope else "  "
+        self.paths: dict[tuple[str, str], str] = {}
+        named: dict[str, list[Array]] = {}
+        for array in arrays:
+            named.setdefault(local_name(array.name), []).append(array)
+        # Tables have the names of inputs of routers where others need them, too.
+        order = sorted(named.values(), key=lambda each: each[0].role is not Role.ROUTER)
+        found = {array: pins for each in order for array, pins in self._inputs(each).items()}
+        self._name_what_is_long(arrays, [found[array] for array in arrays])
+        if not scope:
+            (array,) = arrays
+            name = array.name.format(array.index[0])
+            self.paths[array.name, array.module] = name
+            instance = self._instance(array, found[array], "  ", name)
+            self.lines = [*_wrapped([*self._inside, *instance])]
+            return
+        instances = [
+            line
+            for name, each in named.items()
+            for line in self._choice(scope, name, [(array, found[array]) for array in each])
+        ]
+        head = f"    for (k = 0; k < {self._size}; k = k + 1) begin : {scope}"
+        self.lines = [*_wrapped([head, *self._inside, *instances, "    end"])]
+        for table in self._tables:
+            every = (table.values[:, None] >> np.arange(table.bits) & 1).astype(np.uint8)
+            packed = np.packbits(every.ravel(), bitorder="little").tobytes()
+            value = int.from_bytes(packed, "little")
+            nets.constant(table.name, value, table.bits * self._size)
+
+    # Instances
+
+    def _inputs(self, arrays: Sequence[Array]) -> dict[Array, dict[str, str]]:
+        """Return the expression of each input of arrays whose instances have one name.
+
+        Inputs that differ in numbers alone have one expression in all arrays.
+        """
+        pins: dict[Array, dict[str, str]] = {}
+        alike: dict[tuple[str, tuple[object, ...]], list[tuple[Array, list[Source]]]] = {}
+        for array in arrays:
+            known = self._modules[self._prefix + array.module].structure.ports
+            pins[array] = {name: name for name in ("clk", "rst") if name in known}
+            for port, sources in array.inputs.items():
+                if port in known:
+                    pins[array][port] = ""
+                    joined = _joined(sources)
+                    form = port, tuple(map(_form, joined))
+                    alike.setdefault(form, []).append((array, joined))
+        for (port, forms), each in alike.items():
+            index = np.concatenate([array.index for array, _ in each])
+            whole = replace(each[0][0], index=index)
+            texts = []
+            for k in range(len(forms)):
+                label = f"{port}_{k}" if len(forms) > 1 else port
+                source = _together([sources[k] for _, sources in each])
+                texts.append(self._source(source, whole, label))
+            for array, _ in each:
+                pins[array][port] = concatenated(texts[::-1])
+        return pins
+
+    def _name_what_is_long(self, arrays: Sequence[Array], inputs: list[dict[str, str]]) -> None:
+        """Give names to long expressions that several inputs have."""
+        uses = Counter(text for pins in inputs for text in pins.values())
+        named: dict[str, str] = {}
+        for array, pins in zip(arrays, inputs, strict=True):
+            for port, text in pins.items():
+                if text not in named and uses[text] > 1 and len(text) > LONG:
+                    named[text] = name = self._nets.unused(port, f"{port}_in")
+                    width = sum(source.width for source in array.inputs[port])
+                    head = f"{self._indent}wire {range_of(width)}{name} = "
+                    whole = text.startswith("{") and ", " in text
+                    self._inside += (
+                        filled(head + "{", text[1:-1].split(", "), "};")
+                        if whole
+                        else [f"{head}{text};"]
+                    )
+                pins[port] = named.get(text, text)
+
+    def _choice(
+        self, scope: str, name: str, each: list[tuple[Array, dict[str, str]]]
+    ) -> Iterator[str]:
+        """Yield the instances of a name: of one module, or of one of several."""
+        which = np.full(self._size, len(each))
+        for number, (array, _) in enumerate(each):
+            which[array.index] = number
+            path = f"{scope}[{{}}].{name}"
+            self.paths[array.name, array.module] = path
+        count = int(which.max()) + 1
+        if count == 1:
+            yield from self._instance(*each[0], "      ", name)
+            return
+        for array, _ in each:
+            self.paths[array.name, array.module] += ".one"
+        if count == 2:
+            label = f"has_{each[0][0].module}"
+            heads = [f"if ({self._entry(label, np.arange(self._size), which == 0, 1)})", "else"]
+        else:
+            bits = address_width(count)
+            test = self._entry(f"{name}_module", np.arange(self._size), which, bits)
+            heads = [f"  {bits}'d{number}:" for number in range(count - 1)] + ["  default:"]
+            yield f"      case ({test})"
+        for head, (array, pins) in zip(heads, each, strict=False):
+            yield f"      {head} begin : {name}"
+            yield from self._instance(array, pins, " " * (8 + 2 * (count > 2)), "one")
+            yield " " * (6 + 2 * (count > 2)) + "end"
+        if count > 2:
+            yield from ["        default: ;"] * (len(each) < count)
+            yield "      endcase"
+
+    def _instance(self, array: Array, pins: Mapping[str, str], indent: str, name: str) -> list[str]:
+        """Return the lines of an instance."""
+        every = [f".{port}({text})" for port, text in pins.items()]
+        for port, (net, width) in array.outputs.items():
+            word, of = self._nets.word(net, "k" if self._size > 1 else str(array.index[0]))
+            every.append(f".{port}({bits_of(word, 0, width, of)})")
+        head = f"{indent}{self._prefix}{array.module} "
+        if array.which is None:
+            return filled(f"{head}{name} (", every, ");")
+        return [f"{head}#({self._contents(array)})", *filled(f"{indent}  {name} (", every, ");")]
+
+    def _contents(self, array: Array) -> str:
+        """Return the parameters of ROMs."""
+        assert array.which is not None
+        stem, different = local_name(array.name), [*array.contents]
+        depth, width = len(different[0]), array.width
+        bits, turns = depth * width, None
+        if len(array) == self._size < 2 * len(different) and width <= WIDEST:
+            rows = np.array(different)[array.which[np.argsort(array.index)]]
+            turns = Turns.of(rows)
+            different = (
+                [tuple(each) for each in rows[: turns.step].tolist()] if turns else different
+            )
+        value = 0
+        for row in (row for rows in reversed(different) for row in reversed(rows)):
+            value = value << width | row
+        if self._size == 1:
+            expression = constant_lines(value, bits)
+        else:
+            expression = self._nets.unused(f"{stem}_rows".upper())
+            self._nets.constant(expression, value, bits * len(different))
+        if turns:
+            here = self._nets.unused(f"{stem}_here".upper())
+            self._inside += turns.text(here, expression, width, depth)
+            expression = here
+        elif len(different) > 1:
+            number = self._number(array, array.which, len(different), f"{stem}_number")
+            expression += f"[{self._times(bits, number)}{_up(bits)}]"
+        return (f".DEPTH({depth}), .WIDTH({width}), .ADDRESS({address_width(depth)}), "
+                f".CONTENTS({expression})")  # fmt: skip
+
+    # Expressions
+
+    def _source(self, source: Source, array: Array, label: str) -> str:
+        """Return the expression of some bits of an input of the instances of an array."""
+        if isinstance(source, Fixed):
+            return f"{source.width}'d{source.value}"
+        if isinstance(source, Numbers):
+            if len(array) == self._size and (source.values == source.values[0]).all():
+                return f"{source.width}'d{source.values[0]}"
+            return self._entry(label, array.index, source.values, source.width)
+        if isinstance(source, Slice):
+            return self._slice(source, array, label)
+        used = [*source.each()]
+        texts = [
+            self._slice(each, replace(array, index=array.index[rows]), f"{label}_net_{number}")
+            for number, (rows, each) in enumerate(used)
+        ]
+        which = np.zeros(len(array), int)
+        for number, (rows, _) in enumerate(used):
+            which[rows] = number
+        bits = address_width(len(used))
+        text = texts[-1]
+        for number, each in enumerate(texts[:-1]):
+            if len(used) == 2:
+                test = self._entry(f"{label}_is", array.index, which == 0, 1)
+            else:
+                test = f"{self._entry(f'{label}_is', array.index, which, bits)} == {bits}'d{number}"
+            text = f"{test} ? {each} : {text}"
+        return text
+
+    def _slice(self, source: Slice, array: Array, label: str) -> str:
+        """Return the expression of bits of a net."""
+        if source.number is None:
+            name, of = self._nets.single(source.net)
+        elif len(array) == self._size and (source.number == source.number[0]).all():
+            name, of = self._nets.word(source.net, str(source.number[0]))
+        else:
+            size = self._nets.array(source.net).size
+            name, of = self._nets.word(
+                source.net, self._number(array, source.number, size, f"{label}_of")
+            )
+        if isinstance(source.start, int):
+            return bits_of(name, source.start, source.width, of)
+        if source.width == of:  # a single bit has no number
+            return name
+        assert not (source.start % source.width).any(), "words lie side by side"
+        words = source.start // source.width
+        word = self._number(array, words, of // source.width, f"{label}_word")
+        return f"{name}[{self._times(source.width, word)}{_up(source.width)}]"
+
+    def _times(self, width: int, number: str) -> str:
+        """Return the lowest bit of a word of some width."""
+        if width == 1 or number == "0":
+            return number
+        return (
+            f"{width} * ({number})"
+            if re.search(r"[+/] ", number.split("[")[0])
+            else f"{width} * {number}"
+        )
+
+    def _number(self, array: Array, values: IntArray, count: int, label: str) -> str:
+        """Return a number below a count of each instance, as a function of that of its member."""
+        index, members, bits = array.index, np.arange(self._size), address_width(count)
+        if len(index) == self._size and (values == values[0]).all():
+            return str(values[0])
+        known = self._known(label, index, values, bits)
+        if known and known.name == label.upper():
+            return self._entry(label, index, values, bits)
+        for shift in range(16):
+            if (values == index >> shift).all() and members[-1] >> shift < count:
+                return f"k / {1 << shift}" if shift else "k"
+        if len(index) > 1 and not known:
+            step = int(values[1] - values[0]) // int(index[1] - index[0])
+            first = int(values[0]) - step * int(index[0])
+            found = first + step * members
+            if step > 0 and first >= 0 and found[-1] < count and (values == found[index]).all():
+                times = f"{step} * k" if step > 1 else "k"
+                return f"{times} + {first}" if first else times
+        return self._entry(label, index, values, bits)
+
+    def _entry(self, label: str, index: IntArray, values: IntArray | BoolArray, bits: int) -> str:
+        """Return the entry of a table with values of some members; tables that agree are one."""
+        table = self._known(label, index, values, bits)
+        if table is None:
+            whole, there = np.zeros((2, self._size), np.int64)
+            table = Table(self._nets.unused(label.upper()), bits, whole, there.astype(bool))
+            self._tables.append(table)
+        table.values[index], table.defined[index] = values, True
+        return table.entry
+
+    def _known(
+        self, label: str, index: IntArray, values: IntArray | BoolArray, bits: int
+    ) -> Table | None:
+        """Return a table with values of many members, or one of the label that may have them."""
+        for table in self._tables:
+            there = table.defined[index]
+            agrees = table.bits == bits and (table.values[index] == values)[there].all()
+            own = table.name == label.upper()
+            if agrees and (own or (there.all() and 2 * len(index) > self._size)):
+                return table
+        return None
+
+
+def _form(source: Source) -> object:
+    """Return a value that sources have in common which differ in numbers alone."""
+    match source:
+        case Slice(net, number, start, width):
+            return net, number is None, start if isinstance(start, int) else None, width
+        case Numbers(_, width):
+            return width
+        case Fixed():
+            return source
+    return id(source)
+
+
+def _together(sources: Sequence[Source]) -> Source:
+    """Return sources of one form, each of some instances, as one of all these instances."""
+    first = sources[0]
+    if len(sources) == 1 or isinstance(first, Fixed):
+        return first
+    whole = lambda name: np.concatenate([getattr(each, name) for each in sources])
+    if isinstance(first, Numbers):
+        return Numbers(whole("values"), first.width)
+    assert isinstance(first, Slice), "other sources have forms of their own"
+    number = None if first.number is None else whole("number")
+    start = first.start if isinstance(first.start, int) else whole("start")
+    return Slice.made(first.net, number, start, first.width)
+
+
+def _wrapped(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines, of which long ones go on behind a comma or a colon."""
+    for line in (part for each in lines for part in each.split("\n")):
+        deeper = " " * (len(line) - len(line.lstrip()) + 2)
+        rest = line
+        while len(rest) > LIST:
+            ends = [found.end() for found in re.finditer(r",(?= )| :(?= \S)", rest)]
+            end = max((end for end in ends if end <= LIST), default=min(ends, default=len(rest)))
+            yield rest[:end]
+            rest = deeper + rest[end:].lstrip()
+        yield rest
+
+
+def _up(width: int) -> str:
+    """Return the end of an index that is the lowest of some bits."""
+    return f" +: {width}" if width > 1 else ""
+
+
+def _joined(sources: Sequence[Source]) -> list[Source]:
+    """Return sources in which neighbouring bits of a net are one."""
+    found: list[Source] = []
+    for each in sources:
+        last = found[-1] if found else None
+        if (
+            isinstance(each, Slice)
+            and isinstance(last, Slice)
+            and each.net == last.net
+            and np.array_equal(each.number, last.number)  # type: ignore[arg-type]
+            and isinstance(each.start, int)
+            and isinstance(last.start, int)
+            and each.start == last.start + last.width
+        ):
+            found[-1] = last._replace(width=last.width + each.width)
+        else:
+            found.append(each)
+    return found
