@@ -76,12 +76,3 @@ def test_what_a_run_stores_and_reads_must_not_be_read_early(monkeypatch):
     monkeypatch.setattr(endpoint_builder.EndpointBuilder, "early", early)
     report = simulated(tf.Fabric(tf.compile(tf.plan("3x3", "allreduce"), flits=9), width=8))
     assert not report.passed
-
-
-def test_small_memories_have_theirs_in_front():
-    """Look-up tables show a word at once; their addresses take long to reach all of them."""
-    text = lambda flits: (
-        tf.emit(tf.Fabric(tf.compile(tf.plan("2x2", "allgather"), flits=flits), width=8)).text
-    )
-    assert "read_0_here" in text(2)
-    assert "read_0_here" not in text(256)

@@ -4,14 +4,12 @@ from functools import partial
 
 import numpy as np
 import pytest
-from amaranth.hdl import Cat, Const, Module, Signal
+from amaranth.hdl import Const, Module, Signal
 from helpers import simulated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torusfabric.rtl.multiplexer import (
-    SLICE,
-    Multiplexer,
     bit_count,
     branch_bits,
     branched_cascade,
@@ -22,7 +20,6 @@ from torusfabric.rtl.multiplexer import (
     select_bits,
 )
 from torusfabric.rtl.router import plan_crossbar
-from torusfabric.verilog.writer import Heading, write_module
 
 
 def selected(inputs, codes, width, *, form=branched_cascade):
@@ -75,32 +72,6 @@ def test_nothing_to_select():
     assert (len(nothing), settled(m, out)) == (8, 0)
 
 
-@pytest.mark.parametrize("branched", [False, True])
-def test_text_has_a_module_for_each_shape(branched):
-    """In a text words are chosen from by a module, and their slices by modules inside it."""
-    m = Module()
-    words = [Signal(SLICE + 3, name=f"word_{k}") for k in range(5)]
-    select = Signal(len((branch_bits if branched else select_bits)(5, 0)), name="select")
-    choose = partial(multiplexed, m, branched=branched)
-    passed = [
-        choose(words, select, len(words[0]), name="of_slices"),
-        choose(words[:2], select[:1], 9, name="of_two"),
-        choose([*words[:2], Const(0, 9)], select[:2], 9, name="or_nothing"),
-    ]
-    out = Signal(sum(map(len, passed)))
-    m.d.comb += out.eq(Cat(*passed))
-    ports = {f"port_{k}": port for k, port in enumerate([*words, select, out])}
-    wide = Multiplexer(5, SLICE + 3, branched).selector
-    text = write_module(Heading("slices"), m, ports)
-    of_two = Multiplexer(2, 9, branched).selector
-    assert {each.name for each in text.shared} == {wide.name, of_two.name, "register_2"}
-    inner = write_module(Heading("wide"), wide.module(given := wide.ports()),
-                         {port.name: port for port in given})  # fmt: skip
-    halves = {Multiplexer(5, width, branched).shared.name for width in (9, 10)}
-    assert {each.name for each in inner.shared} == {*halves, f"register_{len(select)}"}
-    assert inner.children[f"register_{len(select)}"] == 2
-
-
 @pytest.mark.parametrize("count", range(2, 18))
 def test_branch_that_idles_passes_nothing(count):
     """With all its select bits 0 a branch passes 0, whatever arrives."""
@@ -122,13 +93,6 @@ def test_cost_is_half_a_lut_an_input(inputs, luts):
     assert plan_crossbar(every).luts_per_bit == min(luts, lut_count(inputs))
 
 
-def test_single_setting_is_wires():
-    """With one setting there is nothing to select."""
-    crossbar = plan_crossbar(np.array([[2, 0, 1]]))
-    assert crossbar.rom.shape == (1, 0)
-    assert [out.sources for out in crossbar.outputs] == [(2,), (0,), (1,)]
-
-
 @pytest.mark.parametrize(("others", "luts"), [(3, 2), (4, 2), (5, 3), (9, 5)])
 def test_zero_is_nothing_beside_four_others(others, luts):
     """A cascade passes it where no select bit is set; beside fewer it is an input like others."""
@@ -143,12 +107,6 @@ def test_zero_is_nothing_beside_four_others(others, luts):
     assert selected(inputs, codes, 4, form=form)[: others + output.zero][-1] == (
         0 if output.zero else 4 + others
     )
-
-
-def test_idle_ports_share_registers():
-    """What an idle port carries does not matter, so its select bits follow another port's."""
-    crossbar = plan_crossbar(np.array([[0, 2], [1, -1], [-1, 3]]))
-    assert crossbar.rom.shape[1] == 1
 
 
 @settings(derandomize=True, deadline=None, max_examples=30)

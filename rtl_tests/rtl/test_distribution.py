@@ -1,6 +1,4 @@
-"""The way of control to the nodes: a register for each group, and copies in every node."""
-
-import re
+"""The way of control to the nodes: a register for each group, and one in every node."""
 
 import pytest
 from helpers import fabric_of
@@ -31,21 +29,6 @@ def test_no_node_is_given_anything_from_afar(topology, collective, algorithm, op
             group = distribution.groups.of(instance.node)
             near = driver.role is Role.CONTROL and driver.name == f"control_stage_{group}"
             assert driver.node is not None or near or driver.role is Role.ROOT_UNIT
-
-
-def test_copies_stay_apart():
-    """Synthesis keeps the copies of select registers, one for each half of a word of 32 bits."""
-    fabric = fabric_of("4x4", "allgather", "hamiltonian", width=32, flits=2)
-    design = tf.emit(fabric)
-    selectors = re.findall(r"^  (selector_\d_32) to_port_\d \(", design.modules["router_0"], re.M)
-    assert len(selectors) == 4
-    for selector in {*selectors}:
-        text = design.modules[selector]
-        copies = re.findall(r"^  (register_\d+) slice_\d_select_register \(", text, re.M)
-        assert len(copies) == 2
-    for name in {*copies, "control_stage"}:
-        assert f'\n(* keep_hierarchy = "yes" *)\nmodule {name} (' in design.modules[name]
-    assert "keep_hierarchy" not in design.modules["router_0"]
 
 
 def test_cycles_beside_the_steps():

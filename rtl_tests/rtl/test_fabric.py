@@ -10,7 +10,6 @@ from helpers import (
     expected_words,
     fabric_of,
     few,
-    flip_setting,
     misrouted,
     program_of,
 )
@@ -18,16 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import torusfabric as tf
-from torusfabric.analysis.check import check
-from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError, WorkFailed
 from torusfabric.rtl import Fabric
-from torusfabric.schedule import Rounds, Transfers
 from torusfabric.simulation.engines import AmaranthEngine, Job
 from torusfabric.simulation.engines.amaranth_host import Clock, HostDriver
 from torusfabric.simulation.engines.words import Words
 from torusfabric.simulation.simulate import simulate
-from torusfabric.topology import parse_topology
 
 ALLGATHERS = [
     ("2x2", "hamiltonian", 1, 2),
@@ -235,32 +230,6 @@ def test_flipped_crossbar_setting_is_seen():
     fault = report.first_wrong
     assert fault.expected != fault.got
     assert f"node {fault.node} holds" in str(fault)
-
-
-def test_flipped_rom_bit_is_seen():
-    """A single wrong bit in the settings of one node makes words wrong."""
-    # On a ring of five, nodes 1 and 2 first pass on what comes, and later send by themselves.
-    paths = [[(0, [0, 0])], [(0, [0, -1])], [(1, [0, 0])], [(2, [0, -1]), (3, [0, -1])]]
-    schedule = Rounds(
-        topology=parse_topology("5"),
-        collective=parse_collective("broadcast"),
-        algorithm="by hand",
-        switching="circuit",
-        ports=2,
-        transfers=tuple(
-            Transfers(
-                np.array([node for node, _ in row]), np.array([hops for _, hops in row], np.int8)
-            )
-            for row in paths
-        ),
-    )
-    check(schedule)
-    fabric = Fabric(tf.compile(schedule, flits=2), width=8)
-    assert simulate(fabric).passed
-    flip_setting(fabric, node=1)
-    report = simulate(fabric)
-    assert report.first_wrong.node == 2
-    assert report.cycles == fabric.predicted_cycles
 
 
 def test_fabric_that_never_ends_is_given_up():

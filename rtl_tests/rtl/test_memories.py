@@ -1,7 +1,6 @@
 """Memories of any width can be simulated, and converted."""
 
 import pytest
-from amaranth.back import rtlil
 from amaranth.hdl import Module, Signal
 from helpers import few, simulated
 
@@ -38,7 +37,6 @@ def test_wide_memory(width, parts):
 
     with wide_values():
         simulated(m, testbench)
-    assert "memwr_v2" in rtlil.convert(m, ports=[address, enable, data])
 
 
 @pytest.mark.parametrize("width", [1021, 1024])
@@ -46,16 +44,3 @@ def test_widest_fabric(width):
     """The widest fabric runs in Amaranth's simulator."""
     fabric = tf.Fabric(tf.compile(tf.plan("2", "allgather")), width=width)
     assert tf.simulate(fabric).passed
-
-
-@pytest.mark.parametrize(
-    ("depth", "many", "registers"), [(2, True, True), (2, False, False), (3, True, False)]
-)
-def test_two_words_of_many_memories_are_registers(depth, many, registers):
-    """Synthesis is told so, whatever else it could make of them."""
-    m, address, enable, data = Module(), Signal(2), Signal(), Signal(8)
-    write, read = WritePort(address, data, enable), ReadPort(address, enable)
-    cell = memory_cell("ram", width=8, depth=depth)
-    word = add_memory(m, "ram", cell, write=write, read=read, many=many)
-    il = rtlil.convert(m, ports=[address, enable, data, word])
-    assert ("ram_style" in il) == registers

@@ -12,7 +12,7 @@ from torusfabric.analysis.cost import schedule_cost
 from torusfabric.program import Action
 from torusfabric.rtl import Fabric
 from torusfabric.rtl.arrays import Slice
-from torusfabric.rtl.netlist import NetlistBuilder, Part, Role
+from torusfabric.rtl.netlist import NetlistBuilder, Part
 from torusfabric.rtl.placement import place
 from torusfabric.rtl.run_choices import RunChoices
 from torusfabric.rtl.sequencer import Sequencer
@@ -28,7 +28,6 @@ __all__ = [
     "fabric_of",
     "few",
     "leave_out_texts",
-    "flip_setting",
     "forgetful",
     "misrouted",
     "netlist_of_roms",
@@ -217,18 +216,6 @@ def forgetful(program):
         return replace(field, values=values)
 
     return with_fields(program, Action.OPERAND, change)
-
-
-def flip_setting(fabric, *, node):
-    """Plant a fault in a fabric: flip a bit in the first row of the settings of a node's router."""
-    instances = list(fabric.netlist.instances)
-    (number,) = (
-        k for k, instance in enumerate(instances)
-        if instance.role is Role.ROM and f"setting_{node}" in instance.outputs.values()
-    )  # fmt: skip
-    first, *others = instances[number].contents
-    instances[number] = replace(instances[number], contents=(first ^ 1, *others))
-    fabric.netlist = fabric.netlist.with_instances(instances)
 
 
 def delay_end(fabric, *, flits=20):

@@ -8,7 +8,7 @@ from stream_bench import StreamBench, check, messages_of, streams
 from stream_sections import forced
 
 import torusfabric as tf
-from torusfabric.rtl.streams.sections import Sections, sections_of
+from torusfabric.rtl.streams.sections import sections_of
 from torusfabric.simulation.jobs import random_jobs
 from torusfabric.simulation.streams import simulate_streams
 
@@ -90,23 +90,3 @@ def test_nodes_with_clocks_of_their_own():
     assert sections_of(fabric.program).count == 4
     report = tf.simulate(fabric, jobs=[tf.Job()] * 8, stall=0.2)
     assert report.passed, report.first_wrong
-
-
-@pytest.mark.parametrize(("buffers", "words"), [(2, 2), (3, 4)])
-def test_every_memory_has_all_sections(buffers, words):
-    """Memories of one word have as many words as sections, that of what is kept twice as many."""
-    with forced(buffers=buffers):
-        fabric = streams("2x2x2", "allgather", algorithm="matching", flits=1)
-    found = {memory.depth for memory in fabric.netlist.modules["endpoint_0"]().memories()}
-    assert found >= {words, 2 * words}
-    assert Sections(buffers).count == words
-
-
-@pytest.mark.parametrize(("buffers", "words"), [(2, 8), (3, 16)])
-def test_what_is_sent_and_received_apart_has_all_sections(buffers, words):
-    """Of any root, messages of three words lie in sections of four, sent apart from received."""
-    with forced(buffers=buffers):
-        fabric = streams("2x3", "broadcast", algorithm="max-flow", max_flits=3, root="any")
-    found = fabric.netlist.modules["endpoint_0"]().memories()
-    *apart, kept = (memory.depth for memory in found)
-    assert (set(apart), kept) == ({words}, 2 * words - 1)

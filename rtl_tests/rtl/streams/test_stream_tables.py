@@ -1,6 +1,5 @@
 """How large the ROMs of loaders and unloaders are, and the text of a fabric with many modes."""
 
-import numpy as np
 import pytest
 from helpers import few
 
@@ -8,7 +7,6 @@ import torusfabric as tf
 from torusfabric.cli import main
 from torusfabric.fpga.synthesis.report import rom_rows
 from torusfabric.rtl.netlist import Role
-from torusfabric.rtl.streams.shapes import RowKey
 from torusfabric.verilog import emit
 
 COLLECTIVES = ("allgather", "allreduce", "alltoall")
@@ -54,29 +52,3 @@ def test_a_larger_fabric_is_no_larger_text(tmp_path):
     words = ["--top", "stream", "--width", "64", "--max-flits", "16", "-o", str(tmp_path / "out")]
     assert main(["verilog", "16x16", ",".join(COLLECTIVES), *words]) == 0
     assert (tmp_path / "out" / "fabric.v").read_text().count("\n") < 12000
-
-
-def test_rows_of_modes_do_not_meet():
-    """Whatever the sizes, each row is of one packet and chunk of one mode, and is asked for so."""
-    rng = np.random.default_rng(5)
-    for _ in range(50):
-        modes = int(rng.integers(1, 6))
-        packets, chunks = (tuple(rng.integers(0, 4, modes).tolist()) for _ in range(2))
-        key = RowKey(packets, chunks)
-        rows = [
-            (start | packet << low) | chunk
-            for start, high, low in zip(key.starts, packets, chunks, strict=True)
-            for packet in range(1 << high)
-            for chunk in range(1 << low)
-        ]
-        assert sorted(rows) == list(range(key.rows))
-        assert key.rows <= 1 << key.bits
-
-
-def test_addresses_that_are_multiples_lack_their_zeros():
-    """Blocks of an all-to-all of 16 flits begin at multiples of 16; its rows do not say so."""
-    fabric = fabric_of("3x3", "alltoall")
-    widths = {rom.width for rom in fabric.netlist.having(Role.ROM) if "_load_row" in rom.name}
-    plain = fabric_of("3x3", "alltoall", most=15)
-    others = {rom.width for rom in plain.netlist.having(Role.ROM) if "_load_row" in rom.name}
-    assert {width + 4 for width in widths} == others

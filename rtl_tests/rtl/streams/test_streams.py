@@ -99,18 +99,3 @@ def test_what_a_node_gets_from_itself_is_kept_there_only(collective, keeping):
     fabric = tf.Fabric(tf.compile(tf.plan("3", collective), flits=2), width=8, top="stream", beat=1)
     endpoints = fabric.netlist.having(Role.ENDPOINT)
     assert [int("write_kept" in endpoint.inputs) for endpoint in endpoints] == keeping
-
-
-@pytest.mark.parametrize(
-    ("collective", "options", "tells"),
-    [
-        ("allgather", {"max_flits": 3}, False),
-        ("broadcast", {"max_flits": 3}, True),
-        ("broadcast", {"flits": 3}, False),
-    ],
-)
-def test_who_sends_nothing_tells_so_where_lengths_are_compared(collective, options, tells):
-    """Messages of any length are compared with one another, but for those that there are not."""
-    fabric = streams("3", collective, **options)
-    members = fabric.netlist.modules["loader"]().signature.members
-    assert ("counts" in members) == tells
