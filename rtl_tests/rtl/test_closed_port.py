@@ -116,7 +116,7 @@ def test_a_write_past_the_words_of_a_mode_leaves_its_messages(
             for address in range(layout.send_words, 2 * layout.recv_base):
                 port.write(node, address, -1)
         port.start(mode)
-        port.steps += [{}] * (fabric.cycles_of(mode=mode) + 1)
+        port.steps += [{}] * (fabric.cycles_of(mode=mode) + fabric.hold + 1)
         asked.append((port.read(mode), messages))
     port.run(tmp_path)
     for where, messages in asked:
@@ -137,7 +137,7 @@ def test_a_write_with_a_start_or_in_a_run_changes_nothing(
             also = {"host_we": 1, "host_wdata": -1} if writes else {}
             port.start(mode, **also, host_node=int(rng.integers(fabric.nodes)))
             # The edge after the start to that with which the run is done.
-            for _ in range(fabric.cycles_of(mode=mode)):
+            for _ in range(fabric.cycles_of(mode=mode) + fabric.hold * writes):
                 where = {"host_node": int(rng.integers(fabric.nodes)),
                          "host_addr": int(rng.integers(layout.send_words))}  # fmt: skip
                 port.steps.append(also | where if writes else {})
@@ -158,7 +158,7 @@ def test_words_that_are_written_right_after_a_run_are_those_of_the_next(
         messages = messages_of(fabric, mode, seed)
         port.write_message(mode, messages)
         port.start(mode)
-        port.steps += [{}] * fabric.cycles_of(mode=mode)
+        port.steps += [{}] * (fabric.cycles_of(mode=mode) + fabric.hold)
     asked = port.read(mode)
     port.run(tmp_path)
     port.check(asked, messages)

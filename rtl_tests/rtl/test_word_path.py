@@ -101,7 +101,7 @@ def test_stages_are_where_they_say(topology, words, flits):
     """Cycles follow one another but in memories and slow operators; lines begin what they name."""
     program = compiled(topology, words, flits)
     path = word_path(program, *farthest(program))
-    assert path[1].cycle >= program.timing.wait
+    assert path[1].cycle >= program.timing.run_setup
     for a, b in pairwise(path[1:]):
         inside = program.loop.sources.latency and "operator" in a.what + b.what
         assert 0 <= b.cycle - a.cycle <= 1 or "has stored it" in a.what or inside

@@ -16,10 +16,10 @@ SHORT = {
     "square": ("3x3", "allgather", {"flits": 1}),
     "small square": ("2x2", "allgather", {"flits": 2}),
     "ring": ("5", "gather", {"flits": 2}),
-    "pair": ("2", "alltoall", {"flits": 8}),
+    "exchange": ("2x2", "alltoall", {"flits": 2}),
     "any length": ("2x2x2", "allgather:matching", {"max_flits": 1}),
     "any root": ("2x2", "gather", {"flits": 2, "root": "any"}),
-    "modes": ("2", "alltoall,broadcast", {"max_flits": 8}),
+    "modes": ("2x2", "allgather,broadcast", {"max_flits": 2}),
 }
 
 #: Fabrics with short runs for which two are enough, if only just.

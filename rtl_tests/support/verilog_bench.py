@@ -222,6 +222,7 @@ class _Bench:
             "LOADS": len(loads),
             "ASKS": len(asks),
             "LATENCY": max(manifest["read_latency"], 1),
+            "WRITTEN": manifest.get("write_latency", 0) if loads else 0,
             "STARTS": starts,
             "PREDICTED": _predicted(manifest, **chosen),
             "CHOSEN": "",

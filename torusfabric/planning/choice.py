@@ -1,9 +1,10 @@
 """Which algorithm is taken where none is named.
 
 With a length: that whose hardware takes the fewest cycles for messages of so many flits. Where
-several are within 3 % of these, the smallest of them by estimate. Without a length, what is best
-for long messages: the first of the catalogue that is within a tenth of the least message times that
-any schedule takes, or else that with the fewest. On other networks than tori it is within 3 %, but
+several are within 3 % of these, the smallest of them by estimate that takes no more cycles than the
+quickest for a flit more: so no longer message is quicker. Without a length, what is best for long
+messages: the first of the catalogue that is within a tenth of the least message times that any
+schedule takes, or else that with the fewest. On other networks than tori it is within 3 %, but
 for total exchanges where nodes differ.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from typing_extensions import Unpack
@@ -98,16 +100,22 @@ def _own_options(selection: Selection) -> tuple[str, ...]:
     return tuple(f"{name}={getattr(options, name)}" for name in options.given() if name in names)
 
 
-def _variants(selection: Selection, flits: int = 0) -> Sequence[Mapping[str, Any]]:
-    """The variants of an algorithm for a selection, and for messages of so many flits."""
+def _variants(
+    selection: Selection, flits: int = 0, *, padded: bool = False
+) -> Sequence[Mapping[str, Any]]:
+    """The variants of an algorithm for a selection, and for messages of so many flits.
+
+    A few flits are a chunk each; where that may be, messages are `padded` to more of these, too.
+    """
     topology, collective = selection.topology, selection.collective
     if collective.axes is not None:
         topology, collective = collective.groups(topology).torus, collective.in_one_group
     algorithm = selection.chosen()
     variants = [*algorithm.find_variants(topology, collective), *_packets_by_time(selection)]
-    if 1 < flits <= algorithm.most_flit_chunks(topology, collective):
-        cut = {"chunks": flits}  # in place of fewer chunks
-        return [one for one in variants if not 0 < one.get("chunks", 0) <= flits] + [cut]
+    if 1 < flits <= (most := algorithm.most_flit_chunks(topology, collective)):
+        last = most if padded else flits
+        cuts = [{"chunks": count} for count in range(flits, last + 1)]  # in place of fewer chunks
+        return [one for one in variants if not 0 < one.get("chunks", 0) <= last] + cuts
     return variants
 
 
@@ -119,13 +127,15 @@ def _packets_by_time(selection: Selection) -> Iterator[Mapping[str, Any]]:
         yield {"times": (float(beta), float(tau), float(length))}
 
 
-def serving(selection: Selection, flits: int = 0) -> Iterator[Selection]:
+def serving(selection: Selection, flits: int = 0, *, padded: bool = False) -> Iterator[Selection]:
     """Every algorithm that serves a selection, in the order of the catalogue, and its variants.
 
     Parameters
     ----------
     flits : int
         Flits of a message, where all messages have as many.
+    padded : bool
+        Whether messages of a few flits may be padded to more.
     """
     topology, collective, asked = selection.topology, selection.collective, selection.options
     arcs = topology.nodes * topology.ports
@@ -135,7 +145,7 @@ def serving(selection: Selection, flits: int = 0) -> Iterator[Selection]:
             continue
         of_this = replace(selection, algorithm=algorithm)
         given = {*asked.given(), *(["latency"] * selection.any_latency)}
-        for variant in ({}, *_variants(of_this, flits)):
+        for variant in ({}, *_variants(of_this, flits, padded=padded)):
             options = replace(asked, **variant)
             given_again = not given.isdisjoint(variant)
             if not given_again and algorithm.why_not(topology, collective, options) is None:
@@ -240,15 +250,18 @@ def choose_by_cycles(
     tried = list(_tried(selection, flits, any_length=any_length, root=root))
     if not tried:
         return replace(selection, algorithm=selection.chosen())
-    best = _best(tried)
+    best = _best(tried, None if any_length else flits, root)
     others = ", ".join(f"{_name(one.selection)} {one.cycles}" for one in tried if one is not best)
     length = f"{'up to ' * any_length}{flits} flit{'s' * (flits != 1)}"
     why = f"{best.cycles} cycles for {length}" + (f"; {others}" if others else "")
     return replace(best.selection, why=why)
 
 
-def _best(tried: Sequence[_Tried]) -> _Tried:
-    """The one of the fewest cycles; of several that take nearly as few, the smallest."""
+def _best(tried: Sequence[_Tried], flits: int | None, root: str | None) -> _Tried:
+    """The one of the fewest cycles; of several that take nearly as few, the smallest.
+
+    Where all messages have so many flits, it takes no longer than the others for a flit more.
+    """
     from ..program.serving import CYCLES_ALIKE
 
     fewest = min(one.cycles for one in tried)
@@ -257,7 +270,27 @@ def _best(tried: Sequence[_Tried]) -> _Tried:
         return near[0]
     from ..program.counts import estimated_luts
 
-    return min(near, key=lambda one: (estimated_luts(one.program), one.cycles))
+    near.sort(key=lambda one: (estimated_luts(one.program), one.cycles))
+    if flits is None:
+        return near[0]
+    longer = partial(_cycles_of, flits=flits + 1, root=root)
+    return next(
+        one
+        for one in near
+        if not any(other.cycles < one.cycles and longer(other) < one.cycles for other in near)
+    )
+
+
+def _cycles_of(tried: _Tried, flits: int, root: str | None) -> int:
+    """The cycles that a schedule takes for messages of another length."""
+    from ..program import compile
+    from ..program.mode import block_flits
+
+    selection, schedule = tried.selection, tried.selection.planned
+    assert schedule is not None
+    if tried.program.block_flits == block_flits(schedule, flits):
+        return tried.cycles
+    return compile(schedule, flits=flits, operators=selection.operators, root=root).cycles()
 
 
 def _tried(
@@ -270,9 +303,13 @@ def _tried(
 ) -> Iterator[_Tried]:
     """What each algorithm takes; those that certainly take too many cycles are left out."""
     from ..program import compile
+    from ..program.serving import CYCLES_ALIKE
 
     fewest: int | None = None
-    for candidate in serving(selection, 0 if any_length else flits):
+    for candidate in serving(selection, 0 if any_length else flits, padded=prune):
+        least = _least_padded(candidate, flits) if prune else 0
+        if fewest is not None and least > (1 + CYCLES_ALIKE) * fewest:
+            continue
         if prune and _least_chunks(candidate, selection.options) > 2 * flits:
             continue  # chunks of less than half a flit
         try:
@@ -291,6 +328,14 @@ def _tried(
         cycles = program.cycles()
         fewest = cycles if fewest is None else min(fewest, cycles)
         yield _Tried(replace(candidate, planned=schedule), program, cycles)
+
+
+def _least_padded(candidate: Selection, flits: int) -> Fraction:
+    """Cycles of messages in more chunks than flits at the least, where that is known at once."""
+    chunks = candidate.options.chunks or 0
+    if chunks <= flits or not isinstance(candidate.topology, CayleyGraph):
+        return Fraction(0)
+    return chunks * least_time(candidate.topology, candidate.collective)
 
 
 def _least_chunks(candidate: Selection, asked: Options) -> int:

@@ -216,11 +216,6 @@ class _Offers:
             np.min([tried[number].cycles for number in numbers], axis=0)
             for numbers in self._versions
         ]
-        #: Cycles in which a run waits for the words that the host wrote last.
-        self._waits = [
-            max(tried[number].program.timing.wait for number in numbers)
-            for numbers in self._versions
-        ]
         alone = [self._times([form]) for form in range(len(self._versions))]
         self._fewest = np.min(alone, axis=0)
 
@@ -234,9 +229,9 @@ class _Offers:
         return [number for k, number in enumerate(dearest) if k not in without]
 
     def _times(self, forms: Sequence[int]) -> IntArray:
-        """Cycles at each length with these forms: a run waits as long as any of them needs."""
+        """Cycles at each length with these forms."""
         times: IntArray = np.min([self._cycles[form] for form in forms], axis=0)
-        return times + max(self._waits[form] for form in forms)
+        return times
 
     def _mean_cycles(self, forms: Sequence[int]) -> float:
         """Cycles with these forms relative to the fewest, the mean over all lengths."""

@@ -94,7 +94,7 @@ def compile(
     >>> sums = [tf.plan("4x4", "allreduce", algorithm=name) for name in names]
     >>> program = tf.compile([sums, tf.plan("4x4", "allgather")], max_flits=64)
     >>> program.modes[0].starts, program.cycles(1, mode=0), program.cycles(64, mode=0)
-    ((1, 53), 17, 42)
+    ((1, 53), 16, 41)
     """
     for name in others:
         raise InputError(f"Option {name} of compile must be left out, it is not supported yet")
@@ -203,7 +203,7 @@ def versions(
     >>> import torusfabric as tf
     >>> schedule = tf.plan("4x4", "allreduce", algorithm="matching")
     >>> [(each.cycles(1), each.cycles(64)) for each in versions(schedule, 64)]
-    [(50, 50), (25, 76)]
+    [(48, 48), (23, 74)]
     """
     operators = operators if schedule.collective.reducing else ()
     root = root if schedule.collective.rooted else None

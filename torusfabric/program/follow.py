@@ -84,7 +84,7 @@ def follow(program: Program, origin: int, destination: int, flit: int = 0) -> li
         index += program.flits * _part(program, origin, destination)
     recorder = _Recorder()
     received = _received(program, np.array([origin]), recorder.hold)
-    return list(recorder.path(int(received[destination, index]), program.timing.wait))
+    return list(recorder.path(int(received[destination, index]), program.timing.run_setup))
 
 
 def _part(program: Program, origin: int, destination: int) -> int:

@@ -57,10 +57,10 @@ class CycleCost:
     alpha, hop_cycles, flit_cycles : int
         Cycles to start a round, for a hop, and for a flit.
     constant_parts : mapping of str to int
-        Cycles once a run, by what they are spent on: ``start`` (the sequencer gets ready, or waits
-        for the last word of the host), then as in `Timing.drained`; in ``waits`` also the cycles of
-        rows besides the rounds, in which sums wait for their last words, less than 0 where fewer
-        steps are waited than the schedule allows for.
+        Cycles once a run, by what they are spent on: ``start`` (the sequencer gets ready),
+        then as in `Timing.drained`; in ``waits`` also the cycles of rows besides the rounds, in
+        which sums wait for their last words, less than 0 where fewer steps are waited than the
+        schedule allows for.
 
     Examples
     --------
@@ -177,7 +177,7 @@ class Form:
     def _constant_parts(self) -> dict[str, int]:
         """The cycles that the formula of `moving` leaves out, by what they are spent on."""
         loop, moving = self.loop, self.moving
-        parts = {"start": self.timing.wait, **self.timing.drained}
+        parts = {"start": self.timing.run_setup, **self.timing.drained}
         # A table of sums may have more rows than steps, and cycles of rows, in which sums wait for
         # operators; or fewer rows than steps that were planned to wait.
         more_rows = int(loop.blocks.sum()) * loop.flits - moving.flits
@@ -340,7 +340,7 @@ class Mode:
         >>> [tuple(each) for each in mode.ranges], mode.chunks
         ([(1, 0), (5, 1)], 4)
         >>> [tuple(piece) for piece in mode.pieces(8)]
-        [(1, 8, 8), (2, 20, 0)]
+        [(1, 7, 8), (2, 19, 0)]
         """
         if not self.longest.any_length:
             yield from self.longest.timing.pieces(self.longest.loop.flits)

@@ -286,7 +286,10 @@ class Program:
     def cycles(
         self, length: int | None = None, *, mode: int | None = None, root: int | None = None
     ) -> int:
-        """Clock edges from the start pulse to done.
+        """Clock edges from the begin of a run to done.
+
+        A run begins with the edge that takes the start pulse. Only where words that the host port
+        has just taken are on their way to memories it begins later, when they will be there.
 
         Parameters
         ----------

@@ -84,7 +84,7 @@ def cycles_at(form: Form, lengths: IntArray) -> IntArray:
     blocks = form.unit * -(-lengths // form.grain)
     at = np.searchsorted([piece.first for piece in pieces], blocks, "right") - 1
     constant, per_flit = (np.array(column)[at] for column in list(zip(*pieces, strict=True))[1:])
-    cycles: IntArray = constant + per_flit * blocks - timing.wait
+    cycles: IntArray = constant + per_flit * blocks - timing.run_setup
     return cycles
 
 

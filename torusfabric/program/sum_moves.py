@@ -46,7 +46,7 @@ def sum_moves(request: Request) -> Moves:
     >>> pattern = tf.plan("3x3", "reduce-scatter", algorithm="hamiltonian")
     >>> program = tf.compile(pattern, flits=16)
     >>> program.loop.rows, program.cycles()
-    (18, 45)
+    (18, 42)
     """
     pattern, block, latency = request.schedule, request.block, request.latency
     if isinstance(pattern, Table | SumTable):

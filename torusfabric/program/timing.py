@@ -17,11 +17,13 @@ An operator behind an in-port takes `COMBINE` cycles more, and those of its own 
 added. The components that cause these latencies say them as well, and building asserts that both
 are equal.
 
-Cycles are counted like the fabric's own counter: the edge that takes the start pulse is number 0,
-and something is there in cycle c if it is there after edge c. The first slot is cycle `wait`.
+Cycles are counted like the fabric's own counter: the edge with which a run begins is number 0, and
+something is there in cycle c if it is there after edge c. The first slot is cycle `run_setup`.
 
 A word that the host writes arrives later than it could, for its address is looked up: hardware is
-built with the same numbers (see `torusfabric.rtl.host`).
+built with the same numbers (see `torusfabric.rtl.host`). A run begins with the edge that takes its
+start pulse, unless words are on their way that were written just before: then as soon as they will
+be there in time, at most `hold` cycles later.
 """
 
 from __future__ import annotations
@@ -140,7 +142,7 @@ class Timing:
 
     >>> import torusfabric as tf
     >>> timing = tf.compile(tf.plan(tf.Torus(3, 3), "allgather", algorithm="matching")).timing
-    >>> timing.wait, timing.arrival(step=0, port=0, cycles=1)
+    >>> timing.run_setup, timing.arrival(step=0, port=0, cycles=1)
     (0, 5)
     """
 
@@ -150,19 +152,22 @@ class Timing:
     run_setup: int = 0
 
     @property
-    def wait(self) -> int:
-        """Cycles to wait at the start, for what the host wrote last, or for the sequencer."""
-        return max(self.write_delay - EARLY_START, self.run_setup)
+    def hold(self) -> int:
+        """Cycles by which a run begins later that is started right after a write of the host.
+
+        It begins a cycle less late for each cycle between.
+        """
+        return max(self.write_delay - EARLY_START - self.run_setup, 0)
 
     @property
     def spare(self) -> int:
         """Cycles from the write of what the host wrote last, just before, to the first read."""
-        return self.wait + EARLY_START - self.write_delay
+        return self.hold + self.run_setup + EARLY_START - self.write_delay
 
     @property
     def cycles(self) -> int:
-        """Clock edges from the start pulse to done."""
-        return self.wait + self.loop.slots(self.flits) + self.drain
+        """Clock edges from the begin of a run to done."""
+        return self.run_setup + self.loop.slots(self.flits) + self.drain
 
     @property
     def drain(self) -> int:
@@ -226,9 +231,9 @@ class Timing:
         >>> import torusfabric as tf
         >>> program = tf.compile(tf.plan("2x3", "reduce-scatter"), max_flits=8)
         >>> [tuple(piece) for piece in program.timing.pieces(1)]
-        [(1, 17, 0), (3, 11, 2)]
+        [(1, 15, 0), (3, 9, 2)]
         """
-        loop, constant = self.loop, self.wait + self.drain
+        loop, constant = self.loop, self.run_setup + self.drain
         if loop.padded:
             return [CyclePiece(first, self.cycles, 0)]
         if loop.order is Order.FLIT:
@@ -268,7 +273,7 @@ class Timing:
             first = int(starts(loop.duration(self.flits))[loop.departure[step, port]])
             skew = loop.departure_skew[port] if loop.departure_skew else 0
             slot = first + skew + flit * loop.interval
-        return self.wait + slot + SETTING + cycles
+        return self.run_setup + slot + SETTING + cycles
 
 
 def starts(duration: IntArray) -> IntArray:

@@ -85,8 +85,9 @@ class Access:
     #: The numbers of forms, where the sequencer is given these for modes, as by commands.
     forms: Sequence[int] | None = None
 
-    #: Steps of writes that are left when a run starts as early as it may.
-    overlap = 0
+    #: Steps of writes that are left when a run begins as early as it may, and cycles by which that
+    #: may be later than its start.
+    overlap = hold = 0
 
     #: What drives nets of the top besides, during a reset, and when a run begins.
     resets: Mapping[str, int] = {}
@@ -123,6 +124,10 @@ class Access:
     def idle(self) -> dict[str, IntArray]:
         """What drives nets of the top while nobody writes."""
         return {}
+
+    def settling(self, now: int) -> dict[str, IntArray]:
+        """What drives the net that holds a run while written words are on their way, if any."""
+        return {"settling": np.array([[now]])} if self.hold else {}
 
     def given(
         self,

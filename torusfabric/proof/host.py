@@ -57,6 +57,8 @@ def check_host(fabric: Fabric, text: GateText, ports: HostPorts | None = None) -
     ages |= {name: writes for name in module.outputs if name.startswith("write_")}
     ages["write_data"] = writes + 1
     _check_ages(module, ages)
+    if "settling" in module.outputs:
+        _check_settling(module, fabric)
     function = GateProgram(
         _without_registers(module),
         {name: [*range(len(module.outputs[name]))] for name in ages},
@@ -103,6 +105,31 @@ def _check_ages(module: GateModule, ages: Mapping[str, int]) -> None:
                     f"not {sorted(found[bit])}"
                 )
                 raise refuted(module.name, name, message)
+
+
+def _check_settling(module: GateModule, fabric: Fabric) -> None:
+    """Check that `settling` is high in the `hold` cycles after a write, and in no other.
+
+    All else that the port is given, before or after, is not known, so that it does not matter.
+    """
+    program = GateProgram(module, {"settling": [0]}, kept_as=np.int8)
+    words = max(layout.send_words for layout in fabric.form_layouts)
+    bits = np.array(program.inputs["host_addr"], int)[:, None]
+    idle = {"rst": np.zeros((1, words), np.int8), "host_we": np.zeros((1, words), np.int8)}
+    write = {name: np.full((1, words), int(name == "host_we"), np.int8)
+             for name in ("rst", "host_we", "start", "busy")}  # fmt: skip
+    write["host_addr"] = (np.arange(words) >> bits & 1).astype(np.int8)
+    for wanted, first in enumerate((idle, write)):
+        others = idle if not wanted else {"rst": idle["rst"]}
+        state = program.unknown(words)
+        for cycle in range(fabric.hold + 1):
+            found = program.values(state, first if not cycle else others)
+            shown = program.outputs_of(found, "settling")
+            if (cycle if wanted else cycle == fabric.hold) and (shown != wanted).any():
+                when = f"{cycle} cycles after a write" if wanted else "long after all writes"
+                message = f"settling of the host port must be {wanted} {when}"
+                raise refuted(module.name, "settling", message, cycle=cycle)
+            state = program.after(found, state)
 
 
 def _without_registers(module: GateModule) -> GateModule:

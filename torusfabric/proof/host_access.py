@@ -36,12 +36,17 @@ class HostAccess(Access):
         self._enables = write_enables(fabric.program)
         self.answer = fabric.placement.endpoints.answer
         # Writes wait for the registers of the host port, and data for one more.
-        self.overlap = fabric.netlist.modules["host"]().write_cycles + 2
+        self.overlap = fabric.netlist.modules["host"]().write_cycles + 2 - fabric.hold
+        # On boards, the start of one is that long before its run.
+        self.hold = 0 if ports.board is not None or len(ports.names) > 1 else fabric.hold
 
     def idle(self) -> dict[str, IntArray]:
         """What drives nets of the top while nobody writes."""
-        return {f"{enable}{name}": np.array([[0]])
-                for name in self._ports.names for enable in {*self._enables}}  # fmt: skip
+        return self.settling(UNKNOWN) | {
+            f"{enable}{name}": np.array([[0]])
+            for name in self._ports.names
+            for enable in {*self._enables}
+        }
 
     def writes(self, runs: Sequence[Run]) -> Steps:
         """Writes of what nodes send: data come a step after their address."""

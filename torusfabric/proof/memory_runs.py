@@ -16,7 +16,7 @@ from .snapshot import Snapshot, arrays, of_all, repeated, same, spread, unchange
 from .symbols import UNKNOWN, named
 
 if TYPE_CHECKING:
-    from .accesses import Steps
+    from .accesses import Access, Steps
 
 __all__ = ["MemoryRuns"]
 
@@ -24,27 +24,36 @@ __all__ = ["MemoryRuns"]
 class MemoryRuns(Runs):
     """Runs of a fabric whose nodes have memories: written before, and read after.
 
-    They start at any time after all that was written is in the memories, or as early as they may.
+    They start at any time after all that was written is in the memories, or as early as they may:
+    the cycle after the last write, so that they are held, or that in which they are held no more.
     """
 
+    # Those that start late, and as early as they begin at once.
     variants: tuple[Variant, ...] = (Variant(0, every=True), Variant(1, every=False))
+
+    def __init__(self, access: Access) -> None:
+        super().__init__(access)
+        if access.hold:  # those that start as early as they may
+            self.variants += (Variant(2, every=False),)
 
     def prove(
         self, runs: Sequence[Run], rest: Snapshot, variant: int = 0, *, compares: bool = True
     ) -> Snapshot:
-        """Carry out runs, in variant 1 as early as they may start."""
-        early = variant == 1
+        """Carry out runs; see `variants`."""
         cycles = self.prepare(runs)
         access, begin = self.access, spread(rest, len(runs))
-        writes = access.writes(runs)
+        writes, held = access.writes(runs), access.hold * (variant == 2)
         # The step of writes in the cycle of the start.
-        first = writes.count - access.overlap if early else writes.count + WRITE
+        first = writes.count + (-access.overlap - held if variant else WRITE)
         begin = self.written(begin, writes, first)
-        if not early:
+        if not variant:
             begin = self.settled(spread(rest, len(runs)), begin)
             access.check_others(begin)
-        meanwhile = Meanwhile(overrides=lambda cycle: access.at(writes, first + 1 + cycle))
-        now, left = self.carry_out(runs, cycles, begin, meanwhile)
+        meanwhile = Meanwhile(
+            driven=lambda cycle: access.settling(cycle + 1 < held),
+            overrides=lambda cycle: access.at(writes, first + 1 + cycle),
+        )
+        now, left = self.carry_out(runs, cycles, begin, meanwhile, held=held)
         if compares:
             self._read(runs, cycles, now, left)
         return of_all(left, len(runs))

@@ -187,9 +187,10 @@ def _conclusion(fabric: Fabric) -> str:
         where = "is unloaded what the collective brings it, while other runs go on"
     if fabric.streaming:
         where = "has received what the collective brings it in the cycles that the manifest says"
+    begins = " from when words written before are there" * (fabric.hold > 0)
     return (
         f"After a start at rest{chosen} the text is done after exactly the forecast number of "
-        f"clock edges, every node {where}, for all data, and the fabric is at rest again."
+        f"clock edges{begins}, every node {where}, for all data, and the fabric is at rest again."
     )
 
 

@@ -103,10 +103,19 @@ class Runs(ABC):
         return np.array([self.program.cycles(run.length, mode=run.mode) for run in runs])
 
     def carry_out(
-        self, runs: Sequence[Run], cycles: IntArray, now: Snapshot, meanwhile: Meanwhile
+        self,
+        runs: Sequence[Run],
+        cycles: IntArray,
+        now: Snapshot,
+        meanwhile: Meanwhile,
+        *,
+        held: int = 0,
     ) -> tuple[Snapshot, Snapshot]:
-        """Go on until all runs are done; the state in the end, and each run's when it was."""
-        machine = self.machine
+        """Go on until all runs are done; the state in the end, and each run's when it was.
+
+        Runs begin so many cycles after their start as they are `held`, and count from there.
+        """
+        machine, cycles = self.machine, cycles + held
         given = self.starts.of(runs) | meanwhile.driven(-1)
         machine.settle(now, given, meanwhile.overrides(-1))
         meanwhile.look(-1)
@@ -127,7 +136,7 @@ class Runs(ABC):
             ending: BoolArray = np.equal(cycles, edge)
             if ending.any():
                 left = picked(ending, now, left, len(runs))
-                self.check(runs, edge, "cycles", edge, there=ending)
+                self.check(runs, edge, "cycles", edge - held, there=ending)
             now = machine.after(now)
         return now, left
 

@@ -248,6 +248,9 @@ def _distributed(fabric: Fabric, text: GateText) -> Wires:
     staged = _staged(fabric, text)
     for port in ("start", "busy"):
         yield "the_host", port, [*host[port]], [*text.nets[port]]
+    if fabric.hold and "settling" in host:
+        held = text.instances["the_sequencer"].pins["settling"]
+        yield "the_sequencer", "settling", [*held], [*host["settling"]]
     for endpoint in fabric.netlist.having(Role.ENDPOINT):
         pins = text.instances[endpoint.name].pins
         assert endpoint.node is not None

@@ -133,6 +133,9 @@ class Fabric(wiring.Component):
     placement : Placement
         Where control lies, by variant.
     variant_of : ndarray of int, shape (nodes,)
+    hold : int
+        Clock edges by which a run begins later if it is started with the edge after a write of the
+        host; one fewer for each edge between.
     operator_unit : OperatorUnit or None
         What combines words, where anything can, whatever is loaded.
 
@@ -143,7 +146,8 @@ class Fabric(wiring.Component):
     busy, done : Out(1)
         Busy from the edge after the start until done; done stays until the next start.
     cycles : Out(32)
-        Clock edges from the start pulse to done.
+        Clock edges from the begin of the run to done. A run begins with its start; behind a host
+        port up to `hold` edges later, if words that were written just before are on their way.
     abort : In(1)
         A pulse ends the run under way, within `abort_cycles`; only with ``abort``.
     aborted : Out(1)
@@ -234,7 +238,7 @@ class Fabric(wiring.Component):
         self.layouts = tuple(self.form_layouts[mode.first] for mode in program.modes)
         self.layout = self.layouts[0]
         build = self._builder()
-        self.nodes, self.here = build.nodes, build.here
+        self.nodes, self.here, self.hold = build.nodes, build.here, build.hold
         self.placement, self.variant_of = build.placement, build.variant_of
         self.operator_unit = build.operator_unit
         self.router_classes, self.read_latency, self._locators = self._built(build)
@@ -398,11 +402,11 @@ class Fabric(wiring.Component):
 
     @property
     def predicted_cycles(self) -> int:
-        """Clock edges from the start pulse to done, of the longest messages in the slowest mode."""
+        """Clock edges from the begin of a run to done, of the longest in the slowest mode."""
         return max(self.cycles_of(mode=mode) for mode in range(len(self.program.modes)))
 
     def cycles_of(self, length: int | None = None, *, mode: int | None = None) -> int:
-        """Clock edges from the start pulse to done; see `Program.cycles`."""
+        """Clock edges from the begin of a run to done; see `Program.cycles`."""
         cycles = self.program.cycles(length, mode=mode)
         return self.subset.cycles(cycles) if self.subset else cycles
 
@@ -415,7 +419,8 @@ class Fabric(wiring.Component):
     @property
     def abort_cycles(self) -> int:
         """The most clock edges from the abort pulse to done."""
-        return max(form.timing.wait + form.timing.drain for form in self.program.forms) + 2
+        ends = (form.timing.run_setup + form.timing.drain for form in self.program.forms)
+        return max(ends) + self.hold + 2
 
     @property
     def streaming(self) -> bool:

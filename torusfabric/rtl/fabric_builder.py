@@ -352,6 +352,16 @@ class FabricBuilder(NetlistBuilder):
         operators = frame.parsed_operators() if frame else self.program.operators
         return OperatorUnit(operators) if operators else None
 
+    @property
+    def hold(self) -> int:
+        """Cycles after a write of the host in which no run may begin.
+
+        Boards begin later than that anyway, after a start that closes the port.
+        """
+        if self.top is not Top.HOST or self.boards:
+            return 0
+        return max(form.timing.hold for form in self.program.forms)
+
     @cached_property
     def choices(self) -> RunChoices:
         """What is chosen at the start of a run."""

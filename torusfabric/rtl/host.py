@@ -126,7 +126,8 @@ class Host(Leaf):
     """Turns what the host asks into reads and writes of the nodes' memories.
 
     A write takes `program.timing.WRITE` edges, those of a run that begins with the next edge come
-    after it; it takes longer where send maps are looked up. A read takes `read_latency` edges, and
+    after it; it takes longer where send maps are looked up, and a run then waits: see `settling`. A
+    read takes `read_latency` edges, and
     one can be given with every edge while no run is under way. Where there are several forms, words
     are written by the send maps of all of them, and read as the last run has stored them.
 
@@ -145,6 +146,8 @@ class Host(Leaf):
         Of the memories' addresses.
     answer : int
         Cycles from a read at the nodes to its word.
+    hold : int
+        Cycles after a write in which no run may begin, see `program.timing.Timing.hold`.
     boards : ndarray of int, shape (boards, nodes), optional
         Where nodes lie on several boards, those of each, in the order of their numbers there.
 
@@ -165,6 +168,8 @@ class Host(Leaf):
         `enable_numbers`: ``write_enable_k``.
     write_bank, write_address : Out
         Where, by the first send map; by the others, ``write_bank_k`` and ``write_address_k``.
+    settling : Out(1)
+        High in the `hold` cycles after a write; if there are any.
     sampled_root : In
         The root of the last run, where what is read depends on it.
     read_node, read_bank, read_address : Out
@@ -189,8 +194,10 @@ class Host(Leaf):
         width: int,
         address_bits: int,
         answer: int,
+        hold: int = 0,
         boards: IntArray | None = None,
     ) -> None:
+        self._hold = hold
         self._views, self._writes, self._boards = tuple(views), tuple(writes), boards
         first = views[0].layout
         nodes = first.nodes if boards is None else boards.shape[1]
@@ -225,6 +232,7 @@ class Host(Leaf):
                 "form": In(address_width(len(views)) * self._choosing),
                 "sampled_root": In(first.root_bits * by_root),
                 "next_read_address": Out(address_bits * self._choosing),
+                "settling": Out(int(hold > 0)),
             }
             | {name: member for view in views for name, member in view.locator.given.items()}
         )
@@ -321,10 +329,14 @@ class Host(Leaf):
         asked, bits = delayed(m, self.value("host_node"), latency - 1), self._groups.place_bits
         place, group = asked[:bits], asked[bits:]
         writes = self.value("host_we") & ~self.value("start") & ~self.value("busy")
+        longest = max(self._ranges)
         for number, words in enumerate(self._ranges):
             written = Signal(name=f"written{suffix(number)}")
             m.d.comb += written.eq(writes & _is_below(self.value("host_addr"), words))
-            enable = self.pulses(m, written, group)
+            early = _line(m, written, latency - 1, name="write_enable_early")
+            if self._hold and words == longest:
+                m.d.sync += self.settling.eq(Cat(early[: self._hold]).any())
+            enable = self.pulses(m, early[-1], group)
             m.d.comb += getattr(self, f"write_enable{suffix(number)}").eq(enable)
         m.d.comb += [
             self.write_node.eq(delayed(m, place, 1)),
@@ -332,9 +344,8 @@ class Host(Leaf):
         ]
 
     def pulses(self, m: Module, pulse: Value, group: Value) -> Value:
-        """A pulse as late as a write leaves for the nodes, for the group given a cycle before."""
-        early = pulsed(m, pulse, self.write_cycles - 1, name="write_enable_early")
-        chosen = Cat(early & (group == number) for number in range(self._groups.count))
+        """A pulse a cycle later, as a write leaves for the nodes, for the group given now."""
+        chosen = Cat(pulse & (group == number) for number in range(self._groups.count))
         return pulsed(m, chosen, 1, name="write_enable_now")
 
     def _write_by(
@@ -359,6 +370,14 @@ class Host(Leaf):
 def suffix(number: int) -> str:
     """What the names of all but the first of several end with."""
     return f"_{number}" if number else ""
+
+
+def _line(m: Module, pulse: Value, cycles: int, *, name: str) -> list[Value]:
+    """A pulse now, one cycle later, .., up to some cycles later."""
+    line = [pulse]
+    for _ in range(cycles):
+        line.append(pulsed(m, line[-1], 1, name=name))
+    return line
 
 
 def enable_numbers(words: Iterable[int]) -> tuple[int, ...]:

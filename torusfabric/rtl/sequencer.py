@@ -72,11 +72,16 @@ class Sequencer(Leaf):
         end is said; else 0.
     abort : bool
         Whether runs can be aborted.
+    holds : bool
+        Whether a start may have to wait for words that were written just before.
 
     Members
     -------
     start : In(1)
         Starts a run, unless one is under way.
+    settling : In(1)
+        Holds a run that is started: it begins in the first cycle in which this is low; only with
+        `holds`.
     mode, length, root, operation : In
         What is sampled with the start, if there is a choice; see `RunChoices`.
     idle_address : In
@@ -84,7 +89,7 @@ class Sequencer(Leaf):
     busy, done : Out(1)
         Busy from the edge after the start until done; done stays until the next start.
     cycles : Out(32)
-        Clock edges from the start pulse to done; counts while busy.
+        Clock edges from the begin of the run to done; counts while busy.
     error : Out(4)
         Why the last start was not carried out, a `RunError`; if anything can be chosen.
     accepted : Out(1)
@@ -144,6 +149,7 @@ class Sequencer(Leaf):
         address_bits: int,
         soon: int = 0,
         abort: bool = False,
+        holds: bool = False,
     ) -> None:
         self._aborts = abort
         self._timings, self._placement = tuple(timings), placement
@@ -163,6 +169,7 @@ class Sequencer(Leaf):
         super().__init__(
             {
                 "start": In(1),
+                "settling": In(int(holds)),
                 "idle_address": In(address_bits),
                 "busy": Out(1),
                 "done": Out(1),
@@ -189,9 +196,9 @@ class Sequencer(Leaf):
         m = Module()
         last = Signal(name="last")
         most = max(timing.cycles for timing in self._timings)
-        begin = self._choices.add_begin(m, self, last, soon=self._soon, most=most)
-        (wait,) = {timing.wait for timing in self._timings}
-        slot, form = self.slot(m, begin, pulsed(m, begin, wait, name="goes"))
+        begin, opens = self._choices.add_begin(m, self, last, soon=self._soon, most=most)
+        (setup,) = {timing.run_setup for timing in self._timings}
+        slot, form = self.slot(m, begin, pulsed(m, opens, setup, name="goes"))
         stages = self._stages(m, last, slot.goes_on)
         outputs = Outputs(m, self._loops, form, slot, stages, self.busy, self._bits)
         add_end(m, self, begin, last, partial(self._ended, outputs), self._soon)

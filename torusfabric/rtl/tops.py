@@ -113,6 +113,7 @@ def add_host(
             width=build.word,
             address_bits=build.address_bits,
             answer=build.placement.endpoints.answer,
+            hold=build.hold,
             boards=build.boards.nodes if build.boards else None,
         )
 
@@ -222,6 +223,7 @@ def add_sequencer(
         address_bits=build.address_bits,
         soon=soon,
         abort=build.abort,
+        holds=build.hold > 0,
     )
     starts = {name: build.low(name, bits) for name, bits in
               {"start": 1, **build.choices.inputs}.items()}  # fmt: skip

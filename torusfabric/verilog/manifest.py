@@ -36,7 +36,7 @@ ADDRESS_MAP = "address_map.json"
 #: The name of the top module, after the prefix.
 TOP = "fabric"
 
-#: Of windows, in edges.
+#: Of the host port, in edges: of windows where it is behind a bus.
 LATENCIES = ("read_latency", "write_latency")
 
 #: Counted up when a key changes its meaning or goes.
@@ -248,7 +248,7 @@ def _host(fabric: Fabric) -> dict[str, Any]:
         "send_words": max(layout.send_words for layout in layouts),
         "recv_base": layouts[0].recv_base,
         "recv_words": max(layout.recv_words for layout in layouts),
-        "read_latency": fabric.read_latency,
+        **{name: getattr(fabric, name) for name in LATENCIES},
     }
 
 
@@ -270,16 +270,16 @@ def _axi_streams(fabric: Fabric) -> dict[str, Any]:
 def _streams(fabric: Fabric) -> dict[str, Any]:
     """The words of the streams of a node, the least significant first, and their first cycles."""
     program = fabric.program
-    wait = program.timing.wait
+    setup = program.timing.run_setup
     return {
         "inject": list(range(program.schedule.chunks)),
         "receive": list(program.topology.port_names),
         "steps": program.schedule.round_count,
         "block_flits": program.block_flits,
         "part_flits": fabric.flits,
-        "tx_address_cycle": wait + ADDRESS,
-        "inject_cycle": wait + SETTING,
-        "receive_cycle": wait + LINK,
+        "tx_address_cycle": setup + ADDRESS,
+        "inject_cycle": setup + SETTING,
+        "receive_cycle": setup + LINK,
         "address_map": ADDRESS_MAP,
     }
 

@@ -153,7 +153,7 @@ MEANINGS = _grouped(
         ("status", Protocol.LEVEL): {
             "busy": "high from the edge after start until done",
             "done": "high from the end of a run until the next start",
-            "cycles": "clock edges from the start pulse to done",
+            "cycles": "clock edges from the begin of a run to done",
             "aborted": "the run under way, or the last one, was aborted",
             "error": "why the last start was not carried out: 1 mode, 2 root, 3 length, "
             "4 operation, 5 busy, 10 what was loaded is for another fabric or incomplete; 0 if it "
@@ -169,7 +169,8 @@ MEANINGS = _grouped(
         },
         ("write", Protocol.MEMORY): {
             "host_we": "writes host_wdata at host_addr of host_node; ignored with a start, "
-            "while busy, and past the words of a message",
+            "while busy, and past the words of a message; a run that is started while a word is on "
+            "its way begins when it is there",
             "host_node": "the node that is written or read",
             "host_addr": "the address in the memory of the node",
             "host_wdata": "the word to write",

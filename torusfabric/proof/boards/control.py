@@ -130,6 +130,16 @@ def barrier_harness(plan: LinkPlan, design: Design) -> Harness:
         "has_frozen_since": f"!waiting || count == 0 || count >= {plan.settle_time} || "
                             f"frozen_for + count >= {plan.settle_time}",
     })  # fmt: skip
+    if plan.hold:
+        # While a board waits it is busy, see `agreement_harness`, and so takes no words.
+        closed = f"!waiting ? 0 : closed_for >= {plan.hold} ? {plan.hold} : closed_for + 1"
+        model.register("closed_for", closed, 8)
+        model.claims({
+            "will_have_been_closed":
+                f"!waiting || count == 0 || closed_for + count >= {plan.hold}",
+            "begins_when_written_words_are_there":
+                f"!goes || closed_for >= {plan.hold - 1}",
+        })  # fmt: skip
     says = (
         "a board begins a run only if it waits, and in the cycle that the board above it counts "
         f"to; board 0 counts {plan.countdown} from when all others have said that they wait"

@@ -111,6 +111,9 @@ class LinkPlan:
         Cycles of the longest run on one board.
     ppm, retries, phy, start_timeout : float, int, Phy, int
         As of `torusfabric.rtl.boards.BoardSystem`.
+    hold : int
+        Cycles after a write of the host in which no run may begin: a start closes the host port,
+        and boards begin later than that.
 
     Raises
     ------
@@ -134,6 +137,7 @@ class LinkPlan:
     retries: int
     phy: Phy = PARALLEL
     start_timeout: int = START_TIMEOUT
+    hold: int = 0
 
     def __post_init__(self) -> None:
         if not 0 <= self.ppm <= 1000:
@@ -259,12 +263,17 @@ class LinkPlan:
     @property
     def joins(self) -> int:
         """Cycles until a start that a message must say more than, or it comes too late."""
-        return self.heard + self.settle_time - 1
+        return self.heard + self._notice - 1
 
     @property
     def countdown(self) -> int:
         """Cycles from when all boards have arrived to their start."""
-        return self.levels * self._hop + self.settle_time
+        return self.levels * self._hop + self._notice
+
+    @property
+    def _notice(self) -> int:
+        """The least cycles from when a board begins to count to its start."""
+        return max(self.settle_time, self.hold)
 
     @property
     def _hop(self) -> int:

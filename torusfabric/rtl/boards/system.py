@@ -144,6 +144,7 @@ def plan_links(
         retries=retries,
         phy=phy,
         start_timeout=start_timeout,
+        hold=fabric.hold,
     )
 
 

@@ -296,7 +296,7 @@ REGISTERS = (
             Field("attempts", 8, 0, "how often it was carried out", "attempts"),
         ),
     ),
-    _whole("cycles", 0x20, Access.READ, "clock cycles of the last run, from its start to done"),
+    _whole("cycles", 0x20, Access.READ, "clock cycles of the last run, from its begin to done"),
     _whole("round", 0x24, Access.READ, "the row of the program that is under way"),
     Register(
         "interrupt_enable", 0x28, Access.READ_WRITE, "what raises the interrupt output",

@@ -97,7 +97,7 @@ class LoadedSequencer(Leaf):
         if not self._soon:
             entry, refusals = self._found(m)
         most = (1 << 32) - 1
-        begin = self._choices.add_begin(
+        begin, _ = self._choices.add_begin(
             m, self, last, soon=self._soon, most=most, refusals=refusals
         )
         m.d.comb += self.mode_address.eq(Mux(begin, entry, self.run_form))

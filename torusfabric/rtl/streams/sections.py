@@ -191,7 +191,7 @@ def by_beats(program: Program, width: int, beat: int | str) -> tuple[int, Progra
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("4x4", "alltoall"), max_flits=16)
     >>> by_beats(program, 16, "auto")[0], program.cycles()
-    (2, 136)
+    (2, 134)
     """
     if beat == AUTO:
         return _chosen(program, width)

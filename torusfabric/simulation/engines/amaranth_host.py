@@ -120,6 +120,8 @@ class HostDriver:
             await self._clock.tick(*window)
             self._advance(1)
         ctx.set(design.host_we, 0)
+        for _ in range(self._fabric.hold if which.number else 0):
+            await self._clock.tick()
 
     def _address_of(self, node: int, address: int) -> int:
         """What is set for a word of a node."""

@@ -17,7 +17,7 @@ enum Step { WRITE, RUN, READ };
 // One step of a collective: words written or read through the host port, or the run itself.
 struct Task {
     uint64_t step, chunks;
-    uint64_t latency;  // clock edges of a write, or of a read
+    uint64_t latency;  // clock edges of a read, or those after a write in which no run begins
     uint64_t patience;
     uint64_t count;    // words, each with a node and an address
     const uint32_t *nodes, *addresses;
@@ -62,6 +62,8 @@ int write(Machine &machine, Task &task) {
             return outcome;
     }
     number(machine, HOST_WE, 0);
+    for (uint64_t k = 0; k < task.latency; k++)
+        machine.tick();
     return DONE;
 }
 

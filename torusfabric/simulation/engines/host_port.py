@@ -112,10 +112,9 @@ class PortRuns:
         nodes, addresses = (
             np.ascontiguousarray(part, np.uint32) for part in (which.nodes, which.addresses)
         )
-        write, read = self._fabric.write_latency, self._read_latency
         task = CTask(
             step=step, chunks=chunks.shape[1], count=which.number,
-            latency=write if step is Step.WRITE else read,
+            latency=self._fabric.hold if step is Step.WRITE else self._read_latency,
             nodes=nodes.ctypes.data, addresses=addresses.ctypes.data, words=chunks.ctypes.data,
         )  # fmt: skip
         if which.number and self._carry_out(task):
