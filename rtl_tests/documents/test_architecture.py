@@ -128,22 +128,22 @@ def private_uses(text):
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith("torusfabric."):
             known |= {alias.asname or alias.name for alias in node.names}
-            whole = [node.module, *(alias.name for alias in node.names)]
-            yield from (name for each in whole for name in each.split(".") if is_private(name))
+            whole = ".".join([f"{node.module}", *(alias.name for alias in node.names)])
+            yield from filter(is_private, whole.split("."))
         elif isinstance(node, ast.Import):
-            whole = (a for a in node.names if f"{a.name}.".startswith("torusfabric."))
-            known |= {alias.asname or "torusfabric" for alias in whole}
+            ours = (a for a in node.names if f"{a.name}.".startswith("torusfabric."))
+            known |= {alias.asname or "torusfabric" for alias in ours}
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
-            owner, names = node.value, [node.attr]
+            owner, name = node.value, node.attr
         elif isinstance(node, ast.Call) and node.args[1:]:  # as in setattr(module, "_name", value)
-            owner, names = node.args[0], [getattr(node.args[1], "value", None)]
+            owner, name = node.args[0], str(getattr(node.args[1], "value", ""))
         else:
             continue
         while isinstance(owner, ast.Attribute):
             owner = owner.value
-        if isinstance(owner, ast.Name) and owner.id in known:
-            yield from (name for name in names if isinstance(name, str) and is_private(name))
+        if isinstance(owner, ast.Name) and owner.id in known and is_private(name):
+            yield name
 
 
 def test_no_test_uses_a_private_name():
