@@ -69,13 +69,24 @@ def least_time(
     if nodes == 1:
         return Fraction(0)
     if not isinstance(topology, CayleyGraph):
-        return _least_anywhere(topology, collective, ports)
+        if collective.local:
+            return _local_anywhere(topology, collective)
+        cut = worst_cut(topology, collective)
+        assert cut is not None
+        several = collective.personal or collective.from_each
+        least = [cut.time]
+        if ports is not None:
+            least.append(Fraction(nodes - 1 if several else 1, ports))
+        if collective.reducing and collective.to_all:
+            least.append(worst_partition(topology).time)
+        elif collective.from_each and collective.personal and not collective.reducing:
+            least.append(exchange_time(topology))
+        return max(least)
     ports = degree if ports is None else ports
     half = 2 if duplex == Duplex.HALF else 1
     each = Fraction(min(ports * half, degree), half)
     if collective.rooted:
-        several = collective.personal or collective.from_each
-        return Fraction(nodes - 1 if several else 1, ports)
+        return Fraction(nodes - 1 if collective.personal or collective.from_each else 1, ports)
     if collective.reducing and collective.to_all:
         return 2 * Fraction(nodes - 1, nodes) / each
     if collective.local:
@@ -243,23 +254,6 @@ def network_cut(topology: Topology, collective: Collective) -> str:
     if cut is None or cut.time < least:
         return ""
     return cut_in_words(topology, cut)
-
-
-def _least_anywhere(topology: Topology, collective: Collective, ports: int | None) -> Fraction:
-    """`least_time` on any network."""
-    if collective.local:
-        return _local_anywhere(topology, collective)
-    cut, nodes = worst_cut(topology, collective), topology.nodes
-    assert cut is not None
-    several = collective.personal or collective.from_each
-    least = [cut.time]
-    if ports is not None:
-        least.append(Fraction(nodes - 1 if several else 1, ports))
-    if collective.reducing and collective.to_all:
-        least.append(worst_partition(topology).time)
-    elif collective.from_each and collective.personal and not collective.reducing:
-        least.append(exchange_time(topology))
-    return max(least)
 
 
 @lru_cache(maxsize=64)

@@ -286,22 +286,18 @@ def _collective(file: MscclFile, root: int | None) -> Collective:
         text = file.facts["root"]
         root = int(text) if re.fullmatch(r"[0-9]{1,18}", text) else -1
     if root is None:
-        root = _root(file, collective)
+        # The only rank that receives nothing, or of a reduction or gather sends nothing.
+        types, what = (SENDING, "sends") if collective.to_root else (RECEIVING, "receives")
+        busy = {block.gpu for block in file.blocks for step in block.steps if step.type in types}
+        idle = sorted(set(range(file.gpus)) - busy)
+        if len(idle) != 1:
+            raise InputError(
+                f"Root of the {collective.kind} must be given, for not just one gpu {what} nothing"
+            )
+        root = idle[0]
     if not 0 <= root < file.gpus:
         raise InputError(f"Root must be a gpu from 0 to {file.gpus - 1}, not {root}")
     return parse_collective(collective.kind, root=root)
-
-
-def _root(file: MscclFile, collective: Collective) -> int:
-    """The only rank that receives nothing, or of a reduction or gather sends nothing."""
-    types, what = (SENDING, "sends") if collective.to_root else (RECEIVING, "receives")
-    busy = {block.gpu for block in file.blocks for step in block.steps if step.type in types}
-    found = sorted(set(range(file.gpus)) - busy)
-    if len(found) != 1:
-        raise InputError(
-            f"Root of the {collective.kind} must be given, for not just one gpu {what} nothing"
-        )
-    return found[0]
 
 
 def _chunks(file: MscclFile, collective: Collective) -> int:

@@ -168,7 +168,7 @@ class Machine:
 
     def carry_out(self, index: int) -> None:
         """Do one step."""
-        _, step = self.graph.steps[index]
+        block, step = self.graph.steps[index]
         if step.type == "nop":
             return
         came = self.sent[self.graph.sent_by[index]] if step.type in RECEIVING else ()
@@ -181,27 +181,20 @@ class Machine:
                 mine = self._read(index, step.source, "srcoff")
                 values = self._add(index, mine, self._read(index, step.target, "dstoff"))
             case _:
-                operand = self._operand(index, came)
+                # Executors add what lies at the source. Some tools name there where the sender has
+                # it; then the sum that belongs to it is at the target.
+                operand = step.source if step.source[1] >= 0 else step.target
+                for buffer, offset in (step.target, step.source):
+                    places = range(offset, offset + step.chunks) if offset >= 0 else ()
+                    held = [self.held[block.gpu].get(self.buffers.home(block.gpu, (buffer, at)))
+                            for at in places]  # fmt: skip
+                    if [value and value[0] for value in held] == [key for key, _ in came]:
+                        operand = buffer, offset
                 values = self._add(index, came, self._read(index, operand, "srcoff"))
         if step.type in SENDING:
             self.sent[index] = values
         if step.type not in ("s", "rrs"):
             self._write(index, step, values)
-
-    def _operand(self, index: int, came: tuple[Value, ...]) -> Location:
-        """Where the summands lie to which something is added that arrives.
-
-        Executors add what lies at the source. Some tools name there where the sender has it; then
-        the sum that belongs to it is at the target.
-        """
-        block, step = self.graph.steps[index]
-        held = self.held[block.gpu]
-        for buffer, offset in (step.source, step.target):
-            places = range(offset, offset + step.chunks) if offset >= 0 else ()
-            found = [held.get(self.buffers.home(block.gpu, (buffer, at))) for at in places]
-            if [value and value[0] for value in found] == [key for key, _ in came]:
-                return buffer, offset
-        return step.source if step.source[1] >= 0 else step.target
 
     def _locations(self, index: int, start: Location, name: str) -> Iterator[Location]:
         """The adjacent locations that a step names."""
@@ -277,28 +270,21 @@ class Machine:
         """
         for rank in range(self.buffers.ranks):
             for location, value in self.buffers.expected(rank):
-                found = self.held[rank].get(location)
-                if found != value:
-                    raise self._missing(rank, location, value, found)
-
-    def _missing(
-        self, rank: int, location: Location, wanted: Value, found: Value | None
-    ) -> InputError:
-        """The error of what is not at its place in the end."""
-        name = f"{location[0]}[{location[1]}]"
-        what = self.buffers.name(wanted[0])
-        if found is None:
-            return InputError(
-                f"Gpu {rank} must end with {what} in {name}, to which no step ever wrote"
-                + self._hint
-            )
-        wrote = self.writer[rank].get(location)
-        by = "the start" if wrote is None else self.graph.location(wrote)
-        if found[0] != wanted[0]:
-            other = self.buffers.name(found[0])
-            return InputError(f"Gpu {rank} must end with {what} in {name}, not {other} (from {by})")
-        lacking = (wanted[1] & ~found[1]).bit_length() - 1
-        return InputError(
-            f"Gpu {rank} must end with the whole sum of {what} in {name}, not one without the "
-            f"contribution of gpu {lacking} (from {by})"
-        )
+                found, (wanted, full) = self.held[rank].get(location), value
+                if found == value:
+                    continue
+                name, what = f"{location[0]}[{location[1]}]", self.buffers.name(wanted)
+                start = f"Gpu {rank} must end with"
+                if found is None:
+                    text = f"{what} in {name}, to which no step ever wrote{self._hint}"
+                    raise InputError(f"{start} {text}")
+                wrote = self.writer[rank].get(location)
+                by = "the start" if wrote is None else self.graph.location(wrote)
+                if found[0] != wanted:
+                    other = self.buffers.name(found[0])
+                    raise InputError(f"{start} {what} in {name}, not {other} (from {by})")
+                lacking = (full & ~found[1]).bit_length() - 1
+                raise InputError(
+                    f"{start} the whole sum of {what} in {name}, not one without the contribution "
+                    f"of gpu {lacking} (from {by})"
+                )

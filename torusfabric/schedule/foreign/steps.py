@@ -65,16 +65,14 @@ class StepGraph:
         try:
             return [*sorter.static_order()]
         except CycleError as error:
-            raise self._deadlock(error.args[1][:0:-1]) from None
-
-    def _deadlock(self, circle: list[int]) -> InputError:
-        """The error of steps of which each waits for the next, and the last for the first."""
-        first = circle.index(min(circle))
-        circle = circle[first:] + circle[:first]
-        names = [self.location(index) for index in circle[:MOST_NAMED]]
-        names += [f"{len(circle) - MOST_NAMED} more"] * (len(circle) > MOST_NAMED)
-        chain = ", which waits for ".join([*names, "the first"])
-        return InputError(f"Steps must not wait for each other, as does {chain}: a deadlock")
+            circle = error.args[1][:0:-1]
+            first = circle.index(min(circle))
+            circle = circle[first:] + circle[:first]
+            names = [self.location(index) for index in circle[:MOST_NAMED]]
+            names += [f"{len(circle) - MOST_NAMED} more"] * (len(circle) > MOST_NAMED)
+            chain = ", which waits for ".join([*names, "the first"])
+            text = f"Steps must not wait for each other, as does {chain}: a deadlock"
+            raise InputError(text) from None
 
 
 def step_graph(file: MscclFile) -> StepGraph:
@@ -127,21 +125,14 @@ def _match_messages(graph: StepGraph) -> None:
                     f"{graph.location(sender)} sends, not {counts[1]}"
                 )
             graph.received_by[sender], graph.sent_by[receiver] = receiver, sender
-        if len(out) != len(into):
-            raise _unmatched(graph, pair, out[len(into) :], into[len(out) :])
-
-
-def _unmatched(
-    graph: StepGraph, pair: tuple[int, int, int], out: list[int], into: list[int]
-) -> InputError:
-    """The error of a message with a sender or a receiver only."""
-    source, target, channel = pair
-    if out:
-        return InputError(
-            f"{graph.location(out[0])} must send what gpu {target} receives, but that receives "
-            f"nothing more from gpu {source} on channel {channel}"
+        if len(out) == len(into):
+            continue
+        source, target, channel = pair
+        alone = out[len(into)] if len(out) > len(into) else into[len(out)]
+        verbs, peer = ("receive", "sends", "to"), (source, target)
+        if len(out) > len(into):
+            verbs, peer = ("send", "receives", "from"), (target, source)
+        raise InputError(
+            f"{graph.location(alone)} must {verbs[0]} what gpu {peer[0]} {verbs[1]}, but that "
+            f"{verbs[1]} nothing more {verbs[2]} gpu {peer[1]} on channel {channel}"
         )
-    return InputError(
-        f"{graph.location(into[0])} must receive what gpu {source} sends, but that sends "
-        f"nothing more to gpu {target} on channel {channel}"
-    )
