@@ -24,11 +24,18 @@ CIRCLES = [
 
 
 @cache
-def imports(path):
-    """What a module imports from the package, wherever in its text: names with dots."""
+def imports(path, *, types=True):
+    """Names, with dots, that a module imports from the package; those for types alone on demand."""
     here, found = path.relative_to(PACKAGE).parent.parts, set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.level:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for_types = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in node.body
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level and (types or node not in for_types):
             above = here[: len(here) + 1 - node.level]
             target = [*above, *filter(None, (node.module or "").split("."))]
             found |= {".".join([*target, alias.name]) for alias in node.names}
@@ -74,11 +81,11 @@ def test_imports_point_down():
 
 
 def test_no_two_modules_import_each_other():
-    """Neither at once, nor in a function, nor for types alone, nor by way of others."""
+    """Neither at once, nor in a function, nor by way of others; types may refer to each other."""
     known = modules()
     graph = networkx.DiGraph()
     for name, path in known.items():
-        for found in imports(path):
+        for found in imports(path, types=False):
             target = found if found in known else found.rpartition(".")[0]
             if target in known and target != name:
                 graph.add_edge(name, target)
