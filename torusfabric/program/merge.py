@@ -282,7 +282,6 @@ class _Injection(NamedTuple):
         True for each out-port and each operator that it feeds.
     reads : set of int
         The memories that it reads.
-    readers : int
     at : ndarray of bool, shape (variants,)
         True for each variant of nodes that has it.
     """

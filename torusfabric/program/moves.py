@@ -124,8 +124,6 @@ class Moves:
     ----------
     loop : Loop
         The rows, without fields.
-    points : sequence of Points
-    memories : tuple of Memory
     depth : ndarray of int, shape (variants, memories)
         Slots of each memory.
     variant_of : ndarray of int, shape (nodes,)

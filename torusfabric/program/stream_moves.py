@@ -40,9 +40,6 @@ class _Streams(NamedTuple):
 
     Parameters
     ----------
-    sources : Sources
-    points : list of Points
-    memories : tuple of Memory
     depth : ndarray of int, shape (nodes, memories)
     late : ndarray of int, shape (nodes, ports)
         As of `Loop.streams`.
