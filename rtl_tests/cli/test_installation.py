@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from helpers import few
 
-from torusfabric.cli import main
+from torusfabric.cli import installation, main
 from torusfabric.errors import MissingTool, WorkFailed
-from torusfabric.toolchain import cxx, installation, tools
+from torusfabric.toolchain import cxx, tools
 from torusfabric.toolchain.extras import EXTRAS, MODULES
 from torusfabric.toolchain.tools import TOOLS
 
@@ -32,7 +32,7 @@ class Missing:
         if name == {module!r}:
             raise ModuleNotFoundError(name=name)
 sys.meta_path.insert(0, Missing)
-from torusfabric.cli import main
+from torusfabric.cli import installation, main
 sys.exit(main({words!r}))
 """
 

@@ -1,22 +1,25 @@
 """The commands about this installation: doctor, cache, completion (by the library shtab)."""
 
 import argparse
+import importlib.metadata
 import platform
+import re
+import sys
 from argparse import Namespace
-from collections.abc import Iterable
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from ..errors import MissingTool
+from ..errors import MissingTool, WorkFailed
+from ..toolchain import cxx, tools
+from ..toolchain.extras import EXTRAS, how_to_install
+from ..toolchain.tools import TOOLS, Tool
 from ..toolchain.version import __version__
 from .arguments import add_options
 from .output import print_facts, print_json, print_line, print_report, print_table
 from .parser import Commands, add_command
 
-if TYPE_CHECKING:
-    from ..toolchain.installation import Found
-
-__all__ = ["add_commands"]
+__all__ = ["add_commands", "packages_found"]
 
 #: Shells, and how each takes the script.
 SHELLS = {
@@ -24,6 +27,11 @@ SHELLS = {
     "zsh": "torusfabric completion zsh > ~/.zfunc/_torusfabric   # a folder of fpath",
     "fish": "torusfabric completion fish > ~/.config/fish/completions/torusfabric.fish",
 }
+
+#: A requirement of ours: the package, which versions, and the extra that asks for it.
+_REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?P<versions>[^;]*)(?P<marker>;.*)?")
+_EXTRA = re.compile(r"extra == ['\"]([\w-]+)['\"]")
+_SYSTEM = re.compile(r"sys_platform (==|!=) ['\"](\w+)['\"]")
 
 
 def add_commands(commands: Commands) -> None:
@@ -35,23 +43,102 @@ def add_commands(commands: Commands) -> None:
     completion.add_argument("shell", metavar="SHELL", choices=SHELLS, help=", ".join(SHELLS))
 
 
+@dataclass(frozen=True)
+class Found:
+    """A tool or a package.
+
+    Parameters
+    ----------
+    serves : str
+        Purpose of the tool or package.
+    version : str or None
+        None if it is not installed.
+    problem : str or None
+        Why it does not run although it is installed.
+    install : str
+        Command that installs it.
+    required : bool
+        True if it is needed in any case, and comes with torusfabric.
+    """
+
+    name: str
+    serves: str
+    version: str | None
+    install: str
+    required: bool
+    problem: str | None = None
+
+
+def _find_program(tool: Tool) -> Found:
+    """Look for a program, and run it."""
+    version = problem = None
+    try:
+        version = _version(tool.name)
+        # Some print their usage when they are asked for their version.
+        version = version if re.search(r"\d\.\d", version) else "installed"
+    except MissingTool:
+        pass
+    except WorkFailed as error:
+        problem = str(error)
+    return Found(tool.name, tool.serves, version, tool.install, required=False, problem=problem)
+
+
+def _version(name: str) -> str:
+    """The version of a program; of the C++ compiler, of whichever there is."""
+    if name == "g++":
+        return cxx.compiler_version(tuple(cxx.compiler()))
+    return tools.version(name)
+
+
+def packages_found() -> list[Found]:
+    """Return every Python package that torusfabric and its extras ask for, each once."""
+    found: dict[str, Found] = {}
+    order = ["", *EXTRAS]
+    for name, extra in sorted(_requirements(), key=lambda entry: order.index(entry[1])):
+        install = how_to_install(extra) if extra else f"pip install {name}"
+        serves = EXTRAS.get(extra, extra) if extra else "everything"
+        found.setdefault(
+            name, Found(name, serves, _installed_version(name), install, required=not extra)
+        )
+    return [*found.values()]
+
+
+def _requirements() -> Iterator[tuple[str, str]]:
+    """Package and extra of each requirement that holds for this Python."""
+    for line in importlib.metadata.requires("torusfabric") or ():
+        match = _REQUIREMENT.fullmatch(line)
+        marker = (match and match["marker"]) or ""
+        extra, system = _EXTRA.search(marker), _SYSTEM.search(marker)
+        elsewhere = system and (sys.platform == system[2]) is not (system[1] == "==")
+        # Extras that bring others ask for torusfabric itself.
+        if match and match["name"] != "torusfabric" and not elsewhere and (extra or not marker):
+            yield match["name"], extra[1] if extra else ""
+
+
+def _installed_version(name: str) -> str | None:
+    """The version of a package, None if it is not installed."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
 def run_doctor(arguments: Namespace) -> int:
     """Look at tools and packages; the status is that of a missing tool if one is required."""
-    from ..toolchain.installation import packages_found, tools_found
-
-    tools, packages = tools_found(), packages_found()
-    missing = [found.name for found in (*tools, *packages) if found.required and not found.version]
+    programs, packages = list(map(_find_program, TOOLS.values())), packages_found()
+    both = (*programs, *packages)
+    missing = [found.name for found in both if found.required and not found.version]
     facts: dict[str, Any] = {
         "torusfabric": __version__,
         "python": platform.python_version(),
         "system": platform.platform(),
     }
     if arguments.json:
-        rows = {"tools": [*map(asdict, tools)], "packages": [*map(asdict, packages)]}
+        rows = {"tools": [*map(asdict, programs)], "packages": [*map(asdict, packages)]}
         print_json(facts | rows | {"missing": missing})
         return MissingTool.status if missing else 0
     print_facts(facts)
-    _print_found("tool", tools)
+    _print_found("tool", programs)
     _print_found("package", packages)
     print_line()
     if missing:
@@ -64,7 +151,7 @@ def run_doctor(arguments: Namespace) -> int:
     return 0
 
 
-def _print_found(kind: str, rows: "Iterable[Found]") -> None:
+def _print_found(kind: str, rows: Iterable[Found]) -> None:
     """A table of tools or packages, what comes along first."""
     print_line()
     table = []
