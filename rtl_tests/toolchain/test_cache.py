@@ -198,7 +198,10 @@ def test_lock_lets_one_in_at_a_time(tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs owners of files")
 def test_what_others_may_write_is_not_used(tmp_path):
-    """A library is run, and its digest lies beside it: whoever can write one can write both."""
+    """A library is run, and its digest lies beside it: whoever can write one can write both.
+
+    Others may read what root, say, has made.
+    """
     key, cache = digest("k"), Cache(tmp_path)
     before = os.umask(0)
     try:
@@ -206,6 +209,7 @@ def test_what_others_may_write_is_not_used(tmp_path):
     finally:
         os.umask(before)
     assert cache.get(key) == 1
+    assert entry(cache, key).stat().st_mode & 0o777 == 0o644
     entry(cache, key).chmod(0o666)
     assert cache.get(key) is None
     cache.put(key, 2)

@@ -189,7 +189,7 @@ class Cache:
         with contextlib.suppress(OSError):
             self._path(key).parent.mkdir(parents=True, exist_ok=True)
             with replacing(self._path(key)) as unfinished:
-                unfinished.chmod(0o600)
+                unfinished.chmod(unfinished.stat().st_mode & 0o755)  # others may read
                 unfinished.write_bytes(_digest_of_value(key, data) + data)
             self._stay_below(len(data))
 
