@@ -92,13 +92,8 @@ def block_moves(request: Request) -> Moves:
         ),
         points=(
             Points({Action.SELECT: select}),
-            Points(
-                {
-                    Action.MEMORY: read,
-                    Action.READ: np.where(own == (row == 0), np.where(own, 0, row - 1), IDLE),
-                }
-            ),
-            Points({Action.WRITE: row, Action.SOURCE: np.arange(ports), Action.TAP: links}),
+            Points.of_readers(read, np.where(own == (row == 0), np.where(own, 0, row - 1), IDLE)),
+            Points.of_memories(row, np.arange(ports), links),
         ),
         memories=memories_of(range(ports), chunks),
         depth=np.tile([steps] * ports + [1] * chunks, (len(first), 1)),
@@ -127,7 +122,15 @@ def routes_of(pattern: Pattern, flows: Flows) -> list[Route]:
     ports = np.arange(topology.ports)
     upstream = topology.upstream
     arriving, index = flows.flow[upstream], flows.index[upstream]
-    tail = _tails(pattern, flows)[upstream]
+    # Steps in which each arc does not carry its flow yet. An arc that leaves a flow carries it from
+    # the first step on if it injects what the next arc of the flow injects.
+    tail = np.array(flows.tail)
+    nodes, outs = np.nonzero(tail == 1)
+    fed_alike = pattern.feed[nodes] == pattern.feed[nodes, outs][:, None]
+    twin = (fed_alike & flows.on_cycle[nodes]).argmax(axis=1)
+    same = pattern.inject[nodes, outs] == pattern.inject[nodes, twin]
+    tail[nodes[same], outs[same]] = 0
+    tail = tail[upstream]
     routes = []
     for flow, length in enumerate(flows.length.tolist()):
         positions = list(_ranked(arriving == flow, ports, index, tail))
@@ -141,21 +144,6 @@ def routes_of(pattern: Pattern, flows: Flows) -> list[Route]:
                     for port, position, late in positions
                 ]
     return routes
-
-
-def _tails(pattern: Pattern, flows: Flows) -> IntArray:
-    """Steps in which each arc does not carry its flow yet.
-
-    An arc that leaves a flow carries it from the first step on if it injects what the next arc of
-    the flow injects.
-    """
-    tail = np.array(flows.tail)
-    nodes, ports = np.nonzero(tail == 1)
-    fed_alike = pattern.feed[nodes] == pattern.feed[nodes, ports][:, None]
-    twin = (fed_alike & flows.on_cycle[nodes]).argmax(axis=1)
-    same = pattern.inject[nodes, ports] == pattern.inject[nodes, twin]
-    tail[nodes[same], ports[same]] = 0
-    return tail
 
 
 def _ranked(

@@ -170,12 +170,6 @@ class Form:
     @property
     def cost(self) -> CycleCost:
         """What the cycles are made of, for blocks of as many flits as there may be."""
-        cost = replace(self.moving, constant_parts=self._constant_parts())
-        assert cost.cycles == self.timing.cycles, "the parts are all cycles of a run"
-        return cost
-
-    def _constant_parts(self) -> dict[str, int]:
-        """The cycles that the formula of `moving` leaves out, by what they are spent on."""
         loop, moving = self.loop, self.moving
         parts = {"start": self.timing.run_setup, **self.timing.drained}
         # A table of sums may have more rows than steps, and cycles of rows, in which sums wait for
@@ -183,7 +177,9 @@ class Form:
         more_rows = int(loop.blocks.sum()) * loop.flits - moving.flits
         of_rounds = moving.alpha * moving.rounds + moving.hop_cycles * moving.hops
         parts["waits"] += more_rows + loop.pauses(loop.flits) - of_rounds
-        return parts
+        cost = replace(moving, constant_parts=parts)
+        assert cost.cycles == self.timing.cycles, "the parts are all cycles of a run"
+        return cost
 
     @property
     def grain(self) -> int:

@@ -115,6 +115,20 @@ class Points(NamedTuple):
     values: dict[Action, IntArray]
     late: int | Sequence[int] | IntArray = 0
 
+    @classmethod
+    def of_readers(
+        cls, memory: IntArray, slot: IntArray, late: int | Sequence[int] | IntArray = 0
+    ) -> Points:
+        """Return the points of readers: the memory, and the slot of it, that each reads."""
+        return cls({Action.MEMORY: memory, Action.READ: slot}, late)
+
+    @classmethod
+    def of_memories(
+        cls, slot: IntArray, source: IntArray, links: IntArray, late: int | IntArray = 0
+    ) -> Points:
+        """Return the points of memories: slots and sources of words, and cycles of their links."""
+        return cls({Action.WRITE: slot, Action.SOURCE: source, Action.TAP: links}, late)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Moves:
@@ -184,7 +198,7 @@ def program_of(request: Request, moves: Moves) -> Program:
         )
         (holder,) = {ACTIONS[action].holder for action in values}
         delay = (ADDRESS if holder is Holder.READER else SETTING) + np.broadcast_to(late, shape[2:])
-        slots = next((values[action] for action in values if ACTIONS[action].acts), None)
+        acts = next((values[action] >= 0 for action in values if ACTIONS[action].acts), None)
         for action, given in values.items():
             known = np.broadcast_to(given, shape)
             if action is Action.READ:
@@ -192,8 +206,8 @@ def program_of(request: Request, moves: Moves) -> Program:
             elif action is Action.WRITE:
                 # In memories with a pitch, flits of different blocks alternate.
                 known = slot_words(known, 1 if loop.pitch_of(0) > 1 else words)
-            elif slots is not None:
-                known = np.where(slots >= 0, known, IDLE)
+            elif acts is not None:
+                known = np.where(acts, known, IDLE)
             elif ACTIONS[action].selects:
                 known = known.astype(np.int16)
             fields += fields_of(action, known, delay.tolist())

@@ -257,16 +257,13 @@ def plan_node(
     points = [
         Points({Action.SELECT: settings[0]}, skew),
         *([Points({Action.OPERAND: settings[1]}, near + links)] if adds else []),
-        Points(
-            {Action.MEMORY: np.array(readers, int), Action.READ: read[..., readers]},
-            [memories[memory].skew for memory in readers],
+        Points.of_readers(
+            np.array(readers, int), read[..., readers], [memories[k].skew for k in readers]
         ),
-        Points(
-            {
-                Action.WRITE: write[..., :received],
-                Action.SOURCE: ports + sources.first_result * result,
-                Action.TAP: links[ports],
-            },
+        Points.of_memories(
+            write[..., :received],
+            ports + sources.first_result * result,
+            links[ports],
             near[ports] + transfers.combine * result,
         ),
     ]

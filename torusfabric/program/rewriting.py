@@ -192,7 +192,7 @@ class _Rewriting:
 
     def _choose(self, found: dict[Action, IntArray], reads: IntArray) -> None:
         """What out-ports and operators select, and what is read for them."""
-        sources = self._loop.sources
+        sources, algorithm = self._loop.sources, self._program.schedule.algorithm
         listed = np.array([*sources.listed, (IDLE, IDLE)])
         #: By row, node and injection port here, which of the program's it is.
         taken: dict[tuple[int, int, int], int] = {}
@@ -214,7 +214,9 @@ class _Rewriting:
                 if base >= 0 and memory != NEUTRAL:
                     number = self._reader(taken, (at, node, injection), field.point)
                     found[action][row, node, port] = Stage.INJECTION, number
-                    place = self._place(node, at + late, memory, base + int(self._offset[at]))
+                    place = self._known(node, memory, base + int(self._offset[at]), at + late)
+                    if place[0] == IDLE:
+                        _refuse("that reads what has been written", algorithm)
                     reads[at, node, number] = *place, late
 
     def _read_row(self, row: int, injection: int, delay: int) -> tuple[int, int]:
@@ -239,13 +241,6 @@ class _Rewriting:
         number = min(having, key=lambda k: (row, node, k) not in taken)
         taken[row, node, number] = injection
         return number
-
-    def _place(self, node: int, row: int, memory: int, base: int) -> _Place:
-        """Where a block lies that is read in a row."""
-        place = self._known(node, memory, base, row)
-        if place[0] == IDLE:
-            _refuse("that reads what has been written", self._program.schedule.algorithm)
-        return place
 
     def _known(self, node: int, memory: int, base: int, row: int) -> _Place:
         """Where a block lies in a row, or nowhere."""

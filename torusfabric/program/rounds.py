@@ -119,8 +119,8 @@ def _moves(request: Request, plan: RoundPlan, *, passes: bool = False) -> Moves:
     points, depth, variant_of = join_nodes(
         (
             Points({Action.SELECT: plan.select[round_of]}),
-            Points(dict(zip((Action.MEMORY, Action.READ), reads, strict=True))),
-            Points(dict(zip((Action.WRITE, Action.SOURCE, Action.TAP), stored, strict=True))),
+            Points.of_readers(*reads),
+            Points.of_memories(*stored),
         ),
         plan.depth,
     )

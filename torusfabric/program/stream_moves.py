@@ -139,8 +139,8 @@ def _down_trees(request: Request) -> _Streams:
         sources=Sources(ports, injections=tuple((k,) for k in range(chunks))),
         points=[
             Points({Action.SELECT: select[None]}),
-            Points(dict(zip((Action.MEMORY, Action.READ), reads, strict=True))),
-            Points(dict(zip((Action.WRITE, Action.SOURCE, Action.TAP), stores, strict=True))),
+            Points.of_readers(*reads),
+            Points.of_memories(*stores),
         ],
         memories=memories,
         depth=depth,
@@ -243,13 +243,11 @@ def _up_trees(request: Request, trees: SumTrees) -> _Streams:
         points=[
             Points({Action.SELECT: select}),
             Points({Action.OPERAND: operand}, PASS),
-            Points({Action.MEMORY: read, Action.READ: np.minimum(read, 0)}, keys // len(chunk)),
-            Points(
-                {
-                    Action.WRITE: np.where(stores, 0, IDLE)[None],
-                    Action.SOURCE: source[None],
-                    Action.TAP: np.where(stores, links, IDLE)[None],
-                },
+            Points.of_readers(read, np.minimum(read, 0), keys // len(chunk)),
+            Points.of_memories(
+                np.where(stores, 0, IDLE)[None],
+                source[None],
+                np.where(stores, links, IDLE)[None],
                 times.cycles - PASS,
             ),
         ],

@@ -111,19 +111,13 @@ def sum_moves(request: Request) -> Moves:
         points=(
             Points({Action.SELECT: np.where(hop >= 0, select, IDLE)}),
             Points({Action.OPERAND: np.where((hop >= 0) & there, operand, IDLE)}, links),
-            Points(
-                {
-                    Action.MEMORY: len(live) + readers,
-                    Action.READ: np.where(adds & there[:, live], place, IDLE),
-                },
-                links,
+            Points.of_readers(
+                len(live) + readers, np.where(adds & there[:, live], place, IDLE), links
             ),
-            Points(
-                {
-                    Action.WRITE: np.where(complete, kept, IDLE),
-                    Action.SOURCE: sources.first_result + live,
-                    Action.TAP: np.array([links]),
-                },
+            Points.of_memories(
+                np.where(complete, kept, IDLE),
+                sources.first_result + live,
+                np.array([links]),
                 COMBINE + latency,
             ),
         ),

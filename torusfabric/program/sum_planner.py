@@ -23,7 +23,7 @@ import numpy as np
 from ..schedule import SumTable, Table
 from .fields import Order, Stage
 from .node_planner import FOREVER, Consumer, SharedMemory, TableTraffic, Use, Word, plan_node
-from .table_timing import Arrival, TableTiming, TableTransfers, by_cycle, by_step
+from .table_timing import Arrival, TableTiming, TableTransfers, by_cycle, by_step, table_rules
 from .timing import COMBINE, MEMORY_AGE
 
 if TYPE_CHECKING:
@@ -89,10 +89,10 @@ def plan_sums(request: Request) -> Moves:
     long = transfers.reach + latency + MEMORY_AGE
     timing = by_step(transfers, table.round_count, long)
     found = wanted = plan(timing)
+    rules = table_rules(transfers)
     for period in range(1, long):
-        timing = replace(timing, period=period)
-        if timing.keeps_rules(transfers):
-            shorter = plan(timing)
+        if all(rule.is_kept(period, timing.skew, transfers) for rule in rules):
+            shorter = plan(replace(timing, period=period))
             if _is_alike(shorter, wanted):
                 found = shorter
                 break

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..schedule import Table
 
 __all__ = ["Arrival", "Departure", "Key", "TableTiming", "TableTransfers", "by_cycle", "by_step",
-           "in_order"]  # fmt: skip
+           "in_order", "table_rules"]  # fmt: skip
 
 #: A sum at a node: (offset of the node from its owner, chunk); the owner has offset 0. A block at a
 #: node: (offset of the node from its origin, that of the destination, chunk).
@@ -212,10 +212,6 @@ class TableTiming:
         row, skew = self.row[step, port], self.skew[port]
         return (row + late, 0) if self.by_cycle else (row, skew + late)
 
-    def keeps_rules(self, transfers: TableTransfers) -> bool:
-        """Whether sums leave late enough, and words for the same sum arrive apart."""
-        return all(rule.is_kept(self.period, self.skew, transfers) for rule in _rules(transfers))
-
 
 def by_cycle(transfers: TableTransfers) -> TableTiming:
     """Every word leaves as early as it can, in the order of the steps."""
@@ -279,7 +275,7 @@ class _Rule(NamedTuple):
         return abs(apart + second - first) >= transfers.combine
 
 
-def _rules(transfers: TableTransfers) -> set[_Rule]:
+def table_rules(transfers: TableTransfers) -> set[_Rule]:
     """Return the rules for arrivals and the departures that they feed, and for those of one sum."""
     feeding = {
         _Rule(leaving.step - a.step, a.port, leaving.port, feeds=True)
@@ -301,7 +297,7 @@ def by_step(transfers: TableTransfers, steps: int, flits: int) -> TableTiming:
     """
     ports, reach = transfers.ports, transfers.reach
     of_port: list[list[_Rule]] = [[] for _ in range(ports)]
-    for rule in _rules(transfers):
+    for rule in table_rules(transfers):
         # Links that are used further apart in steps keep the rules with any skews.
         if rule.steps <= reach:
             of_port[max(rule.first, rule.second)].append(rule)
