@@ -19,7 +19,7 @@ from torusfabric.verilog import text as module_file
 from torusfabric.verilog import write
 from torusfabric.verilog.ecp5 import ECP5
 from torusfabric.verilog.lut6 import LUT6
-from torusfabric.verilog.text import BODIES, module_texts
+from torusfabric.verilog.text import module_texts
 
 #: One slice of an odd number of bits, and two of which the last is shorter.
 WIDTHS = (5, SLICE + 3)
@@ -224,38 +224,6 @@ def test_wrong_look_ups_are_found(look_up, tmp_path, found, put):
         prove_text(tmp_path, look_up, look_ups(), f"{head}`ifdef{form.replace(found, put, 1)}")
 
 
-@pytest.mark.parametrize(
-    ("shape", "tables"),
-    [
-        *((Multiplexer(count, 1, branched=False), tables)
-          for count, tables in enumerate((2, 2, 3, 4, 4, 4), 3)),
-        *((Multiplexer(count, 1, branched=True), tables)
-          for count, tables in enumerate((3, 4, 5, 5), 6)),
-        *((ChosenSum(count, 8, idles=True), tables)
-          for count, tables in enumerate((0, 1, 1, 2, 2, 3, 4), 2)),
-        *((ChosenSum(count, 8, idles=False), tables)
-          for count, tables in enumerate((0, 1, 2, 2, 3), 2)),
-    ],
-)  # fmt: skip
-def test_tables_of_a_bit(shape, tables):
-    """An out-port takes a table for two inputs; a sum takes up to two less than its choice."""
-    assert BODIES[type(shape)][ECP5](shape).count("LUT4 ") == tables
-
-
-@pytest.mark.parametrize(
-    "shape",
-    [
-        *(Multiplexer(count, 8, branched=True) for count in (3, 4, 5, 10, 16)),
-        ChosenSum(7, 8, idles=False),
-        ChosenSum(9, 8, idles=True),
-        ChosenSum(4, 3, idles=True),
-    ],
-)
-def test_others_have_one_form(shape):
-    """What is as good as it is, or seldom there, is for all devices."""
-    assert BODIES[type(shape)][ECP5](shape) is None
-
-
 @pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")
 @pytest.mark.parametrize(
     ("topology", "collective", "width", "modules"),
@@ -282,10 +250,3 @@ def test_fabrics_of_these_cells_do_the_same(tmp_path, topology, collective, widt
     result = run_icarus(tmp_path, messages, [range(base, base + count)] * fabric.nodes, starts=2)
     assert [list(map(int, row)) for row in result.words] == executed.tolist()
     assert result.cycles == fabric.predicted_cycles
-
-
-def test_names_say_all():
-    """Modules are found by the names of their instances."""
-    names = [shape.shared.name for shape in SHAPES]
-    assert len(set(names)) == len(names)
-    assert all(re.fullmatch(r"[a-z]\w*", name) for name in names)

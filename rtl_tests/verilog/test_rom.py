@@ -1,21 +1,15 @@
 """The ROM module, and ROMs inside modules: what they hold, in a form that is read quickly."""
 
 import random
-import re
 import subprocess
 
 import pytest
-from amaranth.hdl import Module
-from amaranth.lib.wiring import In, Out
 from helpers import netlist_of_roms
 from verilog_bench import have_icarus, have_verilator, lint_verilator
 
-from torusfabric.rtl.memories import rom_and_port
-from torusfabric.rtl.modules import Leaf
 from torusfabric.rtl.netlist import ROM
 from torusfabric.verilog import module_texts
 from torusfabric.verilog.top import RomContents
-from torusfabric.verilog.writer import BLOCK, Heading, write_module
 
 DEPTHS = (1, 2, 3, 64, 65, 80, 81, 100, 129)
 
@@ -70,38 +64,3 @@ def test_linter_is_silent(tmp_path, depth):
     )
     (tmp_path / "manifest.json").write_text('{"files": ["fabric.v"]}')
     assert lint_verilator(tmp_path) == []
-
-
-def test_no_loop_over_many_rows():
-    """Yosys takes a time that grows with the square of the rows that a loop sets."""
-    many = rom_text().partition("begin : many")[2]
-    assert many.count("for (") == 1
-    assert "CONTENTS[START*WIDTH +: COUNT*WIDTH]" in many
-    assert many.count("CONTENTS[") == 1
-
-
-class Looking(Leaf):
-    """A memory that holds something."""
-
-    def __init__(self, rows):
-        super().__init__({"address": In(10), "data": Out(9)})
-        self._memory, self._port = rom_and_port("rows", rows, 9)
-        self.data = self._port.data
-
-    def elaborate(self, platform):
-        m = Module()
-        m.submodules.rows = self._memory
-        m.d.comb += self._port.addr.eq(self.address)
-        return m
-
-
-def test_lists_of_words_are_in_blocks():
-    """A list in one block is read in quadratic time too; what it sets is the same."""
-    rows = [k % 512 for k in range(2 * BLOCK + 1)]
-    leaf = Looking(rows)
-    text = write_module(Heading("looking"), leaf, {"address": leaf.address, "data": leaf.data}).text
-    words = re.findall(r"^    rows\[(\d+)\] = 9'([dh])(\w+);\n", text, re.M)
-    assert [int(number) for number, *_ in words] == list(range(len(rows)))
-    assert [int(word, 16 if base == "h" else 10) for _, base, word in words] == rows
-    blocks = re.findall(r"^  initial begin\n(.*?)^  end\n", text, re.M | re.S)
-    assert [block.count("\n") for block in blocks] == [BLOCK, BLOCK, 1]
