@@ -1,0 +1,25 @@
+"""No longer message is quicker than a shorter one, which could be padded."""
+
+from itertools import pairwise
+
+import pytest
+from helpers import few
+
+import torusfabric as tf
+
+COLLECTIVES = ["reduce-scatter", "scatter", "alltoall", "allgather", "allreduce", "broadcast"]
+
+#: Tori, with one link between neighbours and with two, and the lengths that are compared.
+SMALL = [(torus, name) for torus in ("2x4", "3x3") for name in COLLECTIVES[:2]]
+OTHERS = [(torus, name) for torus in ("2x2x2", "2x4", "3x3", "2x3", "4x4") for name in COLLECTIVES]
+
+
+@pytest.mark.parametrize(
+    ("torus", "collective"), few(len(SMALL), [*SMALL, *(one for one in OTHERS if one not in SMALL)])
+)
+def test_cycles_never_fall(torus, collective):
+    cycles = []
+    for flits in range(1, 13):
+        schedule = tf.plan(torus, collective, flits=flits, check=False)
+        cycles.append(tf.compile(schedule, flits=flits).cycles())
+    assert all(shorter <= longer for shorter, longer in pairwise(cycles)), cycles
