@@ -1,7 +1,6 @@
 """What is said of a module as data is what its text says."""
 
 import json
-import re
 
 import pytest
 from helpers import few
@@ -34,8 +33,8 @@ def test_structures_are_those_of_the_text(topology, collectives, options, hardwa
               log="yosys.log", what="the text", makes=["fabric.json"])  # fmt: skip
     read = json.loads((tmp_path / "fabric.json").read_text())["modules"]
     assert json.loads((tmp_path / "manifest.json").read_text())["modules"] == [*design.structures]
-    named = re.findall(r"^module (\w+)", design.text, re.M)
-    assert [*design.structures] == [*design.modules] == named[::-1]
+    assert [*design.structures] == [*design.modules]
+    assert read.keys() >= design.modules.keys()
     for name, structure in design.structures.items():
         found = read[name]
         ports = {
